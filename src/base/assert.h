@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Assertions: statements about this program itself, never about what a peer sent. They stay on in
- * release builds; a failed one ends the process, and the store makes the restart lose nothing.
- * Owns no state.
+ * Assertions: conditions on this program itself, never on what a peer sends. They stay on in
+ * release builds. A failed one ends the process; a restart loses nothing, because the store has
+ * every prepared claim. Owns no state.
  */
 #ifndef BASE_ASSERT_H
 #define BASE_ASSERT_H
@@ -12,13 +12,13 @@
 #endif
 
 /*
- * Reports the place of the failed condition (its text would cost the binary 16 KiB) and ends the
- * process. Pure layers only declare it: src/host defines it for the product, tests may define their
- * own. Does not return.
+ * Reports file and line of the failed condition (its text would cost the binary 16 KiB) and ends
+ * the process. Pure layers only declare it: src/host defines it for the product, and tests may
+ * define their own. Does not return.
  */
 __attribute__((noreturn)) void assert_failed(const char *file, int line);
 
-/* States what must hold here; `condition` has no side effect. Returns only when it is true. */
+/* Ends the process unless `condition` is true. `condition` has no side effect. */
 #define ASSERT(condition)                                                                          \
     do {                                                                                           \
         if (!(condition)) {                                                                        \

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Views, readers and writers: the cursor arithmetic of base/bytes.h, in one place for the whole
- * program.
- */
+/* Views, readers and writers: the only cursor arithmetic of the program. */
 #include "base/bytes.h"
 
 #include <string.h>
@@ -122,7 +119,7 @@ enum status reader_varint(struct reader *r, uint64_t *value)
             return STATUS_MORE;
         }
         uint64_t byte = r->data[r->pos + i];
-        /* The tenth byte carries bit 63 alone. */
+        /* the tenth byte holds only bit 63 */
         if (i == 9u && byte > 1u) {
             return PEER_MALFORMED;
         }

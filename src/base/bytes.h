@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Views, readers and writers: the only way in which bytes from outside are touched.
- * Owns cursor arithmetic; never owns memory, never does I/O.
+ * Views, readers and writers: all access to bytes from outside. Owns cursor arithmetic; never owns
+ * memory, never does I/O.
  *
- * A view borrows bytes from whoever made it. A reader is a view with a cursor. A writer is a
- * caller's buffer with a length. What does not fit is not written at all: the writer sets `full`
- * and ignores every later write, so that callers check once at the end. A text buffer is a char
- * array that always ends in NUL.
+ * A view borrows bytes. A reader is a view with a cursor. A writer is a caller's buffer with a
+ * length. A value that does not fit is not written at all: the writer sets `full` and ignores every
+ * later write, so that callers check once at the end. A text buffer is a char array that always
+ * ends in NUL.
  *
  * Invariants:
- * I1 A writer holds whole values only, never more than its room, and stays full once it is.
- * I2 What a writer wrote, the reader of the same kind reads back; on failure no cursor moves.
- * I3 A text that is cut stays valid UTF-8 if it was; view_is_utf8 is RFC 3629.
- * I4 view_decimal takes exactly digits, and exactly numbers up to `max`.
+ * I1 A writer holds whole values only, never exceeds its room, and stays full once it is.
+ * I2 The reader of the same kind reads back what a writer wrote; on failure no cursor moves.
+ * I3 Cutting a valid UTF-8 text leaves valid UTF-8; view_is_utf8 follows RFC 3629.
+ * I4 view_decimal accepts only digits, and only numbers up to `max`.
  */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
@@ -36,7 +36,7 @@ struct reader {
     size_t pos; /* <= len */
 };
 
-/* A caller's buffer and how far it is filled; lengths in bytes. */
+/* A caller's buffer and its filled length, in bytes. */
 struct writer {
     uint8_t *data;
     size_t cap;
@@ -50,7 +50,7 @@ struct writer {
 struct view view_text(const char *text);
 /* View of `len` bytes at `data`, which may be NULL when len is 0. */
 struct view view_of(const void *data, size_t len);
-/* Whether both hold the same bytes. */
+/* Whether both views hold the same bytes. */
 bool view_equal(struct view a, struct view b);
 /* Whether the bytes are those of the NUL-terminated text, without its NUL. */
 bool view_is(struct view a, const char *text);
@@ -62,13 +62,16 @@ bool view_ends(struct view a, const char *suffix);
 struct view view_from(struct view a, size_t from);
 /* First `n` bytes (clamped). */
 struct view view_first(struct view a, size_t n);
-/* Without leading and trailing space, tab, CR, LF and NUL. */
+/* The view without leading and trailing space, tab, CR, LF and NUL. */
 struct view view_trim(struct view a);
-/* Without a dot at its end, which makes a DNS name absolute (RFC 1034 §3.1). */
+/* The view without a trailing dot, which makes a DNS name absolute (RFC 1034 §3.1). */
 struct view view_without_dot(struct view a);
-/* Index of the first `byte`, or a.len when there is none. */
+/* Index of the first `byte`, or a.len. */
 size_t view_find(struct view a, uint8_t byte);
-/* Decimal digits only, whole view, at most `max`: PEER_MALFORMED otherwise (empty included). */
+/*
+ * Parses a view of decimal digits, at most `max`. PEER_MALFORMED: anything else, also an empty
+ * view.
+ */
 MUST_USE enum status view_decimal(struct view a, uint64_t max, uint64_t *value);
 
 /* --- reader: fails with STATUS_MORE and an unmoved cursor when bytes are missing --- */
@@ -92,12 +95,12 @@ MUST_USE enum status reader_varint(struct reader *r, uint64_t *value);
 
 /* --- writer --- */
 
-/* Empty writer over `cap` bytes at `data`, the caller's. */
+/* Empty writer over `cap` bytes of the caller at `data`. */
 struct writer writer_of(void *data, size_t cap);
 size_t writer_room(const struct writer *w); /* 0 once full */
-/* What was written so far; valid while the buffer is. */
+/* The bytes written so far; valid as long as the buffer. */
 struct view writer_view(const struct writer *w);
-/* Number in its full width, high octet first. */
+/* Writes the number in its full width, high octet first. */
 void writer_u8(struct writer *w, uint8_t value);
 void writer_u16(struct writer *w, uint16_t value); /* big-endian */
 void writer_u24(struct writer *w, uint32_t value); /* big-endian, value < 2^24 */
@@ -105,7 +108,7 @@ void writer_u32(struct writer *w, uint32_t value); /* big-endian */
 void writer_u64(struct writer *w, uint64_t value); /* big-endian */
 /* Protobuf base-128 varint, 1 to 10 bytes. */
 void writer_varint(struct writer *w, uint64_t value);
-/* Copies `len` bytes; the writer must not lie over them. */
+/* Copies `len` bytes, which must not overlap the writer's buffer. */
 void writer_bytes(struct writer *w, const void *data, size_t len);
 /* Copies the bytes of the view. */
 void writer_append(struct writer *w, struct view v);
@@ -119,33 +122,31 @@ void writer_signed(struct writer *w, int64_t value);
 /* Exactly `digits` lower-case hexadecimal digits, 1 to 16, high ones first. */
 void writer_hex(struct writer *w, uint64_t value, unsigned digits);
 /*
- * Foreign text for a message: at most `max` bytes of it ("..." stands for the rest), every byte
- * that is not printable ASCII, and the double quote, as '?'.
+ * Appends foreign text to a message: at most `max` bytes, with "..." for the rest; every byte that
+ * is not printable ASCII, and the double quote, becomes '?'.
  */
 void writer_shown(struct writer *w, struct view v, size_t max);
 
 /*
- * Foreign text at the end of a message: as much as there is room for, cut on a UTF-8 boundary with
- * "..." for the rest; control characters become blanks. Never makes the writer full.
+ * Appends foreign text at the end of a message: as much as fits, cut on a UTF-8 boundary with "..."
+ * for the rest; control characters become blanks. Never makes the writer full.
  */
 void writer_cut(struct writer *w, struct view v);
 
 /* --- NUL-terminated text in arrays --- */
 
 /*
- * Copies `v` into text[cap] (bytes) and ends it with NUL. FULL_BUFFER when it does not fit,
- * PEER_MALFORMED when it holds a NUL; `text` is unchanged then. cap >= 1.
+ * Copies `v` into text[cap] (bytes) and terminates it with NUL. FULL_BUFFER: it does not fit;
+ * PEER_MALFORMED: it contains a NUL; `text` is unchanged then. cap >= 1.
  */
 MUST_USE enum status text_copy(char *text, size_t cap, struct view v);
-/* Copies `value` and its NUL into text[cap] (bytes). That it fits is asserted. */
+/* Copies `value` and its NUL into text[cap] (bytes). Asserts that it fits. */
 void text_set(char *text, size_t cap, const char *value);
-/*
- * Like text_copy, but cuts what does not fit into `cap` bytes, on a UTF-8 boundary, and drops from
- * the first NUL on.
- */
+/* Like text_copy, but cuts the text at its first NUL and, on a UTF-8 boundary, at `cap` bytes. */
 void text_cut(char *text, size_t cap, struct view v);
 /*
- * Ends the written bytes with NUL inside the writer's buffer. FULL_BUFFER: not all of it fitted.
+ * Terminates the written bytes with NUL inside the writer's buffer. FULL_BUFFER: not everything
+ * fitted.
  */
 MUST_USE enum status writer_end_text(struct writer *w);
 /* Whether the bytes are valid UTF-8 (RFC 3629: shortest form, no surrogates). */

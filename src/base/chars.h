@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classes of ASCII characters. Bytes over 0x7f belong to none of them. Owns no state and depends on
- * no locale, unlike <ctype.h>.
+ * Classes of ASCII characters. Bytes over 0x7f belong to no class. Owns no state and, unlike
+ * <ctype.h>, depends on no locale.
  */
 #ifndef BASE_CHARS_H
 #define BASE_CHARS_H
@@ -39,7 +39,7 @@ static inline bool is_alphanumeric(uint8_t c)
     return is_letter(c) || is_digit(c);
 }
 
-/* `c` with A-Z turned into a-z; every other byte is returned unchanged. */
+/* `c` with A-Z turned into a-z; other bytes are unchanged. */
 static inline uint8_t to_lower(uint8_t c)
 {
     return is_upper(c) ? (uint8_t)(c | 0x20u) : c;
@@ -69,7 +69,7 @@ static inline bool is_printable(uint8_t c)
     return c >= ' ' && c <= '~';
 }
 
-/* Whether `c` is printable and no space. */
+/* Whether `c` is printable and not a space. */
 static inline bool is_visible(uint8_t c)
 {
     return is_printable(c) && c != ' ';

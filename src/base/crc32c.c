@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CRC-32C by half bytes: 16 constants, computed from the reflected polynomial 0x82F63B78. */
+/* CRC-32C four bits at a time: 16 constants, computed from the reflected polynomial 0x82F63B78. */
 #include "base/crc32c.h"
 
 static const uint32_t nibble[16] = {

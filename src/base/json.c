@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON pull tokenizer and writer, RFC 8259. One state, `expect`, says what may come next; the stack
- * of open containers is an array. The tokenizer checks the form of every string, so that resolving
- * its escapes later cannot fail for their form.
+ * JSON pull tokenizer and writer, RFC 8259. One state, `expect`, holds which tokens are allowed
+ * next; the stack of open containers is an array. The tokenizer checks the form of every string, so
+ * that json_unescape can fail only for lack of room.
  */
 #include "base/json.h"
 
@@ -10,9 +10,9 @@
 #include "base/chars.h"
 
 enum expect {
-    EXPECT_VALUE,         /* a value: at the top, or after ':' */
-    EXPECT_FIRST_NAME,    /* a name, or the end of an object just begun */
-    EXPECT_FIRST_ELEMENT, /* a value, or the end of an array just begun */
+    EXPECT_VALUE,         /* a value: at the top level, or after ':' */
+    EXPECT_FIRST_NAME,    /* a name, or the end of an object that just began */
+    EXPECT_FIRST_ELEMENT, /* a value, or the end of an array that just began */
     EXPECT_NEXT,          /* ',' or the end of the container */
     EXPECT_NOTHING        /* the top value is complete */
 };
@@ -38,7 +38,7 @@ static void skip_blanks(struct reader *in)
 
 /* --- strings --- */
 
-/* Bytes of the escape at the front of `v` (which begins with a backslash), 0 when it is none. */
+/* Length of the escape at the front of `v`, which begins with a backslash; 0: not an escape. */
 static size_t escape_length(struct view v)
 {
     static const char simple[] = "\"\\/bfnrt";
@@ -60,7 +60,7 @@ static size_t escape_length(struct view v)
     return 6;
 }
 
-/* Reads to the closing quote; the opening one is already taken. */
+/* Reads to the closing quote; the opening one is already consumed. */
 static enum status read_string(struct reader *in, struct view *text)
 {
     size_t start = in->pos;
@@ -88,7 +88,7 @@ static bool byte_is(struct view v, size_t at, uint8_t a, uint8_t b)
     return at < v.len && (v.data[at] == a || v.data[at] == b);
 }
 
-/* One digit at least; moves *at behind them. */
+/* Consumes one digit or more; moves *at behind them. */
 static bool take_digits(struct view v, size_t *at)
 {
     size_t start = *at;
@@ -98,7 +98,7 @@ static bool take_digits(struct view v, size_t *at)
     return *at > start;
 }
 
-/* Length of the number at the front, 0 when it is none: int [frac] [exp] (RFC 8259 §6). */
+/* Length of the number at the front, 0: not a number. int [frac] [exp] (RFC 8259 §6). */
 static size_t number_length(struct view v)
 {
     size_t first = byte_is(v, 0, '-', '-') ? 1u : 0u;
@@ -271,7 +271,7 @@ enum status json_skip(struct json_reader *r, const struct json_token *token)
     if (token->kind != JSON_OBJECT_BEGIN && token->kind != JSON_ARRAY_BEGIN) {
         return r->failed;
     }
-    /* Every token takes at least one byte of what is left. */
+    /* Every token consumes at least one byte. */
     for (size_t i = reader_left(&r->in); i > 0u; i--) {
         enum status s = json_next(r, &t);
         if (s != STATUS_OK) {
@@ -297,7 +297,10 @@ static uint32_t hex4(struct view v)
     return n;
 }
 
-/* One \uXXXX, or a pair of them; returns the bytes taken. `v` begins with the backslash. */
+/*
+ * Decodes one \uXXXX, or a surrogate pair of them; returns the bytes consumed. `v` begins with the
+ * backslash.
+ */
 static size_t unescape_unicode(struct view v, struct writer *out)
 {
     uint32_t c = hex4(view_from(v, 2));
@@ -335,7 +338,7 @@ enum status json_unescape(struct view raw, struct writer *out)
         writer_append(out, view_first(rest, plain));
         rest = view_from(rest, plain);
         if (rest.len > 0u) {
-            ASSERT(rest.len >= 2u); /* the tokenizer checked every escape */
+            ASSERT(rest.len >= 2u); /* the tokenizer has checked every escape */
             rest = view_from(rest, unescape_one(rest, out));
         }
     }
@@ -392,8 +395,8 @@ static void new_line(struct json_writer *w)
 }
 
 /*
- * What stands before a value or a name: nothing after its name, a comma after a sibling, a new line
- * in a container.
+ * Writes what separates a value or a name from the text before it: nothing behind its name, a comma
+ * behind a sibling, a new line in an indented container.
  */
 static void lead_in(struct json_writer *w)
 {
@@ -455,7 +458,7 @@ static void write_escape(struct writer *out, unsigned c)
     writer_hex(out, c, 4);
 }
 
-/* Of one byte, which does not stand for itself. */
+/* Writes a one-byte character that needs an escape. */
 static void write_character(struct writer *out, uint8_t c)
 {
     static const char named[] = "\"\\\b\f\n\r\t";
@@ -469,7 +472,10 @@ static void write_character(struct writer *out, uint8_t c)
     }
 }
 
-/* C1 control characters (C2 80 to C2 9F) and the line separators (E2 80 A8, E2 80 A9). */
+/*
+ * Length of an unsafe character: a C1 control (C2 80 to C2 9F) or a line separator (E2 80 A8, E2 80
+ * A9).
+ */
 static unsigned unsafe_character(struct view v)
 {
     if (v.len == 2u && v.data[0] == 0xc2u && v.data[1] < 0xa0u) {
@@ -490,7 +496,7 @@ static void write_long_character(struct writer *out, struct view v)
     }
 }
 
-/* Length of the UTF-8 character at the front, 0 when the bytes are none. */
+/* Length of the UTF-8 character at the front, 0: invalid. */
 static size_t character_length(struct view v)
 {
     for (size_t n = 1; n <= 4u && n <= v.len; n++) {
@@ -501,7 +507,9 @@ static size_t character_length(struct view v)
     return 0;
 }
 
-/* Bytes at the front that stand for themselves: ASCII but `escaped`. Nearly all text is. */
+/*
+ * Length of the front part that needs no escape: ASCII without `escaped`, which is nearly all text.
+ */
 static size_t plain_length(struct view v, struct view escaped)
 {
     size_t n = 0;
@@ -511,7 +519,7 @@ static size_t plain_length(struct view v, struct view escaped)
     return n;
 }
 
-/* Writes what is at the front of `text` and returns its length. */
+/* Writes the front piece of `text` and returns its length. */
 static size_t write_piece(struct writer *out, struct view text, struct view escaped)
 {
     size_t n = plain_length(text, escaped);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON (RFC 8259): a pull tokenizer over one complete text, and a writer.
- * Owns syntax only: no values are kept, no domain is known, depth is bounded, nothing recurses.
+ * JSON (RFC 8259): a pull tokenizer over one complete text, and a writer. Owns the syntax only:
+ * keeps no values, knows no domain, bounds the depth, does not recurse.
  *
  * Invariants:
  * I1 A failure is sticky.
- * I2 Every token takes a byte at least; nothing behind the text is read.
- * I3 Exactly the texts of RFC 8259 in UTF-8 are taken, but for depth.
- * I4 json_unescape writes the whole of a string or nothing, and never more bytes than it reads.
- * I5 What the writer wrote whole is one JSON text without a raw control character.
- * I6 A string of valid UTF-8 that is written reads back as the same bytes.
+ * I2 Every token consumes at least a byte; nothing behind the text is read.
+ * I3 Exactly the UTF-8 texts of RFC 8259 are accepted, up to the depth limit.
+ * I4 json_unescape writes a whole string or nothing, and never more bytes than it reads.
+ * I5 A text that was written completely is one JSON text without a raw control character.
+ * I6 A written string of valid UTF-8 reads back as the same bytes.
  * I7 Values and their order are those of the text.
  */
 #ifndef BASE_JSON_H
@@ -24,7 +24,7 @@ enum json_kind {
     JSON_OBJECT_END,
     JSON_ARRAY_BEGIN,
     JSON_ARRAY_END,
-    JSON_NAME,   /* member name; `text` is its raw bytes between the quotes, escapes not resolved */
+    JSON_NAME,   /* member name; `text` is its raw bytes between the quotes, with escapes */
     JSON_STRING, /* `text` as for JSON_NAME */
     JSON_NUMBER, /* `text` is the literal */
     JSON_TRUE,
@@ -46,43 +46,45 @@ struct json_reader {
     unsigned depth;
     uint8_t stack[JSON_DEPTH_MAX]; /* '{' or '[' of each open container */
     uint8_t expect;                /* internal state */
-    enum status failed;            /* sticky first failure, STATUS_OK while none */
+    enum status failed;            /* sticky first failure, or STATUS_OK */
 };
 
-/* Starts to read `text`, which is complete. Malformed text is reported by json_next. */
+/* Starts reading `text`, which is complete. json_next reports malformed text. */
 void json_open(struct json_reader *r, struct view text);
 /*
- * Next token. PEER_MALFORMED: not JSON (invalid UTF-8, bad escape, bad number, trailing bytes,
- * control character in a string…); FULL_BUFFER: deeper than JSON_DEPTH_MAX. Sticky.
+ * Reads the next token. PEER_MALFORMED: not JSON (invalid UTF-8, bad escape, bad number, trailing
+ * bytes, control character in a string…); FULL_BUFFER: deeper than JSON_DEPTH_MAX. Failures are
+ * sticky.
  */
 MUST_USE enum status json_next(struct json_reader *r, struct json_token *token);
 /*
- * Skips the value that begins with `token` (already read); a scalar is skipped at once. Fails as
- * json_next does.
+ * Skips the value that begins with `token` (already read); a scalar needs no skipping. Fails like
+ * json_next.
  */
 MUST_USE enum status json_skip(struct json_reader *r, const struct json_token *token);
 /*
- * Resolves escapes of a JSON_NAME or JSON_STRING into UTF-8. FULL_BUFFER when it does not fit, and
- * nothing of it is written then; a lone surrogate becomes U+FFFD, as in Go's encoding/json.
+ * Decodes the escapes of a JSON_NAME or JSON_STRING into UTF-8. FULL_BUFFER: it does not fit, and
+ * nothing was written. A lone surrogate becomes U+FFFD, as in Go's encoding/json.
  */
 MUST_USE enum status json_unescape(struct view raw, struct writer *out);
-/* Whether the name or string equals `text` (under 256 bytes) after escapes are resolved. */
+/* Whether the name or string, with escapes decoded, equals `text` (under 256 bytes). */
 bool json_text_is(struct view raw, const char *text);
 /*
- * Integer of a JSON_NUMBER: PEER_MALFORMED when it has a fraction or exponent or leaves int64.
+ * Parses a JSON_NUMBER as an integer. PEER_MALFORMED: it has a fraction or exponent, or exceeds
+ * int64.
  */
 MUST_USE enum status json_integer(struct view literal, int64_t *value);
 
-/* --- writer: commas and quoting by state; `indent` spaces per level, 0 writes one line --- */
+/* --- writer: adds commas and quotes; `indent` spaces per level, 0 writes one line --- */
 
-/* Position in the text being written; the owner asks `out->full` at the end. */
+/* Position in the text being written; the owner checks `out->full` at the end. */
 struct json_writer {
     struct writer *out; /* borrowed */
     unsigned indent;
     unsigned depth;
     bool first; /* no comma needed before the next member or element */
     bool after_name;
-    bool markup; /* set by the owner: strings have `<`, `>` and `&` escaped, as of Go's encoder */
+    bool markup; /* set by the owner: escape `<`, `>` and `&` in strings, as Go's encoder does */
 };
 
 /* Starts a text at the end of `out`, which is borrowed until the text is complete. */
@@ -96,8 +98,8 @@ void json_array_end(struct json_writer *w);
 /* Name of the next member: plain ASCII text that needs no escapes. */
 void json_name(struct json_writer *w, const char *name);
 /*
- * Quotes and escapes; bytes that are not UTF-8 become U+FFFD. Control characters (C0, DEL, C1) and
- * the line separators U+2028 and U+2029 are escaped, so that the text is one line for every reader.
+ * Writes a quoted, escaped string; invalid UTF-8 becomes U+FFFD. Control characters (C0, DEL, C1)
+ * and the line separators U+2028 and U+2029 are escaped, so that every reader sees one line.
  */
 void json_string(struct json_writer *w, struct view text);
 /* Integer as a value. */
@@ -106,8 +108,8 @@ void json_number(struct json_writer *w, int64_t value);
 void json_bool(struct json_writer *w, bool value);
 
 /*
- * Appends `form`, JSON text, with each '%' of it replaced by the next text of `value` as a JSON
- * string: for texts of which little changes.
+ * Appends the JSON text `form` with each '%' replaced by the next text of `value` as a JSON string:
+ * for texts that are mostly constant.
  */
 void json_fill(struct writer *out, const char *form, const char *const *value);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines of base/log.h: built in place at the end of the buffer, so that a line is either whole
- * in it or not at all.
+ * Writes the log lines of base/log.h in place at the end of the buffer, so that the buffer has a
+ * line completely or not at all.
  */
 #include "base/log.h"
 
@@ -16,9 +16,9 @@
 static const char *const level_names[LOG_LEVELS] = {
     [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
 
-/* Room that a cut line keeps for saying so and for its end. */
+/* Room that every line keeps for its end and a mark that it is truncated. */
 enum { LOG_TAIL_BYTES = 24 };
-/* What gives way at once: not less than a line needs. */
+/* Bytes dropped at once to make room; at least one line. */
 #define LOG_DROP_BYTES (LOG_BUFFER_BYTES / 4u)
 _Static_assert(LOG_DROP_BYTES >= LOG_LINE_BYTES_MAX, "a line fits what gave way");
 
@@ -100,7 +100,7 @@ static bool line_open(const struct log *l)
     return l->line.data != NULL;
 }
 
-/* Keeps a field only when all of it fits. */
+/* Adds a field only if all of it fits. */
 static void keep(struct log *l, const struct writer *field)
 {
     if (field->full || l->cut || field->len + LOG_TAIL_BYTES > writer_room(&l->line)) {
@@ -166,7 +166,10 @@ static void close_line(struct log *l)
     l->line = writer_of(0, 0);
 }
 
-/* Makes room for a line: what is written out gives way, in pieces, so that little is moved. */
+/*
+ * Makes room for a line by dropping written lines, a large piece at a time, so that little memory
+ * moves.
+ */
 static bool make_room(struct log *l)
 {
     if (sizeof l->buffer - l->len < LOG_LINE_BYTES_MAX) {
@@ -229,7 +232,8 @@ struct view log_last(const struct log *l, uint64_t *at)
     uint64_t from = (*at > l->dropped) ? *at - l->dropped : 0u;
     ASSERT(from <= l->len);
     if (from == 0u && l->dropped > 0u) {
-        from = view_find(lines, (uint8_t)'\n') + 1u; /* the first line may have lost its start */
+        /* the start of the first line may be dropped already */
+        from = view_find(lines, (uint8_t)'\n') + 1u;
         ASSERT(from <= l->len);
     }
     *at = l->dropped + from;

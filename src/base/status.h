@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The results that fallible functions of every layer return.
- * Owns the enum and its names; holds no state and knows no domain.
+ * The results that fallible functions of every layer return. Owns the enum and its names; holds no
+ * state and knows no domain.
  *
- * Families: OK and MORE (progress), PEER_* (somebody outside sent something wrong), FULL_* (a limit
- * of cfg/limits.h was reached), HOST_* (the operating system refused). A bug of ours is none of
- * them: it is an ASSERT.
+ * Families: OK and MORE (progress), PEER_* (a peer sent something wrong), FULL_* (a limit of
+ * cfg/limits.h was reached), HOST_* (the operating system refused). An error of this program itself
+ * is an ASSERT instead.
  *
- * In every header: a pointer parameter is not NULL and is borrowed for the time of the call, and
- * on failure what it points to is as before, unless the comment says otherwise. Lengths are bytes.
+ * In every header: a pointer parameter is not NULL and is borrowed for the time of the call, and on
+ * failure what it points to is unchanged, unless the comment says otherwise. Lengths are bytes.
  */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 
-/* On declarations: whoever calls it must look at the result. */
+/* On declarations: the caller must check the result. */
 #define MUST_USE __attribute__((warn_unused_result))
 
 /* Result of a fallible function; the comment of the function says which ones it returns, and when.
@@ -41,9 +41,7 @@ enum status {
     STATUS_COUNT
 };
 
-/*
- * For the few calls whose result changes nothing: `why` is the reason. Does nothing.
- */
+/* Ignores the result of a call that needs no reaction; `why` documents the reason. */
 static inline void status_ignore(enum status s, const char *why)
 {
     (void)s;

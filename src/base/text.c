@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What base/bytes.h has of text: numbers as digits, UTF-8, texts in arrays. No octet of a frame
- * passes here, so this file is compiled for size (HOT in the Makefile).
+ * Text functions of base/bytes.h: numbers as digits, UTF-8, texts in arrays. No function here runs
+ * for each octet of a frame, so this file is compiled for size (HOT in the Makefile).
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ struct view view_text(const char *text)
     return view_of(text, strlen(text));
 }
 
-/* How many bytes both have in common at the start; most texts differ in the first. */
+/* Length of the common start; most texts differ in the first byte. */
 static size_t common_bytes(struct view a, const char *text)
 {
     size_t n = 0;
@@ -182,11 +182,14 @@ void text_set(char *text, size_t cap, const char *value)
     ASSERT(s == STATUS_OK);
 }
 
-/* Most bytes, up to `max`, that do not end inside a character of `v`. */
+/* Longest length up to `max` that does not split a character of `v`. */
 static size_t cut_length(struct view v, size_t max)
 {
     size_t n = (v.len < max) ? v.len : max;
-    /* A continuation byte behind the cut belongs to the character before it: it goes as a whole. */
+    /*
+     * A continuation byte behind the cut belongs to the character before it, which is dropped as a
+     * whole.
+     */
     for (unsigned i = 0; i < 4u && n > 0u && n < v.len && (v.data[n] & 0xc0u) == 0x80u; i++) {
         n--;
     }
@@ -252,7 +255,7 @@ static const struct {
     {0xf0, 0xf0, 3, 0x90, 0xbf}, {0xf1, 0xf3, 3, 0x80, 0xbf}, {0xf4, 0xf4, 3, 0x80, 0x8f},
 };
 
-/* Length of the character at the front, 0 when it is none. */
+/* Length of the character at the front, 0: invalid. */
 static size_t utf8_length(struct view v)
 {
     for (unsigned i = 0; i < sizeof leads / sizeof leads[0]; i++) {

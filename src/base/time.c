@@ -9,8 +9,8 @@ static void two_digits(struct writer *w, uint64_t n)
 }
 
 /*
- * Years are counted from March, so that the leap day is the last one of its year. Month 13 is the
- * next January.
+ * Counts years from March, so that the leap day is the last one of its year. Month 13 is the next
+ * January.
  */
 static int64_t days_to(int64_t year, int64_t month, int64_t day)
 {

@@ -9,26 +9,26 @@
 
 #include "base/bytes.h"
 
-/* The time that comes first; UINT64_MAX stands for never. */
+/* The earlier time; UINT64_MAX stands for never. */
 static inline uint64_t earlier(uint64_t a_ms, uint64_t b_ms)
 {
     return (a_ms < b_ms) ? a_ms : b_ms;
 }
 
-/* The time that comes last. */
+/* The later time. */
 static inline uint64_t later(uint64_t a_ms, uint64_t b_ms)
 {
     return (a_ms > b_ms) ? a_ms : b_ms;
 }
 
 /*
- * Days from 1970-01-01 to a date of the years 0 to 9999. False: there is no such date, and *days is
+ * Days from 1970-01-01 to a date in the years 0 to 9999. false: no such date, and *days is
  * unchanged.
  */
 MUST_USE bool time_days(int64_t year, int64_t month, int64_t day, int64_t *days);
 /*
- * Appends a time in UTC, e.g. 2026-11-21T12:00:00.123 and then `end`: "Z", or "000Z" where
- * microseconds are asked for (Kubernetes' MicroTime). `wall_ms` are Unix milliseconds.
+ * Appends a time in UTC, e.g. 2026-11-21T12:00:00.123 and then `end`: "Z", or "000Z" for
+ * microseconds (Kubernetes' MicroTime). `wall_ms`: Unix milliseconds.
  */
 void writer_time(struct writer *w, uint64_t wall_ms, const char *end);
 

@@ -25,7 +25,7 @@ bool ip_address_equal(const struct ip_address *a, const struct ip_address *b)
     return a->v6 == b->v6 && memcmp(a->bytes, b->bytes, a->v6 ? 16u : 4u) == 0;
 }
 
-/* Labels of a host name in wire form. */
+/* Writes the labels of a host name in wire form. */
 static enum status name_write(struct writer *out, struct view name)
 {
     struct view rest = name;
@@ -59,7 +59,7 @@ enum status dns_query(struct writer *out, uint16_t id, enum dns_type type, struc
     ASSERT(type == DNS_A || type == DNS_AAAA);
     writer_u16(&w, id);
     writer_u16(&w, DNS_FLAG_RECURSION_DESIRED);
-    writer_u16(&w, 1); /* questions */
+    writer_u16(&w, 1); /* number of questions */
     writer_u16(&w, 0);
     writer_u16(&w, 0);
     writer_u16(&w, 0);
@@ -76,7 +76,7 @@ enum status dns_query(struct writer *out, uint16_t id, enum dns_type type, struc
 
 /* --- answers --- */
 
-/* Whether the question of the message is ours: names compare without case (RFC 1035 §2.3.3). */
+/* Whether the message's question is the one asked; names compare without case (RFC 1035 §2.3.3). */
 static enum status question_match(struct reader *r, enum dns_type type, struct view name)
 {
     uint8_t wanted[DNS_NAME_MAX + 8u];
@@ -163,7 +163,7 @@ static enum status header_read(struct reader *r, struct dns_header *h)
     return whole ? STATUS_OK : STATUS_MORE;
 }
 
-/* Addresses before the place where a response was cut are as good as those of a whole one. */
+/* Addresses before the point where a response is cut are as good as those of a complete one. */
 static enum status records_read(struct reader *r, const struct dns_header *h, enum dns_type type,
                                 struct ip_addresses *out)
 {

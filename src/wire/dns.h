@@ -4,11 +4,11 @@
  * 1035 §4, RFC 3596). Owns the format only; sends nothing, follows no referral, keeps no cache.
  *
  * Invariants:
- * I1. A question is written whole or not at all: a failure leaves the writer as it was.
+ * I1. A question is written completely or not at all: a failure leaves the writer unchanged.
  * I2. Round trip: our question, sent back as a response, is the answer to it and to no other id.
- * I3. Nothing changes but on STATUS_OK, and then at least one address was appended.
+ * I3. Only STATUS_OK changes anything, and then at least one address was appended.
  * I4. Bounded: never more than API_ADDRESSES_MAX addresses; nothing is read outside the message.
- * I5. Agreement: what another parser reads to its end gives it the same addresses.
+ * I5. Agreement: a message that another parser reads to its end gives it the same addresses.
  */
 #ifndef WIRE_DNS_H
 #define WIRE_DNS_H
@@ -25,29 +25,29 @@ struct ip_address {
     uint8_t bytes[16]; /* network order; IPv4 uses the first four */
 };
 
-/* Whether both are the same address. */
+/* Whether two addresses are the same. */
 bool ip_address_equal(const struct ip_address *a, const struct ip_address *b);
 
-/* Addresses in the order of the response; those over the bound are left out. */
+/* Addresses in the order of the response; those over the bound are dropped. */
 struct ip_addresses {
     unsigned count;
     struct ip_address address[API_ADDRESSES_MAX];
 };
 
 /*
- * Appends a query with recursion desired. PEER_MALFORMED: `name` is no host name (empty label, dot
- * at the end, label over 63 or name over 253 bytes); FULL_BUFFER: no room. `out` is unmoved then.
+ * Appends a query with recursion desired. PEER_MALFORMED: `name` is not a host name (empty label,
+ * trailing dot, label over 63 or name over 253 bytes); FULL_BUFFER: no room. `out` is unchanged
+ * then.
  */
 MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type type,
                                struct view name);
 /*
- * Reads a message that came from the asked server and appends its addresses; those that do not fit
- * are left out. STATUS_MORE: it is no answer to this question (other id, other name, not an
- * answer): wait on. PEER_NOT_FOUND: the name does not exist or has no address of this type;
- * PEER_REFUSED: the server could not or would not answer; PEER_MALFORMED: before its first address
- * it ends, contradicts itself, or is cut by the server (TC, RFC 1035 §4.2.1). Addresses before such
- * a place count. Owner names of records are not compared: the chain of CNAMEs before them is taken
- * from the server either way.
+ * Parses a message from the asked server and appends its addresses; those that do not fit are
+ * dropped. STATUS_MORE: not the answer to this question (other id, other name, not an answer): keep
+ * waiting. PEER_NOT_FOUND: the name does not exist or has no address of this type; PEER_REFUSED:
+ * the server could not or would not answer; PEER_MALFORMED: before its first address the message
+ * ends, contradicts itself, or is cut by the server (TC, RFC 1035 §4.2.1). Addresses before such a
+ * point count. Owner names of records are not compared, because the server follows the CNAMEs.
  */
 MUST_USE enum status dns_answer(struct view message, uint16_t id, enum dns_type type,
                                 struct view name, struct ip_addresses *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests: from header fields and DATA to one complete message per call, and what ends a call
- * before its answer. Sends nothing itself; replies and refusals are in grpc_send.c.
+ * Receives requests: from header fields and DATA to one complete message per call, and the ends of
+ * a call before its answer. Sends nothing itself; grpc_send.c has replies and refusals.
  */
 #include "wire/grpc.h"
 
@@ -37,7 +37,10 @@ static struct grpc_call *call_of(struct grpc_server *s, uint32_t stream)
     return NULL;
 }
 
-/* Every call has a live stream and streams are no more than calls: there is a free entry. */
+/*
+ * A free entry for a new stream. There is one: every call has a live stream, and the stream table
+ * is no larger than the call table.
+ */
 static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64_t now_ms)
 {
     unsigned i = 0;
@@ -78,7 +81,9 @@ static void take_path(struct grpc_call *call, struct view value, uint64_t now_ms
     }
 }
 
-/* "application/grpc" [("+proto" / "+json" / …)] and parameters: only protobuf is supported here. */
+/*
+ * Accepts "application/grpc", with or without "+proto" and parameters: only protobuf is supported.
+ */
 static void take_type(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
     struct view type = view_first(value, view_find(value, ';'));
@@ -89,7 +94,7 @@ static void take_type(struct grpc_call *call, struct view value, uint64_t now_ms
     }
 }
 
-/* Milliseconds, rounded up. false: no TimeoutUnit. */
+/* Converts a TimeoutValue to milliseconds, rounded up. false: unknown TimeoutUnit. */
 static bool timeout_ms(uint64_t value, uint8_t unit, uint64_t *ms)
 {
     bool known = true;
@@ -155,7 +160,7 @@ static void take_field(struct grpc_call *call, const struct h2_event *field, uin
     }
 }
 
-/* The path is looked up once; false: the socket does not serve it. */
+/* Looks the path up once; false: the socket does not serve it. */
 static bool take_served_path(const struct grpc_server *s, struct grpc_call *call)
 {
     for (unsigned i = 0; i < s->methods_count; i++) {
@@ -189,7 +194,10 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
 
 /* --- the message --- */
 
-/* One stays free for each connection that has none: nobody's half messages refuse another's. */
+/*
+ * Takes a shared buffer for a long message, but leaves one free for each connection that has none,
+ * so that incomplete messages of one peer never refuse another's.
+ */
 static bool take_buffer(struct grpc_server *s, struct grpc_call *call)
 {
     struct grpc_buffers *all = s->buffers;
@@ -238,7 +246,7 @@ static void prefix_complete(struct grpc_server *s, struct grpc_call *call)
     }
 }
 
-/* Copies up to `want` bytes from the front of *data; returns how many. */
+/* Moves up to `want` bytes from the front of *data; returns their number. */
 static uint32_t move_front(uint8_t *to, uint32_t want, struct view *data)
 {
     uint32_t n = data->len < want ? (uint32_t)data->len : want;
@@ -285,7 +293,7 @@ static void take_data(struct grpc_server *s, struct grpc_call *call, struct view
     }
 }
 
-/* The stream's input ended. true: the request is complete and *out is its event. */
+/* Handles the end of a stream's input. true: the request is complete and *out is its event. */
 static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
 {
     call->flags |= GRPC_FLAG_INPUT_ENDED;
@@ -333,11 +341,11 @@ static bool on_input(struct grpc_server *s, const struct h2_event *event, struct
     if (event->kind == H2_EVENT_DATA) {
         take_data(s, call, event->data);
     } else if (!event->trailers) {
-        /* known before the answer, which else would ask for the end */
+        /* set first: an answer sent before that would reset the stream */
         call->flags |= event->end_stream ? GRPC_FLAG_INPUT_ENDED : 0u;
         head_complete(s, call);
     }
-    /* a refusal that went out has ended the call */
+    /* on_headers may have refused and freed the call */
     return event->end_stream && call->stream == event->stream && input_end(s, call, out);
 }
 
@@ -381,9 +389,9 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
 /* --- time --- */
 
 /*
- * An open header block has its own time-out in the engine, and no answer may go before it ends.
- * A refusal waits for send room alone, which is the engine's affair as well; but one of HTTP waits
- * for the stream's window.
+ * When the call times out. A call with an open header block has none: the engine times that block,
+ * and no answer may precede its end. A gRPC refusal waits only for send room, which the engine
+ * times as well; an HTTP refusal also waits for the stream's window.
  */
 static uint64_t due_ms(const struct grpc_call *call)
 {
@@ -403,7 +411,7 @@ static uint64_t due_ms(const struct grpc_call *call)
     return waits ? call->deadline_ms : earlier(call->deadline_ms, call->arrival_ms);
 }
 
-/* Ends one call whose time is over. true: the owner knew the call, *out is its event. */
+/* Ends a call whose time is over. true: the owner knew the call, and *out is its event. */
 static bool expire(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
 {
     bool known = call->state == GRPC_CALL_RUNNING;
@@ -479,7 +487,7 @@ void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers,
     ASSERT(grpc_valid(s));
 }
 
-/* The message of the last CALL event was valid until now. */
+/* Releases the buffer of the last CALL event, whose message was valid until now. */
 static void release_lent(struct grpc_server *s)
 {
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
@@ -504,7 +512,7 @@ enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event 
         return STATUS_OK;
     }
     st = h2_next(&s->h2, &input);
-    /* bounded by the bytes received: each event takes some of them or ends a stream */
+    /* ends: each event consumes received bytes or ends a stream */
     while (st == STATUS_OK && !on_event(s, &input, now_ms, event)) {
         st = h2_next(&s->h2, &input);
     }

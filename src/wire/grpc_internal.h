@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the gRPC server share (source: grpc.h). Owns no state of its own. Nobody
- * outside src/wire/grpc*.c includes it.
+ * What the files of the gRPC server share (source: grpc.h). Owns no state of its own. Only
+ * src/wire/grpc*.c include it.
  *
  *   grpc.c       requests: header fields, the message, deadlines, events
  *   grpc_send.c  replies, statuses, refusals, the end of a call
@@ -11,14 +11,14 @@
 
 #include "wire/grpc.h"
 
-/* Where a call stands; `state` of struct grpc_call. */
+/* Progress of a call; `state` of struct grpc_call. */
 enum {
     GRPC_CALL_HEAD,     /* the header list is arriving */
     GRPC_CALL_PREFIX,   /* the message's prefix is arriving */
     GRPC_CALL_BODY,     /* the message is arriving */
-    GRPC_CALL_WHOLE,    /* the message is complete, the end of the stream is not seen */
+    GRPC_CALL_WHOLE,    /* the message is complete, the stream has not ended */
     GRPC_CALL_RUNNING,  /* the owner knows the call */
-    GRPC_CALL_REFUSED,  /* the refusal waits for room */
+    GRPC_CALL_REFUSED,  /* the refusal waits for send room */
     GRPC_CALL_ANSWERED, /* the refusal was sent; the rest of the request is dropped */
     GRPC_CALL_STATES
 };
@@ -33,11 +33,12 @@ enum {
 #define GRPC_FLAG_REPLY_BEGUN 0x40u /* by grpc_reply_all or …message */
 #define GRPC_FLAG_BODILESS 0x80u    /* the method is HEAD: RFC 9110 §9.3.2 */
 
-/* Why the engine ends a call without asking the owner; grpc_send.c has the responses. */
+/* Reason to end a call without asking the owner; grpc_send.c has the responses. */
 enum grpc_refusal {
     GRPC_REFUSE_METHOD,
     GRPC_REFUSE_TYPE,
-    GRPC_REFUSE_UNKNOWN, /* the last one that lets its request end: grpc_send.c, call_end */
+    /* the last one after which the rest of the request is dropped: grpc_send.c, call_end */
+    GRPC_REFUSE_UNKNOWN,
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,
     GRPC_REFUSE_TIMEOUT,
@@ -55,13 +56,13 @@ enum grpc_refusal {
 
 /* grpc_send.c */
 
-/* Gives the buffer of a long message back, if the call has one. */
+/* Releases the buffer of a long message, if the call has one. */
 void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call);
 /* Frees the entry. */
 void grpc_call_free(struct grpc_server *s, struct grpc_call *call);
-/* Refuses a call, at once or as soon as there is room; then its entry is free. */
+/* Refuses a call, at once or as soon as there is send room, then frees its entry. */
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why);
-/* Tries again to send the refusals that wait for room. */
+/* Sends the refusals that wait for room. */
 void grpc_refuse_due(struct grpc_server *s);
 
 #endif

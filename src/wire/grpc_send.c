@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies, statuses and refusals, as HEADERS, DATA and trailers (gRPC PROTOCOL-HTTP2, "Responses"),
- * and the end of a call, which most of them are. Decides nothing about requests.
+ * Sends replies, statuses and refusals as HEADERS, DATA and trailers (gRPC PROTOCOL-HTTP2,
+ * "Responses"), and ends calls, which most of them do. Decides nothing about requests.
  */
 #include <string.h>
 
@@ -92,7 +92,9 @@ static void header_head(struct h2 *c)
     header_text(c, "content-type", "application/grpc");
 }
 
-/* gRPC PROTOCOL-HTTP2, Status-Message: what is not printable ASCII, and '%', is sent as %XX. */
+/*
+ * gRPC PROTOCOL-HTTP2, Status-Message: '%' and bytes that are not printable ASCII are sent as %XX.
+ */
 static void header_message(struct h2 *c, const char *text)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -115,7 +117,7 @@ static void header_message(struct h2 *c, const char *text)
     h2_header(c, "grpc-message", writer_view(&w), false);
 }
 
-/* STATUS_MORE: no room now, nothing was sent. */
+/* STATUS_MORE: no room now; nothing was sent. */
 static enum status end_headers(struct h2 *c, bool end_stream)
 {
     enum status st = h2_headers_end(c, end_stream);
@@ -123,7 +125,7 @@ static enum status end_headers(struct h2 *c, bool end_stream)
     return st == FULL_BUFFER ? STATUS_MORE : st;
 }
 
-/* Trailers, or trailers-only when no header went out: the last that is sent on the stream. */
+/* Sends trailers, or trailers-only when no header was sent; they end the stream. */
 static enum status send_status(struct grpc_server *s, const struct grpc_call *call,
                                enum grpc_status code, const char *text)
 {
@@ -144,7 +146,7 @@ static enum status send_status(struct grpc_server *s, const struct grpc_call *ca
     return end_headers(c, true);
 }
 
-/* Sends what there is room for; returns how many octets. `last`: they end the stream. */
+/* Sends as much as there is room for; returns the number of octets. `last`: they end the stream. */
 static size_t send_data(struct grpc_server *s, const struct grpc_call *call, struct view bytes,
                         bool last)
 {
@@ -154,13 +156,13 @@ static size_t send_data(struct grpc_server *s, const struct grpc_call *call, str
     }
     bool end = last && piece.len == bytes.len;
     enum status st = h2_data(&s->h2, call->stream, piece, end);
-    ASSERT(st == STATUS_OK); /* h2_data_room is 0 for a stream that has ended */
+    ASSERT(st == STATUS_OK); /* h2_data_room returned more than 0, so the stream is open */
     return piece.len;
 }
 
 /*
- * An HTTP response for what is no gRPC call. The body is sent in pieces as the peer's window
- * allows; STATUS_MORE: not all of it went.
+ * Sends an HTTP response to a request that is not gRPC, piece by piece as the peer's window allows.
+ * STATUS_MORE: something is still to be sent.
  */
 static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint16_t code,
                              const char *text)
@@ -189,7 +191,7 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
     return call->reply_left == 0u ? STATUS_OK : STATUS_MORE;
 }
 
-/* The response is complete. An incomplete request is stopped (RFC 9113 §8.1). */
+/* Ends a call whose response is complete. An incomplete request is stopped (RFC 9113 §8.1). */
 static void call_end(struct grpc_server *s, struct grpc_call *call)
 {
     bool goes_on = (call->flags & GRPC_FLAG_INPUT_ENDED) == 0u;
@@ -221,7 +223,7 @@ static void refusal_send(struct grpc_server *s, struct grpc_call *call)
     if (st == STATUS_OK) {
         call_end(s, call);
     }
-    /* else there is no room, or the connection failed and a RESET event follows */
+    /* otherwise it waits for room, or the connection failed and a RESET event follows */
 }
 
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why)
@@ -265,7 +267,7 @@ static enum status send_head(struct grpc_server *s, struct grpc_call *call)
     return st;
 }
 
-/* A peer's window may be smaller than a prefix. true: all of it is sent. */
+/* Sends the rest of a prefix; a peer's window may be smaller than one. true: all of it is sent. */
 static bool prefix_sent(struct grpc_server *s, struct grpc_call *call)
 {
     struct view prefix = view_of(call->prefix, sizeof call->prefix);
@@ -286,7 +288,7 @@ static enum status reply_begin(struct grpc_server *s, struct grpc_call *call, ui
     if (st != STATUS_OK) {
         return st;
     }
-    if (!prefix_sent(s, call)) { /* of an empty message before this one */
+    if (!prefix_sent(s, call)) { /* the prefix of an earlier, empty message */
         return STATUS_MORE;
     }
     w = writer_of(call->prefix, sizeof call->prefix);

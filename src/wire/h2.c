@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of a connection: start, time-outs, the stages of a received frame with the rules that hold
- * for every frame of a type, control frames (RFC 9113 §6.3 to §6.9), and h2_next, which hands out
- * what they find. Owns the order of things. HEADERS and CONTINUATION are in h2_headers.c, DATA and
- * all that is sent in h2_stream.c.
+ * Life of a connection: start, time-outs, the stages of receiving a frame with the rules for each
+ * frame type, control frames (RFC 9113 §6.3 to §6.9), and h2_next, which returns the events. Owns
+ * the order of the stages. h2_headers.c has HEADERS and CONTINUATION, h2_stream.c DATA and
+ * everything that is sent.
  */
 #include <string.h>
 
@@ -165,7 +165,7 @@ void h2_set_time(struct h2 *c, uint64_t now_ms)
     refill_credit(c);
     if (c->failure != STATUS_OK) {
         if (now_ms >= stall_deadline(c)) {
-            c->tx_pos = c->tx_len; /* nobody takes the GOAWAY */
+            c->tx_pos = c->tx_len; /* the peer does not take the GOAWAY: drop it */
         }
         return;
     }
@@ -187,7 +187,10 @@ struct writer h2_rx_space(struct h2 *c)
     if (!c->starved || c->rx_ended || c->failure != STATUS_OK) {
         return writer_of(NULL, 0);
     }
-    /* Views in events point into the buffer, but starved means that the last event is behind us. */
+    /*
+     * Events hold views into the buffer. When starved, the last event is used up, so the bytes may
+     * be moved.
+     */
     size_t waiting = c->rx_len - c->rx_pos;
     if (c->rx_pos > 0u) {
         memmove(c->mem.rx, c->mem.rx + c->rx_pos, waiting);
@@ -236,7 +239,10 @@ void h2_tx_commit(struct h2 *c, size_t n)
 
 /* --- control frames, §6.3 to §6.9 --- */
 
-/* For frames that a peer may send because of ours: HEADERS and DATA of ours give it back. */
+/*
+ * Charges a frame that the peer may send in reaction to ours: our HEADERS and DATA refund the
+ * charge.
+ */
 static void charge_refundable(struct h2 *c)
 {
     ASSERT(c->charged <= H2_CREDIT_MAX);
@@ -246,7 +252,7 @@ static void charge_refundable(struct h2 *c)
     }
 }
 
-/* A value that the dispatch table already made sure is there. */
+/* Reads a number; the dispatch table has ensured that it is there. */
 static uint32_t take_u32(struct reader *r)
 {
     uint32_t value = 0;
@@ -262,7 +268,7 @@ static bool is_idle(const struct h2 *c, uint32_t id, const struct h2_stream *s)
     return past_idle || (s != NULL && s->state == H2_STREAM_RESERVED);
 }
 
-/* An error that a frame makes on whatever its stream is now. */
+/* Handles an error of a frame on any stream, open or not. */
 static enum h2_step error_on(struct h2 *c, uint32_t id, enum h2_error code, struct h2_event *event)
 {
     ASSERT(id != 0u && code != H2_NO_ERROR);
@@ -273,7 +279,7 @@ static enum h2_step error_on(struct h2 *c, uint32_t id, enum h2_error code, stru
     return h2_stream_error(c, s, code, event);
 }
 
-/* §6.3: checked and ignored, no priority tree (CVE-2019-9513). */
+/* §6.3: checked and ignored; there is no priority tree (CVE-2019-9513). */
 static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(c->frame.type == H2_PRIORITY && c->frame.stream != 0u);
@@ -288,7 +294,9 @@ static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event
     return H2_STEP_AGAIN;
 }
 
-/* §6.4; each costs, because opening and resetting is cheap for the peer (CVE-2023-44487). */
+/*
+ * §6.4. Each one is charged, because opening and resetting is cheap for the peer (CVE-2023-44487).
+ */
 static enum h2_step on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(c->frame.type == H2_RST_STREAM && fixed.len == 4u);
@@ -332,7 +340,7 @@ static enum h2_error set_peer_window(struct h2 *c, uint32_t value)
     return H2_NO_ERROR;
 }
 
-/* §6.5.2; unknown settings are ignored, and so are those that bound what we never do. */
+/* §6.5.2; ignores unknown settings, and settings that limit what this engine never does. */
 static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
 {
     ASSERT(c->frame.type == H2_SETTINGS);
@@ -356,8 +364,8 @@ static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
 }
 
 /*
- * From the acknowledgement on, our window holds for all streams instead of the default; a larger
- * one held from the start.
+ * From the acknowledgement on, all streams have our announced window instead of the default; a
+ * larger announced window applies from the start.
  */
 static enum h2_step settings_ack(struct h2 *c)
 {
@@ -418,7 +426,7 @@ static enum h2_step on_push_promise(struct h2 *c, struct view fixed, struct h2_e
     return h2_connection_error(c, H2_PROTOCOL_ERROR);
 }
 
-/* §6.7; no answer is queued: without send room the frame is not even looked at (CVE-2019-9512). */
+/* §6.7; no answer is ever queued: without send room the frame stays unread (CVE-2019-9512). */
 static enum h2_step on_ping(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(c->frame.type == H2_PING && fixed.len == 8u);
@@ -499,7 +507,7 @@ static enum h2_step on_window_update(struct h2 *c, struct view fixed, struct h2_
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
     if (s == NULL) {
-        return H2_STEP_AGAIN; /* §5.1 "closed": may cross our END_STREAM or RST_STREAM */
+        return H2_STEP_AGAIN; /* §5.1 "closed": the frame may cross our END_STREAM or RST_STREAM */
     }
     if (increment == 0u) {
         return h2_stream_error(c, s, H2_PROTOCOL_ERROR, event);
@@ -516,7 +524,7 @@ static enum h2_step on_window_update(struct h2 *c, struct view fixed, struct h2_
 
 typedef enum h2_step (*handler)(struct h2 *c, struct view fixed, struct h2_event *event);
 
-/* `stream_rule`: the streams on which a frame may come. */
+/* `stream_rule`: on which streams a frame may come. */
 enum { ON_STREAM, ON_CONNECTION, ON_ANY };
 
 struct frame_rule {
@@ -524,10 +532,11 @@ struct frame_rule {
     uint32_t length_min;
     uint32_t length_max;
     enum h2_error too_long;
-    /* octets of the payload that the handler gets in one piece, as far as they are there */
+    /* octets of the payload that the handler gets in one piece, or fewer if the frame is shorter */
     uint32_t fixed;
     uint8_t stream_rule;
-    uint8_t prefix_flags; /* of PADDED and PRIORITY: those that put octets in front */
+    /* those of PADDED and PRIORITY that the type has; each puts octets in front */
+    uint8_t prefix_flags;
 };
 
 /* RFC 9113 §6 */
@@ -535,7 +544,10 @@ static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
     [H2_DATA] = {h2_on_data, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, H2_FLAG_PADDED},
     [H2_HEADERS] = {h2_on_headers, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM,
                     H2_FLAG_PADDED | H2_FLAG_PRIORITY},
-    /* A wrong length of PRIORITY is an error of the stream (§6.3), left to its handler. */
+    /*
+     * PRIORITY has no length rule here: a wrong one is a stream error (§6.3), which its handler
+     * raises.
+     */
     [H2_PRIORITY] = {on_priority, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 5, ON_STREAM, 0},
     [H2_RST_STREAM] = {on_rst_stream, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_STREAM, 0},
     [H2_SETTINGS] = {on_settings, 0, H2_SETTINGS_MAX *H2_SETTING_BYTES, H2_ENHANCE_YOUR_CALM,
@@ -564,7 +576,7 @@ static const struct frame_rule *rule_of(const struct h2_frame *f)
     return f->type < H2_FRAME_TYPES ? &frame_rules[f->type] : &unknown_rule;
 }
 
-/* §3.4: octet by octet, so that a wrong first one is seen at once. */
+/* §3.4: compares octet by octet, so that a wrong first one fails at once. */
 static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 {
     static const uint8_t preface[] = H2_PREFACE;
@@ -588,7 +600,7 @@ static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 }
 
 /*
- * The order in which frames may come: SETTINGS first (§3.4), nothing inside a header block
+ * Checks the order of frames: SETTINGS first (§3.4), only CONTINUATION inside a header block
  * (§6.10).
  */
 static bool order_valid(const struct h2 *c)
@@ -715,7 +727,7 @@ bool h2_stirs(const struct h2 *c)
     return !c->starved || c->writable_due || c->sweeping;
 }
 
-/* Ends one more stream that the connection's end or the peer's GOAWAY takes with it. */
+/* Ends one more of the streams that the end of the connection or the peer's GOAWAY ends. */
 static enum h2_step sweep(struct h2 *c, struct h2_event *event)
 {
     ASSERT(c->sweeping);
@@ -773,8 +785,8 @@ enum status h2_next(struct h2 *c, struct h2_event *event)
     ASSERT(buffers_valid(c) && !c->building);
     h2_send_due(c);
     /*
-     * A step takes an octet or changes the stage, and no stage changes more than five times
-     * without an octet.
+     * A step consumes an octet or changes the stage, and the stage changes at most five times
+     * without consuming one.
      */
     size_t steps_max = 6u * (c->rx_len - c->rx_pos) + 64u;
     for (size_t i = 0; i < steps_max; i++) {

@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/2 connection engine, RFC 9113, server and client role. Owns the state of one connection
- * and its streams; does no I/O, keeps no clock, calls nobody back, queues nothing whose length
- * the peer chooses. Bytes go in by rx_space/rx_commit, events come out by h2_next, bytes to send
- * leave by tx_data/tx_commit.
+ * HTTP/2 connection engine, RFC 9113, server and client role. Owns the state of one connection and
+ * its streams; does no I/O, keeps no clock, calls nobody back, queues nothing whose length the peer
+ * chooses. Bytes go in by rx_space/rx_commit, events come out by h2_next, bytes to send leave by
+ * tx_data/tx_commit.
  *
- * The first failure is final: a GOAWAY with its code is put into the send buffer (RFC 9113
- * §5.4.1), every open stream ends by a RESET event, h2_next returns the failure from then on, and
- * the owner closes once tx_data is empty.
+ * The first failure is final: a GOAWAY with its code goes into the send buffer (RFC 9113 §5.4.1),
+ * every open stream ends by a RESET event, h2_next returns the failure from then on, and the owner
+ * closes once tx_data is empty.
  *
- * Header lists are checked here by the rules of RFC 9113 §8.2 and §8.3 for the role. They are not
- * kept, so FIELD events may be out when a later field turns out to be malformed: then a RESET
- * event (PROTOCOL_ERROR) comes instead of HEADERS_END, and an owner acts on HEADERS_END only. The
- * same holds for a list over H2_HEADER_LIST_MAX (client: H2_CLIENT_LIST_MAX): RST_STREAM and
- * RESET (ENHANCE_YOUR_CALM). 1xx responses are checked and swallowed.
+ * The engine checks header lists by the rules of RFC 9113 §8.2 and §8.3 for its role. It does not
+ * keep them, so it may have returned FIELD events before a later field turns out to be malformed:
+ * then a RESET event (PROTOCOL_ERROR) comes instead of HEADERS_END, and an owner acts on
+ * HEADERS_END only. The same holds for a list over H2_HEADER_LIST_MAX (client: H2_CLIENT_LIST_MAX):
+ * RST_STREAM and RESET (ENHANCE_YOUR_CALM). 1xx responses are checked and not reported.
  *
  * Invariants:
  * I1. Split independence: events (the DATA of a frame as one) and frames sent are the same however
- *     the peer's octets are cut. The sizes of WINDOW_UPDATE alone depend on it, and with them what
- *     a peer meets that overruns its windows.
+ *     the peer's octets are cut. Only the sizes of WINDOW_UPDATE depend on it, and with them the
+ *     error of a peer that overruns its windows.
  * I2. Order: a stream's events are FIELD, HEADERS_END, DATA, and FIELD, HEADERS_END of trailers.
  *     After end_stream only RESET may follow, after RESET or h2_reset nothing. FIELD holds no
  *     name or value that RFC 9113 §8.2.1 forbids.
- * I3. Output is frames in their form, of at most H2_FRAME_MAX, our SETTINGS first; at most tx_cap
- *     waits, and nothing follows what a failure left there.
+ * I3. Output is well-formed frames of at most H2_FRAME_MAX, our SETTINGS first; at most tx_cap
+ *     is pending, and nothing follows the frames of a failure.
  * I4. Sticky failure: h2_next returns the first one from then on, no stream stays open.
  * I5. A call that sends for the owner (h2_open to h2_ping) and does not return STATUS_OK sends
- *     nothing and moves none of its outputs.
- * I6. h2_valid after every call.
- * I7. Bounded memory: nothing is kept but in struct h2 and its struct h2_memory.
- * I8. Bounded work: events other than WRITABLE are no more than the octets received and the streams
+ *     nothing and changes none of its outputs.
+ * I6. h2_valid holds after every call.
+ * I7. Bounded memory: all state is in struct h2 and its struct h2_memory.
+ * I8. Bounded work: there are no more events, apart from WRITABLE, than octets received and streams
  *     opened by the owner.
  * I9. h2_deadline lies ahead until h2_set_time has failed the connection.
  *
- * The owner's loop: h2_next until STATUS_MORE, send h2_tx_data, read into h2_rx_space; after
- * every h2_tx_commit ask h2_next again, because input is not looked at while the send buffer has
- * no room for the frames that it may cause.
+ * The owner's loop: h2_next until STATUS_MORE, send h2_tx_data, read into h2_rx_space. After every
+ * h2_tx_commit call h2_next again, because input stays unread while the send buffer has no room for
+ * the frames that it may cause.
  */
 #ifndef WIRE_H2_H
 #define WIRE_H2_H
@@ -44,7 +44,7 @@
 #include "cfg/limits.h"
 #include "wire/hpack.h"
 
-/* RFC 9113 §6.9.2: window of a stream before SETTINGS, of the connection before WINDOW_UPDATE. */
+/* RFC 9113 §6.9.2: initial window of a stream before SETTINGS, and of the connection. */
 #define H2_WINDOW_DEFAULT 65535u
 
 /* RFC 9113 §7 */
@@ -65,7 +65,7 @@ enum h2_error {
     H2_HTTP_1_1_REQUIRED = 13
 };
 
-/* Which side of the connection we are. */
+/* The role of this side of the connection. */
 enum h2_role { H2_SERVER, H2_CLIENT };
 
 enum h2_event_kind {
@@ -75,17 +75,17 @@ enum h2_event_kind {
     /* `data` (may be empty when end_stream); flow control is refilled by the engine */
     H2_EVENT_DATA,
     /*
-     * the stream has ended: reset by the peer, by us for a stream error of the peer, or with the
+     * the stream ended: reset by the peer, reset here for a stream error, or lost with the
      * connection; `code`
      */
     H2_EVENT_RESET,
-    /* the peer opens no more; streams above `last_stream` never ran; `code` */
+    /* the peer accepts no more streams; those above `last_stream` never ran; `code` */
     H2_EVENT_GOAWAY,
     H2_EVENT_PING_ACK, /* acknowledgement of h2_ping */
-    H2_EVENT_WRITABLE  /* room or window for DATA may have grown: ask h2_data_room again */
+    H2_EVENT_WRITABLE  /* room or window for DATA may have grown: call h2_data_room again */
 };
 
-/* An event of h2_next; members that are not of its kind hold nothing. */
+/* An event of h2_next; only members of its kind are set. */
 struct h2_event {
     enum h2_event_kind kind;
     uint32_t stream;  /* 0 for connection events */
@@ -106,11 +106,11 @@ struct h2_stream {
     uint8_t state; /* internal from here on */
     uint8_t flags;
     uint8_t informational; /* 1xx header lists received */
-    uint32_t reset_code;   /* of an RST_STREAM that waits for room in the send buffer */
-    uint32_t consumed;     /* octets delivered but not yet given back by WINDOW_UPDATE */
+    uint32_t reset_code;   /* code of an RST_STREAM that waits for room in the send buffer */
+    uint32_t consumed;     /* octets delivered, not yet returned by WINDOW_UPDATE */
     int64_t send_window;
     int64_t recv_window; /* what the peer may still send */
-    uint64_t body_left;  /* of content-length, when the peer sent one (RFC 9113 §8.1.1) */
+    uint64_t body_left;  /* rest of content-length, when the peer sent one (RFC 9113 §8.1.1) */
 };
 
 struct h2_frame { /* internal: header of the frame being received (RFC 9113 §4.1) */
@@ -120,11 +120,11 @@ struct h2_frame { /* internal: header of the frame being received (RFC 9113 §4.
     uint8_t flags;
 };
 
-/* internal: what the rules of RFC 9113 §8 must remember of a header list */
+/* internal: state of a header list that the rules of RFC 9113 §8 need */
 struct h2_list {
     uint8_t kind;
-    uint8_t pseudo; /* set of pseudo-header fields seen */
-    bool regular;   /* a regular field was seen */
+    uint8_t pseudo; /* set of pseudo-header fields received */
+    bool regular;   /* a regular field was received */
     bool is_connect;
     bool has_length;
     uint16_t status; /* of a response */
@@ -133,13 +133,13 @@ struct h2_list {
 
 struct h2_block {        /* internal: the header block being received (RFC 9113 §4.3) */
     uint32_t stream;     /* 0: none is open */
-    uint32_t listed;     /* decoded size by RFC 9113 §6.5.2 */
-    uint32_t reset_code; /* of the stream at the end of the block; H2_NO_ERROR: none */
+    uint32_t listed;     /* decoded size so far, counted by RFC 9113 §6.5.2 */
+    uint32_t reset_code; /* RST_STREAM code for the end of the block; H2_NO_ERROR: none */
     uint16_t carried;    /* octets of an incomplete field in h2_memory.field */
     uint8_t continuations;
     uint8_t size_updates;
     bool started; /* a field was decoded: no size update may follow */
-    bool discard; /* decode to keep the table in step, deliver nothing */
+    bool discard; /* decode only to keep the compression table in step; deliver nothing */
     bool end_stream;
     uint64_t since_ms;
     struct h2_list list;
@@ -150,7 +150,7 @@ struct h2_closed { /* internal: how a stream of the recent past ended */
     uint8_t past;
 };
 
-/* Buffers (sizes in bytes) and table of a connection, all borrowed for its life. */
+/* Buffers (sizes in bytes) and stream table of a connection, all borrowed for its life. */
 struct h2_memory {
     uint8_t *rx;
     size_t rx_cap; /* >= H2_RX_BYTES_MIN */
@@ -164,15 +164,15 @@ struct h2_memory {
     struct h2_stream *streams;
     unsigned streams_cap; /* announced as MAX_CONCURRENT_STREAMS by a server */
     uint32_t window;      /* SETTINGS_INITIAL_WINDOW_SIZE that we announce, >= 1 */
-    /* what all streams together may have on the way, >= H2_WINDOW_DEFAULT */
+    /* limit for DATA in flight on all streams together, >= H2_WINDOW_DEFAULT */
     uint32_t connection_window;
     uint32_t table_size; /* SETTINGS_HEADER_TABLE_SIZE that we announce, <= HPACK_TABLE_BYTES */
 };
 
 /*
- * Memory of an owner that keeps it in its members rx, tx, field, scratch and streams, each an
- * array. `stream_window` is `window` of struct h2_memory; the connection's window and the header
- * table are the protocol's defaults.
+ * Fills struct h2_memory for an owner that has the arrays rx, tx, field, scratch and streams as
+ * members. `stream_window` becomes `window`; the connection's window and the header table get the
+ * protocol's defaults.
  */
 #define H2_MEMORY_OF(owner, stream_window)                                                         \
     ((struct h2_memory){                                                                           \
@@ -191,28 +191,28 @@ struct h2_memory {
         .table_size = HPACK_TABLE_BYTES,                                                           \
     })
 
-/* One connection. Owners set nothing in it; they read role and mem. */
+/* One connection. Owners read role and mem, and write nothing. */
 struct h2 {
     enum h2_role role;
     struct h2_memory mem;
     struct hpack_decoder hpack;
-    /* internal from here on; owners touch none of it */
+    /* internal from here on */
     enum status failure; /* sticky */
     uint32_t failure_code;
     uint64_t now_ms;
     uint64_t started_ms;
-    uint64_t tx_progress_ms; /* when the send buffer last became non-empty or shorter */
-    uint64_t credit_ms;      /* until when the credit is filled up */
+    uint64_t tx_progress_ms; /* when the send buffer last became non-empty or shrank */
+    uint64_t credit_ms;      /* time up to which the credit is refilled */
     uint32_t credit;
-    uint32_t charged; /* of the used credit: what frames of ours give back */
+    uint32_t charged; /* used credit that our own frames refund */
     /* receiving */
     uint8_t stage;
     uint8_t preface_have; /* octets of the client's preface seen */
-    bool starved;         /* nothing can be done without more octets */
+    bool starved;         /* no progress without more octets */
     bool rx_ended;
     bool settings_seen;  /* the peer's first SETTINGS */
     bool settings_acked; /* ours */
-    size_t rx_pos;       /* mem.rx[rx_pos .. rx_len) waits */
+    size_t rx_pos;       /* mem.rx[rx_pos .. rx_len) is unprocessed */
     size_t rx_len;
     struct h2_frame frame;
     /* octets at the front of the payload that the handler needs in one piece */
@@ -221,12 +221,13 @@ struct h2 {
     uint32_t padding;
     struct h2_block block;
     /* sending */
-    size_t tx_pos; /* mem.tx[tx_pos .. tx_len) waits */
+    size_t tx_pos; /* mem.tx[tx_pos .. tx_len) is unsent */
     size_t tx_len;
-    bool building;         /* between h2_headers_begin and h2_headers_end */
-    bool build_head;       /* the request being built is a HEAD */
-    bool table_cleared;    /* our first block announced that our table stays empty */
-    uint32_t build_stream; /* 0: it has ended */
+    bool building;   /* between h2_headers_begin and h2_headers_end */
+    bool build_head; /* the request being built is a HEAD */
+    /* our first block has announced that our compression table stays empty */
+    bool table_cleared;
+    uint32_t build_stream; /* 0: the stream has ended */
     struct writer build;
     bool writable_due;
     bool ping_waiting;
@@ -238,10 +239,10 @@ struct h2 {
     int64_t send_window; /* of the connection */
     int64_t recv_window;
     uint32_t consumed;
-    uint32_t late_granted; /* octets of DATA that may be on the way for streams that we reset */
+    uint32_t late_granted; /* octets of DATA that may be in flight for streams that we reset */
     uint32_t next_id;      /* client: the next stream that we open */
     uint32_t last_peer_id; /* server: highest stream that the peer opened */
-    uint32_t accept_max;   /* server: after the final GOAWAY, streams above never happened */
+    uint32_t accept_max;   /* server: after the final GOAWAY, higher streams are dropped */
     uint32_t goaway_last;  /* client: lowest last-stream of received GOAWAYs */
     bool goaway_received;
     bool closing; /* we sent or will send GOAWAY */
@@ -252,60 +253,60 @@ struct h2 {
     uint32_t sweep_above;
     uint32_t sweep_code;
     uint8_t closed_next;
-    uint32_t closed_floor; /* highest stream whose end is forgotten */
+    /* streams up to this one are closed, and the way they ended is forgotten */
+    uint32_t closed_floor;
     struct h2_closed closed[H2_CLOSED_MEMORY];
 };
 
 /* --- life --- */
 
 /*
- * Starts a connection; the preface and SETTINGS are in the send buffer at once (RFC 9113 §3.4).
+ * Starts a connection and puts the preface and SETTINGS into the send buffer (RFC 9113 §3.4).
  * now_ms must not decrease from one call of this module to the next.
  */
 void h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *memory, uint64_t now_ms);
-/* Whether the state holds together: for assertions and tests. */
+/* Whether the state is consistent: for assertions and tests. */
 bool h2_valid(const struct h2 *c);
 /*
- * Sets the current time: refills the abuse credit, and fails the connection when the preface, a
- * header block or the sending of our output has taken too long.
+ * Sets the current time, refills the abuse credit, and fails the connection when the preface, a
+ * header block or the sending of output has taken too long.
  */
 void h2_set_time(struct h2 *c, uint64_t now_ms);
-/* When h2_set_time must be called at the latest; UINT64_MAX: never. */
+/* The latest time for the next h2_set_time; UINT64_MAX: none. */
 uint64_t h2_deadline(const struct h2 *c);
-/* Streams open now. */
+/* Number of open streams. */
 unsigned h2_streams_open(const struct h2 *c);
-/* SETTINGS_MAX_CONCURRENT_STREAMS of the peer; UINT32_MAX: none was received yet. */
+/* SETTINGS_MAX_CONCURRENT_STREAMS of the peer; UINT32_MAX: not received yet. */
 uint32_t h2_streams_max(const struct h2 *c);
 /*
- * The sticky failure, STATUS_OK while none; *code (may be NULL) gets the HTTP/2 error code that
- * was or will be sent.
+ * The sticky failure, or STATUS_OK; *code (may be NULL) gets the HTTP/2 error code that was or will
+ * be sent.
  */
 MUST_USE enum status h2_failure(const struct h2 *c, uint32_t *code);
 
 /* --- bytes --- */
 
-/*
- * Free room of the receive buffer; empty while events wait to be taken or output must drain
- * first.
- */
+/* Free room of the receive buffer; empty while unread events or unsent output block the input. */
 struct writer h2_rx_space(struct h2 *c);
-/* Takes the `n` bytes that were written into the room of h2_rx_space. */
+/* Accepts `n` bytes that were written into the room of h2_rx_space. */
 void h2_rx_commit(struct h2 *c, size_t n);
 /*
- * The peer closed its side. What it sent before is still handed out, open streams end as RESET
- * events (INTERNAL_ERROR), then h2_next fails with PEER_CLOSED.
+ * The peer closed its side. h2_next still returns events for earlier input, open streams end with
+ * RESET events (INTERNAL_ERROR), then h2_next fails with PEER_CLOSED.
  */
 void h2_rx_end(struct h2 *c);
-/* Bytes to send, valid until the next call; empty: nothing now. */
+/* Bytes to send, valid until the next call; may be empty. */
 struct view h2_tx_data(const struct h2 *c);
-/* Wipes and removes the first `n` bytes of h2_tx_data, which were sent: heads hold tokens. */
+/*
+ * Wipes and removes the first `n` bytes of h2_tx_data after they were sent; they may hold tokens.
+ */
 void h2_tx_commit(struct h2 *c, size_t n);
 
-/* Whether h2_next may have an event without more bytes or time. */
+/* Whether h2_next may return an event without more input or time. */
 bool h2_stirs(const struct h2 *c);
 
 /*
- * Next event. STATUS_MORE: nothing until more bytes, more send room or time. Any other status:
+ * Returns the next event. STATUS_MORE: none before more input, send room or time. Any other status:
  * the sticky failure.
  */
 MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
@@ -313,40 +314,42 @@ MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
 /* --- sending --- */
 
 /*
- * Client: opens a stream. STATUS_MORE: the peer's MAX_CONCURRENT_STREAMS or our send buffer is
- * used up. FULL_TABLE: no free entry. PEER_CLOSED: GOAWAY was received or sent, the connection
- * failed, or stream ids are used up. Its header block must be sent, or the stream reset, before
- * the next is opened, because streams begin in the order of their ids (RFC 9113 §5.1.1).
+ * Client: opens a stream. STATUS_MORE: the peer's MAX_CONCURRENT_STREAMS or the send buffer is
+ * exhausted. FULL_TABLE: no free entry. PEER_CLOSED: a GOAWAY was received or sent, the connection
+ * failed, or stream ids are used up. The owner sends its header block, or resets it, before it
+ * opens the next, because streams begin in the order of their ids (RFC 9113 §5.1.1).
  */
 MUST_USE enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream);
-/* Changes the owner's number of a stream; does nothing when the stream has ended. */
+/* Changes the owner's number of a stream; ignored when the stream has ended. */
 void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
 /*
- * One header block: begin, fields, end, and no other call between. The caller makes sure of room
- * with h2_headers_room. The block is sent as one HEADERS frame, because the send buffer is no
- * larger than the smallest frame limit a peer can set. Names are lower-case, pseudo-header fields
- * first.
+ * Sends one header block: begin, fields, end, with no other call between. The caller ensures room
+ * by h2_headers_room. The block is one HEADERS frame, because the send buffer is no larger than the
+ * smallest frame limit that a peer can set. Names are lower-case, pseudo-header fields first.
  */
 void h2_headers_begin(struct h2 *c, uint32_t stream);
-/* One field; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */
+/* Adds a field; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */
 void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive);
 /*
- * Ends the block and sends it. FULL_BUFFER: it did not fit, nothing was sent, the stream is
- * unchanged. PEER_CLOSED: the stream has ended.
+ * Ends and sends the block. FULL_BUFFER: it did not fit, nothing was sent, the stream is unchanged.
+ * PEER_CLOSED: the stream has ended.
  */
 MUST_USE enum status h2_headers_end(struct h2 *c, bool end_stream);
 /* Bytes free in the send buffer for a header block, 0 when the stream has ended. */
 size_t h2_headers_room(const struct h2 *c, uint32_t stream);
-/* How many DATA bytes h2_data takes now: the least of both windows, frame size and send buffer. */
+/*
+ * Number of DATA bytes that h2_data accepts now: the least of both windows, frame size and send
+ * buffer.
+ */
 size_t h2_data_room(const struct h2 *c, uint32_t stream);
 /*
  * Sends data.len <= h2_data_room bytes in one frame (an empty one only with end_stream).
- * PEER_CLOSED: the stream has ended. STATUS_MORE: an empty frame has no room now.
+ * PEER_CLOSED: the stream has ended. STATUS_MORE: no room for an empty frame now.
  */
 MUST_USE enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_stream);
 /*
- * Ends a stream with RST_STREAM, at once or when there is room; no event follows for it. Does
- * nothing when the stream has ended.
+ * Ends a stream with RST_STREAM, at once or when there is room; no event follows. Ignored when the
+ * stream has ended.
  */
 void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
 
@@ -356,9 +359,9 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
  */
 MUST_USE enum status h2_ping(struct h2 *c);
 /*
- * Announces the end (RFC 9113 §6.8), at once or when there is room: graceful (last stream 2^31-1,
- * new streams are still served) or final with a code (the true last stream; what comes above is
- * dropped). Running streams continue; a client opens no more.
+ * Sends a GOAWAY (RFC 9113 §6.8), at once or when there is room: graceful (last stream 2^31-1, new
+ * streams are still served) or final with a code (the true last stream; higher ones are dropped).
+ * Running streams continue; a client opens no more.
  */
 void h2_goaway(struct h2 *c, enum h2_error code, bool final);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Header blocks: HEADERS and CONTINUATION, RFC 9113 §4.3, §6.2, §6.10, and the rules of the list
- * that they carry, §8. Owns the decoding of a block field by field as its octets come; nothing is
- * kept but one incomplete field and what the rules must remember (struct h2_list).
+ * Header blocks: HEADERS and CONTINUATION, RFC 9113 §4.3, §6.2, §6.10, and the rules of their
+ * lists, §8. Decodes a block field by field as its octets arrive; keeps only an incomplete field
+ * and the state that the rules need (struct h2_list).
  *
- * Every block is decoded to its end, because the compression state belongs to the connection.
- * What cannot be delivered is discarded: block.discard, with block.reset_code as the code
- * of the RST_STREAM at the end of the block (H2_NO_ERROR: none).
+ * Decodes every block to its end, because the compression state belongs to the connection. A block
+ * that cannot be delivered is discarded: block.discard, with block.reset_code as the code of the
+ * RST_STREAM at the end of the block (H2_NO_ERROR: none).
  */
 #include <string.h>
 
@@ -15,9 +15,9 @@
 #include "wire/h2_internal.h"
 #include "wire/http_status.h"
 
-/* --- rules of a header list, §8.2 and §8.3: which fields may stand where --- */
+/* --- rules of a header list, §8.2 and §8.3: which fields may come where --- */
 
-/* Which rules of RFC 9113 §8 a header list follows; `kind` of struct h2_list. */
+/* The kinds of header lists with different rules (RFC 9113 §8); `kind` of struct h2_list. */
 enum { H2_LIST_REQUEST, H2_LIST_RESPONSE, H2_LIST_TRAILERS };
 
 /* Bits of `pseudo` of struct h2_list. */
@@ -33,7 +33,7 @@ static void list_begin(struct h2_list *list, uint8_t kind)
     *list = (struct h2_list){.kind = kind};
 }
 
-/* §8.2.1: no controls, no space, no upper case, nothing from DEL on, a colon only in front. */
+/* §8.2.1: no controls, no space, no upper case, nothing from DEL on; a colon only in front. */
 static bool name_valid(struct view name)
 {
     ASSERT(name.len == 0u || name.data != NULL);
@@ -79,7 +79,7 @@ static bool authority_valid(struct h2_list *list, struct view value)
     return true; /* kubelets send a percent-encoded socket path, "localhost" or nothing */
 }
 
-/* §8.3.1: absolute, or "*" of OPTIONS. */
+/* §8.3.1: an absolute path, or "*" for OPTIONS. */
 static bool path_valid(struct h2_list *list, struct view value)
 {
     (void)list;
@@ -112,7 +112,7 @@ static const struct {
 };
 #define PSEUDO_FIELDS (sizeof pseudo_fields / sizeof pseudo_fields[0])
 
-/* §8.3: known, of this kind of list, once, before all regular fields. */
+/* §8.3: known, allowed in this kind of list, unique, before all regular fields. */
 static bool pseudo_field(struct h2_list *list, struct view name, struct view value)
 {
     ASSERT(name.len > 0u && name.data[0] == ':');
@@ -200,7 +200,7 @@ static bool list_end(const struct h2_list *list)
     return list->kind == H2_LIST_TRAILERS || list->pseudo == PSEUDO_STATUS;
 }
 
-/* --- which list a block carries --- */
+/* --- the list that a block carries --- */
 
 static void discard(struct h2 *c, enum h2_error code)
 {
@@ -209,7 +209,7 @@ static void discard(struct h2 *c, enum h2_error code)
     c->block.reset_code = (uint32_t)code;
 }
 
-/* A block on a stream that is in the table. */
+/* A block on a stream in the table. */
 static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
 {
     ASSERT(s->id == c->block.stream);
@@ -229,7 +229,7 @@ static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
     return H2_STEP_AGAIN;
 }
 
-/* A block on a stream that nobody has opened yet. */
+/* A block on a stream that is not open yet. */
 static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
 {
     ASSERT(id == c->block.stream && id != 0u);
@@ -336,7 +336,7 @@ static enum status carry(struct h2 *c, struct view in, size_t *used)
     struct h2_block *b = &c->block;
     size_t room = c->mem.field_cap - b->carried;
     if (in.len >= room) {
-        return FULL_BUFFER; /* what would fill the buffer is still no complete field */
+        return FULL_BUFFER; /* a full buffer without a complete field */
     }
     memcpy(c->mem.field + b->carried, in.data, in.len);
     b->carried = (uint16_t)(b->carried + in.len);
@@ -344,7 +344,7 @@ static enum status carry(struct h2 *c, struct view in, size_t *used)
     return STATUS_MORE;
 }
 
-/* The front of `in` completes the carried field, or is carried as well. */
+/* Completes the carried field with the front of `in`, or carries that too. */
 static enum status decode_carried(struct h2 *c, struct view in, size_t *used,
                                   struct hpack_field *field)
 {
@@ -367,8 +367,8 @@ static enum status decode_carried(struct h2 *c, struct view in, size_t *used,
 }
 
 /*
- * One field from the front of `in`. STATUS_MORE: all of `in` was taken and the field is still not
- * complete.
+ * Decodes one field from the front of `in`. STATUS_MORE: all of `in` was consumed, and the field is
+ * incomplete.
  */
 static enum status decode_field(struct h2 *c, struct view in, size_t *used,
                                 struct hpack_field *field)
@@ -387,13 +387,13 @@ static enum status decode_field(struct h2 *c, struct view in, size_t *used,
     return s;
 }
 
-/* Counts the field and checks it against limits and rules; sets block.discard. */
+/* Counts the field and checks it against limits and rules; may set block.discard. */
 static void judge_field(struct h2 *c, const struct hpack_field *field)
 {
     ASSERT(!field->size_update && c->block.started);
     struct h2_block *b = &c->block;
     if (h2_stream_find(c, b->stream) == NULL && !b->discard) {
-        discard(c, H2_NO_ERROR); /* the owner reset it in the middle of its list */
+        discard(c, H2_NO_ERROR); /* the owner reset the stream within its list */
     }
     if (b->discard) {
         return;
@@ -442,7 +442,7 @@ static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, stru
 
 /* --- the end of a block --- */
 
-/* §8.1.1: what the DATA frames must add up to. */
+/* §8.1.1: the sum that the DATA frames must reach. */
 static void expect_body(struct h2_stream *s, const struct h2_list *list)
 {
     ASSERT(list->kind != H2_LIST_TRAILERS && (s->flags & H2_STREAM_LENGTH_KNOWN) == 0u);
@@ -454,7 +454,7 @@ static void expect_body(struct h2_stream *s, const struct h2_list *list)
     }
 }
 
-/* RFC 9110 §15.2: checked, counted, not delivered; the next list is again a response. */
+/* RFC 9110 §15.2: checked and counted, not delivered; another response list follows. */
 static enum h2_error end_informational(const struct h2_block *b, struct h2_stream *s)
 {
     ASSERT(is_informational(&b->list));
@@ -526,7 +526,7 @@ static enum h2_step end_block(struct h2 *c, struct h2_event *event)
     return H2_STEP_EVENT;
 }
 
-/* The fragment of one frame is used up. */
+/* Ends the fragment of one frame. */
 static enum h2_step end_fragment(struct h2 *c, struct h2_event *event)
 {
     ASSERT(c->left == 0u && c->block.stream != 0u);
@@ -535,7 +535,7 @@ static enum h2_step end_fragment(struct h2 *c, struct h2_event *event)
         return H2_STEP_AGAIN;
     }
     if (c->block.carried > 0u) {
-        return h2_connection_error(c, H2_COMPRESSION_ERROR); /* ends inside a field */
+        return h2_connection_error(c, H2_COMPRESSION_ERROR); /* the block ends inside a field */
     }
     return end_block(c, event);
 }

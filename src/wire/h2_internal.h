@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the HTTP/2 engine share. Owns no state of its own (struct h2 in h2.h). Nobody
- * outside src/wire/h2*.c includes it.
+ * What the files of the HTTP/2 engine share. Owns no state of its own (struct h2 in h2.h). Only
+ * src/wire/h2*.c include it.
  *
  *   h2.c          life, time-outs, the stages of a received frame, control frames, h2_next
  *   h2_headers.c  HEADERS and CONTINUATION, rules of a header list
- *   h2_stream.c   buffers, stream table, errors, DATA and windows of both directions, what is sent
+ *   h2_stream.c   buffers, stream table, errors, DATA and windows of both directions, output
  *
  * h2.c uses the other two, h2_headers.c uses h2_stream.c.
  *
- * Receiving walks through stages: preface, then for each frame header, fixed part, and one of
- * fragment, body, skip. A stage takes what it can from mem.rx and returns what happened; nothing is
- * ever parsed twice but an incomplete header field. Each step begins with at least H2_STEP_BYTES
- * free in the send buffer, so that no handler can fail for want of room.
+ * Receiving goes through stages: preface, then for each frame header, fixed part, and one of
+ * fragment, body, skip. A stage consumes what it can from mem.rx and returns the result. Only an
+ * incomplete header field is parsed twice. Each step begins with at least H2_STEP_BYTES free in the
+ * send buffer, so that no handler fails for lack of room.
  */
 #ifndef WIRE_H2_INTERNAL_H
 #define WIRE_H2_INTERNAL_H
@@ -67,8 +67,8 @@ enum {
 #define H2_UPDATE_BYTES 13u
 #define H2_PING_BYTES 17u
 /*
- * Most that one step sends (RST_STREAM and WINDOW_UPDATE, or two WINDOW_UPDATEs), and the GOAWAY
- * of a failure.
+ * Most octets that one step sends (RST_STREAM and WINDOW_UPDATE, or two WINDOW_UPDATEs), and the
+ * GOAWAY of a failure.
  */
 #define H2_STEP_BYTES (2u * H2_UPDATE_BYTES + H2_GOAWAY_BYTES)
 
@@ -85,19 +85,19 @@ enum {
     H2_STAGES
 };
 
-/* What became of one step of receiving. */
+/* The result of one step of receiving. */
 enum h2_step {
-    H2_STEP_AGAIN,   /* something was done, or the connection failed: look again */
+    H2_STEP_AGAIN,   /* progress was made, or the connection failed: step again */
     H2_STEP_EVENT,   /* the event is filled in */
     H2_STEP_STARVED, /* more octets are needed */
-    H2_STEP_IDLE     /* nothing to do until the owner does something */
+    H2_STEP_IDLE     /* nothing to do before the owner acts */
 };
 
 /* `state` of struct h2_stream. */
 enum {
-    H2_STREAM_RESERVED, /* client: opened, its header block not yet sent; idle for the peer */
+    H2_STREAM_RESERVED, /* client: opened, its header block not sent yet; idle for the peer */
     H2_STREAM_OPEN,
-    H2_STREAM_RESET_DUE /* ended for owner and peer, RST_STREAM waits for room */
+    H2_STREAM_RESET_DUE /* ended for owner and peer; the RST_STREAM waits for room */
 };
 
 /* `flags` of struct h2_stream: what each side has sent. */
@@ -105,18 +105,18 @@ enum {
 #define H2_STREAM_REMOTE_ENDED 0x02u
 #define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response: trailers follow */
 #define H2_STREAM_LIST_SENT 0x08u
-/* The peer sent content-length: body_left counts. */
+/* The peer sent content-length: body_left is valid. */
 #define H2_STREAM_LENGTH_KNOWN 0x10u
 #define H2_STREAM_HEAD 0x20u /* the response has no content */
 
-/* What a stream that is not in the table was (RFC 9113 §5.1 "idle", "closed"). */
+/* The past of a stream that is not in the table (RFC 9113 §5.1 "idle", "closed"). */
 enum h2_past {
     H2_PAST_IDLE,
-    H2_PAST_SKIPPED, /* closed without having been opened, by a higher stream */
+    H2_PAST_SKIPPED, /* never opened; closed because a higher one was opened */
     H2_PAST_FORGOTTEN,
     H2_PAST_ENDED, /* both sides ended it */
     H2_PAST_RESET_BY_PEER,
-    H2_PAST_RESET_BY_US /* late frames are ignored; DATA beyond what was granted is charged */
+    H2_PAST_RESET_BY_US /* late frames are ignored; DATA beyond the granted octets is charged */
 };
 
 /* GOAWAY that waits for room in the send buffer; `goaway_due` of struct h2. */
@@ -125,66 +125,66 @@ enum { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
 /* --- h2_headers.c --- */
 
 /*
- * Handlers get the fixed part of the payload; c->left counts what follows it, which is dropped
- * unless they change the stage.
+ * Handlers get the fixed part of the payload; c->left counts the rest, which is dropped unless they
+ * change the stage.
  */
 enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event);
-/* Stage of a header block: what is here of the payload. */
+/* Stage of a header block: handles the available payload. */
 enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
 
 /* --- h2_stream.c: buffers --- */
 
-/* The octets of the current piece of payload that are here now. */
+/* The available octets of the current piece of payload. */
 struct view h2_rx_piece(const struct h2 *c);
-/* Removes the first `n` bytes of h2_rx_piece, which were used. */
+/* Removes the first `n` bytes of h2_rx_piece after use. */
 void h2_rx_consume(struct h2 *c, size_t n);
-/* Goes on to what is left of the payload, which is dropped, then to the next frame. */
+/* Moves on to the rest of the payload, which is dropped, then to the next frame. */
 void h2_rx_skip(struct h2 *c);
-/* Goes on to what follows header block fragment or data: the padding, then the next frame. */
+/* Moves on behind a header block fragment or data: to the padding, then to the next frame. */
 void h2_rx_finish_piece(struct h2 *c);
 /* Bytes free in the send buffer. */
 size_t h2_tx_room(const struct h2 *c);
-/* What a connection begins with, RFC 9113 §3.4. */
+/* Sends the start of a connection, RFC 9113 §3.4. */
 void h2_send_preface(struct h2 *c);
-/* The longest header list that this role takes, in the count of RFC 9113 §6.5.2. */
+/* Longest header list that this role accepts, counted by RFC 9113 §6.5.2. */
 uint32_t h2_list_max(const struct h2 *c);
-/* Append one frame each; the caller has made sure of room. */
+/* Append one frame each; the caller has ensured room. */
 void h2_send_settings_ack(struct h2 *c);
 void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);
-/* Sends what waits for room: GOAWAY, RST_STREAM. */
+/* Sends the frames that wait for room: GOAWAY, RST_STREAM. */
 void h2_send_due(struct h2 *c);
 
 /* --- h2_stream.c: streams and errors --- */
 
-/* The stream if owner and peer may still use it, else NULL. */
+/* The stream if owner and peer may still use it; otherwise NULL. */
 struct h2_stream *h2_stream_find(const struct h2 *c, uint32_t id);
 /* A new entry, or NULL when the table is full. */
 struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id);
-/* Frees the entry; `past` is how later frames will see it. */
+/* Frees the entry; `past` determines the reaction to later frames. */
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past);
-/* What became of a stream that is not in the table. */
+/* The past of a stream that is not in the table. */
 enum h2_past h2_stream_past(const struct h2 *c, uint32_t id);
-/* One side has ended the stream; when both have, the entry is freed. */
+/* Marks one side of the stream as ended; when both are, frees the entry. */
 void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag);
 
-/* Connection error, RFC 9113 §5.4.1; the first one counts. */
+/* Raises a connection error, RFC 9113 §5.4.1; only the first one counts. */
 void h2_fail(struct h2 *c, enum status failure, enum h2_error code);
-/* h2_fail with the status that belongs to the code; always H2_STEP_AGAIN. */
+/* h2_fail with the status that belongs to the code; always returns H2_STEP_AGAIN. */
 enum h2_step h2_connection_error(struct h2 *c, enum h2_error code);
-/* Stream error, RFC 9113 §5.4.2: RST_STREAM, its price, RESET event. */
+/* Raises a stream error, RFC 9113 §5.4.2: sends RST_STREAM, charges it, returns a RESET event. */
 enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
                              struct h2_event *event);
-/* h2_stream_error for a stream that the owner does not know (any more): no event. */
+/* h2_stream_error for a stream unknown to the owner: no event. */
 enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code);
-/* Takes one from the abuse credit; without any left the connection ends. */
+/* Charges one unit of the abuse credit; when none is left, ends the connection. */
 void h2_charge(struct h2 *c);
 
 /* --- h2_stream.c: DATA of the peer --- */
 
 /* Handler, as h2_on_headers. */
 enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event);
-/* Stage of its body: what is here of the payload. */
+/* Stage of its body: handles the available payload. */
 enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams of one connection and what is sent on them: the two buffers, the table and what is
- * remembered of closed streams, errors and the abuse credit, the owner's header blocks, DATA and
+ * Streams of one connection and everything that is sent: the two buffers, the stream table and the
+ * memory of closed streams, errors and the abuse credit, the owner's header blocks, DATA and
  * RST_STREAM, the peer's DATA, and the windows of both directions. Owns the life of struct
  * h2_stream and the send buffer; parses no frame header.
  *
@@ -123,7 +123,8 @@ void h2_send_preface(struct h2 *c)
     setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
     setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, h2_list_max(c));
     tx_close(c, &w);
-    if (c->mem.connection_window > H2_WINDOW_DEFAULT) { /* no setting changes it: §6.9.2 */
+    /* no setting changes the connection's window: §6.9.2 */
+    if (c->mem.connection_window > H2_WINDOW_DEFAULT) {
         send_window_update(c, 0, c->mem.connection_window - H2_WINDOW_DEFAULT);
     }
 }
@@ -195,8 +196,8 @@ struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id)
             continue;
         }
         /*
-         * Until the peer acknowledged our SETTINGS it may use the default window (RFC 9113
-         * §6.9.2), and ours if it has read them.
+         * Until the peer acknowledges our SETTINGS it may use the default window (RFC 9113 §6.9.2),
+         * or ours if it has read them already.
          */
         bool ours = c->settings_acked || c->mem.window > H2_WINDOW_DEFAULT;
         *s = (struct h2_stream){
@@ -241,8 +242,8 @@ static void remember(struct h2 *c, uint32_t id, enum h2_past past)
 }
 
 /*
- * We reset the stream: DATA that its window allowed may be on the way, of all such streams together
- * no more than the connection's window allowed.
+ * After our reset of a stream, DATA within its window may be in flight; for all such streams
+ * together no more than the connection's window.
  */
 static void grant_late(struct h2 *c, const struct h2_stream *s)
 {
@@ -252,7 +253,7 @@ static void grant_late(struct h2 *c, const struct h2_stream *s)
     }
     int64_t unused = (int64_t)c->mem.connection_window - (int64_t)c->late_granted;
     int64_t granted = s->recv_window < unused ? s->recv_window : unused;
-    c->late_granted += granted > 0 ? (uint32_t)granted : 0u; /* §6.9.2: it may be negative */
+    c->late_granted += granted > 0 ? (uint32_t)granted : 0u; /* §6.9.2: a window may be negative */
 }
 
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past)
@@ -270,11 +271,11 @@ enum h2_past h2_stream_past(const struct h2 *c, uint32_t id)
             return (enum h2_past)c->closed[i].past;
         }
     }
-    /* Nobody promises streams to us and we promise none: even numbers stay idle for ever. */
+    /* Neither side pushes: even numbers stay idle forever. */
     if (id % 2u == 0u) {
         return H2_PAST_IDLE;
     }
-    /* RFC 9113 §6.8: what comes above the last of our GOAWAY is dropped, whatever it is. */
+    /* RFC 9113 §6.8: everything above the last stream of our GOAWAY is dropped. */
     if (c->role == H2_SERVER && id > c->accept_max) {
         return H2_PAST_RESET_BY_US;
     }
@@ -282,7 +283,7 @@ enum h2_past h2_stream_past(const struct h2 *c, uint32_t id)
     if (!opened) {
         return H2_PAST_IDLE;
     }
-    /* Our own streams have no gaps. */
+    /* Our own stream ids have no gaps. */
     return c->role == H2_CLIENT || id <= c->closed_floor ? H2_PAST_FORGOTTEN : H2_PAST_SKIPPED;
 }
 
@@ -313,7 +314,7 @@ void h2_fail(struct h2 *c, enum status failure, enum h2_error code)
     c->failure_code = (uint32_t)code;
     c->sweeping = true;
     c->sweep_above = 0;
-    /* Streams cut off by an end that is nobody's error did not end well all the same. */
+    /* Streams cut off by an end without an error still failed themselves. */
     c->sweep_code = code == H2_NO_ERROR ? (uint32_t)H2_INTERNAL_ERROR : (uint32_t)code;
     if (failure == PEER_CLOSED) {
         return;
@@ -370,9 +371,9 @@ void h2_charge(struct h2 *c)
     c->credit--;
 }
 
-/* --- what waits for room --- */
+/* --- output that waits for room --- */
 
-/* What a header block may need in front: its frame header and one table size update. */
+/* Octets that may precede a header block: its frame header and one table size update. */
 #define BLOCK_OVERHEAD (H2_FRAME_HEADER_BYTES + 1u)
 
 static bool control_room(const struct h2 *c, size_t bytes)
@@ -471,7 +472,7 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
         return;
     }
     if (s->state == H2_STREAM_RESERVED) {
-        c->next_id = s->id; /* the peer never saw it */
+        c->next_id = s->id; /* the peer never saw the stream, so its id can be reused */
         s->id = 0;
         return;
     }
@@ -483,7 +484,7 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
     h2_send_due(c);
 }
 
-/* Frames of ours may have caused frames of the peer: their price is refunded. */
+/* The peer may react to our frames: refunds the charge of its reaction. */
 static void refund(struct h2 *c)
 {
     ASSERT(c->credit <= H2_CREDIT_MAX);
@@ -526,9 +527,9 @@ void h2_headers_begin(struct h2 *c, uint32_t stream)
         c->build = writer_of(w.data + H2_FRAME_HEADER_BYTES, w.cap - tail);
     }
     /*
-     * RFC 7541 §4.2: a smaller SETTINGS_HEADER_TABLE_SIZE of the peer has to be confirmed by a
-     * size update. We never index, so one update to zero in our first block confirms every value
-     * that the peer may ever announce.
+     * RFC 7541 §4.2: a smaller SETTINGS_HEADER_TABLE_SIZE of the peer must be confirmed by a size
+     * update. This engine never indexes, so one update to zero in the first block confirms every
+     * value that the peer may announce later.
      */
     if (!c->table_cleared) {
         writer_u8(&c->build, 0x20);
@@ -560,13 +561,13 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
         return PEER_CLOSED;
     }
     if (c->build.full) {
-        if (c->build.len > 0u) { /* without room there is no place either */
+        if (c->build.len > 0u) { /* a frame is only started when there is room */
             explicit_bzero(c->build.data, c->build.len);
         }
         return FULL_BUFFER;
     }
     ASSERT(c->build.len > 0u && c->build.len <= c->peer_frame_max);
-    /* The block already stands in the buffer, behind the room of its frame header. */
+    /* The block is already in the buffer, behind the room of its frame header. */
     struct writer w = tx_open(c);
     ASSERT(w.data + H2_FRAME_HEADER_BYTES == c->build.data);
     tx_frame(&w, c->build.len, H2_HEADERS,
@@ -628,7 +629,7 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
 
 /* --- DATA of the peer, §6.1, and the windows that we grant, §5.2 and §6.9 --- */
 
-/* Gives octets back to the connection window, half a window at a time. */
+/* Returns octets to the connection window, half a window at a time. */
 static void consumed_by_connection(struct h2 *c, uint32_t n)
 {
     ASSERT(c->recv_window + (int64_t)c->consumed + (int64_t)n <= (int64_t)c->mem.connection_window);
@@ -641,7 +642,7 @@ static void consumed_by_connection(struct h2 *c, uint32_t n)
     c->consumed = 0;
 }
 
-/* Same for a stream; none after its last frame. */
+/* The same for a stream; not after its last frame. */
 static void consumed_by_stream(struct h2 *c, struct h2_stream *s, uint32_t n)
 {
     ASSERT(s->id == c->frame.stream && n <= c->frame.length);
@@ -655,10 +656,7 @@ static void consumed_by_stream(struct h2 *c, struct h2_stream *s, uint32_t n)
     s->consumed = 0;
 }
 
-/*
- * An error of a stream whose DATA is being received: the connection gets the rest of the frame
- * back.
- */
+/* A stream error during DATA: returns the rest of the frame to the connection window. */
 static enum h2_step data_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
                                struct h2_event *event)
 {
@@ -667,7 +665,7 @@ static enum h2_step data_error(struct h2 *c, struct h2_stream *s, enum h2_error 
     return h2_stream_error(c, s, code, event);
 }
 
-/* DATA of a stream that is not in the table; `length` without padding. */
+/* Handles DATA of a stream that is not in the table; `length` without padding. */
 static enum h2_step stray_data(struct h2 *c, uint32_t length)
 {
     ASSERT(h2_stream_find(c, c->frame.stream) == NULL);
@@ -684,8 +682,8 @@ static enum h2_step stray_data(struct h2 *c, uint32_t length)
         return h2_stranger_error(c, id, H2_STREAM_CLOSED);
     }
     /*
-     * What was on the way when we reset costs nothing. A small frame uses up more than its length,
-     * so that a peer cannot send one octet at a time for as long as the window lasts.
+     * DATA in flight at our reset is free. A small frame counts as more than its length, so that a
+     * peer cannot send single octets for as long as the window lasts.
      */
     uint32_t used = c->frame.length < H2_LATE_FRAME_BYTES ? H2_LATE_FRAME_BYTES : c->frame.length;
     if (length == 0u || used > c->late_granted) {
@@ -696,7 +694,7 @@ static enum h2_step stray_data(struct h2 *c, uint32_t length)
     return H2_STEP_AGAIN;
 }
 
-/* What is wrong with this DATA frame for its stream, H2_NO_ERROR: nothing. */
+/* The error of this DATA frame on its stream, or H2_NO_ERROR. */
 static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, uint32_t length)
 {
     ASSERT(s->id == c->frame.stream && length <= c->frame.length);
@@ -704,7 +702,7 @@ static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, u
         return H2_STREAM_CLOSED;
     }
     if ((s->flags & H2_STREAM_LIST_RECEIVED) == 0u) {
-        return H2_PROTOCOL_ERROR; /* §8.1: a message begins with its header list */
+        return H2_PROTOCOL_ERROR; /* §8.1: a message begins with a header list */
     }
     bool end = (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
     bool known = (s->flags & H2_STREAM_LENGTH_KNOWN) != 0u;
@@ -714,7 +712,7 @@ static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, u
     return H2_NO_ERROR;
 }
 
-/* The frame is in order: its body is handed out by h2_stage_body. */
+/* Accepts a valid frame: h2_stage_body delivers its body. */
 static enum h2_step accept_data(struct h2 *c, struct h2_stream *s, uint32_t length)
 {
     ASSERT(c->left == length && length + c->padding <= c->frame.length);
@@ -729,7 +727,7 @@ static enum h2_step accept_data(struct h2 *c, struct h2_stream *s, uint32_t leng
         c->stage = H2_STAGE_BODY;
         return H2_STEP_AGAIN;
     }
-    h2_charge(c); /* moves nothing (CVE-2019-9518) */
+    h2_charge(c); /* an empty frame makes no progress (CVE-2019-9518) */
     h2_rx_finish_piece(c);
     return H2_STEP_AGAIN;
 }
@@ -765,12 +763,12 @@ enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event)
     return accept_data(c, s, length);
 }
 
-/* The owner reset the stream in the middle of a frame. */
+/* Drops the rest of a frame whose stream the owner has reset. */
 static enum h2_step drop_body(struct h2 *c)
 {
     ASSERT(c->left + c->padding <= c->frame.length);
     consumed_by_connection(c, c->left);
-    c->left += c->padding; /* the padding was given back at the frame header */
+    c->left += c->padding; /* the window got the padding back at the frame header */
     c->padding = 0;
     h2_rx_skip(c);
     return H2_STEP_AGAIN;

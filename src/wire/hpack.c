@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HPACK, RFC 7541: tables (§2.3, §4), Huffman codes (§5.2), a decoder that takes one
- * representation at a time from bytes that may end anywhere (§5, §6), and an encoder without a
- * dynamic table and without Huffman, which owns no state and so is never out of step with its peer.
+ * HPACK, RFC 7541: tables (§2.3, §4), Huffman codes (§5.2), a decoder that reads one representation
+ * at a time from bytes that may end anywhere (§5, §6), and an encoder without dynamic table and
+ * Huffman, which has no state that could differ from its peer's.
  *
- * The octets of live entries lie in the ring one after the other, oldest first, each entry's name
- * before its value, and end at ring_head; eviction takes the oldest, so the free part is one
- * piece as well.
+ * The octets of live entries are contiguous in the ring, oldest entry first, each entry's name
+ * before its value, and end at ring_head. Eviction removes the oldest, so the free part is
+ * contiguous as well.
  *
- * A representation is parsed completely before anything is changed, so that STATUS_MORE costs
- * only its few length octets and leaves table and cursor as they were.
+ * The decoder parses a representation completely before it changes anything, so that STATUS_MORE
+ * costs only a second reading of a few length octets, and leaves table and cursor unchanged.
  */
 #include "wire/hpack.h"
 
@@ -21,7 +21,7 @@
 
 /* --- tables --- */
 
-/* RFC 7541 §4.1: what an entry counts besides its octets. */
+/* RFC 7541 §4.1: size of an entry besides its octets. */
 #define ENTRY_OVERHEAD 32u
 
 _Static_assert(HPACK_TABLE_BYTES / ENTRY_OVERHEAD <= HPACK_ENTRIES_MAX,
@@ -168,7 +168,7 @@ static enum status ring_copy(const struct hpack_decoder *d, uint32_t offset, siz
     return STATUS_OK;
 }
 
-/* The dynamic entry with this index, or NULL when there is none. */
+/* The dynamic entry with this index, or NULL. */
 static const struct hpack_entry *dynamic_entry(const struct hpack_decoder *d, uint32_t index)
 {
     ASSERT(index > HPACK_STATIC_ENTRIES);
@@ -178,7 +178,7 @@ static const struct hpack_entry *dynamic_entry(const struct hpack_decoder *d, ui
 
 /*
  * Appends name or value of the entry with this index (RFC 7541 §2.3.3) to `out`. PEER_MALFORMED:
- * index 0 or behind the last entry. FULL_BUFFER: no room; nothing is appended then.
+ * index 0 or past the last entry. FULL_BUFFER: no room; nothing was appended.
  */
 static enum status table_name(const struct hpack_decoder *d, uint32_t index, struct writer *out)
 {
@@ -207,15 +207,15 @@ static enum status table_value(const struct hpack_decoder *d, uint32_t index, st
                      : ring_copy(d, (uint32_t)e->offset + e->name_len, e->value_len, out);
 }
 
-/* --- Huffman codes, by the canonical rows in generated/ --- */
+/* --- Huffman codes, from the canonical rows in generated/ --- */
 
-/* Input bits not yet decoded: `count` of them, in the low end of `bits`. */
+/* Input bits not yet decoded: the lowest `count` bits of `bits`. */
 struct bit_window {
     uint64_t bits;
     unsigned count;
 };
 
-/* The row that the next 32 bits fall into; HPACK_HUFFMAN_ROWS: none, they begin with EOS. */
+/* The row of the next 32 bits; HPACK_HUFFMAN_ROWS: none, they begin with EOS. */
 static unsigned row_of(uint32_t window)
 {
     for (unsigned i = 0; i < HPACK_HUFFMAN_ROWS; i++) {
@@ -227,7 +227,7 @@ static unsigned row_of(uint32_t window)
     return HPACK_HUFFMAN_ROWS;
 }
 
-/* The next 32 bits, first bit highest; ones where the input has ended. */
+/* The next 32 bits, first bit highest; padded with ones behind the input. */
 static uint32_t peek(const struct bit_window *w)
 {
     ASSERT(w->count < 64u);
@@ -249,7 +249,7 @@ static void refill(struct bit_window *w, struct view in, size_t *pos)
     }
 }
 
-/* The end of the string: at most 7 bits, all ones (RFC 7541 §5.2). */
+/* Whether only padding is left: at most 7 bits, all ones (RFC 7541 §5.2). */
 static bool is_padding(const struct bit_window *w)
 {
     ASSERT(w->count < 64u);
@@ -261,10 +261,7 @@ static enum status decode_symbols(struct view in, struct writer *out)
 {
     struct bit_window w = {0, 0};
     size_t pos = 0;
-    /*
-     * A symbol takes at least HPACK_HUFFMAN_LENGTH_MIN bits, so this bound is never reached
-     * before the end.
-     */
+    /* A symbol has at least HPACK_HUFFMAN_LENGTH_MIN bits, so the input ends before this bound. */
     size_t symbols_max = in.len * 8u / HPACK_HUFFMAN_LENGTH_MIN + 1u;
     for (size_t i = 0; i < symbols_max; i++) {
         refill(&w, in, &pos);
@@ -333,7 +330,7 @@ struct literal_string {
 
 struct representation {
     enum representation_kind kind;
-    uint32_t integer;            /* index, or the new size */
+    uint32_t integer;            /* index, or the new table size */
     struct literal_string name;  /* only of a literal with index 0 */
     struct literal_string value; /* only of a literal */
 };
@@ -371,7 +368,7 @@ static enum status integer(struct reader *in, unsigned prefix_bits, uint32_t *va
     return PEER_MALFORMED;
 }
 
-/* RFC 7541 §5.2, without decoding. */
+/* RFC 7541 §5.2; does not decode Huffman. */
 static enum status string(struct reader *in, struct literal_string *out)
 {
     if (reader_left(in) == 0u) {
@@ -428,7 +425,7 @@ static enum status resolve_string(const struct literal_string *literal, struct w
     return STATUS_OK;
 }
 
-/* Name, then value, into the scratch; *name_len is where the name ends. */
+/* Writes name, then value, into the scratch; *name_len is the length of the name. */
 static enum status resolve(const struct hpack_decoder *d, const struct representation *rep,
                            struct writer *scratch, size_t *name_len)
 {
@@ -444,7 +441,7 @@ static enum status resolve(const struct hpack_decoder *d, const struct represent
                                 : resolve_string(&rep->value, scratch);
 }
 
-/* RFC 7541 §4.2: only at the start of a block, never above what we announced. */
+/* RFC 7541 §4.2: only at the start of a block, never above our announced size. */
 static enum status size_update(struct hpack_decoder *d, uint32_t size, bool block_start,
                                struct hpack_field *field)
 {
@@ -516,7 +513,7 @@ static struct static_match static_find(struct view name, struct view value)
     return match;
 }
 
-/* RFC 7541 §5.1; `pattern` stands in the bits above the prefix. */
+/* RFC 7541 §5.1; `pattern` fills the bits above the prefix. */
 static void write_integer(struct writer *out, uint8_t pattern, unsigned prefix_bits, size_t value)
 {
     ASSERT(value <= HPACK_INTEGER_MAX);

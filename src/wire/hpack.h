@@ -7,13 +7,13 @@
  * I1. Bounded table: at most allowed_size by the count of RFC 7541 §4.1, and `used` is the sum of
  *     its live entries (hpack_valid, after every call).
  * I2. Bounded output: a field fits the scratch handed in, else FULL_BUFFER.
- * I3. Nothing changes but on STATUS_OK: cursor and table are as before. A failure is final for the
- *     connection all the same, because the table is out of step with the peer's (RFC 7541 §2.2).
- * I4. Progress: each STATUS_OK takes an octet at least, so fields are no more than octets.
+ * I3. Only STATUS_OK changes cursor and table. A failure is nevertheless final for the connection,
+ *     because the table may differ from the peer's (RFC 7541 §2.2).
+ * I4. Progress: each STATUS_OK consumes at least an octet, so there are no more fields than octets.
  * I5. Split independence: however a block is cut, the same fields come out, then the same status.
- * I6. Agreement: what is accepted, every field and the table are those of any other decoder, but
- *     for integers over HPACK_INTEGER_MAX or of more than four continuation octets, and fields
- *     longer than the scratch.
+ * I6. Agreement: input is accepted, and gives fields and table, as in any other decoder, except
+ *     integers over HPACK_INTEGER_MAX or of more than four continuation octets, and fields longer
+ *     than the scratch.
  * I7. Round trip: what hpack_encode writes decodes to the same field in every decoder, and leaves
  *     its table unchanged.
  */
@@ -25,7 +25,7 @@
 
 /* One entry of the dynamic table. */
 struct hpack_entry {
-    uint16_t offset; /* of name then value in the ring */
+    uint16_t offset; /* offset in the ring of the name, which the value follows */
     uint16_t name_len;
     uint16_t value_len;
 };
@@ -33,7 +33,7 @@ struct hpack_entry {
 /* The dynamic table of one connection, and its limits in the octets of RFC 7541 §4.1. */
 struct hpack_decoder {
     uint32_t max_size;     /* current limit, set by size updates */
-    uint32_t allowed_size; /* what we announced in SETTINGS_HEADER_TABLE_SIZE */
+    uint32_t allowed_size; /* our SETTINGS_HEADER_TABLE_SIZE */
     uint32_t used;         /* RFC 7541 §4.1 size of live entries */
     uint16_t first;        /* newest entry's position in `entries` */
     uint16_t count;
@@ -47,23 +47,23 @@ struct hpack_field {
     struct view name; /* valid until the next call with the same decoder or scratch */
     struct view value;
     bool never_indexed; /* RFC 7541 §6.2.3 */
-    bool size_update;   /* no field but a dynamic table size update, RFC 7541 §6.3 */
+    bool size_update;   /* not a field: a dynamic table size update, RFC 7541 §6.3 */
 };
 
 /*
- * Empty table; `allowed_size` <= HPACK_TABLE_BYTES is what SETTINGS announce (0 for the client
- * role).
+ * Initializes an empty table; `allowed_size` <= HPACK_TABLE_BYTES is our announced setting (0 for
+ * the client role).
  */
 void hpack_decoder_init(struct hpack_decoder *d, uint32_t allowed_size);
 /* Whether the invariants above hold: for assertions and tests. */
 bool hpack_valid(const struct hpack_decoder *d);
 /*
- * Decodes one representation from the front of `in`. `block_start`: nothing but size updates was
- * decoded in this block yet. Strings are resolved into `scratch` (cap = longest field), which is
- * overwritten. STATUS_OK with field->size_update means that it was no field. An empty name is no
- * compression error; the reader of the header list decides.
- * STATUS_MORE: the representation is not complete, cursor unmoved. PEER_MALFORMED: compression
- * error. FULL_BUFFER: a field longer than the scratch.
+ * Decodes one representation from the front of `in`. `block_start`: only size updates were decoded
+ * in this block so far. Strings are decoded into `scratch` (cap = longest field), which is
+ * overwritten. STATUS_OK with field->size_update: not a field. An empty name is not a compression
+ * error; the reader of the header list decides. STATUS_MORE: the representation is incomplete,
+ * cursor unchanged. PEER_MALFORMED: compression error. FULL_BUFFER: the field is longer than the
+ * scratch.
  */
 MUST_USE enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bool block_start,
                                   struct writer *scratch, struct hpack_field *field);
@@ -74,7 +74,7 @@ MUST_USE enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bo
  */
 void hpack_encode(struct writer *out, struct view name, struct view value, bool sensitive);
 /*
- * Huffman decoding alone, RFC 7541 §5.2. PEER_MALFORMED: EOS, wrong or too long padding.
+ * Decodes a Huffman string, RFC 7541 §5.2. PEER_MALFORMED: EOS, wrong or too long padding.
  * FULL_BUFFER: no room.
  */
 MUST_USE enum status hpack_huffman_decode(struct view in, struct writer *out);

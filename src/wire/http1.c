@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 server engine; see http1.h. Requests are read line by line: a line is judged when its
- * CRLF is there, so that no verdict depends on how its bytes came. Owns the rules of RFC 9112.
+ * HTTP/1.1 server engine; see http1.h. Reads requests line by line and judges a line when it has
+ * its CRLF, so that the result does not depend on how the bytes arrive. Owns the rules of RFC 9112.
  */
 #include "wire/http1.h"
 
@@ -43,7 +43,7 @@ static void write_head(struct http1 *h, enum http1_code code, const char *conten
     writer_text(&h->tx, "\r\n");
 }
 
-/* `code` HTTP1_OK: without a response. */
+/* `code` HTTP1_OK: sends no response. */
 static void fail(struct http1 *h, enum status why, enum http1_code code)
 {
     ASSERT(h->phase != HTTP1_FAILED && why != STATUS_OK);
@@ -72,7 +72,7 @@ static void malformed(struct http1 *h)
 
 /* --- words (RFC 9110 §5.6) --- */
 
-/* `text` is in lower case. */
+/* Compares without case; `text` is in lower case. */
 static bool same_word(struct view v, const char *text)
 {
     size_t i = 0;
@@ -82,7 +82,7 @@ static bool same_word(struct view v, const char *text)
     return i == v.len && text[i] == '\0';
 }
 
-/* No blank, no control, nothing beyond ASCII, and none of `never`. */
+/* Whether all bytes are visible ASCII, and none is in `never`. */
 static bool all_visible(struct view v, const char *never)
 {
     for (size_t i = 0; i < v.len; i++) {
@@ -101,7 +101,7 @@ static bool is_token(struct view v)
 
 /* --- the request line (RFC 9112 §3) --- */
 
-/* Takes the bytes before the next blank off the line. */
+/* Splits off the bytes before the next blank of the line. */
 static struct view take_word(struct view *line)
 {
     size_t end = view_find(*line, ' ');
@@ -125,7 +125,7 @@ static void take_version(struct http1 *h, struct view v)
     }
 }
 
-/* RFC 9110 §9: a method that exists is not allowed (405), another one is not implemented (501). */
+/* RFC 9110 §9: the answer to an existing method is 405, to an unknown one 501. */
 static bool is_method(struct view v)
 {
     static const char *const methods[] = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
@@ -145,7 +145,7 @@ static void take_method(struct http1 *h, struct view v)
     }
 }
 
-/* Origin form, or absolute form, which a server must take as well (RFC 9112 §3.2.2). */
+/* Accepts origin form and absolute form, as a server must (RFC 9112 §3.2.2). */
 static void take_target(struct http1 *h, struct view v)
 {
     static const char scheme[] = "http://";
@@ -161,14 +161,14 @@ static void take_target(struct http1 *h, struct view v)
     }
     h->path[0] = 0;
     if (text_copy(h->path, sizeof h->path, path) != STATUS_OK) {
-        h->path[0] = 0; /* no page has so long a name */
+        h->path[0] = 0; /* too long for any page: stays empty */
     }
 }
 
 static void request_line(struct http1 *h, struct view line)
 {
     if (line.len == 0u && h->part == HTTP1_LINE) {
-        h->part = HTTP1_LINE_AFTER_EMPTY; /* RFC 9112 §2.2: one is ignored */
+        h->part = HTTP1_LINE_AFTER_EMPTY; /* RFC 9112 §2.2: one empty line is ignored */
         return;
     }
     struct view rest = line;
@@ -190,7 +190,7 @@ static void request_line(struct http1 *h, struct view line)
 
 /* --- fields (RFC 9112 §5) --- */
 
-/* RFC 9112 §6.3: a length that does not read as one leaves the end of the request in doubt. */
+/* RFC 9112 §6.3: an invalid length leaves the end of the request undefined. */
 static void take_length(struct http1 *h, struct view value)
 {
     uint64_t length = 0;
@@ -222,7 +222,7 @@ static void take_host(struct http1 *h, struct view value)
 static void take_connection(struct http1 *h, struct view value)
 {
     struct view rest = value;
-    /* Each option takes a byte at least. */
+    /* Each option consumes a byte at least. */
     while (rest.len > 0u) {
         size_t end = view_find(rest, ',');
         h->close = h->close || same_word(view_trim(view_first(rest, end)), "close");
@@ -259,7 +259,7 @@ static void field(struct http1 *h, struct view name, struct view value)
     } else if (kind == FIELD_CONNECTION) {
         take_connection(h, value);
     } else {
-        /* other fields change nothing here */
+        /* other fields are ignored */
     }
 }
 
@@ -267,7 +267,7 @@ static void field_line(struct http1 *h, struct view line)
 {
     size_t colon = view_find(line, ':');
     struct view name = view_first(line, colon);
-    /* Also a folded line, and a blank before the colon. */
+    /* A folded line and a blank before the colon are refused too. */
     if (colon == line.len || !is_token(name)) {
         malformed(h);
         return;
@@ -276,7 +276,7 @@ static void field_line(struct http1 *h, struct view line)
     h->cut = false;
 }
 
-/* The header section is over: whether the request may be served. */
+/* Ends the header section: decides whether the request may be served. */
 static void request_end(struct http1 *h)
 {
     bool nameless = !h->host && !h->old;
@@ -313,13 +313,13 @@ static void line_byte(struct http1 *h, uint8_t c)
         h->line[h->line_len] = c;
         h->line_len++;
     } else if (h->part == HTTP1_FIELDS) {
-        h->cut = true; /* as tokens and cookies are, which nobody here reads */
+        h->cut = true; /* fields such as tokens and cookies, which no page reads */
     } else {
         fail(h, FULL_BUFFER, HTTP1_LINE_TOO_LONG);
     }
 }
 
-/* RFC 9110 §5.5: a tab may stand where a space may. */
+/* RFC 9110 §5.5: a tab is allowed where a space is. */
 static bool is_forbidden(uint8_t c)
 {
     return is_control(c) && c != '\t';
@@ -346,7 +346,7 @@ static void take_byte(struct http1 *h, uint8_t c)
     }
 }
 
-/* Takes what was received until a request is complete. */
+/* Parses received bytes until a request is complete. */
 static void parse(struct http1 *h)
 {
     size_t at = 0;
@@ -377,7 +377,7 @@ void http1_init(struct http1 *h, uint64_t now_ms)
     h->since_ms = now_ms;
 }
 
-/* Nothing of the next request is there: it may never come. */
+/* Whether the connection is idle after a response: a next request may never come. */
 static bool waits(const struct http1 *h)
 {
     return h->phase == HTTP1_READING && h->served && h->part == HTTP1_NOTHING && h->rx_len == 0u;
@@ -396,7 +396,7 @@ uint64_t http1_deadline(const struct http1 *h)
 
 uint64_t http1_yields_ms(const struct http1 *h)
 {
-    bool over = h->phase == HTTP1_FAILED; /* and lingers */
+    bool over = h->phase == HTTP1_FAILED; /* failed connections linger */
     if (h->tx.len > 0u || (!over && h->phase != HTTP1_READING)) {
         return h->moved_ms + HTTP1_PAUSE_MS;
     }
@@ -447,7 +447,7 @@ void http1_rx_commit(struct http1 *h, size_t n)
 {
     ASSERT(n <= sizeof h->rx - h->rx_len);
     if (h->phase == HTTP1_FAILED) {
-        return; /* read and dropped */
+        return; /* received and dropped */
     }
     if (waits(h) && h->tx.len == 0u) {
         h->since_ms = h->now_ms;
@@ -478,7 +478,7 @@ enum status http1_next(struct http1 *h, struct view *path)
 
 /* --- responding --- */
 
-/* "XXXX\r\n" before a chunk, "\r\n" behind it, and "0\r\n\r\n" for the end (RFC 9112 §7.1). */
+/* "XXXX\r\n" before a chunk, "\r\n" behind it, and "0\r\n\r\n" at the end (RFC 9112 §7.1). */
 #define CHUNK_HEAD 6u
 #define CHUNK_TAIL 2u
 #define CHUNK_LAST 5u
@@ -530,7 +530,7 @@ void http1_body_commit(struct http1 *h, size_t n)
         writer_text(&h->tx, "\r\n");
     }
     ASSERT(n <= writer_room(&h->tx));
-    h->tx.len += n; /* they stand there already */
+    h->tx.len += n; /* the bytes are already in place */
     writer_text(&h->tx, h->old ? "" : "\r\n");
 }
 

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 engine of one connection, server role, for pages that are only read: GET and HEAD
- * without a body (RFC 9110, RFC 9112). Owns the state of the connection; does no I/O, keeps no
- * clock (so its responses have no Date), knows no page. Bytes go in by rx_space/rx_commit, requests
- * come out by http1_next, bytes to send leave by tx_data/tx_commit.
+ * HTTP/1.1 engine of one connection, server role, for read-only pages: GET and HEAD without a body
+ * (RFC 9110, RFC 9112). Owns the state of the connection; does no I/O, keeps no clock (so its
+ * responses have no Date), knows no page. Bytes go in by rx_space/rx_commit, requests come out by
+ * http1_next, bytes to send leave by tx_data/tx_commit.
  *
  * Invariants:
  * I1. Split independence: requests and responses are the same however the input is cut.
  * I2. Bounded: memory is sizeof(struct http1); a response of any length goes through
  *     HTTP1_TX_BYTES; no peer chooses the size of anything.
- * I3. One after the other: the next request is read when the response before it is sent whole;
- *     what was pipelined waits in the receive buffer, and in the kernel's.
+ * I3. Sequential: the next request is read after the response before it is sent completely;
+ *     pipelined requests wait in the receive buffer and in the kernel's.
  * I4. Sticky failure: the first one is final. Its response has its status code, except a time-out
- *     of a peer that asked for nothing; what arrives after it is read and dropped for
- *     LINK_CLOSE_MS, so that the response reaches a peer that still sends (RFC 9112 §9.6), and
- *     nothing of it is interpreted.
+ *     of a peer that sent no request; later input is dropped unparsed for LINK_CLOSE_MS, so that
+ *     the response reaches a peer that still sends (RFC 9112 §9.6).
  * I5. No guess at framing: a request whose length two readers could see differently (RFC 9112
  *     §11.2: bare CR or LF, folded fields, a blank before the colon, doubled or mixed
- *     Content-Length and Transfer-Encoding) is refused with 400 and its connection ends, as with
- *     every request that has a body.
+ *     Content-Length and Transfer-Encoding) gets 400 and ends the connection, as does every
+ *     request with a body.
  */
 #ifndef WIRE_HTTP1_H
 #define WIRE_HTTP1_H
@@ -26,20 +25,20 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* Where a connection is. */
+/* State of a connection. */
 enum http1_phase {
-    HTTP1_READING,    /* a request, or waiting for one */
-    HTTP1_REQUESTED,  /* a request is complete: http1_next gives it out */
+    HTTP1_READING,    /* a request arrives, or may arrive */
+    HTTP1_REQUESTED,  /* a request is complete: http1_next returns it */
     HTTP1_RESPONDING, /* the owner writes the response */
-    HTTP1_CLOSING,    /* the last response is written */
+    HTTP1_CLOSING,    /* the last response is complete */
     HTTP1_FAILED
 };
 
-/* How much of a request has come. */
+/* Progress of receiving a request. */
 enum http1_part {
     HTTP1_NOTHING,
     HTTP1_LINE,             /* bytes of the request line, or of an empty line before it */
-    HTTP1_LINE_AFTER_EMPTY, /* an empty line came; the next one is the request line */
+    HTTP1_LINE_AFTER_EMPTY, /* an empty line was received; the next one is the request line */
     HTTP1_FIELDS            /* the request line is complete */
 };
 
@@ -49,7 +48,7 @@ enum http1_length { HTTP1_NO_LENGTH, HTTP1_LENGTH_ZERO, HTTP1_LENGTH_OF_BODY };
 /* The Transfer-Encoding of a request. */
 enum http1_coding { HTTP1_NO_CODING, HTTP1_CHUNKED, HTTP1_OTHER_CODING };
 
-/* Status codes (RFC 9110 §15); the first three are for owners. */
+/* Status codes (RFC 9110 §15); owners use the first three. */
 enum http1_code {
     HTTP1_OK,
     HTTP1_NOT_FOUND,
@@ -63,87 +62,87 @@ enum http1_code {
     HTTP1_NOT_IMPLEMENTED,
     HTTP1_VERSION_UNKNOWN
 };
-/* How many codes there are. */
+/* Number of codes. */
 #define HTTP1_CODES ((unsigned)HTTP1_VERSION_UNKNOWN + 1u)
 /* "404 Not Found"; static text, never NULL. */
 const char *http1_code_text(enum http1_code code);
 
-/* One connection; its owner reads `failed`, `code` and `again` alone. */
+/* One connection; its owner reads only `failed`, `code` and `again`. */
 struct http1 {
     enum http1_phase phase;
-    enum status failed;   /* STATUS_OK while none */
+    enum status failed;   /* STATUS_OK: none */
     enum http1_code code; /* of the response to the failure; HTTP1_OK: none was sent */
-    bool ended;           /* the peer sends no more */
+    bool ended;           /* the peer closed its side */
     bool served;          /* a request got its response */
-    bool again;           /* and another one was made */
-    bool cut;             /* not all of its field line is kept */
+    bool again;           /* a further request arrived after that */
+    bool cut;             /* the rest of the field line was dropped */
     bool cr;              /* the last byte was CR */
-    bool head;            /* HEAD: no body is sent */
+    bool head;            /* HEAD: send no body */
     bool old;             /* HTTP/1.0 */
-    bool close;           /* the connection ends after the response */
+    bool close;           /* close after the response */
     bool host;            /* the request has a Host field */
-    enum http1_part part; /* of the request under way */
+    enum http1_part part; /* of the current request */
     enum http1_length length;
     enum http1_coding coding;
     uint64_t now_ms;
-    uint64_t since_ms; /* start of what is timed: waiting, a request, a response */
-    uint64_t moved_ms; /* when the response started or the peer last took some of it */
+    uint64_t since_ms; /* start of the timed period: waiting, a request, a response */
+    uint64_t moved_ms; /* start of the response, or its last progress */
     uint32_t fields_len;
-    uint16_t line_len; /* of the line under way */
+    uint16_t line_len; /* length of the current line */
     uint16_t rx_len;
     char path[HTTP1_PATH_CAP];
     uint8_t line[HTTP1_LINE_BYTES_MAX];
     uint8_t rx[HTTP1_RX_BYTES];
-    struct writer tx; /* what is to be sent */
+    struct writer tx; /* bytes to be sent */
     uint8_t sent[HTTP1_TX_BYTES];
 };
 
-/* A connection that was accepted just now. */
+/* Initializes an accepted connection. */
 void http1_init(struct http1 *h, uint64_t now_ms);
-/* Sets the time, before each use; a deadline that has passed is a failure, PEER_TIMEOUT. */
+/* Sets the time, before each use; a passed deadline is a failure, PEER_TIMEOUT. */
 void http1_set_time(struct http1 *h, uint64_t now_ms);
-/* When http1_set_time must be called at the latest; UINT64_MAX: never. */
+/* The latest time for the next http1_set_time; UINT64_MAX: none. */
 uint64_t http1_deadline(const struct http1 *h);
 /*
- * From when on the connection may give way to a new one: at once after its first response or while
- * it lingers after a failure, HTTP1_GRACE_MS after its start while it has not asked, and when its
- * peer has taken nothing of the response for HTTP1_PAUSE_MS.
+ * When the connection may be closed in favour of a new one: at once after its first response or
+ * while it lingers after a failure; HTTP1_GRACE_MS after its start while there is no request;
+ * HTTP1_PAUSE_MS after the peer last took some of the response.
  */
 uint64_t http1_yields_ms(const struct http1 *h);
-/* It gives way now: nothing more is sent or read. */
+/* Closes it in favour of a new one: nothing more is sent or read. */
 void http1_yield(struct http1 *h);
-/* Whether the connection is to be closed now. */
+/* Whether the owner should close the connection now. */
 bool http1_done(const struct http1 *h);
 
-/* Room for received bytes; empty: read nothing now. */
+/* Room for received bytes; empty: do not read now. */
 struct writer http1_rx_space(struct http1 *h);
-/* `n` bytes were written there. */
+/* Accepts `n` bytes that were written there. */
 void http1_rx_commit(struct http1 *h, size_t n);
-/* The peer sends nothing more; its earlier requests still get their responses. */
+/* The peer closed its side; its earlier requests still get their responses. */
 void http1_rx_end(struct http1 *h);
 
 /*
- * STATUS_OK: a request for *path (without query; borrowed until the next call; empty when it is
- * longer than any page's): call http1_respond. STATUS_MORE: none yet. Else the first failure:
+ * STATUS_OK: a request for *path (without query; borrowed until the next call; empty when longer
+ * than any page's): call http1_respond. STATUS_MORE: none yet. Otherwise the first failure:
  * PEER_MALFORMED, PEER_UNSUPPORTED (method, version, coding, a body), FULL_BUFFER (line or fields
  * too long), PEER_TIMEOUT, PEER_CLOSED.
  */
 MUST_USE enum status http1_next(struct http1 *h, struct view *path);
 /*
- * Starts the response. True: the body is wanted; http1_body_end ends it.
- * False: it was HEAD, and the response is complete.
+ * Starts the response. true: write the body, then call http1_body_end. false: the request was HEAD,
+ * and the response is complete.
  */
 bool http1_respond(struct http1 *h, enum http1_code code, const char *content_type);
 /* Room for a piece of the body; empty: none now, or the connection failed. */
 struct writer http1_body_space(struct http1 *h);
-/* `n` bytes of the body were written there; 0 changes nothing. */
+/* Accepts `n` bytes of the body that were written there; 0 changes nothing. */
 void http1_body_commit(struct http1 *h, size_t n);
-/* The body is complete. */
+/* Ends the body. */
 void http1_body_end(struct http1 *h);
 
-/* Bytes to send, valid until the next call; empty: nothing now. */
+/* Bytes to send, valid until the next call; may be empty. */
 struct view http1_tx_data(const struct http1 *h);
-/* The first `n` bytes of them are sent. */
+/* Removes the first `n` bytes after they were sent. */
 void http1_tx_commit(struct http1 *h, size_t n);
 
 #endif

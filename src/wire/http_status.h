@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP status codes (RFC 9110 §15) that the agent sends or acts on, one name for both roles. Owns
- * no state.
+ * HTTP status codes (RFC 9110 §15) that the agent sends or reacts to, with one name for both roles.
+ * Owns no state.
  */
 #ifndef WIRE_HTTP_STATUS_H
 #define WIRE_HTTP_STATUS_H

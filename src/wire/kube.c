@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kubernetes API in protobuf: the choice of rules by which kube_filter.c reads an object, the
- * reading of one response (headers, watch frames), and requests (paths, headers, envelopes,
- * Events). Bodies of requests are the caller's.
+ * parsing of one response (headers, watch frames), and requests (paths, headers, envelopes,
+ * Events). The caller writes the bodies of requests.
  */
 #include "wire/kube.h"
 
@@ -16,15 +16,17 @@
 
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 #define HTTP_STATUS_MAX 999u
-/* The last choice lets errors of intermediaries through; their type distinguishes them from
- * responses. */
+/*
+ * The last alternative accepts errors of intermediaries; their type distinguishes them from
+ * responses.
+ */
 #define JSON_TOO ",application/json"
 #define RESOURCE_PATH KUBE_RESOURCE_GROUP_PATH "/"
 #define UINT64_DIGITS 20u
 
 /* --- rules --- */
 
-/* A record has room for what cfg/limits.h allows, and the tables keep no more than its room. */
+/* A record must hold what cfg/limits.h allows, and the tables must keep no more than fits in it. */
 #define ROOM(message, member, cap)                                                                 \
     _Static_assert(sizeof(((message *)0)->member) == (cap),                                        \
                    "max_length of proto/projection.proto and cfg/limits.h agree")
@@ -83,7 +85,7 @@ static const struct kube_rules shape_tables[SHAPES] = {
     [KUBE_SHAPE_CLAIM_LIST] = TABLE(claim_list_rows),
 };
 
-/* Shapes that v1beta1 lays out otherwise. */
+/* Shapes with another layout in v1beta1. */
 static const struct kube_rules beta_tables[BETA_SHAPES] = {
     [KUBE_SHAPE_SLICE] = TABLE(beta_slice_rows),
     [KUBE_SHAPE_SLICE_LIST] = TABLE(beta_list_rows),
@@ -111,11 +113,11 @@ struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view 
 
 /* `phase` of struct kube_response. */
 enum {
-    PHASE_START,  /* no byte of the body taken yet */
+    PHASE_START,  /* no byte of the body read yet */
     PHASE_OBJECT, /* one enveloped object */
     PHASE_PREFIX, /* between watch frames, or in the length of the next */
     PHASE_FRAME,  /* in a watch frame */
-    PHASE_TEXT    /* a body that is no protobuf */
+    PHASE_TEXT    /* a body that is not protobuf */
 };
 
 static bool shape_is_watch(enum kube_shape shape)
@@ -160,7 +162,7 @@ static void take_content_type(struct kube_response *r, struct view value)
     r->is_protobuf = view_is(type, PROTOBUF);
 }
 
-/* RFC 9110 §10.2.3: seconds, or a date, which begins with a letter and is treated as none. */
+/* RFC 9110 §10.2.3: seconds, or a date, which is treated as none. */
 static uint32_t retry_after(struct view value)
 {
     uint64_t seconds = 0;
@@ -185,11 +187,11 @@ void kube_response_field(struct kube_response *r, struct view name, struct view 
     } else if (view_is(name, "retry-after")) {
         r->retry_after_s = retry_after(value);
     } else {
-        /* nothing that matters */
+        /* other fields are ignored */
     }
 }
 
-/* --- response: body that is no protobuf --- */
+/* --- response: body that is not protobuf --- */
 
 static void keep_text_byte(struct kube_response *r, uint8_t byte)
 {
@@ -217,16 +219,13 @@ static enum status take_text(struct kube_response *r, struct reader *in)
     for (size_t i = 0; i < bytes.len && !r->message_ended; i++) {
         keep_text_byte(r, bytes.data[i]);
     }
-    /* Text is no success, see kube_response_end: more of it is not waited for. */
+    /* Text is never a success (kube_response_end): fail without waiting for the rest. */
     return (r->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
 }
 
 /* --- response: protobuf body --- */
 
-/*
- * Last text under `field` in a record of text fields; what follows a field of another type is not
- * seen.
- */
+/* Last text under `field` in a record of text fields; stops at a field of another type. */
 static struct view record_text(struct view message, uint64_t field)
 {
     struct reader in = reader_of(message);
@@ -245,7 +244,9 @@ static struct view record_text(struct view message, uint64_t field)
     return found;
 }
 
-/* The type of an object is known: Status and older API versions have rules of their own. */
+/*
+ * Chooses the rules once an object's type is known: Status and older API versions have their own.
+ */
 static void choose_rules(struct kube_response *r, struct view type_meta)
 {
     bool framed = r->phase == PHASE_FRAME;
@@ -275,7 +276,7 @@ static void begin_body(struct kube_response *r)
     }
 }
 
-/* Takes bytes of a frame's length; STATUS_OK when a frame has begun. */
+/* Consumes bytes of a frame's length; STATUS_OK: a frame has begun. */
 static enum status take_prefix(struct kube_response *r, struct reader *in)
 {
     struct reader prefix = reader_of(view_of(r->prefix, sizeof r->prefix));
@@ -310,7 +311,9 @@ static enum status take_object(struct kube_response *r, struct reader *in,
     return st;
 }
 
-/* Each round takes a prefix or the bytes of one frame; empty frames cost their four bytes. */
+/*
+ * Each iteration consumes a prefix or the bytes of one frame; an empty frame costs its four bytes.
+ */
 static enum status take_frames(struct kube_response *r, struct reader *in,
                                struct kube_record *record)
 {
@@ -364,7 +367,10 @@ enum status kube_response_next(struct kube_response *r, struct reader *in,
 
 enum status kube_response_end(struct kube_response *r)
 {
-    /* Success without an object is no API server's: a page of text does not mean no slices. */
+    /*
+     * A success without an object does not come from an API server; a page of text must not pass
+     * for an empty list.
+     */
     bool success = http_is_success(r->http_status);
     bool whole = true;
 
@@ -397,7 +403,7 @@ enum status kube_response_end(struct kube_response *r)
 
 /* --- request: path --- */
 
-/* RFC 3986 §2.3: what needs no encoding anywhere in a URI. */
+/* RFC 3986 §2.3: characters that need no encoding anywhere in a URI. */
 static bool is_unreserved(uint8_t c)
 {
     return is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
@@ -421,7 +427,7 @@ static void write_encoded(struct writer *out, const char *text)
     }
 }
 
-/* A path that did not fit is taken back as a whole. */
+/* Removes a path that did not fit completely. */
 static enum status end_path(struct writer *out, struct writer before)
 {
     ASSERT(out->data == before.data && out->len >= before.len);
@@ -468,7 +474,7 @@ enum status kube_path_node_watch(struct writer *out, const char *node, const cha
     return end_path(out, before);
 }
 
-/* An object of a namespace; `collection` with its slashes. */
+/* Writes the path of an object in a namespace; `collection` has its slashes. */
 static void write_namespaced(struct writer *out, const char *ns, const char *collection,
                              const char *name)
 {
@@ -510,9 +516,9 @@ enum status kube_path_claims(struct writer *out, const char *version, const char
 }
 
 /*
- * What a manager applied and does not apply again is removed, so each node has its own: a claim can
- * have devices of several. A manager's name has 128 bytes at most (metav1 FieldManagerMaxLength);
- * of a longer one the rest is a checksum.
+ * Writes the name of the field manager. Server-side apply removes what a manager applied before and
+ * omits now, so each node is a manager of its own: several nodes may apply to one claim. A name has
+ * 128 bytes at most (metav1 FieldManagerMaxLength); a checksum replaces the end of a longer one.
  */
 static void write_manager(struct writer *out, const struct kube_manager *manager)
 {

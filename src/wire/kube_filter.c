@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resumable walk through one protobuf message: a stack of open messages, and a position inside
- * a tag, a length or a value. Never looks back at input already taken and never calls anybody.
+ * Resumable walk through one protobuf message: a stack of open messages, and a position inside a
+ * tag, a length or a value. Never reads consumed input again; calls no owner back.
  */
 #include "wire/kube_filter.h"
 
@@ -28,10 +28,12 @@ enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 /* `phase` of struct kube_filter. */
 enum { PHASE_MAGIC, PHASE_TAG, PHASE_LENGTH, PHASE_VARINT, PHASE_VALUE };
 
-/* What one step did. */
+/* The result of one step. */
 enum step { STEP_ON, STEP_RECORD, STEP_STARVED, STEP_FAILED };
 
-/* Kubernetes API concepts, "Protobuf encoding": first bytes of every stored or sent object. */
+/*
+ * Kubernetes API concepts, "Protobuf encoding": first bytes of every stored or transmitted object.
+ */
 static const uint8_t magic[] = {'k', '8', 's', 0};
 
 /* --- rules --- */
@@ -47,7 +49,7 @@ static bool rule_keeps(const struct kube_rule *rule)
            rule->kind == KUBE_RECORD_FIELD;
 }
 
-/* Messages open around a field of `parent`, and whether one of them is a record. */
+/* Number of messages open around a field of `parent`, and whether one of them is a record. */
 static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_record)
 {
     unsigned depth = 1;
@@ -63,7 +65,7 @@ static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_rec
     return depth;
 }
 
-/* A parent stands before its children and can be entered. */
+/* A parent row comes before its children and can be entered. */
 static bool parent_valid(struct kube_rules rules, uint8_t row)
 {
     uint8_t parent = rules.rules[row].parent;
@@ -108,7 +110,7 @@ bool kube_rules_valid(struct kube_rules rules)
 }
 
 /*
- * Row for a field of the innermost message, or KUBE_ROOT. A row of its own takes precedence
+ * Row for a field of the innermost message, or KUBE_ROOT. A row for that field takes precedence
  * over KUBE_ANY_FIELD.
  */
 static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
@@ -136,7 +138,7 @@ static struct kube_frame *top_frame(struct kube_filter *f)
     return &f->frames[f->depth - 1u];
 }
 
-/* Row of the field under way, NULL: none. */
+/* Row of the current field, or NULL. */
 static const struct kube_rule *field_rule(const struct kube_filter *f)
 {
     ASSERT(f->rule == KUBE_ROOT || f->rule < f->rules.count);
@@ -162,7 +164,7 @@ static void frame_push(struct kube_filter *f, uint8_t rule, uint64_t length)
     f->phase = envelope ? PHASE_MAGIC : PHASE_TAG;
 }
 
-/* Says in the innermost open record that something is missing. */
+/* Marks the innermost open record as truncated. */
 static void mark_truncated(struct kube_filter *f)
 {
     unsigned i = f->depth;
@@ -239,7 +241,7 @@ static uint64_t at_most(uint64_t value, uint64_t bound)
     return (value < bound) ? value : bound;
 }
 
-/* Writes tag and length of a field of `length` bytes and decides how many of them are kept. */
+/* Writes tag and length of a field of `length` bytes and determines how many of them are kept. */
 static void keep_begin(struct kube_filter *f, const struct kube_rule *rule, uint64_t length)
 {
     struct writer w = record_room(f);
@@ -265,7 +267,7 @@ static void keep_begin(struct kube_filter *f, const struct kube_rule *rule, uint
     f->kept_left = (uint16_t)keep;
 }
 
-/* Length of the longest prefix that does not end inside a UTF-8 sequence (RFC 3629 §3). */
+/* Length of the longest prefix that does not split a UTF-8 sequence (RFC 3629 §3). */
 static uint16_t utf8_whole(const uint8_t *text, uint16_t len)
 {
     uint16_t lead = len;
@@ -289,8 +291,8 @@ static uint16_t utf8_whole(const uint8_t *text, uint16_t len)
 }
 
 /*
- * Brings a cut text to a character boundary. Its length is rewritten in as many bytes as before:
- * protobuf allows varints that are longer than they need be.
+ * Shortens a cut text to a character boundary. Rewrites its length in the same number of bytes:
+ * protobuf allows varints that are longer than necessary.
  */
 static void keep_cut_end(struct kube_filter *f)
 {
@@ -361,7 +363,7 @@ static enum step on_wire_type(struct kube_filter *f)
         return begin_value(f, sizeof(uint64_t));
     case WIRE_I32:
         return begin_value(f, sizeof(uint32_t));
-    default: /* groups, and two values that mean nothing */
+    default: /* groups, and two undefined values */
         return fail(f);
     }
 }
@@ -420,7 +422,7 @@ static enum step varint_byte(struct kube_filter *f, uint8_t byte)
 {
     uint64_t value;
 
-    /* the tenth byte carries bit 63 alone */
+    /* the tenth byte holds only bit 63 */
     if (f->varint_len == VARINT_BYTES_MAX - 1u && byte > 1u) {
         return fail(f);
     }
@@ -472,7 +474,7 @@ static enum step take_byte(struct kube_filter *f, struct reader *in)
     return f->phase == PHASE_MAGIC ? magic_byte(f, byte) : varint_byte(f, byte);
 }
 
-/* Takes what is there of a value, up to its end; keeps the front of it that is wanted. */
+/* Consumes the available bytes of a value, up to its end; keeps its wanted front part. */
 static enum step take_value(struct kube_filter *f, struct reader *in)
 {
     size_t n = reader_left(in);
@@ -527,7 +529,7 @@ void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t l
 {
     ASSERT(kube_rules_valid(rules));
     ASSERT(length <= FIELD_LENGTH_MAX || length == LENGTH_UNKNOWN);
-    /* everything but the buffer, whose bytes mean something below `len` only */
+    /* all but the buffer, which is defined only below `len` */
     memset(f, 0, offsetof(struct kube_filter, buffer));
     f->rules = rules;
     frame_push(f, rules.top, length);
@@ -547,7 +549,7 @@ enum status kube_filter_next(struct kube_filter *f, struct reader *in, struct ku
     if (f->failed != STATUS_OK) {
         return f->failed;
     }
-    /* each step takes a byte, ends a field or ends a message */
+    /* each step consumes a byte, or ends a field or a message */
     while (step == STEP_ON) {
         step = filter_step(f, in, record);
     }

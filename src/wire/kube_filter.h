@@ -20,9 +20,9 @@
  *    KUBE_RECORD_BYTES_MAX.
  * I3 A field that does not fit its record is left out (KEEP_CUT: cut between two characters) and
  *    the record is `truncated`; fields before and after it are kept.
- * I4 A failure is sticky and takes no further byte.
- * I5 What is listed above is refused, at the byte that shows it; a message that ends early is
- *    refused at its end.
+ * I4 A failure is sticky and consumes no further byte.
+ * I5 The cases above are refused at the byte that shows them; a message that ends early is refused
+ *    at its end.
  * I6 Nothing else is refused.
  */
 #ifndef WIRE_KUBE_FILTER_H
@@ -31,19 +31,14 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* What is done with a field, `kind` of a rule; names as in the description above. */
+/* The treatment of a field, `kind` of a rule; names as in the description above. */
 enum {
     KUBE_DESCEND,
     KUBE_ENVELOPE, /* DESCEND into bytes that begin with the magic k8s\0 */
     KUBE_RECORD,
-    /*
-     * KEEP as a record of its own, emitted when the field ends; a record that holds it stays open
-     */
+    /* KEEP as a record of its own, emitted when the field ends; an enclosing record stays open */
     KUBE_RECORD_FIELD,
-    /*
-     * any wire type; lengths over what fits leave the field out. A repeated field is kept as often
-     * as it comes
-     */
+    /* any wire type; a longer field than fits is left out. A repeated field is kept every time */
     KUBE_KEEP,
     KUBE_KEEP_CUT, /* text: cut at `limit` bytes on a UTF-8 boundary */
     KUBE_PRESENT   /* write varint 1 under `as` when the field occurs, drop its content */
@@ -51,7 +46,7 @@ enum {
 /* In `field` of a PRESENT rule: every field of the parent that has no rule of its own. */
 #define KUBE_ANY_FIELD 0u
 
-/* One row of a table: one field of one message. */
+/* One row of a table: a rule for one field of one message. */
 struct kube_rule {
     /* index of an earlier rule whose message holds this field; KUBE_ROOT for the top message */
     uint8_t parent;
@@ -59,16 +54,16 @@ struct kube_rule {
     uint8_t field;  /* field number in the parent message, 1 to 255, or KUBE_ANY_FIELD */
     uint8_t record; /* RECORD…: number reported in the event */
     uint8_t as;     /* KEEP…: field number in the record */
-    uint16_t limit; /* KEEP…: most bytes kept; 0: no limit of its own */
+    uint16_t limit; /* KEEP…: most bytes kept; 0: limited only by the record */
 };
 /* The outermost message. */
 #define KUBE_ROOT 255u
 
-/* A table; const data of whoever reads by it, borrowed. */
+/* A table; constant data, borrowed. */
 struct kube_rules {
     const struct kube_rule *rules;
     uint8_t count;
-    /* whose message the input is: KUBE_ROOT, or the index of a DESCEND or ENVELOPE rule */
+    /* the message type of the input: KUBE_ROOT, or the index of a DESCEND or ENVELOPE rule */
     uint8_t top;
 };
 
@@ -81,9 +76,9 @@ struct kube_record {
 
 /* An open message. */
 struct kube_frame {
-    /* bytes of this message still to come; UINT64_MAX for a top message of unknown length */
+    /* bytes of this message still to come; UINT64_MAX: a top message of unknown length */
     uint64_t left;
-    uint16_t record_start; /* where its record begins in the buffer (RECORD frames) */
+    uint16_t record_start; /* start of its record in the buffer (RECORD frames) */
     uint8_t rule;          /* index, KUBE_ROOT at the top */
     bool truncated;        /* of the record (RECORD frames) */
 };
@@ -97,48 +92,45 @@ struct kube_filter {
     /* internal: position inside a tag, a length or a value */
     uint8_t phase;
     uint8_t wire_type;
-    uint8_t rule;       /* rule of the field under way, KUBE_ROOT: none */
-    uint8_t varint_len; /* bytes of a varint, or of the magic, seen so far */
-    /*
-     * bytes that the length of the kept field takes, right before kept_at; 0: not length-delimited
-     */
+    uint8_t rule;       /* rule of the current field, KUBE_ROOT: none */
+    uint8_t varint_len; /* bytes of a varint, or of the magic, read so far */
+    /* bytes of the kept field's length, which precede kept_at; 0: not length-delimited */
     uint8_t kept_size;
-    bool field_truncated; /* the field under way did not fit or was cut */
+    bool field_truncated; /* the current field did not fit or was cut */
     uint64_t varint;
     uint64_t value_left;
-    uint16_t field_at;  /* where the field under way began in the buffer, its tag included */
-    uint16_t kept_at;   /* where its kept content began */
-    uint16_t kept_left; /* bytes of it still to keep */
-    uint16_t emit_len;  /* bytes of an emitted record to be released by the next call */
+    uint16_t field_at;  /* start of the current field in the buffer, tag included */
+    uint16_t kept_at;   /* start of its kept content */
+    uint16_t kept_left; /* bytes of the content still to keep */
+    uint16_t emit_len;  /* length of an emitted record, released by the next call */
     uint16_t len;
     uint8_t buffer[KUBE_RECORD_BYTES_MAX];
 };
 
 /*
- * Whether a table is a tree of at most KUBE_DEPTH_MAX levels in which every KEEP stands below a
- * RECORD.
+ * Whether a table is a tree of at most KUBE_DEPTH_MAX levels in which every KEEP is below a RECORD.
  */
 bool kube_rules_valid(struct kube_rules rules);
 /*
- * Starts on a message of `length` bytes, or of unknown length (UINT64_MAX) that kube_filter_end
+ * Starts a message of `length` bytes, or of unknown length (UINT64_MAX), which kube_filter_end
  * ends. The rules are borrowed.
  */
 void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t length);
-/* Whether the position holds together: for assertions and tests. */
+/* Whether the position is consistent: for assertions and tests. */
 bool kube_filter_valid(const struct kube_filter *f);
 /*
- * Goes on with other rules after a record, when that record decides what follows. The rows of all
- * messages open now must be the same in both.
+ * Continues with other rules after a record, when that record determines what follows. The rows of
+ * all open messages must be the same in both tables.
  */
 void kube_filter_switch(struct kube_filter *f, struct kube_rules rules);
 /*
- * Takes bytes from `in` until a record is complete (STATUS_OK, *record) or the input is used up
- * (STATUS_MORE). With a known length, nothing past the message is taken; kube_filter_done is true
- * when it is over. Failures are sticky.
+ * Consumes bytes from `in` until a record is complete (STATUS_OK, *record) or the input ends
+ * (STATUS_MORE). With a known length, nothing behind the message is consumed; kube_filter_done is
+ * true at its end. Failures are sticky.
  */
 MUST_USE enum status kube_filter_next(struct kube_filter *f, struct reader *in,
                                       struct kube_record *record);
-/* Whether a message of known length is over. */
+/* Whether a message of known length has ended. */
 bool kube_filter_done(const struct kube_filter *f);
 /* The input ended: STATUS_OK at a message boundary, PEER_MALFORMED inside a field. */
 MUST_USE enum status kube_filter_end(struct kube_filter *f);
