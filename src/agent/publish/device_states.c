@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The states of all devices, their log lines, and what follows for the slices. */
+/* Tracks the states of all devices, logs them, and determines their effect on the slices. */
 #include "agent/publish/device_states.h"
 
 #include "agent/state.h"
@@ -23,13 +23,13 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
     devices_name(&a->devices, number, name);
     log_begin(a, id);
     log_text(a, "device", name);
-    if (text[0] != '\0') { /* a device that is healthy needs no words */
+    if (text[0] != '\0') { /* a healthy device has no text */
         log_text(a, "text", text);
     }
     log_end(a);
 }
 
-/* A state is logged when it begins, a reason once while the device is unhealthy. */
+/* Logs a state when it begins, and each reason once while the device is unhealthy. */
 static void changed(struct agent *a, unsigned number, bool was_unhealthy)
 {
     struct device_states *s = &a->device_states;
@@ -48,7 +48,10 @@ static void changed(struct agent *a, unsigned number, bool was_unhealthy)
     s->untaintable &= s->unhealthy;
 }
 
-/* The look at a device; a device that was never there, and that nobody has, has none. */
+/*
+ * The reading of a device from the last probe. false: none, because the device was never found and
+ * no claim holds it.
+ */
 static bool reading_of(const struct agent *a, unsigned number, bool certain,
                        struct device_reading *r)
 {
@@ -60,7 +63,7 @@ static bool reading_of(const struct agent *a, unsigned number, bool certain,
     } else if (at < 0 && certain) {
         r->reasons = HEALTH_REASON_GONE;
     } else {
-        r->blind = true; /* what holds for it now is not known */
+        r->blind = true; /* the probe failed: the present state is unknown */
     }
     return at >= 0 || s->device[number].seen || (s->held & bit(number)) != 0u;
 }
@@ -102,7 +105,7 @@ enum device_listing device_states_listing(const struct agent *a, unsigned number
     } else if ((s->held & bit(number)) == 0u) {
         listing = LISTED_NOT;
     } else {
-        /* whoever looks at the claim finds its device */
+        /* listed without a taint, so that the claim's device stays visible */
     }
     return listing;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The health of the node's devices from look to look (device_states.c), and how an unhealthy one is
- * published: with the taint of --unhealthy-taint; left out where the API server does not keep
- * taints or the setting is empty; but listed as long as a claim holds it, also when it is gone.
- * Owns struct device_states; what a look means is dra/health.h's. Internal to src/agent.
+ * The health of the node's devices over time (device_states.c), and the way an unhealthy one is
+ * published: with the taint of --unhealthy-taint; or not at all, where the API server does not keep
+ * taints or the setting is empty; but always while a claim holds it, even when it is gone. Owns
+ * struct device_states; dra/health.h owns the meaning of a reading. Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_DEVICE_STATES_H
 #define AGENT_PUBLISH_DEVICE_STATES_H
@@ -14,27 +14,27 @@
 /* How a device is published. */
 enum device_listing { LISTED, LISTED_TAINTED, LISTED_NOT };
 
-/* Index and bit N: the device with this number. */
+/* Arrays by device number; in masks, bit N is the device with number N. */
 struct device_states {
     struct health_track device[DEVICES_MAX];
-    uint32_t logged[DEVICES_MAX]; /* reasons that were logged since it was healthy */
+    uint32_t logged[DEVICES_MAX]; /* reasons logged since it was last healthy */
     uint64_t unhealthy;
-    uint64_t held;        /* by a claim */
+    uint64_t held;        /* held by a claim */
     bool shared;          /* claims hold shares of devices */
-    uint64_t kept;        /* of these, those that no look finds */
-    uint64_t untaintable; /* the API server did not keep their taint */
-    uint32_t changes;     /* how often a state or its reasons changed */
+    uint64_t kept;        /* those of `held` that the last probe did not find */
+    uint64_t untaintable; /* devices whose taint the API server did not keep */
+    uint32_t changes;     /* number of changes of a state or its reasons */
 };
 
 /*
- * Takes a look: a->devices is the node. `held`: what claims hold, `shared`: by shares, some of it.
- * `certain` false: the devices are those of an older look, and nothing is known of them. True:
- * other content is to be published.
+ * Applies a probe: a->devices is the node. `held`: devices that claims hold; `shared`: some are
+ * held by shares. `certain` false: the probe failed, and a->devices is from an older one. true: the
+ * published content changes.
  */
 bool device_states_take(struct agent *a, uint64_t held, bool shared, bool certain);
-/* How the device with this number is published. */
+/* The way the device with this number is published. */
 enum device_listing device_states_listing(const struct agent *a, unsigned number);
-/* The API server stored these devices without the taint that was sent. */
+/* Records that the API server stored these devices without the taint that was sent. */
 void device_states_untaintable(struct agent *a, uint64_t devices);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Node. Its watch starts without a version, so that the current state comes
- * first, and goes on from the last version seen. Where a role grants no watch on nodes, or the
- * watch stays silent, the Node is read instead, and again with each round of the publisher.
+ * Reads and watches the Node. The watch starts without a version, so that the current state comes
+ * first, and continues from the last version. Where the agent's role grants no watch on nodes, or
+ * the watch stays silent, the publisher's rounds read the Node instead.
  */
 #include "agent/api/retry.h"
 #include "agent/state.h"
@@ -11,7 +11,7 @@
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
-/* What a refused read or watch of the Node asks of the operator. */
+/* The remedy logged for a refused read or watch of the Node. */
 #define NODE_REMEDY "grant the agent's ClusterRole get, list and watch on nodes"
 
 void node_init(struct agent *a)
@@ -82,14 +82,14 @@ static void learn_present(struct agent *a)
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
     bool kubelet = !view_is(view_text(n->facts.kubelet_version), n->now.kubelet_version);
     n->facts = n->now;
-    /* A kubelet's release says what the API server may keep: wanted.c. */
+    /* The kubelet's version tells what the API server may keep: wanted.c. */
     n->changed = n->changed || first || kubelet;
     if (!first && (other || n->presence == NODE_ABSENT)) {
         report_change(a, "there is another Node object of this name: slices get it as their owner");
     } else if (!first && labels) {
         report_change(a, "labels that become attributes changed");
     } else {
-        /* nothing that is worth a line */
+        /* nothing worth logging */
     }
     n->presence = NODE_PRESENT;
     node_check_type(a);
@@ -123,8 +123,8 @@ static void take_meta(struct agent *a, struct view message)
 static void take_label(struct node_facts *now, struct view message)
 {
     /*
-     * The first four as the AWS cloud controller manager writes them; the instance type under its
-     * old and its new name.
+     * The first four labels as the AWS cloud controller manager writes them; the instance type
+     * under its old and its new name.
      */
     const struct {
         const char *key;
@@ -166,7 +166,7 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
     } else if (record->record == KUBE_NODE_INFO) {
         take_info(&a->common->node.now, record->message);
     } else {
-        /* nothing else of a Node matters */
+        /* other fields of a Node are ignored */
     }
 }
 
@@ -176,7 +176,8 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
 static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = &a->common->node;
-    bool logged = !report.first || api_streams_limited(a); /* streams have a line of their own */
+    /* the limit on streams has its own log line */
+    bool logged = !report.first || api_streams_limited(a);
     if (!logged && log_api_refusal(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
         log_api_refusal_end(a, &n->refusal, "nothing: the Node is read instead");
     }
@@ -188,7 +189,7 @@ static void watch_refused(struct agent *a, const struct api_result *r, struct wa
     struct node_object *n = &a->common->node;
     n->get_due_ms = (n->presence == NODE_UNKNOWN) ? a->now_ms : n->get_due_ms;
     if (report.first) {
-        n->refusal.doing = NULL; /* logged when it starts, then no more */
+        n->refusal.doing = NULL; /* logged once, when it starts */
         if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
             log_api_refusal_end(a, &n->refusal, NODE_REMEDY);
         }
@@ -223,13 +224,14 @@ static void watch_reported(struct agent *a, const struct api_result *r, struct w
     case WATCH_BOOKMARK:
     case WATCH_OUTDATED:
     case WATCH_NO_ROOM:
-        break; /* the watch goes on, or is opened again, by itself */
+        break; /* the watch continues or reopens on its own */
     }
 }
 
 /*
- * Until the Node was seen only its own event counts: a bookmark or another object ends neither the
- * wait for the Node nor gives a version to continue from, because the Node may be older than it.
+ * Whether an event counts. Before the Node is known, only its own event does: a bookmark or another
+ * object neither ends the wait nor gives a version to continue from, because the Node may be older
+ * than it.
  */
 static bool event_counts(const struct node_object *n, const struct kube_record *record)
 {
@@ -322,7 +324,7 @@ static void open_watch(struct agent *a)
         .kind = API_WATCH_NODE,
         .shape = KUBE_SHAPE_NODE_WATCH,
         .head = {.method = "GET", .path = writer_view(&out), .watch = true}};
-    /* Without a Node there is nothing to report, and that is known. */
+    /* An absent Node causes no event, so its silence is expected. */
     watch_open(a, &n->watch, &r, (n->presence == NODE_ABSENT) ? UINT64_MAX : NODE_SILENT_MS);
 }
 

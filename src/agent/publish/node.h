@@ -11,58 +11,58 @@
 #include "agent/report/refusal.h"
 #include "dra/device.h"
 
-/* What matters of a Node. Bytes after a text are zero, so that two can be compared as memory. */
+/* The used facts of a Node. Bytes after a text are zero, so that memcmp compares two of them. */
 struct node_facts {
-    char uid[UID_CAP]; /* empty: no object of our name was read */
+    char uid[UID_CAP]; /* empty: no Node of our name was read */
     char resource_version[RESOURCE_VERSION_CAP];
-    char instance_type[ATTRIBUTE_VALUE_CAP]; /* of the label; may carry "ml."; empty: no label */
+    char instance_type[ATTRIBUTE_VALUE_CAP]; /* from the label; may carry "ml."; empty: no label */
     struct node_labels labels;
-    char kubelet_version[KUBELET_VERSION_CAP]; /* empty: not known */
+    char kubelet_version[KUBELET_VERSION_CAP]; /* empty: unknown */
 };
 
-/* Whether there is a Node of our name. */
+/* Whether a Node of our name exists. */
 enum node_presence { NODE_UNKNOWN, NODE_PRESENT, NODE_ABSENT };
 
 /* The Node as last read, and its watch and reads. */
 struct node_object {
     enum node_presence presence;
-    bool changed;            /* what slices are made of changed: see node_changed */
-    bool awaited;            /* a round waits for the GET under way */
+    bool changed;            /* facts that slices depend on changed: see node_changed */
+    bool awaited;            /* a round waits for the running GET */
     struct kube_watch watch; /* while it is unusable, rounds read the Node */
-    uint64_t get_due_ms;     /* when the Node is read; UINT64_MAX: the watch reports it */
+    uint64_t get_due_ms;     /* when to read the Node; UINT64_MAX: never, the watch reports it */
     uint64_t get_backoff_ms;
-    uint64_t read_ms; /* when a read found it last; 0: never */
+    uint64_t read_ms; /* last read that found the Node; 0: never */
     struct refusal refusal;
-    char type_logged[ATTRIBUTE_VALUE_CAP]; /* label's value whose difference was logged */
+    char type_logged[ATTRIBUTE_VALUE_CAP]; /* label value whose difference was logged */
     struct node_facts facts;
-    struct node_facts now; /* of the object under way */
+    struct node_facts now; /* facts of the object being read */
 };
 
-/* The module's verbs, see state.h. */
+/* The verbs of the room, see state.h. */
 void node_init(struct agent *a);
 void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);
-/* A record, and the end, of the response to a GET. */
+/* A record of the response to a GET, and its end. */
 void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void node_end(struct agent *a, const struct api_result *r);
-/* The same of the watch. */
+/* A record of the watch, and its end. */
 void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record);
 void node_watch_end(struct agent *a, const struct api_result *r);
-/* The API connection is gone, and what was in flight has ended. */
+/* The API connection is lost; its requests have ended. */
 void node_disconnected(struct agent *a);
-/* Whether UID, labels or presence changed since this was asked last. */
+/* Whether UID, labels or presence changed since the last call. */
 bool node_changed(struct agent *a);
-/* A round starts: reads the Node first where its watch is unusable. */
+/* Starts a round: reads the Node first if its watch is unusable. */
 void node_refresh(struct agent *a);
-/* The Node is read again, though its watch may report no change. */
+/* Reads the Node again, even if its watch reports no change. */
 void node_read(struct agent *a);
-/* Whether UID and labels are known, and no round waits for a read of them. */
+/* Whether UID and labels are known, and no round waits for a read. */
 bool node_ready(const struct agent *a);
 /* Compares the label of the instance type with the node's own; logs a difference once. */
 void node_check_type(struct agent *a);
 
-/* The x of the kubelet's version 1.x, as its Node has it; 0: not known. */
+/* The x of the kubelet's version 1.x, from its Node; 0: unknown. */
 unsigned node_kubelet_minor(const struct agent *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of rounds: asked for, after a failure, at the interval. */
+/* The times of rounds: on demand, after a failure, at the interval. */
 #include "agent/publish/pacing.h"
 
 #include "agent/state.h"
@@ -39,7 +39,9 @@ void pacing_registered(struct pacing *p)
     p->wait_ms = 0;
 }
 
-/* Before the kubelet knows the driver, a published slice only draws pods into its backoff. */
+/*
+ * A slice that is published before the kubelet knows the driver only makes pods fail and back off.
+ */
 uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms)
 {
     return later(now_ms, p->wait_ms) + p->spread_ms;
@@ -79,8 +81,8 @@ void pacing_over(struct agent *a)
 }
 
 /*
- * Somebody else who writes the same slice, or a server that keeps less than it is sent, must not
- * draw this agent into writing without pause: a few repairs are free, then each waits longer.
+ * A second writer of the same slice, or a server that does not keep all fields, must not make this
+ * agent write without pause: a few repairs are free, then each waits longer.
  */
 void pacing_wrote(struct agent *a, bool lossy)
 {
@@ -94,6 +96,6 @@ void pacing_wrote(struct agent *a, bool lossy)
     } else if (p->writes > SLICE_REPAIRS_FREE) {
         p->not_before_ms = a->now_ms + agent_backoff(a, &p->repair_ms);
     } else {
-        /* a free repair: the next round may start when it is asked for */
+        /* a free repair: the next round may start on demand */
     }
 }

@@ -8,45 +8,45 @@
 
 #include "agent/agent.h"
 
-/* When rounds start. */
+/* The times that determine the next round. */
 struct pacing {
-    uint64_t due_ms;        /* the next round; UINT64_MAX: not planned */
+    uint64_t due_ms;        /* start of the next round; UINT64_MAX: not planned */
     uint64_t wait_ms;       /* until then rounds wait for the kubelet's registration */
-    uint64_t spread_ms;     /* by which the first round waits longer; 0 once it started */
-    uint64_t not_before_ms; /* no round starts earlier, whatever asks for it */
-    uint64_t backoff_ms;    /* after a failure */
-    uint64_t invalid_ms;    /* after content that the server calls invalid; 0: it does not */
-    uint64_t repair_ms;     /* between writes that follow each other closely */
-    uint64_t write_ms;      /* last write */
-    unsigned writes;        /* that followed each other closely */
+    uint64_t spread_ms;     /* random extra wait of the first round; 0 after its start */
+    uint64_t not_before_ms; /* earliest start of a round, whatever requests it */
+    uint64_t backoff_ms;    /* current wait after failures */
+    uint64_t invalid_ms;    /* current wait after invalid content; 0: none */
+    uint64_t repair_ms;     /* current wait between writes in quick succession */
+    uint64_t write_ms;      /* time of the last write */
+    unsigned writes;        /* writes in quick succession */
 };
 
-/* The first round: late enough for the kubelet, and not all nodes of a cluster at once. */
-void pacing_init(struct agent *a);
-/* When the next round starts; UINT64_MAX: it is not planned. */
-uint64_t pacing_due(const struct pacing *p);
-/* No next round is planned; whatever asks for one plans it again. */
-void pacing_cancel(struct pacing *p);
-/* A round starts: until something asks for it, none follows. */
-void pacing_started(struct pacing *p);
-/* The next round starts at this time at the latest. */
-void pacing_by(struct pacing *p, uint64_t at_ms);
-/* The kubelet knows the driver: no round waits for that any more. */
-void pacing_registered(struct pacing *p);
-/* The earliest start of a round that is asked for at now_ms. */
-uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms);
 /*
- * The round was given up, and is made again at `due_ms`; `firm`: nothing that asks for a round
- * brings that forward.
+ * Plans the first round: late enough for the kubelet's registration, and spread over the nodes of a
+ * cluster.
  */
+void pacing_init(struct agent *a);
+/* Start of the next round; UINT64_MAX: not planned. */
+uint64_t pacing_due(const struct pacing *p);
+/* Cancels the planned round; a later request plans one again. */
+void pacing_cancel(struct pacing *p);
+/* A round starts: none is planned until the next request. */
+void pacing_started(struct pacing *p);
+/* Plans the next round at this time at the latest. */
+void pacing_by(struct pacing *p, uint64_t at_ms);
+/* The kubelet knows the driver: rounds no longer wait for that. */
+void pacing_registered(struct pacing *p);
+/* Earliest start of a round that is requested at now_ms. */
+uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms);
+/* The round was given up, and is repeated at `due_ms`; `firm`: no request brings that forward. */
 void pacing_failed(struct pacing *p, uint64_t due_ms, bool firm);
 /* The server calls the content invalid: returns how long that content waits. */
 uint64_t pacing_invalid(struct agent *a);
-/* The content changed: it does not wait because the server refused the one before. */
+/* The content changed: cancels the wait for invalid content. */
 void pacing_content_changed(struct pacing *p);
-/* The round did all that it could. */
+/* The round ended with all its work done. */
 void pacing_over(struct agent *a);
-/* A round that wrote is over; `lossy`: the server stores less than it is sent. */
+/* A round that wrote has ended; `lossy`: the server does not keep all fields. */
 void pacing_wrote(struct agent *a, bool lossy);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan of a round: the cut of the pool, the match of parts and stored slices, generations. */
+/*
+ * Plans a round: cuts the pool into slices, matches these parts with stored slices, sets
+ * generations.
+ */
 #include "agent/publish/plan.h"
 
 #include <string.h>
@@ -26,7 +29,7 @@ void plan_list_add(struct plan *p, const struct slice_seen *seen)
     ASSERT(seen->scope == SLICE_OURS && seen->name[0] != '\0');
     plan_saw_generation(p, seen);
     if (seen->deleting) {
-        return; /* gone as soon as its finalizers are: there is nothing left to do */
+        return; /* the server removes it after its finalizers: nothing to do */
     }
     if (p->seen_count >= SLICES_SEEN_MAX) {
         p->overflow++;
@@ -48,8 +51,8 @@ unsigned plan_devices_seen(const struct plan *p)
 /* --- the cut --- */
 
 /*
- * The first list of a process shows how an earlier one had to cut the pool: a whole pool of the
- * highest generation in several slices.
+ * Adopts the cut of an earlier process from the first list: a complete pool of the highest
+ * generation in several slices.
  */
 static void adopt_cut(struct plan *p)
 {
@@ -66,7 +69,7 @@ static void adopt_cut(struct plan *p)
             stated = s->slices;
             most = (s->count > most) ? s->count : most;
         } else {
-            /* of an earlier pool */
+            /* a slice of an earlier pool */
         }
     }
     stated -= counters;
@@ -75,7 +78,7 @@ static void adopt_cut(struct plan *p)
     p->cut = (whole && usable) ? most : SLICE_DEVICES_MAX;
 }
 
-/* A part that is not matched yet. */
+/* Adds a part without a stored slice. */
 static struct slice_part *add_part(struct plan *p, bool counters)
 {
     ASSERT(p->parts < SLICES_MAX);
@@ -143,13 +146,13 @@ static bool holds_exactly(const struct slice_part *part, const struct slice_seen
            s->count == part->count;
 }
 
-/* Whether the slice holds the part, or all that the server stores of it. */
+/* Whether the slice holds the part, or all that the server keeps of it. */
 static bool holds(const struct slice_part *part, const struct slice_seen *s)
 {
     return holds_exactly(part, s) || (part->lossy && s->sum == part->stored_sum);
 }
 
-/* The slice of the highest generation that no part has yet; `holding`: and that holds the part. */
+/* The unmatched slice of the highest generation; `holding`: only one that holds the part. */
 static int find_slice(const struct plan *p, const struct slice_part *part, bool holding)
 {
     int best = -1;
@@ -175,7 +178,10 @@ static void match_missing(struct plan *p, bool holding)
     }
 }
 
-/* What no part takes is deleted. A slice that differs is updated, not deleted and created. */
+/*
+ * Matches parts with stored slices. An unmatched slice is deleted; a differing one is updated
+ * instead of recreated.
+ */
 static void match_parts(struct plan *p)
 {
     for (unsigned i = 0; i < p->seen_count; i++) {
@@ -187,7 +193,7 @@ static void match_parts(struct plan *p)
 
 /* --- generations and writes --- */
 
-/* Whether the part is stored, in a pool of as many slices as are wanted. */
+/* Whether the part is stored in a pool of the wanted number of slices. */
 static bool counted(const struct plan *p, const struct slice_part *part)
 {
     return stored_at_all(part) && part->stored.slices == (int64_t)p->parts;
@@ -205,7 +211,7 @@ static void mark_write(struct slice_part *part)
     part->action = stored_at_all(part) ? PART_UPDATE : PART_CREATE;
 }
 
-/* Returns how many parts are to be written if the generation stays. */
+/* Marks the parts that differ; returns how many must be written if the generation stays. */
 static unsigned mark_differing(struct plan *p)
 {
     unsigned writes = 0;
@@ -253,7 +259,7 @@ void plan_make(struct plan *p, unsigned devices, bool counters)
     mark_writes(p);
 }
 
-/* --- to carry it out --- */
+/* --- carrying out the plan --- */
 
 /* Index of the next slice to be deleted, or -1. */
 static int next_delete(const struct plan *p)
@@ -305,7 +311,9 @@ const struct slice_part *plan_next_write(const struct plan *p)
     return (at < 0) ? NULL : &p->part[at];
 }
 
-/* Whether it is the object that was sent: the updated one, or one that the server has named. */
+/*
+ * Whether the response holds the object that was sent: the updated one, or a new one with a name.
+ */
 static bool is_written_object(const struct slice_part *part, const struct slice_seen *response)
 {
     const struct slice_seen *stored = &part->stored;
@@ -345,7 +353,7 @@ bool plan_complete(const struct plan *p)
     return p->overflow == 0u && next_delete(p) < 0 && next_write(p) < 0 && !plan_lossy(p);
 }
 
-/* --- later --- */
+/* --- after the list --- */
 
 const struct slice_part *plan_part_of(const struct plan *p, const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The publisher's verbs: each leads to the rounds or to the watch, and what the watch finds leads
- * to a round.
+ * The publisher's verbs: each calls the rounds or the watch, and findings of the watch start a
+ * round.
  */
 #include "agent/publish/publish.h"
 
@@ -19,7 +19,7 @@ void publish_init(struct agent *a)
     slice_watch_init(a);
 }
 
-/* Between rounds, and never before them: what a round waits for goes first. */
+/* The watch runs only between rounds: a round's own requests come first. */
 static bool may_watch(const struct agent *a)
 {
     return a->publish.round.step == ROUND_IDLE && api_ready(a) && version_ready(a);
@@ -38,7 +38,7 @@ uint64_t publish_deadline(const struct agent *a)
     return earlier(round_deadline(a), may_watch(a) ? slice_watch_deadline(a) : UINT64_MAX);
 }
 
-/* --- what others report --- */
+/* --- reports from other rooms --- */
 
 void publish_changed(struct agent *a)
 {
@@ -53,7 +53,10 @@ void publish_registered(struct agent *a)
 
 void publish_disconnected(struct agent *a)
 {
-    /* Where each response moves us elsewhere, no round would end if it did not go on there. */
+    /*
+     * If the server moves the agent with each response, a round must continue on the new
+     * connection, or none would ever end.
+     */
     if (!api_connection_moved(a) || a->publish.round.step <= ROUND_NODE) {
         round_abandon(a);
     }
@@ -89,7 +92,7 @@ void publish_end(struct agent *a, const struct api_result *r)
     round_end(a, r);
 }
 
-/* Logged when the slices start to differ, then no more until a round is over. */
+/* Logs once that the slices differ, until the next round has ended. */
 static void repair(struct agent *a, const char *what)
 {
     if (round_current(a)) {
@@ -101,7 +104,7 @@ static void repair(struct agent *a, const char *what)
     round_recheck(a, SLICE_REPAIR_MS);
 }
 
-/* Within a round the event may be that of our own write, or the state before it. */
+/* During a round the event may be our own write, or the state before it. */
 static void repair_unless_ours(struct agent *a, const char *what)
 {
     if (a->publish.round.step == ROUND_IDLE) {
@@ -126,7 +129,7 @@ static void act_on(struct agent *a, struct watch_result result)
         repair(a, "deleted");
         break;
     case WATCH_FOUND_UNKNOWN:
-        /* Perhaps it was created, and the response is on its way. */
+        /* it may be our new slice whose response is still to come */
         if (a->publish.round.step == ROUND_WRITE) {
             round_recheck(a, SLICE_REPAIR_MS);
         }
@@ -153,7 +156,7 @@ void publish_watch_end(struct agent *a, const struct api_result *r)
     act_on(a, slice_watch_end(a, r));
 }
 
-/* --- what others ask --- */
+/* --- queries of other rooms --- */
 
 bool publish_current(const struct agent *a)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a round. Each one has a function that moves on or makes a request, one that takes
- * the records of the response, and one for its end; the table at the end of the file joins them.
+ * The steps of a round. Each step has a function that moves on or sends a request, one for the
+ * records of the response, and one for its end; the table at the end of the file joins them.
  */
 #include "agent/publish/round.h"
 
@@ -12,7 +12,7 @@
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
-/* --- what all steps share --- */
+/* --- shared by all steps --- */
 
 void round_init(struct agent *a)
 {
@@ -21,7 +21,7 @@ void round_init(struct agent *a)
     slice_observe_begin(&r->observer, &a->publish.wanted);
 }
 
-/* A part of the body of `round.request`, for the client. */
+/* Gives the client a part of the body of `round.request`. */
 static struct view request_body(struct agent *a, uint32_t offset, size_t room)
 {
     size_t cap = (room < sizeof a->scratch.body) ? room : sizeof a->scratch.body;
@@ -32,8 +32,8 @@ static struct view request_body(struct agent *a, uint32_t offset, size_t room)
 }
 
 /*
- * Makes a request. One that the client does not take now is made at the next step. Returns what the
- * step returns: no other step has its turn.
+ * Sends a request; if the client cannot accept it now, the next call of the step repeats it.
+ * Returns false, the step's result, so that no other step runs.
  */
 static bool start(struct agent *a, const struct api_request *request)
 {
@@ -44,7 +44,9 @@ static bool start(struct agent *a, const struct api_request *request)
     return false;
 }
 
-/* The first cause of a refusal is logged. Any of them may state that the devices are too many. */
+/*
+ * Keeps the first cause of a refusal, and whether any cause says that there are too many devices.
+ */
 static void take_cause(struct refusal_cause *cause, struct view message)
 {
     projection_StatusRecord m = projection_StatusRecord_init_zero;
@@ -61,7 +63,7 @@ static void take_cause(struct refusal_cause *cause, struct view message)
 
 /* --- the end of a round --- */
 
-/* Gives the round up. The next one starts in `wait_ms`; `firm`: see pacing_failed. */
+/* Gives the round up; the next one starts in `wait_ms`. `firm`: see pacing_failed. */
 static void give_up(struct agent *a, uint64_t wait_ms, bool firm)
 {
     struct round *r = &a->publish.round;
@@ -80,7 +82,7 @@ static void log_failure(struct agent *a, const char *doing, const struct api_res
     log_api_refusal_field(a, "cause", r->cause.text);
     log_number(a, "retry_ms", (int64_t)wait_ms);
     if (wait_ms < API_REFUSED_MS && a->publish.pacing.invalid_ms == 0u) {
-        log_no_k8s_event(a); /* it passes by itself, unlike content that the server calls invalid */
+        log_no_k8s_event(a); /* transient, unlike content that the server calls invalid */
     }
     log_api_refusal_end(a, &r->refusal, NULL);
 }
@@ -97,7 +99,7 @@ static void failed(struct agent *a, const char *doing, const struct api_result *
     give_up(a, wait, status != PEER_CLOSED);
 }
 
-/* Another client wrote or deleted the slice since it was listed. That is no failure. */
+/* Another client wrote or deleted the slice since it was listed, which is not a failure. */
 static void conflicted(struct agent *a)
 {
     uint64_t wait = agent_backoff(a, &a->publish.pacing.backoff_ms);
@@ -120,7 +122,7 @@ static void log_current(struct agent *a)
     log_end(a);
 }
 
-/* Ends the round: all that could be done is done. `reported`: the log has that already. */
+/* Ends the round: everything possible is done. `reported`: already logged. */
 static void complete(struct agent *a, bool reported)
 {
     struct round *r = &a->publish.round;
@@ -177,7 +179,7 @@ static void ignore_end(struct agent *a, const struct api_result *result)
 
 /* --- the Node --- */
 
-/* The API server does not keep that claims share a device: devices are exclusive. */
+/* The API server dropped the device-sharing fields: publishes devices as exclusive. */
 static void unshared(struct agent *a)
 {
     struct round *r = &a->publish.round;
@@ -196,7 +198,7 @@ static bool step_node(struct agent *a)
         return false;
     }
     if (a->driver->shares > 1u && version_now(a) != API_V1) {
-        unshared(a); /* the older versions are those of servers that do not keep it by default */
+        unshared(a); /* servers with an older version do not keep shares by default */
     }
     wanted_take(a);
     slice_watch_outdated(a);
@@ -236,7 +238,7 @@ static void list_item(struct agent *a)
     if (s->scope == SLICE_OURS) {
         plan_list_add(&a->publish.plan, s);
     } else if (s->scope == SLICE_FOREIGN) {
-        r->foreign++; /* the server ignores selectors; the slice is left alone */
+        r->foreign++; /* the server ignores selectors; leave the slice alone */
     }
 }
 
@@ -264,7 +266,7 @@ static void list_record(struct agent *a, const struct kube_record *record)
     }
 }
 
-/* That the server ignores the field selector is logged once, until it obeys it again. */
+/* Logs once that the server ignores the field selector, until it applies it again. */
 static void report_foreign(struct agent *a)
 {
     struct round *r = &a->publish.round;
@@ -275,8 +277,8 @@ static void report_foreign(struct agent *a)
 }
 
 /*
- * Whether the stored slices stay as they are, because they have devices and this process has found
- * none yet: it may have started while the kernel module was reloaded.
+ * Whether the stored slices stay unchanged, because they have devices and this process has found
+ * none yet: it may have started during a reload of the kernel module.
  */
 static bool keeps_stored(struct agent *a)
 {
@@ -301,7 +303,7 @@ static bool keeps_stored(struct agent *a)
     return true;
 }
 
-/* What is stored is known: it is compared with what is wanted. */
+/* The list is complete: compares the stored slices with the wanted ones. */
 static void listed(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish.round;
@@ -313,7 +315,7 @@ static void listed(struct agent *a, const struct api_result *result)
     plan_make(plan, a->publish.wanted.devices.count, a->publish.wanted.devices.counters);
     report_foreign(a);
     if (plan->overflow > 0u) {
-        pacing_by(&a->publish.pacing, a->now_ms); /* the rest of them is for another round */
+        pacing_by(&a->publish.pacing, a->now_ms); /* the next round handles the rest of them */
     }
     r->step = ROUND_DELETE;
     if (!plan_complete(plan)) {
@@ -323,12 +325,15 @@ static void listed(struct agent *a, const struct api_result *result)
     }
 }
 
-/* After PEER_UNSUPPORTED the step stays: slices are listed in the version that is chosen next. */
+/* After PEER_UNSUPPORTED the step stays: the next list uses another version. */
 static void list_end(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish.round;
     if (result->status == STATUS_OK && r->partial) {
-        /* No page was asked for: what is on the others would be taken for not stored. */
+        /*
+         * The request had no page limit; the slices of further pages would look as if they were
+         * absent.
+         */
         text_cut(r->cause.text, sizeof r->cause.text, view_text("a page of a list"));
         failed(a, "list slices", result, PEER_MALFORMED);
     } else if (result->status == STATUS_OK) {
@@ -414,7 +419,7 @@ static bool step_write(struct agent *a)
                                                  .path = writer_view(&out),
                                                  .body_len = slice_body_len(&r->request)},
                                         .body = request_body};
-    /* Without an object in the response the write is no success. */
+    /* a write without an object in the response is not a success */
     slice_observe_begin(&r->observer, &a->publish.wanted);
     return start(a, &request);
 }
@@ -428,7 +433,7 @@ static void log_written(struct agent *a, const struct slice_part *part, enum sli
 {
     enum log_id id = part->lossy ? LOG_ID_SLICE_FIELDS_DROPPED : LOG_ID_SLICE_PUBLISHED;
     if (part->stored.unshared) {
-        return; /* unshared() says more */
+        return; /* unshared() has logged the reason */
     }
     log_begin(a, (part->stored.untainted != 0u) ? LOG_ID_DEVICE_TAINT_DROPPED : id);
     log_text(a, "slice", part->stored.name);
@@ -438,7 +443,10 @@ static void log_written(struct agent *a, const struct slice_part *part, enum sli
     log_end(a);
 }
 
-/* Whether a device was sent with a taint that the server does not keep: it is left out next. */
+/*
+ * Whether a device was sent with a taint that the server did not keep; the next round leaves that
+ * device out.
+ */
 static bool taints_dropped(const struct agent *a)
 {
     const struct devices *d = &a->publish.wanted.devices;
@@ -451,7 +459,10 @@ static bool taints_dropped(const struct agent *a)
     return dropped;
 }
 
-/* The next round publishes the node as one device: no other is beside it that shares nothing. */
+/*
+ * The server drops shared counters: the next round publishes only the device that stands for the
+ * node.
+ */
 static void counters_refused(struct agent *a, uint64_t wait_ms)
 {
     struct round *r = &a->publish.round;
@@ -461,7 +472,7 @@ static void counters_refused(struct agent *a, uint64_t wait_ms)
     give_up(a, wait_ms, true);
 }
 
-/* The next round publishes what the server keeps. */
+/* The server refuses shares: the next round publishes without them. */
 static void shares_refused(struct agent *a, uint64_t wait_ms)
 {
     unshared(a);
@@ -499,7 +510,7 @@ static void written(struct agent *a, const struct api_result *result)
     }
 }
 
-/* The server takes no slice of this size, or of these devices. */
+/* The server refuses slices of this size, or with these devices. */
 static void refused(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish.round;
@@ -542,7 +553,7 @@ static void write_end(struct agent *a, const struct api_result *result)
 /* --- the state machine --- */
 
 static const struct {
-    bool (*step)(struct agent *a); /* false: made a request, or waits; true: the next step's turn */
+    bool (*step)(struct agent *a); /* false: sent a request, or waits; true: run the next step */
     void (*on_record)(struct agent *a, const struct kube_record *record);
     void (*on_end)(struct agent *a, const struct api_result *result);
 } steps[ROUND_STEPS] = {
@@ -553,7 +564,7 @@ static const struct {
     [ROUND_WRITE] = {step_write, write_record, write_end},
 };
 
-/* A request may be made: devices and version are known, and none is under way. */
+/* Whether a request may be sent: devices and version are known, and none is in flight. */
 static bool may_start(const struct agent *a)
 {
     bool ready = !a->devices.unknown && api_ready(a) && version_ready(a);
@@ -589,14 +600,14 @@ void round_end(struct agent *a, const struct api_result *result)
     steps[a->publish.round.step].on_end(a, result);
 }
 
-/* --- what asks for a round --- */
+/* --- requests for a round --- */
 
 void round_soon(struct agent *a)
 {
     struct pacing *p = &a->publish.pacing;
     enum round_step step = a->publish.round.step;
     if (step == ROUND_NODE) {
-        pacing_cancel(p); /* the round under way takes the content later */
+        pacing_cancel(p); /* the current round will use the new content */
     } else {
         pacing_by(p, (step == ROUND_IDLE) ? pacing_soon(p, a->now_ms) : a->now_ms);
     }
@@ -621,7 +632,7 @@ void round_content_changed(struct agent *a)
 void round_version(struct agent *a)
 {
     struct round *r = &a->publish.round;
-    r->no_counters = false; /* perhaps another server, which keeps them */
+    r->no_counters = false; /* another server may keep them */
     r->no_shares = false;
 }
 
@@ -629,12 +640,12 @@ void round_abandon(struct agent *a)
 {
     struct round *r = &a->publish.round;
     if (r->step != ROUND_IDLE || a->publish.plan.cut > 0u) {
-        /* what happens until then is not known */
+        /* changes until then may have been missed */
         pacing_by(&a->publish.pacing, a->now_ms);
     }
     r->step = ROUND_IDLE;
     slice_watch_suspend(a);
-    plan_forget_losses(&a->publish.plan); /* perhaps another server, which keeps more */
+    plan_forget_losses(&a->publish.plan); /* another server may keep more */
 }
 
 bool round_current(const struct agent *a)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slices as bytes. A body is never kept: each piece of it is the encoder run again with everything
- * outside the piece thrown away, so that a slice of any size costs no memory. A stored slice is
- * compared with the wanted content while its records arrive, for the same reason.
+ * Slices as bytes. No body is stored: each piece of one is a new run of the encoder that discards
+ * everything outside the piece, so that a slice of any size costs no memory. For the same reason a
+ * stored slice is compared with the wanted content while its records arrive.
  */
 #include "agent/publish/slice_codec.h"
 
@@ -66,12 +66,13 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
     return true;
 }
 
-/* Digits of a count of shares, so that a policy has at most 32 bytes. */
+/* Digits of a number of shares, so that a policy has at most 32 bytes. */
 #define SHARES_TEXT_MAX 8u
 /*
- * A CapacityRequestPolicy: all as default (1), so that what asks for no part has the device alone,
- * and a validRange (4) with min (1) and step (3) of one unit, so that no request takes nothing; or
- * nothing as default, without a range. Each is a Quantity with its text in field 1.
+ * A CapacityRequestPolicy. Either all as default (1), so that a claim without a request gets the
+ * device alone, and a validRange (4) with min (1) and step (3) of one unit, so that every request
+ * takes something; or nothing as default, without a range. Each value is a Quantity with its text
+ * in field 1.
  */
 static struct view request_policy(const struct attribute *capacity, struct writer *out)
 {
@@ -136,13 +137,13 @@ static void set_taint(kube_DeviceTaint *t, const struct devices *devices, const 
     t->timeAdded.seconds = d->taint_s;
 }
 
-/* One device of a slice while it is written. */
+/* A device of a slice being written. */
 struct device_fields {
     struct slice_request *request;
-    const struct device *device; /* NULL: what the slice itself has */
+    const struct device *device; /* NULL: the fields of the slice itself */
 };
 
-/* Each counter has the name of its device. */
+/* Each counter has its device's name. */
 static bool write_counters(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
     /* a Counter of COUNTER_VALUE, one digit: field 1, a Quantity with its text in field 1 */
@@ -175,7 +176,7 @@ static void set_counters(kube_CounterSet *set, struct device_fields *f)
     set->counters.arg = f;
 }
 
-/* v1beta1: what v1 has in the device itself stands in one message in the place of attributes. */
+/* v1beta1 nests the device's fields of v1 in one message. */
 static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
     const struct device_fields *f = *arg;
@@ -249,7 +250,7 @@ static void set_owner(const struct wanted *wanted, kube_ObjectMeta *m)
 }
 
 /*
- * generateName as the other drivers' library forms it; the server cuts it at 58 characters and
+ * Forms generateName like the other drivers' library; the server cuts it at 58 characters and
  * appends five.
  */
 static void set_generate_name(const struct wanted *wanted, kube_ObjectMeta *m)
@@ -264,7 +265,7 @@ static void set_generate_name(const struct wanted *wanted, kube_ObjectMeta *m)
     m->has_generateName = true;
 }
 
-/* Which object is updated; the server refuses the update when its version is another by now. */
+/* Identifies the object to update; the server refuses the update if its version has changed. */
 static void set_stored(const struct slice_seen *stored, kube_ObjectMeta *m)
 {
     SET(*m, has_name, name, stored->name);
@@ -313,7 +314,7 @@ static void delete_options(const struct slice_seen *stored, kube_DeleteOptions *
     SET(options->preconditions, has_resourceVersion, resourceVersion, stored->resource_version);
 }
 
-/* Envelope (k8s\0 and Unknown, see Kubernetes API concepts) and object. */
+/* Writes the envelope (k8s\0 and Unknown, see Kubernetes API concepts) and the object. */
 static bool encode_object(pb_ostream_t *out, const char *api_version, const char *kind,
                           const pb_msgdesc_t *fields, const void *object)
 {
@@ -346,8 +347,8 @@ static bool encode_body(struct slice_request *r, pb_ostream_t *out)
 /* --- encode: pieces of a body --- */
 
 struct piece {
-    uint64_t skip;      /* bytes before the piece */
-    struct writer *out; /* takes what comes then, until it is full */
+    uint64_t skip;      /* bytes to discard before the piece */
+    struct writer *out; /* receives the bytes behind them, until it is full */
 };
 
 static bool write_piece(pb_ostream_t *stream, const pb_byte_t *bytes, size_t count)
@@ -381,7 +382,7 @@ enum status slice_body_part(struct slice_request *r, uint32_t offset, struct wri
 
 /* --- observe --- */
 
-/* Nothing of one object may be taken for a part of the next one. */
+/* Clears everything, so that no field of one object reaches the next. */
 void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted)
 {
     ASSERT(wanted != NULL);
@@ -403,7 +404,7 @@ static void observe_meta(struct slice_observer *o, const struct kube_record *rec
     struct slice_seen *seen = &o->seen;
     slice_observe_begin(o, o->wanted);
     if (record->truncated || !decode(record->message, projection_MetaRecord_fields, &m)) {
-        return; /* a slice without a name is never ours to touch */
+        return; /* a slice without a name cannot be ours */
     }
     text_cut(seen->name, sizeof seen->name, view_text(m.name));
     text_cut(seen->uid, sizeof seen->uid, view_text(m.uid));
@@ -430,12 +431,15 @@ static void observe_attribute(struct slice_observer *o, struct view message)
         stored.type = ATTRIBUTE_VERSION;
         text_cut(stored.text, sizeof stored.text, view_text(r.version_value));
     } else {
-        stored.key[0] = 0; /* a kind of value that we never write */
+        stored.key[0] = 0; /* a kind of value that this driver never writes */
     }
     slice_compare_attribute(&o->compare, &stored);
 }
 
-/* The policy of a stored capacity. *known: it is one of ours; who else writes slices has any. */
+/*
+ * The policy of a stored capacity. *known: it is one that this driver writes; other writers may use
+ * any.
+ */
 static int64_t stored_policy(const projection_QuantityRecord *r, struct attribute *stored,
                              bool *known)
 {
@@ -503,7 +507,7 @@ static enum slice_scope scope_of(const projection_SliceSpecRecord *r, const stru
     return view_is(view_text(r->pool_name), node) ? SLICE_OURS : SLICE_OTHER_POOL;
 }
 
-/* The last record of a slice that is compared: its devices came before it. */
+/* Handles the last compared record of a slice, which follows its devices. */
 static void observe_spec(struct slice_observer *o, struct view message)
 {
     projection_SliceSpecRecord r = projection_SliceSpecRecord_init_zero;

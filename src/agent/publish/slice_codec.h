@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One ResourceSlice as bytes (slice_codec.c): the bodies of the publisher's requests, and what
- * matters of a slice that the API server stores. Owns struct slice_observer. Decides nothing and
- * logs nothing. Internal to src/agent.
+ * One ResourceSlice as bytes (slice_codec.c): the bodies of the publisher's requests, and the
+ * relevant fields of a stored slice. Owns struct slice_observer. Decides nothing and logs nothing.
+ * Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_SLICE_CODEC_H
 #define AGENT_PUBLISH_SLICE_CODEC_H
@@ -22,65 +22,66 @@ struct slice_seen;
 struct slice_request {
     enum slice_verb verb;
     enum api_version version;        /* of the slice */
-    const struct slice_seen *stored; /* what is updated or deleted; not used by SLICE_CREATE */
+    const struct slice_seen *stored; /* the slice to update or delete; unused by SLICE_CREATE */
     const struct wanted *wanted;
     struct attributes *attributes; /* working memory: too large for the stack */
-    bool counters;                 /* the slice is that of the shared counters */
-    unsigned first;                /* devices of the slice: `count` from this one on */
+    bool counters;                 /* the slice holds the shared counters */
+    unsigned first;                /* devices of the slice: `count`, from this index on */
     unsigned count;
-    int64_t generation; /* of the pool */
+    int64_t generation; /* generation of the pool */
     unsigned slices;    /* number of slices in the pool */
 };
 
 /* Length in bytes of the body: envelope and object. */
 uint32_t slice_body_len(struct slice_request *r);
 /*
- * Appends body bytes from `offset` on until `out` is full or the body ends. STATUS_MORE: not one
- * byte was appended.
+ * Appends body bytes from `offset` on until `out` is full or the body ends. STATUS_MORE: no byte
+ * fitted.
  */
 MUST_USE enum status slice_body_part(struct slice_request *r, uint32_t offset, struct writer *out);
 
 /* --- observe --- */
 
-/* Whose a stored slice is. */
+/* The owner of a stored slice. */
 enum slice_scope {
-    SLICE_FOREIGN,    /* of another driver or node: the field selector does not ask for it */
-    SLICE_OTHER_POOL, /* of our driver and node, but not of the pool that the agent writes */
+    SLICE_FOREIGN,    /* another driver's or node's: the field selector should exclude it */
+    SLICE_OTHER_POOL, /* of our driver and node, but of another pool than the agent writes */
     SLICE_OURS
 };
 
-/* What matters of one stored slice. */
+/* The relevant fields of a stored slice. */
 struct slice_seen {
-    char name[NAME_CAP]; /* empty: no slice, or one whose name could not be read */
+    char name[NAME_CAP]; /* empty: not a slice, or its name is unreadable */
     char uid[UID_CAP];
     char resource_version[RESOURCE_VERSION_CAP];
     enum slice_scope scope;
-    bool deleting; /* it goes as soon as its finalizers are gone */
-    bool exact;    /* owner and devices are the wanted ones, and it has no unknown field */
-    bool counters; /* it has shared counters */
+    bool deleting; /* under deletion: removed after its finalizers */
+    bool exact;    /* owner and devices are the wanted ones, and there is no unknown field */
+    bool counters; /* has shared counters */
     bool unshared; /* see struct slice_compare */
     unsigned
-        first; /* with `exact`: its devices are the wanted ones from this on, `count` of them */
+        /* with `exact`: index of its first device in the wanted ones; it has `count` of them */
+        first;
     unsigned count;
     uint64_t untainted; /* bit N: see struct slice_compare */
     int64_t generation;
-    int64_t slices; /* number of slices in the pool, as this slice states it */
-    uint32_t sum;   /* checksum of devices, owner and spec as they were read */
+    int64_t slices; /* number of slices in the pool, as stated in this slice */
+    uint32_t sum;   /* checksum of devices, owner and spec as read */
 };
 
-/* Reads slices, one after the other, from the records of a response. */
+/* Reads slices, one after another, from the records of a response. */
 struct slice_observer {
     const struct wanted *wanted; /* borrowed */
     struct slice_compare compare;
-    char owner[UID_CAP]; /* of the slice under way */
+    char owner[UID_CAP]; /* owner of the current slice */
     struct slice_seen seen;
 };
 
-/* Forgets the slice under way; `wanted` is borrowed until the next call. */
+/* Forgets the current slice; `wanted` is borrowed until the next call. */
 void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted);
-/* The wanted content changed: a slice that is half read does not count as exact. */
+/* The wanted content changed: the current slice does not count as exact. */
 void slice_observe_outdated(struct slice_observer *o);
-/* Takes one record. False: it is no piece of a slice. */
+/* Adds a record. false: not part of a slice. */
 bool slice_observe(struct slice_observer *o, const struct kube_record *record);
 
 #endif

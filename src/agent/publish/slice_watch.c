@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watch of our slices: opening it, its events, its end. */
+/* The watch of this driver's slices: opens it, handles its events and its end. */
 #include "agent/publish/slice_watch.h"
 
 #include "agent/state.h"
@@ -78,7 +78,7 @@ static struct watch_result found(enum watch_finding finding)
     return (struct watch_result){.finding = finding, .wait_ms = 0};
 }
 
-/* A stored slice of ours: whether it is as wanted, or one too many. */
+/* Whether a stored slice is as wanted, differs, or is surplus. */
 static struct watch_result judge_stored(struct plan *plan, const struct slice_part *part,
                                         const struct slice_seen *s)
 {
@@ -90,7 +90,7 @@ static struct watch_result judge_stored(struct plan *plan, const struct slice_pa
     return found((part == NULL) ? WATCH_FOUND_DOUBLED : WATCH_FOUND_CHANGED);
 }
 
-/* The object of an event is complete. */
+/* Evaluates the complete object of an event. */
 static struct watch_result judge(struct agent *a, bool deleted)
 {
     const struct slice_seen *s = &a->publish.watch.observer.seen;
@@ -113,7 +113,7 @@ struct watch_result slice_watch_record(struct agent *a, const struct api_result 
     struct watch_result result = found(WATCH_FOUND_NOTHING);
     if (report.kind == WATCH_NOTHING) {
         bool part = slice_observe(&w->observer, record);
-        (void)part; /* records of no slice matter to nobody */
+        (void)part; /* ignore records that are not slices */
     } else if (report.kind == WATCH_EVENT_STARTS) {
         slice_observe_begin(&w->observer, w->observer.wanted);
     } else if (report.kind == WATCH_STORED || report.kind == WATCH_DELETED) {
@@ -126,7 +126,7 @@ struct watch_result slice_watch_record(struct agent *a, const struct api_result 
 
 /* --- the end --- */
 
-/* Ends the line of a failure; what passes by itself is for the log alone. */
+/* Ends the log line of a failure; a transient failure causes no Kubernetes Event. */
 static void log_retry(struct agent *a, const struct refusal *last, uint64_t wait_ms)
 {
     log_number(a, "retry_ms", (int64_t)wait_ms);
@@ -149,16 +149,16 @@ struct watch_result slice_watch_end(struct agent *a, const struct api_result *r)
     struct watch_report report = watch_end(a, &a->publish.watch.watch, r);
     struct watch_result result = {.finding = WATCH_FOUND_NOTHING, .wait_ms = report.wait_ms};
     if (report.kind == WATCH_REFUSED) {
-        log_refused(a, r, report.wait_ms); /* the rounds of the interval go on without a watch */
+        log_refused(a, r, report.wait_ms); /* rounds at the interval replace the watch */
     } else if (report.kind == WATCH_NO_ROOM) {
-        result.finding = WATCH_LIST_INSTEAD; /* the end of each round tries again */
+        result.finding = WATCH_LIST_INSTEAD; /* the end of each round opens it again */
     } else if (report.kind == WATCH_OUTDATED) {
         if (r->status == PEER_MALFORMED) {
             log_refused(a, r, report.wait_ms);
         }
         result.finding = WATCH_LIST_FIRST;
     } else {
-        /* the watch is opened again by itself */
+        /* the watch reopens on its own */
     }
     return result;
 }

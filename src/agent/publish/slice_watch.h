@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch of our slices (slice_watch.c): opened when a round is over, from the version of its
- * list. Owns struct slice_watch. What it finds is returned; the next round is the publisher's to
- * plan. Internal to src/agent.
+ * The watch of this driver's slices (slice_watch.c): opened after a round, from the version of its
+ * list. Owns struct slice_watch. Returns its findings; the publisher plans the next round. Internal
+ * to src/agent.
  */
 #ifndef AGENT_PUBLISH_SLICE_WATCH_H
 #define AGENT_PUBLISH_SLICE_WATCH_H
@@ -18,38 +18,38 @@ struct slice_watch {
     struct refusal refusal;
 };
 
-/* What the watch asks of the publisher. */
+/* What the watch found, for the publisher to act on. */
 enum watch_finding {
     WATCH_FOUND_NOTHING,
-    WATCH_FOUND_CHANGED, /* a slice of ours is not as wanted */
-    WATCH_FOUND_DOUBLED, /* there is a slice of ours too many */
-    WATCH_FOUND_DELETED, /* a slice of ours is gone */
-    WATCH_FOUND_UNKNOWN, /* a slice that is not in the plan is gone: one of our writes perhaps */
-    WATCH_LIST_FIRST,    /* it cannot go on from its version: a list has to come first */
-    WATCH_LIST_INSTEAD   /* the server has no room for it: lists take its place */
+    WATCH_FOUND_CHANGED, /* a slice of ours differs from the wanted one */
+    WATCH_FOUND_DOUBLED, /* there is a surplus slice of ours */
+    WATCH_FOUND_DELETED, /* a slice of ours was deleted */
+    WATCH_FOUND_UNKNOWN, /* a slice outside the plan was deleted: perhaps one just written */
+    WATCH_LIST_FIRST,    /* it cannot continue from its version: a list must come first */
+    WATCH_LIST_INSTEAD   /* the server refuses the watch: lists replace it */
 };
 
-/* One finding. */
+/* A finding. */
 struct watch_result {
     enum watch_finding finding;
-    uint64_t wait_ms; /* with the last two */
+    uint64_t wait_ms; /* for the last two: how long to wait */
 };
 
 /* The verbs of state.h. */
 void slice_watch_init(struct agent *a);
 void slice_watch_step(struct agent *a);
 uint64_t slice_watch_deadline(const struct agent *a);
-/* The watch goes on from this version; empty: from none before the next list. */
+/* Sets the version from which the watch continues; empty: wait for the next list. */
 void slice_watch_from(struct agent *a, struct view resource_version);
-/* A list is complete: logs when it has no version to watch from. */
+/* A list is complete: logs if it has no version to watch from. */
 void slice_watch_listed(struct agent *a, const struct api_result *list);
-/* A round is over: the watch is opened, unless it is open. */
+/* A round ended: opens the watch, unless it is open. */
 void slice_watch_resume(struct agent *a);
-/* The connection is gone: the watch is opened after the next round. */
+/* The connection is lost: the watch reopens after the next round. */
 void slice_watch_suspend(struct agent *a);
-/* The wanted content changed: an event that is half read was compared with the one before. */
+/* The wanted content changed: the current event was compared with the old one. */
 void slice_watch_outdated(struct agent *a);
-/* A record, and the end, of the watch: what they ask of the publisher. */
+/* A record of the watch, and its end; both return the finding. */
 struct watch_result slice_watch_record(struct agent *a, const struct api_result *r,
                                        const struct kube_record *record);
 struct watch_result slice_watch_end(struct agent *a, const struct api_result *r);

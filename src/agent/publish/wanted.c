@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wanted content: devices and labels without what the API server would refuse. */
+/* Builds the wanted content: devices and labels without what the API server would refuse. */
 #include "agent/publish/wanted.h"
 
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "base/crc32c.h"
 #include "dra/issue.h"
 
-/* The first 1.x of the kubelet with which `auto` asks the server for shared counters. */
+/* First 1.x of the kubelet with which `auto` tries shared counters. */
 #define COUNTERS_KUBELET_MINOR 36u
 
-/* Whether the item with this value is to be logged: not yet logged, and the list has room. */
+/* Whether to log the item with this value: it was not logged before, and the list has room. */
 static bool is_new(struct left_out *l, const char *item, const char *value)
 {
     uint32_t sum = crc32c(crc32c(0, view_text(item)), view_text(value));
@@ -53,7 +53,7 @@ static void log_attributes_left_out(struct agent *a, unsigned index)
     }
 }
 
-/* How the device is published; false: not at all. */
+/* Applies the device's health; false: the device is left out. */
 static bool take_health(struct agent *a, struct device *device)
 {
     enum device_listing listing = device_states_listing(a, device->number);
@@ -64,7 +64,7 @@ static bool take_health(struct agent *a, struct device *device)
     return listing != LISTED_NOT;
 }
 
-/* Devices that are gone and that a claim holds are published like those that are there. */
+/* Keeps publishing vanished devices that a claim holds. */
 static void keep_devices(const struct agent *a, struct devices *wanted)
 {
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
@@ -75,8 +75,9 @@ static void keep_devices(const struct agent *a, struct devices *wanted)
 }
 
 /*
- * Whether the API server may keep shared counters. It is never older than the kubelet, and has them
- * by default from 1.36 on (DRAPartitionableDevices); what it drops is found when it is written.
+ * Whether the API server may keep shared counters. It is never older than the kubelet, and keeps
+ * them by default from 1.36 on (DRAPartitionableDevices); the response to the write shows whether
+ * it dropped them.
  */
 static bool keeps_counters(const struct agent *a)
 {
@@ -88,10 +89,10 @@ static bool keeps_counters(const struct agent *a)
 }
 
 /*
- * Shares of each device, as far as the API server may keep them: from 1.36 on by default
- * (DRAConsumableCapacity); what it drops is found when it is written. `with_node`: the node is
- * published as a device, and shared counters beside shares gave devices twice in 1.36.0
- * (kubernetes#139034).
+ * Shares of each device, if the API server may keep them: by default from 1.36 on
+ * (DRAConsumableCapacity); the response to the write shows whether it dropped them. `with_node`:
+ * the node is published as a device; shared counters beside shares made 1.36.0 allocate devices
+ * twice (kubernetes#139034).
  */
 static unsigned shares_of(const struct agent *a, bool with_node)
 {
@@ -99,7 +100,7 @@ static unsigned shares_of(const struct agent *a, bool with_node)
     return wanted ? a->driver->shares : (a->device_states.shared ? 1u : 0u);
 }
 
-/* All but the devices whose name the server would refuse. */
+/* Copies all devices but those whose name the server would refuse. */
 static void take_devices(struct agent *a)
 {
     struct devices *wanted = &a->publish.wanted.devices;
@@ -123,7 +124,7 @@ static void take_devices(struct agent *a)
             wanted->device[kept] = *device;
             kept++;
         } else {
-            /* logged as unhealthy */
+            /* already logged as unhealthy */
         }
     }
     wanted->count = (uint16_t)kept;

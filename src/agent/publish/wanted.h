@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the slices of this node are to hold (wanted.c). Owns struct wanted and struct left_out. It
- * stays the same while a round is under way. Internal to src/agent.
+ * The content that the slices of this node should have (wanted.c). Owns struct wanted and struct
+ * left_out. Unchanged during a round. Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_WANTED_H
 #define AGENT_PUBLISH_WANTED_H
@@ -17,13 +17,13 @@ struct wanted {
     struct devices devices;
 };
 
-/* What was logged as left out, because the API server would refuse it. */
+/* Items that were logged as left out because the API server would refuse them. */
 struct left_out {
     unsigned count;
     uint32_t sum[OMITTED_LOGGED_MAX]; /* checksums of item and value */
 };
 
-/* Takes the devices and the Node as they are known now; logs what is left out of them. */
+/* Rebuilds the content from the current devices and Node; logs what is left out. */
 void wanted_take(struct agent *a);
 
 #endif
