@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports of the devices' health, entry by entry: a report of all devices is nowhere in memory. */
+/*
+ * Reports of the devices' health, sent entry by entry, so that no report of all devices is in
+ * memory.
+ */
 #include "agent/serve/device_streams.h"
 
 #include <string.h>
@@ -66,7 +69,9 @@ static bool is_reported(const struct device_stream *s, unsigned number)
     return device || (number == DEVICES_MAX && s->node);
 }
 
-/* As the device was called when the report began: its length is announced by then. */
+/*
+ * The device's name at the start of the report, because the report's length is already announced.
+ */
 static void name_of(const struct agent *a, const struct device_stream *s, unsigned number,
                     char name[DEVICE_NAME_CAP])
 {
@@ -75,13 +80,14 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
     } else if (s->efa_address[number] != 0u) {
         efa_device_name(s->efa_address[number], name);
     } else if (a->devices.driver == DRIVER_EFA) {
-        text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?"); /* as devices_name */
+        /* the same length as in devices_name */
+        text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
     } else {
-        devices_name(&a->devices, number, name); /* follows from the number alone */
+        devices_name(&a->devices, number, name); /* depends on the number alone */
     }
 }
 
-/* The entry of a device, as an element of field 1; empty: it is not in the report. */
+/* The entry of a device, as an element of field 1; empty: not in the report. */
 static struct view entry(const struct agent *a, const struct device_stream *s, unsigned number,
                          uint8_t bytes[ENTRY_BYTES_MAX])
 {
@@ -117,7 +123,7 @@ static uint32_t report_len(const struct agent *a, const struct device_stream *s)
     return (uint32_t)len;
 }
 
-/* The node is as healthy as the worst of its devices, and has the reasons of all. */
+/* The node's entry has the worst health of its devices, and all their reasons. */
 static void take_node(const struct agent *a, struct device_stream *s)
 {
     bool unhealthy = false;
@@ -164,7 +170,7 @@ static void report_take(const struct agent *a, struct device_stream *s)
     s->at = 0;
 }
 
-/* A report is due: with the first look, after a change, and when the last one is old. */
+/* Whether a report is due: the first one, after a change, or when the last one is old. */
 static bool is_due(const struct agent *a, const struct device_stream *s)
 {
     return a->found &&
@@ -210,7 +216,7 @@ static void stream_step(struct agent *a, struct grpc_server *server, struct devi
         report_send(a, server, s);
     }
     if (a->stopping) {
-        /* Without room now it is tried again, until the time to stop is over. */
+        /* Without room it is retried until the time to stop is over. */
         enum status st =
             grpc_finish(server, s->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
         ASSERT(st == STATUS_OK || st == STATUS_MORE);
@@ -228,7 +234,7 @@ void device_streams_step(struct agent *a)
     }
 }
 
-/* A report under way, and one that finds no room, wait for the peer. */
+/* A running report waits for the peer, also for room to start. */
 uint64_t device_streams_deadline(const struct agent *a)
 {
     uint64_t at = UINT64_MAX;

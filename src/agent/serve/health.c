@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc.health.v1.Health: the state of a service, once or as a subscription. Decides nothing about
+ * grpc.health.v1.Health: the state of a service, once or as a subscription. Does not decide about
  * readiness. Sources: grpc.health.v1 and the text of the "GRPC Health Checking Protocol".
  */
 #include "agent/serve/health.h"
@@ -16,7 +16,7 @@
 
 enum { SERVICE_LIVENESS, SERVICE_READINESS, SERVICE_OTHER };
 
-/* HealthCheckResponse: field 1, a varint of one octet; no state is 0, which would be left out. */
+/* HealthCheckResponse: field 1, a varint of one octet. No state is 0, which protobuf would omit. */
 #define STATE_BYTES 2u
 #define STATE_TAG 0x08u
 _Static_assert(health_HealthCheckResponse_status_tag == 1, "the tag is that of the field");
@@ -89,7 +89,7 @@ void health_forget(struct agent *a, unsigned link)
     memset(a->health_subscription[link], 0, sizeof a->health_subscription[link]);
 }
 
-/* A message under way ends with the state of that moment: its length never changes. */
+/* A message whose sending has begun takes the latest state: its length never changes. */
 static void subscription_step(const struct agent *a, struct grpc_server *s,
                               struct health_subscription *h)
 {
@@ -102,7 +102,7 @@ static void subscription_step(const struct agent *a, struct grpc_server *s,
         h->sent = (st == STATUS_OK) ? response[1] : 0u;
     }
     if (a->stopping) {
-        /* Without room now it is tried again, until the time to stop is over. */
+        /* Without room it is retried until the time to stop is over. */
         enum status st =
             grpc_finish(s, h->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
         ASSERT(st == STATUS_OK || st == STATUS_MORE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of gRPC connections, one engine each, and of the methods that each socket serves.
- * Decides which connection gives way to a new one.
+ * The table of gRPC connections, one engine each, and the methods that each socket serves. Decides
+ * which connection is closed in favour of a new one.
  */
 #include "agent/serve/links.h"
 
@@ -39,7 +39,7 @@ static const struct grpc_method service_methods[] = {
 };
 static const struct grpc_method health_methods[] = {HEALTH_METHODS};
 
-/* src/agent/claims responds to the call, unless it refuses it at once. */
+/* src/agent/claims responds to the call, unless it is refused here. */
 static void start_call(struct agent *a, unsigned link, const struct grpc_event *event,
                        bool unprepares)
 {
@@ -76,7 +76,7 @@ void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
         health_watch(a, link, event);
         break;
     default:
-        ASSERT(false); /* wire/grpc hands on the rows of our tables only */
+        ASSERT(false); /* wire/grpc returns only rows of these tables */
         break;
     }
 }
@@ -85,7 +85,7 @@ void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
 
 #define LINK_KINDS ((unsigned)LINK_HEALTH + 1u)
 #define METHODS(table) .method = (table), .methods = sizeof(table) / sizeof(table)[0]
-/* Of each kind of link: the first, how many, and the methods that its socket serves. */
+/* For each kind of link: index of the first, number, and the methods of its socket. */
 static const struct {
     uint8_t first;
     uint8_t count;
@@ -117,14 +117,14 @@ static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint
     l->busy = false;
     l->kind = kind;
     l->opened_ms = now_ms;
-    /* Strangers reach the health port: they must not hold what the kubelet needs. */
+    /* Any process can reach the health port, so its links get none of the kubelet's buffers. */
     struct grpc_buffers *buffers = (kind == LINK_HEALTH) ? NULL : &a->buffers;
     grpc_init(&l->grpc, buffers, kinds[kind].method, kinds[kind].methods, now_ms);
-    /* No GOAWAY: a client with no other server would connect again at once, again and again. */
+    /* No GOAWAY: a client with no other server would reconnect at once, again and again. */
     l->grpc.refusing = a->stopping;
 }
 
-/* Open links of a kind that belong to a peer. */
+/* Number of a peer's open links of a kind. */
 static unsigned links_of(const struct agent *a, enum link_kind kind, uint32_t peer)
 {
     const struct server_link *first = &a->link[kinds[kind].first];
@@ -145,7 +145,7 @@ bool links_free(const struct agent *a, enum link_kind kind)
     return free;
 }
 
-/* The most links of a kind that one peer has. */
+/* Largest number of links of a kind that one peer has. */
 static unsigned links_most(const struct agent *a, enum link_kind kind)
 {
     unsigned most = 0;
@@ -158,8 +158,8 @@ static unsigned links_most(const struct agent *a, enum link_kind kind)
 }
 
 /*
- * From when on a link may give way. That of a stranger has a moment, and stays while another
- * peer has more: their moments are waited for.
+ * Time from which a link may be closed in favour of a new one. A link of the health port has a
+ * grace period, and only peers with the most links lose one.
  */
 static uint64_t yields_ms(const struct agent *a, const struct server_link *l)
 {
@@ -181,19 +181,21 @@ uint64_t links_room_ms(const struct agent *a, enum link_kind kind)
 }
 
 /*
- * Rank of a link, whose peer has `held` links, among those that may give way to a newcomer, whose
- * peer has `own`; 0: it stays. A failed link that only waits for its peer to take the last bytes
- * comes first; then the more links its peer has, the higher, and idle ones before those with calls.
- * A link with calls gives way only when its peer still has more links than the newcomer's would
- * have then; an idle one gives way also to a newcomer of the same peer. So a flood of one peer ends
- * its own connections, not the kubelet's.
+ * Rank of a link among those that may be closed for a new connection; 0: it stays. `held`: links of
+ * its peer; `own`: links of the new connection's peer. A failed link, which only waits for its peer
+ * to take the last bytes, comes first; then links of peers with more links, and idle ones before
+ * those with calls. A link with calls is closed only if its peer would still have more links than
+ * the new peer; an idle one also for another link of the same peer. So a flood by one peer ends its
+ * own connections, not the kubelet's.
  */
 static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, unsigned own,
                         uint32_t peer)
 {
     const struct server_link *l = &a->link[link];
-    /* A health check is answered at once: a call that is still open there is half sent and may be
-     * cut off, as may a subscription or a request that does not arrive on any socket. */
+    /*
+     * A health check is answered at once: an open call there has sent half a request and may be cut
+     * off. So may a subscription, or a request that does not arrive, on any socket.
+     */
     unsigned cut = health_subscriptions(a, link) + device_streams_open(a, link) +
                    grpc_calls_slow(&l->grpc, a->now_ms);
     bool idle = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == cut;
@@ -203,7 +205,7 @@ static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, uns
     return l->failed ? UINT32_MAX : rank;
 }
 
-/* Ends the link that gives way to a newcomer, if there is one: its place is free at once. */
+/* Closes the link of the highest rank, if any, for a new connection: its place is free at once. */
 static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
 {
     unsigned first = kinds[kind].first;
@@ -222,7 +224,7 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     if (gone == NULL) {
         return;
     }
-    /* Its peer connects again; what it does not take at once of the GOAWAY is lost. */
+    /* The peer reconnects; the part of the GOAWAY that it does not take at once is lost. */
     h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
     grpc_abandon(&gone->grpc);
     calls_gone(a, &gone->grpc, (struct grpc_call_id){0});

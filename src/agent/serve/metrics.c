@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of all metrics (Prometheus exposition format 0.0.4), written line by line from a cursor,
- * so that a text of any length goes through a buffer of one line. Changes no state.
+ * so that a text of any length passes through a buffer of one line. Changes no state.
  */
 #include "agent/serve/metrics.h"
 
@@ -13,13 +13,13 @@
 #include "base/chars.h"
 #include "cfg/identity.h"
 
-/* AWS's neuron-monitor uses neuron_, neuroncore_ and neurondevice_. */
+/* neuron_, neuroncore_ and neurondevice_ belong to AWS's neuron-monitor. */
 #define METRICS_PREFIX "neuron_dra_"
 
 /* --- families --- */
 
 enum {
-    /* one series each, without labels; scalar() has the values */
+    /* one series each, without labels; scalar() returns the value */
     FAMILY_REGISTERED,
     FAMILY_READY,
     FAMILY_API_CONNECTED,
@@ -42,7 +42,7 @@ enum {
     FAMILY_DEVICE,
     FAMILY_CONSUMER,
     FAMILY_HEALTH,
-    /* with --device-metrics, in the order of the values of struct telemetry */
+    /* with --device-metrics, in the order of struct telemetry's values */
     FAMILY_ERRORS,
     FAMILY_MEMORY,
     FAMILY_POWER,
@@ -54,7 +54,10 @@ enum {
 
 #define SCALARS FAMILY_BUILD
 
-/* Of a driver: with --efa each has the series of both, told apart by the label `driver`. */
+/*
+ * Families of one driver: with --efa each has series for both drivers, distinguished by the label
+ * `driver`.
+ */
 static const bool per_driver[FAMILIES] = {
     [FAMILY_REGISTERED] = true,     [FAMILY_SLICE_CURRENT] = true, [FAMILY_POOL_GENERATION] = true,
     [FAMILY_SLICE_VERIFIED] = true, [FAMILY_DEVICES] = true,       [FAMILY_PUBLISHED] = true,
@@ -69,19 +72,19 @@ static const char *const type_names[METRIC_TYPES] = {
 
 #define LABELS_MAX 6u
 
-/* One metric: what it is called after the prefix, and how many series it has at most. */
+/* A metric: its name after the prefix, and its largest number of series. */
 struct family {
     const char *help;
-    char name[40]; /* test_agent_pages reads each */
+    char name[40]; /* test_agent_pages reads each name */
     enum metric_type type;
     uint16_t rows;
     const char *labels[LABELS_MAX]; /* unused ones are NULL */
 };
 
-/* Who holds the device, as device_held has it. */
+/* Labels of the device's holder, see device_held. */
 #define TELEMETRY_LABELS "device", "claim_namespace", "claim_name", "pod_name"
 
-/* The name stands bare: a string in parentheses initialises no array. */
+/* The name has no parentheses: a string in parentheses cannot initialise an array. */
 #define SCALAR(text, meaning)                                                                      \
     {                                                                                              \
         (meaning), text, GAUGE, 1,                                                                 \
@@ -231,7 +234,7 @@ static int64_t scalar(const struct agent *a, unsigned family)
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {
         [FAMILY_REGISTERED] = a->registration.registered ? 1 : 0,
-        [FAMILY_READY] = agent_ready(a) ? 1 : 0, /* only of the first one, which asks both */
+        [FAMILY_READY] = agent_ready(a) ? 1 : 0, /* reported by the first driver only, for both */
         [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
         [FAMILY_SLICE_CURRENT] = publish_current(a) ? 1 : 0,
         [FAMILY_POOL_GENERATION] = a->publish.plan.generation,
@@ -250,21 +253,21 @@ static int64_t scalar(const struct agent *a, unsigned family)
 
 /* --- series --- */
 
-/* One series: its labels in the order of the family's keys. */
+/* A series: its labels in the order of the family's keys. */
 struct series {
     const char *label[LABELS_MAX];
-    const char *driver; /* a further label; NULL: it has none */
+    const char *driver; /* an additional label; NULL: none */
     int64_t value;
 };
 
-/* Name and UID of a consumer, from label `name` on. */
+/* Sets name and UID of a consumer, from label `name` on. */
 static void label_consumer(const struct claim_consumer *c, struct series *s, unsigned name)
 {
     s->label[name] = c->name;
     s->label[name + 1u] = c->uid;
 }
 
-/* False: no device of this number is held for somebody who is known. */
+/* false: no known consumer holds the device of this number. */
 static bool consumer_series(const struct agent *a, unsigned number, struct series *s)
 {
     int at = devices_numbered(&a->devices, number);
@@ -280,7 +283,7 @@ static bool consumer_series(const struct agent *a, unsigned number, struct serie
     return c->uid[0] != '\0';
 }
 
-/* With the claim in this slot, -1: with none. False: there is no device of this number. */
+/* The series of a device, with the claim in `slot` (-1: none). false: no such device. */
 static bool device_series(const struct agent *a, unsigned number, int slot, struct series *s)
 {
     int at = devices_numbered(&a->devices, number);
@@ -302,7 +305,7 @@ static bool device_series(const struct agent *a, unsigned number, int slot, stru
     return true;
 }
 
-/* False: there is no device of this number, or its health is not known. */
+/* false: no such device, or its health is unknown. */
 static bool health_series(const struct agent *a, unsigned number, struct series *s)
 {
     int at = devices_numbered(&a->devices, number);
@@ -316,9 +319,9 @@ static bool health_series(const struct agent *a, unsigned number, struct series 
 }
 
 /*
- * Slot of the claim that has the core of the device, or with -1 the device. -1: none has, or the
- * claim was prepared after the values of the device were read, so the values may belong to an
- * earlier claim. The host's clock may be ahead of the agent's by FROZEN_MS_MAX.
+ * Slot of the claim that holds the core of the device (core -1: the device). -1: no claim, or the
+ * claim was prepared after the values were read, which may then belong to an earlier claim. The
+ * host's clock may be ahead of the agent's by FROZEN_MS_MAX.
  */
 static int credited(const struct agent *a, unsigned number, int core)
 {
@@ -328,7 +331,7 @@ static int credited(const struct agent *a, unsigned number, int core)
     return since ? slot : -1;
 }
 
-/* False: the device is gone, or this value of it is not known. */
+/* false: the device is gone, or this value of it is unknown. */
 static bool telemetry_series(const struct agent *a, unsigned family, unsigned row, struct series *s)
 {
     static const char cores[TELEMETRY_CORES_MAX][2] = {"0", "1", "2", "3", "4", "5", "6", "7"};
@@ -365,7 +368,7 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
     return true;
 }
 
-/* The durations of a row, and its labels; NULL: nothing was ever measured there. */
+/* The durations of a row, and its labels; NULL: nothing was measured. */
 static const struct histogram *times(const struct agent *a, unsigned family, unsigned row,
                                      struct series *s)
 {
@@ -402,7 +405,7 @@ static unsigned rows_of(const struct agent *a, unsigned family)
     return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
 }
 
-/* Of which driver a row is; *row becomes its row there. */
+/* The driver of a row; *row becomes the row within that driver. */
 static const struct agent *driver_of(const struct agent *a, unsigned family, unsigned *row,
                                      struct series *s)
 {
@@ -413,7 +416,7 @@ static const struct agent *driver_of(const struct agent *a, unsigned family, uns
     return of;
 }
 
-/* The families whose rows are devices, or values of them. */
+/* Families whose rows are devices, or values of devices. */
 static bool series_of_device(const struct agent *a, unsigned family, unsigned row, struct series *s)
 {
     if (family == FAMILY_CONSUMER) {
@@ -426,7 +429,7 @@ static bool series_of_device(const struct agent *a, unsigned family, unsigned ro
                                 : device_series(a, row, ledger_core_holder(a, row, -1), s);
 }
 
-/* Labels and value of a row; false: there is no such series now. */
+/* Labels and value of a row; false: the series does not exist now. */
 static bool series(const struct agent *first, struct metrics_cursor *c, struct series *s)
 {
     unsigned row = c->row - 1u;
@@ -470,7 +473,7 @@ static void write_seconds(struct writer *out, uint64_t ms)
     }
 }
 
-/* Other than printable ASCII cannot come from a cluster; it becomes '?'. */
+/* Names in a cluster are printable ASCII; any other byte becomes '?'. */
 static void write_label(struct writer *out, const char *key, const char *value)
 {
     writer_text(out, key);
@@ -587,7 +590,7 @@ static void write_series(struct writer *out, const struct metrics_cursor *c, con
     }
 }
 
-/* The line under the cursor, or nothing where there is none. */
+/* Writes the line under the cursor; nothing if the series does not exist. */
 static void write_line(const struct agent *a, struct metrics_cursor *c, struct writer *out)
 {
     struct series s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pages of the metrics port: which ones there are, and how far each connection has got with
- * its page. Anybody can reach this port: a connection gets one buffer of work in a step.
+ * The pages of the metrics port, and the progress of each connection with its page. Any process can
+ * reach this port, so one step does at most one buffer of work for a connection.
  */
 #include "agent/serve/pages.h"
 
@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 
-/* Applies X to every page: X(identifier, path, what it responds). */
+/* Applies X to every page: X(identifier, path, description). */
 #define PAGES(X)                                                                                   \
     X(PAGE_METRICS, "/metrics", "the metrics in Prometheus' text format 0.0.4")                    \
     X(PAGE_READY, "/readyz", "200 and ok while ready; else 503 and one line for each reason")      \
@@ -27,7 +27,7 @@ static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 
 /* --- places --- */
 
-/* Whether its connection gets the metrics. */
+/* Whether the connection receives the metrics. */
 static bool scrapes(const struct page_link *p)
 {
     bool sends = p->writing || http1_tx_data(&p->http).len > 0u;
@@ -35,8 +35,8 @@ static bool scrapes(const struct page_link *p)
 }
 
 /*
- * When a place may be had: free or to be freed. Who has got an answer and asks for more, and not
- * for the metrics, could go on for ever.
+ * When a place is free or can be freed. A connection that has got an answer and requests another
+ * page than the metrics can be closed at once, because it might go on forever.
  */
 static uint64_t place_ms(const struct page_link *p)
 {
@@ -62,7 +62,7 @@ uint64_t pages_room_ms(const struct agent *a)
     return at_ms;
 }
 
-/* Connections of a peer, or its scrapes alone. */
+/* Number of a peer's connections, or only of those that scrape. */
 static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_only)
 {
     unsigned n = 0;
@@ -74,8 +74,10 @@ static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_onl
     return n;
 }
 
-/* Of two connections that may give way: that of the peer with more, else the one that could
- * sooner. */
+/*
+ * Which of two closable connections is closed first: that of the peer with more, then the one that
+ * could be closed earlier.
+ */
 static bool goes_before(const struct page_link *p, unsigned held, const struct page_link *q,
                         unsigned most)
 {
@@ -88,7 +90,7 @@ static void give_way(struct page_link *p)
     p->writing = false;
 }
 
-/* Frees a place if that can be done: its connection is closed next. */
+/* Frees a place, if possible: its connection is closed next. */
 static void make_room(struct agent *a, uint64_t now_ms)
 {
     struct page_link *gone = NULL;
@@ -125,8 +127,8 @@ int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms)
 }
 
 /*
- * Whether a connection may start a scrape now. If there are METRICS_SCRAPES, one gives way that
- * stalls, or that belongs to a peer which still has more than the newcomer's then.
+ * Whether a connection may start a scrape now. When METRICS_SCRAPES are running, ends one that
+ * stalls, or one of a peer that still has more than the new one's peer.
  */
 static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
 {
@@ -190,19 +192,19 @@ static void start(struct agent *a, struct page_link *p, struct view path)
                                    : "text/plain; charset=utf-8");
 }
 
-/* The next line of a page of lines; false: there is none. */
+/* Writes the next line of a page; false: there is none. */
 static bool write_line(const struct agent *a, const struct page_link *p, struct writer *out)
 {
     return (p->page == (unsigned)PAGE_READY) ? ready_reason(a, p->line, out)
                                              : statusz_line(a, p->line, out);
 }
 
-/* As many lines as there is room for; true: all. */
+/* Writes as many lines as there is room for; true: all of them. */
 static bool write_lines(const struct agent *a, struct page_link *p, struct writer *out)
 {
     struct writer line = *out;
     while (write_line(a, p, &line)) {
-        for (size_t i = out->len; i < line.len; i++) { /* a text of a peer stays one line */
+        for (size_t i = out->len; i < line.len; i++) { /* text from a peer must stay on one line */
             line.data[i] = (line.data[i] < ' ') ? ' ' : line.data[i];
         }
         writer_text(&line, "\n");
@@ -216,7 +218,10 @@ static bool write_lines(const struct agent *a, struct page_link *p, struct write
     return true;
 }
 
-/* As much as there is room for; where lines gave way meanwhile, the page goes on behind them. */
+/*
+ * Writes as much of the log as there is room for; continues behind lines that were dropped
+ * meanwhile.
+ */
 static bool write_log(const struct agent *a, struct page_link *p, struct writer *out)
 {
     uint64_t at = p->log_at;
@@ -229,7 +234,7 @@ static bool write_log(const struct agent *a, struct page_link *p, struct writer 
     return p->log_at >= p->log_end;
 }
 
-/* The next piece; true: it was the last one. */
+/* Writes the next piece; true: it was the last one. */
 static bool write_page(const struct agent *a, struct page_link *p, struct writer *out)
 {
     if (p->page == (unsigned)PAGE_METRICS) {
@@ -249,7 +254,7 @@ static bool write_page(const struct agent *a, struct page_link *p, struct writer
     return true;
 }
 
-/* Fills the send buffer. What a line may take fits it when it is empty: each round moves on. */
+/* Fills the send buffer. An empty one has room for any line, so each call makes progress. */
 static void continue_page(const struct agent *a, struct page_link *p)
 {
     struct writer room = http1_body_space(&p->http);
@@ -303,7 +308,7 @@ static void serve(struct agent *a, unsigned at)
     struct page_link *p = &a->page[at];
     struct view path;
     http1_set_time(&p->http, a->now_ms);
-    /* One page a step at most: the next request is not looked at before all of it is sent. */
+    /* One page per step: the next request is read after all of the page is sent. */
     if (!p->writing && http1_next(&p->http, &path) == STATUS_OK) {
         start(a, p, path);
     }

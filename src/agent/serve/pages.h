@@ -9,33 +9,36 @@
 #include "agent/serve/metrics.h"
 #include "wire/http1.h"
 
-/* One connection and the page that it gets. */
+/* A connection and the page that it receives. */
 struct page_link {
     bool open;
     uint32_t peer;    /* see agent_link_open */
     bool reported;    /* its failure was logged */
     bool writing;     /* a page is being sent */
-    uint8_t page;     /* which one */
-    uint16_t line;    /* of /readyz and /statusz: the next one */
-    uint64_t log_at;  /* of /logz: position of the next byte */
-    uint64_t log_end; /* where the log ended when the page started */
+    uint8_t page;     /* the page */
+    uint16_t line;    /* next line of /readyz and /statusz */
+    uint64_t log_at;  /* /logz: position of the next byte */
+    uint64_t log_end; /* /logz: end of the log when the page started */
     struct metrics_cursor cursor;
     struct http1 http;
 };
 
-/* Takes a connection: its place; -1: none is free now. Another one may have given way. */
+/*
+ * Opens a connection; returns its place, or -1: none is free now. May have begun to close another
+ * one.
+ */
 int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
-/* Whether a place has no connection. */
+/* Whether a place is free. */
 bool pages_free(const struct agent *a);
-/* When pages_open takes a connection, now or by then. */
+/* When pages_open can succeed. */
 uint64_t pages_room_ms(const struct agent *a);
 /* Whether a place has a connection. */
 bool pages_is_open(const struct agent *a, unsigned place);
-/* The engine of an open place. */
+/* The engine of the connection in a place. */
 struct http1 *pages_engine(struct agent *a, unsigned place);
-/* Whether the descriptor must be closed now; true also says that the place is free again. */
+/* Whether the descriptor must be closed now; if true, the place is free again. */
 bool pages_done(struct agent *a, unsigned place);
-/* The module's verbs, see state.h. */
+/* The verbs of the room, see state.h. */
 void pages_step(struct agent *a);
 uint64_t pages_deadline(const struct agent *a);
 

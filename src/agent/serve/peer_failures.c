@@ -7,7 +7,7 @@
 /* Links from this one on belong to the TCP ports, health and metrics. */
 #define FIRST_TCP_LINK (REGISTRATION_LINKS + SERVICE_LINKS)
 
-/* Whether one more line may be written now about a peer of a TCP port. */
+/* Whether another line about a peer of a TCP port may be logged now; counts it. */
 static bool take_line(struct agent *a)
 {
     struct peer_failures *f = &a->peer_failures;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines about peers that broke the protocol (peer_failures.c). Owns struct peer_failures, which
- * limits them: anybody can reach the TCP ports. Internal to src/agent.
+ * limits them, because any process can reach the TCP ports. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_PEER_FAILURES_H
 #define AGENT_SERVE_PEER_FAILURES_H
 
 #include "agent/agent.h"
 
-/* Lines about failed connections of the TCP ports, in the window under way. */
+/* Lines about failed connections of the TCP ports in the current window. */
 struct peer_failures {
     uint64_t window_ms;  /* end of the window */
-    uint32_t logged;     /* lines of this window; 0: no window is open */
+    uint32_t logged;     /* lines of this window; 0: no window has started */
     uint32_t suppressed; /* failures without a line */
 };
 
 /*
- * Counts a peer that broke the protocol, and logs it with the response that it got over HTTP/1.1,
- * or with the code of HTTP/2 when `response` is NULL. For the TCP ports there are at most
- * CONNECTION_LINES_MAX lines in CONNECTION_LINES_MS; the others are logged as a number.
+ * Counts a peer that broke the protocol, and logs it with its HTTP/1.1 response or, when `response`
+ * is NULL, its HTTP/2 code. For the TCP ports there are at most CONNECTION_LINES_MAX lines in
+ * CONNECTION_LINES_MS; further failures are logged as a number.
  */
 void peer_failed(struct agent *a, unsigned link, enum status why, const char *response,
                  uint32_t code);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The byte ports of agent.h: hands each link's bytes to the one who owns the link: gRPC connections
- * to links.c, pages to pages.c, the API connection to src/agent/api. Owns no state.
+ * The byte ports of agent.h: passes each link's bytes to its owner: gRPC connections to links.c,
+ * pages to pages.c, the API connection to src/agent/api. Owns no state.
  */
 #include "agent/serve/device_streams.h"
 #include "agent/serve/health.h"
@@ -65,7 +65,7 @@ void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
 
 void agent_link_end(struct agent *a, unsigned link)
 {
-    ASSERT(link < SERVER_LINKS); /* the API connection ends by agent_api_ended */
+    ASSERT(link < SERVER_LINKS); /* agent_api_ended ends the API connection */
     if (is_page(link)) {
         http1_rx_end(pages_engine(a, link - GRPC_LINKS));
     } else {
@@ -92,7 +92,7 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
         http1_set_time(page, a->now_ms);
         http1_tx_commit(page, n);
     } else {
-        /* A response that went out whole leaves nothing to do: most turns end here. */
+        /* After a complete response there is usually nothing to do. */
         more = links_tx_commit(a, link, n) || (more && a->stopping);
     }
     a->step_now = a->step_now || more;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readiness, decided from the state of other modules, and the reasons against it. Changes no state.
+ * Derives readiness from the state of other modules, and the reasons against it. Changes no state.
  *
- * Ready means that a claim which is allocated now would be prepared. So whoever does not own the
- * claim store is not ready, but for one case: an agent of an older release hands nothing over, and
- * ends in a rolling update only when this one is ready.
+ * Ready means that a claim which is allocated now would be prepared. So an agent that does not own
+ * the claim store is not ready, with one exception: an agent of an older release hands nothing
+ * over, and a rolling update ends it only when this agent is ready.
  *
- * And it means that nobody else has the devices of that claim. Beside a device plugin the claim
- * would be prepared and its devices given away twice, which no pod notices at first. So the agent
- * is not ready there: the rollout of its DaemonSet stops at the first such node, not at the last.
- * Nothing else depends on it: claims are prepared and unprepared as ever. Beside another driver of
- * the same name it is the same, but for the slices, which are left to that one.
+ * Ready also means that no other program gives out the devices of that claim. Beside a device
+ * plugin the claim would be prepared and its devices given out twice, which no pod notices at
+ * first. So the agent is not ready there: the rollout of its DaemonSet stops at the first such
+ * node, not at the last. Nothing else depends on it: claims are prepared and unprepared as usual.
+ * The same holds beside another driver of the same name, except that the slices are left to that
+ * driver.
  */
 #include "agent/serve/readiness.h"
 #include "agent/claims/unlisted.h"
@@ -25,28 +26,31 @@ enum {
     REASON_CDI,
     REASON_CDI_FILE,
     REASON_DEVICES,
-    REASON_MISSING, /* of devices that were there */
+    REASON_MISSING, /* devices were found before and are missing now */
     REASON_DEVICE_PLUGIN,
-    REASON_OTHER_DRIVER, /* which has the slices */
+    REASON_OTHER_DRIVER, /* and owns the slices */
     REASON_SLICES,
-    REASON_API,    /* with REASON_SLICES only: why they are not right */
-    REASON_CLAIMS, /* they are not listed yet */
+    REASON_API,    /* with REASON_SLICES only: why the slices differ */
+    REASON_CLAIMS, /* the claims are not listed yet */
     REASONS
 };
 
-/* Whether the claim store would take another claim. */
+/* Whether the claim store can accept another claim. */
 static bool takes_claims(const struct agent *a)
 {
     return a->ledger.usable && a->ledger.failing == STATUS_OK && !ledger_full(a);
 }
 
-/* Another owner of the store, or another driver of the name, has them. */
+/*
+ * Whether this agent should publish slices and they differ. It publishes none while another process
+ * owns the store or another driver has the name.
+ */
 static bool lacks_slices(const struct agent *a)
 {
     return !a->ledger.busy && a->other_driver[0] == '\0' && !publish_current(a);
 }
 
-/* Bit per reason. A driver that is switched off, and lets its claims end, has none. */
+/* A bit for each reason. A driver that is switched off and only keeps its claims has none. */
 static unsigned reasons(const struct agent *a)
 {
     if (a->draining) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readiness (readiness.c): whether pods that ask for devices of this node get them. Owns no state;
- * reads what the other rooms know. Internal to src/agent.
+ * reads that of the other rooms. Internal to src/agent.
  *
  * Ready means: the kubelet has registered the driver, the stored slices are the wanted ones, the
- * claim store can be used, no device plugin or other driver gives away the same devices, and the
- * agent is not stopping.
+ * claim store is usable, no device plugin or other driver gives out the same devices, and the agent
+ * is not stopping.
  */
 #ifndef AGENT_SERVE_READINESS_H
 #define AGENT_SERVE_READINESS_H
@@ -17,9 +17,12 @@ struct agent;
 
 /* Whether the agent is ready. */
 bool agent_ready(const struct agent *a);
-/* Appends reason `index` (from 0) why it is not ready, as one line; false: there is none. */
+/* Appends reason `index` (from 0) against readiness, as one line; false: there is none. */
 bool ready_reason(const struct agent *a, unsigned index, struct writer *out);
-/* Appends the reason that a device plugin is, by the name of its socket; `check` has it too. */
+/*
+ * Appends the reason for a device plugin, with the name of its socket; the command `check` uses it
+ * too.
+ */
 void ready_device_plugin(const struct settings *settings, enum driver_kind driver, const char *name,
                          struct writer *out);
 

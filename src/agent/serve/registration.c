@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registration: what the kubelet asks for and what it reports, and the wait after which the
- * registration socket is created again. Sources: kubelet pluginregistration v1; the kubelet looks
- * at a socket once, when its file appears.
+ * Registration: answers the kubelet's question, records its report, and times the recreation of the
+ * registration socket. Sources: kubelet pluginregistration v1; the kubelet reads a socket once,
+ * when its file appears.
  */
 #include "agent/serve/registration.h"
 
@@ -16,7 +16,7 @@
 
 void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event)
 {
-    /* The order matters: kubelet 1.34 and later takes the first entry that it knows. */
+    /* In order of preference: kubelet 1.34 and later uses the first entry that it knows. */
     static const char *const versions[] = {"v1.DRAPlugin", "v1beta1.DRAPlugin",
                                            "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"};
     pluginregistration_PluginInfo info = pluginregistration_PluginInfo_init_zero;
@@ -36,7 +36,7 @@ void registration_get_info(struct agent *a, unsigned link, const struct grpc_eve
     response_message(a, link, event->call, view_of(bytes, out.bytes_written));
 }
 
-/* Keeps the start of the kubelet's reason; the rest is read and dropped. */
+/* Keeps the start of the kubelet's reason and drops the rest. */
 static bool read_reason(pb_istream_t *in, const pb_field_t *field, void **arg)
 {
     struct registration *r = *arg;
@@ -66,7 +66,7 @@ void registration_notify(struct agent *a, unsigned link, const struct grpc_event
         r->registered = true;
         r->retry_ms = REGISTRATION_RETRY_MS;
         log_begin(a, LOG_ID_REGISTERED);
-        if (a->driver->kind == DRIVER_NEURON) { /* the others' lines have it anyway */
+        if (a->driver->kind == DRIVER_NEURON) { /* lines of the EFA driver always name it */
             log_text(a, "driver", a->driver->name);
         }
         log_end(a);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short responses: sent at once when the peer's window and the send buffer allow, else kept in a
- * table of fixed size and sent when there is room. A peer that lets its places fill up loses its
- * connection.
+ * Short responses: sent at once when the peer's window and the send buffer allow it; otherwise kept
+ * in a fixed table until there is room. A peer that fills its entries loses its connection.
  */
 #include "agent/serve/responses.h"
 
@@ -23,9 +22,9 @@ static enum status try_send(struct agent *a, const struct response *r)
 static void send_or_keep(struct agent *a, const struct response *wanted)
 {
     if (try_send(a, wanted) != STATUS_MORE) {
-        return; /* sent, or the call is gone */
+        return; /* sent, or the call has ended */
     }
-    /* Each link has places of its own: a peer that does not read takes none from the others. */
+    /* Each link has entries of its own, so a peer that does not read blocks only itself. */
     size_t first = (size_t)wanted->link * RESPONSES_PER_LINK;
     struct response *own = &a->response[first];
     for (unsigned i = 0; i < RESPONSES_PER_LINK; i++) {
@@ -36,8 +35,8 @@ static void send_or_keep(struct agent *a, const struct response *wanted)
         }
     }
     /*
-     * As if the peer had left: links_next, which gave out the call, goes on with its end, reports
-     * its calls as gone, and closes the link.
+     * The same as if the peer had left: links_next ends the connection, reports its calls as gone,
+     * and closes the link.
      */
     h2_goaway(&a->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);
     h2_rx_end(&a->link[wanted->link].grpc.h2);

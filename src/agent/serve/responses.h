@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short responses (responses.c): one message of a few bytes, or a status alone. Owns the table of
+ * Short responses (responses.c): one message of a few bytes, or only a status. Owns the table of
  * those that wait for room. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_RESPONSES_H
@@ -15,7 +15,7 @@ struct response {
     uint8_t link;
     uint16_t len;
     enum grpc_status code;
-    const char *text; /* of a status: static */
+    const char *text; /* text of a status: static */
     struct grpc_call_id id;
     uint8_t message[RESPONSE_BYTES_MAX];
 };
@@ -25,12 +25,12 @@ void response_message(struct agent *a, unsigned link, struct grpc_call_id id, st
 /* Ends a call with a status other than OK and a static text. */
 void response_status(struct agent *a, unsigned link, struct grpc_call_id id, enum grpc_status code,
                      const char *text);
-/* The same, logged as call_refused. */
+/* response_status, and logs call_refused. */
 void response_refuse(struct agent *a, unsigned link, const struct grpc_event *event,
                      enum grpc_status code, const char *text);
-/* Sends what waits for room. */
+/* Sends the responses that wait for room. */
 void responses_step(struct agent *a);
-/* Drops what waits for the connection that a link had before. */
+/* Drops the responses of a link's previous connection. */
 void responses_forget(struct agent *a, unsigned link);
 
 #endif

@@ -30,7 +30,7 @@ static void write_version(const struct agent *a, unsigned line, struct writer *o
 
 /* --- troubles --- */
 
-/* Troubles by number: that of a request's kind, those of the kubelet, then those of devices. */
+/* Troubles by number: a forbidden request of each kind, faults of the kubelet, then of devices. */
 enum {
     TROUBLE_KUBELET_IDLE = API_KINDS,
     TROUBLE_KUBELET_SKIPS,
@@ -38,18 +38,21 @@ enum {
     TROUBLES = TROUBLE_DEVICE + DEVICES_MAX
 };
 
-/* Kubernetes issue 133920, fixed in 1.34.2; a pod's claims behind a prepared one, in 1.34.4. */
+/*
+ * Kubernetes issue 133920, fixed in 1.34.2; a second fault, which skips claims of a pod behind a
+ * prepared one, fixed in 1.34.4.
+ */
 #define KUBELET_BUGS "v1.34."
 #define KUBELET_IDLE_FIXED 2u
 #define KUBELET_SKIPS_FIXED 4u
 
-/* The patch release of a kubelet 1.34, else UINT64_MAX. */
+/* The patch release of a kubelet 1.34; UINT64_MAX: another kubelet. */
 static uint64_t kubelet_patch(const struct agent *a)
 {
     struct view version = view_text(a->common->node.facts.kubelet_version);
     struct view patch = view_from(version, sizeof KUBELET_BUGS - 1u);
     uint64_t number = UINT64_MAX;
-    /* All of these have one digit; what a distribution appends does not count. */
+    /* Faulty patch releases have one digit; a distribution's suffix is ignored. */
     bool good =
         view_starts(version, KUBELET_BUGS) &&
         (patch.len == 1u || (patch.len > 1u && (patch.data[1] < '0' || patch.data[1] > '9')));
@@ -101,7 +104,7 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
                            "to 1.34.4");
 }
 
-/* Held claims that are gone, and are not released: by number. false: there are fewer. */
+/* Writes the `number`th claim that is deleted but stays held. false: there are fewer. */
 static bool write_withheld(const struct agent *a, unsigned number, struct writer *out)
 {
     unsigned before = 0;
@@ -127,7 +130,7 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
     return false;
 }
 
-/* A driver that is switched off while its claims are held. false: there is none. */
+/* Writes the driver that is switched off while its claims are held. false: there is none. */
 static bool write_kept(const struct agent *a, struct writer *out)
 {
     const struct agent *e = a->next;

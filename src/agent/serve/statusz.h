@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page /statusz (statusz.c): versions of what the agent works with, and troubles that leave it
- * ready. Owns no state; reads what the other rooms know. Internal to src/agent.
+ * The page /statusz (statusz.c): versions of agent, kubelet and API, and troubles that leave the
+ * agent ready. Owns no state; reads that of the other rooms. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_STATUSZ_H
 #define AGENT_SERVE_STATUSZ_H
@@ -10,7 +10,7 @@
 
 struct agent;
 
-/* Before each line about a trouble; the command `check` repeats what follows. */
+/* Prefix of each line about a trouble; the command `check` prints the rest of it. */
 #define STATUSZ_TROUBLE "trouble: "
 
 /* Appends line `index` (from 0) without its end; false: there is none. */
