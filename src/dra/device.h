@@ -85,10 +85,10 @@ struct device {
     uint16_t number;     /* device index N, published as deviceId */
     uint16_t core_count; /* 0: unknown */
     bool at_pci_address; /* a PCI function exists at the board's address of this device */
-    char pcie_root
-        [PCIE_ROOT_CAP]; /* root complex of that address, e.g. pci0000:c8; empty: unknown */
-    int16_t numa_node;   /* NUMA node of that address; -1: none or unknown */
-    uint8_t neighbours;  /* entries in `neighbour`; 0: none or unknown */
+    /* root complex of that address, e.g. pci0000:c8; empty: unknown */
+    char pcie_root[PCIE_ROOT_CAP];
+    int16_t numa_node;  /* NUMA node of that address; -1: none or unknown */
+    uint8_t neighbours; /* entries in `neighbour`; 0: none or unknown */
     uint16_t neighbour[NEIGHBOURS_MAX];
     struct device_place place;
     struct device_reading reading; /* see dra/health.h */

@@ -59,9 +59,8 @@ struct slice_seen {
     bool exact;    /* owner and devices are the wanted ones, and there is no unknown field */
     bool counters; /* has shared counters */
     bool unshared; /* see struct slice_compare */
-    unsigned
-        /* with `exact`: index of its first device in the wanted ones; it has `count` of them */
-        first;
+    /* with `exact`: index of its first device in the wanted ones; it has `count` of them */
+    unsigned first;
     unsigned count;
     uint64_t untainted; /* bit N: see struct slice_compare */
     int64_t generation;
