@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Waits before something is tried again, see backoff.h.
- */
+/* Waits before retries, see backoff.h. */
 #include "agent/api/backoff.h"
 
 #include "agent/state.h"
@@ -12,7 +10,7 @@ void randomness_init(struct randomness *r, uint64_t seed)
     r->state = (seed == 0u) ? 1u : seed;
 }
 
-/* xorshift64*: jitter needs no more than that neighbours differ. */
+/* xorshift64*: good enough for jitter, which only needs different numbers. */
 uint64_t agent_random(struct agent *a)
 {
     uint64_t x = a->randomness.state;

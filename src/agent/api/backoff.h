@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits before something is tried again (backoff.c): doubled up to a bound, with jitter, so that
- * the agents of a cluster do not all ask at the same moment. Owns the random numbers.
+ * Waits before retries (backoff.c): doubled up to a bound, with jitter, so that the agents of a
+ * cluster do not all retry at the same moment. Owns the random numbers.
  */
 #ifndef AGENT_API_BACKOFF_H
 #define AGENT_API_BACKOFF_H
 
 #include "agent/agent.h"
 
-/* State of the random numbers, which are good for jitter and for names, not for secrets. */
+/* State of the random numbers, which suit jitter and names, not secrets. */
 struct randomness {
     uint64_t state; /* never 0 */
 };
 
 /* `seed` is any number. */
 void randomness_init(struct randomness *r, uint64_t seed);
-/* The next random number, for whatever must differ. */
+/* The next random number. */
 uint64_t agent_random(struct agent *a);
 /* `base_ms` plus up to a quarter of it, at random. */
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
 /* Doubles a backoff between its bounds and returns it with jitter: the wait. */
 uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,
                               uint64_t most_ms);
-/* The same between API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
+/* The same, between API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
 uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client of the API server, see client.h. Owns struct api_client: the table of requests, the
- * response that is being read, and the pauses between requests.
+ * response being read, and the pauses between requests.
  *
- * Requests of our own keep to API_REQUESTS_PER_SECOND in any second, and pause as long as a 429 or
- * 503 asks by Retry-After (RFC 9110 §10.2.3), or for API_REFUSED_MS when the token was refused.
- * Claim GETs do neither: the kubelet waits for them, and its pod's Event shows what failed.
+ * The agent's own requests keep to API_REQUESTS_PER_SECOND in any second, and pause as long as a
+ * 429 or 503 asks by Retry-After (RFC 9110 §10.2.3), or for API_REFUSED_MS when the token was
+ * refused. Claim GETs do neither, because the kubelet waits for them.
  */
 #include "agent/api/client.h"
 
@@ -90,7 +90,7 @@ void api_identity(struct agent *a, struct view token, struct view authority)
 {
     struct api_client *c = &a->common->api_client;
     if (connection_identity(a, token, authority)) {
-        c->refused_ms = 0; /* who was refused is another one now */
+        c->refused_ms = 0; /* the refusal concerned the old identity */
     }
     c->token_handed = true;
     c->busy = true;
@@ -146,7 +146,7 @@ enum agent_order api_order(struct agent *a)
 void api_time_old(struct agent *a, bool old)
 {
     struct api_client *c = &a->common->api_client;
-    c->busy = c->busy || c->time_old; /* what waited for the time goes with the next step */
+    c->busy = c->busy || c->time_old; /* the next step does what waited for a valid time */
     c->time_old = old;
 }
 
@@ -157,11 +157,11 @@ void api_hurry(struct agent *a)
 
 /* --- the slots --- */
 
-/* Where the slot of this driver is among the places of all. */
+/* Index of this driver's slot among the places of all drivers. */
 static unsigned place_of(const struct agent *a, unsigned slot)
 {
     ASSERT(slot < (unsigned)API_SLOTS);
-    /* The Node, the Events and the version are everybody's. */
+    /* The Node, the Events and the version are shared by all drivers. */
     bool shared = slot == (unsigned)API_SLOT_NODE || slot == (unsigned)API_SLOT_K8S_EVENT ||
                   slot == (unsigned)API_SLOT_GROUP;
     return (shared ? 0u : (unsigned)a->driver->kind * (unsigned)API_SLOTS) + slot;
@@ -194,7 +194,7 @@ enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
     return is_busy(x) ? x->result.kind : API_NONE;
 }
 
-/* Copies what has arrived of the response into the result. */
+/* Copies the response so far into the result. */
 static const struct api_result *refresh(const struct agent *a, struct api_exchange *x)
 {
     x->result.http = x->response.http_status;
@@ -208,7 +208,7 @@ const struct api_result *api_slot_result(struct agent *a, unsigned slot)
     return refresh(a, exchange_at(a, place_of(a, slot)));
 }
 
-/* The slot is free again; what was not reported of its request is not reported any more. */
+/* Frees the slot; records of its request are no longer reported. */
 static void release(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->common->api_client;
@@ -218,12 +218,12 @@ static void release(struct agent *a, unsigned place)
     }
 }
 
-/* The request is over, and its end is reported next. The first status stands. */
+/* Ends a request; api_next reports its end next. The first status counts. */
 static void finish(struct agent *a, unsigned place, enum status status)
 {
     struct api_exchange *x = exchange_at(a, place);
     if (is_awaited(x)) {
-        /* A response may come before all of the body went out: the stream is ours to end then. */
+        /* A response may precede the end of the body; then this side ends the stream. */
         h2_reset(&a->common->api_connection.h2, x->stream, H2_CANCEL);
         x->state = EXCHANGE_OVER;
         x->result.status = status;
@@ -262,8 +262,8 @@ static bool is_watch(enum api_kind kind)
 }
 
 /*
- * Watches leave a stream to what ends: where the server allows one they find no room, where it
- * allows two the Node's does not. Slices have a watch for each driver.
+ * Whether a watch must not start because other requests need the streams: with one stream no watch
+ * may, with two not the Node's. Each driver has a watch of slices.
  */
 static bool lacks_stream(const struct agent *a, enum api_kind kind)
 {
@@ -271,7 +271,7 @@ static bool lacks_stream(const struct agent *a, enum api_kind kind)
     return is_watch(kind) && h2_streams_max(&a->common->api_connection.h2) < needs;
 }
 
-/* A watch that finds no room ends at once; its owner reads from time to time instead. */
+/* Ends a watch without a free stream at once; its owner reads periodically instead. */
 static void leave_room(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->common->api_client;
@@ -293,8 +293,8 @@ static uint64_t time_limit(enum api_kind kind)
 }
 
 /*
- * Requests that hang side by side count once. One whose caller had less time than its kind is given
- * does not count: the server may only be slow.
+ * Counts requests that hang in parallel as one. A request whose caller gave it less time than its
+ * kind's does not count: the server may only be slow.
  */
 static void count_timeout(struct agent *a, const struct api_exchange *x)
 {
@@ -324,7 +324,7 @@ static void expire(struct agent *a)
     }
 }
 
-/* Whether a response is awaited that ends by itself: not a watch's, but a refused one's. */
+/* Whether a running request will end on its own: any but an accepted watch. */
 static bool is_awaiting(const struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
@@ -339,7 +339,7 @@ static bool is_awaiting(const struct agent *a)
 
 /* --- when a request may start --- */
 
-/* When the next request of our own may go; may be in the past. */
+/* Earliest time for the next request of the agent's own; may be in the past. */
 static uint64_t free_ms(const struct api_client *c)
 {
     uint64_t at = c->rate_ms[c->rate_at];
@@ -366,8 +366,8 @@ uint64_t api_retry_after_ms(const struct api_result *r)
 }
 
 /*
- * A server that lets no request start, though none is under way or though it allows none at all, is
- * no better than one that answers none. The owners try again and again.
+ * Counts a server that lets no request start, even with none running, like one that answers none;
+ * the owners keep retrying.
  */
 static void note_blocked(struct agent *a)
 {
@@ -382,7 +382,7 @@ static void note_blocked(struct agent *a)
     }
 }
 
-/* Whether a request of this kind may go now; counts none. */
+/* Whether a request of this kind may start now; does not count it. */
 static bool may_start(struct agent *a, enum api_kind kind)
 {
     struct api_client *c = &a->common->api_client;
@@ -405,7 +405,7 @@ static void count_request(struct agent *a, enum api_kind kind)
 
 /* --- sending --- */
 
-/* Sends a head on a stream of its own, *stream. */
+/* Sends a head on a new stream, *stream. */
 static enum status send_head(struct agent *a, unsigned place, const struct api_request *r,
                              uint32_t *stream)
 {
@@ -426,7 +426,7 @@ static enum status send_head(struct agent *a, unsigned place, const struct api_r
     return s;
 }
 
-/* Sends what is left of a body, as far as windows and send buffer allow. */
+/* Sends the rest of a body, as far as windows and send buffer allow. */
 static void send_body(struct agent *a, unsigned place)
 {
     struct h2 *h2 = &a->common->api_connection.h2;
@@ -444,7 +444,7 @@ static void send_body(struct agent *a, unsigned place)
         ASSERT(piece.len <= room && piece.len <= x->body_len - x->body_sent);
         bool last = x->body_sent + piece.len == x->body_len;
         if (h2_data(h2, x->stream, piece, last) != STATUS_OK) {
-            return; /* the stream is gone, and its RESET event ends the request */
+            return; /* the stream has ended; its RESET event ends the request */
         }
         x->body_sent += (uint32_t)piece.len;
     }
@@ -454,7 +454,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
 {
     unsigned place = place_of(a, slot);
     struct api_exchange *x = exchange_at(a, place);
-    uint32_t stream = 0; /* of one that finds no room */
+    uint32_t stream = 0; /* stays 0 when the head has no room */
     bool lacks = lacks_stream(a, r->kind);
     ASSERT(r->kind != API_NONE && !api_slot_busy(a, slot));
     ASSERT((r->body != NULL) == (r->head.body_len > 0u));
@@ -499,7 +499,7 @@ void api_cancel(struct agent *a, unsigned slot)
     }
 }
 
-/* --- what a response means --- */
+/* --- the meaning of a response --- */
 
 static void keep_status(struct api_result *r, struct view message)
 {
@@ -512,10 +512,9 @@ static void keep_status(struct api_result *r, struct view message)
 }
 
 /*
- * Whether a 404 says that the path is not known rather than that the object is not there: for an
- * object a Status says NotFound. Paths that no handler of the server takes get a line of text, or,
- * in a version that is served in part, a Status with client-go's words for it. A list exists as
- * long as its version does.
+ * Whether a 404 means an unknown path rather than an absent object, for which a Status says
+ * NotFound. A path without a handler gets a line of text or, in a version that is served in part, a
+ * Status with client-go's words for it. For a list it always means an unknown path.
  */
 static bool path_unknown(const struct api_result *r)
 {
@@ -524,12 +523,12 @@ static bool path_unknown(const struct api_result *r)
     if (r->kind == API_GET_NODE || r->kind == API_WATCH_NODE || r->kind == API_GET_GROUP) {
         return false;
     }
-    bool text = r->reason[0] == '\0' && r->message[0] != '{'; /* JSON: a Status as well */
+    bool text = r->reason[0] == '\0' && r->message[0] != '{'; /* JSON: a Status too */
     return r->kind == API_LIST_SLICES || r->kind == API_LIST_CLAIMS || text ||
            view_is(view_first(message, sizeof unknown - 1u), unknown);
 }
 
-/* The status of a request whose response is complete. */
+/* The status of a complete response. */
 static enum status judge(struct api_exchange *x)
 {
     struct api_result *r = &x->result;
@@ -547,7 +546,7 @@ static enum status judge(struct api_exchange *x)
     return path_unknown(r) ? PEER_UNSUPPORTED : PEER_NOT_FOUND;
 }
 
-/* The response is complete. One refused for its token waits until the host has read that again. */
+/* Ends a complete response. After a refused token, first waits for the host to read it again. */
 static void response_complete(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->common->api_client;
@@ -568,12 +567,12 @@ static void response_complete(struct agent *a, unsigned place)
     finish(a, place, s);
 }
 
-/* --- a token that was refused --- */
+/* --- a refused token --- */
 
 /*
- * The host read the token again: requests refused for theirs are over, as if their connection had
- * ended when there is another token now, else refused. True: there was one; *shown is the sum of
- * its token.
+ * The host has read the token again: ends the requests refused for their token. If the token has
+ * changed they end as if the connection had; otherwise as refused. true: there was one; *shown is
+ * the checksum of its token.
  */
 static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 {
@@ -591,8 +590,8 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 }
 
 /*
- * With another token the refused requests are repeated on a new connection (the server closes this
- * one), else nothing of our own is asked for some time.
+ * With a changed token the refused requests are repeated on a new connection (the server closes
+ * this one). Otherwise the agent's own requests pause.
  */
 static bool judge_token(struct agent *a)
 {
@@ -610,8 +609,8 @@ static bool judge_token(struct agent *a)
 }
 
 /*
- * A token was refused: another one is seen soon after it is there. Owners that wait have planned
- * for the end of the pause, but start at once on a new connection.
+ * After a refused token, has the token file read regularly, so that a new token is found soon.
+ * Waiting owners plan for the end of the pause, but start at once on a new connection.
  */
 static void check_token(struct agent *a)
 {
@@ -626,13 +625,13 @@ static void check_token(struct agent *a)
         c->reread_ms = a->now_ms + TOKEN_REFUSED_MS;
         connection_want(a, ORDER_READ_TOKEN);
     } else {
-        /* it was read just now */
+        /* the file was read recently */
     }
 }
 
 /* --- events --- */
 
-/* Whether the stream still is the request's: what was cancelled may still be answered. */
+/* Whether the stream still belongs to the request; a cancelled one may still be answered. */
 static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
 {
     const struct api_exchange *all = a->common->api_client.exchange;
@@ -696,7 +695,7 @@ static const char *words_of(enum status failure)
     }
 }
 
-/* Takes one event of the connection; false: there is none now. */
+/* Handles one event of the connection; false: there is none now. */
 static bool take_event(struct agent *a)
 {
     struct api_connection *c = &a->common->api_connection;
@@ -715,14 +714,14 @@ static bool take_event(struct agent *a)
     } else if (s != STATUS_MORE) {
         lose(a, words_of(s));
     } else {
-        /* no event is complete yet */
+        /* STATUS_MORE: no complete event */
     }
     return s != STATUS_MORE;
 }
 
-/* --- what api_next reports --- */
+/* --- reports of api_next --- */
 
-/* The end that was reported before is behind its owner now: its slot is free. */
+/* The owner has handled the end reported before: frees its slot. */
 static void free_ended(struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
@@ -746,7 +745,7 @@ static bool take_end(struct agent *a, struct api_event *event)
     return false;
 }
 
-/* Takes the next record out of the piece, or lets go of the piece. */
+/* Reads the next record from the piece, or releases the piece. */
 static void take_record(struct agent *a, struct api_event *event)
 {
     struct api_piece *piece = &a->common->api_client.piece;
@@ -769,11 +768,11 @@ static void take_record(struct agent *a, struct api_event *event)
     } else if (alive && piece->last) {
         response_complete(a, place);
     } else {
-        /* the rest of the response comes in another piece, or is not wanted any more */
+        /* the rest of the response follows in another piece, or is no longer wanted */
     }
 }
 
-/* What happened to the connection, and is reported before the ends that it causes. */
+/* Reports the loss of the connection, before the ends that it causes. */
 static bool take_loss(struct agent *a, struct api_event *event)
 {
     if (a->common->api_client.streams == API_STREAMS_LIMITED) {
@@ -789,7 +788,7 @@ static bool take_loss(struct agent *a, struct api_event *event)
     return notice != CONNECTION_QUIET;
 }
 
-/* What may be reported only when no end waits. */
+/* Reports that the connection opened or closed, once all ends are reported. */
 static bool take_notice(struct agent *a, struct api_event *event)
 {
     enum connection_notice notice = connection_take_notice(a);
@@ -820,7 +819,7 @@ bool api_next(struct agent *a, struct api_event *event)
 
 /* --- time --- */
 
-/* Requests are taken and none is answered: another server behind the same address may do better. */
+/* Drops a connection that answers no request: the address may lead to another server. */
 static void check_timeouts(struct agent *a)
 {
     expire(a);
@@ -832,7 +831,7 @@ static void check_timeouts(struct agent *a)
 }
 
 /*
- * After GOAWAY the responses under way may end; a watch would go on for long and is opened again
+ * After GOAWAY, waits for running responses; a watch would take long, so it is ended and reopened
  * elsewhere.
  */
 static void check_drained(struct agent *a)
@@ -866,11 +865,11 @@ void api_step(struct agent *a)
     } else if (!c->busy && !c->time_old) {
         connection_try(a);
     } else {
-        /* what the last connection left is reported first */
+        /* reports of the last connection come first */
     }
 }
 
-/* When a request times out, or one that was held back may go; UINT64_MAX: never. */
+/* When a request times out, or a delayed one may start; UINT64_MAX: never. */
 static uint64_t requests_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->common->api_client;
@@ -887,7 +886,7 @@ uint64_t api_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->common->api_client;
     if (c->busy || c->time_old) {
-        return a->now_ms; /* the time is set then */
+        return a->now_ms; /* the host sets the time then */
     }
     uint64_t at = connection_deadline(a);
     if (!connection_open(a)) {

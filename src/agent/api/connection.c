@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the API server, see connection.h: when one is tried, and what ends it. Owns
+ * The connection to the API server, see connection.h: when to open one, and what ends it. Owns
  * struct api_connection.
  *
- * Attempts are API_CONNECT_EVERY_MS apart at least, and the wait doubles from one to the next. It
- * starts again from its minimum after a connection that lasted API_REPAID_FACTOR times as long as
- * the wait before it, or as the longest wait: what a connection costs is small then beside what it
- * served. A server that takes connections and soon ends each is no better than one that takes none.
+ * Attempts are at least API_CONNECT_EVERY_MS apart, and the wait doubles from one to the next. It
+ * returns to its minimum after a connection that lasted API_REPAID_FACTOR times as long as the wait
+ * before it, or as the longest wait: then the connection served long enough to be worth its cost. A
+ * server that accepts connections and soon ends each counts like one that accepts none.
  */
 #include "agent/api/connection.h"
 
@@ -75,7 +75,7 @@ void connection_opened(struct agent *a, uint64_t now_ms)
     ASSERT(c->state == API_CONNECTING);
     struct h2_memory memory = H2_MEMORY_OF(c, H2_CLIENT_WINDOW);
     memory.connection_window = H2_CLIENT_CONNECTION_WINDOW;
-    explicit_bzero(c->tx, c->h2.tx_len); /* request heads that the last connection did not send */
+    explicit_bzero(c->tx, c->h2.tx_len); /* may hold unsent request heads of the last connection */
     h2_init(&c->h2, H2_CLIENT, &memory, now_ms);
     c->state = API_UP;
     c->opened_ms = now_ms;
@@ -132,7 +132,7 @@ static void over(struct agent *a, bool moved)
     c->moved = moved;
     c->notice = moved ? CONNECTION_MOVED : CONNECTION_LOST;
     connection_want(a, ORDER_CLOSE_API);
-    h2_goaway(&c->h2, H2_NO_ERROR, true); /* unless it failed: then that GOAWAY is sent already */
+    h2_goaway(&c->h2, H2_NO_ERROR, true); /* a failed engine has sent a GOAWAY already */
 }
 
 bool connection_lose(struct agent *a, const char *why)
@@ -168,7 +168,7 @@ bool connection_event(struct agent *a, const struct h2_event *e)
     return false;
 }
 
-/* --- what is reported of it --- */
+/* --- reports --- */
 
 enum connection_notice connection_take_loss(struct agent *a)
 {
@@ -197,7 +197,7 @@ bool connection_silent(struct agent *a)
     if (a->now_ms - c->heard_ms < API_PING_AFTER_MS) {
         c->ping_ms = 0;
     } else if (c->ping_ms == 0u) {
-        /* No room for a PING means that the server takes nothing: it is given up as soon. */
+        /* No room for a PING means that the server reads nothing, which counts as no answer. */
         enum status sent = h2_ping(&c->h2);
         status_ignore(sent, "no response ends the connection, whether the PING went out or not");
         c->ping_ms = a->now_ms;
@@ -215,7 +215,7 @@ void connection_hurry(struct agent *a)
     }
 }
 
-/* Whether the next connection waits for its time alone. */
+/* Whether the next connection only waits for its time. */
 static bool is_planned(const struct agent *a)
 {
     enum api_state state = a->common->api_connection.state;

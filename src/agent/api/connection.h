@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the API server (connection.c): when one is tried, what ends it, who we are on
- * it, and the orders for the host that it needs. Owns struct api_connection; knows no request. Only
- * the client (client.c) uses it: all others ask the client.
+ * The connection to the API server (connection.c): when to open one, what ends it, the identity
+ * used on it, and its orders for the host. Owns struct api_connection; knows no request. Only the
+ * client (client.c) uses it: all others use the client.
  */
 #ifndef AGENT_API_CONNECTION_H
 #define AGENT_API_CONNECTION_H
@@ -12,37 +12,38 @@
 
 /* State of the connection. */
 enum api_state {
-    API_UNTRIED, /* none was tried since the start */
-    API_DOWN,    /* the next one is tried at connect_at_ms */
+    API_UNTRIED, /* none was tried yet */
+    API_DOWN,    /* the next one starts at connect_at_ms */
     API_CONNECTING,
     API_UP,
-    API_DRAINING /* after GOAWAY: what is under way may end, nothing new starts */
+    API_DRAINING /* after GOAWAY: running requests may end, no new one starts */
 };
 
-/* What the connection has to report, the client passes it on. */
+/* Reports of the connection, which the client passes on. */
 enum connection_notice {
     CONNECTION_QUIET,  /* nothing */
     CONNECTION_OPENED, /* a new connection, perhaps to another server */
     CONNECTION_LOST,   /* it ended, see trouble */
     CONNECTION_MOVED,  /* the server asked for another connection, see trouble */
-    CONNECTION_CLOSED  /* follows the two above, when every request has ended */
+    CONNECTION_CLOSED  /* follows LOST and MOVED, when every request has ended */
 };
 
-/* The transport, its state, and the identity that it uses. */
+/* The transport, its state, and the identity used on it. */
 struct api_connection {
     enum api_state state;
     enum connection_notice notice;
-    unsigned orders;        /* bit per enum agent_order: for the host, not carried out yet */
-    bool moved;             /* the server ended the last one in order: what was planned goes on */
+    unsigned orders; /* bit per enum agent_order: for the host, not done yet */
+    /* the server ended the last one in order: plans continue on the next one */
+    bool moved;
     uint64_t opened_ms;     /* when this connection was opened */
-    uint64_t heard_ms;      /* last bytes from the server */
-    uint64_t ping_ms;       /* when the PING under way was sent; 0: none is */
-    uint64_t connect_at_ms; /* when the next connection is tried */
-    uint64_t tried_ms;      /* when the last one was */
+    uint64_t heard_ms;      /* when bytes last came from the server */
+    uint64_t ping_ms;       /* when the unanswered PING was sent; 0: none */
+    uint64_t connect_at_ms; /* when to try the next connection */
+    uint64_t tried_ms;      /* when the last one was tried */
     uint64_t backoff_ms;
     uint32_t token_sum;
     char trouble[CLAIM_ERROR_CAP];   /* why there is no connection */
-    char ended_why[CLAIM_ERROR_CAP]; /* why the transport of this one ended; empty: closed */
+    char ended_why[CLAIM_ERROR_CAP]; /* why this one's transport ended; empty: closed */
     char token[TOKEN_CAP];
     char authority[NAME_CAP + 8u];
     struct h2 h2;
@@ -53,42 +54,42 @@ struct api_connection {
     uint8_t scratch[H2_CLIENT_FIELD_BYTES];
 };
 
-/* No connection yet; the first one is tried after API_START_MS. */
+/* Initializes without a connection; the first one is tried after API_START_MS. */
 void connection_init(struct agent *a);
-/* Whether there is one: bytes flow. */
+/* Whether there is a connection on which bytes flow. */
 bool connection_open(const struct agent *a);
-/* The host's facts, see agent.h. */
+/* Facts from the host, see agent.h. */
 void connection_opened(struct agent *a, uint64_t now_ms);
 void connection_attempt_failed(struct agent *a, const char *why);
 void connection_ended(struct agent *a, const char *why);
-/* Bytes came from the server. */
+/* Records that bytes came from the server. */
 void connection_heard(struct agent *a);
-/* Takes over token and authority; true: the token is another one than before. */
+/* Copies token and authority; true: the token has changed. */
 bool connection_identity(struct agent *a, struct view token, struct view authority);
-/* The first connection need not wait any longer. */
+/* Ends the wait for the first connection. */
 void connection_hurry(struct agent *a);
-/* Tries a connection when one is due. */
+/* Opens a connection if one is due. */
 void connection_try(struct agent *a);
-/* When connection_try or connection_silent has something to do; UINT64_MAX: not by time. */
+/* When connection_try or connection_silent has something to do; UINT64_MAX: no timer runs. */
 uint64_t connection_deadline(const struct agent *a);
 /*
- * Sends a PING on a silent path. True: the last one was not answered in time, and the connection is
- * to be given up (RFC 9113 §6.7).
+ * Sends a PING on a silent connection. true: the last one was not answered in time, so the caller
+ * must give up the connection (RFC 9113 §6.7).
  */
 bool connection_silent(struct agent *a);
-/* Takes an event that concerns the whole connection; false: it concerns a stream. */
+/* Handles an event of the whole connection; false: it concerns a stream. */
 bool connection_event(struct agent *a, const struct h2_event *e);
-/* The connection is over because of `why`; false: there is none. */
+/* Ends the connection because of `why`; false: there is none. */
 bool connection_lose(struct agent *a, const char *why);
-/* The server asked for another connection, and nothing is under way any more. */
+/* Ends the connection because the server asked for another one and no request is running. */
 void connection_move(struct agent *a);
-/* LOST or MOVED, which counts as reported; QUIET: neither. */
+/* Returns LOST or MOVED once; QUIET: neither. */
 enum connection_notice connection_take_loss(struct agent *a);
-/* OPENED, or CLOSED when no end is left to report; the same verdicts. */
+/* Returns OPENED, or CLOSED when all ends are reported, once; QUIET: neither. */
 enum connection_notice connection_take_notice(struct agent *a);
-/* Asks the host for something; connection_order hands it out. */
+/* Adds an order for the host, which connection_order returns. */
 void connection_want(struct agent *a, enum agent_order order);
-/* The next order for the host, which counts as carried out; ORDER_NONE: there is none. */
+/* The next order for the host, which counts as done; ORDER_NONE: none. */
 enum agent_order connection_order(struct agent *a);
 
 #endif

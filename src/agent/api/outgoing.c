@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Writes in the background, see outgoing.h: what a response means for the next request. Owns no
- * table.
- */
+/* Background writes, see outgoing.h: how a response affects the next request. Owns no table. */
 #include "agent/api/outgoing.h"
 
 #include "agent/api/retry.h"
@@ -47,7 +44,7 @@ bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot, const st
     return o->running;
 }
 
-/* Nothing can be created any more in a namespace that is on its way out: no matter of rights. */
+/* Whether the namespace is being terminated: nothing can be created in it, whatever the rights. */
 static bool namespace_ends(const struct api_result *r)
 {
     return view_ends(view_text(r->message), "because it is being terminated");
@@ -76,16 +73,16 @@ static enum outcome outcome_of(const struct api_result *r)
         return OUTCOME_CHANGED;
     }
     if (r->http >= HTTP_OK && r->http <= HTTP_OK_LAST) {
-        return OUTCOME_DONE; /* even when the rest of the response never came */
+        return OUTCOME_DONE; /* stored, even if the rest of the response is missing */
     }
     if (r->status == PEER_UNSUPPORTED) {
-        /* the version of resource.k8s.io is chosen again; of events.k8s.io there is but one */
+        /* another version of resource.k8s.io is chosen; events.k8s.io has only one */
         return (r->kind == API_WRITE_EVENT) ? OUTCOME_DENIED : OUTCOME_LATER;
     }
     return refusal(r);
 }
 
-/* How long until the writer's next request. */
+/* Wait before the writer's next request. */
 static uint64_t wait_after(struct agent *a, struct outgoing *o, const struct api_result *r,
                            enum outcome outcome)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Waits that all who ask the API server have in common, see retry.h. The waits between connections
- * are connection.c's.
- */
+/* Waits after failed requests, see retry.h. connection.c owns the waits between connections. */
 #include "agent/api/retry.h"
 
 #include "agent/state.h"
@@ -13,7 +10,7 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
     uint64_t wait = agent_backoff(a, backoff_ms);
     uint64_t asked = api_retry_after_ms(r);
     uint64_t pause = api_later(a) - a->now_ms;
-    /* After 401 api_start holds requests back, and only until there is another token. */
+    /* After 401 api_start delays requests, but only until there is another token. */
     pause = (r->http == HTTP_UNAUTHORIZED) ? 0u : pause;
     asked = (asked > pause) ? asked : pause;
     if (r->http == HTTP_FORBIDDEN && wait < API_REFUSED_MS) {
@@ -25,7 +22,7 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
 uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms)
 {
     if (r->http != 0u && r->elapsed_ms >= API_REFUSED_MS) {
-        *backoff_ms = 0; /* it ran well for a time */
+        *backoff_ms = 0; /* the watch ran well for some time */
     }
     return retry_wait(a, r, backoff_ms);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which version of resource.k8s.io is used: of v1, v1beta2 and v1beta1 the newest that the API
- * server serves. Owns struct version; sends no request but the GET of the API group.
+ * Chooses the version of resource.k8s.io: of v1, v1beta2 and v1beta1 the newest that the API server
+ * serves. Owns struct version; sends only the GET of the API group.
  *
  * The group is read once per connection, because an upgraded server drops its connections. It is
- * read before anything else, so that a start takes the same five requests whichever version is
- * served (group, Node, list, create, watch; up to seven if failures alone led down from v1). On a
+ * read before anything else, so that a start needs the same five requests whichever version is
+ * served (group, Node, list, create, watch; up to seven if only failures lead down from v1). On a
  * connection that the server asked for it is read last, because such a server may answer one
  * request and ask for the next connection.
  *
- * When the response names no version of use, lists of slices try each, from v1 on. The list
- * decides, because it exists as long as its version does. A 404 for one object only raises a doubt,
- * and the group is read again. While an older version is used, the group is read every
- * VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API" (APIGroup).
+ * When the group names no usable version, lists of slices try each, from v1 on. The list decides,
+ * because it exists as long as its version does. After a 404 for a single object the group is read
+ * again. While an older version is used, the group is read every VERSION_CHECK_MS. Source:
+ * Kubernetes API concepts, "Discovery API" (APIGroup).
  */
 #include "agent/api/version.h"
 
@@ -33,7 +33,7 @@ static uint8_t version_bit(enum api_version version)
     return (uint8_t)(1u << (unsigned)version);
 }
 
-/* The preferred one of a set; API_VERSIONS: the set is empty. */
+/* The preferred version of a set; API_VERSIONS: the set is empty. */
 static enum api_version best_of(unsigned set)
 {
     enum api_version best = API_VERSIONS;
@@ -131,7 +131,7 @@ static void speak_none(struct agent *a)
     v->changes = VERSION_UNSERVED;
 }
 
-/* The best of a set that is not refused, or none. */
+/* Chooses the best version of a set that is not refused, or none. */
 static void choose(struct agent *a, unsigned set, enum version_state state)
 {
     enum api_version best = best_of(set & ~(unsigned)a->common->version.refused);
@@ -205,7 +205,7 @@ void version_end(struct agent *a, const struct api_result *r)
     if (served != 0u) {
         choose(a, served, VERSION_SETTLED);
     } else if (!api_ready(a)) {
-        /* the next connection starts with the group */
+        /* the next connection reads the group first */
     } else if (v->state == VERSION_SETTLED) {
         v->due_ms = a->now_ms + agent_jitter(a, VERSION_CHECK_MS);
     } else {
@@ -213,7 +213,7 @@ void version_end(struct agent *a, const struct api_result *r)
     }
 }
 
-/* --- what results of other requests show --- */
+/* --- results of other requests --- */
 
 static void list_answered(struct agent *a)
 {
@@ -237,7 +237,7 @@ static void list_refused(struct agent *a, enum api_version version)
     }
 }
 
-/* A list exists as long as its version does. */
+/* Whether the kind is a list, which exists as long as its version does. */
 static bool is_list(enum api_kind kind)
 {
     return kind == API_LIST_SLICES || kind == API_LIST_CLAIMS;
@@ -248,7 +248,7 @@ void version_heard(struct agent *a, const struct api_result *r)
     struct version *v = &a->common->version;
     bool list = is_list(r->kind);
     if (r->kind == API_WRITE_EVENT || r->version != v->now || v->state == VERSION_NONE) {
-        return; /* of another group, or a result from before the last choice */
+        return; /* another group's, or sent before the last choice */
     }
     if (list && r->status == STATUS_OK) {
         list_answered(a);

@@ -15,7 +15,7 @@ static struct watch_report report_of(enum watch_report_kind kind)
     return (struct watch_report){.kind = kind, .wait_ms = 0, .first = false};
 }
 
-/* --- when it is opened --- */
+/* --- opening --- */
 
 void watch_init(struct kube_watch *w, unsigned slot, bool reports_state)
 {
@@ -25,7 +25,7 @@ void watch_init(struct kube_watch *w, unsigned slot, bool reports_state)
     w->silent_ms = UINT64_MAX;
 }
 
-/* When it is opened, once its slot is free; without a version the owner lists first. */
+/* When to open it, if its slot is free; without a version the owner lists first. */
 static uint64_t open_ms(const struct kube_watch *w)
 {
     return (w->reports_state || w->version[0] != '\0') ? w->due_ms : UINT64_MAX;
@@ -77,7 +77,7 @@ void watch_suspend(struct kube_watch *w)
 void watch_disconnected(const struct agent *a, struct kube_watch *w)
 {
     if (!w->unusable && w->due_ms > a->now_ms) {
-        w->due_ms = a->now_ms; /* the connection's own wait is enough, also for what follows it */
+        w->due_ms = a->now_ms; /* the connection's own wait is enough */
         w->backoff_ms = 0;
     }
 }
@@ -88,7 +88,7 @@ void watch_stop(struct agent *a, struct kube_watch *w)
     api_cancel(a, w->slot);
 }
 
-/* --- the current state, which one without a version has to report --- */
+/* --- the initial state, which a watch without a version must report --- */
 
 static struct watch_report give_up(struct kube_watch *w, enum watch_report_kind kind,
                                    uint64_t wait_ms)
@@ -107,8 +107,8 @@ struct watch_report watch_check(const struct agent *a, struct kube_watch *w)
 /* --- its end --- */
 
 /*
- * The version is of no use any more. One that had to report the current state and did not, on a
- * connection that goes on, may never do so.
+ * The watch cannot continue from its version. One that reports the state restarts without a
+ * version; for the others the owner lists.
  */
 static struct watch_report outdated(const struct agent *a, struct kube_watch *w, uint64_t wait_ms)
 {
@@ -121,7 +121,7 @@ static struct watch_report outdated(const struct agent *a, struct kube_watch *w,
     return report_of(WATCH_NOTHING);
 }
 
-/* What the end means, once the state is not awaited any more. */
+/* What the end of the watch means, apart from the initial state. */
 static struct watch_report over(const struct agent *a, struct kube_watch *w,
                                 const struct api_result *r, uint64_t wait_ms)
 {
@@ -143,7 +143,7 @@ static struct watch_report over(const struct agent *a, struct kube_watch *w,
     return report_of(WATCH_NOTHING);
 }
 
-/* The same, and what it means that the current state was not reported. */
+/* The same, but SILENT if the initial state was still missing although the connection works. */
 static struct watch_report unless_silent(const struct agent *a, struct kube_watch *w,
                                          struct watch_report report, uint64_t wait_ms)
 {
@@ -152,7 +152,7 @@ static struct watch_report unless_silent(const struct agent *a, struct kube_watc
     return silent ? give_up(w, WATCH_SILENT, wait_ms) : report;
 }
 
-/* Until it is opened again: one that was refused, and has its owner read instead, can wait. */
+/* Wait before the watch is reopened; longer after a refusal, because the owner reads instead. */
 static uint64_t wait_after(struct agent *a, struct kube_watch *w, const struct api_result *r)
 {
     bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
@@ -209,7 +209,7 @@ static struct watch_report event_ends(struct kube_watch *w)
     return report_of(kinds[w->type]);
 }
 
-/* Its end follows, and is not waited for. */
+/* The owner does not wait for the end of the watch, which follows. */
 static struct watch_report error_event(struct agent *a, struct kube_watch *w,
                                        const struct api_result *r)
 {
@@ -238,7 +238,7 @@ struct watch_report watch_record(struct agent *a, struct kube_watch *w, const st
         }
         break;
     default:
-        break; /* of the object: the owner's */
+        break; /* records of the object are for the owner */
     }
     return report_of(WATCH_NOTHING);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One Kubernetes watch (watch.c): from which version it continues, when it is opened, and what its
- * events and its end ask of the owner. Owns struct kube_watch, one for each watch; the objects, the
- * path and the log lines are the owner's. Source: Kubernetes API concepts, "Efficient detection of
- * changes" and "Watch bookmarks".
+ * One Kubernetes watch (watch.c): the version from which it continues, when it is opened, and what
+ * the owner must do about its events and its end. Owns struct kube_watch, one for each watch; the
+ * objects, the path and the log lines are the owner's. Source: Kubernetes API concepts, "Efficient
+ * detection of changes" and "Watch bookmarks".
  *
- * A version may be too old for the server: the watch then ends with HTTP 410 or with an event of
- * type ERROR, whose object is a Status. Both ask for the current state. A watch that is opened
- * without a version reports it by itself (`reports_state`); else the owner lists, and the watch
+ * A version may be too old for the server: then the watch ends with HTTP 410 or with an event of
+ * type ERROR, whose object is a Status, and the current state is needed. A watch opened without a
+ * version reports that state on its own (`reports_state`); otherwise the owner lists, and the watch
  * continues from the version of that list.
  */
 #ifndef AGENT_API_WATCH_H
@@ -15,7 +15,7 @@
 
 #include "agent/api/client.h"
 
-/* Types of watch events, as far as they differ here. */
+/* Types of watch events that are handled differently. */
 enum watch_type {
     WATCH_TYPE_CHANGE,
     WATCH_TYPE_DELETED,
@@ -23,68 +23,75 @@ enum watch_type {
     WATCH_TYPES /* number of types */
 };
 
-/* One watch. */
+/* A watch. */
 struct kube_watch {
     unsigned slot;
-    bool reports_state;   /* without a version it reports the current state; else the owner lists */
-    bool unusable;        /* refused, silent or without room: the owner reads instead */
-    enum watch_type type; /* of the event under way */
-    uint64_t due_ms;      /* when it is opened; UINT64_MAX: the owner says when */
-    uint64_t
-        silent_ms; /* when one that reported no state yet counts as silent; UINT64_MAX: never */
+    /* without a version it reports the current state; otherwise the owner lists */
+    bool reports_state;
+    bool unusable;        /* refused, silent or without a stream: the owner reads instead */
+    enum watch_type type; /* of the current event */
+    uint64_t due_ms;      /* when to open it; UINT64_MAX: when the owner resumes it */
+    /* when it counts as silent, if it has not reported the state yet; UINT64_MAX: never */
+    uint64_t silent_ms;
     uint64_t backoff_ms;
-    char version[RESOURCE_VERSION_CAP]; /* it continues from here; empty: from the current state */
-    char next_version[RESOURCE_VERSION_CAP]; /* of the event under way */
+    char version[RESOURCE_VERSION_CAP]; /* version to continue from; empty: the current state */
+    char next_version[RESOURCE_VERSION_CAP]; /* of the current event */
 };
 
-/* What a record, the end, or the time asks of the owner. */
+/* What the owner must do after a record, the end, or some time. */
 enum watch_report_kind {
     WATCH_NOTHING,
     WATCH_EVENT_STARTS, /* records of an object follow */
     WATCH_STORED,       /* they are complete: the object was created or changed */
     WATCH_DELETED,      /* they are complete: the object was deleted */
-    WATCH_BOOKMARK,     /* there is no object, only a newer version */
-    WATCH_OUTDATED,     /* the watch cannot continue: list again after wait_ms */
-    WATCH_REFUSED,      /* by HTTP status: read instead */
-    WATCH_NO_ROOM,      /* the server allows too few streams: read instead after wait_ms */
-    WATCH_SILENT        /* the current state was not reported: read instead after wait_ms */
+    WATCH_BOOKMARK,     /* no object, only a newer version */
+    WATCH_OUTDATED,     /* the watch cannot continue: list after wait_ms */
+    WATCH_REFUSED,      /* refused, see the HTTP status: read instead */
+    WATCH_NO_ROOM,      /* the server allows too few streams: read after wait_ms */
+    WATCH_SILENT        /* the current state was not reported: read after wait_ms */
 };
 
-/* One report. */
+/* A report. */
 struct watch_report {
     enum watch_report_kind kind;
-    uint64_t wait_ms; /* until the owner reads, or until the watch is opened again */
-    bool first;       /* REFUSED, SILENT: the watch was usable until now */
+    uint64_t wait_ms; /* wait before the owner reads, or before the watch is reopened */
+    bool first;       /* REFUSED, SILENT: the watch had been usable */
 };
 
-/* A watch that is opened at once when it reports the state, else when the owner says. */
+/*
+ * Initializes a watch. One that reports the state is due at once, others when the owner resumes
+ * them.
+ */
 void watch_init(struct kube_watch *w, unsigned slot, bool reports_state);
-/* Whether it is to be opened now. */
+/* Whether to open it now. */
 bool watch_is_due(const struct agent *a, const struct kube_watch *w);
 /*
- * Opens it: the path in *r names w->version. `silent_ms` is the time within which the current state
- * must be reported, where there is one; UINT64_MAX: no event may come for long.
+ * Opens it; the path in *r contains w->version. `silent_ms`: time in which it must report the
+ * current state, if it reports one; UINT64_MAX: the object may be absent, so no limit.
  */
 void watch_open(struct agent *a, struct kube_watch *w, const struct api_request *r,
                 uint64_t silent_ms);
-/* When watch_is_due or watch_check changes; UINT64_MAX: not by time. */
+/* When watch_is_due or watch_check changes; UINT64_MAX: no timer runs. */
 uint64_t watch_deadline(const struct agent *a, const struct kube_watch *w);
-/* SILENT when the current state is not reported in time, else NOTHING. */
+/* SILENT when the current state is overdue, else NOTHING. */
 struct watch_report watch_check(const struct agent *a, struct kube_watch *w);
-/* A record of the watch: what it means. */
+/* Handles a record of the watch; returns its meaning. */
 struct watch_report watch_record(struct agent *a, struct kube_watch *w, const struct api_result *r,
                                  const struct kube_record *record);
-/* The watch ended: what that means. It is opened again by itself unless the owner has to list. */
+/*
+ * Handles the end of the watch; returns its meaning. The watch reopens on its own unless the owner
+ * must list.
+ */
 struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struct api_result *r);
-/* The next watch continues from this version, that of a list or a read; empty: from none. */
+/* Sets the version for the next watch, from a list or a read; empty: none. */
 void watch_from(struct kube_watch *w, struct view version);
-/* It may be opened now, unless it is open. */
+/* Allows it to be opened now, unless it is open. */
 void watch_resume(const struct agent *a, struct kube_watch *w);
-/* It is not opened before watch_resume. */
+/* Prevents it from being opened before watch_resume. */
 void watch_suspend(struct kube_watch *w);
-/* The connection is gone: on the next one a usable watch is opened at once. */
+/* The connection is lost: a usable watch is opened at once on the next one. */
 void watch_disconnected(const struct agent *a, struct kube_watch *w);
-/* Ends the watch that runs, if one does: its slot is needed for a read. */
+/* Ends the running watch, if any: its slot is needed for a read. */
 void watch_stop(struct agent *a, struct kube_watch *w);
 
 #endif

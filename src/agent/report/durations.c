@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histograms of durations: records and counts. Knows no name of a metric and no clock. */
+/* Histograms of durations: recording and counts. Knows no metric's name and no clock. */
 #include "agent/report/durations.h"
 
 #include "base/assert.h"
 
-/* The kubelet gives up a call after 45 s. Watches last longer than any bound. */
+/* The kubelet gives up a call after 45 s. Watches exceed every bound. */
 const uint16_t duration_bounds_ms[DURATION_BUCKETS] = {5,   10,   25,   50,   100,   250,
                                                        500, 1000, 2500, 5000, 10000, 30000};
 

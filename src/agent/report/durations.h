@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long the kubelet's calls and the requests to the API server took, as histograms
- * (durations.c). Owns struct durations. The rooms that measure record here; the metrics page reads.
- * Internal to src/agent.
+ * Durations of the kubelet's calls and of requests to the API server, as histograms (durations.c).
+ * Owns struct durations. The rooms that measure durations record them here; the metrics page reads
+ * them. Internal to src/agent.
  */
 #ifndef AGENT_REPORT_DURATIONS_H
 #define AGENT_REPORT_DURATIONS_H
 
 #include "agent/api/client.h"
 
-/* Buckets of a histogram that have an upper bound; one more has none. */
+/* Buckets with an upper bound; one more bucket has none. */
 #define DURATION_BUCKETS 12u
 
-/* Upper bound of each bucket in milliseconds, ascending; a duration equal to it is inside. */
+/* Upper bound of each bucket in milliseconds, ascending, inclusive. */
 extern const uint16_t duration_bounds_ms[DURATION_BUCKETS];
 
 /* Durations in milliseconds. */
 struct histogram {
-    uint32_t bucket[DURATION_BUCKETS + 1u]; /* how many fell into each one, not cumulative */
+    uint32_t bucket[DURATION_BUCKETS + 1u]; /* count of each bucket, not cumulative */
     uint64_t sum_ms;
 };
 
@@ -31,17 +31,17 @@ enum kubelet_method { METHOD_PREPARE, METHOD_UNPREPARE, KUBELET_METHODS };
 struct durations {
     struct histogram call[KUBELET_METHODS];
     struct histogram request[API_KINDS][HTTP_STATUS_CLASSES];
-    struct histogram flush; /* of the claim store */
+    struct histogram flush; /* flushes of the claim store */
 };
 
-/* Records a call of the kubelet whose response was sent whole. */
+/* Records a call of the kubelet whose response was sent completely. */
 void durations_call(struct durations *d, enum kubelet_method method, uint64_t duration_ms);
-/* Records a request to the API server that ended; `http_status` 0: without a response. */
+/* Records a completed request to the API server; `http_status` 0: no response. */
 void durations_api_request(struct durations *d, enum api_kind kind, unsigned http_status,
                            uint64_t duration_ms);
-/* Records how long a flush of the claim store waited for the disk. */
+/* Records a flush of the claim store to the disk. */
 void durations_flush(struct durations *d, uint64_t duration_ms);
-/* How many durations a histogram holds. */
+/* Number of durations in a histogram. */
 uint64_t histogram_count(const struct histogram *h);
 
 #endif

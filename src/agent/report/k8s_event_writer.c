@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubernetes Events on their way to the API server: the request, its body and its pace. What an
- * Event contains is decided in k8s_events.c.
+ * Sends Kubernetes Events to the API server: the request, its body and its pace. k8s_events.c
+ * decides what an Event contains.
  *
- * A body is encoded again for each piece of it that is sent. Count and time are those of the moment
- * when the request started, so that all pieces belong together. When the Node's UID or the version
- * of resource.k8s.io changes in between, the request starts again. Sources: events.k8s.io/v1 and
- * its validation (an update may change the series, and nothing else of what is shown).
+ * A body is encoded again for each piece that is sent. Count and time are those at the start of the
+ * request, so that all pieces are consistent. When the Node's UID or the version of resource.k8s.io
+ * changes meanwhile, the request starts again. Sources: events.k8s.io/v1 and its validation (of the
+ * fields that are shown, an update may change only the series).
  */
 #include "agent/report/k8s_event_writer.h"
 
@@ -17,7 +17,7 @@
 #include "base/time.h"
 #include "cfg/identity.h"
 
-/* Where kubectl looks for Events of objects without a namespace. */
+/* The namespace in which kubectl looks for Events of cluster-scoped objects. */
 #define NODE_NAMESPACE "default"
 #define SERIAL_DIGITS 16u
 
@@ -36,7 +36,9 @@ static const char *regarded_name(const struct agent *a, const struct k8s_event *
     return about_claim(e) ? e->about.name : a->settings->node_name;
 }
 
-/* The regarded object's name, a dot and the serial; a name that was cut ends in no separator. */
+/*
+ * The regarded object's name, a dot and the serial; a truncated name does not end in a separator.
+ */
 static void write_name(const struct agent *a, const struct k8s_event *e, char out[NAME_CAP])
 {
     struct writer text = writer_of(out, NAME_CAP);
@@ -66,7 +68,10 @@ static void set_regarding(const struct agent *a, const struct k8s_event *e, stru
     out->kind = "Node";
     out->api_version = "v1";
     out->regarding_ns = "";
-    /* kubectl describe also finds the name in the place of the UID, as in the kubelet's Events. */
+    /*
+     * While the UID is unknown, its field has the name, as in the kubelet's Events; kubectl
+     * describe finds both.
+     */
     out->regarding_uid =
         (a->common->node.facts.uid[0] != '\0') ? a->common->node.facts.uid : out->regarding_name;
 }
@@ -96,7 +101,7 @@ static void write_event(struct agent *a, const struct k8s_event *e, struct write
     ASSERT(!raw.full);
 }
 
-/* JSON merge patch (RFC 7386): members that are not named stay. */
+/* JSON merge patch (RFC 7386): members that it does not name stay. */
 static void write_series(const struct k8s_event_writer *w, struct writer *out)
 {
     writer_text(out, "{\"series\":{\"count\":");
@@ -118,9 +123,9 @@ static struct view body_of(struct agent *a)
     return writer_view(&out);
 }
 
-/* --- which one is next, and when --- */
+/* --- the next Event, and its time --- */
 
-/* When an Event must be sent; UINT64_MAX: the API server has it. */
+/* When an Event is due; UINT64_MAX: the API server has it. */
 static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
 {
     if (!k8s_event_pending(e)) {
@@ -133,7 +138,7 @@ static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
     return e->first_ms + (uid_missing ? K8S_EVENT_UID_MS : 0u);
 }
 
-/* The Event that is due first. */
+/* The Event that is due first, as an index. */
 static unsigned first_due(const struct agent *a)
 {
     unsigned best = 0;
@@ -148,7 +153,7 @@ static unsigned first_due(const struct agent *a)
     return best;
 }
 
-/* When the bucket holds a token. */
+/* When the bucket has a token. */
 static uint64_t token_ms(const struct k8s_event_writer *w)
 {
     const uint64_t spare = UINT64_C(1) * (K8S_EVENT_BURST - 1u) * K8S_EVENT_REFILL_MS;
@@ -203,7 +208,7 @@ static void log_dropped(struct agent *a)
     log_begin(a, LOG_ID_K8S_EVENTS_DROPPED);
     log_number(a, "count", (int64_t)dropped);
     log_end(a);
-    log_count(a, LOG_ID_K8S_EVENTS_DROPPED, dropped - 1u); /* the line itself counts one */
+    log_count(a, LOG_ID_K8S_EVENTS_DROPPED, dropped - 1u); /* the line itself counts one of them */
 }
 
 void k8s_event_writer_step(struct agent *a)
@@ -230,8 +235,8 @@ uint64_t k8s_event_writer_deadline(const struct agent *a)
 /* --- results --- */
 
 /*
- * The request had no object to work on. A stored Event that is gone is created again. A name that
- * exists already is that of an earlier POST whose response was lost.
+ * Handles a request without a target. A stored Event that is gone is created again. A name that
+ * exists already belongs to an earlier POST whose response was lost.
  */
 static void ignored(struct agent *a, const struct k8s_event *e, const struct api_result *result)
 {
@@ -256,16 +261,15 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
 }
 
 /*
- * 403 in one namespace after the other stops all Events, as does an API that is not served. One
- * namespace alone must not silence the others: its Events are dropped, and the rest waits for a
- * token.
+ * Handles a forbidden request. 403 in one namespace after another stops all Events, as does an API
+ * that is not served. 403 in a single namespace drops only its Events; the rest waits for a token.
  */
 static void denied(struct agent *a, const struct api_result *result)
 {
     struct k8s_event_writer *w = &a->common->k8s_event_writer;
     uint32_t sum = crc32c(0, view_text(namespace_of(&a->common->k8s_events.event[w->at])));
     w->denied_sum = (w->denied_sum == 0u) ? sum : w->denied_sum;
-    /* Behind the others: one Event may be at fault alone, as by its namespace. */
+    /* Moves it behind the others: the fault may be its own, such as its namespace. */
     k8s_event_postpone(a, w->at);
     if (w->denied_sum == sum && result->http == HTTP_FORBIDDEN) {
         w->out.due_ms = a->now_ms + K8S_EVENT_REFILL_MS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of Kubernetes Events: equal ones are counted together. That costs a few copies; nothing
- * here waits.
+ * The queue of Kubernetes Events, which counts equal ones together. Adding an Event costs a few
+ * copies and never blocks.
  */
 #include "agent/report/k8s_events.h"
 
@@ -10,12 +10,12 @@
 #include "agent/state.h"
 #include "base/assert.h"
 
-/* The texts stand bare: a string in parentheses initialises no array. */
+/* The texts have no parentheses: a string in parentheses cannot initialise an array. */
 #define REASON_ROW(id, warns, name, verb) {(uint8_t)(id), verb, name, (warns)},
 static const struct k8s_event_reason reasons[] = {K8S_EVENT_REASONS(REASON_ROW)};
 #define REASONS (sizeof reasons / sizeof reasons[0])
 
-/* An initialiser that fills its array leaves no room for the NUL, and the compiler is content. */
+/* A string that fills its array has no NUL, and the compiler does not warn: checks the sizes. */
 #define REASON_FITS(id, warns, name, verb)                                                         \
     _Static_assert(sizeof(name) <= sizeof reasons[0].reason &&                                     \
                        sizeof(verb) <= sizeof reasons[0].action,                                   \
@@ -47,7 +47,7 @@ static const char *uid_of(const struct claim_id *about)
     return (about == NULL) ? "" : about->uid;
 }
 
-/* A free place, or the one of those sent in full that occurred longest ago; NULL: none. */
+/* A free entry, or else the fully sent Event that occurred longest ago; NULL: none. */
 static struct k8s_event *room(struct k8s_events *t)
 {
     struct k8s_event *best = NULL;
@@ -63,7 +63,7 @@ static struct k8s_event *room(struct k8s_events *t)
     return best;
 }
 
-/* An Event with the same reason, object and note that is not too old to be counted on. */
+/* A recent Event with the same reason, object and note, on which a repetition is counted. */
 static struct k8s_event *find(struct agent *a, unsigned row, const struct claim_id *about,
                               const char *note)
 {
@@ -119,7 +119,7 @@ void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *abou
     e->last_wall_ms = a->wall_ms;
 }
 
-/* --- what became of it --- */
+/* --- results of sending --- */
 
 static struct k8s_event *event_at(struct agent *a, unsigned at)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of Kubernetes Events (k8s_events.c): what an operator sees in `kubectl describe node`
+ * The queue of Kubernetes Events (k8s_events.c), which an operator sees in `kubectl describe node`
  * and `kubectl get events`. Holds the table of log events that become Kubernetes Events, and the
- * Events that wait for k8s_event_writer.c or are stored already, equal ones counted together. Owns
- * struct k8s_events; sends nothing. Internal to src/agent.
+ * Events that wait for k8s_event_writer.c or are stored already, with equal ones counted together.
+ * Owns struct k8s_events; sends nothing. Internal to src/agent.
  */
 #ifndef AGENT_REPORT_K8S_EVENTS_H
 #define AGENT_REPORT_K8S_EVENTS_H
@@ -13,9 +13,9 @@
 #include "dra/claim.h"
 
 /*
- * The reasons, which are stable. Applies X to every row: X(log event, warning, reason, action).
- * An Event regards the Node, or the claim that log_about names. A healthy node that starts,
- * restarts or prepares claims has none. A log event without a row stays in the log alone.
+ * The reasons, which are a stable contract. Applies X to every row: X(log event, warning, reason,
+ * action). An Event regards the Node, or the claim that log_about names. A healthy node that
+ * starts, restarts or prepares claims has no Event. A log event without a row is only logged.
  */
 #define K8S_EVENT_REASONS(X)                                                                       \
     X(LOG_ID_DEVICE_ISSUE_FOUND, true, "NeuronDeviceIssue", "Discover")                            \
@@ -58,61 +58,61 @@ struct k8s_event_reason {
     uint8_t log_id; /* enum log_id */
     char action[24];
     char reason[32];
-    bool warning; /* its type is Warning, else Normal */
+    bool warning; /* type Warning; otherwise Normal */
 };
 
-/* How far an Event has come; `state` of struct k8s_event. */
+/* Progress of an Event; `state` of struct k8s_event. */
 enum { K8S_EVENT_FREE, K8S_EVENT_NEW, K8S_EVENT_STORED };
 
-/* One Event, and how often it occurred. */
+/* An Event, and the number of its occurrences. */
 struct k8s_event {
     uint8_t state;          /* K8S_EVENT_… */
     uint8_t reason;         /* row of the table */
-    uint32_t count;         /* how often it occurred */
-    uint32_t sent_count;    /* the count that the API server has */
-    uint64_t first_wall_ms; /* Unix milliseconds, as is last_wall_ms */
+    uint32_t count;         /* number of occurrences */
+    uint32_t sent_count;    /* the count stored at the API server */
+    uint64_t first_wall_ms; /* Unix milliseconds, like last_wall_ms */
     uint64_t last_wall_ms;
     uint64_t first_ms;
     uint64_t last_ms;
-    uint64_t sent_ms;      /* when it was sent last */
-    uint64_t serial;       /* last part of its name, different for each Event */
+    uint64_t sent_ms;      /* last time that it was sent */
+    uint64_t serial;       /* end of its name, unique for each Event */
     struct claim_id about; /* empty name: the Node */
     char note[K8S_EVENT_NOTE_CAP];
 };
 
 /* The queue. */
 struct k8s_events {
-    uint64_t dropped; /* Events without room in the queue, not yet logged */
+    uint64_t dropped; /* Events dropped for lack of room, not logged yet */
     struct k8s_event event[K8S_EVENTS_MAX];
 };
 
 struct agent;
 
-/* The row of an Event. Never NULL. */
+/* The table row of an Event. Never NULL. */
 const struct k8s_event_reason *k8s_event_reason(const struct k8s_event *e);
-/* Whether the API server does not know an Event yet, or not its present count. */
+/* Whether the API server lacks the Event or its current count. */
 bool k8s_event_pending(const struct k8s_event *e);
 
 /*
- * Puts an Event into the queue, or counts it there. `id` has a row in the table; `about` NULL: it
- * regards the Node; `note` has at most K8S_EVENT_NOTE_CAP bytes with its NUL.
+ * Adds an Event to the queue, or counts it there. `id` has a row in the table; `about` NULL: the
+ * Event regards the Node; `note` has at most K8S_EVENT_NOTE_CAP bytes with its NUL.
  */
 void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *about,
                     const char *note);
 
-/* --- for k8s_event_writer.c: what became of Event `at` of the queue --- */
+/* --- for k8s_event_writer.c: results of sending Event `at` of the queue --- */
 
-/* The API server has it, with this count. */
+/* The API server stored it with this count. */
 void k8s_event_sent(struct agent *a, unsigned at, uint32_t count);
-/* The API server no longer has it: it is created again under another name. */
+/* The API server no longer has it: it will be created under another name. */
 void k8s_event_lost(struct agent *a, unsigned at);
-/* The API server will never accept it: it is removed. */
+/* The API server will never accept it: removes it. */
 void k8s_event_remove(struct agent *a, unsigned at);
-/* It could not be sent now: the others go first. */
+/* It could not be sent now: moves it behind the others. */
 void k8s_event_postpone(struct agent *a, unsigned at);
-/* It is removed, and counted as dropped. */
+/* Removes it, and counts it as dropped. */
 void k8s_event_drop(struct agent *a, unsigned at);
-/* How many were dropped since the last call. */
+/* Number of Events dropped since the last call. */
 uint64_t k8s_events_take_dropped(struct agent *a);
 
 #endif

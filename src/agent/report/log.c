@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines: each is counted, and its fields also go into the note of its Kubernetes Event, if it
- * has one. Decides nothing about what is logged.
+ * Log lines: counts each line, and copies its fields into the note of its Kubernetes Event, if it
+ * has one. Does not decide what is logged.
  */
 #include "agent/report/log.h"
 
@@ -40,7 +40,7 @@ void report_time(struct agent *a)
     a->common->report.log.wall_ms = a->wall_ms;
 }
 
-/* --- the Kubernetes Event of the line being built --- */
+/* --- the Kubernetes Event of the current line --- */
 
 static void start_event(struct event_draft *e, enum log_id id)
 {

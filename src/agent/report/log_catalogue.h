@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The catalogue of log lines: one row for each thing that the agent reports. A row has an
+ * The catalogue of log lines: one row for each event that the agent reports. A row has an
  * identifier, a level, the name in `event=`, its cause, and what an operator can do about it. Names
- * and remedies are a contract with whoever reads the log; CATALOGUE.md is generated from this
- * table. Owns these texts; counts and writes nothing.
+ * and remedies are a contract with readers of the log; CATALOGUE.md is generated from this table.
+ * Owns these texts; counts and writes nothing.
  */
 #ifndef AGENT_REPORT_LOG_CATALOGUE_H
 #define AGENT_REPORT_LOG_CATALOGUE_H

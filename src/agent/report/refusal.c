@@ -12,7 +12,7 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
     bool lasts = last->doing == doing && last->http == r->http;
     ASSERT(doing != NULL);
     if (r->unprocessed && api_draining(a)) {
-        return false; /* RFC 9113 §6.8: it crossed a GOAWAY, and is made again elsewhere */
+        return false; /* RFC 9113 §6.8: the request crossed a GOAWAY, and is repeated elsewhere */
     }
     if (lasts && a->now_ms - last->logged_ms < REFUSAL_LOG_PAUSE_MS) {
         return false;
@@ -20,7 +20,7 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
     *last = (struct refusal){.doing = doing, .http = r->http, .logged_ms = a->now_ms};
     log_begin(a, LOG_ID_API_REQUEST_FAILED);
     if (!lasts && retry_passes(r->http)) {
-        log_no_k8s_event(a); /* it passes by itself, unless it is seen again */
+        log_no_k8s_event(a); /* transient unless it persists: no Kubernetes Event the first time */
     }
     log_text(a, "doing", doing);
     log_text(a, "status", status_name(status));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log lines of requests that the API server refused or did not answer (refusal.c): a refusal
- * that lasts is logged once within REFUSAL_LOG_PAUSE_MS. Owns struct refusal, one for each owner of
+ * The log lines of requests that the API server refused or did not answer (refusal.c): a lasting
+ * refusal is logged once within REFUSAL_LOG_PAUSE_MS. Owns struct refusal, one for each owner of
  * requests.
  */
 #ifndef AGENT_REPORT_REFUSAL_H
@@ -10,7 +10,7 @@
 #include "agent/api/client.h"
 #include "agent/report/log_catalogue.h"
 
-/* The refusal that was logged last, of one owner of requests. */
+/* The refusal last logged for an owner of requests. */
 struct refusal {
     const char *doing; /* NULL: none; static text */
     uint16_t http;
@@ -18,22 +18,22 @@ struct refusal {
 };
 
 /*
- * Starts the line of a request that failed with `status`; false: the same was logged within
- * REFUSAL_LOG_PAUSE_MS, or the connection was ending, and there is no line. After true the caller
- * may add fields, and ends the line by log_api_refusal_end.
+ * Begins the log line of a request that failed with `status`. false: no line, because the same was
+ * logged within REFUSAL_LOG_PAUSE_MS or the connection was ending. After true the caller may add
+ * fields, and ends the line by log_api_refusal_end.
  */
 bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
                      const struct api_result *r, enum status status);
-/* A field of that line; an empty text is left out. */
+/* Adds a field to that line; an empty text is left out. */
 void log_api_refusal_field(struct agent *a, const char *key, const char *text);
 /*
- * Ends the line with this remedy (NULL: the catalogue's), unless the failure passes by itself: then
- * the line says so.
+ * Ends the line with this remedy (NULL: the catalogue's). For a transient failure the line says so
+ * instead.
  */
 void log_api_refusal_end(struct agent *a, const struct refusal *last, const char *remedy);
 /*
- * A whole line for a write that the server refused, once for each HTTP status: *logged_http is the
- * one that was logged last, 0 none.
+ * Logs a write that the server refused, once for each HTTP status: *logged_http is the status last
+ * logged, 0: none.
  */
 void log_write_refusal(struct agent *a, uint16_t *logged_http, enum log_id id,
                        const struct api_result *r);
