@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device as a claim has it: what its metadata file says (dra/metadata.h), and what that cannot,
- * the health that it has now and the devices of the other driver that are nearest to it.
+ * Shows a device of a claim: the contents of its metadata file (dra/metadata.h), and its current
+ * health and the nearest devices of the other driver, which the file does not have.
  */
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -11,9 +11,9 @@
 /* A device of a result. */
 struct device_shown {
     char name[DEVICE_NAME_CAP];
-    int index;             /* in the table; -1: the kernel does not show it */
+    int index;             /* index in the table; -1: the kernel does not show the device */
     unsigned neuron;       /* number of a Neuron device */
-    struct attributes all; /* none where the kernel does not show it */
+    struct attributes all; /* empty if the kernel does not show the device */
 };
 
 static void look_up(const struct inventory *v, const struct claim_result *result, unsigned number,
@@ -37,7 +37,7 @@ static const struct device *device_at(const struct inventory *v, int index)
     return (index < 0) ? NULL : &v->devices.device[index];
 }
 
-/* Name of the EFA device that is nearest to a Neuron device; empty where no map has one. */
+/* Name of the EFA device nearest to a Neuron device; empty: no map names one. */
 static void nearest_efa(const struct inventory *v, unsigned neuron, char name[DEVICE_NAME_CAP])
 {
     const struct board *board = v->devices.board;
@@ -50,7 +50,10 @@ static void nearest_efa(const struct inventory *v, unsigned neuron, char name[DE
     }
 }
 
-/* Whether Neuron device `neuron` and the device are nearest to each other; the other's name. */
+/*
+ * Whether the device and Neuron device `neuron` are nearest to each other; `name` gets the other's
+ * name.
+ */
 static bool is_nearest(const struct inventory *v, const struct device_shown *s, unsigned neuron,
                        char name[DEVICE_NAME_CAP])
 {

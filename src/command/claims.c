@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The claim store for people: one slot, and the claim in it. Reads the halves by dra/store.h. */
+/* Shows the claim store: one slot, and the claim in it. Reads the halves by dra/store.h. */
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "command/command_internal.h"
@@ -80,8 +80,8 @@ void command_outline_text(const struct store_outline *o, const char *driver, str
 }
 
 /*
- * The device of a part: a part for each result, then for each number, where a result is the whole
- * node. NULL: the part has none.
+ * The device of a part: parts number all results, and within a result for the whole node its
+ * devices. NULL: the part has no device.
  */
 static const struct claim_result *device_part(const struct claim_shown *c, unsigned part,
                                               unsigned *number)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node's devices as a table, as a grid with who holds what, and as a document. */
+/* Shows the node's devices as a table, as a grid with their holders, and as a document. */
 #include "command/command.h"
 
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "command/command_internal.h"
 
-#define COLOUR_RED 1u /* for health alone */
-/* Colours of a terminal that are readable on black and on white; claims take 32 to 36. */
+#define COLOUR_RED 1u /* used only for health */
+/* Terminal colours that are readable on black and on white; claims use 32 to 36. */
 #define COLOUR_CLAIMS 2u
 #define COLOURS 5u
 #define COLUMN_GAP 2u
@@ -15,12 +15,12 @@
 #define NEURONS_COLUMN 8u
 #define LETTERS 26u
 
-/* What one look shows of a device; an agent that runs knows the looks before it too. */
+/* Health of a device from a single reading; a running agent also knows earlier readings. */
 enum device_health {
     DEVICE_HEALTHY,
-    DEVICE_UNKNOWN, /* as with kernel modules before 2.28, whose devices have no such file */
+    DEVICE_UNKNOWN, /* as for devices of kernel modules before 2.28, which have no such file */
     DEVICE_UNHEALTHY,
-    DEVICE_UNREADABLE, /* its core_count */
+    DEVICE_UNREADABLE, /* its core_count is unreadable */
     DEVICE_GONE,
     DEVICE_HEALTHS
 };
@@ -29,7 +29,7 @@ static const char *const health_names[DEVICE_HEALTHS] = {[DEVICE_HEALTHY] = "hea
                                                          [DEVICE_UNHEALTHY] = "unhealthy",
                                                          [DEVICE_UNREADABLE] = "unreadable",
                                                          [DEVICE_GONE] = "gone"};
-/* The longest name, what stands between, and the reasons. */
+/* Room for the longest name, a separator, and the reasons. */
 #define HEALTH_COLUMN_CAP (HEALTH_TEXT_CAP + 16u)
 
 void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *id, const char *pod)
@@ -50,7 +50,7 @@ void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *
     }
 }
 
-/* The device of this number as the kernel shows it, or NULL. */
+/* The device of this number as the kernel shows it; NULL: not shown. */
 static const struct device *device_of(const struct inventory *v, unsigned number)
 {
     int index = devices_numbered(&v->devices, number);
@@ -73,7 +73,7 @@ static bool is_efa(const struct inventory *v)
     return v->devices.driver == DRIVER_EFA;
 }
 
-/* Whether the board's map gives EFA device `number` to Neuron device `neuron`. */
+/* Whether the board's map pairs EFA device `number` with Neuron device `neuron`. */
 static bool belongs_to(const struct inventory *v, unsigned number, unsigned neuron)
 {
     const struct board *board = v->devices.board;
@@ -82,7 +82,7 @@ static bool belongs_to(const struct inventory *v, unsigned number, unsigned neur
            view_is(view_text(map->address[number]), map->address[neuron]);
 }
 
-/* The Neuron devices of an EFA device, "0,1"; none where no map names it. */
+/* The Neuron devices of an EFA device, as "0,1"; empty: no map names it. */
 static void neurons_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
 {
     struct writer w = writer_of(text, DEVICE_NAME_CAP);
@@ -96,7 +96,7 @@ static void neurons_text(const struct inventory *v, unsigned number, char text[D
     ASSERT(ended == STATUS_OK);
 }
 
-/* Whether the board or the kernel has such a device, or a claim holds it. */
+/* Whether the board or the kernel has the device, or a claim holds it. */
 static bool is_listed(const struct inventory *v, unsigned number)
 {
     bool known = v->devices.board != NULL && !is_efa(v);
@@ -104,7 +104,7 @@ static bool is_listed(const struct inventory *v, unsigned number)
     return number < expected || device_of(v, number) != NULL || is_held(v, number);
 }
 
-/* Of a device, NULL where the kernel shows none. */
+/* Health of a device; NULL: the kernel does not show it. */
 static enum device_health health_read(const struct inventory *v, const struct device *d)
 {
     static const enum device_health of_reading[3] = {[HEALTH_UNKNOWN] = DEVICE_UNKNOWN,
@@ -145,7 +145,7 @@ static void health_text(const struct inventory *v, unsigned number, char text[HE
     ASSERT(ended == STATUS_OK);
 }
 
-/* Whether no device before this one is held by the same claim. */
+/* Whether this device is the lowest of the claim that holds it. */
 static bool is_first(const struct inventory *v, unsigned number)
 {
     bool first = is_held(v, number);
@@ -155,7 +155,7 @@ static bool is_first(const struct inventory *v, unsigned number)
     return first;
 }
 
-/* Which of the claims it is, in the order of their lowest devices. */
+/* Rank of its claim among the claims, by their lowest devices. */
 static unsigned order_of(const struct inventory *v, unsigned number)
 {
     unsigned n = 0;
@@ -190,7 +190,7 @@ static size_t wider(size_t width, const char *text)
     return (len > width) ? len : width;
 }
 
-/* Widths of the columns before the last one. */
+/* Widths of all columns but the last. */
 struct columns {
     size_t name;
     size_t health;
@@ -216,7 +216,8 @@ static struct columns columns_of(const struct inventory *v)
 static void write_head(const struct inventory *v, struct writer *out)
 {
     struct columns c = columns_of(v);
-    writer_text(out, is_efa(v) ? "\n" : ""); /* behind the Neuron devices */
+    /* an empty line separates them from the Neuron devices */
+    writer_text(out, is_efa(v) ? "\n" : "");
     padded(out, "NAME", c.name);
     padded(out, is_efa(v) ? "NEURON" : "CORES", is_efa(v) ? NEURONS_COLUMN : CORES_COLUMN);
     padded(out, "HEALTH", c.health);
@@ -241,7 +242,7 @@ static void colour_end(const struct inventory *v, struct writer *out)
                                : "");
 }
 
-/* Empty: not known. */
+/* Empty: unknown. */
 static void cores_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
 {
     const struct device *d = device_of(v, number);
@@ -282,7 +283,7 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     if (red) {
         colour_end(v, out);
     }
-    /* A free device has no more columns: its row is short where one claim has a long name. */
+    /* A free device has no further columns, which keeps its row short beside a long claim name. */
     if (is_held(v, number)) {
         padded(out, h->claim, c.claim);
     }
@@ -320,14 +321,14 @@ static void write_cell(const struct inventory *v, unsigned number, struct writer
     }
 }
 
-/* LNC of a container whose claim asks for none; 0: the type has no choice of it. */
+/* LNC of a container whose claim asks for none; 0: the type has no configurable LNC. */
 static unsigned lnc_of(const struct devices *d)
 {
     unsigned lnc = (d->lnc_allowed != 0u) ? board_family(d->instance_type)->lnc_default : 0u;
     return (d->lnc_host != 0u) ? d->lnc_host : lnc;
 }
 
-/* Whether an EFA device belongs to several Neuron devices: nothing else tells who waits why. */
+/* Whether an EFA device belongs to several Neuron devices; only this explains why a claim waits. */
 static bool is_shared(const struct inventory *v)
 {
     bool shared = false;
@@ -471,7 +472,7 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
 
 /* --- document --- */
 
-/* Which Neuron devices it belongs to, and how the host knows it. */
+/* The Neuron devices that it belongs to, and its names on the host. */
 static void efa_document(const struct inventory *v, unsigned number, struct document *d)
 {
     const struct device *device = device_of(v, number);
@@ -542,7 +543,7 @@ static void issue_document(const struct probe_issue *issue, struct document *d)
     document_element(d, writer_view(&w));
 }
 
-/* The whole, or its first part: what the EFA devices are follows there. */
+/* Starts the document, or its first part, which the EFA devices follow. */
 static void start_document(const struct inventory *v, struct document *d)
 {
     if (is_efa(v)) {

@@ -6,7 +6,10 @@
 #include "base/chars.h"
 
 #define DOCUMENT_INDENT 2u
-/* The longest word that YAML does not read as text is "false": longer ones need no quotes. */
+/*
+ * The longest word that YAML reads as something other than text is "false": longer words need no
+ * quotes.
+ */
 #define WORD_AMBIGUOUS_MAX 5u
 
 struct document document_of(struct writer *out, bool yaml)
@@ -21,7 +24,7 @@ static struct writer *out_of(struct document *d)
     return d->json.out;
 }
 
-/* A new line at the indentation of what is open, unless a dash or the start was just written. */
+/* Begins a line with the current indentation, unless a dash or the start was just written. */
 static void line_begin(struct document *d)
 {
     if (!d->dash) {
@@ -79,7 +82,7 @@ void document_object_end(struct document *d)
     }
     close_empty(d, "{}");
     d->depth -= (d->depth > 0u) ? 1u : 0u;
-    d->element = true; /* what follows an element is one; member_name() does not look */
+    d->element = true; /* the next value is an element; member_name() ignores the flag */
 }
 
 void document_member_begin(struct document *d, const char *name)
@@ -130,7 +133,7 @@ static bool is_plain(struct view text)
     return plain;
 }
 
-/* JSON's quoted form is YAML's too (YAML 1.2 section 1.2). */
+/* JSON's quoted form is also valid YAML (YAML 1.2 section 1.2). */
 static void value_text(struct document *d, struct view value)
 {
     if (is_plain(value)) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output for programs, written as JSON or as YAML in block style (YAML 1.2) by the same calls.
- * Owns the layout only. The writer may be emptied between two calls.
+ * Output for programs, written as JSON or as YAML in block style (YAML 1.2) by the same calls. Owns
+ * the layout only. The caller may empty the writer between two calls.
  *
  * Invariants:
  * I1 Both forms of the same calls have the same value.
- * I2 A text is quoted in YAML unless no reader of YAML 1.1 or 1.2 takes it for anything else.
+ * I2 In YAML a text is quoted unless every reader of YAML 1.1 and 1.2 reads it as text.
  */
 #ifndef COMMAND_DOCUMENT_H
 #define COMMAND_DOCUMENT_H
@@ -16,29 +16,29 @@
 struct document {
     struct json_writer json; /* its `out` is the writer of both forms */
     bool yaml;
-    bool dash;      /* an element began: its first member stands behind the dash */
-    bool empty;     /* the object or array that began last has nothing yet */
+    bool dash;      /* an element began: its first member goes behind the dash */
+    bool empty;     /* the innermost object or array is still empty */
     bool element;   /* the next value is an element of an array, not the value of a member */
     unsigned depth; /* YAML: levels of indentation */
 };
 
-/* Starts a document at the end of `out`, which is borrowed until it is complete. */
+/* Starts a document at the end of `out`, which is borrowed until document_end. */
 struct document document_of(struct writer *out, bool yaml);
-/* The document's value, the value of a member, or an element. */
+/* Begins an object: the document's value, the value of a member, or an element. */
 void document_object_begin(struct document *d);
 void document_object_end(struct document *d);
-/* As a member's value. */
+/* Begins an array as a member's value. */
 void document_array_begin(struct document *d, const char *name);
 void document_array_end(struct document *d);
-/* A member whose value is an object. */
+/* Begins a member whose value is an object. */
 void document_member_begin(struct document *d, const char *name);
-/* Members; names are plain ASCII that needs no quotes. */
+/* Write a member; names are plain ASCII that needs no quotes. */
 void document_text(struct document *d, const char *name, const char *value);
 void document_number(struct document *d, const char *name, int64_t value);
 void document_bool(struct document *d, const char *name, bool value);
-/* A text as an element of an array. */
+/* Writes a text as an element of an array. */
 void document_element(struct document *d, struct view value);
-/* The document is complete. */
+/* Ends the document. */
 void document_end(struct document *d);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The claims of the cluster that are reserved, for people and for programs. */
+/* Shows the reserved claims of the cluster, for people and for programs. */
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "command/command.h"
 
-/* Names come from a server that the user chose: none of them reaches a terminal as it is. */
+/* Names come from a server of the user's choice: control characters must not reach a terminal. */
 static void name(struct writer *out, const char *text)
 {
     writer_shown(out, view_text(text), NAME_CAP);

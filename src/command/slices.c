@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ResourceSlices that an agent would create, in the form that kubectl shows: for reviewers, and
- * for the node templates of autoscalers. Decides nothing about attributes (dra/device.h does).
+ * Shows the ResourceSlices that an agent would create, in kubectl's form: for reviewers, and for
+ * the node templates of autoscalers. dra/device.h decides about attributes.
  */
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -19,8 +19,8 @@ bool command_board(const char *type, struct found_node *out)
         struct found_device *d = &out->devices[i];
         d->number = i;
         d->node_exists = true;
-        d->reading.known = true; /* nothing is wrong with a device that is not there */
-        text_set(d->numa_node, sizeof d->numa_node, "-1"); /* only the machine knows it */
+        d->reading.known = true; /* without hardware, every device counts as healthy */
+        text_set(d->numa_node, sizeof d->numa_node, "-1"); /* only a real machine has it */
         struct writer w = writer_of(d->core_count, sizeof d->core_count);
         writer_decimal(&w, board_family(type)->cores_per_device);
         enum status ended = writer_end_text(&w);
@@ -63,7 +63,7 @@ void command_board_names(struct writer *out)
     }
 }
 
-/* The set of shared counters that a slice has, or that a device takes from. */
+/* Writes the set of shared counters of a slice, or those that a device consumes. */
 static void write_counters(const struct devices *devices, const struct device *device,
                            struct document *d)
 {
@@ -118,7 +118,7 @@ static void write_tail(struct document *d)
     document_object_end(d);
 }
 
-/* Several slices are a list: that with the counters comes first, that of the EFA devices last. */
+/* Several slices form a list: the one with the counters first, that of the EFA devices last. */
 static bool is_list(const struct inventory *v)
 {
     return v->efa || v->devices.counters;
@@ -148,7 +148,7 @@ static void write_end(const struct inventory *v, struct document *d)
     document_array_end(d);
     write_tail(d);
     if (v->efa && v->devices.driver == DRIVER_NEURON) {
-        return; /* the second inventory goes on */
+        return; /* the second inventory continues the output */
     }
     if (is_list(v)) {
         document_array_end(d);
@@ -157,7 +157,7 @@ static void write_end(const struct inventory *v, struct document *d)
     document_end(d);
 }
 
-/* As the publisher encodes it. */
+/* Writes a capacity as the publisher encodes it. */
 static void write_capacity(const struct attribute *a, struct document *d)
 {
     document_text(d, "value", a->text);
