@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ceilings of memory and program size, and the relations between limits that must hold. A limit
- * that grows past what the others allow does not compile. Owns no other number.
+ * The ceilings of memory and program size, and the relations that must hold between limits. A limit
+ * that exceeds what the others allow does not compile. Owns no other number.
  */
 #ifndef CFG_BUDGET_H
 #define CFG_BUDGET_H
@@ -9,21 +9,21 @@
 #include "cfg/limits.h"
 
 /*
- * All static memory of the program, libraries included; tools/check_binary.py holds the binary to
- * it. Most of it is tables whose pages are never touched, and so never resident, on a quiet node.
- * The tables of the EFA driver, 1.6 MiB, are never touched without --efa.
+ * All static memory of the program, libraries included; tools/check_binary.py compares the binary
+ * with it. Most of it is tables whose pages stay untouched, and so non-resident, on a quiet node.
+ * The tables of the EFA driver, 1.6 MiB, stay untouched without --efa.
  */
 #define RAM_BYTES_MAX (4480u * 1024u)
 
 /*
- * The stripped program on disk; tools/check_binary.py holds it to that. A node pulls it once and
- * maps the pages that run: what it costs in memory is bounded above, so this only keeps it small
- * enough to read as a whole, and leaves room for plain tables. Growth of a layer is explained in
- * tests/bench/size.json before it comes near.
+ * The stripped program on disk; tools/check_binary.py compares the binary with it. A node pulls it
+ * once and maps the pages that run. The limit above bounds its memory, so this one only keeps it
+ * small enough to read as a whole, and leaves room for plain tables. tests/bench/size.json explains
+ * the growth of a layer before the limit is reached.
  */
 #define BINARY_BYTES_MAX (640u * 1024u)
 
-/* Both bound what is mapped, and that is whole pages. */
+/* Both bound mappings, which consist of whole pages. */
 _Static_assert(RAM_BYTES_MAX % 4096u == 0u && BINARY_BYTES_MAX % 4096u == 0u, "whole pages");
 
 /* One request of CLAIMS_PER_CALL_MAX claims fits a message buffer: names, UID, tags and lengths. */
@@ -32,7 +32,7 @@ _Static_assert((UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) * CLAIMS_PER_CALL_MAX <
                "a full call fits a gRPC message buffer");
 /* Prepares leave a full call's worth of operations to unprepares. */
 _Static_assert(OPERATIONS_MAX >= 2u * CLAIMS_PER_CALL_MAX, "a full call of each kind fits");
-/* Prepares that hang leave streams to unprepares, whatever else a connection watches. */
+/* Hanging prepares leave streams to unprepares, however many watches a connection has. */
 _Static_assert(UNPREPARE_STREAMS + WATCHES_PER_LINK < H2_SERVER_STREAMS, "each has streams");
 /* A half holds its header and the longest record. */
 _Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record fits half a slot");
@@ -53,7 +53,7 @@ _Static_assert(OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP + 2u) + 128
 /* What an Event regards: name, namespace, UID (or a name in its place), kind, version, lengths. */
 _Static_assert(2u * NAME_CAP + NAMESPACE_CAP + 64u + 16u <= KUBE_REFERENCE_BYTES_MAX,
                "the longest reference of an Event fits");
-/* Two attempts at reading a claim fit the kubelet's 45 s. */
+/* Two attempts to read a claim fit the kubelet's 45 s. */
 _Static_assert(2u * CLAIM_GET_MS < 45000u, "a retry fits the kubelet's deadline");
 /* The smallest slices hold all devices; one list holds them and as many again. */
 _Static_assert(DEVICES_MAX <= SLICES_MAX * SLICE_DEVICES_MIN && SLICES_SEEN_MAX >= 2u * SLICES_MAX,
@@ -62,9 +62,9 @@ _Static_assert(DEVICES_MAX <= SLICES_MAX * SLICE_DEVICES_MIN && SLICES_SEEN_MAX 
 _Static_assert(DEVICES_MAX <= 64u, "one bit for each device");
 /* A line of the metrics text with the framing of its chunk and of the last one. */
 _Static_assert(METRICS_LINE_BYTES_MAX + 32u <= HTTP1_TX_BYTES, "a line fits");
-/* A scrape in full swing leaves places to all other pages. */
+/* The largest number of scrapes leaves places to all other pages. */
 _Static_assert(METRICS_SCRAPES < METRICS_LINKS, "scrapes leave places");
-/* In each window every stranger's connection can read once and write once. */
+/* In each window every TCP connection can read once and write once. */
 _Static_assert(STRANGER_TRANSFERS >= 2u * (HEALTH_LINKS + METRICS_LINKS), "nobody is left out");
 /* A request head with the longest token fits the send buffer. */
 _Static_assert(TOKEN_CAP + KUBE_PATH_CAP + NAME_CAP + 512u <= H2_CLIENT_TX_BYTES,

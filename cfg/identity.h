@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Names by which clusters know the agent. Each is part of the contract with users.
- */
+/* Names by which clusters identify the agent. Each is part of the contract with users. */
 #ifndef CFG_IDENTITY_H
 #define CFG_IDENTITY_H
 
@@ -13,39 +11,40 @@
  * selects it; the attributes keep this domain whatever --efa-driver-name says.
  */
 #define EFA_DRIVER_NAME "dra.net"
-#define EFA_DEVICE_PREFIX "pci-" /* of the devices' names, as dranet forms them */
+#define EFA_DEVICE_PREFIX "pci-" /* prefix of the devices' names, in dranet's form */
 #define CDI_CLASS "claim"        /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
 #define CDI_KIND DRIVER_NAME "/" CDI_CLASS
 /* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */
 #define CDI_VERSION "0.6.0"
 #define CDI_FILE_PREFIX "neuron.aws.com-claim_"
-/* Of the EFA driver: a vendor of its own, whatever --efa-driver-name says. */
+/* The EFA driver's CDI files have a vendor of their own, whatever --efa-driver-name says. */
 #define EFA_CDI_KIND "efa.networking.k8s.aws/" CDI_CLASS
 #define EFA_CDI_FILE_PREFIX "efa.networking.k8s.aws-claim_"
 #define CDI_FILE_SUFFIX ".json"
 /*
- * A claim that was unprepared although its record could not be freed: container runtimes read only
- * .json and .yaml.
+ * Suffix for a claim that was unprepared although its record could not be freed; container runtimes
+ * read only .json and .yaml.
  */
 #define CDI_TOMBSTONE_SUFFIX ".gone"
 /*
- * Device metadata files lie beside the CDI files that mount them. They have no suffix, and begin
- * otherwise, so that nobody who lists CDI files meets them.
+ * Device metadata files lie beside the CDI files that mount them. Without suffix and with another
+ * prefix, so that a listing of CDI files does not match them.
  */
 #define METADATA_FILE_PREFIX "neuron.aws.com-metadata_"
 #define EFA_METADATA_FILE_PREFIX "efa.networking.k8s.aws-metadata_"
-/* What containers know them by: the contract of KEP-5304. */
+/* Their paths in containers: the contract of KEP-5304. */
 #define METADATA_CONTAINER_DIR "/var/run/kubernetes.io/dra-device-attributes"
 #define METADATA_FILE_SUFFIX "-metadata.json"
 #define METADATA_API_GROUP "metadata.resource.k8s.io"
-/* of a claim that was made from a template: its name in the pod's specification */
+/* on a claim made from a template: its name in the pod's specification */
 #define POD_CLAIM_ANNOTATION "resource.kubernetes.io/pod-claim-name"
 #define DEVICE_NAME_PREFIX "neuron-device-"
-#define NODE_DEVICE_NAME "neuron-node" /* all devices of a node of an UltraServer, as one */
-#define COUNTER_SET_NAME "devices"     /* of its shared counters, each with the name of a device */
-#define COUNTER_VALUE "1"              /* of each: a device is taken, or not */
-#define SHARES_CAPACITY "shares"       /* of a device that claims share */
-#define CORES_CAPACITY "cores"         /* of a Neuron device that claims share */
+#define NODE_DEVICE_NAME "neuron-node" /* stands for all devices of a node of an UltraServer */
+/* the node's shared counters, each with the name of a device */
+#define COUNTER_SET_NAME "devices"
+#define COUNTER_VALUE "1"        /* value of each counter: one device */
+#define SHARES_CAPACITY "shares" /* capacity of a shared EFA device */
+#define CORES_CAPACITY "cores"   /* capacity of a shared Neuron device */
 #define CONFIG_API_GROUP DRIVER_NAME
 #define STORE_FILE_NAME "claims.store"
 /* locked by the agent that uses the store; never removed, because the store file may be replaced */

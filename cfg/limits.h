@@ -22,7 +22,7 @@
 #define NAMESPACE_CAP 64u
 /*
  * Object name with NUL: a DNS subdomain of at most 253 characters; also node and pool name. Longer:
- * no such object exists; claim or setting is refused.
+ * no such object can exist; the claim or setting is refused.
  */
 #define NAME_CAP 254u
 /*
@@ -33,13 +33,13 @@
 /* Base request name with NUL: a DNS label, 63 characters. Longer: the claim is refused. */
 #define REQUEST_BASE_CAP 64u
 /*
- * Device name with NUL: a DNS label, 63 characters. Longer: no device of ours; the claim is
- * refused.
+ * Device name with NUL: a DNS label, 63 characters. Longer: not a device of this driver; the claim
+ * is refused.
  */
 #define DEVICE_NAME_CAP 64u
 /*
- * Driver name with NUL: at most 63 characters (ResourceSlice validation). Longer: no driver of
- * ours; the entry is ignored.
+ * Driver name with NUL: at most 63 characters (ResourceSlice validation). Longer: not this driver;
+ * the entry is ignored.
  */
 #define DRIVER_CAP 64u
 /*
@@ -49,7 +49,7 @@
 #define RESOURCE_VERSION_CAP 64u
 /*
  * Token of the next page of a list, with NUL: opaque; today base64 of a namespace, a name and about
- * 70 bytes, 520 characters. Longer: left out; the list cannot go on and starts again later.
+ * 70 bytes, 520 characters. Longer: the token is dropped; the list fails and starts again later.
  */
 #define CONTINUE_CAP 640u
 /* A kubelet's version with NUL, such as v1.34.1-eks-113cf36. Longer: cut. */
@@ -67,21 +67,21 @@
  */
 #define EFAS_MAX 32u
 /*
- * Shares of one EFA device: those of the 16 devices that a Trainium type has are as many as claims
- * fit the store (CLAIMS_MAX). More: --efa-share refuses it.
+ * Shares of one EFA device: with the 16 devices of a Trainium type, as many shares as the store
+ * holds claims (CLAIMS_MAX). More: --efa-share refuses it.
  */
 #define EFA_SHARES_MAX 16u
 /*
- * NeuronCores of a device that claims share: one bit each in a record. The largest device has 8;
- * one with more is not shared.
+ * NeuronCores of a shared device: one bit each in a record. The largest device has 8; one with more
+ * is not shared.
  */
 #define SHARED_CORES_MAX 8u
 /*
- * Devices whose health files stay open: every known instance type has sixteen at most. More: their
- * files are opened in each look.
+ * Devices whose health files stay open: every known instance type has at most sixteen. More: each
+ * probe opens their files again.
  */
 #define HEALTH_DEVICES_KEPT 16u
-/* Least size that sysfs gives its files: the smallest page. Less: a file of another kind. */
+/* Smallest size that sysfs reports for its files: the smallest page. Less: not a sysfs file. */
 #define SYSFS_PAGE_MIN 4096
 /*
  * Neighbours that connected_devices can name: a torus has four. More: connected_devices is reported
@@ -94,41 +94,41 @@
  */
 #define SYSFS_VALUE_CAP 256u
 /*
- * One class file of an UltraServer node: 16 hexadecimal digits, or a list of four modes. A longer
- * value is cut, and then is no such text.
+ * One class file of an UltraServer node: 16 hexadecimal digits, or a list of four modes. Longer:
+ * cut, and then invalid.
  */
 #define ULTRASERVER_TEXT_CAP 24u
 /* Modes of the kernel module and the runtime: 1 four nodes, 2 and 3 two, 4 one. */
 #define ULTRASERVER_MODE_MAX 4u
-/* Nodes that a claim can ask to be one machine (AWS Neuron DRA documentation: 1, 2 or 4). */
+/* Nodes that a claim can ask to use as one machine (AWS Neuron DRA documentation: 1, 2 or 4). */
 #define ULTRASERVER_NODES_MAX 4u
 /*
- * A link of bus/pci/devices: 17 octets to sysfs's tree, 16 for the root complex, 13 for each bridge
- * on the way: 17 of them.
+ * A link of bus/pci/devices: 17 octets to sysfs's tree, 16 for the root complex, 13 for each of up
+ * to 17 bridges.
  */
 #define LINK_BYTES_MAX 256u
 /*
- * Cores of one device whose metrics are read: no device has more. The others have no series. With
- * TELEMETRY_VALUES files of one device in a look, --device-metrics costs at most three system calls
- * for each, every --health-interval.
+ * Cores of one device whose metrics are read: no device has more. Further cores have no series.
+ * With TELEMETRY_VALUES files of one device per reading, --device-metrics costs at most three
+ * system calls for each file, every --health-interval.
  */
 #define TELEMETRY_CORES_MAX 8u
 /*
- * Files of a device that are metrics: five errors and its power, and of each core eight errors and
- * two kinds of memory. More: does not compile.
+ * Metric files of a device: five errors and its power, and for each core eight errors and two kinds
+ * of memory. More: does not compile.
  */
 #define TELEMETRY_VALUES (6u + 10u * TELEMETRY_CORES_MAX)
 /*
- * Series of one scrape: DEVICES_MAX devices of TELEMETRY_CORES_MAX cores, all of them held, with
+ * Series of one scrape: DEVICES_MAX devices of TELEMETRY_CORES_MAX cores, all held, with
  * --device-metrics and --efa, and each kind of request with each class of response. More: a unit
- * test fails. A new label or file has to leave it, or be argued for.
+ * test fails; whoever adds a label or file stays below this number or justifies a higher one.
  */
 #define METRICS_SERIES_MAX 7200u
 /* server_id_2, server_id_4, reservation_id: 16 hexadecimal digits, NUL. */
 #define SERVER_ID_CAP 17u
 /*
  * Attributes of one device (ResourceSlice validation: 32 attributes and capacities). Never reached:
- * we publish fewer than 25; a stored device with more counts as different.
+ * the agent publishes fewer than 25; a stored device with more counts as different.
  */
 #define ATTRIBUTES_MAX 32u
 /*
@@ -144,8 +144,8 @@
 
 /* ---- claims ---- */
 /*
- * Claims prepared at one time: 64 devices held one by one, and as many again under admin access,
- * twice over. Reached: the claim is refused, and the error says so.
+ * Claims prepared at the same time: 64 devices held one by one, as many again under admin access,
+ * and both twice. Reached: the claim is refused with this reason.
  */
 #define CLAIMS_MAX 256u
 /*
@@ -156,20 +156,20 @@
 /* Allocation results of one claim (API maximum 32). More: the claim is refused. */
 #define RESULTS_MAX 32u
 /*
- * Claims under work in all running calls: 128 of prepares, and one full call of unprepares that
- * prepares never take. Reached: the call ends with RESOURCE_EXHAUSTED and the kubelet retries.
+ * Claims in all running calls: 128 of prepares, and one full call of unprepares, which prepares
+ * never use. Reached: the call ends with RESOURCE_EXHAUSTED and the kubelet retries.
  */
 #define OPERATIONS_MAX 192u
-/* Claim GETs in flight at one time; further ones wait. */
+/* Claim GETs in flight at the same time; further ones wait. */
 #define FETCHES_MAX 8u
 /*
- * Of them, GETs of one call: half of them, so that a call whose GETs all hang does not delay
- * another call. Reached: the next GET waits.
+ * Those of a single call: half of them, so that a call whose GETs all hang does not delay another
+ * call. Reached: the next GET waits.
  */
 #define FETCHES_PER_CALL_MAX 4u
 /*
- * GETs kept for calls that have none in flight. Reached: a call that has one in flight waits with
- * its next.
+ * GETs reserved for calls that have none in flight. Reached: a call that has one in flight waits
+ * before its next.
  */
 #define FETCHES_SPARE 2u
 /*
@@ -183,13 +183,13 @@
  */
 #define CONFIG_REQUESTS_MAX 32u
 /*
- * Strict decoding errors of one configuration that the error text names. More: it gives their
- * number, so that the text stays under CLAIM_ERROR_CAP.
+ * Strict decoding errors of one configuration that the error text lists. More: the text gives their
+ * number, to stay under CLAIM_ERROR_CAP.
  */
 #define CONFIG_STRICT_ERRORS_MAX 3u
 /*
- * Bytes of a name or value from outside that an error text repeats: a DNS label. Longer: cut, and
- * ended by "...".
+ * Bytes of a foreign name or value that an error text repeats: a DNS label. Longer: cut, and ended
+ * by "...".
  */
 #define SHOWN_BYTES_MAX 63u
 /*
@@ -205,13 +205,14 @@
  */
 #define STORE_RECORD_MAX 8128u
 /*
- * One half of a slot: header and record; a multiple of the 4096-byte page so that halves never
- * share one. Longer records: see STORE_RECORD_MAX, never reached here.
+ * One half of a slot: header and record; a multiple of the 4096-byte page, so that no two halves
+ * share a page. Longer records: see STORE_RECORD_MAX, never reached here.
  */
 #define STORE_HALF_BYTES 8192u
 /*
- * Sequence numbers that an opening skips when it finds damage: more than were ever given since a
- * half, which may become readable again, was written. Never reached: the number has 64 bits.
+ * Sequence numbers skipped when the store opens with damage: more than were ever used since the
+ * writing of a damaged half, which may become readable again. Never reached: the number has 64
+ * bits.
  */
 #define STORE_SEQUENCE_SKIP (UINT64_C(1) << 32)
 /* File header area: two copies of 4096 bytes. Never reached: a copy uses 36 bytes. */
@@ -224,9 +225,9 @@
 #define REPLY_ENTRY_BYTES_MAX 24576u
 
 /*
- * Claim records kept in memory, those that were written or read last: a pod has one to three
- * claims, and the reply to its call is built from them. More claims in one call: the records of
- * the others are read from the store again.
+ * Claim records kept in memory, the last ones written or read: a pod has one to three claims, and
+ * the reply to its call is built from them. More claims in one call: the other records are read
+ * from the store again.
  */
 #define LEDGER_RECORDS_MAX 4u
 
@@ -243,11 +244,11 @@
 #define CDI_FILE_NAME_CAP 128u
 /* Path of a device metadata file in a container, with NUL. Never reached: names are bounded. */
 #define METADATA_PATH_CAP 512u
-/* Versions of the API in which a device metadata file has its content: v1beta1, v1alpha1. */
+/* API versions in which a device metadata file repeats its content: v1beta1, v1alpha1. */
 #define METADATA_VERSIONS 2u
 /*
  * One part of a device metadata file: the head with its names, and a device with ATTRIBUTES_MAX
- * attributes of the longest key and value, each byte of which is escaped. Never reached.
+ * attributes of the longest key and value, with every byte escaped. Never reached.
  */
 #define METADATA_PART_MAX 24576u
 /*
@@ -256,34 +257,34 @@
 #define RECONCILE_FILES_PER_STEP 8u
 /*
  * CDI device id with NUL: kind "=" UID "-" request name. Never reached: UID_CAP and
- * REQUEST_BASE_CAP bound what varies.
+ * REQUEST_BASE_CAP bound the variable parts.
  */
 #define CDI_ID_CAP 192u
 
 /* ---- connections ---- */
 /*
- * Connections to each server socket. Full: a failed one is closed to make room, else one of
- * the peer that has the most, idle ones first.
+ * Connections to each server socket. Full: closes a failed one, or else one of the peer with the
+ * most connections, idle ones first.
  */
 #define REGISTRATION_LINKS 4u
 #define SERVICE_LINKS 4u
 #define HEALTH_LINKS 4u
 #define GRPC_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + HEALTH_LINKS)
 /*
- * Connections that share GRPC_BUFFERS: those of the unix sockets. The health port, which strangers
- * reach, gets none. Never reached: each connection is one share.
+ * Connections that share GRPC_BUFFERS: those of the unix sockets. The health port, which any
+ * process can reach, gets none. Never reached: each connection is one share.
  */
 #define GRPC_SHARES (REGISTRATION_LINKS + SERVICE_LINKS)
 /*
- * Connections to the metrics port: METRICS_SCRAPES, and as many that ask for something short or
- * have not asked yet. Full: one that waits, or whose response stalls, is closed to make room; while
- * there is none, a further connection waits in the kernel's queue.
+ * Connections to the metrics port: METRICS_SCRAPES, and as many for other pages or without a
+ * request yet. Full: closes one that waits or whose response stalls; if there is none, a further
+ * connection waits in the kernel's queue.
  */
 #define METRICS_LINKS 6u
 /*
- * Responses with the metrics under way at one time: two Prometheus servers and a person.
- * Full: one that stalls, or one of a peer that has more of them, ends; while there is none, a
- * further request gets 503. Other pages always have a place.
+ * Concurrent responses with the metrics: two Prometheus servers and a person. Full: ends one that
+ * stalls, or one of a peer that has more of them; if there is none, a further request gets 503.
+ * Other pages always have a place.
  */
 #define METRICS_SCRAPES 3u
 #define SERVER_LINKS (GRPC_LINKS + METRICS_LINKS)
@@ -301,22 +302,22 @@
  */
 #define DEVICE_STREAMS_PER_LINK 2u
 /*
- * How long the kubelet believes a report of the devices' health (its own default), and how often it
+ * How long the kubelet trusts a report of the devices' health (its own default), and how often it
  * gets one without a change. Longer: it counts the devices as unknown.
  */
 #define DEVICE_LEASE_MS 30000u
 #define DEVICE_REPORT_MS 10000u
 
 /*
- * Lines about TCP peers that broke the protocol, in CONNECTION_LINES_MS: strangers must not fill
- * the log. More: counted, and logged as one number.
+ * Log lines about TCP peers that broke the protocol, in CONNECTION_LINES_MS: peers must not be able
+ * to fill the log. More: counted, and logged as one number.
  */
 #define CONNECTION_LINES_MAX 4u
 #define CONNECTION_LINES_MS 60000u
 
 /*
- * Events of the engine taken from one connection in one step, so that no peer keeps the others
- * waiting. More: taken in the next step.
+ * Engine events handled for one connection in one step, so that no peer keeps the others waiting.
+ * More: in the next step.
  */
 #define LINK_EVENTS_PER_STEP 64u
 
@@ -336,7 +337,7 @@
 #define KUBE_DEPTH_MAX 16u
 /*
  * One watch event: etcd's objects end at 1.5 MiB, client-go's frame limit is 16 MiB. Longer: the
- * watch is ended.
+ * agent ends the watch.
  */
 #define KUBE_WATCH_FRAME_MAX 16777216u
 /*
@@ -350,27 +351,26 @@
  */
 #define KUBE_REFERENCE_BYTES_MAX 768u
 /*
- * Claims of one page of a list, as many as client-go and kubectl ask for: a page of 2 KiB for each
- * is 1 MiB. A node that has lost its claim store lists all claims of the cluster, so no request of
- * it may be large. resourceVersion=0 would be cheaper, but may be answered from before a claim was
- * allocated, and a server that answers so ignores the limit (Kubernetes API concepts, "Semantics
+ * Claims of one page of a list, the page size of client-go and kubectl: with 2 KiB for each, a page
+ * is 1 MiB. A node that has lost its claim store lists all claims of the cluster, so none of its
+ * requests may be large. resourceVersion=0 would be cheaper, but the answer may predate the
+ * allocation of a claim, and such an answer ignores the limit (Kubernetes API concepts, "Semantics
  * for get and list"). More: in further pages.
  */
 #define CLAIM_LIST_PAGE 500u
 /*
- * Time for `reservations` to list all claims: enough for a new pod's network, an API server that
- * restarts, and 50,000 claims; well within that of the chart's Job. Later: it fails, and says why.
+ * Time for `reservations` to list all claims: enough for a new pod's network, a restart of the API
+ * server, and 50,000 claims; well within the limit of the chart's Job. Later: it fails with the
+ * reason.
  */
 #define RESERVATIONS_LIMIT_MS 30000u
 /* Text of a Status message, or of a response that is not protobuf, with NUL. Longer: cut. */
 #define KUBE_MESSAGE_CAP 512u
-/*
- * Our slices that one list can hold: twice as many as are wanted. More: deleted in further rounds.
- */
+/* Slices of this driver in one list: twice as many as wanted. More: deleted in further rounds. */
 #define SLICES_SEEN_MAX 16u
 /*
- * Slices that the pool is cut into at most: DEVICES_MAX in slices of SLICE_DEVICES_MIN. Reached:
- * the pool is not cut further.
+ * Most slices into which the pool is cut: DEVICES_MAX in slices of SLICE_DEVICES_MIN. Reached: the
+ * pool is not cut further.
  */
 #define SLICES_MAX 8u
 /*
@@ -379,13 +379,13 @@
  */
 #define SLICE_DEVICES_MAX 64u
 /*
- * Least devices in one slice: for a server that refuses slices as too large, they are halved down
- * to this. Reached: the refused slice is sent again at INVALID_RETRY_MS.
+ * Fewest devices in one slice: when a server refuses slices as too large, they are halved down to
+ * this. Reached: the refused slice is sent again at INVALID_RETRY_MS.
  */
 #define SLICE_DEVICES_MIN 8u
 /* First cause of a refusal and its field path, each with NUL. Longer: cut. */
 #define SLICE_CAUSE_CAP 256u
-/* Items left out of slices that the log names. More: left out without a line. */
+/* Items left out of slices that the log names. More: left out without a log line. */
 #define OMITTED_LOGGED_MAX 16u
 
 /* ---- metrics ---- */
@@ -397,8 +397,8 @@
 
 /* ---- Events and claim status ---- */
 /*
- * Kubernetes Events that wait to be sent, or are kept to count repetitions. Full: the oldest one
- * that is sent and up to date is replaced; if there is none, the new one is dropped and counted.
+ * Kubernetes Events that wait to be sent, or are kept to count repetitions. Full: replaces the
+ * oldest one that is sent completely; if there is none, the new one is dropped and counted.
  */
 #define K8S_EVENTS_MAX 16u
 /* Note of an Event with NUL: 1024 bytes (validation of events.k8s.io/v1). Longer: cut. */
@@ -407,12 +407,13 @@
  */
 #define K8S_EVENT_WINDOW_MS 900000u
 /*
- * The series of an Event is updated at most this often: what repeats for a day costs 288 requests.
+ * The series of an Event is updated at most this often: an Event that repeats for a day costs 288
+ * requests.
  */
 #define K8S_EVENT_SERIES_MS 300000u
 /*
- * Requests for Events: K8S_EVENT_BURST at once, then one every K8S_EVENT_REFILL_MS. 10 at once
- * serve a node on which every device has an issue. More: they wait.
+ * Requests for Events: K8S_EVENT_BURST at once, then one every K8S_EVENT_REFILL_MS. 10 at once are
+ * enough for a node with an issue on every device. More: they wait.
  */
 #define K8S_EVENT_BURST 10u
 #define K8S_EVENT_REFILL_MS 30000u
@@ -422,22 +423,22 @@
 #define K8S_EVENTS_DROPPED_MS 60000u
 /* Pause between two requests for Events, or two for claim status: two a second at most. */
 #define OUTGOING_GAP_MS 500u
-/* After a 403 the next request comes after this: only an operator can grant the right. */
+/* Pause after a 403: only an operator can grant the right. */
 #define OUTGOING_DENIED_MS 1800000u
 /*
- * Tries to write the status of one claim while the server fails. Reached: that claim's status is
+ * Attempts to write the status of one claim while the server fails. Reached: that claim's status is
  * not written; the claim itself is not affected.
  */
 #define CLAIM_STATUS_TRIES 6u
 /*
- * Unprepared claims whose status entries are still to be removed. Full: the oldest one is dropped;
+ * Unprepared claims whose status entries must still be removed. Full: the oldest one is dropped;
  * the server clears the entries itself when it deallocates the claim.
  */
 #define CLAIM_STATUS_GONE_MAX 16u
 
 /* ---- settings ---- */
 /*
- * IP address as text with NUL: the longest of IPv6, with IPv4 at its end, has 45 characters.
+ * IP address as text with NUL: the longest IPv6 address, with IPv4 at its end, has 45 characters.
  * Longer: refused.
  */
 #define ADDRESS_TEXT_CAP 46u
@@ -447,38 +448,38 @@
  */
 #define ENVIRONMENT_MAX 1048576u
 /*
- * Least reconcile and health intervals: a round costs API requests, a look at health a few file
- * reads. Shorter: refused.
+ * Shortest reconcile and health intervals: a round costs API requests, a probe of the health a few
+ * file reads. Shorter: refused.
  */
 #define RECONCILE_INTERVAL_MIN_MS 1000u
 #define HEALTH_INTERVAL_MIN_MS 100u
 /*
- * How long the devices are kept, in slices and claims, after a look at the node found none of them:
- * a kernel module is unloaded and loaded again in less. An agent that starts meanwhile keeps the
- * devices of the stored slices for so long. Reached: the next look that finds none is published,
- * and what is prepared on the devices is refused.
+ * How long slices and claims keep the devices after a probe found none: reloading the kernel module
+ * takes less. An agent that starts meanwhile keeps the devices of the stored slices for the same
+ * time. Reached: the next probe without devices is published, and claims that are prepared on the
+ * devices are refused.
  */
 #define DEVICES_GRACE_MS 30000u
 /*
- * How long errors count that a counter of the kernel module shows: they say that something
- * happened, not that it is over. An operator looks at the node in less. Reached: the device counts
- * as healthy.
+ * How long an error counts that a counter of the kernel module shows: it says that something
+ * happened, not that it is over. An operator checks the node in less time. Reached: the device
+ * counts as healthy.
  */
 #define HEALTH_ERROR_MS 600000u
 /*
- * How often a device becomes unhealthy and healthy again at the next look, if no time between two
- * of these is longer than HEALTH_FALLS_MS. More: it has to stay free of errors for HEALTH_HOLD_MS
- * first, twice as long each time, up to HEALTH_HOLD_MAX_MS. So a device costs at most
- * 2 * (HEALTH_FALLS_FREE + 5) writes in the first hour and four in each later one, whatever its
- * files say.
+ * How often a device can become unhealthy, and healthy again with the next probe, while no two of
+ * these are further apart than HEALTH_FALLS_MS. More: it must first stay free of errors for
+ * HEALTH_HOLD_MS, doubled each time, up to HEALTH_HOLD_MAX_MS. So a device costs at most 2 *
+ * (HEALTH_FALLS_FREE + 5) writes in the first hour and four in each later one, whatever its files
+ * say.
  */
 #define HEALTH_FALLS_FREE 3u
 #define HEALTH_FALLS_MS 3600000u
 #define HEALTH_HOLD_MS 60000u
 #define HEALTH_HOLD_MAX_MS 1800000u
 /*
- * After the kernel module has reported an error of a device, and the node was looked at: how long
- * nothing more is waited for. A storm of errors costs one look a second.
+ * Pause of waiting for errors after the kernel module has reported one and the node was probed. A
+ * storm of errors costs one probe a second.
  */
 #define ERROR_EVENT_GAP_MS 1000u
 /* One text of reasons with NUL: all seventeen take 288 characters. Never longer. */
@@ -489,40 +490,41 @@
 /* ---- host ---- */
 /*
  * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node and
- * one look at its EFA devices, descriptors of two drivers, 44 KiB of values that are untouched
- * without --device-metrics. More: does not compile.
+ * one of its EFA devices, descriptors of two drivers, 44 KiB of values that are untouched without
+ * --device-metrics. More: does not compile.
  */
 #define HOST_BYTES_MAX 659456u
 
 /*
- * Descriptors that the process opens at most: links, listeners, API connection, store, probe,
- * standard ones, one for the errors of each device, five files of health, and the connections of
- * two TCP ports that have no place. If the system allows fewer, the program ends with the reason.
+ * Most descriptors that the process opens: links, listeners, API connection, store, probe, standard
+ * ones, one for the errors of each device, five health files, and the TCP connections that wait for
+ * a place. If the system allows fewer, the program ends with the reason.
  */
 #define DESCRIPTORS_NEEDED (64u + DEVICES_MAX + 5u * HEALTH_DEVICES_KEPT + 2u * PENDING_LINKS)
 
-/* One error text of the host layer: a path and 500 bytes. Longer: a piece from outside is cut. */
+/* One error text of the host layer: a path and 500 bytes. Longer: its foreign part is cut. */
 #define HOST_TEXT_CAP (PATH_CAP + 512u)
 /* The loop wakes at least once an hour: poll(2) takes an int of milliseconds. */
 #define WAIT_MAX_MS 3600000u
-/* DNS responses taken from the socket in one step: two are expected. More: read in the next step.
- */
+/* DNS responses read from the socket in one step: two are expected. More: in the next step. */
 #define DNS_DATAGRAMS_PER_STEP 4u
 
 /* ---- log ---- */
-/* One log line: a status message of 511 bytes and a dozen fields. Longer: cut, and marked as cut.
+/*
+ * One log line: a status message of 511 bytes and a dozen fields. Longer: cut, and marked as
+ * truncated.
  */
 #define LOG_LINE_BYTES_MAX 2048u
 /*
- * The last lines, those that wait for stderr among them. Full of these: further lines are lost;
- * their number is logged.
+ * The newest lines, including those that wait for stderr. Full of waiting lines: further lines are
+ * lost; their number is logged.
  */
 #define LOG_BUFFER_BYTES 16384u
 
 /* ---- times (milliseconds) ---- */
 /*
- * Between two looks at a device whose memory was in use when a new claim was to get it. Each reads
- * at most TELEMETRY_CORES_MAX files of it.
+ * Time between two probes of a device whose memory was in use when a new claim was to get it. Each
+ * reads at most TELEMETRY_CORES_MAX files of the device.
  */
 #define DEVICE_MEMORY_LOOK_MS 10000u
 /*
@@ -532,62 +534,62 @@
  */
 #define DEVICE_MEMORY_STUCK_MS 300000u
 /*
- * Between the first answer of the API server that a held claim is gone and the second one, which
- * releases it: a pod that was deleted by force ends its containers within 30 s as a rule.
+ * Time between the API server's first answer that a held claim is gone and the second one, which
+ * releases it: the containers of a pod deleted by force normally end within 30 s.
  */
 #define RECONCILE_CONFIRM_MS 30000u
 /*
- * The first reading of held claims starts at a random moment within this: agents of a cluster that
- * are restarted together do not ask together.
+ * Held claims are first compared with the API server at a random moment within this time, so that
+ * restarted agents of a cluster do not ask together.
  */
 #define RECONCILE_SPREAD_MS 10000u
 /*
- * Looks at one claim after another that fail double the pause between looks this often, to 32 s:
- * as the backoff of other requests to a server that fails. More: the pause stays.
+ * Consecutive failures that double the pause between GETs of held claims, to 32 s: like the backoff
+ * of other requests to a failing server. More: the pause stays.
  */
 #define RECONCILE_FAILURES_MAX 6u
 /*
- * A claim whose look fails twice in a row is asked for again after this: one that hangs takes the
- * looks of others at most a third of the time.
+ * Wait before a held claim is read again after two failures in a row: a claim whose GETs hang uses
+ * at most a third of the time.
  */
 #define RECONCILE_FAILED_MS 30000u
-/* A CDI root that could not be listed whole is listed again after this. */
+/* Wait before a CDI root that could not be listed completely is listed again. */
 #define RECONCILE_LIST_MS 5000u
 /*
  * Bytes of the kubelet's checkpoint that are read for one claim: 2,000 claims of 500 bytes, in 20
- * ms. More: it is no witness, and claims stay held.
+ * ms. More: it proves nothing, and claims stay held.
  */
 #define KUBELET_STATE_BYTES_MAX 1048576u
-/* Tombstones are looked at again after this: by then what frees the record was flushed. */
+/* Wait before tombstones are checked again: by then the change that frees the record is flushed. */
 #define RECONCILE_TOMBSTONE_MS 5000u
 /* Claim GET: a hanging one must leave time for a retry within the kubelet's 45 s. */
 #define CLAIM_GET_MS 10000u
 /* The socket files are checked this often: a removed one is back before the kubelet tries again. */
 #define SOCKET_CHECK_MS 5000u
 /*
- * How much longer a call may wait for its first GET while the API server is connected: with it and
- * a GET of CLAIM_GET_MS the call still ends within the kubelet's 45 s. Reached: its claims fail
- * with the reason.
+ * How much longer a call may wait for its first GET while the API server is connected: with this
+ * wait and a GET of CLAIM_GET_MS the call still ends within the kubelet's 45 s. Reached: its claims
+ * fail with the reason.
  */
 #define CLAIM_QUEUE_MS 20000u
 /*
  * Time limit of a prepare call, unless its grpc-timeout is shorter: the kubelet's own. A claim
- * whose GET failed for a reason that passes is asked for again as long as this leaves
- * CLAIM_REPEAT_MS for the GET and CLAIM_REPLY_MS, or a quarter of a short limit, for the reply.
- * Reached: the claim fails with the last reason. A grpc-timeout under CLAIM_REPEAT_MS is not
- * divided: the call fails with DEADLINE_EXCEEDED.
+ * whose GET failed for a transient reason is read again as long as this leaves CLAIM_REPEAT_MS for
+ * the GET and CLAIM_REPLY_MS, or a quarter of a short limit, for the reply. Reached: the claim
+ * fails with the last reason. A grpc-timeout under CLAIM_REPEAT_MS is not divided: the call fails
+ * with DEADLINE_EXCEEDED.
  */
 #define CLAIM_CALL_MS 45000u
 #define CLAIM_REPLY_MS 5000u
 #define CLAIM_REPEAT_MS 2000u
 /*
- * GET of a claim that is held, by which it is compared with the API server's, and the wait for it:
- * the record answers as well. Reached: it does.
+ * Time for the GET of a held claim that compares its record with the API server, and for the wait
+ * before it. Reached: the record itself is the answer.
  */
 #define CLAIM_COMPARE_MS 2000u
 /*
  * Longest wait between two such GETs, unless the server asks for a longer one by Retry-After: a
- * server that is busy or restarts costs ten requests for a claim in one call.
+ * server that is busy or restarting gets ten requests for a claim in one call.
  */
 #define CLAIM_BACKOFF_MAX_MS 4000u
 /* Any other request to the API server (its own inner limit for writes is 34 s). */
@@ -606,12 +608,12 @@
 #define API_BACKOFF_MIN_MS 500u
 #define API_BACKOFF_MAX_MS 30000u
 /*
- * Longest Retry-After that is respected. A longer one is taken for a mistake: the request is tried
+ * Longest Retry-After that is respected. A longer one counts as a mistake: the request is repeated
  * after API_REFUSED_MS, so that one wrong number does not stop a node for hours.
  */
 #define API_RETRY_AFTER_MAX_MS 300000u
 /*
- * Requests of our own in any second, claim GETs not counted: the kubelet asks for those. Ten
+ * The agent's own requests in any second, without claim GETs, which the kubelet causes. Ten
  * thousand nodes share the capacity that the server gives to service accounts. Reached: the next
  * one waits.
  */
@@ -620,22 +622,22 @@
 #define API_CONNECT_EVERY_MS 1000u
 /*
  * A connection that lasted this many times as long as the wait before it resets the backoff: it
- * served more than it cost.
+ * served long enough.
  */
 #define API_REPAID_FACTOR 16u
 /*
- * A server that moves its clients to new connections (GOAWAY) moves all at once: each comes back at
- * a random moment within this.
+ * A server that moves its clients to new connections (GOAWAY) moves all at once: each reconnects at
+ * a random moment within this time.
  */
 #define API_MOVE_MS 250u
 /*
- * Longest wait before the next connection to a server that does so again and again: less than
+ * Longest wait before the next connection to a server that does so repeatedly: less than
  * CLAIM_GET_MS, so that a waiting claim is still read.
  */
 #define API_MOVE_MAX_MS 8000u
 /*
- * Requests in a row that time out on one connection. Reached: it is closed; another server may be
- * behind the same address.
+ * Consecutive requests that time out on one connection. Reached: it is closed; the same address may
+ * lead to another server.
  */
 #define API_TIMEOUTS_MAX 3u
 /*
@@ -646,7 +648,7 @@
 #define WATCH_SECONDS 3600u
 /*
  * Time for the response head of a watch, which servers send at once: twice that of other requests.
- * Reached: what is watched is listed again, then watched again.
+ * Reached: the agent lists, then watches again.
  */
 #define WATCH_BEGIN_MS 30000u
 /*
@@ -662,14 +664,14 @@
  */
 #define REFUSED_MAX_MS 300000u
 /*
- * After this long without a successful registration the registration socket is created again:
- * kubelets up to 1.35 try again only then.
+ * Wait for a successful registration before the registration socket is recreated: kubelets up to
+ * 1.35 retry only then.
  */
 #define REGISTRATION_RETRY_MS 30000u
 #define REGISTRATION_RETRY_MAX_MS 300000u
 /*
- * After the registration the first list waits up to this, at random: ten thousand nodes of a
- * cluster that starts do not list in the same second.
+ * Random wait between the registration and the first list, so that the ten thousand nodes of a
+ * starting cluster do not list in the same second.
  */
 #define PUBLISH_SPREAD_MS UINT64_C(1000)
 /* First publication waits for the registration at most this long. */
@@ -677,187 +679,187 @@
 /* The TLS handshake starts after the kubelet's GetInfo or after this. */
 #define API_START_MS 1000u
 /*
- * Wait between a sign that a stored slice changed and the next round: several signs become one
- * round.
+ * Wait between a sign that a stored slice changed and the next round, so that several signs cause
+ * one round.
  */
 #define SLICE_REPAIR_MS 200u
 /*
- * A write that no call flushed (its peer closed, or the disk failed) is flushed after this, and
- * then at growing intervals.
+ * Wait before a write that no call flushed (its peer closed, or the disk failed) is flushed; then
+ * at growing intervals.
  */
 #define STORE_FLUSH_MS 1000u
-/* While the CDI root refused the last file, one of a page is tried there this often. */
+/* While the CDI root refuses files, how often a file of one page is tried there. */
 #define CDI_TRY_MS 10000u
 /*
- * While another agent has the store locked, the lock is tried this often: in a rolling update
- * claims wait for it, and a try is a few system calls.
+ * While another agent has the store locked, how often the lock is tried: in a rolling update claims
+ * wait for it, and a try costs a few system calls.
  */
 #define STORE_BUSY_MS 250u
 /*
- * The owner of the claim store looks this often whether another agent is to be the next one: with
- * STORE_BUSY_MS the store is handed over within two seconds. A look is three system calls, and an
- * idle node is to make 40 in five seconds at most.
+ * How often the owner of the claim store checks whether another agent waits for it: with
+ * STORE_BUSY_MS the store is handed over within two seconds. A check costs three system calls, of
+ * which an idle node may make 40 in five seconds.
  */
 #define HANDOVER_CHECK_MS 1700u
-/* Of so many looks one also asks whether the lock file was removed or replaced. */
+/* One of this many checks also examines whether the lock file was removed or replaced. */
 #define HANDOVER_LOCK_LOOKS 8u
 /*
- * Time for the calls that run when the store is to be handed over. Reached: claims that wait for
- * the API server fail or wait for the store, and the kubelet repeats them at the other agent.
+ * Time for running calls before the store is handed over. Reached: claims that wait for the API
+ * server fail or wait for the store, and the kubelet repeats them at the other agent.
  */
 #define HANDOVER_MS 2000u
 /*
- * How long a call waits for the store while another agent has it: longer than a handover takes.
- * Reached: its claims fail with the reason.
+ * How long a call waits while another agent has the store: longer than a handover takes. Reached:
+ * its claims fail with the reason.
  */
 #define STORE_WAIT_MS 5000u
 /*
  * Rounds with writes, each within SLICE_REPAIRS_MS of the one before, that are not delayed. More:
- * each further one waits longer. SLICE_REPAIRS_MS is longer than the longest of these waits.
+ * each further one waits longer. SLICE_REPAIRS_MS exceeds the longest of these waits.
  */
 #define SLICE_REPAIRS_FREE 20u
 #define SLICE_REPAIRS_MS 60000u
 /*
- * Slices that the server refuses as invalid are sent again when their content changes, else after
- * a wait that doubles between these: a webhook or a server that is being upgraded is right again
- * soon, other rules of the server last.
+ * Slices that the server refuses as invalid are sent again when their content changes, or after a
+ * wait that doubles between these bounds: a webhook or a server in an upgrade recovers soon,
+ * whereas other rules of the server last.
  */
 #define INVALID_RETRY_MS 10000u
 #define INVALID_RETRY_MAX_MS 3600000u
 /* Wait after a refusal that only an operator can resolve (403, 422). */
 #define API_REFUSED_MS 30000u
 /*
- * GET of the API group, for which claims wait: half of CLAIM_GET_MS, so that a response that hangs
+ * GET of the API group, for which claims wait: half of CLAIM_GET_MS, so that a hanging response
  * leaves time to try the versions one by one.
  */
 #define VERSION_GET_MS 5000u
 /* While an older version than v1 is in use, the server is asked this often for a newer one. */
 #define VERSION_CHECK_MS 3600000u
 /*
- * While the server serves none of the three versions it is asked after API_REFUSED_MS, then
- * after this: with jitter a node is back within a minute after an operator enabled a version, and
- * 10,000 nodes ask 200 times a second.
+ * While the server serves none of the three versions it is asked after API_REFUSED_MS, then after
+ * this: with jitter a node recovers within a minute after an operator enables a version, and 10,000
+ * nodes ask 200 times a second.
  */
 #define VERSION_NONE_MAX_MS 45000u
-/* A failed connection is closed after this, even when its peer reads nothing more. */
+/* A failed connection is closed after this time even if its peer reads nothing. */
 #define LINK_CLOSE_MS 2000u
 /* Running calls may take this long after SIGTERM. */
 #define SHUTDOWN_MS 5000u
 
 /* ---- host (descriptors, files, clocks) ---- */
 /*
- * Connections taken from one unix socket in one turn of the loop, one where another must give way
- * for it: more wait for the next turn, so that a flood cannot starve running calls.
+ * Connections accepted from one unix socket in one turn of the loop, or one if another must be
+ * closed for it: more wait for the next turn, so that a flood cannot starve running calls.
  */
 #define ACCEPTS_PER_TURN 8u
 /*
  * Connections that the kernel queues on a listener: its own default maximum (net.core.somaxconn),
- * to which it cuts the value. A short queue costs nothing less, and one that is full refuses the
+ * to which it cuts the value. A shorter queue would cost the same, and a full one refuses the
  * kubelet (EAGAIN) and makes a probe wait a second for its next SYN. More: connect(2) of the peer
  * waits or fails.
  */
 #define LISTEN_BACKLOG 4096u
 /*
- * Turns of the loop in which the time stands still, because a time limit is over and bytes that
- * came before that are still to be read: 64 times H2_CLIENT_RX_BYTES is a megabyte. Reached: the
- * limits are judged, whatever arrives.
+ * Turns of the loop in which its time stands still, because a time limit has passed while earlier
+ * bytes are still unread: 64 times H2_CLIENT_RX_BYTES is a megabyte. Reached: the limits apply,
+ * whatever arrives.
  */
 #define FROZEN_TURNS_MAX 64u
 /*
- * The same in the clock's time, where turns are slow (a slow disk, a CPU quota): what came before a
- * stall is read in the first of them. Reached: the limits are judged, and connections accepted.
+ * The same as clock time, for slow turns (a slow disk, a CPU quota): bytes from before a stall are
+ * read in the first turn. Reached: the limits apply, and connections are accepted.
  */
 #define FROZEN_MS_MAX 1000u
 /*
- * Age of the loop's time at which no connection is accepted and nothing is asked of the API server
- * in this turn: their time limits count from it, and the shortest is a second. Reached: in the next
+ * Age of the loop's time at which a turn neither accepts connections nor starts API requests: their
+ * time limits count from that time, and the shortest is a second. Reached: they follow in the next
  * turn.
  */
 #define TIME_OLD_MS 100u
 /*
- * Transfers (one recv(2) or send(2), up to 4 KiB) of all connections to the TCP ports together in
- * one window: a scrape takes 35, and a transfer 15 us of CPU time. More: wait for the next window.
+ * Transfers (one recv(2) or send(2), up to 4 KiB) of all TCP connections together in one window: a
+ * scrape needs 35, and a transfer 15 us of CPU time. More: wait for the next window.
  */
 #define STRANGER_TRANSFERS 64u
 #define STRANGER_WINDOW_MS 100u
 /*
- * Transfers that a new connection has besides: a gRPC probe takes seven, one over HTTP/1.1 three.
+ * Additional transfers of a new connection: a gRPC probe needs seven, one over HTTP/1.1 three.
  * More: counted in the window.
  */
 #define STRANGER_FIRST_TRANSFERS 8u
 /*
- * A TCP port is served in rounds: so many in a window, in which so many connections are accepted
- * and so many get a place of the agent. LISTEN_BACKLOG connections that wait are accepted within
- * 0.64 s, before a probe's second is over; one of them costs 10 us of CPU time, a place with its
- * request about 100. More: wait for the next window.
+ * A TCP port is served in rounds: number of rounds in a window, of connections accepted in one, and
+ * of those that get a place in the agent. LISTEN_BACKLOG waiting connections are accepted within
+ * 0.64 s, before a probe's second is over; each costs 10 us of CPU time, a place with its request
+ * about 100. More: wait for the next window.
  */
 #define STRANGER_ROUND_MS 10u
 #define STRANGER_ROUNDS 4u
 #define STRANGER_ACCEPTS 64u
 #define STRANGER_PLACES 8u
 /*
- * Connections of a TCP port without a place of the agent: the accepts of one window. Full: the
- * oldest that has sent nothing for a window is closed, or else the oldest that is closing; while
- * there is none, connections wait in the kernel's queue.
+ * Connections of a TCP port without a place in the agent: the accepts of one window. Full: closes
+ * the oldest that has sent nothing for a window, or else the oldest that is closing; if there is
+ * none, connections wait in the kernel's queue.
  */
 #define PENDING_LINKS 64u
-/* Of these, such as are closing. More: the oldest of them is reset. */
+/* Those of them that are closing. More: the oldest one is reset. */
 #define PENDING_CLOSING 16u
-/* What is read at once of a connection that is closing. More: in the next round. */
+/* Bytes read at once from a closing connection. More: in the next round. */
 #define PENDING_DROP_BYTES 2048u
 /* How long a connection waits for its first byte, or for a place. Longer: it is closed. */
 #define PENDING_MS 5000u
 /*
- * How long a connection to the health port has its place before a peer that has sent something may
- * take it: a probe is over in a few round trips, and the node it runs on may be busy.
+ * How long a connection to the health port keeps its place before a peer that has sent something
+ * may replace it: a probe takes a few round trips, on a node that may be busy.
  */
 #define LINK_GRACE_MS 40u
 /*
  * Steps of the agent in one turn of the loop while bytes still move: two are usual. Reached: the
- * loop polls its descriptors and the clock first.
+ * loop polls its descriptors and the clock before the next step.
  */
 #define STEPS_PER_TURN 8u
 /*
- * Writes before the API connection is closed: H2_CLIENT_TX_BYTES in records of 4 KiB, the first
- * of them perhaps short. More, or no room in the socket: the rest, with the GOAWAY, is not sent.
+ * Writes before the API connection is closed: H2_CLIENT_TX_BYTES in records of 4 KiB, the first of
+ * them perhaps short. More, or no room in the socket: the rest, with the GOAWAY, is dropped.
  */
 #define API_WRITES_AT_END 6u
 /*
- * A server that sends without pause is read at this pace: so many microseconds for each read, a TLS
- * record at most or a bounded piece of a handshake, and one more for so many bytes: 4 MB or 4,000
+ * Pace of reading from a server that sends without pause: microseconds for each read (at most a TLS
+ * record, or a bounded piece of a handshake), and one more for each number of bytes: 4 MB or 4,000
  * small records a second, a few percent of a processor. Reached: the server waits.
  */
 #define API_READ_US 250u
 #define API_READ_BYTES_PER_US 4u
 /*
- * Records that are read in one turn of the loop: a response of Go's server comes as three. More:
- * read in the next turn.
+ * Records read in one turn of the loop: a response of Go's server has three. More: in the next
+ * turn.
  */
 #define API_READS_PER_TURN 4u
-/* Read without that pace at first: 16 MiB in whole records, the largest watch event. */
+/* Initial reading without that pace: 16 MiB in whole records, the largest watch event. */
 #define API_READ_BURST_MS 4500u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */
 #define SYSCALL_RETRIES_MAX 64u
 /* Room for a page of a listing: the names of one read of a directory. */
 #define LIST_PAGE_BYTES 4096u
 /*
- * Age at which a temporary file in the CDI root that nobody has locked is a leftover. Releases that
- * lock none write and rename theirs within milliseconds.
+ * Age at which an unlocked temporary file in the CDI root is a leftover. Releases that do not lock
+ * theirs write and rename them within milliseconds.
  */
 #define TEMPORARY_AGE_MS 60000u
 /* Pause before a listener that could not be opened is tried again: the registry directory appears,
  * the port becomes free. */
 #define LISTEN_RETRY_MIN_MS 500u
 #define LISTEN_RETRY_MAX_MS 5000u
-/* Pause of a listener after accept failed for want of descriptors or memory. */
+/* Pause of a listener after accept failed for lack of descriptors or memory. */
 #define ACCEPT_PAUSE_MS 500u
 /* The token file is read again this often while connected (client-go's value). */
 #define TOKEN_REFRESH_MS 60000u
-/* The same while requests wait because the token was refused: one small file. */
+/* The same while requests wait because the token was refused: it costs reading one small file. */
 #define TOKEN_REFUSED_MS 5000u
 /*
- * Age of unacknowledged bytes at which the kernel gives the API connection up (TCP_USER_TIMEOUT):
- * as long as the PING takes to notice.
+ * Age of unacknowledged bytes at which the kernel gives up the API connection (TCP_USER_TIMEOUT):
+ * as long as the PING needs to detect it.
  */
 #define API_UNACKED_MS 45000u
 /* Addresses of the API server that one connection attempt tries. More: ignored. */
@@ -869,21 +871,21 @@
 #define API_HOST_CAP 254u
 /*
  * Reads of one directory: 4096 times 4 KiB are some 200,000 entries, read in about 0.1 s. More: the
- * listing fails, and what was not seen counts as unknown.
+ * listing fails, and unread entries count as unknown.
  */
 #define DIRECTORY_READS_MAX 4096u
 #define DIRECTORY_READ_BYTES 4096u
 /*
- * Sockets with "neuron" in their name that one look for a device plugin connects to: a plugin has
+ * Sockets with "neuron" in their name to which one scan for device plugins connects: a plugin has
  * one for each of its two resources, and the kubelet empties the directory at its start. More: the
- * next one counts as served.
+ * next one counts as a device plugin.
  */
 #define DEVICE_PLUGIN_SOCKETS_MAX 16u
-/* Bytes of one file that `bundle` copies: twice the claim store. More: left out. */
+/* Bytes of one file that `bundle` copies: twice the claim store. More: the file is left out. */
 #define BUNDLE_FILE_BYTES_MAX ((size_t)8u * 1024u * 1024u)
 /*
- * Largest piece written to stderr at once: what a pipe that reports room takes without blocking
- * (PIPE_BUF). More: written in the next turn.
+ * Largest piece written to stderr at once: a pipe that reports room accepts this much without
+ * blocking (PIPE_BUF). More: written in the next turn.
  */
 #define STDERR_WRITE_MAX 4096u
 /* How long the last log lines may wait for a slow reader of stderr before the process ends. */

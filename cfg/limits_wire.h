@@ -8,8 +8,8 @@
 
 /* ---- JSON ---- */
 /*
- * Open containers in a JSON text: opaque configurations are flat; 16 leaves room to skip what
- * others nest. Deeper: the claim is refused with the reason.
+ * Open containers in a JSON text: opaque configurations are flat; 16 allows skipping nested unknown
+ * members. Deeper: the claim is refused with the reason.
  */
 #define JSON_DEPTH_MAX 16u
 
@@ -21,15 +21,15 @@
  */
 #define HPACK_TABLE_BYTES 4096u
 /*
- * Entries in it: each counts at least 32 bytes (RFC 7541 §4.1). Never reached: HPACK_TABLE_BYTES
- * is full first.
+ * Entries in it: each counts at least 32 bytes (RFC 7541 §4.1). Never reached: HPACK_TABLE_BYTES is
+ * full first.
  */
 #define HPACK_ENTRIES_MAX 128u
-/* Integer of HPACK: larger ones are a compression error; every length that matters is smaller. */
+/* Largest integer of HPACK: every valid length is smaller. Larger: a compression error. */
 #define HPACK_INTEGER_MAX 1048576u
 /*
- * One header field of a server connection as it stands in the block (kubelet paths are under 300
- * bytes). Longer: ENHANCE_YOUR_CALM.
+ * One encoded header field of a server connection (kubelet paths are under 300 bytes). Longer:
+ * ENHANCE_YOUR_CALM.
  */
 #define H2_SERVER_FIELD_BYTES 4096u
 /*
@@ -38,8 +38,8 @@
  */
 #define H2_CLIENT_FIELD_BYTES 8192u
 /*
- * Decoded bytes of one header list that we announce and serve (RFC 9113 §6.5.2, fields count 32
- * more each). Lists are not stored, so it bounds work only; four of the longest fields of a
+ * Decoded bytes of one header list that we announce and accept (RFC 9113 §6.5.2, fields count 32
+ * more each). Lists are not stored, so this bounds work only; four of the longest fields of a
  * server connection. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
  */
 #define H2_HEADER_LIST_MAX 16384u
@@ -51,7 +51,7 @@
 #define H2_CLIENT_LIST_MAX 32768u
 /*
  * Decoded bytes of one header list after which the connection ends. Between H2_HEADER_LIST_MAX and
- * this the request is refused, and decoding goes on to keep the dynamic table in step.
+ * this the request is refused, and decoding continues to keep the dynamic table in step.
  */
 #define H2_HEADER_LIST_HARD_MAX 65536u
 /* CONTINUATION frames of one block (CVE-2024-24549 family). More: ENHANCE_YOUR_CALM. */
@@ -69,8 +69,8 @@
  */
 #define H2_SERVER_RX_BYTES 4096u
 /*
- * Send buffer of a server connection: a claim's entry goes out in pieces. Full: the rest waits for
- * room, and nothing more is read from the peer.
+ * Send buffer of a server connection: a claim's entry is sent in pieces. Full: the rest waits for
+ * room, and reading from the peer stops.
  */
 #define H2_SERVER_TX_BYTES 8192u
 /*
@@ -87,20 +87,20 @@
  */
 #define H2_SERVER_STREAMS 16u
 /*
- * Those that are free for unprepares while prepares hang: a kubelet ends pods one by one. More at
- * one time: they wait for each other, for a few milliseconds.
+ * Streams that stay free for unprepares while prepares hang: a kubelet ends pods one by one. More
+ * at the same time: they wait for each other, for a few milliseconds.
  */
 #define UNPREPARE_STREAMS 4u
 /*
- * Prepares of one connection once so many of them have been running for PREPARE_STALL_MS, ten times
- * as long as a GET from a busy API server takes: the streams that unprepares and watches leave.
- * More: the last ones end with UNAVAILABLE, and the kubelet repeats them.
+ * Prepares of one connection once that many have been running for PREPARE_STALL_MS, ten times as
+ * long as a GET from a busy API server takes: the streams that unprepares and watches leave. More:
+ * the last ones end with UNAVAILABLE, and the kubelet repeats them.
  */
 #define WATCHES_PER_LINK (HEALTH_SUBSCRIPTIONS_PER_LINK + DEVICE_STREAMS_PER_LINK)
 #define PREPARES_STALLED_MAX (H2_SERVER_STREAMS - UNPREPARE_STREAMS - WATCHES_PER_LINK)
 #define PREPARE_STALL_MS 1000u
 /*
- * Streams of the API connection: of each of two drivers 8 claim GETs, 2 watches, node, list, one
+ * Streams of the API connection: for each of two drivers 8 claim GETs, 2 watches, node, list, one
  * write, spare. Reached: the request waits.
  */
 #define H2_CLIENT_STREAMS 32u
@@ -110,9 +110,9 @@
  */
 #define H2_SERVER_WINDOW 32768u
 /*
- * Window of each stream of the API connection: a claim of 1.4 MB takes 6 round trips, so that one
- * of 100 ms leaves most of the kubelet's 10 s. It costs no memory: octets are used as they come,
- * and what is not read waits in the socket. Used up: the server waits for WINDOW_UPDATE; if it
+ * Window of each stream of the API connection: a claim of 1.4 MB needs 6 round trips; at 100 ms
+ * each, most of the kubelet's 10 s is left. It costs no memory: octets are processed as they
+ * arrive, and unread ones wait in the socket. Used up: the server waits for WINDOW_UPDATE; if it
  * sends more, FLOW_CONTROL_ERROR.
  */
 #define H2_CLIENT_WINDOW 262144u
@@ -122,24 +122,24 @@
  */
 #define H2_CLIENT_CONNECTION_WINDOW 1048576u
 /*
- * Abuse credit of a connection (RFC 9113 §10.5): each cheap frame that carries nothing costs one,
- * each completed request gives one back. Used up: the connection ends with ENHANCE_YOUR_CALM.
+ * Abuse credit of a connection (RFC 9113 §10.5): each cheap frame without content costs one, each
+ * completed request refunds one. Used up: the connection ends with ENHANCE_YOUR_CALM.
  */
 #define H2_CREDIT_MAX 256u
 /*
- * Least that a late DATA frame uses up of the window that its stream had when we reset it: servers
- * send frames of a few KiB. 32 such frames use up a window of 64 KiB; then each costs one.
+ * Least charge of a late DATA frame against the window that its stream had at our reset: servers
+ * send frames of a few KiB. 32 such frames use up a window of 64 KiB; then each costs one credit.
  */
 #define H2_LATE_FRAME_BYTES 2048u
-/* Credit that comes back each second; a well-behaved peer never uses it up. */
+/* Credit that returns each second; a well-behaved peer never uses it up. */
 #define H2_CREDIT_PER_SECOND 10u
 /*
- * Credit that each HEADERS or DATA frame of ours gives back: grpc-go answers one DATA with two
- * WINDOW_UPDATEs and a PING. What a peer sends beyond that is charged against H2_CREDIT_MAX.
+ * Credit that each of our HEADERS or DATA frames refunds: grpc-go answers one DATA with two
+ * WINDOW_UPDATEs and a PING. Frames beyond that are charged against H2_CREDIT_MAX.
  */
 #define H2_REFUND_PER_FRAME 3u
 /*
- * Ended streams that are remembered, to tell late frames from wrong ones (RFC 9113 §5.1,
+ * Ended streams that are remembered, to distinguish late frames from wrong ones (RFC 9113 §5.1,
  * "closed"). Frames of older ones count as late.
  */
 #define H2_CLOSED_MEMORY 32u
@@ -160,8 +160,8 @@
  */
 #define H2_TX_RESERVE 128u
 /*
- * Smallest buffers with which a connection works: receiving, the largest SETTINGS frame; sending,
- * the reserve, our SETTINGS and a short header block.
+ * Smallest buffers with which a connection works: for receiving, the largest SETTINGS frame; for
+ * sending, the reserve, our SETTINGS and a short header block.
  */
 #define H2_RX_BYTES_MIN 256u
 #define H2_TX_BYTES_MIN 512u
@@ -180,15 +180,15 @@
  */
 #define GRPC_PATH_CAP 96u
 /*
- * Message kept inside the call itself: registration and health messages. Longer: a buffer of
- * GRPC_BUFFERS is taken.
+ * Message kept inside the call itself: registration and health messages. Longer: uses one of
+ * GRPC_BUFFERS.
  */
 #define GRPC_SMALL_BYTES 256u
 /* Request message: 64 claims of at most 370 bytes. Longer: RESOURCE_EXHAUSTED. */
 #define GRPC_MESSAGE_BYTES_MAX 24576u
 /*
  * Buffers for messages over GRPC_SMALL_BYTES, each held only while a message arrives: one for each
- * connection that shares them (GRPC_SHARES), and as many as the kubelet sends side by side. None
+ * connection that shares them (GRPC_SHARES), and as many as the kubelet sends in parallel. None
  * free: UNAVAILABLE.
  */
 #define GRPC_BUFFERS 12u
@@ -198,8 +198,8 @@
  */
 #define GRPC_ARRIVAL_MS 10000u
 /*
- * A request that takes longer than this to arrive keeps its connection no longer from giving way to
- * another one: the requests of a kubelet arrive at once.
+ * A connection whose request takes longer than this to arrive may be closed for another one: the
+ * requests of a kubelet arrive at once.
  */
 #define GRPC_SLOW_MS 1000u
 /*
@@ -220,17 +220,17 @@
 
 /* ---- HTTP/1.1 (RFC 9112) ---- */
 /*
- * A request line, and what is kept of a field line: our targets have under ten characters, the
- * fields that are read under a hundred. A longer request line: 414; a longer field that is read:
- * 431; the rest of other lines is ignored.
+ * A request line, and the kept part of a field line: the pages' targets have under ten characters,
+ * the fields that are read under a hundred. A longer request line: 414; a longer field that is
+ * read: 431; the rest of other lines is ignored.
  */
 #define HTTP1_LINE_BYTES_MAX 1024u
 /*
- * Header section of one request: tokens of 4 KiB and cookies are ignored and not kept, so it
- * bounds work only. Longer: 431.
+ * Header section of one request: tokens of 4 KiB and cookies are not kept, so this bounds work
+ * only. Longer: 431.
  */
 #define HTTP1_FIELDS_BYTES_MAX 16384u
-/* Path of a page with NUL; ours are under ten characters. Longer: no page, 404. */
+/* Path of a page with NUL; the longest has under ten characters. Longer: no such page, 404. */
 #define HTTP1_PATH_CAP 32u
 /* Receive buffer of a connection. Full: the peer waits. */
 #define HTTP1_RX_BYTES 1024u
@@ -241,41 +241,41 @@
 #define HTTP1_TX_BYTES 2048u
 /*
  * A request must be complete within this time from its first byte, or from the start of the
- * connection: Prometheus gives a scrape 10 s in all.
+ * connection: Prometheus allows a scrape 10 s in all.
  */
 #define HTTP1_REQUEST_MS 10000u
-/* A response must be read within this time: a slow peer holds one of few places. */
+/* A peer must take a response within this time: a slow peer holds one of few places. */
 #define HTTP1_ANSWER_MS 10000u
-/* A connection may wait for its next request this long: scrapes come at least once a minute. */
+/* A connection may be idle this long: scrapes come at least once a minute. */
 #define HTTP1_IDLE_MS 120000u
 /*
- * A connection without a complete request after this may be closed for a new one: a client sends
- * its request with the last packet of the handshake, and one that has sent nothing takes no other's
- * place.
+ * A connection without a complete request after this time may be closed for a new one: a client
+ * sends its request with the last packet of the handshake. A connection that has sent nothing does
+ * not replace another.
  */
 #define HTTP1_GRACE_MS 40u
 /*
  * A connection whose peer takes no byte of the response for this long may be closed for a new one:
- * a lost packet is sent again within a quarter of it.
+ * a lost packet is retransmitted within a quarter of this time.
  */
 #define HTTP1_PAUSE_MS 1000u
 
 /* ---- TLS ---- */
 /*
- * Arena of one TLS session, rebuilt for each: an RSA-4096 chain of three with a client
- * certificate takes 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072). The
- * authorities' certificates take none of it. More: the connection fails with this reason.
+ * Arena of one TLS session, rebuilt for each: an RSA-4096 chain of three with a client certificate
+ * needs 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072). The authorities'
+ * certificates need none of it. More: the connection fails with this reason.
  */
 #define TLS_ARENA_BYTES 73728u
 /*
- * What is read from the socket ahead of mbedTLS, which asks for the header of a record and then for
- * the rest: a response to a claim GET in one read. Longer: the rest of the record is read into the
+ * Bytes read from the socket ahead of mbedTLS, which reads the header of a record and then the
+ * rest: a response to a claim GET in one read. Longer: the rest of the record is read into the
  * library's own buffer.
  */
 #define TLS_AHEAD_BYTES 4096u
 /*
- * Reads from the socket in one call of mbedTLS, which otherwise goes on as long as empty records
- * arrive: a record takes two. More: the rest is read in the next turn.
+ * Reads from the socket in one call of mbedTLS, which otherwise continues as long as empty records
+ * arrive: a record needs two. More: the rest is read in the next turn.
  */
 #define TLS_RECEIVES_PER_CALL 64u
 /*
@@ -295,15 +295,15 @@
 #define TLS_NAME_CAP 256u
 /*
  * Certificates of a server that may be in its chain: 16 KiB, the longest message, hold 40 small
- * ones, and public chains have three or four. More: the rest is read, but not used.
+ * ones, and public chains have three or four. More: read, but not used.
  */
 #define X509_SENT_MAX 32u
 /*
- * Possible issuers that are tried for one server, each of which costs one signature check at most;
+ * Possible issuers that are tried for one server, each of which costs at most one signature check;
  * an honest server needs two or three. A check of P-521 takes 4 ms of one core, so all of them take
- * 5 s with the 2 % of a core that the chart grants, of the 10 s of a handshake; Go tries 100.
- * Reached, as by a bundle of more CAs of one name without key identifiers: the server is not
- * trusted.
+ * 5 s with the 2 % of a core that the chart grants, within the 10 s of a handshake; Go tries 100.
+ * Reached, for instance by a bundle of more CAs of one name without key identifiers: the server is
+ * not trusted.
  */
 #define X509_CANDIDATES_MAX 24u
 /*
@@ -316,7 +316,7 @@
  * constraints. Reached: the server is not trusted.
  */
 #define X509_COMPARISONS_MAX 250000u
-/* What is wrong with a server's certificate, with NUL: two names of 63 bytes. Longer: cut. */
+/* The fault of a server's certificate, with NUL: two names of 63 bytes. Longer: cut. */
 #define X509_TEXT_CAP 512u
 
 /* ---- names in requests ---- */
@@ -340,8 +340,8 @@
  */
 #define CA_BYTES_MAX 262144u
 /*
- * Open mappings and sequences that the YAML reader keeps. A kubeconfig has four levels of known
- * keys; all below is skipped at any depth. Deeper without a skip: refused with the reason.
+ * Open mappings and sequences that the YAML reader tracks. A kubeconfig has four levels of known
+ * keys; everything below is skipped at any depth. Deeper without a skip: refused with the reason.
  */
 #define YAML_DEPTH_MAX 8u
 /*
@@ -350,7 +350,7 @@
  */
 #define KUBECONFIG_NAME_BYTES_MAX 512u
 /*
- * File system path with NUL (Linux PATH_MAX is 4096; ours are short by nature). Longer: refused
+ * File system path with NUL (Linux PATH_MAX is 4096; the agent's paths are short). Longer: refused
  * with the reason.
  */
 #define PATH_CAP 512u
@@ -363,13 +363,15 @@
 /* Name servers that are asked (resolv.conf(5): three). More: ignored. */
 #define NAMESERVERS_MAX 3u
 /*
- * Wait for one name server before the next is asked, and how many are asked in all. Reached: the
- * attempt fails with PEER_TIMEOUT.
+ * Wait for one name server before the next one is asked, and the number of questions in all.
+ * Reached: the attempt fails with PEER_TIMEOUT.
  */
 #define DNS_TRY_MS 1500u
 #define DNS_TRIES_MAX 6u
-/* DNS message over UDP (RFC 1035 §4.2.1). Longer responses arrive truncated and are used as
- * far as they go. */
+/*
+ * DNS message over UDP (RFC 1035 §4.2.1). Longer responses arrive truncated, and their complete
+ * part is used.
+ */
 #define DNS_MESSAGE_MAX 512u
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The part of mbedTLS 3.6 that is built: a TLS 1.2 and 1.3 client that verifies certificates and
- * may present one of its own. The code that uses it is src/host/tls.c, which also defines the two
- * functions that mbedTLS asks for: mbedtls_psa_external_get_random and mbedtls_platform_gmtime_r.
+ * may present one of its own. src/host/tls.c uses it, and defines the two functions that mbedTLS
+ * requires: mbedtls_psa_external_get_random and mbedtls_platform_gmtime_r.
  *
  * Memory comes from one static arena (MBEDTLS_MEMORY_BUFFER_ALLOC_C). The gate `binary` proves that
  * no function of the heap is linked. No file, no socket, no session ticket, no server role.
@@ -19,12 +19,12 @@
 #define MBEDTLS_PLATFORM_NO_STD_FUNCTIONS
 #define MBEDTLS_PLATFORM_GMTIME_R_ALT
 #define MBEDTLS_MEMORY_BUFFER_ALLOC_C
-#define MBEDTLS_MEMORY_ALIGN_MULTIPLE 16 /* what the C ABI asks of an allocator */
-#define MBEDTLS_MEMORY_DEBUG             /* counts use and peak; its messages go nowhere */
+#define MBEDTLS_MEMORY_ALIGN_MULTIPLE 16 /* the alignment that the C ABI requires of an allocator */
+#define MBEDTLS_MEMORY_DEBUG             /* counts use and peak; its messages are discarded */
 #define MBEDTLS_PLATFORM_FPRINTF_MACRO agent_no_output
 #define agent_no_output(...) ((void)0)
 
-/* mbedTLS formats texts for people with it. Nobody asks for these, so it is not linked. */
+/* mbedTLS formats texts for people with it; they are unused, so it is not linked. */
 #include <stdio.h>
 #define MBEDTLS_PLATFORM_SNPRINTF_MACRO snprintf
 
@@ -39,7 +39,8 @@
 #define MBEDTLS_ECP_C
 #define MBEDTLS_ECDH_C
 #define MBEDTLS_ECDSA_C
-#define MBEDTLS_ECP_DP_SECP224R1_ENABLED /* of an authority; no server proves itself with it */
+/* for an authority's certificate; no server authenticates with it */
+#define MBEDTLS_ECP_DP_SECP224R1_ENABLED
 #define MBEDTLS_ECP_DP_SECP256R1_ENABLED
 #define MBEDTLS_ECP_DP_SECP384R1_ENABLED
 #define MBEDTLS_ECP_DP_SECP521R1_ENABLED
@@ -58,7 +59,7 @@
 /* --- ciphers and digests --- */
 #define MBEDTLS_AES_C
 #define MBEDTLS_AES_FEWER_TABLES /* the tables help only processors without AES instructions */
-/* AES by the processor where it has it: x86-64 (needs -maes -mpclmul), arm64. */
+/* Uses the processor's AES instructions where it has them: x86-64 (needs -maes -mpclmul), arm64. */
 #define MBEDTLS_AESNI_C
 #define MBEDTLS_AESCE_C
 #define MBEDTLS_BLOCK_CIPHER_NO_DECRYPT
@@ -72,7 +73,7 @@
 #define MBEDTLS_SHA256_C
 #define MBEDTLS_SHA384_C
 #define MBEDTLS_SHA512_C
-/* Hashes run in handshakes only, where their speed does not matter. */
+/* Hashes run only in handshakes, where their speed does not matter. */
 #define MBEDTLS_SHA256_SMALLER
 #define MBEDTLS_SHA512_SMALLER
 
@@ -84,8 +85,7 @@
 #define MBEDTLS_PK_PARSE_C
 #define MBEDTLS_X509_USE_C
 #define MBEDTLS_X509_CRT_PARSE_C
-#define MBEDTLS_X509_REMOVE_INFO /* descriptions of certificates for people, which nobody asks for \
-                                  */
+#define MBEDTLS_X509_REMOVE_INFO /* removes descriptions of certificates for people */
 
 /* --- TLS --- */
 #define MBEDTLS_SSL_TLS_C
