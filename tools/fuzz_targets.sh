@@ -28,13 +28,14 @@ flags="-std=gnu11 -D_GNU_SOURCE -DPB_VALIDATE_UTF8 -DPB_NO_ERRMSG -Isrc -I. -isy
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 
-# Every layer that makes no system calls, the files of src/host that read texts, certificates and
-# sysfs, and the models of the agent's peers.
-sources=$(ls src/base/*.c src/wire/*.c src/dra/*.c src/agent/*.c src/agent/*/*.c boards/*.c generated/*.c)
-for name in der kubeconfig pem probe resolver system yaml; do
+# Every layer that makes no system calls, the files of src/host that read texts and sysfs, and the
+# models of the agent's peers.
+sources=$(ls src/base/*.c src/wire/*.c src/x509/*.c src/dra/*.c \
+    src/agent/*.c src/agent/*/*.c boards/*.c generated/*.c)
+for name in kubeconfig probe resolver system yaml; do
     sources="$sources src/host/$name.c"
 done
-sources="$sources $(ls src/host/x509*.c tests/sim/*.c)"
+sources="$sources $(ls tests/sim/*.c)"
 sources="$sources $NANOPB_DIR/pb_common.c $NANOPB_DIR/pb_encode.c $NANOPB_DIR/pb_decode.c"
 for source in $sources; do
     echo "$source $objects/$(echo "$source" | tr / _).o"

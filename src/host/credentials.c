@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "base/chars.h"
 #include "host/kubeconfig.h"
-#include "host/pem.h"
+#include "x509/pem.h"
 #include "host/system.h"
 
 #define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */

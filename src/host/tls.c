@@ -12,12 +12,12 @@
 
 #include "base/assert.h"
 #include "cfg/limits.h"
-#include "host/der.h"
-#include "host/pem.h"
+#include "x509/der.h"
+#include "x509/pem.h"
 #include "host/tls_hello.h"
 #include "host/tls_internal.h"
 #include "host/tls_verify.h"
-#include "host/x509_names.h"
+#include "x509/x509_names.h"
 
 #include <mbedtls/memory_buffer_alloc.h>
 #include <mbedtls/net_sockets.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "host/der.h"
+#include "x509/der.h"
 #include "host/system.h"
 #include "host/tls_internal.h"
 

@@ -15,7 +15,7 @@
 #define HOST_TLS_VERIFY_H
 
 #include "cfg/limits.h"
-#include "host/x509_chain.h"
+#include "x509/x509_chain.h"
 
 #include <mbedtls/x509_crt.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a server sends as its certificates, under a bundle of authorities. Checks of
- * src/host/x509_chain.h: C3; what is trusted lists the host, is valid now, has DNS names that the
+ * src/x509/x509_chain.h: C3; what is trusted lists the host, is valid now, has DNS names that the
  * anchor's name constraints permit, and is an anchor or has a signature that was checked; every
- * verdict has a text. Of src/host/pem.h: the DER is a list of
- * elements, and it fits. Of src/host/x509.h: all views lie in the certificate,
+ * verdict has a text. Of src/x509/pem.h: the DER is a list of
+ * elements, and it fits. Of src/x509/x509.h: all views lie in the certificate,
  * and elements are as long as they say.
  *
  * The first four bytes are the time, then comes a host with its length in one byte, the number of
@@ -14,10 +14,10 @@
 #include <strings.h>
 
 #include "cfg/limits.h"
-#include "host/der.h"
-#include "host/pem.h"
-#include "host/x509_chain.h"
-#include "host/x509_names.h"
+#include "x509/der.h"
+#include "x509/pem.h"
+#include "x509/x509_chain.h"
+#include "x509/x509_names.h"
 #include "tests/fuzz/fuzz.h"
 
 #define BUNDLE_BYTES 65536u

@@ -11,7 +11,7 @@
 
 #include "cfg/limits.h"
 #include "host/tls_verify.h"
-#include "host/x509_names.h"
+#include "x509/x509_names.h"
 
 #include <mbedtls/memory_buffer_alloc.h>
 

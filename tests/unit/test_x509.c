@@ -8,10 +8,10 @@
 
 #include "unit.h"
 
-#include "host/der.h"
+#include "x509/der.h"
 #include "host/tls.h"
 #include "host/tls_verify.h"
-#include "host/x509_chain.h"
+#include "x509/x509_chain.h"
 
 /* --- DER --- */
 

@@ -2,12 +2,11 @@
 # Fuzzers.
 
 # Every target is one file with LLVMFuzzerTestOneInput, linked with the layers that make no system calls, the files
-# of src/host that read texts, certificates and sysfs, and the models of the agent's peers. Builds: address (with
+# of src/host that read texts and sysfs, and the models of the agent's peers. Builds: address (with
 # UBSan) and memory, fast without sanitizers for long runs, reach for coverage with tests/fuzz/replay.c as its engine.
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SOURCES := $(filter-out $(MAIN) src/host/%,$(SOURCES)) $(wildcard src/host/x509*.c) $(SIM_MODELS) \
-	$(addprefix src/host/,der.c kubeconfig.c pem.c probe.c reading.c resolver.c system.c telemetry.c \
-	yaml.c)
+FUZZ_SOURCES := $(filter-out $(MAIN) src/host/%,$(SOURCES)) $(SIM_MODELS) \
+	$(addprefix src/host/,kubeconfig.c probe.c reading.c resolver.c system.c telemetry.c yaml.c)
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
 # The engine traces the agent's comparisons; tracing those of the targets only costs time.
 FUZZ_OWN := -fno-sanitize-coverage=trace-cmp

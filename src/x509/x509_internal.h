@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files that read certificates share. Owns no state; nobody else includes it. */
-#ifndef HOST_X509_INTERNAL_H
-#define HOST_X509_INTERNAL_H
+#ifndef X509_X509_INTERNAL_H
+#define X509_X509_INTERNAL_H
 
-#include "host/x509.h"
+#include "x509/x509.h"
 
 /* Reads the extensions: the content of [3]. False: cert->fault is set. */
 MUST_USE bool x509_extensions(struct view in, struct x509_cert *cert);

@@ -4,8 +4,8 @@
 
 #include "base/chars.h"
 #include "cfg/limits.h"
-#include "host/der.h"
-#include "host/x509_internal.h"
+#include "x509/der.h"
+#include "x509/x509_internal.h"
 
 #define OID_RSA "\x2a\x86\x48\x86\xf7\x0d\x01\x01"    /* pkcs-1: one arc follows */
 #define OID_ECDSA_SHA2 "\x2a\x86\x48\xce\x3d\x04\x03" /* one arc follows */

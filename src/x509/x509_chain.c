@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The search for a chain, candidate by candidate. See x509_chain.h. */
-#include "host/x509_chain.h"
+#include "x509/x509_chain.h"
 
 #include "base/assert.h"
-#include "host/der.h"
-#include "host/x509_names.h"
-#include "host/x509_policy.h"
+#include "x509/der.h"
+#include "x509/x509_names.h"
+#include "x509/x509_policy.h"
 
 static struct x509_verdict refused(enum x509_reason reason, const struct x509_cert *issuer)
 {

@@ -8,8 +8,8 @@
 
 #include "base/assert.h"
 #include "base/chars.h"
-#include "host/der.h"
-#include "host/x509_names_internal.h"
+#include "x509/der.h"
+#include "x509/x509_names_internal.h"
 
 /* --- what is well formed --- */
 

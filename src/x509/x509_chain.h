@@ -12,11 +12,11 @@
  * C3 At most X509_CANDIDATES_MAX possible issuers are tried, and so many signatures checked: at
  *    most one in each call of x509_step.
  */
-#ifndef HOST_X509_CHAIN_H
-#define HOST_X509_CHAIN_H
+#ifndef X509_X509_CHAIN_H
+#define X509_X509_CHAIN_H
 
 #include "cfg/limits.h"
-#include "host/x509.h"
+#include "x509/x509.h"
 
 /* Why a certificate is not trusted. */
 enum x509_reason {

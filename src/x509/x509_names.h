@@ -3,10 +3,10 @@
  * Names in certificates: whether they list the server, and whether name constraints permit them
  * (RFC 5280 §4.2.1.6 and §4.2.1.10, RFC 9525). Decides as Go's crypto/x509 does. Pure.
  */
-#ifndef HOST_X509_NAMES_H
-#define HOST_X509_NAMES_H
+#ifndef X509_X509_NAMES_H
+#define X509_X509_NAMES_H
 
-#include "host/x509.h"
+#include "x509/x509.h"
 
 /*
  * Whether the value of subjectAltName is well formed. *some: it has a name of a kind that is

@@ -4,8 +4,8 @@
  * refuses, because every other component of Kubernetes decides with that. Pure: no memory of its
  * own, no clock, no cryptography.
  */
-#ifndef HOST_X509_H
-#define HOST_X509_H
+#ifndef X509_X509_H
+#define X509_X509_H
 
 #include "base/bytes.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/x509_policy.h"
+#include "x509/x509_policy.h"
 
-#include "host/der.h"
-#include "host/x509_internal.h"
+#include "x509/der.h"
+#include "x509/x509_internal.h"
 
 static bool take_policy(struct view *in, struct view *oid)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/pem.h"
+#include "x509/pem.h"
 
 #include "base/assert.h"
 #include "base/chars.h"
-#include "host/der.h"
+#include "x509/der.h"
 
 /* The lines around a block (RFC 7468 §2). */
 struct marks {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Certificate policies, where an authority requires them (RFC 5280 §6.1, RFC 9618). Pure. */
-#ifndef HOST_X509_POLICY_H
-#define HOST_X509_POLICY_H
+#ifndef X509_X509_POLICY_H
+#define X509_X509_POLICY_H
 
-#include "host/x509.h"
+#include "x509/x509.h"
 
 /*
  * Whether the chain, the server's certificate first and its anchor left out, has the policy that an

@@ -6,8 +6,8 @@
  * Each function takes one element off the front of `in`. False: it is not there or is malformed;
  * `in` and the results are then of no use.
  */
-#ifndef HOST_DER_H
-#define HOST_DER_H
+#ifndef X509_DER_H
+#define X509_DER_H
 
 #include "base/bytes.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What names and name constraints share. Owns no state; nobody else includes it. */
-#ifndef HOST_X509_NAMES_INTERNAL_H
-#define HOST_X509_NAMES_INTERNAL_H
+#ifndef X509_X509_NAMES_INTERNAL_H
+#define X509_X509_NAMES_INTERNAL_H
 
-#include "host/der.h"
-#include "host/x509_names.h"
+#include "x509/der.h"
+#include "x509/x509_names.h"
 
 /* GeneralName (RFC 5280 §4.2.1.6). */
 #define X509_NAME_EMAIL DER_CONTEXT(1u)

@@ -4,8 +4,8 @@
  * of the room. And the base64 in it.
  * Pure; the text is the caller's.
  */
-#ifndef HOST_PEM_H
-#define HOST_PEM_H
+#ifndef X509_PEM_H
+#define X509_PEM_H
 
 #include "base/bytes.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Subject alternative names, and whether they list the server. See x509_names.h. */
-#include "host/x509_names.h"
+#include "x509/x509_names.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
 #include "base/chars.h"
 #include "cfg/limits.h"
-#include "host/der.h"
-#include "host/x509_names_internal.h"
+#include "x509/der.h"
+#include "x509/x509_names_internal.h"
 
 #define V4_BYTES 4u
 #define V6_BYTES 16u

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "cfg/limits.h"
-#include "host/der.h"
-#include "host/x509_internal.h"
-#include "host/x509_names.h"
+#include "x509/der.h"
+#include "x509/x509_internal.h"
+#include "x509/x509_names.h"
 
 #define OID_CE "\x55\x1d" /* id-ce: one arc follows */
 #define OID_AUTHORITY_ACCESS "\x2b\x06\x01\x05\x05\x07\x01\x01"

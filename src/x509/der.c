@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/der.h"
+#include "x509/der.h"
 
 #include "base/chars.h"
 #include "base/time.h"
