@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LLVM = "19"
 LINES_MIN = 95.0
 GATED = ("src/base", "src/wire", "src/dra")
-SHOWN = ("src/x509", "src/agent", "src/command", "src/host", "boards")
+SHOWN = ("src/x509", "src/kubeconfig", "src/agent", "src/command", "src/host", "boards")
 WORST_SHOWN = 10
 KINDS = ("lines", "branches", "mcdc")
 

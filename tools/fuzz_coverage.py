@@ -19,7 +19,7 @@ ROOT = coverage.ROOT
 FOLDER = ROOT / "build" / "fuzz" / "coverage"
 LINES_MIN = 95.0
 GATED = "src/wire"
-SHOWN = (GATED, "src/base", "src/x509", "src/dra", "src/agent", "src/host", "boards")
+SHOWN = (GATED, "src/base", "src/x509", "src/kubeconfig", "src/dra", "src/agent", "src/host", "boards")
 WORST_SHOWN = 8
 
 

@@ -30,9 +30,9 @@ trap 'rm -rf "$objects"' EXIT
 
 # Every layer that makes no system calls, the files of src/host that read texts and sysfs, and the
 # models of the agent's peers.
-sources=$(ls src/base/*.c src/wire/*.c src/x509/*.c src/dra/*.c \
+sources=$(ls src/base/*.c src/wire/*.c src/x509/*.c src/kubeconfig/*.c src/dra/*.c \
     src/agent/*.c src/agent/*/*.c boards/*.c generated/*.c)
-for name in kubeconfig probe resolver system yaml; do
+for name in probe resolver system; do
     sources="$sources src/host/$name.c"
 done
 sources="$sources $(ls tests/sim/*.c)"

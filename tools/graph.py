@@ -41,8 +41,8 @@ HUB = "src/agent/state.h"
 FRAME = "src/agent/agent"
 STACK_TABLE = "cfg/lint/stack.txt"
 # Rooms from the bottom up: a call from an earlier one to a later one goes up.
-ORDER = ("cfg", "base", "generated", "boards", "wire", "x509", "dra", "agent", "agent/api", "agent/report",
-         "agent/publish", "agent/claims", "agent/serve", "agent.c", "command", "host", "main.c")
+ORDER = ("cfg", "base", "generated", "boards", "wire", "x509", "kubeconfig", "dra", "agent", "agent/api",
+         "agent/report", "agent/publish", "agent/claims", "agent/serve", "agent.c", "command", "host", "main.c")
 # Known by nearly every room, so drawn without arrows.
 COMMON = ("cfg", "base", "generated")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

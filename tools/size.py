@@ -31,8 +31,8 @@ KINDS = ("text", "rodata", "data", "bss")
 SECTIONS = {".init": "text", ".text": "text", ".fini": "text", ".rodata": "rodata", ".eh_frame": "rodata",
             ".data.rel.ro": "data", ".dynamic": "data", ".got": "data", ".data": "data", ".tdata": "data",
             ".bss": "bss", ".tbss": "bss"}
-LAYERS = ("base", "wire", "x509", "dra", "agent", "command", "host", "main", "boards", "generated", "mbedtls",
-          "nanopb", "musl", "unnamed")
+LAYERS = ("base", "wire", "x509", "kubeconfig", "dra", "agent", "command", "host", "main", "boards", "generated",
+          "mbedtls", "nanopb", "musl", "unnamed")
 GROWTH_MAX = 0.02
 GROWTH_BYTES = 256  # less than that is no growth: the optimiser moves so much by itself
 ROW = re.compile(r"\S+\s+(\d+|-)\s+(0x[0-9a-f]+)")

@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "base/chars.h"
-#include "host/kubeconfig.h"
+#include "kubeconfig/kubeconfig.h"
 #include "x509/pem.h"
 #include "host/system.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubeconfig texts. Checks I1 to I5 of host/kubeconfig.h. The oracle for the values is a reader of
- * its own over libyaml's events, which take both forms: what the product accepts, libyaml accepts,
- * and every value found is the same.
+ * Texts for src/kubeconfig. Checks I1 to I5 of kubeconfig.h. The oracle for the values is a reader
+ * of its own over libyaml's events, which take both forms: what the product accepts, libyaml
+ * accepts, and every value found is the same.
  *
  * Links: -lyaml
  */
 #include "tests/fuzz/fuzz.h"
-#include "host/kubeconfig.h"
+#include "kubeconfig/kubeconfig.h"
 
 static char why_text[4096];
 

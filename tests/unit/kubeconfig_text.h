@@ -4,7 +4,7 @@
 #define TESTS_KUBECONFIG_TEXT_H
 
 #include "unit.h"
-#include "host/kubeconfig.h"
+#include "kubeconfig/kubeconfig.h"
 
 static struct kubeconfig config;
 static char why_text[2048];

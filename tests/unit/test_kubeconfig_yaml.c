@@ -2,7 +2,7 @@
 /* The YAML of kubeconfig files: scalars of every style, what is skipped, what is refused. */
 #include "kubeconfig_text.h"
 
-#include "host/yaml.h"
+#include "kubeconfig/yaml.h"
 
 /* --- scalars: what stands behind "    token: " --- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubeconfig, as kubectl, kind and cloud tools write it, in the YAML of host/yaml.h, of which JSON
+ * Kubeconfig, as kubectl, kind and cloud tools write it, in the YAML of yaml.h, of which JSON
  * is a part: the current context's server and credentials. Owns which keys there are (client-go's
  * v1.Config) and the parsing of one complete text in memory; opens no file, decodes no base64.
  *
@@ -14,8 +14,8 @@
  * I4 The reason is one line without control characters.
  * I5 Host and port of a server, written as an address again, are the same host and port.
  */
-#ifndef HOST_KUBECONFIG_H
-#define HOST_KUBECONFIG_H
+#ifndef KUBECONFIG_KUBECONFIG_H
+#define KUBECONFIG_KUBECONFIG_H
 
 #include "base/bytes.h"
 #include "cfg/limits.h"

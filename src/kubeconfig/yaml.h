@@ -14,8 +14,8 @@
  *    longer than the text.
  * I3 The depth of a token is the number of collections that are open around it.
  */
-#ifndef HOST_YAML_H
-#define HOST_YAML_H
+#ifndef KUBECONFIG_YAML_H
+#define KUBECONFIG_YAML_H
 
 #include "base/json.h"
 

@@ -4,13 +4,13 @@
  * their values go. The text is walked three times, because lists stand in any order and names may
  * follow what they name: for the name of the context, for its entry, and for its cluster and user.
  */
-#include "host/kubeconfig.h"
+#include "kubeconfig/kubeconfig.h"
 
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/chars.h"
-#include "host/yaml.h"
+#include "kubeconfig/yaml.h"
 
 /* --- which keys there are --- */
 

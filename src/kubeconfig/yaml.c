@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* YAML 1.2.2, the subset of yaml.h: blocks by their columns, flow collections by their brackets. */
-#include "host/yaml.h"
+#include "kubeconfig/yaml.h"
 
 #include <string.h>
 
