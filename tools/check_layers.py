@@ -19,6 +19,8 @@ import gate
 BELOW_AGENT = {"std", "cfg", "src/base", "src/wire", "src/dra", "boards", "generated", "nanopb"}
 ROOMS_OF_AGENT = {"src/agent", "src/agent/api", "src/agent/report", "src/agent/publish", "src/agent/claims",
                   "src/agent/serve"}
+# The contract of src/agent with the host, the functions that answer to it, and the names of log events.
+BELOW_HOST = BELOW_AGENT | {"os", "src/agent", "src/agent/agent.c", "src/agent/serve", "src/agent/report"}
 MAY_INCLUDE = {
     "src/base": {"std", "cfg"},
     "src/wire": {"std", "cfg", "src/base", "generated", "nanopb"},
@@ -42,7 +44,17 @@ MAY_INCLUDE = {
     "boards": {"std", "cfg", "src/base", "generated"},
     "generated": {"std", "nanopb"},
     "cfg": {"std"},
-    "src/host": {"any"},
+    # the operating system's side: what all of its rooms use
+    "src/host": BELOW_HOST,
+    "src/host/apiserver": BELOW_HOST | {"src/host", "src/x509", "src/kubeconfig"},
+    # join the rooms
+    "src/host/loop.c": {"any"},
+    "src/host/files.c": {"any"},
+    "src/host/files.h": {"any"},
+    # not in a room yet
+    **{f"src/host/{name}": {"any"} for name in (
+        "bundle.c", "bundle.h", "command_pages.c", "command_release.c", "commands.c", "commands.h",
+        "commands_internal.h", "reservations.c", "reservations.h")},
     "src": {"any"},
 }
 STATE = "src/agent/state.h"
@@ -66,8 +78,8 @@ MUTABLE = {
     ("src/agent/agent.c", "the_agent"),  # all state of the agent
     ("src/host/loop.c", "the_host"),     # descriptors and buffers of the operating system's side
     ("src/host/reading.c", "the_reading"),  # where a process notes the file that it reads
-    ("src/host/tls.c", "arena"),         # memory of mbedTLS
-    ("src/host/tls.c", "session"),       # the one TLS session and its identity
+    ("src/host/apiserver/tls.c", "arena"),    # memory of mbedTLS
+    ("src/host/apiserver/tls.c", "session"),  # the one TLS session and its identity
     ("src/main.c", "settings"),          # flags and variables, read once
 }
 
@@ -79,7 +91,7 @@ def room_of(path):
     if str(path) in MAY_INCLUDE:
         return str(path)
     folder = pathlib.PurePath(path).parts[:-1]
-    depth = 3 if folder[:2] == ("src", "agent") else 2 if folder[:1] == ("src",) else 1
+    depth = 3 if folder[:2] in (("src", "agent"), ("src", "host")) else 2 if folder[:1] == ("src",) else 1
     return "/".join(folder[:depth])
 
 

@@ -16,7 +16,7 @@ NESTING_MAX = 4
 PARAMETERS_MAX = 5
 # (file, function) whose parameters a library prescribes, and which type of it does.
 PRESCRIBED = {
-    ("src/host/tls_verify.c", "mbedtls_x509_crt_verify_restartable"): "mbedTLS, which calls it",
+    ("src/host/apiserver/tls_verify.c", "mbedtls_x509_crt_verify_restartable"): "mbedTLS, which calls it",
     ("tests/sim/host/apiserver.c", "choose_protocol"): "OpenSSL's SSL_CTX_alpn_select_cb_func",
     ("tests/bench/wire/speed.c", "on_data"): "nghttp2's nghttp2_on_data_chunk_recv_callback",
     ("tests/interop/terminator.c", "choose_h2"): "OpenSSL's SSL_CTX_alpn_select_cb_func",

@@ -38,11 +38,15 @@ README = "src/README.md"
 MARK_FIRST = "<!-- graph: written by tools/graph.py --readme -->"
 MARK_LAST = "<!-- graph: end -->"
 HUB = "src/agent/state.h"
-FRAME = "src/agent/agent"
+# Units that join the rooms of their folder, and so stand above them.
+FRAMES = {"src/agent/agent": "agent.c", **{f"src/host/{name}": "host/loop.c" for name in (
+    "loop", "files", "bundle", "command_pages", "command_release", "commands", "commands.h", "commands_internal.h",
+    "reservations")}}
 STACK_TABLE = "cfg/lint/stack.txt"
 # Rooms from the bottom up: a call from an earlier one to a later one goes up.
 ORDER = ("cfg", "base", "generated", "boards", "wire", "x509", "kubeconfig", "dra", "agent", "agent/api",
-         "agent/report", "agent/publish", "agent/claims", "agent/serve", "agent.c", "command", "host", "main.c")
+         "agent/report", "agent/publish", "agent/claims", "agent/serve", "agent.c", "command", "host",
+         "host/apiserver", "host/loop.c", "main.c")
 # Known by nearly every room, so drawn without arrows.
 COMMON = ("cfg", "base", "generated")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
@@ -85,8 +89,8 @@ class Code:
             return parts[0]
         if len(parts) == 2:
             return "main.c"
-        if self.has_rooms and unit == FRAME:
-            return "agent.c"
+        if self.has_rooms and unit in FRAMES:
+            return FRAMES[unit]
         return "/".join(parts[1:-1])
 
     def _read_includes(self):
@@ -232,7 +236,8 @@ def picture(code):
 
 
 def label(room):
-    return {"agent": "agent: contract, settings", "agent.c": "agent.c: the frame"}.get(room, room)
+    return {"agent": "agent: contract, settings", "agent.c": "agent.c: the frame",
+            "host": "host: sockets, process", "host/loop.c": "host/loop.c, files.c"}.get(room, room)
 
 
 def circles_of(code):

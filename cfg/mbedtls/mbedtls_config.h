@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The part of mbedTLS 3.6 that is built: a TLS 1.2 and 1.3 client that verifies certificates and
- * may present one of its own. src/host/tls.c uses it, and defines the two functions that mbedTLS
- * requires: mbedtls_psa_external_get_random and mbedtls_platform_gmtime_r.
+ * may present one of its own. src/host/apiserver/tls.c uses it, and defines the two functions that
+ * mbedTLS requires: mbedtls_psa_external_get_random and mbedtls_platform_gmtime_r.
  *
  * Memory comes from one static arena (MBEDTLS_MEMORY_BUFFER_ALLOC_C). The gate `binary` proves that
  * no function of the heap is linked. No file, no socket, no session ticket, no server role.

@@ -19,7 +19,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 #include "cfg/identity.h"
-#include "host/apilink.h"
+#include "host/apiserver/apilink.h"
 #include "host/bundle.h"
 #include "host/commands.h"
 #include "host/device_plugin.h"

@@ -14,7 +14,7 @@
 #include "base/time.h"
 #include "host/commands.h"
 #include "host/system.h"
-#include "host/tls.h"
+#include "host/apiserver/tls.h"
 
 static void orders_carry_out(struct reservations_memory *m, uint64_t now_ms)
 {

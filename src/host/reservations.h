@@ -8,7 +8,7 @@
 
 #include "agent/claims/reservations.h"
 #include "command/command.h"
-#include "host/apilink.h"
+#include "host/apiserver/apilink.h"
 
 /* What the command needs; in the place of the loop's memory, because the loop does not run. */
 struct reservations_memory {

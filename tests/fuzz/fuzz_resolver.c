@@ -2,12 +2,12 @@
 /*
  * The texts of /etc/hosts and /etc/resolv.conf, and host names, given to the resolver in place of
  * the files: the name, then both texts, each behind its length in two bytes. Checks I1 to I3 of
- * host/resolver.h. The words of a line are read a second time by strtok_r(3).
+ * host/apiserver/resolver.h. The words of a line are read a second time by strtok_r(3).
  */
 #include <arpa/inet.h>
 #include <strings.h>
 
-#include "host/resolver.h"
+#include "host/apiserver/resolver.h"
 #include "host/sockets.h"
 #include "host/system.h"
 #include "tests/fuzz/fuzz.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cfg/limits.h"
-#include "host/tls.h"
+#include "host/apiserver/tls.h"
 
 #define PATIENCE_MS 20000
 #define LINE_BYTES 2048

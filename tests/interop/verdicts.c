@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "cfg/limits.h"
-#include "host/tls_verify.h"
+#include "host/apiserver/tls_verify.h"
 #include "x509/x509_names.h"
 
 #include <mbedtls/memory_buffer_alloc.h>

@@ -6,7 +6,7 @@
  */
 #include "tests/unit/host_harness.h"
 
-#include "host/apilink.h"
+#include "host/apiserver/apilink.h"
 #include "tls_peer.h"
 
 static struct apilink l;

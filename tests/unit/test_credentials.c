@@ -3,7 +3,7 @@
  * rest is refused. */
 #include "tests/unit/host_harness.h"
 
-#include "host/credentials.h"
+#include "host/apiserver/credentials.h"
 
 static struct credentials credentials;
 static char why_text[1024];

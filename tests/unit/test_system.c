@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/assert.h"
-#include "host/resolver.h"
+#include "host/apiserver/resolver.h"
 #include "host/system.h"
 
 static mode_t mode_of(const char *rest)

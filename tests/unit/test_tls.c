@@ -3,7 +3,7 @@
  * The TLS client against OpenSSL's server: which servers are accepted, which are refused and
  * with which reason.
  */
-#include "host/tls_hello.h"
+#include "host/apiserver/tls_hello.h"
 #include "tls_peer.h"
 
 struct row {

@@ -9,8 +9,8 @@
 #include "unit.h"
 
 #include "x509/der.h"
-#include "host/tls.h"
-#include "host/tls_verify.h"
+#include "host/apiserver/tls.h"
+#include "host/apiserver/tls_verify.h"
 #include "x509/x509_chain.h"
 
 /* --- DER --- */

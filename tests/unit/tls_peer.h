@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cfg/limits.h"
-#include "host/tls.h"
+#include "host/apiserver/tls.h"
 #include "unit.h"
 
 /* Long enough for a machine under load; nothing waits for it when all is well. */

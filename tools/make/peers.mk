@@ -34,15 +34,15 @@ $(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(ENGINE_SOURCES)
 
-HANDSHAKE_SOURCES := tests/interop/handshake.c $(addprefix src/host/,panic.c system.c) $(wildcard src/host/tls*.c src/x509/*.c) \
+HANDSHAKE_SOURCES := tests/interop/handshake.c $(addprefix src/host/,panic.c system.c) $(wildcard src/host/apiserver/tls*.c src/x509/*.c) \
 	src/base/bytes.c src/base/text.c src/base/status.c src/base/time.c
-$(INTEROP)/handshake: $(HANDSHAKE_SOURCES) $(wildcard src/host/*.h src/x509/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
+$(INTEROP)/handshake: $(HANDSHAKE_SOURCES) $(wildcard src/host/*.h src/host/apiserver/*.h src/x509/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(HANDSHAKE_SOURCES) $(unit_MBEDTLS)
 
 # For speed, and the sanitizers have the same code in handshake.
 VERDICTS_SOURCES := $(patsubst %/handshake.c,%/verdicts.c,$(HANDSHAKE_SOURCES))
-$(INTEROP)/verdicts: $(VERDICTS_SOURCES) $(wildcard src/host/*.h src/x509/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
+$(INTEROP)/verdicts: $(VERDICTS_SOURCES) $(wildcard src/host/*.h src/host/apiserver/*.h src/x509/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(LANGUAGE) -O2 -g -Wl,--wrap=x509_lists_host $(WARNINGS) $(DEFINES) $(INCLUDES) -o $@ \
 		$(VERDICTS_SOURCES) $(unit_MBEDTLS)

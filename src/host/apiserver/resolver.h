@@ -11,8 +11,8 @@
  * I2 Of /etc/hosts the first API_ADDRESSES_MAX lines with the name are used, in their order.
  * I3 There is a server to ask, and never more than NAMESERVERS_MAX.
  */
-#ifndef HOST_RESOLVER_H
-#define HOST_RESOLVER_H
+#ifndef HOST_APISERVER_RESOLVER_H
+#define HOST_APISERVER_RESOLVER_H
 
 #include "wire/dns.h"
 

@@ -8,8 +8,8 @@
  * Invariant: after TLS_HELLO_GOOD for all bytes of a ServerHello, its version number, its
  * extensions and its cipher suite are of one version, and of that of a HelloRetryRequest before it.
  */
-#ifndef HOST_TLS_HELLO_H
-#define HOST_TLS_HELLO_H
+#ifndef HOST_APISERVER_TLS_HELLO_H
+#define HOST_APISERVER_TLS_HELLO_H
 
 #include "base/bytes.h"
 #include "cfg/limits.h"

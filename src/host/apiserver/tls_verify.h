@@ -11,8 +11,8 @@
  * further step before tls_verify_on has found that the server is trusted. Reading certificates
  * sends nothing, so nothing is sent to a server, and no key of it is used, before that.
  */
-#ifndef HOST_TLS_VERIFY_H
-#define HOST_TLS_VERIFY_H
+#ifndef HOST_APISERVER_TLS_VERIFY_H
+#define HOST_APISERVER_TLS_VERIFY_H
 
 #include "cfg/limits.h"
 #include "x509/x509_chain.h"

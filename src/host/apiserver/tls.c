@@ -3,7 +3,7 @@
  * The TLS session: its arena and its life. tls_verify.c judges the server's certificate,
  * tls_errors.c translates failures, tls_platform.c has what the library needs from the system.
  */
-#include "host/tls.h"
+#include "host/apiserver/tls.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 #include "cfg/limits.h"
 #include "x509/der.h"
 #include "x509/pem.h"
-#include "host/tls_hello.h"
-#include "host/tls_internal.h"
-#include "host/tls_verify.h"
+#include "host/apiserver/tls_hello.h"
+#include "host/apiserver/tls_internal.h"
+#include "host/apiserver/tls_verify.h"
 #include "x509/x509_names.h"
 
 #include <mbedtls/memory_buffer_alloc.h>

@@ -3,14 +3,14 @@
  * The functions of mbedTLS on certificates, on top of x509_chain.h, and the signatures of
  * certificates on top of mbedTLS. See tls_verify.h.
  */
-#include "host/tls_verify.h"
+#include "host/apiserver/tls_verify.h"
 
 #include <string.h>
 
 #include "base/assert.h"
 #include "x509/der.h"
 #include "host/system.h"
-#include "host/tls_internal.h"
+#include "host/apiserver/tls_internal.h"
 
 #include <mbedtls/md.h>
 #include <mbedtls/pk.h>

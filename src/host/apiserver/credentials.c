@@ -3,7 +3,7 @@
  * Credentials of the API server, read from files and environment.
  * Never logs a secret: messages name files and fields only.
  */
-#include "host/credentials.h"
+#include "host/apiserver/credentials.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * Both queries go to one server at a time from a fresh socket, so that port and id change with
  * every try (RFC 5452 §4).
  */
-#include "host/resolver.h"
+#include "host/apiserver/resolver.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

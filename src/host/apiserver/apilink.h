@@ -4,12 +4,12 @@
  * agent's link LINK_API. Owns the descriptor, the time limits and the one line that reports what
  * failed; knows nothing of HTTP. Nothing here blocks.
  */
-#ifndef HOST_APILINK_H
-#define HOST_APILINK_H
+#ifndef HOST_APISERVER_APILINK_H
+#define HOST_APISERVER_APILINK_H
 
 #include "agent/agent.h"
-#include "host/credentials.h"
-#include "host/resolver.h"
+#include "host/apiserver/credentials.h"
+#include "host/apiserver/resolver.h"
 
 /* How far the connection has come. */
 enum apilink_phase {

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/assert.h"
-#include "host/tls_internal.h"
+#include "host/apiserver/tls_internal.h"
 
 #include <mbedtls/entropy.h>
 #include <mbedtls/platform_time.h>

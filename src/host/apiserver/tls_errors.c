@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Failures of TLS: the verdict and one line that tells an operator the reason and the remedy. */
 #include "base/assert.h"
-#include "host/tls_internal.h"
+#include "host/apiserver/tls_internal.h"
 
 #include <mbedtls/asn1.h>
 #include <mbedtls/bignum.h>

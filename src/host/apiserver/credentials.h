@@ -4,12 +4,12 @@
  * service account of the pod. Owns the buffers of these texts; keys and certificates never stay in
  * them after credentials_wipe.
  */
-#ifndef HOST_CREDENTIALS_H
-#define HOST_CREDENTIALS_H
+#ifndef HOST_APISERVER_CREDENTIALS_H
+#define HOST_APISERVER_CREDENTIALS_H
 
 #include "base/bytes.h"
 #include "cfg/limits.h"
-#include "host/tls.h"
+#include "host/apiserver/tls.h"
 
 /* Where a pod has its token and CA (Kubernetes, "Configure Service Accounts for Pods"). */
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records and ServerHello of RFC 8446 (§5.1, §4.1.3) and RFC 5246 (§7.4.1.3); see tls_hello.h. */
-#include "host/tls_hello.h"
+#include "host/apiserver/tls_hello.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * Every failure before the first byte of HTTP ends in agent_api_failed with one line; afterwards in
  * agent_api_ended.
  */
-#include "host/apilink.h"
+#include "host/apiserver/apilink.h"
 
 #include <errno.h>
 #include <netinet/in.h>

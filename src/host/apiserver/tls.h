@@ -9,8 +9,8 @@
  * A server that updates its keys (TLS 1.3 KeyUpdate, which mbedTLS 3.6 does not speak) ends the
  * connection with PEER_PROTOCOL; session tickets are ignored.
  */
-#ifndef HOST_TLS_H
-#define HOST_TLS_H
+#ifndef HOST_APISERVER_TLS_H
+#define HOST_APISERVER_TLS_H
 
 #include "base/bytes.h"
 

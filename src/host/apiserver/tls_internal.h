@@ -2,10 +2,10 @@
 /*
  * What the files of the TLS client share. Owns no state (tls.c does). Nobody else includes it.
  */
-#ifndef HOST_TLS_INTERNAL_H
-#define HOST_TLS_INTERNAL_H
+#ifndef HOST_APISERVER_TLS_INTERNAL_H
+#define HOST_APISERVER_TLS_INTERNAL_H
 
-#include "host/tls.h"
+#include "host/apiserver/tls.h"
 
 /* Random bytes for mbedTLS: 0, or an error code of its own. */
 int tls_random(void *context, unsigned char *data, size_t len);
