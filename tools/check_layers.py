@@ -47,6 +47,7 @@ MAY_INCLUDE = {
     # the operating system's side: what all of its rooms use
     "src/host": BELOW_HOST,
     "src/host/apiserver": BELOW_HOST | {"src/host", "src/x509", "src/kubeconfig"},
+    "src/host/node": BELOW_HOST | {"src/host"},
     # join the rooms
     "src/host/loop.c": {"any"},
     "src/host/files.c": {"any"},
@@ -77,7 +78,7 @@ PORTS = {"assert_failed"}
 MUTABLE = {
     ("src/agent/agent.c", "the_agent"),  # all state of the agent
     ("src/host/loop.c", "the_host"),     # descriptors and buffers of the operating system's side
-    ("src/host/reading.c", "the_reading"),  # where a process notes the file that it reads
+    ("src/host/node/reading.c", "the_reading"),  # where a process notes the file that it reads
     ("src/host/apiserver/tls.c", "arena"),    # memory of mbedTLS
     ("src/host/apiserver/tls.c", "session"),  # the one TLS session and its identity
     ("src/main.c", "settings"),          # flags and variables, read once

@@ -32,7 +32,7 @@ trap 'rm -rf "$objects"' EXIT
 # models of the agent's peers.
 sources=$(ls src/base/*.c src/wire/*.c src/x509/*.c src/kubeconfig/*.c src/dra/*.c \
     src/agent/*.c src/agent/*/*.c boards/*.c generated/*.c)
-for name in apiserver/resolver probe system; do
+for name in apiserver/resolver node/probe node/reading node/telemetry system; do
     sources="$sources src/host/$name.c"
 done
 sources="$sources $(ls tests/sim/*.c)"

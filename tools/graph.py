@@ -46,7 +46,7 @@ STACK_TABLE = "cfg/lint/stack.txt"
 # Rooms from the bottom up: a call from an earlier one to a later one goes up.
 ORDER = ("cfg", "base", "generated", "boards", "wire", "x509", "kubeconfig", "dra", "agent", "agent/api",
          "agent/report", "agent/publish", "agent/claims", "agent/serve", "agent.c", "command", "host",
-         "host/apiserver", "host/loop.c", "main.c")
+         "host/apiserver", "host/node", "host/loop.c", "main.c")
 # Known by nearly every room, so drawn without arrows.
 COMMON = ("cfg", "base", "generated")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "host/commands_internal.h"
-#include "host/device_plugin.h"
+#include "host/node/device_plugin.h"
 #include "host/servers.h"
 #include "host/system.h"
 

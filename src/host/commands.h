@@ -9,8 +9,8 @@
 #define HOST_COMMANDS_H
 
 #include "command/command.h"
-#include "host/efa_probe.h"
-#include "host/probe.h"
+#include "host/node/efa_probe.h"
+#include "host/node/probe.h"
 #include "wire/h2.h"
 #include "host/system.h"
 

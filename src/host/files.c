@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "host/efa_probe.h"
-#include "host/probe.h"
+#include "host/node/efa_probe.h"
+#include "host/node/probe.h"
 #include "host/system.h"
 
 #define FILE_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP)

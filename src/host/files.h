@@ -13,7 +13,7 @@
 
 #include "agent/files.h"
 #include "cfg/limits.h"
-#include "host/readers.h"
+#include "host/node/readers.h"
 
 /* Which file it is, whatever its name. */
 struct file_identity {

@@ -48,7 +48,7 @@
     /* randomness */                                                                               \
     X(SYS_getrandom, "seeds TLS")
 
-/* Those of a process that only reads sysfs (host/reader.h); the same rows. */
+/* Those of a process that only reads sysfs (host/node/reader.h); the same rows. */
 #define READER_CALLS(X)                                                                            \
     X(SYS_poll, "waits for the agent and for errors of devices")                                   \
     X(SYS_restart_syscall, "the kernel continues a poll after SIGSTOP and SIGCONT by it")          \

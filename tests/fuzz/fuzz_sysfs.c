@@ -15,8 +15,8 @@
 
 #include "dra/device.h"
 #include "dra/issue.h"
-#include "host/probe.h"
-#include "host/telemetry.h"
+#include "host/node/probe.h"
+#include "host/node/telemetry.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Things that are put into the tree between two looks, and looks. */

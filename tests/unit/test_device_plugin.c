@@ -6,7 +6,7 @@
 #include <sys/un.h>
 
 #include "base/assert.h"
-#include "host/device_plugin.h"
+#include "host/node/device_plugin.h"
 
 _Noreturn void assert_failed(const char *file, int line)
 {

@@ -9,7 +9,7 @@
 #include "dra/claim.h"
 #include "dra/efa.h"
 #include "dra/store.h"
-#include "host/efa_probe.h"
+#include "host/node/efa_probe.h"
 
 #define EFA_GOLDEN "tests/vectors/efa/%s.txt"
 

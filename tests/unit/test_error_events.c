@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-#include "host/error_events.h"
+#include "host/node/error_events.h"
 
 static struct error_events events;
 static struct probe probe;

@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 #include "dra/device.h"
-#include "host/probe.h"
+#include "host/node/probe.h"
 
 _Noreturn void assert_failed(const char *file, int line)
 {

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "host/probe.h"
+#include "host/node/probe.h"
 
 static struct settings settings;
 static struct probe probe;

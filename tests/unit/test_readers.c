@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "host/readers.h"
+#include "host/node/readers.h"
 
 #define DEVICE_3 (UINT64_C(1) << 3u)
 

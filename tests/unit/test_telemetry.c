@@ -3,7 +3,7 @@
 #include "tests/unit/host_harness.h"
 
 #include "host/system.h"
-#include "host/telemetry.h"
+#include "host/node/telemetry.h"
 
 static struct settings settings;
 static struct found_node found;

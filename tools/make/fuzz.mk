@@ -6,7 +6,7 @@
 # UBSan) and memory, fast without sanitizers for long runs, reach for coverage with tests/fuzz/replay.c as its engine.
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SOURCES := $(filter-out $(MAIN) src/host/%,$(SOURCES)) $(SIM_MODELS) \
-	$(addprefix src/host/,probe.c reading.c apiserver/resolver.c system.c telemetry.c)
+	$(addprefix src/host/,node/probe.c node/reading.c apiserver/resolver.c system.c node/telemetry.c)
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
 # The engine traces the agent's comparisons; tracing those of the targets only costs time.
 FUZZ_OWN := -fno-sanitize-coverage=trace-cmp

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors of hw_error_event, see error_events.h. */
-#include "host/error_events.h"
+#include "host/node/error_events.h"
 
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "host/reading.h"
+#include "host/node/reading.h"
 
 void error_events_begin(struct error_events *e)
 {

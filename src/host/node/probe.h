@@ -5,8 +5,8 @@
  * (dra/device.h does); never opens
  * /dev/neuron*, because the next user of an opened device waits for a reset.
  */
-#ifndef HOST_PROBE_H
-#define HOST_PROBE_H
+#ifndef HOST_NODE_PROBE_H
+#define HOST_NODE_PROBE_H
 
 #include "agent/settings.h"
 #include "dra/device.h"

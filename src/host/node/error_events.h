@@ -6,12 +6,12 @@
  * as a plain file, the look at each --health-interval finds the error. Owns one descriptor for each
  * device; reads no value.
  */
-#ifndef HOST_ERROR_EVENTS_H
-#define HOST_ERROR_EVENTS_H
+#ifndef HOST_NODE_ERROR_EVENTS_H
+#define HOST_NODE_ERROR_EVENTS_H
 
 #include <poll.h>
 
-#include "host/probe.h"
+#include "host/node/probe.h"
 
 struct error_events {
     bool follows;                 /* the descriptors are those of `listing` */

@@ -4,7 +4,7 @@
  * each function; class/infiniband_verbs/uverbsN is a link whose path names the function, too.
  * Layout: kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and pci-sysfs.c.
  */
-#include "host/efa_probe.h"
+#include "host/node/efa_probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "host/reading.h"
+#include "host/node/reading.h"
 #include "host/system.h"
 
 #define DRIVER_FOLDER "bus/pci/drivers/efa"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The look for a device plugin's socket; see device_plugin.h. */
-#include "host/device_plugin.h"
+#include "host/node/device_plugin.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that reads sysfs for the agent, because a read can hang (host/reading.h), and so that
+ * A process that reads sysfs for the agent, because a read can hang (reading.h), and so that
  * the process which speaks to strangers has no way to sysfs. It is forked before the sandbox, has
  * one of its own, and does what it is asked: a look at the node, how much memory of devices is in
  * use, or what the class files of an UltraServer say. It also waits for the errors that the kernel
@@ -10,13 +10,13 @@
  * Question and answer are one byte each on a pair of sockets; their content is in the page, which
  * both processes map. The end of either closes the pair, and the other one ends.
  */
-#ifndef HOST_READER_H
-#define HOST_READER_H
+#ifndef HOST_NODE_READER_H
+#define HOST_NODE_READER_H
 
 #include "dra/efa.h"
 #include "dra/telemetry.h"
-#include "host/probe.h"
-#include "host/reading.h"
+#include "host/node/probe.h"
+#include "host/node/reading.h"
 
 /* What a look at the node gives; all zero before the first. */
 struct sysfs_look {

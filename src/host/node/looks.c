@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the node is looked at, and what the agent hears of it, see looks.h. */
-#include "host/looks.h"
+#include "host/node/looks.h"
 
 #include "agent/report/log_catalogue.h"
 #include "base/assert.h"

@@ -15,8 +15,8 @@
  * socket that cannot be asked (no right to connect, a path that is too long for unix(7)) counts as
  * served: a warning too many costs less than devices that are given away twice.
  */
-#ifndef HOST_DEVICE_PLUGIN_H
-#define HOST_DEVICE_PLUGIN_H
+#ifndef HOST_NODE_DEVICE_PLUGIN_H
+#define HOST_NODE_DEVICE_PLUGIN_H
 
 #include "agent/settings.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's side of the processes that read sysfs (host/reader.h): starts them, asks one that is
+ * The agent's side of the processes that read sysfs (reader.h): starts them, asks one that is
  * idle, takes the answers as poll(2) reports them, and sees when one hangs. Owns the pages and the
  * agent's ends of the pairs. A reader can write anything into its page at any time: the functions
  * here bound what they take from it, and end its texts.
  */
-#ifndef HOST_READERS_H
-#define HOST_READERS_H
+#ifndef HOST_NODE_READERS_H
+#define HOST_NODE_READERS_H
 
 #include <poll.h>
 
-#include "host/reader.h"
+#include "host/node/reader.h"
 
 /* One reader, as the agent knows it. */
 struct reader_state {

@@ -4,7 +4,7 @@
  * and the boot id under the proc root. Layout: neuron_cdev.c and neuron_sysfs_metrics.c of the
  * kernel module. opendir(3) allocates, so directories are read by getdents64(2).
  */
-#include "host/probe.h"
+#include "host/node/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "base/assert.h"
 #include "base/crc32c.h"
-#include "host/reading.h"
+#include "host/node/reading.h"
 #include "host/system.h"
 
 /* A folder or file path of sysfs, a slash, "neuron" and the five digits of a uint16, NUL. */

@@ -4,8 +4,8 @@
  * device, however many there are. Never opens /dev/neuron*. What the texts mean is
  * dra/telemetry.h's.
  */
-#ifndef HOST_TELEMETRY_H
-#define HOST_TELEMETRY_H
+#ifndef HOST_NODE_TELEMETRY_H
+#define HOST_NODE_TELEMETRY_H
 
 #include "agent/settings.h"
 #include "dra/device.h"

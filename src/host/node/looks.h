@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The looks at the node's devices: when the readers (host/readers.h) are asked for one, and how
+ * The looks at the node's devices: when the readers (readers.h) are asked for one, and how
  * the agent gets the result. Owns the look that was taken last, and the readers.
  */
-#ifndef HOST_LOOKS_H
-#define HOST_LOOKS_H
+#ifndef HOST_NODE_LOOKS_H
+#define HOST_NODE_LOOKS_H
 
 #include "agent/agent.h"
-#include "host/readers.h"
+#include "host/node/readers.h"
 
 struct looks {
     const struct settings *settings;

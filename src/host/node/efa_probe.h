@@ -4,8 +4,8 @@
  * their entries among the RDMA devices. Owns no state and validates nothing (dra/efa.h does); opens
  * no device.
  */
-#ifndef HOST_EFA_PROBE_H
-#define HOST_EFA_PROBE_H
+#ifndef HOST_NODE_EFA_PROBE_H
+#define HOST_NODE_EFA_PROBE_H
 
 #include "agent/settings.h"
 #include "dra/efa.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The readers as the agent sees them, see readers.h. */
-#include "host/readers.h"
+#include "host/node/readers.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,12 +2,12 @@
 /*
  * Which file of the node this process reads at the moment. The kernel runs code of a driver for a
  * read of sysfs, and if that hangs, so does the read, until it returns: nothing that this process
- * does can end it. So a reader (host/reader.h) notes each file before it reads, in memory that the
+ * does can end it. So a reader (reader.h) notes each file before it reads, in memory that the
  * agent sees too, and leaves out what another reader hangs in. A process that is no reader, such as
  * a command, notes nothing and leaves nothing out. Owns the place of the note.
  */
-#ifndef HOST_READING_H
-#define HOST_READING_H
+#ifndef HOST_NODE_READING_H
+#define HOST_NODE_READING_H
 
 #include "base/bytes.h"
 #include "cfg/limits.h"

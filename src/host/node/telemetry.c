@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a device's metrics, opened by their names: each is read once in a turn. */
-#include "host/telemetry.h"
+#include "host/node/telemetry.h"
 
 #include <fcntl.h>
 
 #include "base/assert.h"
-#include "host/probe.h"
-#include "host/reading.h"
+#include "host/node/probe.h"
+#include "host/node/reading.h"
 #include "host/system.h"
 
 /* A device's folder and the longest path below it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The note of what is read, see reading.h. */
-#include "host/reading.h"
+#include "host/node/reading.h"
 
 #include <string.h>
 

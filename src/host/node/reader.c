@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process that reads, see reader.h. Nobody else runs this code. */
-#include "host/reader.h"
+#include "host/node/reader.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "host/efa_probe.h"
-#include "host/error_events.h"
+#include "host/node/efa_probe.h"
+#include "host/node/error_events.h"
 #include "host/sandbox.h"
 #include "host/system.h"
-#include "host/telemetry.h"
+#include "host/node/telemetry.h"
 
 struct reading_process {
     const struct settings *settings;
