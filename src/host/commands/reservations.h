@@ -3,8 +3,8 @@
  * The command `reservations`: a loop around the connection to the API server alone, which ends when
  * the list of claims does, or RESERVATIONS_LIMIT_MS after its start.
  */
-#ifndef HOST_RESERVATIONS_H
-#define HOST_RESERVATIONS_H
+#ifndef HOST_COMMANDS_RESERVATIONS_H
+#define HOST_COMMANDS_RESERVATIONS_H
 
 #include "agent/claims/reservations.h"
 #include "command/command.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "host/commands_internal.h"
+#include "host/commands/commands_internal.h"
 #include "host/sockets.h"
 #include "host/system.h"
 

@@ -4,7 +4,7 @@
  * its tries and its time limits are the agent's own: this carries bytes, time and orders. The log
  * is dropped, because what failed stands in the one line at the end.
  */
-#include "host/reservations.h"
+#include "host/commands/reservations.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
-#include "host/commands.h"
+#include "host/commands/commands.h"
 #include "host/system.h"
 #include "host/apiserver/tls.h"
 

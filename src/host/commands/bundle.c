@@ -4,7 +4,7 @@
  * page, or copied from a file of the agent's own; so no credential is. What cannot be had is
  * reported, and the rest is written.
  */
-#include "host/bundle.h"
+#include "host/commands/bundle.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "host/commands_internal.h"
+#include "host/commands/commands_internal.h"
 #include "host/system.h"
 
 /* --- single files --- */

@@ -12,7 +12,7 @@
 
 #include "base/assert.h"
 #include "generated/dra.pb.h"
-#include "host/commands_internal.h"
+#include "host/commands/commands_internal.h"
 #include "host/sockets.h"
 #include "host/system.h"
 #include "pb_decode.h"

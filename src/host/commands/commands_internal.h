@@ -3,10 +3,10 @@
  * What the files of the commands share: commands.c, which prints, command_pages.c, which reads the
  * agent's pages, and bundle.c. Internal to them.
  */
-#ifndef HOST_COMMANDS_INTERNAL_H
-#define HOST_COMMANDS_INTERNAL_H
+#ifndef HOST_COMMANDS_COMMANDS_INTERNAL_H
+#define HOST_COMMANDS_COMMANDS_INTERNAL_H
 
-#include "host/commands.h"
+#include "host/commands/commands.h"
 #include "wire/http_status.h"
 
 /* A directory of the settings, and the longest file name in it. */

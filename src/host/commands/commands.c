@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands beside `run`; see commands.h. Each is one process that ends after its output. */
-#include "host/commands.h"
+#include "host/commands/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "agent/serve/statusz.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "host/commands_internal.h"
+#include "host/commands/commands_internal.h"
 #include "host/node/device_plugin.h"
 #include "host/servers.h"
 #include "host/system.h"

@@ -5,8 +5,8 @@
  * lock and writes no file of the agent, so that it disturbs none that runs beside it; `release` has
  * the agent itself release a claim.
  */
-#ifndef HOST_COMMANDS_H
-#define HOST_COMMANDS_H
+#ifndef HOST_COMMANDS_COMMANDS_H
+#define HOST_COMMANDS_COMMANDS_H
 
 #include "command/command.h"
 #include "host/node/efa_probe.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command `bundle`: a directory of files for a report of a problem (bundle.c). */
-#ifndef HOST_BUNDLE_H
-#define HOST_BUNDLE_H
+#ifndef HOST_COMMANDS_BUNDLE_H
+#define HOST_COMMANDS_BUNDLE_H
 
-#include "host/commands.h"
+#include "host/commands/commands.h"
 
 /*
  * Writes the files; `input` is what the settings were read from. Results as of commands_print, and
