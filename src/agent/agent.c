@@ -129,7 +129,7 @@ static void log_devices(struct agent *a)
 /* Judges the health of the devices as this look, or an older one, found them. */
 static bool look_done(struct agent *a, bool certain)
 {
-    return device_states_take(a, ledger_numbers(a), ledger_shares(a), certain);
+    return device_states_apply(a, ledger_numbers(a), ledger_shares(a), certain);
 }
 
 static void log_found(struct agent *a, bool shown, bool same)
@@ -744,9 +744,9 @@ struct view agent_log(struct agent *a)
     return log_pending(&a->common->report.log);
 }
 
-void agent_log_taken(struct agent *a, size_t n)
+void agent_log_written(struct agent *a, size_t n)
 {
-    log_taken(&a->common->report.log, n);
+    log_written(&a->common->report.log, n);
 }
 
 _Static_assert(sizeof(struct agents) <= RAM_BYTES_MAX - HOST_BYTES_MAX,

@@ -179,9 +179,9 @@ enum agent_order agent_next_order(struct agent *a);
 bool agent_step_due(const struct agent *a);
 /* When agent_step must run at the latest, in now_ms terms. */
 uint64_t agent_deadline(const struct agent *a);
-/* Log lines waiting; agent_log_taken says how many bytes were written. */
+/* Log lines waiting; agent_log_written says how many bytes were written. */
 struct view agent_log(struct agent *a);
 /* Says that the first `n` bytes of agent_log are written out. */
-void agent_log_taken(struct agent *a, size_t n);
+void agent_log_written(struct agent *a, size_t n);
 
 #endif

@@ -24,7 +24,7 @@ struct words {
 
 /* --- environment --- */
 
-static void take_variable(struct given *given, struct view entry)
+static void parse_variable(struct given *given, struct view entry)
 {
     size_t equals = view_find(entry, '=');
     struct view name = view_first(entry, equals);
@@ -43,10 +43,10 @@ static void take_variable(struct given *given, struct view entry)
     }
 }
 
-static void take_environment(struct given *given, const char *const *env)
+static void parse_environment(struct given *given, const char *const *env)
 {
     for (unsigned i = 0; i < ENVIRONMENT_MAX && env[i] != NULL; i++) {
-        take_variable(given, view_text(env[i]));
+        parse_variable(given, view_text(env[i]));
     }
 }
 
@@ -70,7 +70,7 @@ static const struct setting_row *row_of(struct view flag)
     return 0;
 }
 
-static enum status take_flag(struct given *given, struct words *words, struct writer *why)
+static enum status parse_flag(struct given *given, struct words *words, struct writer *why)
 {
     struct view word = view_text(words->args[words->next]);
     size_t equals = view_find(word, '=');
@@ -97,8 +97,8 @@ static enum status take_flag(struct given *given, struct words *words, struct wr
     return STATUS_OK;
 }
 
-static enum status take_command(struct view word, enum settings_command *command,
-                                struct writer *why)
+static enum status parse_command(struct view word, enum settings_command *command,
+                                 struct writer *why)
 {
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         if (view_is(word, command_rows[i].name)) {
@@ -111,7 +111,7 @@ static enum status take_command(struct view word, enum settings_command *command
     return PEER_MALFORMED;
 }
 
-static enum status take_operand(struct settings *out, struct view word, struct writer *why)
+static enum status parse_operand(struct settings *out, struct view word, struct writer *why)
 {
     const struct command_row *row = &command_rows[out->command];
     if (row->directory != NULL && word.len > 0u && out->operand[0] == '\0') {
@@ -134,8 +134,8 @@ static enum status take_operand(struct settings *out, struct view word, struct w
     return PEER_MALFORMED;
 }
 
-static enum status take_word(struct given *given, struct words *words, bool *seen,
-                             struct settings *out, struct writer *why)
+static enum status parse_word(struct given *given, struct words *words, bool *seen,
+                              struct settings *out, struct writer *why)
 {
     struct view word = view_text(words->args[words->next]);
     enum status s = STATUS_OK;
@@ -145,14 +145,14 @@ static enum status take_word(struct given *given, struct words *words, bool *see
     } else if (view_is(word, "--version")) {
         out->command = COMMAND_VERSION;
     } else if (view_starts(word, "-")) {
-        return take_flag(given, words, why);
+        return parse_flag(given, words, why);
     } else if (*seen) {
-        s = take_operand(out, word, why);
+        s = parse_operand(out, word, why);
     } else {
-        s = take_command(word, &out->command, why);
+        s = parse_command(word, &out->command, why);
         *seen = true;
         if (out->command == COMMAND_HELP && words->next + 1u < words->count) {
-            s = take_command(view_text(words->args[words->next + 1u]), &out->topic, why);
+            s = parse_command(view_text(words->args[words->next + 1u]), &out->topic, why);
         }
     }
     words->next++;
@@ -183,12 +183,12 @@ static bool only_prints(enum settings_command command)
     return command == COMMAND_HELP || command == COMMAND_VERSION;
 }
 
-static enum status take_words(struct given *given, struct words *words, struct settings *out,
-                              struct writer *why)
+static enum status parse_words(struct given *given, struct words *words, struct settings *out,
+                               struct writer *why)
 {
     bool seen = false;
     for (unsigned i = 0; i < words->count && words->next < words->count; i++) {
-        enum status s = take_word(given, words, &seen, out, why);
+        enum status s = parse_word(given, words, &seen, out, why);
         if (s != STATUS_OK || only_prints(out->command)) {
             return s;
         }
@@ -352,13 +352,13 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     for (unsigned i = 0; i < words.count && words.next < words.count; i++) {
         if (!view_starts(view_text(words.args[words.next]), "-")) {
             words.next++;
-        } else if (take_flag(&given, &words, out) != STATUS_OK) {
+        } else if (parse_flag(&given, &words, out) != STATUS_OK) {
             return false; /* what was parsed has no such word */
         } else {
             /* its value was taken too */
         }
     }
-    take_environment(&given, in->env);
+    parse_environment(&given, in->env);
     const struct setting_row *row = &setting_rows[index];
     const struct setting_source *source = &given.source[index];
     const char *otherwise = (row->default_value != NULL) ? row->default_value : row->default_text;
@@ -372,7 +372,7 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
 }
 
 /* What follows from other settings. */
-static enum status derive(struct settings *out, struct writer *why)
+static enum status derive_paths(struct settings *out, struct writer *why)
 {
     enum status s = derive_beside(out, out->device_plugins_dir, "device-plugins",
                                   "--kubelet-device-plugins-directory-path", why);
@@ -391,15 +391,15 @@ enum status settings_parse(struct settings *out, const char *const *args, unsign
     ASSERT(out != NULL && env != NULL && why != NULL);
     memset(&given, 0, sizeof given);
     memset(out, 0, sizeof *out);
-    enum status s = take_words(&given, &words, out, why);
+    enum status s = parse_words(&given, &words, out, why);
     if (s != STATUS_OK || only_prints(out->command)) {
         return s;
     }
-    take_environment(&given, env);
+    parse_environment(&given, env);
     s = store_all(out, &given, why);
     if (s == STATUS_OK && out->command == COMMAND_RUN && out->node_name[0] == '\0') {
         writer_text(why, "run needs the node's name: give --node-name or set NODE_NAME");
         s = PEER_MALFORMED;
     }
-    return (s == STATUS_OK) ? derive(out, why) : s;
+    return (s == STATUS_OK) ? derive_paths(out, why) : s;
 }

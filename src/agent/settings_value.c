@@ -14,8 +14,8 @@
 #define QUOTE_MAX 400u
 
 /* Writes the error of a bad value: its flag or variable, the value, the problem. */
-static enum status refuse(const struct setting_source *source, struct writer *why,
-                          const char *problem)
+static enum status refuse_setting(const struct setting_source *source, struct writer *why,
+                                  const char *problem)
 {
     writer_text(why, source->name);
     writer_text(why, " ");
@@ -93,7 +93,7 @@ static enum status store_text(void *field, size_t cap, const struct setting_sour
     if (text_copy(field, cap, source->text) == STATUS_OK) {
         return STATUS_OK;
     }
-    (void)refuse(source, why, "is ");
+    (void)refuse_setting(source, why, "is ");
     writer_decimal(why, source->text.len);
     writer_text(why, " bytes long, the limit is ");
     writer_decimal(why, cap - 1u);
@@ -104,9 +104,9 @@ static enum status store_node_name(void *field, size_t cap, const struct setting
                                    struct writer *why)
 {
     if (!is_subdomain(source->text)) {
-        return refuse(source, why,
-                      "is not a node name: lower-case letters, digits, '-' and '.', "
-                      "letters or digits at the ends");
+        return refuse_setting(source, why,
+                              "is not a node name: lower-case letters, digits, '-' and '.', "
+                              "letters or digits at the ends");
     }
     return store_text(field, cap, source, why);
 }
@@ -116,12 +116,13 @@ static enum status store_driver(void *field, size_t cap, const struct setting_so
                                 struct writer *why)
 {
     if (view_is(source->text, DRIVER_NAME)) {
-        return refuse(source, why, "is the driver of the Neuron devices; give another name");
+        return refuse_setting(source, why,
+                              "is the driver of the Neuron devices; give another name");
     }
     if (!is_subdomain(source->text)) {
-        return refuse(source, why,
-                      "is not a driver name: lower-case letters, digits, '-' and '.', "
-                      "letters or digits at the ends");
+        return refuse_setting(source, why,
+                              "is not a driver name: lower-case letters, digits, '-' and '.', "
+                              "letters or digits at the ends");
     }
     return store_text(field, cap, source, why);
 }
@@ -132,7 +133,7 @@ static enum status store_pod(void *field, size_t cap, const struct setting_sourc
     size_t slash = view_find(source->text, '/');
     if (!is_subdomain(view_first(source->text, slash)) ||
         !is_subdomain(view_from(source->text, slash + 1u))) {
-        return refuse(source, why, "is not a pod; give NAMESPACE/NAME");
+        return refuse_setting(source, why, "is not a pod; give NAMESPACE/NAME");
     }
     return store_text(field, cap, source, why);
 }
@@ -144,9 +145,9 @@ static enum status store_word(struct settings *out, const struct setting_row *ro
     for (size_t i = 0; i < source->text.len; i++) {
         uint8_t c = source->text.data[i];
         if (!is_alphanumeric(c) && c != '-' && !(dots && c == '.')) {
-            return refuse(source, why,
-                          dots ? "only letters, digits, '-' and '.' are allowed"
-                               : "only letters, digits and '-' are allowed");
+            return refuse_setting(source, why,
+                                  dots ? "only letters, digits, '-' and '.' are allowed"
+                                       : "only letters, digits and '-' are allowed");
         }
     }
     return store_text(field_of(out, row), row->size, source, why);
@@ -168,7 +169,7 @@ static enum status store_file(void *field, size_t cap, const struct setting_sour
                               struct writer *why)
 {
     if (!is_path_text(source->text)) {
-        return refuse(source, why, "contains bytes that are not text");
+        return refuse_setting(source, why, "contains bytes that are not text");
     }
     return store_text(field, cap, source, why);
 }
@@ -177,7 +178,8 @@ static enum status store_kubeconfig(void *field, size_t cap, const struct settin
                                     struct writer *why)
 {
     if (view_find(source->text, ':') != source->text.len) {
-        return refuse(source, why, "name one file; lists of files with ':' are not supported");
+        return refuse_setting(source, why,
+                              "name one file; lists of files with ':' are not supported");
     }
     return store_file(field, cap, source, why);
 }
@@ -222,10 +224,10 @@ static enum status store_folder(void *field, size_t cap, const struct setting_so
     char clean[PATH_CAP];
     struct writer w = writer_of(clean, sizeof clean);
     if (!view_starts(source->text, "/") || !is_path_text(source->text)) {
-        return refuse(source, why, "is not an absolute path");
+        return refuse_setting(source, why, "is not an absolute path");
     }
     if (!clean_path(source->text, &w)) {
-        return refuse(source, why, "must not contain \"..\"");
+        return refuse_setting(source, why, "must not contain \"..\"");
     }
     struct setting_source cleaned = {.name = source->name, .text = writer_view(&w)};
     return store_text(field, cap, w.full ? source : &cleaned, why);
@@ -257,7 +259,7 @@ static enum status store_port(void *field, size_t size, const struct setting_sou
         return STATUS_OK;
     }
     if (view_decimal(source->text, 65535, &port) != STATUS_OK) {
-        return refuse(source, why, "is not a port: -1 (off), 0 (any) or 1 to 65535");
+        return refuse_setting(source, why, "is not a port: -1 (off), 0 (any) or 1 to 65535");
     }
     store_number(field, size, port);
     return STATUS_OK;
@@ -268,7 +270,7 @@ static enum status store_shares(void *field, size_t size, const struct setting_s
 {
     uint64_t shares = 0;
     if (view_decimal(source->text, EFA_SHARES_MAX, &shares) != STATUS_OK || shares == 0u) {
-        (void)refuse(source, why, "is not a number from 1 to ");
+        (void)refuse_setting(source, why, "is not a number from 1 to ");
         writer_decimal(why, EFA_SHARES_MAX);
         return PEER_MALFORMED;
     }
@@ -281,7 +283,7 @@ static enum status store_bool(void *field, size_t size, const struct setting_sou
 {
     bool yes = view_is(source->text, "true") || view_is(source->text, "1");
     if (!yes && !view_is(source->text, "false") && !view_is(source->text, "0")) {
-        return refuse(source, why, "must be true or false");
+        return refuse_setting(source, why, "must be true or false");
     }
     store_number(field, size, yes ? 1u : 0u);
     return STATUS_OK;
@@ -296,7 +298,7 @@ static enum status store_choice(struct settings *out, const struct setting_row *
             return STATUS_OK;
         }
     }
-    (void)refuse(source, why, "must be one of ");
+    (void)refuse_setting(source, why, "must be one of ");
     for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != NULL; i++) {
         writer_text(why, (i == 0u) ? "" : ", ");
         writer_text(why, row->choices[i]);
@@ -414,10 +416,11 @@ static enum status store_duration(struct settings *out, const struct setting_row
 {
     uint64_t ms = 0;
     if (!duration_ms(source->text, &ms)) {
-        return refuse(source, why, "is not a duration up to 8760h, such as 10m, 1h30m or 1.5s");
+        return refuse_setting(source, why,
+                              "is not a duration up to 8760h, such as 10m, 1h30m or 1.5s");
     }
     if (ms < row->least_ms) {
-        (void)refuse(source, why, "must be at least ");
+        (void)refuse_setting(source, why, "must be at least ");
         writer_decimal(why, row->least_ms);
         writer_text(why, "ms");
         return PEER_MALFORMED;
@@ -450,10 +453,11 @@ static enum status store_taint(struct settings *out, const struct setting_source
         return STATUS_OK;
     }
     if (!view_is(effect, "NoSchedule") && !view_is(effect, "NoExecute")) {
-        return refuse(source, why, "must be key:NoSchedule or key:NoExecute, or empty");
+        return refuse_setting(source, why, "must be key:NoSchedule or key:NoExecute, or empty");
     }
     if (!is_taint_key(key)) {
-        return refuse(source, why, "key before ':' must be a label key, such as example.com/name");
+        return refuse_setting(source, why,
+                              "key before ':' must be a label key, such as example.com/name");
     }
     enum status s = text_copy(out->taint_key, sizeof out->taint_key, key);
     ASSERT(s == STATUS_OK);
@@ -503,7 +507,7 @@ static bool is_ipv6_group(struct view part)
 }
 
 /* Takes a group and the colon behind it, or IPv4 at the end, which counts as two. 0: neither. */
-static unsigned take_ipv6_group(struct view *rest)
+static unsigned parse_ipv6_group(struct view *rest)
 {
     bool last = view_find(*rest, ':') == rest->len;
     bool ends_in_colon = rest->data[rest->len - 1u] == ':';
@@ -522,7 +526,7 @@ static bool is_ipv6(struct view text)
     unsigned gaps = (rest.len < text.len) ? 1u : 0u;
     unsigned groups = 0;
     while (rest.len > 0u && groups <= IPV6_GROUPS) {
-        unsigned taken = take_ipv6_group(&rest);
+        unsigned taken = parse_ipv6_group(&rest);
         if (taken == 0u) {
             return false;
         }
@@ -539,7 +543,7 @@ static enum status store_address(void *field, size_t cap, const struct setting_s
                                  struct writer *why)
 {
     if (source->text.len > 0u && !is_ipv4(source->text) && !is_ipv6(source->text)) {
-        return refuse(source, why, "is not an IP address");
+        return refuse_setting(source, why, "is not an IP address");
     }
     return store_text(field, cap, source, why);
 }

@@ -50,7 +50,7 @@ size_t reader_left(const struct reader *r)
     return r->len - r->pos;
 }
 
-enum status reader_take(struct reader *r, size_t n, struct view *out)
+enum status reader_consume(struct reader *r, size_t n, struct view *out)
 {
     if (n > reader_left(r)) {
         return STATUS_MORE;
@@ -63,7 +63,7 @@ enum status reader_take(struct reader *r, size_t n, struct view *out)
 static enum status read_number(struct reader *r, size_t n, uint64_t *value)
 {
     struct view bytes;
-    enum status s = reader_take(r, n, &bytes);
+    enum status s = reader_consume(r, n, &bytes);
     if (s != STATUS_OK) {
         return s;
     }

@@ -86,7 +86,7 @@ MUST_USE enum status reader_u16(struct reader *r, uint16_t *value); /* big-endia
 MUST_USE enum status reader_u32(struct reader *r, uint32_t *value); /* big-endian */
 MUST_USE enum status reader_u64(struct reader *r, uint64_t *value); /* big-endian */
 /* Next `n` bytes as a view into the same memory; STATUS_MORE when fewer are left. */
-MUST_USE enum status reader_take(struct reader *r, size_t n, struct view *out);
+MUST_USE enum status reader_consume(struct reader *r, size_t n, struct view *out);
 /*
  * Protobuf base-128 varint. STATUS_MORE: the bytes end inside it. PEER_MALFORMED: more than 10
  * bytes or more than 64 bits.

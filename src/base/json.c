@@ -89,7 +89,7 @@ static bool byte_is(struct view v, size_t at, uint8_t a, uint8_t b)
 }
 
 /* Consumes one digit or more; moves *at behind them. */
-static bool take_digits(struct view v, size_t *at)
+static bool consume_digits(struct view v, size_t *at)
 {
     size_t start = *at;
     while (*at < v.len && is_digit(v.data[*at])) {
@@ -103,19 +103,19 @@ static size_t number_length(struct view v)
 {
     size_t first = byte_is(v, 0, '-', '-') ? 1u : 0u;
     size_t at = first;
-    if (!take_digits(v, &at) || (v.data[first] == '0' && at > first + 1u)) {
+    if (!consume_digits(v, &at) || (v.data[first] == '0' && at > first + 1u)) {
         return 0;
     }
     if (byte_is(v, at, '.', '.')) {
         at++;
-        if (!take_digits(v, &at)) {
+        if (!consume_digits(v, &at)) {
             return 0;
         }
     }
     if (byte_is(v, at, 'e', 'E')) {
         at++;
         at += byte_is(v, at, '+', '-') ? 1u : 0u;
-        if (!take_digits(v, &at)) {
+        if (!consume_digits(v, &at)) {
             return 0;
         }
     }
@@ -288,7 +288,7 @@ enum status json_skip(struct json_reader *r, const struct json_token *token)
 
 /* --- values of names, strings and numbers --- */
 
-static uint32_t hex4(struct view v)
+static uint32_t parse_hex4(struct view v)
 {
     uint32_t n = 0;
     for (unsigned i = 0; i < 4u; i++) {
@@ -303,10 +303,10 @@ static uint32_t hex4(struct view v)
  */
 static size_t unescape_unicode(struct view v, struct writer *out)
 {
-    uint32_t c = hex4(view_from(v, 2));
+    uint32_t c = parse_hex4(view_from(v, 2));
     bool high = c >= 0xd800u && c < 0xdc00u;
     if (high && v.len >= 12u && v.data[6] == '\\' && v.data[7] == 'u') {
-        uint32_t low = hex4(view_from(v, 8));
+        uint32_t low = parse_hex4(view_from(v, 8));
         if (low >= 0xdc00u && low < 0xe000u) {
             writer_utf8(out, 0x10000u + ((c - 0xd800u) << 10) + (low - 0xdc00u));
             return 12;

@@ -101,7 +101,7 @@ static bool line_open(const struct log *l)
 }
 
 /* Adds a field only if all of it fits. */
-static void keep(struct log *l, const struct writer *field)
+static void append_field(struct log *l, const struct writer *field)
 {
     if (field->full || l->cut || field->len + LOG_TAIL_BYTES > writer_room(&l->line)) {
         l->cut = true;
@@ -119,7 +119,7 @@ void log_line_view(struct log *l, const char *key, struct view value)
     }
     write_key(l, &field, key, l->line.len == 0u);
     write_value(l, &field, value);
-    keep(l, &field);
+    append_field(l, &field);
 }
 
 void log_line_text(struct log *l, const char *key, const char *value)
@@ -136,7 +136,7 @@ void log_line_number(struct log *l, const char *key, int64_t value)
     }
     write_key(l, &field, key, l->line.len == 0u);
     writer_signed(&field, value);
-    keep(l, &field);
+    append_field(l, &field);
 }
 
 /* --- lines --- */
@@ -217,7 +217,7 @@ struct view log_pending(const struct log *l)
     return view_of(l->buffer + l->written, l->len - l->written);
 }
 
-void log_taken(struct log *l, size_t n)
+void log_written(struct log *l, size_t n)
 {
     ASSERT(n <= l->len - l->written && !line_open(l));
     l->written += n;

@@ -60,7 +60,7 @@ struct view log_pending(const struct log *l);
  * Marks the first `n` pending bytes as written out. Also reports lines lost earlier by a line
  * `event=log_lines_lost count=N`, as soon as there is room.
  */
-void log_taken(struct log *l, size_t n);
+void log_written(struct log *l, size_t n);
 /*
  * The newest lines, written out or not, from position *at of the whole log on. If that part was
  * dropped, starts at the first complete line and sets *at to its position. Valid until the next

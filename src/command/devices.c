@@ -167,7 +167,7 @@ static unsigned order_of(const struct inventory *v, unsigned number)
 
 /* --- text --- */
 
-static void padded(struct writer *out, const char *text, size_t width)
+static void write_padded(struct writer *out, const char *text, size_t width)
 {
     struct view v = view_text(text);
     writer_append(out, v);
@@ -184,7 +184,7 @@ static void number_text(struct writer *w, const char *before, unsigned value)
     ASSERT(ended == STATUS_OK);
 }
 
-static size_t wider(size_t width, const char *text)
+static size_t column_width(size_t width, const char *text)
 {
     size_t len = view_text(text).len + COLUMN_GAP;
     return (len > width) ? len : width;
@@ -200,14 +200,15 @@ struct columns {
 static struct columns columns_of(const struct inventory *v)
 {
     char text[HEALTH_COLUMN_CAP];
-    struct columns c = {.health = wider(0, health_names[DEVICE_HEALTHY]),
-                        .claim = wider(0, "CLAIM")};
-    c.name = wider(0, is_efa(v) ? EFA_DEVICE_PREFIX "0000-00-00-0" : DEVICE_NAME_PREFIX "10");
+    struct columns c = {.health = column_width(0, health_names[DEVICE_HEALTHY]),
+                        .claim = column_width(0, "CLAIM")};
+    c.name =
+        column_width(0, is_efa(v) ? EFA_DEVICE_PREFIX "0000-00-00-0" : DEVICE_NAME_PREFIX "10");
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
-        c.claim = wider(c.claim, v->holder[i].claim);
+        c.claim = column_width(c.claim, v->holder[i].claim);
         if (is_listed(v, i)) {
             health_text(v, i, text);
-            c.health = wider(c.health, text);
+            c.health = column_width(c.health, text);
         }
     }
     return c;
@@ -218,14 +219,14 @@ static void write_head(const struct inventory *v, struct writer *out)
     struct columns c = columns_of(v);
     /* an empty line separates them from the Neuron devices */
     writer_text(out, is_efa(v) ? "\n" : "");
-    padded(out, "NAME", c.name);
-    padded(out, is_efa(v) ? "NEURON" : "CORES", is_efa(v) ? NEURONS_COLUMN : CORES_COLUMN);
-    padded(out, "HEALTH", c.health);
-    padded(out, "CLAIM", c.claim);
+    write_padded(out, "NAME", c.name);
+    write_padded(out, is_efa(v) ? "NEURON" : "CORES", is_efa(v) ? NEURONS_COLUMN : CORES_COLUMN);
+    write_padded(out, "HEALTH", c.health);
+    write_padded(out, "CLAIM", c.claim);
     writer_text(out, "POD\n");
 }
 
-static void colour(const struct inventory *v, unsigned number, struct writer *out)
+static void write_colour(const struct inventory *v, unsigned number, struct writer *out)
 {
     if (v->colour) {
         writer_text(out, "\033"
@@ -267,25 +268,25 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     const struct holder *h = &v->holder[number];
     struct columns c = columns_of(v);
     devices_name(&v->devices, number, text);
-    padded(out, text, c.name);
+    write_padded(out, text, c.name);
     if (is_efa(v)) {
         neurons_text(v, number, text);
     } else {
         cores_text(v, number, text);
     }
-    padded(out, (text[0] != '\0') ? text : "-", is_efa(v) ? NEURONS_COLUMN : CORES_COLUMN);
+    write_padded(out, (text[0] != '\0') ? text : "-", is_efa(v) ? NEURONS_COLUMN : CORES_COLUMN);
     bool red = is_bad(v, number);
     if (red) {
-        colour(v, COLOUR_RED, out);
+        write_colour(v, COLOUR_RED, out);
     }
     health_text(v, number, health);
-    padded(out, health, c.health);
+    write_padded(out, health, c.health);
     if (red) {
         colour_end(v, out);
     }
     /* A free device has no further columns, which keeps its row short beside a long claim name. */
     if (is_held(v, number)) {
-        padded(out, h->claim, c.claim);
+        write_padded(out, h->claim, c.claim);
     }
     writer_text(out, (h->pod[0] != '\0') ? h->pod : "-");
     if (h->others > 0u) {
@@ -294,10 +295,10 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     writer_text(out, "\n");
 }
 
-static void letter(const struct inventory *v, unsigned number, struct writer *out)
+static void write_letter(const struct inventory *v, unsigned number, struct writer *out)
 {
     unsigned order = order_of(v, number);
-    colour(v, COLOUR_CLAIMS + order % COLOURS, out);
+    write_colour(v, COLOUR_CLAIMS + order % COLOURS, out);
     writer_u8(out, (uint8_t)('A' + order % LETTERS));
     colour_end(v, out);
 }
@@ -310,12 +311,12 @@ static void write_cell(const struct inventory *v, unsigned number, struct writer
     writer_decimal(out, number);
     writer_text(out, (good || !held) ? " " : "");
     if (!good) {
-        colour(v, COLOUR_RED, out);
+        write_colour(v, COLOUR_RED, out);
         writer_text(out, "!");
         colour_end(v, out);
     }
     if (held) {
-        letter(v, number, out);
+        write_letter(v, number, out);
     } else {
         writer_text(out, good ? "." : "");
     }
@@ -393,7 +394,7 @@ static void write_legend(const struct inventory *v, unsigned number, struct writ
 {
     const struct holder *h = &v->holder[number];
     writer_text(out, "   ");
-    letter(v, number, out);
+    write_letter(v, number, out);
     writer_text(out, "  ");
     writer_text(out, h->claim);
     if (h->pod[0] != '\0') {

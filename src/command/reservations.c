@@ -5,7 +5,7 @@
 #include "command/command.h"
 
 /* Names come from a server of the user's choice: control characters must not reach a terminal. */
-static void name(struct writer *out, const char *text)
+static void write_name(struct writer *out, const char *text)
 {
     writer_shown(out, view_text(text), NAME_CAP);
 }
@@ -13,15 +13,15 @@ static void name(struct writer *out, const char *text)
 void command_reservation_text(const struct claim_reservation *c, struct writer *out)
 {
     writer_text(out, "claim ");
-    name(out, c->id.namespace_);
+    write_name(out, c->id.namespace_);
     writer_text(out, "/");
-    name(out, c->id.name);
+    write_name(out, c->id.name);
     writer_text(out, " on node ");
-    name(out, c->pool);
+    write_name(out, c->pool);
     writer_text(out, " is reserved for ");
-    name(out, c->resource);
+    write_name(out, c->resource);
     writer_text(out, "/");
-    name(out, c->consumer);
+    write_name(out, c->consumer);
     if (c->consumers > 1u) {
         writer_text(out, " and ");
         writer_decimal(out, c->consumers - 1u);

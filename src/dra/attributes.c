@@ -17,7 +17,8 @@
 #define FULL_GROUP 16u
 
 /* Appends an attribute with its key; keys must ascend, as the API server orders maps. */
-static struct attribute *append(struct attributes *out, const char *key, enum attribute_type type)
+static struct attribute *append_attribute(struct attributes *out, const char *key,
+                                          enum attribute_type type)
 {
     ASSERT(out->count < ATTRIBUTES_MAX);
     struct attribute *a = &out->attribute[out->count];
@@ -31,26 +32,26 @@ static struct attribute *append(struct attributes *out, const char *key, enum at
 
 static void add_int(struct attributes *out, const char *key, int64_t value)
 {
-    append(out, key, ATTRIBUTE_INT)->number = value;
+    append_attribute(out, key, ATTRIBUTE_INT)->number = value;
 }
 
 static void add_bool(struct attributes *out, const char *key, bool value)
 {
-    append(out, key, ATTRIBUTE_BOOL)->number = value ? 1 : 0;
+    append_attribute(out, key, ATTRIBUTE_BOOL)->number = value ? 1 : 0;
 }
 
 /* An empty text means that the value is unknown; the attribute is left out. */
 static void add_string(struct attributes *out, const char *key, const char *value)
 {
     if (value[0] != '\0') {
-        struct attribute *a = append(out, key, ATTRIBUTE_STRING);
+        struct attribute *a = append_attribute(out, key, ATTRIBUTE_STRING);
         text_set(a->text, sizeof a->text, value);
     }
 }
 
 static void add_version(struct attributes *out, const char *key, const char *value)
 {
-    struct attribute *a = append(out, key, ATTRIBUTE_VERSION);
+    struct attribute *a = append_attribute(out, key, ATTRIBUTE_VERSION);
     text_set(a->text, sizeof a->text, value);
 }
 
@@ -130,7 +131,7 @@ static void add_memory(struct attributes *out, const struct devices *d, const st
     }
     unsigned devices = (known && device->node) ? d->board->devices : 1u;
     unsigned gib = family->memory_gib * devices;
-    struct attribute *a = append(out, "memory", ATTRIBUTE_CAPACITY);
+    struct attribute *a = append_attribute(out, "memory", ATTRIBUTE_CAPACITY);
     a->number = device_shared(d, device) ? CAPACITY_UNASKED_NOTHING : CAPACITY_ALL;
     struct writer w = writer_of(a->text, sizeof a->text);
     bool tebi = gib % 1024u == 0u;
@@ -188,7 +189,7 @@ static void add_subsystem(struct attributes *out, uint16_t subsystem)
 /* A claim without a request for this capacity takes all of it, and so holds the device alone. */
 static void add_shares(struct attributes *out, const char *key, unsigned units, unsigned step)
 {
-    struct attribute *a = append(out, key, ATTRIBUTE_CAPACITY);
+    struct attribute *a = append_attribute(out, key, ATTRIBUTE_CAPACITY);
     struct writer w = writer_of(a->text, sizeof a->text);
     a->number = step;
     writer_decimal(&w, units);
@@ -297,8 +298,8 @@ static void build_neuron(const struct devices *d, const struct device *device,
     add_ultraserver(out, &d->ultraserver);
 }
 
-static void build(const struct devices *d, unsigned index, const struct claim_result *result,
-                  struct attributes *out)
+static void build_attributes(const struct devices *d, unsigned index,
+                             const struct claim_result *result, struct attributes *out)
 {
     ASSERT(index < d->count);
     const struct device *device = &d->device[index];
@@ -326,19 +327,19 @@ static void select_attributes(struct attributes *all, bool with_issue)
 
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out)
 {
-    build(d, index, NULL, out);
+    build_attributes(d, index, NULL, out);
     select_attributes(out, false);
 }
 
 void claim_attributes(const struct claim_result *result, const struct devices *d, unsigned index,
                       struct attributes *out)
 {
-    build(d, index, result, out);
+    build_attributes(d, index, result, out);
     select_attributes(out, false);
 }
 
 void device_attributes_left_out(const struct devices *d, unsigned index, struct attributes *out)
 {
-    build(d, index, NULL, out);
+    build_attributes(d, index, NULL, out);
     select_attributes(out, true);
 }

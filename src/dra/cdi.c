@@ -92,7 +92,7 @@ _Static_assert(sizeof(CDI_FILE_PREFIX CDI_FILE_SUFFIX) + UID_CAP <= CDI_FILE_NAM
 
 /* --- members --- */
 
-static void member(struct json_writer *j, const char *name, const char *value)
+static void write_member(struct json_writer *j, const char *name, const char *value)
 {
     json_name(j, name);
     json_string(j, view_text(value));
@@ -129,14 +129,14 @@ static void result_object(struct writer *out, const struct claim_result *r)
     struct json_writer j = json_writer_of(out, 0);
     claim_device_name(r, device);
     json_object_begin(&j);
-    member(&j, "request", r->request);
-    member(&j, "device", device);
+    write_member(&j, "request", r->request);
+    write_member(&j, "device", device);
     if (r->admin_access) {
         json_name(&j, "adminAccess");
         json_bool(&j, true);
     }
     if (r->share_id[0] != '\0') {
-        member(&j, "shareID", r->share_id);
+        write_member(&j, "shareID", r->share_id);
     }
     if (r->efa_address != 0u) {
         json_name(&j, "number");
@@ -201,23 +201,23 @@ static void node_annotations(struct json_writer *j, const struct claim_record *r
         member_decimal(j, ANNOTATION("ultraserver-mode"), u->mode);
     }
     if (u->place.server_id[0] != '\0') {
-        member(j, ANNOTATION("ultraserver-server-id"), u->place.server_id);
+        write_member(j, ANNOTATION("ultraserver-server-id"), u->place.server_id);
         member_decimal(j, ANNOTATION("ultraserver-node-id"), u->place.node_id);
     }
     if (r->metadata) {
-        member(j, ANNOTATION("device-metadata"), r->pod_claim);
+        write_member(j, ANNOTATION("device-metadata"), r->pod_claim);
     }
 }
 
-static void annotations(struct json_writer *j, const struct claim_record *r)
+static void write_annotations(struct json_writer *j, const struct claim_record *r)
 {
     json_name(j, "annotations");
     json_object_begin(j);
-    member(j, ANNOTATION("claim-namespace"), r->id.namespace_);
-    member(j, ANNOTATION("claim-name"), r->id.name);
-    member(j, ANNOTATION("claim-uid"), r->id.uid);
-    member(j, ANNOTATION("pool"), r->pool);
-    member(j, ANNOTATION("boot-id"), r->boot_id);
+    write_member(j, ANNOTATION("claim-namespace"), r->id.namespace_);
+    write_member(j, ANNOTATION("claim-name"), r->id.name);
+    write_member(j, ANNOTATION("claim-uid"), r->id.uid);
+    write_member(j, ANNOTATION("pool"), r->pool);
+    write_member(j, ANNOTATION("boot-id"), r->boot_id);
     json_name(j, ANNOTATION("device-numbering"));
     if (r->first_number != 0u) {
         string_numbered(j, "zero+", r->first_number);
@@ -265,7 +265,7 @@ static void write_node(struct json_writer *j, const char *dev_root, const char *
     json_object_begin(j);
     member_numbered(j, "path", "/dev", stem, number);
     member_numbered(j, "hostPath", dev_root, stem, host_number);
-    member(j, "permissions", "rw");
+    write_member(j, "permissions", "rw");
     json_object_end(j);
 }
 
@@ -310,8 +310,8 @@ static void variable_text(struct json_writer *j, const char *name, const char *v
     json_string(j, writer_view(&w));
 }
 
-static void environment(struct json_writer *j, const struct claim_record *r,
-                        const struct claim_result *result)
+static void write_environment(struct json_writer *j, const struct claim_record *r,
+                              const struct claim_result *result)
 {
     const struct ultraserver_use *u = &r->ultraserver;
     bool lnc = result->logical_neuron_core != 0u;
@@ -343,8 +343,8 @@ static void environment(struct json_writer *j, const struct claim_record *r,
 }
 
 /* Written on one line, so that 32 mounts fit in CDI_BYTES_MAX. */
-static void mounts(struct json_writer *j, const struct claim_record *r, unsigned first,
-                   const struct cdi_host *host)
+static void write_mounts(struct json_writer *j, const struct claim_record *r, unsigned first,
+                         const struct cdi_host *host)
 {
     char name[CDI_FILE_NAME_CAP];
     char text[NODE_PATH_CAP + CDI_FILE_NAME_CAP];
@@ -387,10 +387,10 @@ static void device_object(struct json_writer *j, const struct claim_record *r, u
     json_string(j, writer_view(&name));
     json_name(j, "containerEdits");
     json_object_begin(j);
-    environment(j, r, &r->result[first]);
+    write_environment(j, r, &r->result[first]);
     device_nodes(j, r, first, host->dev_root);
     if (r->metadata) {
-        mounts(j, r, first, host);
+        write_mounts(j, r, first, host);
     }
     json_object_end(j);
     json_object_end(j);
@@ -402,9 +402,9 @@ enum status cdi_write(const struct claim_record *r, const struct cdi_host *host,
     size_t start = out->len;
     struct json_writer j = json_writer_of(out, CDI_INDENT);
     json_object_begin(&j);
-    member(&j, "cdiVersion", CDI_VERSION);
-    member(&j, "kind", kind_of(r->driver));
-    annotations(&j, r);
+    write_member(&j, "cdiVersion", CDI_VERSION);
+    write_member(&j, "kind", kind_of(r->driver));
+    write_annotations(&j, r);
     json_name(&j, "devices");
     json_array_begin(&j);
     for (unsigned i = 0; i < r->count; i++) {

@@ -107,7 +107,7 @@ static unsigned member_of(struct members_reader *m, const char *const *names, un
 
 /* --- values --- */
 
-static bool take_text(const struct json_token *value, char *to, size_t cap)
+static bool parse_text(const struct json_token *value, char *to, size_t cap)
 {
     struct writer out = writer_of(to, cap);
     if (value->kind != JSON_STRING || json_unescape(value->text, &out) != STATUS_OK) {
@@ -117,7 +117,7 @@ static bool take_text(const struct json_token *value, char *to, size_t cap)
     return view_find(text, 0) == text.len && writer_end_text(&out) == STATUS_OK;
 }
 
-static bool take_small(const struct json_token *value, uint8_t *to)
+static bool parse_small(const struct json_token *value, uint8_t *to)
 {
     uint64_t n = 0;
     bool ok = value->kind == JSON_NUMBER && view_decimal(value->text, UINT8_MAX, &n) == STATUS_OK;
@@ -125,13 +125,13 @@ static bool take_small(const struct json_token *value, uint8_t *to)
     return ok;
 }
 
-static bool take_bool(const struct json_token *value, bool *to)
+static bool parse_bool(const struct json_token *value, bool *to)
 {
     *to = value->kind == JSON_TRUE;
     return *to || value->kind == JSON_FALSE;
 }
 
-static bool take_number(const struct json_token *value, uint16_t *to)
+static bool parse_number(const struct json_token *value, uint16_t *to)
 {
     uint64_t n = 0;
     bool ok = value->kind == JSON_NUMBER && view_decimal(value->text, UINT16_MAX, &n) == STATUS_OK;
@@ -140,7 +140,7 @@ static bool take_number(const struct json_token *value, uint16_t *to)
 }
 
 /* An EFA device's name does not contain its number; a member of its own follows with it. */
-static bool take_device(const struct json_token *value, struct claim_result *to)
+static bool parse_device(const struct json_token *value, struct claim_result *to)
 {
     uint64_t n = 0;
     bool text = value->kind == JSON_STRING;
@@ -157,27 +157,27 @@ static bool take_device(const struct json_token *value, struct claim_result *to)
 
 /* --- results --- */
 
-static bool take_member(struct members_reader *m, struct claim_result *to)
+static bool parse_member(struct members_reader *m, struct claim_result *to)
 {
     switch (member_of(m, members, MEMBERS)) {
     case MEMBER_REQUEST:
-        return take_text(&m->value, to->request, sizeof to->request);
+        return parse_text(&m->value, to->request, sizeof to->request);
     case MEMBER_DEVICE:
-        return take_device(&m->value, to);
+        return parse_device(&m->value, to);
     case MEMBER_ADMIN_ACCESS:
-        return take_bool(&m->value, &to->admin_access);
+        return parse_bool(&m->value, &to->admin_access);
     case MEMBER_SHARE_ID:
-        return take_text(&m->value, to->share_id, sizeof to->share_id);
+        return parse_text(&m->value, to->share_id, sizeof to->share_id);
     case MEMBER_LOGICAL_NEURON_CORE:
-        return take_small(&m->value, &to->logical_neuron_core);
+        return parse_small(&m->value, &to->logical_neuron_core);
     case MEMBER_ULTRASERVER_MODE:
-        return take_small(&m->value, &to->ultraserver_mode);
+        return parse_small(&m->value, &to->ultraserver_mode);
     case MEMBER_CORES:
-        return take_small(&m->value, &to->cores);
+        return parse_small(&m->value, &to->cores);
     case MEMBER_NUMBER:
-        return to->efa_address != 0u && take_number(&m->value, &to->number);
+        return to->efa_address != 0u && parse_number(&m->value, &to->number);
     case MEMBER_UVERBS:
-        return to->efa_address != 0u && take_number(&m->value, &to->uverbs);
+        return to->efa_address != 0u && parse_number(&m->value, &to->uverbs);
     default:
         return json_skip(&m->in, &m->value) == STATUS_OK;
     }
@@ -191,18 +191,18 @@ static bool text_ends(struct json_reader *in)
 }
 
 /* A result's annotation value is itself JSON. */
-static bool take_result(const struct json_token *value, struct claim_record *r)
+static bool parse_result(const struct json_token *value, struct claim_record *r)
 {
     char text[RESULT_VALUE_CAP];
     struct members_reader m = {.seen = 0};
-    if (r->count >= RESULTS_MAX || !take_text(value, text, sizeof text)) {
+    if (r->count >= RESULTS_MAX || !parse_text(value, text, sizeof text)) {
         return false;
     }
     struct claim_result *to = &r->result[r->count];
     json_open(&m.in, view_text(text));
     bool ok = object_opens(&m.in);
     while (ok && next_member(&m)) { /* each iteration consumes text */
-        ok = take_member(&m, to);
+        ok = parse_member(&m, to);
     }
     r->count++;
     unsigned needed = 1u << (unsigned)MEMBER_REQUEST | 1u << (unsigned)MEMBER_DEVICE;
@@ -222,7 +222,7 @@ static bool is_next_result(struct view name, unsigned count)
 /* --- the file --- */
 
 /* "host", "zero" or "zero+N" */
-static bool take_numbering(const struct json_token *value, struct claim_record *r)
+static bool parse_numbering(const struct json_token *value, struct claim_record *r)
 {
     static const char word[] = "zero";
     uint64_t n = 0;
@@ -239,7 +239,7 @@ static bool take_numbering(const struct json_token *value, struct claim_record *
 }
 
 /* "0,1,2" */
-static bool take_numbers(struct view list, uint64_t *numbers)
+static bool parse_numbers(struct view list, uint64_t *numbers)
 {
     struct view rest = list;
     bool good = rest.len > 0u;
@@ -254,7 +254,7 @@ static bool take_numbers(struct view list, uint64_t *numbers)
 }
 
 /* A number written as a string. */
-static bool take_decimal(const struct json_token *value, uint8_t *to)
+static bool parse_decimal(const struct json_token *value, uint8_t *to)
 {
     uint64_t n = 0;
     bool ok = value->kind == JSON_STRING && view_decimal(value->text, UINT8_MAX, &n) == STATUS_OK;
@@ -262,56 +262,56 @@ static bool take_decimal(const struct json_token *value, uint8_t *to)
     return ok;
 }
 
-static bool take_annotation(struct members_reader *m, struct claim_record *r)
+static bool parse_annotation(struct members_reader *m, struct claim_record *r)
 {
     switch (member_of(m, keys, KEYS)) {
     case KEY_NAMESPACE:
-        return take_text(&m->value, r->id.namespace_, sizeof r->id.namespace_);
+        return parse_text(&m->value, r->id.namespace_, sizeof r->id.namespace_);
     case KEY_NAME:
-        return take_text(&m->value, r->id.name, sizeof r->id.name);
+        return parse_text(&m->value, r->id.name, sizeof r->id.name);
     case KEY_UID:
-        return take_text(&m->value, r->id.uid, sizeof r->id.uid);
+        return parse_text(&m->value, r->id.uid, sizeof r->id.uid);
     case KEY_POOL:
-        return take_text(&m->value, r->pool, sizeof r->pool);
+        return parse_text(&m->value, r->pool, sizeof r->pool);
     case KEY_BOOT_ID:
-        return take_text(&m->value, r->boot_id, sizeof r->boot_id);
+        return parse_text(&m->value, r->boot_id, sizeof r->boot_id);
     case KEY_NUMBERING:
-        return take_numbering(&m->value, r);
+        return parse_numbering(&m->value, r);
     case KEY_NODE_DEVICES:
-        return m->value.kind == JSON_STRING && take_numbers(m->value.text, &r->node_devices);
+        return m->value.kind == JSON_STRING && parse_numbers(m->value.text, &r->node_devices);
     case KEY_MODE:
-        return take_decimal(&m->value, &r->ultraserver.mode);
+        return parse_decimal(&m->value, &r->ultraserver.mode);
     case KEY_SERVER_ID:
-        return take_text(&m->value, r->ultraserver.place.server_id, SERVER_ID_CAP);
+        return parse_text(&m->value, r->ultraserver.place.server_id, SERVER_ID_CAP);
     case KEY_NODE_ID:
-        return take_decimal(&m->value, &r->ultraserver.place.node_id);
+        return parse_decimal(&m->value, &r->ultraserver.place.node_id);
     case KEY_METADATA:
         r->metadata = true;
-        return take_text(&m->value, r->pod_claim, sizeof r->pod_claim);
+        return parse_text(&m->value, r->pod_claim, sizeof r->pod_claim);
     default:
         break;
     }
     if (is_next_result(m->name, r->count)) {
-        return take_result(&m->value, r);
+        return parse_result(&m->value, r);
     }
     bool result = view_starts(m->name, ANNOTATION("result-"));
     return !result && json_skip(&m->in, &m->value) == STATUS_OK;
 }
 
 /* The reader is inside the annotations, behind the opening brace. */
-static bool take_annotations(struct json_reader *in, struct claim_record *r)
+static bool parse_annotations(struct json_reader *in, struct claim_record *r)
 {
     struct members_reader m = {.in = *in};
     bool ok = true;
     while (ok && next_member(&m)) {
-        ok = take_annotation(&m, r);
+        ok = parse_annotation(&m, r);
     }
     *in = m.in;
     unsigned needed = (1u << (unsigned)KEYS_NEEDED) - 1u;
     return ok && m.in.failed == STATUS_OK && (m.seen & needed) == needed;
 }
 
-static bool take_kind(const struct json_token *value, enum driver_kind *driver)
+static bool parse_kind(const struct json_token *value, enum driver_kind *driver)
 {
     bool text = value->kind == JSON_STRING;
     bool efa = text && view_is(value->text, EFA_CDI_KIND);
@@ -319,7 +319,7 @@ static bool take_kind(const struct json_token *value, enum driver_kind *driver)
     return efa || (text && view_is(value->text, CDI_KIND));
 }
 
-static bool take_file(struct view file, struct claim_record *r)
+static bool parse_file(struct view file, struct claim_record *r)
 {
     static const char *const top[] = {"kind", "annotations"};
     struct members_reader m = {.seen = 0};
@@ -328,9 +328,9 @@ static bool take_file(struct view file, struct claim_record *r)
     while (ok && next_member(&m)) {
         unsigned at = member_of(&m, top, 2);
         if (at == 0u) {
-            ok = take_kind(&m.value, &r->driver);
+            ok = parse_kind(&m.value, &r->driver);
         } else if (at == 1u) {
-            ok = m.value.kind == JSON_OBJECT_BEGIN && take_annotations(&m.in, r);
+            ok = m.value.kind == JSON_OBJECT_BEGIN && parse_annotations(&m.in, r);
         } else {
             ok = json_skip(&m.in, &m.value) == STATUS_OK;
         }
@@ -341,7 +341,7 @@ static bool take_file(struct view file, struct claim_record *r)
 enum status cdi_read(struct view file, struct claim_record *r)
 {
     memset(r, 0, sizeof *r);
-    if (!take_file(file, r)) {
+    if (!parse_file(file, r)) {
         memset(r, 0, sizeof *r);
         return HOST_DAMAGED;
     }

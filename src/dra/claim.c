@@ -221,8 +221,8 @@ static bool numbering_valid(const struct claim_record *r)
 
 static bool texts_valid(const struct claim_record *r)
 {
-    struct writer nowhere = writer_of(0, 0);
-    bool names = claim_id_check(&r->id, &nowhere) == STATUS_OK &&
+    struct writer discarded = writer_of(0, 0);
+    bool names = claim_id_check(&r->id, &discarded) == STATUS_OK &&
                  name_like(view_text(r->pool), true) && all_visible(view_text(r->boot_id));
     bool template =
         r->pod_claim[0] == '\0' || (r->metadata && claim_label_like(view_text(r->pod_claim)));
@@ -367,7 +367,7 @@ void claim_begin(struct claim_builder *b, const struct devices *devices, const c
 /*
  * Starts the text of a failure. Only the first failure is kept; the text of a later one is dropped.
  */
-static struct writer failure(struct claim_builder *b, enum status s)
+static struct writer begin_failure(struct claim_builder *b, enum status s)
 {
     ASSERT(s != STATUS_OK);
     if (b->failed != STATUS_OK) {
@@ -380,7 +380,7 @@ static struct writer failure(struct claim_builder *b, enum status s)
 
 static struct writer claim_failure(struct claim_builder *b, enum status s)
 {
-    struct writer why = failure(b, s);
+    struct writer why = begin_failure(b, s);
     writer_text(&why, "claim ");
     writer_text(&why, b->wanted->namespace_);
     writer_text(&why, "/");
@@ -388,7 +388,7 @@ static struct writer claim_failure(struct claim_builder *b, enum status s)
     return why;
 }
 
-static void show(struct writer *why, const char *before, struct view text)
+static void write_shown(struct writer *why, const char *before, struct view text)
 {
     writer_text(why, before);
     writer_shown(why, text, SHOWN_BYTES_MAX);
@@ -409,8 +409,8 @@ void claim_meta(struct claim_builder *b, struct view uid)
         return;
     }
     struct writer why = claim_failure(b, PEER_NOT_FOUND);
-    show(&why, " got replaced: UID ", view_text(b->wanted->uid));
-    show(&why, " was asked for, the API server has UID ", uid);
+    write_shown(&why, " got replaced: UID ", view_text(b->wanted->uid));
+    write_shown(&why, " was asked for, the API server has UID ", uid);
 }
 
 /* --- results --- */
@@ -418,8 +418,8 @@ void claim_meta(struct claim_builder *b, struct view uid)
 static void unknown_device(struct claim_builder *b, struct view device)
 {
     const struct devices *d = b->devices;
-    struct writer why = failure(b, PEER_NOT_FOUND);
-    show(&why, "device ", device);
+    struct writer why = begin_failure(b, PEER_NOT_FOUND);
+    write_shown(&why, "device ", device);
     writer_text(&why, " not found on node ");
     writer_text(&why, b->pool);
     if (d->unknown) {
@@ -442,18 +442,18 @@ static void unknown_device(struct claim_builder *b, struct view device)
 
 static void foreign_pool(struct claim_builder *b, const struct claim_result_in *in)
 {
-    struct writer why = failure(b, PEER_NOT_FOUND);
-    show(&why, "device ", in->device);
-    show(&why, " is allocated from pool ", in->pool);
+    struct writer why = begin_failure(b, PEER_NOT_FOUND);
+    write_shown(&why, "device ", in->device);
+    write_shown(&why, " is allocated from pool ", in->pool);
     writer_text(&why, ", the pool of this node is ");
     writer_text(&why, b->pool);
 }
 
-static void twice(struct claim_builder *b, const struct claim_result_in *in)
+static void fail_duplicate(struct claim_builder *b, const struct claim_result_in *in)
 {
     struct writer why = claim_failure(b, PEER_MALFORMED);
     writer_text(&why, " has a malformed allocation: ");
-    show(&why, "device ", in->device);
+    write_shown(&why, "device ", in->device);
     writer_text(&why, " is allocated to it twice");
 }
 
@@ -533,7 +533,7 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
     if (!copy_names(b, in, r)) {
         claim_malformed(b, "a request name or share ID of its results is not valid");
     } else if (held_twice(&b->record, r)) {
-        twice(b, in);
+        fail_duplicate(b, in);
     } else {
         b->record.count++;
     }
@@ -573,21 +573,21 @@ void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 enum { SOURCE_CLASS = 1, SOURCE_CLAIM = 2 };
 
 /* "req" covers "req" and "req/sub"; "req/sub" covers itself alone (KEP-4816). */
-static bool covers(struct view name, struct view request)
+static bool name_covers(struct view name, struct view request)
 {
     struct view base = view_first(request, view_find(request, '/'));
     return view_equal(name, request) || view_equal(name, base);
 }
 
 /* Bit i: the configuration entry applies to result i. */
-static uint32_t covered(const struct claim_builder *b, const struct claim_config_in *in)
+static uint32_t covered_results(const struct claim_builder *b, const struct claim_config_in *in)
 {
     uint32_t mask = 0;
     ASSERT(b->record.count <= RESULTS_MAX && in->requests <= CONFIG_REQUESTS_MAX);
     for (unsigned r = 0; r < b->record.count; r++) {
         bool applies = in->requests == 0u;
         for (unsigned i = 0; i < in->requests && !applies; i++) {
-            applies = covers(in->request[i], view_text(b->request[r]));
+            applies = name_covers(in->request[i], view_text(b->request[r]));
         }
         mask |= applies ? UINT32_C(1) << r : 0u;
     }
@@ -595,12 +595,9 @@ static uint32_t covered(const struct claim_builder *b, const struct claim_config
 }
 _Static_assert(RESULTS_MAX <= 32u, "one bit for each result");
 
-/*
- * Applies a configuration's value to result `r`, and remembers the value of an equally strong one
- * that it overrules.
- */
-static void overrule(struct claim_builder *b, unsigned r, const struct config *c, uint8_t before,
-                     bool named)
+/* Remembers the value of an equally strong configuration that this one overrules for result `r`. */
+static void remember_overruled(struct claim_builder *b, unsigned r, const struct config *c,
+                               uint8_t before, bool named)
 {
     uint32_t bit = UINT32_C(1) << r;
     unsigned kind = (unsigned)c->kind;
@@ -611,8 +608,8 @@ static void overrule(struct claim_builder *b, unsigned r, const struct config *c
     b->named[kind] = named ? b->named[kind] | bit : b->named[kind] & ~bit;
 }
 
-static void apply(struct claim_builder *b, uint32_t mask, const struct config *c, uint8_t source,
-                  bool named)
+static void apply_config(struct claim_builder *b, uint32_t mask, const struct config *c,
+                         uint8_t source, bool named)
 {
     bool neuron = c->kind == CONFIG_NEURON;
     for (unsigned r = 0; r < b->record.count; r++) {
@@ -621,7 +618,7 @@ static void apply(struct claim_builder *b, uint32_t mask, const struct config *c
         uint8_t *from = neuron ? &b->lnc_source[r] : &b->mode_source[r];
         const char **version = neuron ? &b->lnc_version[r] : &b->mode_version[r];
         if ((mask >> r & 1u) != 0u && source >= *from) {
-            overrule(b, r, c, (source == *from) ? *value : 0u, named);
+            remember_overruled(b, r, c, (source == *from) ? *value : 0u, named);
             *value = c->value;
             *from = source;
             *version = c->api_version;
@@ -655,10 +652,10 @@ static void read_and_apply(struct claim_builder *b, const struct claim_config_in
     struct config c;
     enum status s = read_config(b, in, &c, &reason);
     if (s == STATUS_OK) {
-        apply(b, mask, &c, source, in->requests > 0u);
+        apply_config(b, mask, &c, source, in->requests > 0u);
         return;
     }
-    struct writer why = failure(b, s);
+    struct writer why = begin_failure(b, s);
     writer_text(&why, before);
     writer_append(&why, writer_view(&reason));
 }
@@ -666,7 +663,7 @@ static void read_and_apply(struct claim_builder *b, const struct claim_config_in
 static void unknown_source(struct claim_builder *b, struct view source)
 {
     struct writer why = claim_failure(b, PEER_UNSUPPORTED);
-    show(&why, " has a configuration from unknown source \"", source);
+    write_shown(&why, " has a configuration from unknown source \"", source);
     writer_text(&why, "\"; known: FromClass, FromClaim");
 }
 
@@ -691,7 +688,7 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
         return;
     }
     /* A truncated entry may have lost request names, so it may apply to any result. */
-    uint32_t mask = in->truncated ? UINT32_MAX : covered(b, in);
+    uint32_t mask = in->truncated ? UINT32_MAX : covered_results(b, in);
     if (mask == 0u) {
         return;
     }
@@ -732,7 +729,7 @@ void claim_allocated(struct claim_builder *b)
 }
 
 /* What the complete object lacks; NULL: nothing. */
-static const char *lacking(const struct claim_builder *b)
+static const char *incomplete_reason(const struct claim_builder *b)
 {
     if (!b->seen_meta) {
         return " has no metadata in the API server's response";
@@ -752,7 +749,7 @@ static const char *lacking(const struct claim_builder *b)
 }
 
 /* All results must ask for the same mode: a node is in one set of nodes at a time. */
-static void take_mode(struct claim_builder *b)
+static void apply_mode(struct claim_builder *b)
 {
     struct claim_record *r = &b->record;
     unsigned nodes = 0;
@@ -767,14 +764,14 @@ static void take_mode(struct claim_builder *b)
     if (nodes == 0u || b->failed != STATUS_OK) {
         return;
     }
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     enum status s = ultraserver_mode(&b->ultraserver, nodes, b->devices->instance_type,
-                                     &r->ultraserver, &nowhere);
+                                     &r->ultraserver, &discarded);
     ASSERT(s == STATUS_OK); /* read_config has already checked this mode */
 }
 
 /* Applies the LNC of the host's file when no result of the claim asks for one. */
-static void take_lnc(struct claim_record *r, uint8_t host)
+static void apply_host_lnc(struct claim_record *r, uint8_t host)
 {
     uint8_t asked = claim_logical_neuron_core(r);
     for (unsigned i = 0; i < r->count && asked == 0u; i++) {
@@ -803,7 +800,7 @@ static unsigned core_unit(const struct devices *d, unsigned number)
  * The runtime numbers cores by the container's devices and LNC. So a part must be the claim's only
  * device and use the LNC of its units, like every other part of that device.
  */
-static void take_part(struct claim_builder *b)
+static void apply_part(struct claim_builder *b)
 {
     struct claim_record *r = &b->record;
     struct claim_result *part = NULL;
@@ -831,16 +828,16 @@ static void take_part(struct claim_builder *b)
 enum status claim_end(struct claim_builder *b)
 {
     if (b->failed == STATUS_OK) {
-        take_part(b);
+        apply_part(b);
     }
     if (b->failed == STATUS_OK) {
-        take_mode(b);
-        take_lnc(&b->record, b->devices->lnc_host);
+        apply_mode(b);
+        apply_host_lnc(&b->record, b->devices->lnc_host);
     }
     if (b->failed != STATUS_OK) {
         return b->failed;
     }
-    const char *what = lacking(b);
+    const char *what = incomplete_reason(b);
     if (what != NULL) {
         struct writer why = claim_failure(b, PEER_REFUSED);
         writer_text(&why, what);

@@ -50,7 +50,7 @@ struct decoder {
     unsigned complaints;      /* unknown and duplicate members so far */
 };
 
-static void quote(struct writer *why, struct view text)
+static void write_quoted(struct writer *why, struct view text)
 {
     writer_u8(why, '"');
     writer_shown(why, text, SHOWN_BYTES_MAX);
@@ -134,7 +134,7 @@ static enum status wrong_type(struct decoder *d, const char *field, const char *
                               const struct json_token *found)
 {
     writer_text(d->why, "field ");
-    quote(d->why, view_text(field));
+    write_quoted(d->why, view_text(field));
     writer_text(d->why, ": expected ");
     writer_text(d->why, expected);
     writer_text(d->why, ", found ");
@@ -149,7 +149,7 @@ static enum status wrong_type(struct decoder *d, const char *field, const char *
 /* --- first pass: apiVersion and kind --- */
 
 /* As in Go: of two equal members the last counts, and null leaves the field unchanged. */
-static enum status take_type(struct decoder *d)
+static enum status parse_type(struct decoder *d)
 {
     for (unsigned f = FIELD_VERSION; f <= FIELD_KIND; f++) {
         if (!json_text_is(d->name, d->field_name[f]) || d->value.kind == JSON_NULL) {
@@ -173,7 +173,7 @@ static enum status read_type(struct decoder *d, struct view json)
         if (s != STATUS_OK || end) {
             return s;
         }
-        s = take_type(d);
+        s = parse_type(d);
     }
     ASSERT(s != STATUS_OK);
     return s;
@@ -188,7 +188,7 @@ static void list_known(struct writer *why)
     }
 }
 
-static enum status missing(struct decoder *d, const char *name)
+static enum status fail_missing(struct decoder *d, const char *name)
 {
     writer_text(d->why, "Object '");
     writer_text(d->why, name);
@@ -200,9 +200,9 @@ static enum status missing(struct decoder *d, const char *name)
 static enum status not_registered(struct decoder *d)
 {
     writer_text(d->why, "no kind ");
-    quote(d->why, d->text[FIELD_KIND]);
+    write_quoted(d->why, d->text[FIELD_KIND]);
     writer_text(d->why, " is registered for version ");
-    quote(d->why, d->text[FIELD_VERSION]);
+    write_quoted(d->why, d->text[FIELD_VERSION]);
     list_known(d->why);
     return PEER_UNSUPPORTED;
 }
@@ -210,10 +210,10 @@ static enum status not_registered(struct decoder *d)
 static enum status find_row(struct decoder *d, struct config *out)
 {
     if (d->text[FIELD_KIND].len == 0u) {
-        return missing(d, "Kind");
+        return fail_missing(d, "Kind");
     }
     if (d->text[FIELD_VERSION].len == 0u) {
-        return missing(d, "apiVersion");
+        return fail_missing(d, "apiVersion");
     }
     unsigned version = 0;
     while (version < VERSIONS && !json_text_is(d->text[FIELD_VERSION], versions[version])) {
@@ -235,25 +235,25 @@ static enum status find_row(struct decoder *d, struct config *out)
 
 /* --- second pass: every member, strictly --- */
 
-static void complain(struct decoder *d, const char *what)
+static void add_complaint(struct decoder *d, const char *what)
 {
     if (d->complaints < CONFIG_STRICT_ERRORS_MAX) {
         writer_text(d->why, (d->complaints == 0u) ? "strict decoding error: " : ", ");
         writer_text(d->why, what);
         writer_text(d->why, " field ");
-        quote(d->why, d->name);
+        write_quoted(d->why, d->name);
     }
     d->complaints++;
 }
 
-static enum status take_member(struct decoder *d)
+static enum status parse_member(struct decoder *d)
 {
     unsigned f = 0;
     while (f < FIELDS && !json_text_is(d->name, d->field_name[f])) {
         f++;
     }
     if (f == FIELDS || d->seen[f]) {
-        complain(d, (f == FIELDS) ? "unknown" : "duplicate");
+        add_complaint(d, (f == FIELDS) ? "unknown" : "duplicate");
         return skip_value(d);
     }
     d->seen[f] = true;
@@ -288,7 +288,7 @@ static enum status read_members(struct decoder *d, struct view json)
             return end_complaints(d);
         }
         if (s == STATUS_OK) {
-            s = take_member(d);
+            s = parse_member(d);
         }
     }
     ASSERT(s != STATUS_OK);

@@ -368,8 +368,8 @@ static bool has_character_devices(const struct found_node *found)
     return any;
 }
 
-static void add(struct devices *d, const struct found_device *found, bool usable,
-                struct probe_issues *issues)
+static void add_device(struct devices *d, const struct found_device *found, bool usable,
+                       struct probe_issues *issues)
 {
     struct device device = {
         .number = found->number, .place = found->place, .reading = found->reading};
@@ -539,7 +539,8 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     bool refused = is_refused(d);
     for (unsigned i = 0; i < found->count && !refused; i++) {
         const struct found_device *device = &found->devices[i];
-        add(d, device, device->node_exists && (device->place.node != 0u || !special), issues);
+        add_device(d, device, device->node_exists && (device->place.node != 0u || !special),
+                   issues);
     }
     judge_readings(d);
     report_health_files(d, issues);
@@ -610,7 +611,7 @@ void devices_add_node(struct devices *d, bool alone)
 
 /* --- queries --- */
 
-static bool ends(const char *text, size_t cap)
+static bool text_ends(const char *text, size_t cap)
 {
     return memchr(text, '\0', cap) != NULL;
 }
@@ -618,15 +619,15 @@ static bool ends(const char *text, size_t cap)
 static bool device_valid(const struct device *device)
 {
     return device->number < DEVICES_MAX && device->core_count <= CORE_COUNT_MAX &&
-           device->neighbours <= NEIGHBOURS_MAX && ends(device->name, sizeof device->name) &&
-           ends(device->efa.rdma_name, sizeof device->efa.rdma_name);
+           device->neighbours <= NEIGHBOURS_MAX && text_ends(device->name, sizeof device->name) &&
+           text_ends(device->efa.rdma_name, sizeof device->efa.rdma_name);
 }
 
 static bool node_valid(const struct devices *d)
 {
-    bool texts = ends(d->instance_type, sizeof d->instance_type) &&
-                 ends(d->driver_version, sizeof d->driver_version) &&
-                 ends(d->boot_id, sizeof d->boot_id);
+    bool texts = text_ends(d->instance_type, sizeof d->instance_type) &&
+                 text_ends(d->driver_version, sizeof d->driver_version) &&
+                 text_ends(d->boot_id, sizeof d->boot_id);
     bool named = d->board == NULL || d->instance_type[0] != '\0';
     return texts && named && d->count <= DEVICES_MAX;
 }

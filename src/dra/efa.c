@@ -8,7 +8,7 @@
 /* --- the link of a uverbs entry --- */
 
 /* Splits off the last component of a path, with the slash before it. */
-static struct view take_last(struct view *path)
+static struct view split_last(struct view *path)
 {
     size_t at = path->len;
     while (at > 0u && path->data[at - 1u] != (uint8_t)'/') {
@@ -25,9 +25,9 @@ bool efa_link_parse(struct view link, struct view name, uint32_t *address,
     static const char tree[] = "../../devices/";
     struct view path = link;
     pcie_root[0] = '\0';
-    bool entry = view_starts(link, tree) && view_equal(take_last(&path), name) &&
-                 view_is(take_last(&path), "infiniband_verbs");
-    if (!entry || !pci_address_parse(take_last(&path), address)) {
+    bool entry = view_starts(link, tree) && view_equal(split_last(&path), name) &&
+                 view_is(split_last(&path), "infiniband_verbs");
+    if (!entry || !pci_address_parse(split_last(&path), address)) {
         return false;
     }
     struct view root = view_from(path, sizeof tree - 1u);
@@ -39,7 +39,7 @@ bool efa_link_parse(struct view link, struct view name, uint32_t *address,
 
 /* --- the table --- */
 
-static void report(struct probe_issues *issues, enum probe_issue_kind kind, struct view value)
+static void report_issue(struct probe_issues *issues, enum probe_issue_kind kind, struct view value)
 {
     probe_issue_add(issues, kind, PROBE_ISSUE_NO_NUMBER, value);
 }
@@ -49,7 +49,7 @@ static void report_count(struct probe_issues *issues, enum probe_issue_kind kind
     uint8_t digits[8];
     struct writer w = writer_of(digits, sizeof digits);
     writer_decimal(&w, value);
-    report(issues, kind, writer_view(&w));
+    report_issue(issues, kind, writer_view(&w));
 }
 
 /* Number of the first Neuron device that the map pairs with the address; -1: none. */
@@ -92,7 +92,7 @@ static uint16_t subsystem_of(const char *text)
     uint32_t value = 0;
     bool good = view_starts(left, "0x");
     left = view_from(left, 2);
-    good = good && hex_field_take(&left, 4u, &value) && left.len == 0u;
+    good = good && hex_field_parse(&left, 4u, &value) && left.len == 0u;
     return good ? (uint16_t)value : 0u;
 }
 
@@ -189,8 +189,8 @@ static bool has_place(const struct devices *d, const struct found_efas *found, u
     return one->verbs && usable && distinct;
 }
 
-static void add(struct devices *d, const struct devices *before, const struct found_efas *found,
-                unsigned at, struct probe_issues *issues)
+static void add_device(struct devices *d, const struct devices *before,
+                       const struct found_efas *found, unsigned at, struct probe_issues *issues)
 {
     const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
     const struct found_efa *one = &found->efa[at];
@@ -200,11 +200,11 @@ static void add(struct devices *d, const struct devices *before, const struct fo
     int mapped = mapped_number(map, address);
     unsigned number = (mapped >= 0) ? (unsigned)mapped : unmapped_number(d, before, found, at);
     if (!has_place(d, found, at, number)) {
-        report(issues, PROBE_ISSUE_EFA_VERBS, view_text(address));
+        report_issue(issues, PROBE_ISSUE_EFA_VERBS, view_text(address));
         return;
     }
     if (mapped < 0 && map != NULL) {
-        report(issues, PROBE_ISSUE_EFA_UNMAPPED, view_text(address));
+        report_issue(issues, PROBE_ISSUE_EFA_UNMAPPED, view_text(address));
     }
     build_device(&device, one, number);
     devices_insert(d, &device);
@@ -219,7 +219,7 @@ static void report_table(const struct devices *d, const struct found_efas *found
         report_count(issues, PROBE_ISSUE_EFA_IGNORED, found->ignored);
     }
     if (found->count == 0u) {
-        report(issues, PROBE_ISSUE_NO_EFA, view_of(NULL, 0));
+        report_issue(issues, PROBE_ISSUE_NO_EFA, view_of(NULL, 0));
     } else if (map != NULL && d->count != mapped_count(map)) {
         report_count(issues, PROBE_ISSUE_EFA_COUNT, d->count);
     } else {
@@ -245,7 +245,7 @@ void efas_build(struct devices *d, const struct devices *before, const struct fo
     d->shares = 0;
     d->count = 0;
     for (unsigned i = 0; i < found->count; i++) {
-        add(d, before, found, i, issues);
+        add_device(d, before, found, i, issues);
     }
     if (!found->unknown) {
         report_table(d, found, issues);

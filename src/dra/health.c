@@ -105,7 +105,7 @@ static uint32_t component_bit(struct view word)
 }
 
 /* Parses the words that can replace the list. */
-static bool take_word(struct device_reading *r, struct view text)
+static bool parse_word(struct device_reading *r, struct view text)
 {
     bool taken = true;
     if (view_is(text, "device_unreachable")) {
@@ -126,7 +126,7 @@ void device_reading_components(struct device_reading *r, struct view text, bool 
     struct view list = view_trim(text);
     r->listed = there;
     r->known = there;
-    if (take_word(r, list)) {
+    if (parse_word(r, list)) {
         return;
     }
     while (list.len > 0u) {
@@ -199,7 +199,7 @@ static uint8_t with_bit(uint8_t bits, unsigned bit, bool set)
  * the counter was cleared. Any other change counts as a rise, a lower value too: the 16-bit SRAM
  * counter wraps, and a cleared counter may have counted since. Returns whether it rose.
  */
-static bool take_counter(struct health_track *h, unsigned counter, uint64_t now)
+static bool track_counter(struct health_track *h, unsigned counter, uint64_t now)
 {
     uint64_t kept = h->ecc[counter];
     bool known = ((uint32_t)h->counted >> counter & 1u) != 0u;
@@ -219,7 +219,7 @@ static bool take_counter(struct health_track *h, unsigned counter, uint64_t now)
  * Tracks counters even while the component list decides, so that a rise from that time does not
  * count later.
  */
-static void take_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
+static void track_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
 {
     if (now_ms - h->rose_ms >= HEALTH_ERROR_MS) {
         h->rising = 0;
@@ -230,7 +230,7 @@ static void take_counters(struct health_track *h, const struct device_reading *r
     }
     for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {
         bool read = ((uint32_t)r->counted >> i & 1u) != 0u;
-        if (read && take_counter(h, i, r->ecc[i])) {
+        if (read && track_counter(h, i, r->ecc[i])) {
             h->rose_ms = now_ms;
         }
     }
@@ -239,7 +239,7 @@ static void take_counters(struct health_track *h, const struct device_reading *r
     }
 }
 
-static void fall(struct health_track *h, uint64_t now_ms)
+static void track_fall(struct health_track *h, uint64_t now_ms)
 {
     bool lately = h->falls > 0u && now_ms - h->fell_ms < HEALTH_FALLS_MS;
     h->falls = lately ? h->falls + 1u : 1u;
@@ -267,9 +267,9 @@ static enum health state_without_reason(const struct health_track *h,
     return health_without_reason(r);
 }
 
-bool device_health_take(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
+bool device_health_apply(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
 {
-    take_counters(h, r, now_ms);
+    track_counters(h, r, now_ms);
     uint32_t reasons = r->reasons | ((h->rising != 0u) ? (uint32_t)HEALTH_REASON_ECC : 0u);
     enum health before = (enum health)h->state;
     enum health after = HEALTH_UNHEALTHY;
@@ -281,7 +281,7 @@ bool device_health_take(struct health_track *h, const struct device_reading *r, 
     }
     bool changed = !h->seen || after != before || reasons != h->reasons;
     if (after == HEALTH_UNHEALTHY && before != HEALTH_UNHEALTHY) {
-        fall(h, now_ms);
+        track_fall(h, now_ms);
     }
     h->since_ms = (after == before) ? h->since_ms : now_ms;
     h->seen = true;

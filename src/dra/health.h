@@ -108,7 +108,7 @@ struct health_track {
 };
 
 /* Applies a reading. true: state or reasons changed. */
-bool device_health_take(struct health_track *h, const struct device_reading *r, uint64_t now_ms);
+bool device_health_apply(struct health_track *h, const struct device_reading *r, uint64_t now_ms);
 /* Health from a single reading, for a device without a track. */
 enum health device_reading_health(const struct device_reading *r);
 /*

@@ -26,7 +26,7 @@ const char *issue_text(enum issue issue)
 }
 
 /* Splits off the part of `rest` before `byte`, and drops the byte. */
-static struct view part(struct view *rest, uint8_t byte)
+static struct view split_part(struct view *rest, uint8_t byte)
 {
     size_t at = view_find(*rest, byte);
     struct view first = view_first(*rest, at);
@@ -48,7 +48,7 @@ static bool is_subdomain(struct view v)
 {
     bool good = v.len > 0u && v.len <= SUBDOMAIN_MAX && v.data[v.len - 1u] != '.';
     while (good && v.len > 0u) {
-        good = is_label(part(&v, '.'));
+        good = is_label(split_part(&v, '.'));
     }
     return good;
 }
@@ -67,7 +67,7 @@ static bool is_key(struct view v)
     if (view_find(v, '/') == v.len) {
         return is_identifier(v);
     }
-    struct view domain = part(&v, '/');
+    struct view domain = split_part(&v, '/');
     return is_subdomain(domain) && is_identifier(v);
 }
 

@@ -20,7 +20,7 @@ static const struct {
 
 /* --- addresses and names --- */
 
-bool hex_field_take(struct view *text, unsigned digits, uint32_t *value)
+bool hex_field_parse(struct view *text, unsigned digits, uint32_t *value)
 {
     bool good = text->len >= digits;
     *value = 0;
@@ -34,7 +34,7 @@ bool hex_field_take(struct view *text, unsigned digits, uint32_t *value)
 }
 
 /* `separator`: replaces the separator between all fields; NUL: sysfs's own separators. */
-static bool parse(struct view text, uint8_t separator, uint32_t *address)
+static bool parse_address(struct view text, uint8_t separator, uint32_t *address)
 {
     struct view left = text;
     uint32_t all = 0;
@@ -42,7 +42,7 @@ static bool parse(struct view text, uint8_t separator, uint32_t *address)
         uint32_t value = 0;
         bool last = pci_fields[i].after == 0u;
         uint8_t after = (separator == 0u) ? pci_fields[i].after : separator;
-        if (!hex_field_take(&left, pci_fields[i].digits, &value) ||
+        if (!hex_field_parse(&left, pci_fields[i].digits, &value) ||
             value >> pci_fields[i].bits != 0u) {
             return false;
         }
@@ -72,7 +72,7 @@ static void write_fields(struct writer *out, uint8_t separator, uint32_t address
 
 bool pci_address_parse(struct view text, uint32_t *address)
 {
-    return parse(text, 0u, address);
+    return parse_address(text, 0u, address);
 }
 
 void pci_address_text(uint32_t address, char out[PCI_ADDRESS_CAP])
@@ -95,5 +95,5 @@ void efa_device_name(uint32_t address, char out[DEVICE_NAME_CAP])
 bool efa_device_address(struct view name, uint32_t *address)
 {
     return view_starts(name, EFA_DEVICE_PREFIX) &&
-           parse(view_from(name, sizeof EFA_DEVICE_PREFIX - 1u), (uint8_t)'-', address);
+           parse_address(view_from(name, sizeof EFA_DEVICE_PREFIX - 1u), (uint8_t)'-', address);
 }

@@ -13,7 +13,7 @@
 /*
  * Consumes a field of `digits` lower-case hexadecimal digits from the text. false: no such field.
  */
-MUST_USE bool hex_field_take(struct view *text, unsigned digits, uint32_t *value);
+MUST_USE bool hex_field_parse(struct view *text, unsigned digits, uint32_t *value);
 /*
  * Parses "0000:10:19.0" into domain, bus, device and function of 16, 8, 5 and 3 bits. false: not a
  * PCI address as the kernel writes it, or the all-zero address, which stands for none.

@@ -234,7 +234,7 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
 }
 
 /* Encodes the message; FULL_BUFFER leaves `out` unchanged. */
-static enum status encode(const store_ClaimRecord *m, struct writer *out)
+static enum status encode_message(const store_ClaimRecord *m, struct writer *out)
 {
     size_t room = writer_room(out);
     room = (room < STORE_RECORD_MAX) ? room : STORE_RECORD_MAX;
@@ -258,7 +258,7 @@ enum status store_record_encode(const struct claim_record *r, struct writer *out
     fill_record(r, &m);
     m.results.funcs.encode = write_results;
     m.results.arg = borrowed.argument;
-    return encode(&m, out);
+    return encode_message(&m, out);
 }
 
 enum status store_outline_encode(const struct store_outline *o, struct writer *out)
@@ -275,7 +275,7 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
     text_set(m.uid, sizeof m.uid, o->id.uid);
     text_set(m.namespace, sizeof m.namespace, o->id.namespace_);
     text_set(m.name, sizeof m.name, o->id.name);
-    return encode(&m, out);
+    return encode_message(&m, out);
 }
 
 /* --- records: reading --- */
@@ -284,7 +284,7 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
  * Reads the device's location, and checks that its name agrees. The name of an EFA device contains
  * its address.
  */
-static bool take_place(const store_StoredResult *m, struct claim_result *to)
+static bool decode_place(const store_StoredResult *m, struct claim_result *to)
 {
     char name[DEVICE_NAME_CAP];
     to->uverbs = m->uverbs;
@@ -295,7 +295,7 @@ static bool take_place(const store_StoredResult *m, struct claim_result *to)
     return !m->has_device || view_is(view_text(m->device), name);
 }
 
-static bool take_result(const store_StoredResult *m, struct claim_result *to)
+static bool decode_result(const store_StoredResult *m, struct claim_result *to)
 {
     memset(to, 0, sizeof *to);
     to->node = !m->has_device_index;
@@ -303,7 +303,7 @@ static bool take_result(const store_StoredResult *m, struct claim_result *to)
         return false;
     }
     to->number = m->device_index;
-    if (!take_place(m, to)) {
+    if (!decode_place(m, to)) {
         return false;
     }
     text_set(to->request, sizeof to->request, m->request);
@@ -321,7 +321,7 @@ static bool read_result(pb_istream_t *in, const pb_field_t *field, void **arg)
     store_StoredResult m = store_StoredResult_init_zero;
     ASSERT(field->tag == store_ClaimRecord_results_tag);
     if (r->count >= RESULTS_MAX || !pb_decode(in, store_StoredResult_fields, &m) ||
-        !take_result(&m, &r->result[r->count])) {
+        !decode_result(&m, &r->result[r->count])) {
         return false;
     }
     r->driver = m.has_uverbs ? DRIVER_EFA : DRIVER_NEURON;
@@ -329,7 +329,7 @@ static bool read_result(pb_istream_t *in, const pb_field_t *field, void **arg)
     return true;
 }
 
-static void take_record(const store_ClaimRecord *m, struct claim_record *r)
+static void decode_record(const store_ClaimRecord *m, struct claim_record *r)
 {
     text_set(r->id.uid, sizeof r->id.uid, m->uid);
     text_set(r->id.namespace_, sizeof r->id.namespace_, m->namespace);
@@ -363,7 +363,7 @@ static bool read_record(struct view bytes, struct claim_record *r)
         m.ultraserver_mode > UINT8_MAX || m.ultraserver_node_id > UINT8_MAX) {
         return false;
     }
-    take_record(&m, r);
+    decode_record(&m, r);
     /* A newer agent's claim may hold devices through fields that this version does not know. */
     return claim_record_valid(r) && !m.released &&
            (!m.has_held_devices || m.held_devices == claim_numbers(r));
@@ -383,7 +383,7 @@ enum status store_record_decode(struct view bytes, struct claim_record *r)
 enum status store_outline_decode(struct view bytes, struct store_outline *o)
 {
     store_ClaimRecord m = {0};
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     pb_istream_t in = pb_istream_from_buffer(bytes.data, bytes.len);
     memset(o, 0, sizeof *o);
     if (!pb_decode(&in, store_ClaimRecord_fields, &m) || !m.has_held_devices) {
@@ -394,7 +394,7 @@ enum status store_outline_decode(struct view bytes, struct store_outline *o)
     text_set(o->id.name, sizeof o->id.name, m.name);
     o->numbers = m.held_devices;
     o->released = m.released;
-    return (claim_id_check(&o->id, &nowhere) == STATUS_OK) ? STATUS_OK : HOST_DAMAGED;
+    return (claim_id_check(&o->id, &discarded) == STATUS_OK) ? STATUS_OK : HOST_DAMAGED;
 }
 
 /* --- proto/store.options must agree with cfg/limits.h --- */

@@ -81,7 +81,7 @@ static struct view power_text(struct view text, uint64_t *percent)
     return valid ? view_from(rest, point + 1u) : view_of(NULL, 0);
 }
 
-void telemetry_take(uint64_t *kept, unsigned index, struct view text)
+void telemetry_parse(uint64_t *kept, unsigned index, struct view text)
 {
     struct view digits = view_trim(text);
     uint64_t percent = 0;

@@ -47,7 +47,7 @@ struct telemetry_file telemetry_file(unsigned index);
  * Parses a file's text into *kept; an empty text: unreadable. Power is stored in thousandths of the
  * device's limit, averaged over a minute.
  */
-void telemetry_take(uint64_t *kept, unsigned index, struct view text);
+void telemetry_parse(uint64_t *kept, unsigned index, struct view text);
 /* Whether a value is known; if so, *value gets it. */
 MUST_USE bool telemetry_known(uint64_t kept, int64_t *value);
 

@@ -136,7 +136,7 @@ static void log_flush(struct host *h, int wait_ms)
             return;
         }
         /* With a reader that has closed or a full disk the lines are lost; the agent goes on. */
-        agent_log_taken(h->agent, (written < 0) ? n : (size_t)written);
+        agent_log_written(h->agent, (written < 0) ? n : (size_t)written);
         lines = agent_log(h->agent);
     }
 }

@@ -83,7 +83,7 @@ static enum status question_match(struct reader *r, enum dns_type type, struct v
     struct writer w = writer_of(wanted, sizeof wanted);
     struct view got = {0};
     enum status s = question_write(&w, type, name);
-    if (s != STATUS_OK || w.full || reader_take(r, w.len, &got) != STATUS_OK) {
+    if (s != STATUS_OK || w.full || reader_consume(r, w.len, &got) != STATUS_OK) {
         return STATUS_MORE;
     }
     for (size_t i = 0; i < got.len; i++) {
@@ -106,7 +106,7 @@ static enum status name_skip(struct reader *r)
         if (!pointer && len > DNS_LABEL_MAX) {
             return PEER_MALFORMED;
         }
-        if (reader_take(r, pointer ? 1u : len, &label) != STATUS_OK) {
+        if (reader_consume(r, pointer ? 1u : len, &label) != STATUS_OK) {
             return PEER_MALFORMED;
         }
         len = pointer ? 0u : len;
@@ -135,7 +135,7 @@ static enum status record_read(struct reader *r, enum dns_type type, struct ip_a
     struct view data = {0};
     bool whole = name_skip(r) == STATUS_OK && reader_u16(r, &record_type) == STATUS_OK &&
                  reader_u16(r, &class) == STATUS_OK && reader_u32(r, &ttl) == STATUS_OK &&
-                 reader_u16(r, &size) == STATUS_OK && reader_take(r, size, &data) == STATUS_OK;
+                 reader_u16(r, &size) == STATUS_OK && reader_consume(r, size, &data) == STATUS_OK;
     if (!whole) {
         return PEER_MALFORMED;
     }

@@ -62,7 +62,7 @@ static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64
 
 /* --- header fields --- */
 
-static void take_method(struct grpc_call *call, struct view value, uint64_t now_ms)
+static void parse_method(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
     (void)now_ms;
     if (view_is(value, "POST")) {
@@ -73,7 +73,7 @@ static void take_method(struct grpc_call *call, struct view value, uint64_t now_
     }
 }
 
-static void take_path(struct grpc_call *call, struct view value, uint64_t now_ms)
+static void parse_path(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
     (void)now_ms;
     if (text_copy(call->path, sizeof call->path, value) != STATUS_OK) {
@@ -84,7 +84,7 @@ static void take_path(struct grpc_call *call, struct view value, uint64_t now_ms
 /*
  * Accepts "application/grpc", with or without "+proto" and parameters: only protobuf is supported.
  */
-static void take_type(struct grpc_call *call, struct view value, uint64_t now_ms)
+static void parse_type(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
     struct view type = view_first(value, view_find(value, ';'));
 
@@ -125,7 +125,7 @@ static bool timeout_ms(uint64_t value, uint8_t unit, uint64_t *ms)
     return known;
 }
 
-static void take_timeout(struct grpc_call *call, struct view value, uint64_t now_ms)
+static void parse_timeout(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
     size_t digits = value.len == 0u ? 0u : value.len - 1u;
     uint64_t number = 0;
@@ -140,16 +140,16 @@ static void take_timeout(struct grpc_call *call, struct view value, uint64_t now
     call->deadline_ms = now_ms + ms;
 }
 
-static void take_field(struct grpc_call *call, const struct h2_event *field, uint64_t now_ms)
+static void parse_field(struct grpc_call *call, const struct h2_event *field, uint64_t now_ms)
 {
     static const struct {
         const char *name;
         void (*take)(struct grpc_call *call, struct view value, uint64_t now_ms);
     } fields[] = {
-        {":method", take_method},
-        {":path", take_path},
-        {"content-type", take_type},
-        {"grpc-timeout", take_timeout},
+        {":method", parse_method},
+        {":path", parse_path},
+        {"content-type", parse_type},
+        {"grpc-timeout", parse_timeout},
     };
 
     ASSERT(call->state == GRPC_CALL_HEAD);
@@ -161,7 +161,7 @@ static void take_field(struct grpc_call *call, const struct h2_event *field, uin
 }
 
 /* Looks the path up once; false: the socket does not serve it. */
-static bool take_served_path(const struct grpc_server *s, struct grpc_call *call)
+static bool find_served_path(const struct grpc_server *s, struct grpc_call *call)
 {
     for (unsigned i = 0; i < s->methods_count; i++) {
         if (view_is(view_text(call->path), s->methods[i].path)) {
@@ -185,7 +185,7 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
         grpc_refuse(s, call, GRPC_REFUSE_STOPPING);
     } else if ((call->flags & GRPC_FLAG_PATH_LONG) != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_PATH);
-    } else if (!take_served_path(s, call)) {
+    } else if (!find_served_path(s, call)) {
         grpc_refuse(s, call, GRPC_REFUSE_UNKNOWN);
     } else if ((call->flags & GRPC_FLAG_TIMEOUT_BAD) != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_TIMEOUT);
@@ -198,7 +198,7 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
  * Takes a shared buffer for a long message, but leaves one free for each connection that has none,
  * so that incomplete messages of one peer never refuse another's.
  */
-static bool take_buffer(struct grpc_server *s, struct grpc_call *call)
+static bool reserve_buffer(struct grpc_server *s, struct grpc_call *call)
 {
     struct grpc_buffers *all = s->buffers;
     uint8_t i = 0;
@@ -239,7 +239,7 @@ static void prefix_complete(struct grpc_server *s, struct grpc_call *call)
         grpc_refuse(s, call, GRPC_REFUSE_PREFIX);
     } else if (call->message_len > limit) {
         grpc_refuse(s, call, GRPC_REFUSE_SIZE);
-    } else if (call->message_len > GRPC_SMALL_BYTES && !take_buffer(s, call)) {
+    } else if (call->message_len > GRPC_SMALL_BYTES && !reserve_buffer(s, call)) {
         grpc_refuse(s, call, GRPC_REFUSE_BUFFERS);
     } else {
         call->state = call->message_len == 0u ? GRPC_CALL_WHOLE : GRPC_CALL_BODY;
@@ -258,7 +258,7 @@ static uint32_t move_front(uint8_t *to, uint32_t want, struct view *data)
     return n;
 }
 
-static void take_prefix(struct grpc_server *s, struct grpc_call *call, struct view *data)
+static void consume_prefix(struct grpc_server *s, struct grpc_call *call, struct view *data)
 {
     uint32_t want = (uint32_t)(GRPC_PREFIX_BYTES - call->prefix_len);
     uint32_t n = move_front(call->prefix + call->prefix_len, want, data);
@@ -269,7 +269,7 @@ static void take_prefix(struct grpc_server *s, struct grpc_call *call, struct vi
     }
 }
 
-static void take_body(struct grpc_server *s, struct grpc_call *call, struct view *data)
+static void consume_body(struct grpc_server *s, struct grpc_call *call, struct view *data)
 {
     uint32_t want = call->message_len - call->message_have;
 
@@ -280,13 +280,13 @@ static void take_body(struct grpc_server *s, struct grpc_call *call, struct view
     }
 }
 
-static void take_data(struct grpc_server *s, struct grpc_call *call, struct view data)
+static void consume_data(struct grpc_server *s, struct grpc_call *call, struct view data)
 {
     if (call->state == GRPC_CALL_PREFIX && data.len > 0u) {
-        take_prefix(s, call, &data);
+        consume_prefix(s, call, &data);
     }
     if (call->state == GRPC_CALL_BODY && data.len > 0u) {
-        take_body(s, call, &data);
+        consume_body(s, call, &data);
     }
     if (call->state == GRPC_CALL_WHOLE && data.len > 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_SECOND);
@@ -328,7 +328,7 @@ static bool on_field(struct grpc_server *s, const struct h2_event *event, uint64
 
     if (!event->trailers) {
         call = call == NULL ? call_new(s, event->stream, now_ms) : call;
-        take_field(call, event, now_ms);
+        parse_field(call, event, now_ms);
     }
     return false;
 }
@@ -339,7 +339,7 @@ static bool on_input(struct grpc_server *s, const struct h2_event *event, struct
 
     ASSERT(call != NULL && call->state != GRPC_CALL_RUNNING);
     if (event->kind == H2_EVENT_DATA) {
-        take_data(s, call, event->data);
+        consume_data(s, call, event->data);
     } else if (!event->trailers) {
         /* set first: an answer sent before that would reset the stream */
         call->flags |= event->end_stream ? GRPC_FLAG_INPUT_ENDED : 0u;
@@ -412,7 +412,7 @@ static uint64_t due_ms(const struct grpc_call *call)
 }
 
 /* Ends a call whose time is over. true: the owner knew the call, and *out is its event. */
-static bool expire(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
+static bool expire_call(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
 {
     bool known = call->state == GRPC_CALL_RUNNING;
     bool slow = !known && call->arrival_ms <= call->deadline_ms;
@@ -434,7 +434,7 @@ static bool expire(struct grpc_server *s, struct grpc_call *call, struct grpc_ev
 static bool expire_due(struct grpc_server *s, uint64_t now_ms, struct grpc_event *out)
 {
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
-        if (due_ms(&s->calls[i]) <= now_ms && expire(s, &s->calls[i], out)) {
+        if (due_ms(&s->calls[i]) <= now_ms && expire_call(s, &s->calls[i], out)) {
             return true;
         }
     }

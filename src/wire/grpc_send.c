@@ -361,8 +361,8 @@ enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_id id, st
     return st;
 }
 
-static enum status finish(struct grpc_server *s, struct grpc_call *call, enum grpc_status code,
-                          const char *text)
+static enum status finish_call(struct grpc_server *s, struct grpc_call *call, enum grpc_status code,
+                               const char *text)
 {
     enum status st;
 
@@ -387,7 +387,7 @@ enum status grpc_finish(struct grpc_server *s, struct grpc_call_id id, enum grpc
 {
     struct grpc_call *call = call_alive(s, id);
 
-    return call == NULL ? STATUS_OK : finish(s, call, code, text);
+    return call == NULL ? STATUS_OK : finish_call(s, call, code, text);
 }
 
 enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id id, struct view message)
@@ -395,5 +395,5 @@ enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id id, struct
     struct grpc_call *call = call_alive(s, id);
     enum status st = call == NULL ? PEER_CLOSED : reply_message(s, call, message);
 
-    return st == STATUS_OK ? finish(s, call, GRPC_OK, NULL) : st;
+    return st == STATUS_OK ? finish_call(s, call, GRPC_OK, NULL) : st;
 }

@@ -253,7 +253,7 @@ static void charge_refundable(struct h2 *c)
 }
 
 /* Reads a number; the dispatch table has ensured that it is there. */
-static uint32_t take_u32(struct reader *r)
+static uint32_t read_u32(struct reader *r)
 {
     uint32_t value = 0;
     enum status s = reader_u32(r, &value);
@@ -287,7 +287,7 @@ static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event
         return error_on(c, c->frame.stream, H2_FRAME_SIZE_ERROR, event);
     }
     struct reader r = reader_of(fixed);
-    if ((take_u32(&r) & H2_STREAM_MAX) == c->frame.stream) {
+    if ((read_u32(&r) & H2_STREAM_MAX) == c->frame.stream) {
         return error_on(c, c->frame.stream, H2_PROTOCOL_ERROR, event);
     }
     h2_charge(c);
@@ -313,7 +313,7 @@ static enum h2_step on_rst_stream(struct h2 *c, struct view fixed, struct h2_eve
         .kind = H2_EVENT_RESET,
         .stream = s->id,
         .tag = s->tag,
-        .code = take_u32(&r),
+        .code = read_u32(&r),
     };
     h2_stream_close(c, s, H2_PAST_RESET_BY_PEER);
     return H2_STEP_EVENT;
@@ -405,7 +405,7 @@ static enum h2_step on_settings(struct h2 *c, struct view fixed, struct h2_event
         uint16_t id = 0;
         enum status s = reader_u16(&r, &id);
         ASSERT(s == STATUS_OK);
-        enum h2_error error = apply_setting(c, id, take_u32(&r));
+        enum h2_error error = apply_setting(c, id, read_u32(&r));
         if (error != H2_NO_ERROR) {
             return h2_connection_error(c, error);
         }
@@ -452,8 +452,8 @@ static enum h2_step on_goaway(struct h2 *c, struct view fixed, struct h2_event *
 {
     ASSERT(c->frame.type == H2_GOAWAY && fixed.len == 8u);
     struct reader r = reader_of(fixed);
-    uint32_t last = take_u32(&r) & H2_STREAM_MAX;
-    uint32_t code = take_u32(&r);
+    uint32_t last = read_u32(&r) & H2_STREAM_MAX;
+    uint32_t code = read_u32(&r);
     if (c->goaway_received) {
         h2_charge(c);
     }
@@ -494,7 +494,7 @@ static enum h2_step on_window_update(struct h2 *c, struct view fixed, struct h2_
 {
     ASSERT(c->frame.type == H2_WINDOW_UPDATE && fixed.len == 4u);
     struct reader r = reader_of(fixed);
-    uint32_t increment = take_u32(&r) & H2_WINDOW_MAX;
+    uint32_t increment = read_u32(&r) & H2_WINDOW_MAX;
     charge_refundable(c);
     if (c->failure != STATUS_OK) {
         return H2_STEP_AGAIN;
@@ -708,7 +708,7 @@ static enum h2_step stage_skip(struct h2 *c, struct h2_event *event)
     return H2_STEP_AGAIN;
 }
 
-static enum h2_step receive(struct h2 *c, struct h2_event *event)
+static enum h2_step receive_step(struct h2 *c, struct h2_event *event)
 {
     static enum h2_step (*const stages[H2_STAGES])(struct h2 *, struct h2_event *) = {
         [H2_STAGE_PREFACE] = stage_preface, [H2_STAGE_HEADER] = stage_header,
@@ -721,14 +721,14 @@ static enum h2_step receive(struct h2 *c, struct h2_event *event)
 
 /* --- events --- */
 
-bool h2_stirs(const struct h2 *c)
+bool h2_has_work(const struct h2 *c)
 {
     ASSERT(!c->building);
     return !c->starved || c->writable_due || c->sweeping;
 }
 
 /* Ends one more of the streams that the end of the connection or the peer's GOAWAY ends. */
-static enum h2_step sweep(struct h2 *c, struct h2_event *event)
+static enum h2_step sweep_stream(struct h2 *c, struct h2_event *event)
 {
     ASSERT(c->sweeping);
     for (unsigned i = 0; i < c->mem.streams_cap; i++) {
@@ -749,7 +749,7 @@ static enum h2_step sweep(struct h2 *c, struct h2_event *event)
     return H2_STEP_AGAIN;
 }
 
-static enum h2_step starved(struct h2 *c)
+static enum h2_step wait_for_input(struct h2 *c)
 {
     ASSERT(c->failure == STATUS_OK);
     if (c->rx_ended) {
@@ -763,7 +763,7 @@ static enum h2_step starved(struct h2 *c)
 static enum h2_step next_step(struct h2 *c, struct h2_event *event)
 {
     if (c->sweeping) {
-        return sweep(c, event);
+        return sweep_stream(c, event);
     }
     if (c->failure != STATUS_OK) {
         return H2_STEP_IDLE;
@@ -776,8 +776,8 @@ static enum h2_step next_step(struct h2 *c, struct h2_event *event)
     if (h2_tx_room(c) < H2_STEP_BYTES) {
         return H2_STEP_IDLE;
     }
-    enum h2_step step = receive(c, event);
-    return step == H2_STEP_STARVED ? starved(c) : step;
+    enum h2_step step = receive_step(c, event);
+    return step == H2_STEP_STARVED ? wait_for_input(c) : step;
 }
 
 enum status h2_next(struct h2 *c, struct h2_event *event)

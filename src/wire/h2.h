@@ -303,7 +303,7 @@ struct view h2_tx_data(const struct h2 *c);
 void h2_tx_commit(struct h2 *c, size_t n);
 
 /* Whether h2_next may return an event without more input or time. */
-bool h2_stirs(const struct h2 *c);
+bool h2_has_work(const struct h2 *c);
 
 /*
  * Returns the next event. STATUS_MORE: none before more input, send room or time. Any other status:

@@ -202,7 +202,7 @@ static bool list_end(const struct h2_list *list)
 
 /* --- the list that a block carries --- */
 
-static void discard(struct h2 *c, enum h2_error code)
+static void discard_block(struct h2 *c, enum h2_error code)
 {
     ASSERT(c->block.stream != 0u);
     c->block.discard = true;
@@ -218,13 +218,13 @@ static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
     if ((s->flags & H2_STREAM_REMOTE_ENDED) != 0u) {
-        discard(c, H2_STREAM_CLOSED);
+        discard_block(c, H2_STREAM_CLOSED);
     } else if ((s->flags & H2_STREAM_LIST_RECEIVED) == 0u) {
         list_begin(&b->list, H2_LIST_RESPONSE);
     } else if (b->end_stream) {
         list_begin(&b->list, H2_LIST_TRAILERS);
     } else {
-        discard(c, H2_PROTOCOL_ERROR); /* §8.1: trailers end the stream */
+        discard_block(c, H2_PROTOCOL_ERROR); /* §8.1: trailers end the stream */
     }
     return H2_STEP_AGAIN;
 }
@@ -238,7 +238,7 @@ static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
     }
     c->last_peer_id = id;
     if (h2_stream_new(c, id) == NULL) {
-        discard(c, H2_REFUSED_STREAM); /* §5.1.2 */
+        discard_block(c, H2_REFUSED_STREAM); /* §5.1.2 */
     } else {
         list_begin(&c->block.list, H2_LIST_REQUEST);
     }
@@ -256,7 +256,7 @@ static enum h2_step begin_on_closed(struct h2 *c, enum h2_past past)
         return h2_connection_error(c, H2_PROTOCOL_ERROR); /* §5.1.1: ids only grow */
     }
     h2_charge(c);
-    discard(c, past == H2_PAST_RESET_BY_US ? H2_NO_ERROR : H2_STREAM_CLOSED);
+    discard_block(c, past == H2_PAST_RESET_BY_US ? H2_NO_ERROR : H2_STREAM_CLOSED);
     return H2_STEP_AGAIN;
 }
 
@@ -309,7 +309,7 @@ enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *eve
     charge_empty(c);
     enum h2_step step = begin_block(c);
     if ((dependency & H2_STREAM_MAX) == c->frame.stream && !c->block.discard) {
-        discard(c, H2_PROTOCOL_ERROR);
+        discard_block(c, H2_PROTOCOL_ERROR);
     }
     return step;
 }
@@ -330,7 +330,7 @@ enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event
 /* --- decoding --- */
 
 /* Appends to the incomplete field. FULL_BUFFER: the field is longer than its bound. */
-static enum status carry(struct h2 *c, struct view in, size_t *used)
+static enum status carry_field(struct h2 *c, struct view in, size_t *used)
 {
     ASSERT(c->block.carried <= c->mem.field_cap);
     struct h2_block *b = &c->block;
@@ -356,7 +356,7 @@ static enum status decode_carried(struct h2 *c, struct view in, size_t *used,
     struct writer scratch = writer_of(c->mem.scratch, c->mem.scratch_cap);
     enum status s = hpack_decode(&c->hpack, &r, !b->started, &scratch, field);
     if (s == STATUS_MORE) {
-        return carry(c, in, used);
+        return carry_field(c, in, used);
     }
     if (s == STATUS_OK) {
         ASSERT(r.pos > b->carried);
@@ -381,7 +381,7 @@ static enum status decode_field(struct h2 *c, struct view in, size_t *used,
     struct writer scratch = writer_of(c->mem.scratch, c->mem.scratch_cap);
     enum status s = hpack_decode(&c->hpack, &r, !c->block.started, &scratch, field);
     if (s == STATUS_MORE) {
-        return carry(c, in, used);
+        return carry_field(c, in, used);
     }
     *used = r.pos;
     return s;
@@ -393,15 +393,15 @@ static void judge_field(struct h2 *c, const struct hpack_field *field)
     ASSERT(!field->size_update && c->block.started);
     struct h2_block *b = &c->block;
     if (h2_stream_find(c, b->stream) == NULL && !b->discard) {
-        discard(c, H2_NO_ERROR); /* the owner reset the stream within its list */
+        discard_block(c, H2_NO_ERROR); /* the owner reset the stream within its list */
     }
     if (b->discard) {
         return;
     }
     if (b->listed > h2_list_max(c)) {
-        discard(c, H2_ENHANCE_YOUR_CALM);
+        discard_block(c, H2_ENHANCE_YOUR_CALM);
     } else if (!list_field(&b->list, field->name, field->value)) {
-        discard(c, H2_PROTOCOL_ERROR);
+        discard_block(c, H2_PROTOCOL_ERROR);
     }
 }
 

@@ -88,7 +88,7 @@ static void tx_frame(struct writer *w, size_t length, uint8_t type, unsigned fla
 
 /* --- control frames --- */
 
-static void setting(struct writer *w, uint16_t id, uint32_t value)
+static void write_setting(struct writer *w, uint16_t id, uint32_t value)
 {
     ASSERT(id >= H2_SETTING_HEADER_TABLE_SIZE && id <= H2_SETTING_MAX_HEADER_LIST_SIZE);
     writer_u16(w, id);
@@ -117,11 +117,12 @@ void h2_send_preface(struct h2 *c)
         writer_text(&w, H2_PREFACE);
     }
     tx_frame(&w, (size_t)5u * H2_SETTING_BYTES, H2_SETTINGS, 0, 0);
-    setting(&w, H2_SETTING_HEADER_TABLE_SIZE, c->mem.table_size);
-    setting(&w, H2_SETTING_ENABLE_PUSH, 0);
-    setting(&w, H2_SETTING_MAX_CONCURRENT_STREAMS, c->role == H2_SERVER ? c->mem.streams_cap : 0u);
-    setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
-    setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, h2_list_max(c));
+    write_setting(&w, H2_SETTING_HEADER_TABLE_SIZE, c->mem.table_size);
+    write_setting(&w, H2_SETTING_ENABLE_PUSH, 0);
+    write_setting(&w, H2_SETTING_MAX_CONCURRENT_STREAMS,
+                  c->role == H2_SERVER ? c->mem.streams_cap : 0u);
+    write_setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
+    write_setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, h2_list_max(c));
     tx_close(c, &w);
     /* no setting changes the connection's window: §6.9.2 */
     if (c->mem.connection_window > H2_WINDOW_DEFAULT) {
@@ -224,7 +225,7 @@ unsigned h2_streams_open(const struct h2 *c)
     return count;
 }
 
-static void remember(struct h2 *c, uint32_t id, enum h2_past past)
+static void remember_closed(struct h2 *c, uint32_t id, enum h2_past past)
 {
     ASSERT(c->closed_next < H2_CLOSED_MEMORY);
     struct h2_closed *slot = &c->closed[c->closed_next];
@@ -259,7 +260,7 @@ static void grant_late(struct h2 *c, const struct h2_stream *s)
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past)
 {
     ASSERT(s->id != 0u);
-    remember(c, s->id, past);
+    remember_closed(c, s->id, past);
     s->id = 0;
 }
 
@@ -356,7 +357,7 @@ enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code)
 {
     ASSERT(h2_stream_find(c, id) == NULL);
     send_rst(c, id, (uint32_t)code);
-    remember(c, id, H2_PAST_RESET_BY_US);
+    remember_closed(c, id, H2_PAST_RESET_BY_US);
     h2_charge(c);
     return H2_STEP_AGAIN;
 }
@@ -477,7 +478,7 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
         return;
     }
     grant_late(c, s);
-    remember(c, s->id, H2_PAST_RESET_BY_US);
+    remember_closed(c, s->id, H2_PAST_RESET_BY_US);
     s->state = H2_STREAM_RESET_DUE;
     s->reset_code = (uint32_t)code;
     c->resets_due = true;
@@ -485,7 +486,7 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
 }
 
 /* The peer may react to our frames: refunds the charge of its reaction. */
-static void refund(struct h2 *c)
+static void refund_credit(struct h2 *c)
 {
     ASSERT(c->credit <= H2_CREDIT_MAX);
     uint32_t n = c->charged < H2_REFUND_PER_FRAME ? c->charged : H2_REFUND_PER_FRAME;
@@ -494,10 +495,10 @@ static void refund(struct h2 *c)
     c->credit += n < used ? n : used;
 }
 
-static void sent(struct h2 *c, struct h2_stream *s, bool end_stream)
+static void frame_sent(struct h2 *c, struct h2_stream *s, bool end_stream)
 {
     ASSERT(s->state == H2_STREAM_OPEN && c->failure == STATUS_OK);
-    refund(c);
+    refund_credit(c);
     if (end_stream) {
         h2_stream_end(c, s, H2_STREAM_LOCAL_ENDED);
     }
@@ -577,7 +578,7 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
     c->table_cleared = true;
     s->state = H2_STREAM_OPEN;
     s->flags |= (uint8_t)(H2_STREAM_LIST_SENT | (c->build_head ? H2_STREAM_HEAD : 0u));
-    sent(c, s, end_stream);
+    frame_sent(c, s, end_stream);
     return STATUS_OK;
 }
 
@@ -623,7 +624,7 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
     tx_close(c, &w);
     c->send_window -= (int64_t)data.len;
     s->send_window -= (int64_t)data.len;
-    sent(c, s, end_stream);
+    frame_sent(c, s, end_stream);
     return STATUS_OK;
 }
 

@@ -143,7 +143,7 @@ static struct view static_value(uint32_t index)
     return view_of(hpack_static_texts + s->at + s->name_len, s->value_len);
 }
 
-static enum status append(struct writer *out, struct view v)
+static enum status append_view(struct writer *out, struct view v)
 {
     ASSERT(!out->full);
     if (v.len > writer_room(out)) {
@@ -187,7 +187,7 @@ static enum status table_name(const struct hpack_decoder *d, uint32_t index, str
         return PEER_MALFORMED;
     }
     if (index <= HPACK_STATIC_ENTRIES) {
-        return append(out, static_name(index));
+        return append_view(out, static_name(index));
     }
     const struct hpack_entry *e = dynamic_entry(d, index);
     return e == NULL ? PEER_MALFORMED : ring_copy(d, e->offset, e->name_len, out);
@@ -200,7 +200,7 @@ static enum status table_value(const struct hpack_decoder *d, uint32_t index, st
         return PEER_MALFORMED;
     }
     if (index <= HPACK_STATIC_ENTRIES) {
-        return append(out, static_value(index));
+        return append_view(out, static_value(index));
     }
     const struct hpack_entry *e = dynamic_entry(d, index);
     return e == NULL ? PEER_MALFORMED
@@ -228,7 +228,7 @@ static unsigned row_of(uint32_t window)
 }
 
 /* The next 32 bits, first bit highest; padded with ones behind the input. */
-static uint32_t peek(const struct bit_window *w)
+static uint32_t peek_bits(const struct bit_window *w)
 {
     ASSERT(w->count < 64u);
     if (w->count >= 32u) {
@@ -239,7 +239,7 @@ static uint32_t peek(const struct bit_window *w)
     return (uint32_t)((w->bits << missing) | ones);
 }
 
-static void refill(struct bit_window *w, struct view in, size_t *pos)
+static void refill_bits(struct bit_window *w, struct view in, size_t *pos)
 {
     ASSERT(*pos <= in.len && w->count < 64u);
     for (unsigned i = 0; i < 4u && *pos < in.len && w->count < 32u; i++) {
@@ -264,11 +264,11 @@ static enum status decode_symbols(struct view in, struct writer *out)
     /* A symbol has at least HPACK_HUFFMAN_LENGTH_MIN bits, so the input ends before this bound. */
     size_t symbols_max = in.len * 8u / HPACK_HUFFMAN_LENGTH_MIN + 1u;
     for (size_t i = 0; i < symbols_max; i++) {
-        refill(&w, in, &pos);
+        refill_bits(&w, in, &pos);
         if (is_padding(&w)) {
             return STATUS_OK;
         }
-        uint32_t window = peek(&w);
+        uint32_t window = peek_bits(&w);
         unsigned row = row_of(window);
         if (row == HPACK_HUFFMAN_ROWS || hpack_huffman_rows[row].length > w.count) {
             return PEER_MALFORMED;
@@ -336,7 +336,7 @@ struct representation {
 };
 
 /* RFC 7541 §5.1. The first octet gives `prefix_bits` bits. */
-static enum status integer(struct reader *in, unsigned prefix_bits, uint32_t *value)
+static enum status parse_integer(struct reader *in, unsigned prefix_bits, uint32_t *value)
 {
     ASSERT(prefix_bits >= 4u && prefix_bits <= 7u);
     uint8_t octet;
@@ -369,30 +369,30 @@ static enum status integer(struct reader *in, unsigned prefix_bits, uint32_t *va
 }
 
 /* RFC 7541 §5.2; does not decode Huffman. */
-static enum status string(struct reader *in, struct literal_string *out)
+static enum status parse_string(struct reader *in, struct literal_string *out)
 {
     if (reader_left(in) == 0u) {
         return STATUS_MORE;
     }
     out->huffman = (in->data[in->pos] & 0x80u) != 0u;
     uint32_t len;
-    enum status s = integer(in, 7, &len);
-    return s == STATUS_OK ? reader_take(in, len, &out->octets) : s;
+    enum status s = parse_integer(in, 7, &len);
+    return s == STATUS_OK ? reader_consume(in, len, &out->octets) : s;
 }
 
 static enum status parse_literal(struct reader *in, struct representation *rep)
 {
     ASSERT(rep->kind != INDEXED && rep->kind != SIZE_UPDATE);
     if (rep->integer == 0u) {
-        enum status s = string(in, &rep->name);
+        enum status s = parse_string(in, &rep->name);
         if (s != STATUS_OK) {
             return s;
         }
     }
-    return string(in, &rep->value);
+    return parse_string(in, &rep->value);
 }
 
-static enum status parse(struct reader *in, struct representation *rep)
+static enum status parse_representation(struct reader *in, struct representation *rep)
 {
     ASSERT(in->pos <= in->len);
     if (reader_left(in) == 0u) {
@@ -405,7 +405,7 @@ static enum status parse(struct reader *in, struct representation *rep)
         ASSERT(row < FIRST_OCTETS);
     }
     rep->kind = (enum representation_kind)first_octets[row].kind;
-    enum status s = integer(in, first_octets[row].prefix_bits, &rep->integer);
+    enum status s = parse_integer(in, first_octets[row].prefix_bits, &rep->integer);
     if (s != STATUS_OK || rep->kind == INDEXED || rep->kind == SIZE_UPDATE) {
         return s;
     }
@@ -426,8 +426,8 @@ static enum status resolve_string(const struct literal_string *literal, struct w
 }
 
 /* Writes name, then value, into the scratch; *name_len is the length of the name. */
-static enum status resolve(const struct hpack_decoder *d, const struct representation *rep,
-                           struct writer *scratch, size_t *name_len)
+static enum status resolve_field(const struct hpack_decoder *d, const struct representation *rep,
+                                 struct writer *scratch, size_t *name_len)
 {
     ASSERT(rep->kind != SIZE_UPDATE && scratch->len == 0u);
     bool literal_name = rep->kind != INDEXED && rep->integer == 0u;
@@ -461,7 +461,7 @@ enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bool block_
     ASSERT(in->pos <= in->len);
     struct reader r = *in;
     struct representation rep = {.kind = INDEXED};
-    enum status s = parse(&r, &rep);
+    enum status s = parse_representation(&r, &rep);
     if (s != STATUS_OK) {
         return s;
     }
@@ -470,7 +470,7 @@ enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bool block_
         s = size_update(d, rep.integer, block_start, field);
     } else {
         size_t name_len = 0;
-        s = resolve(d, &rep, scratch, &name_len);
+        s = resolve_field(d, &rep, scratch, &name_len);
         if (s == STATUS_OK) {
             struct view both = writer_view(scratch);
             field->name = view_first(both, name_len);

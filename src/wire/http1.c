@@ -44,7 +44,7 @@ static void write_head(struct http1 *h, enum http1_code code, const char *conten
 }
 
 /* `code` HTTP1_OK: sends no response. */
-static void fail(struct http1 *h, enum status why, enum http1_code code)
+static void fail_connection(struct http1 *h, enum status why, enum http1_code code)
 {
     ASSERT(h->phase != HTTP1_FAILED && why != STATUS_OK);
     h->phase = HTTP1_FAILED;
@@ -65,9 +65,9 @@ static void fail(struct http1 *h, enum status why, enum http1_code code)
     writer_text(&h->tx, h->head ? "" : text);
 }
 
-static void malformed(struct http1 *h)
+static void fail_malformed(struct http1 *h)
 {
-    fail(h, PEER_MALFORMED, HTTP1_BAD_REQUEST);
+    fail_connection(h, PEER_MALFORMED, HTTP1_BAD_REQUEST);
 }
 
 /* --- words (RFC 9110 §5.6) --- */
@@ -102,7 +102,7 @@ static bool is_token(struct view v)
 /* --- the request line (RFC 9112 §3) --- */
 
 /* Splits off the bytes before the next blank of the line. */
-static struct view take_word(struct view *line)
+static struct view split_word(struct view *line)
 {
     size_t end = view_find(*line, ' ');
     struct view v = view_first(*line, end);
@@ -110,15 +110,15 @@ static struct view take_word(struct view *line)
     return v;
 }
 
-static void take_version(struct http1 *h, struct view v)
+static void parse_version(struct http1 *h, struct view v)
 {
     bool form = v.len == 8u && view_starts(v, "HTTP/") && v.data[6] == '.';
     uint8_t major = form ? (uint8_t)(v.data[5] - '0') : 10u;
     uint8_t minor = form ? (uint8_t)(v.data[7] - '0') : 10u;
     if (major > 9u || minor > 9u) {
-        malformed(h);
+        fail_malformed(h);
     } else if (major != 1u) {
-        fail(h, PEER_UNSUPPORTED, HTTP1_VERSION_UNKNOWN);
+        fail_connection(h, PEER_UNSUPPORTED, HTTP1_VERSION_UNKNOWN);
     } else {
         h->old = minor == 0u;
         h->close = h->old;
@@ -137,16 +137,17 @@ static bool is_method(struct view v)
     return known;
 }
 
-static void take_method(struct http1 *h, struct view v)
+static void parse_method(struct http1 *h, struct view v)
 {
     h->head = view_is(v, "HEAD");
     if (!h->head && !view_is(v, "GET")) {
-        fail(h, PEER_UNSUPPORTED, is_method(v) ? HTTP1_BAD_METHOD : HTTP1_NOT_IMPLEMENTED);
+        fail_connection(h, PEER_UNSUPPORTED,
+                        is_method(v) ? HTTP1_BAD_METHOD : HTTP1_NOT_IMPLEMENTED);
     }
 }
 
 /* Accepts origin form and absolute form, as a server must (RFC 9112 §3.2.2). */
-static void take_target(struct http1 *h, struct view v)
+static void parse_target(struct http1 *h, struct view v)
 {
     static const char scheme[] = "http://";
     struct view path = v;
@@ -156,7 +157,7 @@ static void take_target(struct http1 *h, struct view v)
     }
     path = view_first(path, view_find(path, '?'));
     if (!all_visible(v, "#") || (path.len > 0u && path.data[0] != '/') || v.len == 0u) {
-        malformed(h);
+        fail_malformed(h);
         return;
     }
     h->path[0] = 0;
@@ -172,54 +173,54 @@ static void request_line(struct http1 *h, struct view line)
         return;
     }
     struct view rest = line;
-    struct view method = take_word(&rest);
-    struct view target = take_word(&rest);
+    struct view method = split_word(&rest);
+    struct view target = split_word(&rest);
     h->part = HTTP1_FIELDS;
     if (is_token(method)) {
-        take_version(h, rest);
+        parse_version(h, rest);
     } else {
-        malformed(h);
+        fail_malformed(h);
     }
     if (h->phase == HTTP1_READING) {
-        take_method(h, method);
+        parse_method(h, method);
     }
     if (h->phase == HTTP1_READING) {
-        take_target(h, target);
+        parse_target(h, target);
     }
 }
 
 /* --- fields (RFC 9112 §5) --- */
 
 /* RFC 9112 §6.3: an invalid length leaves the end of the request undefined. */
-static void take_length(struct http1 *h, struct view value)
+static void parse_length(struct http1 *h, struct view value)
 {
     uint64_t length = 0;
     if (h->length != HTTP1_NO_LENGTH || view_decimal(value, UINT64_MAX, &length) != STATUS_OK) {
-        malformed(h);
+        fail_malformed(h);
         return;
     }
     h->length = (length > 0u) ? HTTP1_LENGTH_OF_BODY : HTTP1_LENGTH_ZERO;
 }
 
-static void take_coding(struct http1 *h, struct view value)
+static void parse_coding(struct http1 *h, struct view value)
 {
     if (h->coding != HTTP1_NO_CODING) {
-        malformed(h);
+        fail_malformed(h);
         return;
     }
     h->coding = same_word(value, "chunked") ? HTTP1_CHUNKED : HTTP1_OTHER_CODING;
 }
 
-static void take_host(struct http1 *h, struct view value)
+static void parse_host(struct http1 *h, struct view value)
 {
     if (h->host || !all_visible(value, "/?#@\\\"<>")) {
-        malformed(h);
+        fail_malformed(h);
         return;
     }
     h->host = true;
 }
 
-static void take_connection(struct http1 *h, struct view value)
+static void parse_connection(struct http1 *h, struct view value)
 {
     struct view rest = value;
     /* Each option consumes a byte at least. */
@@ -245,19 +246,19 @@ static unsigned field_kind(struct view name)
     return kind;
 }
 
-static void field(struct http1 *h, struct view name, struct view value)
+static void parse_field(struct http1 *h, struct view name, struct view value)
 {
     unsigned kind = field_kind(name);
     if (h->cut && kind != FIELD_OTHER) {
-        fail(h, FULL_BUFFER, HTTP1_FIELDS_TOO_LONG);
+        fail_connection(h, FULL_BUFFER, HTTP1_FIELDS_TOO_LONG);
     } else if (kind == FIELD_LENGTH) {
-        take_length(h, value);
+        parse_length(h, value);
     } else if (kind == FIELD_CODING) {
-        take_coding(h, value);
+        parse_coding(h, value);
     } else if (kind == FIELD_HOST) {
-        take_host(h, value);
+        parse_host(h, value);
     } else if (kind == FIELD_CONNECTION) {
-        take_connection(h, value);
+        parse_connection(h, value);
     } else {
         /* other fields are ignored */
     }
@@ -269,10 +270,10 @@ static void field_line(struct http1 *h, struct view line)
     struct view name = view_first(line, colon);
     /* A folded line and a blank before the colon are refused too. */
     if (colon == line.len || !is_token(name)) {
-        malformed(h);
+        fail_malformed(h);
         return;
     }
-    field(h, name, view_trim(view_from(line, colon + 1u)));
+    parse_field(h, name, view_trim(view_from(line, colon + 1u)));
     h->cut = false;
 }
 
@@ -282,11 +283,11 @@ static void request_end(struct http1 *h)
     bool nameless = !h->host && !h->old;
     bool coded = h->coding != HTTP1_NO_CODING;
     if (nameless || (coded && (h->length != HTTP1_NO_LENGTH || h->old))) {
-        malformed(h);
+        fail_malformed(h);
     } else if (h->coding == HTTP1_OTHER_CODING) {
-        fail(h, PEER_UNSUPPORTED, HTTP1_NOT_IMPLEMENTED);
+        fail_connection(h, PEER_UNSUPPORTED, HTTP1_NOT_IMPLEMENTED);
     } else if (coded || h->length == HTTP1_LENGTH_OF_BODY) {
-        fail(h, PEER_UNSUPPORTED, HTTP1_HAS_BODY);
+        fail_connection(h, PEER_UNSUPPORTED, HTTP1_HAS_BODY);
     } else {
         h->phase = HTTP1_REQUESTED;
     }
@@ -315,7 +316,7 @@ static void line_byte(struct http1 *h, uint8_t c)
     } else if (h->part == HTTP1_FIELDS) {
         h->cut = true; /* fields such as tokens and cookies, which no page reads */
     } else {
-        fail(h, FULL_BUFFER, HTTP1_LINE_TOO_LONG);
+        fail_connection(h, FULL_BUFFER, HTTP1_LINE_TOO_LONG);
     }
 }
 
@@ -325,7 +326,7 @@ static bool is_forbidden(uint8_t c)
     return is_control(c) && c != '\t';
 }
 
-static void take_byte(struct http1 *h, uint8_t c)
+static void consume_byte(struct http1 *h, uint8_t c)
 {
     bool after_cr = h->cr;
     if (h->part == HTTP1_NOTHING) {
@@ -334,25 +335,25 @@ static void take_byte(struct http1 *h, uint8_t c)
     h->cr = c == '\r' && !after_cr;
     h->fields_len += (h->part == HTTP1_FIELDS) ? 1u : 0u;
     if (h->fields_len > HTTP1_FIELDS_BYTES_MAX) {
-        fail(h, FULL_BUFFER, HTTP1_FIELDS_TOO_LONG);
+        fail_connection(h, FULL_BUFFER, HTTP1_FIELDS_TOO_LONG);
     } else if (h->cr) {
         return;
     } else if (after_cr && c == '\n') {
         line_over(h);
     } else if (after_cr || is_forbidden(c)) {
-        malformed(h);
+        fail_malformed(h);
     } else {
         line_byte(h, c);
     }
 }
 
 /* Parses received bytes until a request is complete. */
-static void parse(struct http1 *h)
+static void parse_input(struct http1 *h)
 {
     size_t at = 0;
     ASSERT(h->rx_len <= sizeof h->rx);
     while (at < h->rx_len && h->phase == HTTP1_READING) {
-        take_byte(h, h->rx[at]);
+        consume_byte(h, h->rx[at]);
         at++;
     }
     if (h->phase == HTTP1_FAILED) {
@@ -363,7 +364,7 @@ static void parse(struct http1 *h)
     memmove(h->rx, &h->rx[at], left);
     h->rx_len = (uint16_t)left;
     if (h->ended && h->phase == HTTP1_READING) {
-        fail(h, PEER_CLOSED, HTTP1_OK);
+        fail_connection(h, PEER_CLOSED, HTTP1_OK);
     }
 }
 
@@ -378,7 +379,7 @@ void http1_init(struct http1 *h, uint64_t now_ms)
 }
 
 /* Whether the connection is idle after a response: a next request may never come. */
-static bool waits(const struct http1 *h)
+static bool is_idle(const struct http1 *h)
 {
     return h->phase == HTTP1_READING && h->served && h->part == HTTP1_NOTHING && h->rx_len == 0u;
 }
@@ -391,7 +392,7 @@ uint64_t http1_deadline(const struct http1 *h)
     if (h->phase != HTTP1_READING || h->tx.len > 0u) {
         return h->since_ms + HTTP1_ANSWER_MS;
     }
-    return h->since_ms + (waits(h) ? HTTP1_IDLE_MS : HTTP1_REQUEST_MS);
+    return h->since_ms + (is_idle(h) ? HTTP1_IDLE_MS : HTTP1_REQUEST_MS);
 }
 
 uint64_t http1_yields_ms(const struct http1 *h)
@@ -407,7 +408,7 @@ void http1_yield(struct http1 *h)
 {
     h->tx.len = 0;
     if (h->phase != HTTP1_FAILED) {
-        fail(h, PEER_CLOSED, HTTP1_OK);
+        fail_connection(h, PEER_CLOSED, HTTP1_OK);
     }
     h->code = HTTP1_OK;
 }
@@ -421,7 +422,7 @@ void http1_set_time(struct http1 *h, uint64_t now_ms)
     }
     bool half = h->phase == HTTP1_READING && h->part != HTTP1_NOTHING && h->tx.len == 0u;
     h->tx.len = 0;
-    fail(h, PEER_TIMEOUT, half ? HTTP1_TIMEOUT : HTTP1_OK);
+    fail_connection(h, PEER_TIMEOUT, half ? HTTP1_TIMEOUT : HTTP1_OK);
 }
 
 bool http1_done(const struct http1 *h)
@@ -449,7 +450,7 @@ void http1_rx_commit(struct http1 *h, size_t n)
     if (h->phase == HTTP1_FAILED) {
         return; /* received and dropped */
     }
-    if (waits(h) && h->tx.len == 0u) {
+    if (is_idle(h) && h->tx.len == 0u) {
         h->since_ms = h->now_ms;
     }
     h->rx_len = (uint16_t)(h->rx_len + n);
@@ -463,7 +464,7 @@ void http1_rx_end(struct http1 *h)
 enum status http1_next(struct http1 *h, struct view *path)
 {
     if (h->phase == HTTP1_READING && h->tx.len == 0u) {
-        parse(h);
+        parse_input(h);
     }
     if (h->phase == HTTP1_REQUESTED) {
         h->phase = HTTP1_RESPONDING;

@@ -142,7 +142,7 @@ void kube_response_init(struct kube_response *r, enum kube_shape shape)
 
 /* --- response: header --- */
 
-static void take_status(struct kube_response *r, struct view value)
+static void parse_status(struct kube_response *r, struct view value)
 {
     uint64_t status = 0;
 
@@ -155,7 +155,7 @@ static void take_status(struct kube_response *r, struct view value)
     }
 }
 
-static void take_content_type(struct kube_response *r, struct view value)
+static void parse_content_type(struct kube_response *r, struct view value)
 {
     struct view type = view_trim(view_first(value, view_find(value, ';')));
 
@@ -181,9 +181,9 @@ void kube_response_field(struct kube_response *r, struct view name, struct view 
         return;
     }
     if (view_is(name, ":status")) {
-        take_status(r, value);
+        parse_status(r, value);
     } else if (view_is(name, "content-type")) {
-        take_content_type(r, value);
+        parse_content_type(r, value);
     } else if (view_is(name, "retry-after")) {
         r->retry_after_s = retry_after(value);
     } else {
@@ -209,10 +209,10 @@ static void keep_text_byte(struct kube_response *r, uint8_t byte)
     r->message[r->message_len] = '\0';
 }
 
-static enum status take_text(struct kube_response *r, struct reader *in)
+static enum status consume_text(struct kube_response *r, struct reader *in)
 {
     struct view bytes = {0};
-    enum status taken = reader_take(in, reader_left(in), &bytes);
+    enum status taken = reader_consume(in, reader_left(in), &bytes);
 
     ASSERT(taken == STATUS_OK);
     ASSERT(r->message_len < sizeof r->message);
@@ -236,7 +236,7 @@ static struct view record_text(struct view message, uint64_t field)
 
     while (reader_varint(&in, &tag) == STATUS_OK && (tag & 7u) == 2u &&
            reader_varint(&in, &len) == STATUS_OK &&
-           reader_take(&in, (size_t)len, &text) == STATUS_OK) {
+           reader_consume(&in, (size_t)len, &text) == STATUS_OK) {
         if (tag >> 3 == field) {
             found = text;
         }
@@ -277,7 +277,7 @@ static void begin_body(struct kube_response *r)
 }
 
 /* Consumes bytes of a frame's length; STATUS_OK: a frame has begun. */
-static enum status take_prefix(struct kube_response *r, struct reader *in)
+static enum status consume_prefix(struct kube_response *r, struct reader *in)
 {
     struct reader prefix = reader_of(view_of(r->prefix, sizeof r->prefix));
     uint32_t length = 0;
@@ -300,8 +300,8 @@ static enum status take_prefix(struct kube_response *r, struct reader *in)
     return STATUS_OK;
 }
 
-static enum status take_object(struct kube_response *r, struct reader *in,
-                               struct kube_record *record)
+static enum status consume_object(struct kube_response *r, struct reader *in,
+                                  struct kube_record *record)
 {
     enum status st = kube_filter_next(&r->filter, in, record);
 
@@ -314,17 +314,17 @@ static enum status take_object(struct kube_response *r, struct reader *in,
 /*
  * Each iteration consumes a prefix or the bytes of one frame; an empty frame costs its four bytes.
  */
-static enum status take_frames(struct kube_response *r, struct reader *in,
-                               struct kube_record *record)
+static enum status consume_frames(struct kube_response *r, struct reader *in,
+                                  struct kube_record *record)
 {
     enum status st = STATUS_OK;
 
     while (st == STATUS_OK) {
         if (r->phase == PHASE_PREFIX) {
-            st = take_prefix(r, in);
+            st = consume_prefix(r, in);
             continue;
         }
-        st = take_object(r, in, record);
+        st = consume_object(r, in, record);
         if (st != STATUS_MORE || !kube_filter_done(&r->filter)) {
             return st;
         }
@@ -350,13 +350,13 @@ enum status kube_response_next(struct kube_response *r, struct reader *in,
     case PHASE_START:
         return STATUS_MORE;
     case PHASE_TEXT:
-        st = take_text(r, in);
+        st = consume_text(r, in);
         break;
     case PHASE_OBJECT:
-        st = take_object(r, in, record);
+        st = consume_object(r, in, record);
         break;
     default:
-        st = take_frames(r, in, record);
+        st = consume_frames(r, in, record);
         break;
     }
     if (st != STATUS_OK && st != STATUS_MORE) {

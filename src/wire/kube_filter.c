@@ -181,8 +181,8 @@ static void mark_truncated(struct kube_filter *f)
     ASSERT(marked); /* kube_rules_valid: nothing is kept outside a record */
 }
 
-static enum step emit(struct kube_filter *f, struct kube_record *record, uint16_t start,
-                      uint8_t number)
+static enum step emit_record(struct kube_filter *f, struct kube_record *record, uint16_t start,
+                             uint8_t number)
 {
     ASSERT(start <= f->len);
     record->record = number;
@@ -201,10 +201,10 @@ static enum step end_message(struct kube_filter *f, struct kube_record *record)
         return STEP_ON;
     }
     record->truncated = frame->truncated;
-    return emit(f, record, frame->record_start, f->rules.rules[frame->rule].record);
+    return emit_record(f, record, frame->record_start, f->rules.rules[frame->rule].record);
 }
 
-static enum step fail(struct kube_filter *f)
+static enum step fail_filter(struct kube_filter *f)
 {
     f->failed = PEER_MALFORMED;
     return STEP_FAILED;
@@ -324,7 +324,7 @@ static enum step end_field(struct kube_filter *f, struct kube_record *record)
     }
     if (rule->kind == KUBE_RECORD_FIELD) {
         record->truncated = f->field_truncated;
-        return emit(f, record, f->field_at, rule->record);
+        return emit_record(f, record, f->field_at, rule->record);
     }
     if (f->field_truncated) {
         mark_truncated(f);
@@ -339,7 +339,7 @@ static enum step begin_value(struct kube_filter *f, uint64_t length)
     const struct kube_rule *rule = field_rule(f);
 
     if (length > top_frame(f)->left) {
-        return fail(f);
+        return fail_filter(f);
     }
     frame_spend(top_frame(f), length);
     f->phase = PHASE_VALUE;
@@ -364,7 +364,7 @@ static enum step on_wire_type(struct kube_filter *f)
     case WIRE_I32:
         return begin_value(f, sizeof(uint32_t));
     default: /* groups, and two undefined values */
-        return fail(f);
+        return fail_filter(f);
     }
 }
 
@@ -374,7 +374,7 @@ static enum step on_tag(struct kube_filter *f, uint64_t tag)
     const struct kube_rule *rule;
 
     if (tag > TAG_MAX || field == 0u) {
-        return fail(f);
+        return fail_filter(f);
     }
     f->wire_type = (uint8_t)(tag & TAG_WIRE_MASK);
     f->rule = find_rule(f, field);
@@ -383,7 +383,7 @@ static enum step on_tag(struct kube_filter *f, uint64_t tag)
     f->field_truncated = false;
     rule = field_rule(f);
     if (rule != NULL && rule_enters(rule) && f->wire_type != WIRE_LEN) {
-        return fail(f);
+        return fail_filter(f);
     }
     if (rule != NULL && rule->kind == KUBE_PRESENT) {
         keep_varint(f, rule, 1);
@@ -396,7 +396,7 @@ static enum step on_length(struct kube_filter *f, uint64_t length)
     const struct kube_rule *rule = field_rule(f);
 
     if (length > FIELD_LENGTH_MAX || length > top_frame(f)->left) {
-        return fail(f);
+        return fail_filter(f);
     }
     if (rule == NULL || !rule_enters(rule)) {
         return begin_value(f, length);
@@ -424,7 +424,7 @@ static enum step varint_byte(struct kube_filter *f, uint8_t byte)
 
     /* the tenth byte holds only bit 63 */
     if (f->varint_len == VARINT_BYTES_MAX - 1u && byte > 1u) {
-        return fail(f);
+        return fail_filter(f);
     }
     f->varint |= ((uint64_t)byte & 0x7fu) << (VARINT_BITS * f->varint_len);
     f->varint_len++;
@@ -449,7 +449,7 @@ static enum step magic_byte(struct kube_filter *f, uint8_t byte)
 {
     ASSERT(f->varint_len < sizeof magic);
     if (byte != magic[f->varint_len]) {
-        return fail(f);
+        return fail_filter(f);
     }
     f->varint_len++;
     if (f->varint_len == sizeof magic) {
@@ -459,14 +459,14 @@ static enum step magic_byte(struct kube_filter *f, uint8_t byte)
     return STEP_ON;
 }
 
-static enum step take_byte(struct kube_filter *f, struct reader *in)
+static enum step consume_byte(struct kube_filter *f, struct reader *in)
 {
     struct kube_frame *top = top_frame(f);
     uint8_t byte = 0;
     enum status taken;
 
     if (top->left == 0u) {
-        return fail(f);
+        return fail_filter(f);
     }
     taken = reader_u8(in, &byte);
     ASSERT(taken == STATUS_OK);
@@ -475,7 +475,7 @@ static enum step take_byte(struct kube_filter *f, struct reader *in)
 }
 
 /* Consumes the available bytes of a value, up to its end; keeps its wanted front part. */
-static enum step take_value(struct kube_filter *f, struct reader *in)
+static enum step consume_value(struct kube_filter *f, struct reader *in)
 {
     size_t n = reader_left(in);
     size_t keep;
@@ -485,7 +485,7 @@ static enum step take_value(struct kube_filter *f, struct reader *in)
     if (n > f->value_left) {
         n = (size_t)f->value_left;
     }
-    taken = reader_take(in, n, &bytes);
+    taken = reader_consume(in, n, &bytes);
     ASSERT(taken == STATUS_OK);
     keep = n < f->kept_left ? n : f->kept_left;
     ASSERT(keep <= sizeof f->buffer - f->len);
@@ -512,7 +512,7 @@ static enum step filter_step(struct kube_filter *f, struct reader *in, struct ku
     if (reader_left(in) == 0u) {
         return STEP_STARVED;
     }
-    return f->phase == PHASE_VALUE ? take_value(f, in) : take_byte(f, in);
+    return f->phase == PHASE_VALUE ? consume_value(f, in) : consume_byte(f, in);
 }
 
 /* --- public --- */

@@ -404,7 +404,7 @@ static void turn(void)
     now_ms += 60000u;
     agent_time(agent, now_ms, now_ms);
     ledger_step(agent);
-    agent_log_taken(agent, agent_log(agent).len);
+    agent_log_written(agent, agent_log(agent).len);
 }
 
 static void open_store(void)

@@ -148,7 +148,7 @@ static void told_data(struct told *t, uint32_t stream, struct view data)
     uint32_t len = 0;
     uint8_t flag = 0;
     if (reader_u8(&in, &flag) == STATUS_OK && reader_u32(&in, &len) == STATUS_OK && flag == 0u &&
-        reader_take(&in, len, &message) == STATUS_OK) {
+        reader_consume(&in, len, &message) == STATUS_OK) {
         told_message(message);
         c->stream = 0;
     }

@@ -374,7 +374,7 @@ static bool process_turn(void)
         return true;
     }
     check_log(agent_log(agent));
-    agent_log_taken(agent, agent_log(agent).len);
+    agent_log_written(agent, agent_log(agent).len);
     enum agent_order order = agent_next_order(agent);
     bool moved = order != ORDER_NONE;
     for (; order != ORDER_NONE; order = agent_next_order(agent)) {

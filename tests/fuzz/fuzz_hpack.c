@@ -148,7 +148,7 @@ static bool beyond_integers(struct reader in)
         if (long_integer(&in, 7, &value)) {
             return true;
         }
-        if (reader_take(&in, (size_t)value, &skipped) != STATUS_OK) {
+        if (reader_consume(&in, (size_t)value, &skipped) != STATUS_OK) {
             return false;
         }
     }

@@ -229,7 +229,7 @@ static struct view field_of(struct reader *in, unsigned field)
     struct view content = view_of(NULL, 0);
     CHECK(reader_varint(in, &tag) == STATUS_OK && tag == (field << 3 | 2u));
     CHECK(reader_varint(in, &len) == STATUS_OK);
-    CHECK(reader_take(in, (size_t)len, &content) == STATUS_OK);
+    CHECK(reader_consume(in, (size_t)len, &content) == STATUS_OK);
     return content;
 }
 

@@ -80,13 +80,13 @@ static bool texts_good(struct view message)
             CHECK(reader_varint(&in, &value) == STATUS_OK);
         } else if ((tag & 7u) == 2u) {
             CHECK(reader_varint(&in, &value) == STATUS_OK);
-            CHECK(reader_take(&in, (size_t)value, &text) == STATUS_OK);
+            CHECK(reader_consume(&in, (size_t)value, &text) == STATUS_OK);
             if (!fuzz_nanopb_takes(view_first(text, view_find(text, 0)))) {
                 return false; /* a text ends at its first NUL for nanopb */
             }
         } else {
             CHECK((tag & 7u) == 1u || (tag & 7u) == 5u);
-            CHECK(reader_take(&in, (tag & 7u) == 1u ? 8u : 4u, &text) == STATUS_OK);
+            CHECK(reader_consume(&in, (tag & 7u) == 1u ? 8u : 4u, &text) == STATUS_OK);
             return false; /* no field of ours has this type */
         }
     }

@@ -37,7 +37,7 @@ static void open_store(void)
         now_ms += 60000u;
         agent_time(agent, now_ms, now_ms);
         ledger_step(agent);
-        agent_log_taken(agent, agent_log(agent).len);
+        agent_log_written(agent, agent_log(agent).len);
     }
     CHECK(agent->ledger.usable);
 }
@@ -499,7 +499,7 @@ static void act(struct fuzz *in)
     }
     disk.fault = FAULT_NONE;
     CHECK(agent->ledger.held <= CLAIMS_MAX);
-    agent_log_taken(agent, agent_log(agent).len);
+    agent_log_written(agent, agent_log(agent).len);
     if (!agent->ledger.usable) {
         open_store();
     }

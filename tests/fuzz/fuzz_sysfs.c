@@ -499,7 +499,7 @@ static void take_health(uint64_t now_ms)
     for (unsigned i = 0; i < table.count; i++) {
         const struct device *d = &table.device[i];
         struct health_track *h = &tracks[d->number];
-        (void)device_health_take(h, &d->reading, now_ms);
+        (void)device_health_apply(h, &d->reading, now_ms);
         CHECK((h->state == (uint8_t)HEALTH_UNHEALTHY) == (h->reasons != 0u));
         CHECK(h->state != (uint8_t)HEALTH_HEALTHY || d->reading.known);
         /* what is wrong now counts at once */

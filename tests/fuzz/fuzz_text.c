@@ -208,7 +208,7 @@ static void try_log(struct fuzz *in, uint64_t now)
         CHECK(log_pending(&l).len <= LOG_BUFFER_BYTES);
         if ((how & 0x80u) != 0u) {
             look_lines(log_pending(&l), format);
-            log_taken(&l, log_pending(&l).len);
+            log_written(&l, log_pending(&l).len);
         }
     }
     look_lines(log_pending(&l), format);

@@ -112,7 +112,7 @@ static bool take_sent(struct reader *r, struct x509_sent *sent)
         uint16_t len = 0;
         struct view der = {0};
         struct x509_cert *cert = &sent->cert[sent->count];
-        if (reader_u16(r, &len) != STATUS_OK || reader_take(r, len, &der) != STATUS_OK) {
+        if (reader_u16(r, &len) != STATUS_OK || reader_consume(r, len, &der) != STATUS_OK) {
             return false;
         }
         if (x509_read(der, cert) == STATUS_OK) {
@@ -234,7 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct x509_trust trust = {.check = check_signature, .context = &calls};
     sent.count = 0;
     if (reader_u32(&r, &now) != STATUS_OK || reader_u8(&r, &host_len) != STATUS_OK ||
-        reader_take(&r, host_len, &trust.host) != STATUS_OK || !take_sent(&r, &sent)) {
+        reader_consume(&r, host_len, &trust.host) != STATUS_OK || !take_sent(&r, &sent)) {
         return 0;
     }
     trust.now_ms = (int64_t)now * 1000;

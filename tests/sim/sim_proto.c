@@ -23,7 +23,7 @@ static enum status content(struct reader *in, struct sim_field *f)
     } else {
         return PEER_MALFORMED;
     }
-    return reader_take(in, len, &f->bytes);
+    return reader_consume(in, len, &f->bytes);
 }
 
 enum status sim_field_next(struct reader *in, struct sim_field *f)

@@ -300,7 +300,7 @@ static void take_log(void)
     memcpy(world.log + world.log_len, v.data, v.len);
     world.log_len += v.len;
     world.log[world.log_len] = 0;
-    agent_log_taken(world.agent, v.len);
+    agent_log_written(world.agent, v.len);
 }
 
 static void all_gone(void)

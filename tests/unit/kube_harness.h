@@ -42,14 +42,14 @@ static inline void note_field(struct transcript *t, struct reader *in)
 
     assert_int_equal(reader_varint(in, &tag), STATUS_OK);
     if ((tag & 7) == 1 || (tag & 7) == 5) {
-        assert_int_equal(reader_take(in, (tag & 7) == 1 ? 8 : 4, &text), STATUS_OK);
+        assert_int_equal(reader_consume(in, (tag & 7) == 1 ? 8 : 4, &text), STATUS_OK);
         (void)snprintf(out, sizeof out, "%u=fixed", (unsigned)(tag >> 3));
         note(t, out);
         return;
     }
     assert_int_equal(reader_varint(in, &value), STATUS_OK);
     if ((tag & 7) == 2) {
-        assert_int_equal(reader_take(in, (size_t)value, &text), STATUS_OK);
+        assert_int_equal(reader_consume(in, (size_t)value, &text), STATUS_OK);
         (void)snprintf(out, sizeof out, "%u=%.*s", (unsigned)(tag >> 3), (int)text.len,
                        (const char *)text.data);
     } else {

@@ -280,7 +280,7 @@ UNUSED_OK static const char *event(struct reader *in, const char *kind, struct v
     if (reader_u32(in, &len) != STATUS_OK) {
         return "none";
     }
-    assert_int_equal(reader_take(in, len, &frame), STATUS_OK);
+    assert_int_equal(reader_consume(in, len, &frame), STATUS_OK);
     *object = opened(sim_field_bytes(sim_field_bytes(frame, 2), 1), kind);
     return text_of(sim_field_bytes(frame, 1));
 }

@@ -277,7 +277,7 @@ static void test_log_page(void **state)
     start();
     node_up();
     struct view lines = agent_log(world.agent);
-    agent_log_taken(world.agent, lines.len);
+    agent_log_written(world.agent, lines.len);
     const char *body = body_of(page_get("/logz"));
     assert_true(view_starts(view_text(body), "ts="));
     assert_true(view_ends(view_text(body), "\n"));
@@ -300,7 +300,7 @@ static void test_log_page_in_a_flood(void **state)
     node_up();
     for (unsigned i = 0; i < 400; i++) {
         agent_host_log(world.agent, LOG_ID_SANDBOX, "before");
-        agent_log_taken(world.agent, agent_log(world.agent).len);
+        agent_log_written(world.agent, agent_log(world.agent).len);
     }
     int link = page_connect();
     page[0] = 0;
@@ -308,7 +308,7 @@ static void test_log_page_in_a_flood(void **state)
     assert_true(page_take(link, 100));
     for (unsigned i = 0; i < 400; i++) {
         agent_host_log(world.agent, LOG_ID_SANDBOX, "meanwhile");
-        agent_log_taken(world.agent, agent_log(world.agent).len);
+        agent_log_written(world.agent, agent_log(world.agent).len);
     }
     while (page_take(link, SIZE_MAX)) {
     }

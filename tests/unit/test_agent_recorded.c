@@ -173,11 +173,11 @@ static void claim_of_recording(void)
     struct view name;
     uint8_t tag = 0;
     uint8_t name_len = 0;
-    assert_int_equal(reader_take(&in, 36, &uid), STATUS_OK);
+    assert_int_equal(reader_consume(&in, 36, &uid), STATUS_OK);
     assert_int_equal(reader_u8(&in, &tag), STATUS_OK);
     assert_int_equal(tag, 0x1a);
     assert_int_equal(reader_u8(&in, &name_len), STATUS_OK);
-    assert_int_equal(reader_take(&in, name_len, &name), STATUS_OK);
+    assert_int_equal(reader_consume(&in, name_len, &name), STATUS_OK);
     text_cut(c->ns, sizeof c->ns, view_text("default"));
     text_cut(c->uid, sizeof c->uid, uid);
     text_cut(c->name, sizeof c->name, name);

@@ -41,7 +41,7 @@ static void telemetry_fill(const char *text, const char *power)
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
             bool last = i == TELEMETRY_VALUES - 1u;
-            telemetry_take(&telemetry.value[n][i], i, view_text(last ? power : text));
+            telemetry_parse(&telemetry.value[n][i], i, view_text(last ? power : text));
         }
     }
 }
@@ -69,12 +69,12 @@ static void test_metrics_of_devices(void **state)
     assert_null(strstr(page, "\nneuron_dra_device_errors_total{"));
     read_all();
     telemetry.value[20][0] = 1; /* there is no such device */
-    telemetry_take(&telemetry.value[0][4], 4, view_text("7"));
-    telemetry_take(&telemetry.value[0][68], 68, view_text("8"));
-    telemetry_take(&telemetry.value[0][69], 69, view_text("1000"));
-    telemetry_take(&telemetry.value[0][84], 84, view_text("2000"));
-    telemetry_take(&telemetry.value[1][3], 3, view_text("9"));
-    telemetry_take(&telemetry.value[1][85], 85, view_text("POWER_STATUS_VALID,1,0.00,0.00,7.50"));
+    telemetry_parse(&telemetry.value[0][4], 4, view_text("7"));
+    telemetry_parse(&telemetry.value[0][68], 68, view_text("8"));
+    telemetry_parse(&telemetry.value[0][69], 69, view_text("1000"));
+    telemetry_parse(&telemetry.value[0][84], 84, view_text("2000"));
+    telemetry_parse(&telemetry.value[1][3], 3, view_text("9"));
+    telemetry_parse(&telemetry.value[1][85], 85, view_text("POWER_STATUS_VALID,1,0.00,0.00,7.50"));
     metrics_get();
     has_line("neuron_dra_device_errors_total" HELD
              ",core=\"\",error=\"mem_ecc_repairable_uncorrected\"} 7");
@@ -107,8 +107,8 @@ static void test_next_claim(void **state)
     prepare_well(0, 1);
     memset(&telemetry, 0, sizeof telemetry);
     agent_telemetry(world.agent, &telemetry);
-    telemetry_take(&telemetry.value[0][68], 68, view_text("8"));
-    telemetry_take(&telemetry.value[0][69], 69, view_text("4096"));
+    telemetry_parse(&telemetry.value[0][68], 68, view_text("8"));
+    telemetry_parse(&telemetry.value[0][69], 69, view_text("4096"));
     metrics_get();
     has_line(OF("") NOBODY); /* never read since */
     read_all();
@@ -165,10 +165,10 @@ static void test_metrics_of_parts(void **state)
     memset(&telemetry, 0, sizeof telemetry);
     agent_telemetry(world.agent, &telemetry);
     for (unsigned core = 0; core < 5; core++) {
-        telemetry_take(&telemetry.value[0][5u + core * 8u], 5, view_text("6"));
+        telemetry_parse(&telemetry.value[0][5u + core * 8u], 5, view_text("6"));
     }
     read_all();
-    telemetry_take(&telemetry.value[0][0], 0, view_text("5"));
+    telemetry_parse(&telemetry.value[0][0], 0, view_text("5"));
     metrics_get();
     for (unsigned core = 0; core < 4; core++) {
         char line[512];

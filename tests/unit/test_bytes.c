@@ -99,7 +99,7 @@ static void test_reader_numbers(void **state)
     (void)state;
     assert_int_equal(reader_u8(&r, &a), STATUS_OK);
     assert_int_equal(reader_u16(&r, &b), STATUS_OK);
-    assert_int_equal(reader_take(&r, 3, &three), STATUS_OK);
+    assert_int_equal(reader_consume(&r, 3, &three), STATUS_OK);
     assert_int_equal(reader_u32(&r, &d), STATUS_OK);
     assert_int_equal(reader_u64(&r, &e), STATUS_OK);
     assert_int_equal(a, 0x01);
@@ -122,8 +122,8 @@ static void test_reader_short(void **state)
         uint64_t d = 9;
         struct view v = view_text("x");
         assert_int_equal(reader_u64(&r, &d), STATUS_MORE);
-        assert_int_equal(reader_take(&r, have + 1, &v), STATUS_MORE);
-        assert_int_equal(reader_take(&r, SIZE_MAX, &v), STATUS_MORE);
+        assert_int_equal(reader_consume(&r, have + 1, &v), STATUS_MORE);
+        assert_int_equal(reader_consume(&r, SIZE_MAX, &v), STATUS_MORE);
         if (have < 4) {
             assert_int_equal(reader_u32(&r, &c), STATUS_MORE);
         }
@@ -144,13 +144,13 @@ static void test_reader_take(void **state)
     struct reader r = reader_of(view_text("abcdef"));
     struct view v;
     (void)state;
-    assert_int_equal(reader_take(&r, 2, &v), STATUS_OK);
+    assert_int_equal(reader_consume(&r, 2, &v), STATUS_OK);
     assert_view(v, "ab");
-    assert_int_equal(reader_take(&r, 0, &v), STATUS_OK);
+    assert_int_equal(reader_consume(&r, 0, &v), STATUS_OK);
     assert_int_equal(v.len, 0);
-    assert_int_equal(reader_take(&r, 4, &v), STATUS_OK);
+    assert_int_equal(reader_consume(&r, 4, &v), STATUS_OK);
     assert_view(v, "cdef");
-    assert_int_equal(reader_take(&r, 1, &v), STATUS_MORE);
+    assert_int_equal(reader_consume(&r, 1, &v), STATUS_MORE);
 }
 
 static void test_varint_round_trip(void **state)

@@ -147,7 +147,7 @@ static int setup(void **state)
 static bool look(const struct device_reading *r)
 {
     now_ms += LOOK_MS;
-    return device_health_take(&health, r, now_ms);
+    return device_health_apply(&health, r, now_ms);
 }
 
 static bool look_at(const char *components)

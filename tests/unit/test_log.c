@@ -221,14 +221,14 @@ static void test_lost_lines(void **state)
     one_line("flood");
     assert_int_equal(log_.lost, 3);
     assert_int_equal(lines_pending(), kept);
-    log_taken(&log_, 1); /* no room yet */
+    log_written(&log_, 1); /* no room yet */
     assert_int_equal(log_.lost, 3);
-    log_taken(&log_, LOG_LINE_BYTES_MAX);
+    log_written(&log_, LOG_LINE_BYTES_MAX);
     assert_int_equal(log_.lost, 0);
     const char *pending = text_of(log_pending(&log_));
     assert_non_null(strstr(pending, "level=warn event=log_lines_lost count=3\n"));
     one_line("after");
-    log_taken(&log_, log_pending(&log_).len);
+    log_written(&log_, log_pending(&log_).len);
     assert_int_equal(log_pending(&log_).len, 0);
     one_line("clean");
     assert_null(strstr(text_of(log_pending(&log_)), "log_lines_lost"));
@@ -244,7 +244,7 @@ static void test_loss_is_said_when_all_was_taken(void **state)
     }
     uint64_t lost = log_.lost;
     assert_true(lost > 0);
-    log_taken(&log_, log_pending(&log_).len);
+    log_written(&log_, log_pending(&log_).len);
     char expected[128];
     (void)snprintf(expected, sizeof expected,
                    "{\"ts\":\"2026-11-21T12:00:00.123Z\",\"level\":\"warn\","
@@ -269,7 +269,7 @@ static void test_taken_in_pieces(void **state)
         size_t n = next_random(&seed) % (v.len + 1);
         memcpy(all + len, v.data, n);
         len += n;
-        log_taken(&log_, n);
+        log_written(&log_, n);
     }
     struct view rest = log_pending(&log_);
     memcpy(all + len, rest.data, rest.len);
@@ -295,7 +295,7 @@ static void test_last_lines(void **state)
     (void)state;
     open_log(LOG_TEXT);
     one_line("first");
-    log_taken(&log_, log_pending(&log_).len);
+    log_written(&log_, log_pending(&log_).len);
     one_line("second");
     struct view all = log_last(&log_, &at);
     assert_int_equal(at, 0);
@@ -306,7 +306,7 @@ static void test_last_lines(void **state)
     for (unsigned i = 0; i < 1000; i++) {
         (void)snprintf(number, sizeof number, "n-%u-", i);
         one_line(number);
-        log_taken(&log_, log_pending(&log_).len);
+        log_written(&log_, log_pending(&log_).len);
         at = 0;
         all = log_last(&log_, &at);
         assert_true(view_starts(all, "ts="));

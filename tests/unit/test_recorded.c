@@ -94,7 +94,7 @@ static void note_message(struct view message, unsigned depth)
         assert_int_equal(reader_varint(&field, &tag), STATUS_OK);
         if (depth > 0 && (tag & 7) == 2) {
             assert_int_equal(reader_varint(&field, &len), STATUS_OK);
-            assert_int_equal(reader_take(&field, (size_t)len, &inner), STATUS_OK);
+            assert_int_equal(reader_consume(&field, (size_t)len, &inner), STATUS_OK);
             note(&now_in->understood, "{");
             note_message(inner, depth - 1);
             note(&now_in->understood, "}");

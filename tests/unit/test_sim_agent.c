@@ -137,7 +137,7 @@ static bool agent_turn(void)
 {
     bool moved = false;
     agent_step(world.agent);
-    agent_log_taken(world.agent, agent_log(world.agent).len);
+    agent_log_written(world.agent, agent_log(world.agent).len);
     enum agent_order order = agent_next_order(world.agent);
     for (; order != ORDER_NONE; order = agent_next_order(world.agent)) {
         moved = true;

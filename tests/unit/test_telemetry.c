@@ -150,7 +150,7 @@ static void test_texts(void **state)
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint64_t kept = 7;
         int64_t value = 0;
-        telemetry_take(&kept, rows[i].index, view_text(rows[i].text));
+        telemetry_parse(&kept, rows[i].index, view_text(rows[i].text));
         if (telemetry_known(kept, &value) != (rows[i].value >= 0) ||
             (rows[i].value >= 0 && value != rows[i].value)) {
             fail_msg("\"%s\" is %lld", rows[i].text, (long long)value);
@@ -171,14 +171,14 @@ static void test_fall(void **state)
         uint64_t kept = 0;
         for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             int64_t value = -1;
-            telemetry_take(&kept, index, view_text(rows[i].text));
+            telemetry_parse(&kept, index, view_text(rows[i].text));
             assert_int_equal(telemetry_known(kept, &value) ? value : -1, rows[i].value);
         }
     }
     uint64_t kept = 0;
     int64_t value = 0;
-    telemetry_take(&kept, TELEMETRY_ERRORS, view_text("5")); /* memory is what it is */
-    telemetry_take(&kept, TELEMETRY_ERRORS, view_text("0"));
+    telemetry_parse(&kept, TELEMETRY_ERRORS, view_text("5")); /* memory is what it is */
+    telemetry_parse(&kept, TELEMETRY_ERRORS, view_text("0"));
     assert_true(telemetry_known(kept, &value));
     assert_int_equal(value, 0);
 }

@@ -195,7 +195,7 @@ enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
 }
 
 /* Copies the response so far into the result. */
-static const struct api_result *refresh(const struct agent *a, struct api_exchange *x)
+static const struct api_result *refresh_result(const struct agent *a, struct api_exchange *x)
 {
     x->result.http = x->response.http_status;
     x->result.retry_after_s = x->response.retry_after_s;
@@ -205,11 +205,11 @@ static const struct api_result *refresh(const struct agent *a, struct api_exchan
 
 const struct api_result *api_slot_result(struct agent *a, unsigned slot)
 {
-    return refresh(a, exchange_at(a, place_of(a, slot)));
+    return refresh_result(a, exchange_at(a, place_of(a, slot)));
 }
 
 /* Frees the slot; records of its request are no longer reported. */
-static void release(struct agent *a, unsigned place)
+static void release_place(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->common->api_client;
     exchange_at(a, place)->state = EXCHANGE_FREE;
@@ -219,7 +219,7 @@ static void release(struct agent *a, unsigned place)
 }
 
 /* Ends a request; api_next reports its end next. The first status counts. */
-static void finish(struct agent *a, unsigned place, enum status status)
+static void finish_request(struct agent *a, unsigned place, enum status status)
 {
     struct api_exchange *x = exchange_at(a, place);
     if (is_awaited(x)) {
@@ -234,11 +234,11 @@ static void finish(struct agent *a, unsigned place, enum status status)
 static void finish_all(struct agent *a, enum status status)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
-        finish(a, i, status);
+        finish_request(a, i, status);
     }
 }
 
-static void lose(struct agent *a, const char *why)
+static void lose_link(struct agent *a, const char *why)
 {
     if (connection_lose(a, why)) {
         finish_all(a, PEER_CLOSED);
@@ -278,7 +278,7 @@ static void leave_room(struct agent *a, unsigned place)
     if (c->streams == API_STREAMS_ENOUGH) {
         c->streams = API_STREAMS_LIMITED;
     }
-    finish(a, place, FULL_TABLE);
+    finish_request(a, place, FULL_TABLE);
 }
 
 static uint64_t time_limit(enum api_kind kind)
@@ -306,7 +306,7 @@ static void count_timeout(struct agent *a, const struct api_exchange *x)
     }
 }
 
-static void expire(struct agent *a)
+static void expire_requests(struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
         const struct api_exchange *x = &a->common->api_client.exchange[i];
@@ -314,7 +314,7 @@ static void expire(struct agent *a)
             continue;
         }
         if (a->now_ms >= x->deadline_ms) {
-            finish(a, i, PEER_TIMEOUT);
+            finish_request(a, i, PEER_TIMEOUT);
             count_timeout(a, x);
         } else if (lacks_stream(a, x->result.kind)) {
             leave_room(a, i);
@@ -438,7 +438,7 @@ static void send_body(struct agent *a, unsigned place)
         }
         struct view piece = x->body(x->result.owner, x->body_sent, room);
         if (piece.len == 0u) {
-            finish(a, place, FULL_BUFFER);
+            finish_request(a, place, FULL_BUFFER);
             return;
         }
         ASSERT(piece.len <= room && piece.len <= x->body_len - x->body_sent);
@@ -461,7 +461,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     if (!may_start(a, r->kind) || (!lacks && send_head(a, place, r, &stream) != STATUS_OK)) {
         return STATUS_MORE;
     }
-    release(a, place);
+    release_place(a, place);
     count_request(a, r->kind);
     x->state = EXCHANGE_OPEN;
     x->stream = stream;
@@ -495,7 +495,7 @@ void api_cancel(struct agent *a, unsigned slot)
     const struct api_exchange *x = exchange_at(a, place);
     if (x->state != EXCHANGE_FREE) {
         h2_reset(&a->common->api_connection.h2, x->stream, H2_CANCEL);
-        release(a, place);
+        release_place(a, place);
     }
 }
 
@@ -529,7 +529,7 @@ static bool path_unknown(const struct api_result *r)
 }
 
 /* The status of a complete response. */
-static enum status judge(struct api_exchange *x)
+static enum status judge_response(struct api_exchange *x)
 {
     struct api_result *r = &x->result;
     enum status s = kube_response_end(&x->response);
@@ -552,8 +552,8 @@ static void response_complete(struct agent *a, unsigned place)
     struct api_client *c = &a->common->api_client;
     struct api_exchange *x = exchange_at(a, place);
     uint16_t http = x->response.http_status;
-    uint64_t asked = api_retry_after_ms(refresh(a, x));
-    enum status s = judge(x);
+    uint64_t asked = api_retry_after_ms(refresh_result(a, x));
+    enum status s = judge_response(x);
     if (http == HTTP_UNAUTHORIZED) {
         x->state = EXCHANGE_UNAUTHORIZED;
         connection_want(a, ORDER_READ_TOKEN);
@@ -564,7 +564,7 @@ static void response_complete(struct agent *a, unsigned place)
         c->retry_after_ms = a->now_ms + agent_jitter(a, asked);
     }
     c->forbidden |= (http == HTTP_FORBIDDEN) ? kind_bit(x->result.kind) : 0u;
-    finish(a, place, s);
+    finish_request(a, place, s);
 }
 
 /* --- a refused token --- */
@@ -581,7 +581,7 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
         const struct api_exchange *x = &a->common->api_client.exchange[i];
         if (x->state == EXCHANGE_UNAUTHORIZED) {
             bool same = x->token_sum == a->common->api_connection.token_sum;
-            finish(a, i, same ? PEER_REFUSED : PEER_CLOSED);
+            finish_request(a, i, same ? PEER_REFUSED : PEER_CLOSED);
             *shown = x->token_sum;
             any = true;
         }
@@ -601,9 +601,9 @@ static bool judge_token(struct agent *a)
     }
     if (shown == a->common->api_connection.token_sum) {
         a->common->api_client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
-        lose(a, "the API server answered 401 Unauthorized, and there is no other token yet");
+        lose_link(a, "the API server answered 401 Unauthorized, and there is no other token yet");
     } else {
-        lose(a, "the API server answered 401 Unauthorized: repeated with the new token");
+        lose_link(a, "the API server answered 401 Unauthorized: repeated with the new token");
     }
     return true;
 }
@@ -619,7 +619,7 @@ static void check_token(struct agent *a)
         bool other = c->reread_ms > 0u && c->refused_ms == 0u;
         c->reread_ms = 0;
         if (other) {
-            lose(a, "there is another token than the one that was refused");
+            lose_link(a, "there is another token than the one that was refused");
         }
     } else if (a->now_ms >= c->reread_ms) {
         c->reread_ms = a->now_ms + TOKEN_REFUSED_MS;
@@ -671,7 +671,7 @@ static void stream_event(struct agent *a, const struct h2_event *e)
         break;
     case H2_EVENT_RESET:
         x->result.unprocessed = e->code == (uint32_t)H2_REFUSED_STREAM;
-        finish(a, place, PEER_CLOSED);
+        finish_request(a, place, PEER_CLOSED);
         break;
     case H2_EVENT_HEADERS_END:
         headers_complete(a, place, e->end_stream);
@@ -696,7 +696,7 @@ static const char *words_of(enum status failure)
 }
 
 /* Handles one event of the connection; false: there is none now. */
-static bool take_event(struct agent *a)
+static bool handle_event(struct agent *a)
 {
     struct api_connection *c = &a->common->api_connection;
     struct h2_event event;
@@ -710,9 +710,10 @@ static bool take_event(struct agent *a)
             stream_event(a, &event);
         }
     } else if (s == PEER_CLOSED) {
-        lose(a, (c->ended_why[0] != '\0') ? c->ended_why : "the API server closed the connection");
+        lose_link(a, (c->ended_why[0] != '\0') ? c->ended_why
+                                               : "the API server closed the connection");
     } else if (s != STATUS_MORE) {
-        lose(a, words_of(s));
+        lose_link(a, words_of(s));
     } else {
         /* STATUS_MORE: no complete event */
     }
@@ -726,19 +727,19 @@ static void free_ended(struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
         if (a->common->api_client.exchange[i].state == EXCHANGE_ENDED) {
-            release(a, i);
+            release_place(a, i);
         }
     }
 }
 
-static bool take_end(struct agent *a, struct api_event *event)
+static bool report_end(struct agent *a, struct api_event *event)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
         struct api_exchange *x = &a->common->api_client.exchange[i];
         if (x->state == EXCHANGE_OVER) {
             x->state = EXCHANGE_ENDED;
             event->kind = API_EVENT_END;
-            event->result = refresh(a, x);
+            event->result = refresh_result(a, x);
             return true;
         }
     }
@@ -746,7 +747,7 @@ static bool take_end(struct agent *a, struct api_event *event)
 }
 
 /* Reads the next record from the piece, or releases the piece. */
-static void take_record(struct agent *a, struct api_event *event)
+static void next_record(struct agent *a, struct api_event *event)
 {
     struct api_piece *piece = &a->common->api_client.piece;
     unsigned place = piece->place;
@@ -759,12 +760,12 @@ static void take_record(struct agent *a, struct api_event *event)
         if (event->record.record == KUBE_STATUS) {
             keep_status(&x->result, event->record.message);
         }
-        event->result = refresh(a, x);
+        event->result = refresh_result(a, x);
         return;
     }
     piece->place = API_PLACES;
     if (s != STATUS_MORE) {
-        finish(a, place, s);
+        finish_request(a, place, s);
     } else if (alive && piece->last) {
         response_complete(a, place);
     } else {
@@ -773,14 +774,14 @@ static void take_record(struct agent *a, struct api_event *event)
 }
 
 /* Reports the loss of the connection, before the ends that it causes. */
-static bool take_loss(struct agent *a, struct api_event *event)
+static bool report_loss(struct agent *a, struct api_event *event)
 {
     if (a->common->api_client.streams == API_STREAMS_LIMITED) {
         a->common->api_client.streams = API_STREAMS_LIMITED_REPORTED;
         event->kind = API_EVENT_STREAMS_LIMITED;
         return true;
     }
-    enum connection_notice notice = connection_take_loss(a);
+    enum connection_notice notice = connection_poll_loss(a);
     if (notice != CONNECTION_QUIET) {
         event->kind = (notice == CONNECTION_LOST) ? API_EVENT_LOST : API_EVENT_MOVED;
         event->text = api_trouble(a);
@@ -789,9 +790,9 @@ static bool take_loss(struct agent *a, struct api_event *event)
 }
 
 /* Reports that the connection opened or closed, once all ends are reported. */
-static bool take_notice(struct agent *a, struct api_event *event)
+static bool report_notice(struct agent *a, struct api_event *event)
 {
-    enum connection_notice notice = connection_take_notice(a);
+    enum connection_notice notice = connection_poll_notice(a);
     if (notice != CONNECTION_QUIET) {
         event->kind = (notice == CONNECTION_OPENED) ? API_EVENT_OPENED : API_EVENT_CLOSED;
     }
@@ -806,14 +807,14 @@ bool api_next(struct agent *a, struct api_event *event)
     event->result = NULL;
     c->busy = true;
     free_ended(a);
-    if (judge_token(a) || take_loss(a, event) || take_end(a, event)) {
+    if (judge_token(a) || report_loss(a, event) || report_end(a, event)) {
         return true;
     }
     if (c->piece.place != API_PLACES) {
-        take_record(a, event);
+        next_record(a, event);
         return true;
     }
-    c->busy = take_notice(a, event) || take_event(a);
+    c->busy = report_notice(a, event) || handle_event(a);
     return c->busy;
 }
 
@@ -822,11 +823,12 @@ bool api_next(struct agent *a, struct api_event *event)
 /* Drops a connection that answers no request: the address may lead to another server. */
 static void check_timeouts(struct agent *a)
 {
-    expire(a);
+    expire_requests(a);
     if (a->common->api_client.timeouts_in_a_row >= API_TIMEOUTS_MAX) {
-        lose(a, (h2_streams_max(&a->common->api_connection.h2) == 0u)
-                    ? "the API server allows no request: its SETTINGS_MAX_CONCURRENT_STREAMS is 0"
-                    : "the API server answers no request in time");
+        lose_link(a,
+                  (h2_streams_max(&a->common->api_connection.h2) == 0u)
+                      ? "the API server allows no request: its SETTINGS_MAX_CONCURRENT_STREAMS is 0"
+                      : "the API server answers no request in time");
     }
 }
 
@@ -856,7 +858,7 @@ void api_step(struct agent *a)
     if (connection_open(a)) {
         check_timeouts(a);
         if (connection_silent(a)) {
-            lose(a, "the API server is silent and did not answer a PING");
+            lose_link(a, "the API server is silent and did not answer a PING");
         }
         check_drained(a);
         check_token(a);

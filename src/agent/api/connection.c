@@ -85,7 +85,7 @@ void connection_opened(struct agent *a, uint64_t now_ms)
     c->notice = CONNECTION_OPENED;
 }
 
-static void plan(struct agent *a, uint64_t wait_ms)
+static void plan_attempt(struct agent *a, uint64_t wait_ms)
 {
     struct api_connection *c = &a->common->api_connection;
     uint64_t at = a->now_ms + wait_ms;
@@ -99,7 +99,7 @@ void connection_attempt_failed(struct agent *a, const char *why)
     struct api_connection *c = &a->common->api_connection;
     ASSERT(c->state == API_CONNECTING);
     text_cut(c->trouble, sizeof c->trouble, view_text(why));
-    plan(a, agent_backoff(a, &c->backoff_ms));
+    plan_attempt(a, agent_backoff(a, &c->backoff_ms));
 }
 
 void connection_ended(struct agent *a, const char *why)
@@ -117,7 +117,7 @@ void connection_heard(struct agent *a)
 /* --- its end --- */
 
 /* `moved`: the server only asked for another connection. */
-static void over(struct agent *a, bool moved)
+static void end_connection(struct agent *a, bool moved)
 {
     struct api_connection *c = &a->common->api_connection;
     uint64_t lasted = a->now_ms - c->opened_ms;
@@ -128,7 +128,7 @@ static void over(struct agent *a, bool moved)
         wait = repaid ? agent_random(a) % API_MOVE_MS : wait;
         wait = (wait < API_MOVE_MAX_MS) ? wait : API_MOVE_MAX_MS;
     }
-    plan(a, wait);
+    plan_attempt(a, wait);
     c->moved = moved;
     c->notice = moved ? CONNECTION_MOVED : CONNECTION_LOST;
     connection_want(a, ORDER_CLOSE_API);
@@ -142,14 +142,14 @@ bool connection_lose(struct agent *a, const char *why)
         return false;
     }
     text_cut(c->trouble, sizeof c->trouble, view_text(why));
-    over(a, false);
+    end_connection(a, false);
     return true;
 }
 
 void connection_move(struct agent *a)
 {
     ASSERT(a->common->api_connection.state == API_DRAINING);
-    over(a, true);
+    end_connection(a, true);
 }
 
 bool connection_event(struct agent *a, const struct h2_event *e)
@@ -170,7 +170,7 @@ bool connection_event(struct agent *a, const struct h2_event *e)
 
 /* --- reports --- */
 
-enum connection_notice connection_take_loss(struct agent *a)
+enum connection_notice connection_poll_loss(struct agent *a)
 {
     struct api_connection *c = &a->common->api_connection;
     enum connection_notice notice = c->notice;
@@ -181,7 +181,7 @@ enum connection_notice connection_take_loss(struct agent *a)
     return notice;
 }
 
-enum connection_notice connection_take_notice(struct agent *a)
+enum connection_notice connection_poll_notice(struct agent *a)
 {
     struct api_connection *c = &a->common->api_connection;
     enum connection_notice notice = c->notice;

@@ -84,9 +84,9 @@ bool connection_lose(struct agent *a, const char *why);
 /* Ends the connection because the server asked for another one and no request is running. */
 void connection_move(struct agent *a);
 /* Returns LOST or MOVED once; QUIET: neither. */
-enum connection_notice connection_take_loss(struct agent *a);
+enum connection_notice connection_poll_loss(struct agent *a);
 /* Returns OPENED, or CLOSED when all ends are reported, once; QUIET: neither. */
-enum connection_notice connection_take_notice(struct agent *a);
+enum connection_notice connection_poll_notice(struct agent *a);
 /* Adds an order for the host, which connection_order returns. */
 void connection_want(struct agent *a, enum agent_order order);
 /* The next order for the host, which counts as done; ORDER_NONE: none. */

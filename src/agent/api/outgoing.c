@@ -50,7 +50,7 @@ static bool namespace_ends(const struct api_result *r)
     return view_ends(view_text(r->message), "because it is being terminated");
 }
 
-static enum outcome refusal(const struct api_result *r)
+static enum outcome refusal_outcome(const struct api_result *r)
 {
     switch (r->http) {
     case HTTP_FORBIDDEN:
@@ -79,7 +79,7 @@ static enum outcome outcome_of(const struct api_result *r)
         /* another version of resource.k8s.io is chosen; events.k8s.io has only one */
         return (r->kind == API_WRITE_EVENT) ? OUTCOME_DENIED : OUTCOME_LATER;
     }
-    return refusal(r);
+    return refusal_outcome(r);
 }
 
 /* Wait before the writer's next request. */

@@ -99,7 +99,7 @@ const char *version_waits_for(const struct agent *a)
 
 /* --- the version in use --- */
 
-static void speak(struct agent *a, enum api_version version, enum version_state state)
+static void use_version(struct agent *a, enum api_version version, enum version_state state)
 {
     struct version *v = &a->common->version;
     bool settled = state == VERSION_SETTLED;
@@ -119,7 +119,7 @@ static void speak(struct agent *a, enum api_version version, enum version_state 
     }
 }
 
-static void speak_none(struct agent *a)
+static void use_none(struct agent *a)
 {
     struct version *v = &a->common->version;
     v->state = VERSION_NONE;
@@ -132,13 +132,13 @@ static void speak_none(struct agent *a)
 }
 
 /* Chooses the best version of a set that is not refused, or none. */
-static void choose(struct agent *a, unsigned set, enum version_state state)
+static void choose_version(struct agent *a, unsigned set, enum version_state state)
 {
     enum api_version best = best_of(set & ~(unsigned)a->common->version.refused);
     if (best == API_VERSIONS) {
-        speak_none(a);
+        use_none(a);
     } else {
-        speak(a, best, state);
+        use_version(a, best, state);
     }
 }
 
@@ -203,13 +203,13 @@ void version_end(struct agent *a, const struct api_result *r)
     struct version *v = &a->common->version;
     unsigned served = (r->status == STATUS_OK) ? v->served : 0u;
     if (served != 0u) {
-        choose(a, served, VERSION_SETTLED);
+        choose_version(a, served, VERSION_SETTLED);
     } else if (!api_ready(a)) {
         /* the next connection reads the group first */
     } else if (v->state == VERSION_SETTLED) {
         v->due_ms = a->now_ms + agent_jitter(a, VERSION_CHECK_MS);
     } else {
-        choose(a, all_versions(), VERSION_TRIED);
+        choose_version(a, all_versions(), VERSION_TRIED);
     }
 }
 
@@ -221,7 +221,7 @@ static void list_answered(struct agent *a)
     v->refused = 0;
     v->backoff_ms = 0;
     if (v->state != VERSION_SETTLED) {
-        speak(a, v->now, VERSION_SETTLED);
+        use_version(a, v->now, VERSION_SETTLED);
     }
 }
 
@@ -230,7 +230,7 @@ static void list_refused(struct agent *a, enum api_version version)
     struct version *v = &a->common->version;
     v->refused |= version_bit(version);
     if (v->state == VERSION_TRIED) {
-        choose(a, all_versions(), VERSION_TRIED);
+        choose_version(a, all_versions(), VERSION_TRIED);
     } else {
         v->state = VERSION_UNKNOWN;
         v->due_ms = a->now_ms;

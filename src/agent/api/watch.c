@@ -110,7 +110,8 @@ struct watch_report watch_check(const struct agent *a, struct kube_watch *w)
  * The watch cannot continue from its version. One that reports the state restarts without a
  * version; for the others the owner lists.
  */
-static struct watch_report outdated(const struct agent *a, struct kube_watch *w, uint64_t wait_ms)
+static struct watch_report restart_watch(const struct agent *a, struct kube_watch *w,
+                                         uint64_t wait_ms)
 {
     if (!w->reports_state) {
         w->due_ms = UINT64_MAX;
@@ -122,8 +123,8 @@ static struct watch_report outdated(const struct agent *a, struct kube_watch *w,
 }
 
 /* What the end of the watch means, apart from the initial state. */
-static struct watch_report over(const struct agent *a, struct kube_watch *w,
-                                const struct api_result *r, uint64_t wait_ms)
+static struct watch_report report_end(const struct agent *a, struct kube_watch *w,
+                                      const struct api_result *r, uint64_t wait_ms)
 {
     bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
     w->due_ms = a->now_ms + wait_ms;
@@ -138,7 +139,7 @@ static struct watch_report over(const struct agent *a, struct kube_watch *w,
         return give_up(w, WATCH_NO_ROOM, wait_ms);
     }
     if (r->http == HTTP_GONE || !retry_watch_goes_on(r)) {
-        return outdated(a, w, wait_ms);
+        return restart_watch(a, w, wait_ms);
     }
     return report_of(WATCH_NOTHING);
 }
@@ -165,7 +166,7 @@ static uint64_t wait_after(struct agent *a, struct kube_watch *w, const struct a
 struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struct api_result *r)
 {
     uint64_t wait_ms = wait_after(a, w, r);
-    struct watch_report report = over(a, w, r, wait_ms);
+    struct watch_report report = report_end(a, w, r, wait_ms);
     return unless_silent(a, w, report, wait_ms);
 }
 
@@ -214,7 +215,7 @@ static struct watch_report error_event(struct agent *a, struct kube_watch *w,
                                        const struct api_result *r)
 {
     uint64_t wait_ms = retry_watch_wait(a, r, &w->backoff_ms);
-    struct watch_report report = outdated(a, w, wait_ms);
+    struct watch_report report = restart_watch(a, w, wait_ms);
     report = unless_silent(a, w, report, wait_ms);
     api_cancel(a, w->slot);
     return report;

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-static uint64_t bit(unsigned number)
+static uint64_t device_bit(unsigned number)
 {
     return UINT64_C(1) << number;
 }
@@ -30,7 +30,7 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
 }
 
 /* Logs a state when it begins, and each reason once while the device is unhealthy. */
-static void changed(struct agent *a, unsigned number, bool was_unhealthy)
+static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
 {
     struct device_states *s = &a->device_states;
     const struct health_track *h = &s->device[number];
@@ -44,7 +44,8 @@ static void changed(struct agent *a, unsigned number, bool was_unhealthy)
         s->logged[number] = 0;
         log_state(a, LOG_ID_DEVICE_RECOVERED, number);
     }
-    s->unhealthy = unhealthy ? s->unhealthy | bit(number) : s->unhealthy & ~bit(number);
+    s->unhealthy =
+        unhealthy ? s->unhealthy | device_bit(number) : s->unhealthy & ~device_bit(number);
     s->untaintable &= s->unhealthy;
 }
 
@@ -65,10 +66,10 @@ static bool reading_of(const struct agent *a, unsigned number, bool certain,
     } else {
         r->blind = true; /* the probe failed: the present state is unknown */
     }
-    return at >= 0 || s->device[number].seen || (s->held & bit(number)) != 0u;
+    return at >= 0 || s->device[number].seen || (s->held & device_bit(number)) != 0u;
 }
 
-bool device_states_take(struct agent *a, uint64_t held, bool shared, bool certain)
+bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certain)
 {
     struct device_states *s = &a->device_states;
     uint64_t unhealthy = s->unhealthy;
@@ -80,15 +81,15 @@ bool device_states_take(struct agent *a, uint64_t held, bool shared, bool certai
     s->kept = 0;
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         struct device_reading reading;
-        bool was_unhealthy = (s->unhealthy & bit(n)) != 0u;
+        bool was_unhealthy = (s->unhealthy & device_bit(n)) != 0u;
         if (!reading_of(a, n, certain, &reading)) {
             continue;
         }
-        if (device_health_take(&s->device[n], &reading, a->now_ms)) {
-            changed(a, n, was_unhealthy);
+        if (device_health_apply(&s->device[n], &reading, a->now_ms)) {
+            state_changed(a, n, was_unhealthy);
         }
         bool gone = devices_numbered(&a->devices, n) < 0;
-        s->kept |= (gone && (held & bit(n)) != 0u) ? bit(n) : 0u;
+        s->kept |= (gone && (held & device_bit(n)) != 0u) ? device_bit(n) : 0u;
     }
     return other || s->unhealthy != unhealthy || s->kept != kept || (s->unhealthy & held) != listed;
 }
@@ -96,13 +97,13 @@ bool device_states_take(struct agent *a, uint64_t held, bool shared, bool certai
 enum device_listing device_states_listing(const struct agent *a, unsigned number)
 {
     const struct device_states *s = &a->device_states;
-    bool taints = a->settings->taint_key[0] != '\0' && (s->untaintable & bit(number)) == 0u;
+    bool taints = a->settings->taint_key[0] != '\0' && (s->untaintable & device_bit(number)) == 0u;
     enum device_listing listing = LISTED;
-    if ((s->unhealthy & bit(number)) == 0u) {
+    if ((s->unhealthy & device_bit(number)) == 0u) {
         listing = LISTED;
     } else if (taints) {
         listing = LISTED_TAINTED;
-    } else if ((s->held & bit(number)) == 0u) {
+    } else if ((s->held & device_bit(number)) == 0u) {
         listing = LISTED_NOT;
     } else {
         /* listed without a taint, so that the claim's device stays visible */

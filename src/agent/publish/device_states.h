@@ -31,7 +31,7 @@ struct device_states {
  * held by shares. `certain` false: the probe failed, and a->devices is from an older one. true: the
  * published content changes.
  */
-bool device_states_take(struct agent *a, uint64_t held, bool shared, bool certain);
+bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certain);
 /* The way the device with this number is published. */
 enum device_listing device_states_listing(const struct agent *a, unsigned number);
 /* Records that the API server stored these devices without the taint that was sent. */

@@ -107,7 +107,7 @@ static void learn_absent(struct agent *a)
 
 /* --- records --- */
 
-static void take_meta(struct agent *a, struct view message)
+static void parse_meta(struct agent *a, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     struct node_facts *now = &a->common->node.now;
@@ -120,7 +120,7 @@ static void take_meta(struct agent *a, struct view message)
     }
 }
 
-static void take_label(struct node_facts *now, struct view message)
+static void parse_label(struct node_facts *now, struct view message)
 {
     /*
      * The first four labels as the AWS cloud controller manager writes them; the instance type
@@ -148,7 +148,7 @@ static void take_label(struct node_facts *now, struct view message)
     }
 }
 
-static void take_info(struct node_facts *now, struct view message)
+static void parse_info(struct node_facts *now, struct view message)
 {
     projection_NodeInfoRecord i = projection_NodeInfoRecord_init_zero;
     if (decode(message, projection_NodeInfoRecord_fields, &i)) {
@@ -160,11 +160,11 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
 {
     (void)r;
     if (record->record == KUBE_META) {
-        take_meta(a, record->message);
+        parse_meta(a, record->message);
     } else if (record->record == KUBE_LABEL) {
-        take_label(&a->common->node.now, record->message);
+        parse_label(&a->common->node.now, record->message);
     } else if (record->record == KUBE_NODE_INFO) {
-        take_info(&a->common->node.now, record->message);
+        parse_info(&a->common->node.now, record->message);
     } else {
         /* other fields of a Node are ignored */
     }

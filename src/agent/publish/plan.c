@@ -147,7 +147,7 @@ static bool holds_exactly(const struct slice_part *part, const struct slice_seen
 }
 
 /* Whether the slice holds the part, or all that the server keeps of it. */
-static bool holds(const struct slice_part *part, const struct slice_seen *s)
+static bool holds_part(const struct slice_part *part, const struct slice_seen *s)
 {
     return holds_exactly(part, s) || (part->lossy && s->sum == part->stored_sum);
 }
@@ -159,7 +159,7 @@ static int find_slice(const struct plan *p, const struct slice_part *part, bool 
     for (unsigned i = 0; i < p->seen_count; i++) {
         const struct slice_seen *s = &p->seen[i];
         bool better = best < 0 || s->generation > p->seen[best].generation;
-        if (p->to_delete[i] && better && (!holding || holds(part, s))) {
+        if (p->to_delete[i] && better && (!holding || holds_part(part, s))) {
             best = (int)i;
         }
     }
@@ -194,7 +194,7 @@ static void match_parts(struct plan *p)
 /* --- generations and writes --- */
 
 /* Whether the part is stored in a pool of the wanted number of slices. */
-static bool counted(const struct plan *p, const struct slice_part *part)
+static bool is_counted(const struct plan *p, const struct slice_part *part)
 {
     return stored_at_all(part) && part->stored.slices == (int64_t)p->parts;
 }
@@ -202,7 +202,7 @@ static bool counted(const struct plan *p, const struct slice_part *part)
 bool plan_as_wanted(const struct plan *p, const struct slice_part *part,
                     const struct slice_seen *seen)
 {
-    return holds(part, seen) && seen->generation == p->generation &&
+    return holds_part(part, seen) && seen->generation == p->generation &&
            seen->slices == (int64_t)p->parts;
 }
 
@@ -232,7 +232,7 @@ static bool all_counted(const struct plan *p)
 {
     bool all = true;
     for (unsigned i = 0; i < p->parts; i++) {
-        all = all && counted(p, &p->part[i]);
+        all = all && is_counted(p, &p->part[i]);
     }
     return all;
 }

@@ -14,7 +14,7 @@ void publish_init(struct agent *a)
     a->publish.wanted.driver = a->driver->name;
     a->publish.wanted.node_name = a->settings->node_name;
     pacing_init(a);
-    wanted_take(a);
+    wanted_rebuild(a);
     round_init(a);
     slice_watch_init(a);
 }
@@ -93,7 +93,7 @@ void publish_end(struct agent *a, const struct api_result *r)
 }
 
 /* Logs once that the slices differ, until the next round has ended. */
-static void repair(struct agent *a, const char *what)
+static void repair_slice(struct agent *a, const char *what)
 {
     if (round_current(a)) {
         log_begin(a, LOG_ID_SLICE_DRIFT_DETECTED);
@@ -105,10 +105,10 @@ static void repair(struct agent *a, const char *what)
 }
 
 /* During a round the event may be our own write, or the state before it. */
-static void repair_unless_ours(struct agent *a, const char *what)
+static void repair_foreign_change(struct agent *a, const char *what)
 {
     if (a->publish.round.step == ROUND_IDLE) {
-        repair(a, what);
+        repair_slice(a, what);
     } else {
         round_recheck(a, SLICE_REPAIR_MS);
     }
@@ -120,13 +120,13 @@ static void act_on(struct agent *a, struct watch_result result)
     case WATCH_FOUND_NOTHING:
         break;
     case WATCH_FOUND_CHANGED:
-        repair_unless_ours(a, "changed");
+        repair_foreign_change(a, "changed");
         break;
     case WATCH_FOUND_DOUBLED:
-        repair_unless_ours(a, "doubled");
+        repair_foreign_change(a, "doubled");
         break;
     case WATCH_FOUND_DELETED:
-        repair(a, "deleted");
+        repair_slice(a, "deleted");
         break;
     case WATCH_FOUND_UNKNOWN:
         /* it may be our new slice whose response is still to come */

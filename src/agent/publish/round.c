@@ -35,7 +35,7 @@ static struct view request_body(struct agent *a, uint32_t offset, size_t room)
  * Sends a request; if the client cannot accept it now, the next call of the step repeats it.
  * Returns false, the step's result, so that no other step runs.
  */
-static bool start(struct agent *a, const struct api_request *request)
+static bool start_request(struct agent *a, const struct api_request *request)
 {
     struct round *r = &a->publish.round;
     r->cause = (struct refusal_cause){.text = "", .field = "", .too_many_devices = false};
@@ -47,7 +47,7 @@ static bool start(struct agent *a, const struct api_request *request)
 /*
  * Keeps the first cause of a refusal, and whether any cause says that there are too many devices.
  */
-static void take_cause(struct refusal_cause *cause, struct view message)
+static void parse_cause(struct refusal_cause *cause, struct view message)
 {
     projection_StatusRecord m = projection_StatusRecord_init_zero;
     if (!decode(message, projection_StatusRecord_fields, &m)) {
@@ -87,8 +87,8 @@ static void log_failure(struct agent *a, const char *doing, const struct api_res
     log_api_refusal_end(a, &r->refusal, NULL);
 }
 
-static void failed(struct agent *a, const char *doing, const struct api_result *result,
-                   enum status status)
+static void request_failed(struct agent *a, const char *doing, const struct api_result *result,
+                           enum status status)
 {
     struct round *r = &a->publish.round;
     uint64_t wait = retry_wait(a, result, &a->publish.pacing.backoff_ms);
@@ -100,7 +100,7 @@ static void failed(struct agent *a, const char *doing, const struct api_result *
 }
 
 /* Another client wrote or deleted the slice since it was listed, which is not a failure. */
-static void conflicted(struct agent *a)
+static void write_conflicted(struct agent *a)
 {
     uint64_t wait = agent_backoff(a, &a->publish.pacing.backoff_ms);
     log_begin(a, LOG_ID_SLICE_WRITE_CONFLICTED);
@@ -123,7 +123,7 @@ static void log_current(struct agent *a)
 }
 
 /* Ends the round: everything possible is done. `reported`: already logged. */
-static void complete(struct agent *a, bool reported)
+static void complete_round(struct agent *a, bool reported)
 {
     struct round *r = &a->publish.round;
     bool current = plan_complete(&a->publish.plan);
@@ -180,7 +180,7 @@ static void ignore_end(struct agent *a, const struct api_result *result)
 /* --- the Node --- */
 
 /* The API server dropped the device-sharing fields: publishes devices as exclusive. */
-static void unshared(struct agent *a)
+static void drop_shares(struct agent *a)
 {
     struct round *r = &a->publish.round;
     if (!r->no_shares) {
@@ -198,9 +198,9 @@ static bool step_node(struct agent *a)
         return false;
     }
     if (a->driver->shares > 1u && version_now(a) != API_V1) {
-        unshared(a); /* servers with an older version do not keep shares by default */
+        drop_shares(a); /* servers with an older version do not keep shares by default */
     }
-    wanted_take(a);
+    wanted_rebuild(a);
     slice_watch_outdated(a);
     r->step = ROUND_LIST;
     return true;
@@ -225,7 +225,7 @@ static bool step_list(struct agent *a)
     r->foreign = 0;
     r->partial = false;
     slice_observe_begin(&r->observer, &a->publish.wanted);
-    return start(a, &request);
+    return start_request(a, &request);
 }
 
 static void list_item(struct agent *a)
@@ -304,7 +304,7 @@ static bool keeps_stored(struct agent *a)
 }
 
 /* The list is complete: compares the stored slices with the wanted ones. */
-static void listed(struct agent *a, const struct api_result *result)
+static void list_complete(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish.round;
     struct plan *plan = &a->publish.plan;
@@ -335,11 +335,11 @@ static void list_end(struct agent *a, const struct api_result *result)
          * absent.
          */
         text_cut(r->cause.text, sizeof r->cause.text, view_text("a page of a list"));
-        failed(a, "list slices", result, PEER_MALFORMED);
+        request_failed(a, "list slices", result, PEER_MALFORMED);
     } else if (result->status == STATUS_OK) {
-        listed(a, result);
+        list_complete(a, result);
     } else if (result->status != PEER_UNSUPPORTED) {
-        failed(a, "list slices", result, result->status);
+        request_failed(a, "list slices", result, result->status);
     }
 }
 
@@ -365,7 +365,7 @@ static bool step_delete(struct agent *a)
                                                  .path = writer_view(&out),
                                                  .body_len = slice_body_len(&r->request)},
                                         .body = request_body};
-    return start(a, &request);
+    return start_request(a, &request);
 }
 
 static void delete_end(struct agent *a, const struct api_result *result)
@@ -373,9 +373,9 @@ static void delete_end(struct agent *a, const struct api_result *result)
     if (result->status == STATUS_OK || result->status == PEER_NOT_FOUND) {
         plan_deleted(&a->publish.plan);
     } else if (is_conflict(result)) {
-        conflicted(a);
+        write_conflicted(a);
     } else {
-        failed(a, "delete slice", result, result->status);
+        request_failed(a, "delete slice", result, result->status);
     }
 }
 
@@ -404,7 +404,7 @@ static bool step_write(struct agent *a)
     struct round *r = &a->publish.round;
     const struct slice_part *part = plan_next_write(&a->publish.plan);
     if (part == NULL) {
-        complete(a, is_reported(r->stored));
+        complete_round(a, is_reported(r->stored));
         return false;
     }
     bool create = part->action == PART_CREATE;
@@ -421,7 +421,7 @@ static bool step_write(struct agent *a)
                                         .body = request_body};
     /* a write without an object in the response is not a success */
     slice_observe_begin(&r->observer, &a->publish.wanted);
-    return start(a, &request);
+    return start_request(a, &request);
 }
 
 static void write_record(struct agent *a, const struct kube_record *record)
@@ -429,11 +429,11 @@ static void write_record(struct agent *a, const struct kube_record *record)
     (void)slice_observe(&a->publish.round.observer, record);
 }
 
-static void log_written(struct agent *a, const struct slice_part *part, enum slice_verb verb)
+static void log_slice_written(struct agent *a, const struct slice_part *part, enum slice_verb verb)
 {
     enum log_id id = part->lossy ? LOG_ID_SLICE_FIELDS_DROPPED : LOG_ID_SLICE_PUBLISHED;
     if (part->stored.unshared) {
-        return; /* unshared() has logged the reason */
+        return; /* drop_shares() has logged the reason */
     }
     log_begin(a, (part->stored.untainted != 0u) ? LOG_ID_DEVICE_TAINT_DROPPED : id);
     log_text(a, "slice", part->stored.name);
@@ -475,12 +475,12 @@ static void counters_refused(struct agent *a, uint64_t wait_ms)
 /* The server refuses shares: the next round publishes without them. */
 static void shares_refused(struct agent *a, uint64_t wait_ms)
 {
-    unshared(a);
+    drop_shares(a);
     plan_forget_losses(&a->publish.plan);
     give_up(a, wait_ms, true);
 }
 
-static void written(struct agent *a, const struct api_result *result)
+static void part_written(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish.round;
     struct plan *plan = &a->publish.plan;
@@ -491,7 +491,7 @@ static void written(struct agent *a, const struct api_result *result)
         give_up(a, retry_wait(a, result, &a->publish.pacing.backoff_ms), true);
         return;
     }
-    log_written(a, part, r->request.verb);
+    log_slice_written(a, part, r->request.verb);
     if (part->counters && part->lossy) {
         counters_refused(a, 0);
         return;
@@ -502,7 +502,7 @@ static void written(struct agent *a, const struct api_result *result)
     }
     device_states_untaintable(a, part->stored.untainted);
     if (plan_next_write(plan) == NULL) {
-        complete(a, true);
+        complete_round(a, true);
         if (taints_dropped(a)) {
             round_content_changed(a);
         }
@@ -511,7 +511,7 @@ static void written(struct agent *a, const struct api_result *result)
 }
 
 /* The server refuses slices of this size, or with these devices. */
-static void refused(struct agent *a, const struct api_result *result)
+static void write_refused(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish.round;
     bool large = result->http == HTTP_CONTENT_TOO_LARGE || r->cause.too_many_devices;
@@ -540,13 +540,13 @@ static void write_end(struct agent *a, const struct api_result *result)
 {
     uint16_t http = result->http;
     if (result->status == STATUS_OK) {
-        written(a, result);
+        part_written(a, result);
     } else if (is_conflict(result)) {
-        conflicted(a);
+        write_conflicted(a);
     } else if (http == HTTP_UNPROCESSABLE_CONTENT || http == HTTP_CONTENT_TOO_LARGE) {
-        refused(a, result);
+        write_refused(a, result);
     } else {
-        failed(a, "write slice", result, result->status);
+        request_failed(a, "write slice", result, result->status);
     }
 }
 
@@ -589,7 +589,7 @@ void round_record(struct agent *a, const struct kube_record *record)
 {
     struct round *r = &a->publish.round;
     if (record->record == KUBE_STATUS_CAUSE) {
-        take_cause(&r->cause, record->message);
+        parse_cause(&r->cause, record->message);
     } else {
         steps[r->step].on_record(a, record);
     }

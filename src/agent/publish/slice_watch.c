@@ -73,7 +73,7 @@ void slice_watch_outdated(struct agent *a)
 
 /* --- events --- */
 
-static struct watch_result found(enum watch_finding finding)
+static struct watch_result finding_of(enum watch_finding finding)
 {
     return (struct watch_result){.finding = finding, .wait_ms = 0};
 }
@@ -85,24 +85,24 @@ static struct watch_result judge_stored(struct plan *plan, const struct slice_pa
     bool right = part != NULL && !s->deleting && plan_as_wanted(plan, part, s);
     plan_saw_generation(plan, s);
     if (right || (part == NULL && s->deleting)) {
-        return found(WATCH_FOUND_NOTHING);
+        return finding_of(WATCH_FOUND_NOTHING);
     }
-    return found((part == NULL) ? WATCH_FOUND_DOUBLED : WATCH_FOUND_CHANGED);
+    return finding_of((part == NULL) ? WATCH_FOUND_DOUBLED : WATCH_FOUND_CHANGED);
 }
 
 /* Evaluates the complete object of an event. */
-static struct watch_result judge(struct agent *a, bool deleted)
+static struct watch_result judge_event(struct agent *a, bool deleted)
 {
     const struct slice_seen *s = &a->publish.watch.observer.seen;
     if (s->name[0] == '\0') {
-        return found(WATCH_FOUND_NOTHING);
+        return finding_of(WATCH_FOUND_NOTHING);
     }
     const struct slice_part *part = plan_part_of(&a->publish.plan, s->name);
     if (deleted) {
-        return found((part != NULL) ? WATCH_FOUND_DELETED : WATCH_FOUND_UNKNOWN);
+        return finding_of((part != NULL) ? WATCH_FOUND_DELETED : WATCH_FOUND_UNKNOWN);
     }
     return (s->scope == SLICE_OURS) ? judge_stored(&a->publish.plan, part, s)
-                                    : found(WATCH_FOUND_NOTHING);
+                                    : finding_of(WATCH_FOUND_NOTHING);
 }
 
 struct watch_result slice_watch_record(struct agent *a, const struct api_result *r,
@@ -110,14 +110,14 @@ struct watch_result slice_watch_record(struct agent *a, const struct api_result 
 {
     struct slice_watch *w = &a->publish.watch;
     struct watch_report report = watch_record(a, &w->watch, r, record);
-    struct watch_result result = found(WATCH_FOUND_NOTHING);
+    struct watch_result result = finding_of(WATCH_FOUND_NOTHING);
     if (report.kind == WATCH_NOTHING) {
         bool part = slice_observe(&w->observer, record);
         (void)part; /* ignore records that are not slices */
     } else if (report.kind == WATCH_EVENT_STARTS) {
         slice_observe_begin(&w->observer, w->observer.wanted);
     } else if (report.kind == WATCH_STORED || report.kind == WATCH_DELETED) {
-        result = judge(a, report.kind == WATCH_DELETED);
+        result = judge_event(a, report.kind == WATCH_DELETED);
     } else if (report.kind == WATCH_OUTDATED) {
         result = (struct watch_result){.finding = WATCH_LIST_FIRST, .wait_ms = report.wait_ms};
     }

@@ -54,7 +54,7 @@ static void log_attributes_left_out(struct agent *a, unsigned index)
 }
 
 /* Applies the device's health; false: the device is left out. */
-static bool take_health(struct agent *a, struct device *device)
+static bool apply_health(struct agent *a, struct device *device)
 {
     enum device_listing listing = device_states_listing(a, device->number);
     uint64_t age_ms = a->now_ms - a->device_states.device[device->number].since_ms;
@@ -101,7 +101,7 @@ static unsigned shares_of(const struct agent *a, bool with_node)
 }
 
 /* Copies all devices but those whose name the server would refuse. */
-static void take_devices(struct agent *a)
+static void copy_devices(struct agent *a)
 {
     struct devices *wanted = &a->publish.wanted.devices;
     unsigned kept = 0;
@@ -120,7 +120,7 @@ static void take_devices(struct agent *a)
         enum issue issue = device_name_issue(device);
         if (issue != ISSUE_NONE) {
             log_left_out(a, device, "name", device->name, issue);
-        } else if (take_health(a, device)) {
+        } else if (apply_health(a, device)) {
             wanted->device[kept] = *device;
             kept++;
         } else {
@@ -133,10 +133,10 @@ static void take_devices(struct agent *a)
     }
 }
 
-void wanted_take(struct agent *a)
+void wanted_rebuild(struct agent *a)
 {
     struct wanted *w = &a->publish.wanted;
-    take_devices(a);
+    copy_devices(a);
     memcpy(w->owner, a->common->node.facts.uid, sizeof w->owner);
     for (unsigned i = 0; i < w->devices.count; i++) {
         log_attributes_left_out(a, i);

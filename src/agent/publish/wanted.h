@@ -24,6 +24,6 @@ struct left_out {
 };
 
 /* Rebuilds the content from the current devices and Node; logs what is left out. */
-void wanted_take(struct agent *a);
+void wanted_rebuild(struct agent *a);
 
 #endif

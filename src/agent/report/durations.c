@@ -8,7 +8,7 @@
 const uint16_t duration_bounds_ms[DURATION_BUCKETS] = {5,   10,   25,   50,   100,   250,
                                                        500, 1000, 2500, 5000, 10000, 30000};
 
-static void record(struct histogram *h, uint64_t duration_ms)
+static void record_duration(struct histogram *h, uint64_t duration_ms)
 {
     unsigned at = 0;
     while (at < DURATION_BUCKETS && duration_ms > duration_bounds_ms[at]) {
@@ -21,7 +21,7 @@ static void record(struct histogram *h, uint64_t duration_ms)
 void durations_call(struct durations *d, enum kubelet_method method, uint64_t duration_ms)
 {
     ASSERT((unsigned)method < (unsigned)KUBELET_METHODS);
-    record(&d->call[method], duration_ms);
+    record_duration(&d->call[method], duration_ms);
 }
 
 void durations_api_request(struct durations *d, enum api_kind kind, unsigned http_status,
@@ -29,12 +29,12 @@ void durations_api_request(struct durations *d, enum api_kind kind, unsigned htt
 {
     ASSERT(kind != API_NONE && (unsigned)kind < API_KINDS);
     unsigned code = http_status / 100u;
-    record(&d->request[kind][(code < HTTP_STATUS_CLASSES) ? code : 0u], duration_ms);
+    record_duration(&d->request[kind][(code < HTTP_STATUS_CLASSES) ? code : 0u], duration_ms);
 }
 
 void durations_flush(struct durations *d, uint64_t duration_ms)
 {
-    record(&d->flush, duration_ms);
+    record_duration(&d->flush, duration_ms);
 }
 
 uint64_t histogram_count(const struct histogram *h)

@@ -160,7 +160,7 @@ static uint64_t token_ms(const struct k8s_event_writer *w)
     return (w->bucket_ms > spare) ? w->bucket_ms - spare : 0u;
 }
 
-static void take_token(struct agent *a)
+static void spend_token(struct agent *a)
 {
     struct k8s_event_writer *w = &a->common->k8s_event_writer;
     w->bucket_ms = ((w->bucket_ms > a->now_ms) ? w->bucket_ms : a->now_ms) + K8S_EVENT_REFILL_MS;
@@ -171,7 +171,7 @@ static struct view body_part(struct agent *a, uint32_t offset, size_t room)
     return outgoing_piece(&a->common->k8s_event_writer.out, body_of(a), offset, room);
 }
 
-static void start(struct agent *a, unsigned at)
+static void start_request(struct agent *a, unsigned at)
 {
     struct k8s_event_writer *w = &a->common->k8s_event_writer;
     const struct k8s_event *e = &a->common->k8s_events.event[at];
@@ -193,7 +193,7 @@ static void start(struct agent *a, unsigned at)
                                                  .body_type = post ? NULL : KUBE_MERGE_PATCH},
                                         .body = body_part};
     if (outgoing_start(a, &w->out, API_SLOT_K8S_EVENT, &request)) {
-        take_token(a);
+        spend_token(a);
     }
 }
 
@@ -203,7 +203,7 @@ static void log_dropped(struct agent *a)
     if (a->common->k8s_events.dropped == 0u || a->now_ms < w->dropped_ms) {
         return;
     }
-    uint64_t dropped = k8s_events_take_dropped(a);
+    uint64_t dropped = k8s_events_new_drops(a);
     w->dropped_ms = a->now_ms + K8S_EVENTS_DROPPED_MS;
     log_begin(a, LOG_ID_K8S_EVENTS_DROPPED);
     log_number(a, "count", (int64_t)dropped);
@@ -219,7 +219,7 @@ void k8s_event_writer_step(struct agent *a)
     bool due =
         due_ms_of(a, &a->common->k8s_events.event[at]) <= a->now_ms && token_ms(w) <= a->now_ms;
     if (due && outgoing_ready(a, &w->out)) {
-        start(a, at);
+        start_request(a, at);
     }
 }
 
@@ -238,7 +238,8 @@ uint64_t k8s_event_writer_deadline(const struct agent *a)
  * Handles a request without a target. A stored Event that is gone is created again. A name that
  * exists already belongs to an earlier POST whose response was lost.
  */
-static void ignored(struct agent *a, const struct k8s_event *e, const struct api_result *result)
+static void handle_ignored(struct agent *a, const struct k8s_event *e,
+                           const struct api_result *result)
 {
     const struct k8s_event_writer *w = &a->common->k8s_event_writer;
     if (e->state == K8S_EVENT_STORED) {
@@ -264,7 +265,7 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
  * Handles a forbidden request. 403 in one namespace after another stops all Events, as does an API
  * that is not served. 403 in a single namespace drops only its Events; the rest waits for a token.
  */
-static void denied(struct agent *a, const struct api_result *result)
+static void handle_denied(struct agent *a, const struct api_result *result)
 {
     struct k8s_event_writer *w = &a->common->k8s_event_writer;
     uint32_t sum = crc32c(0, view_text(namespace_of(&a->common->k8s_events.event[w->at])));
@@ -290,7 +291,7 @@ void k8s_event_writer_end(struct agent *a, const struct api_result *result)
         k8s_event_sent(a, w->at, w->count);
         break;
     case OUTCOME_IGNORED:
-        ignored(a, e, result);
+        handle_ignored(a, e, result);
         break;
     case OUTCOME_REJECTED:
         log_write_refusal(a, &w->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
@@ -298,7 +299,7 @@ void k8s_event_writer_end(struct agent *a, const struct api_result *result)
         break;
     case OUTCOME_DENIED:
         log_write_refusal(a, &w->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
-        denied(a, result);
+        handle_denied(a, result);
         break;
     case OUTCOME_LATER:
         k8s_event_postpone(a, w->at);

@@ -48,7 +48,7 @@ static const char *uid_of(const struct claim_id *about)
 }
 
 /* A free entry, or else the fully sent Event that occurred longest ago; NULL: none. */
-static struct k8s_event *room(struct k8s_events *t)
+static struct k8s_event *find_room(struct k8s_events *t)
 {
     struct k8s_event *best = NULL;
     for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
@@ -64,8 +64,8 @@ static struct k8s_event *room(struct k8s_events *t)
 }
 
 /* A recent Event with the same reason, object and note, on which a repetition is counted. */
-static struct k8s_event *find(struct agent *a, unsigned row, const struct claim_id *about,
-                              const char *note)
+static struct k8s_event *find_recent(struct agent *a, unsigned row, const struct claim_id *about,
+                                     const char *note)
 {
     for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
         struct k8s_event *e = &a->common->k8s_events.event[i];
@@ -105,9 +105,9 @@ static unsigned row_of(enum log_id id)
 void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *about, const char *note)
 {
     unsigned row = row_of(id);
-    struct k8s_event *e = find(a, row, about, note);
+    struct k8s_event *e = find_recent(a, row, about, note);
     if (e == NULL) {
-        e = room(&a->common->k8s_events);
+        e = find_room(&a->common->k8s_events);
         if (e == NULL) {
             a->common->k8s_events.dropped++;
             return;
@@ -161,7 +161,7 @@ void k8s_event_drop(struct agent *a, unsigned at)
     a->common->k8s_events.dropped++;
 }
 
-uint64_t k8s_events_take_dropped(struct agent *a)
+uint64_t k8s_events_new_drops(struct agent *a)
 {
     uint64_t dropped = a->common->k8s_events.dropped;
     a->common->k8s_events.dropped = 0;

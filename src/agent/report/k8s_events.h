@@ -113,6 +113,6 @@ void k8s_event_postpone(struct agent *a, unsigned at);
 /* Removes it, and counts it as dropped. */
 void k8s_event_drop(struct agent *a, unsigned at);
 /* Number of Events dropped since the last call. */
-uint64_t k8s_events_take_dropped(struct agent *a);
+uint64_t k8s_events_new_drops(struct agent *a);
 
 #endif

@@ -113,8 +113,8 @@ void log_number(struct agent *a, const char *key, int64_t value)
 
 void log_about(struct agent *a, const struct claim_id *id)
 {
-    struct writer nowhere = writer_of(NULL, 0);
-    if (claim_id_check(id, &nowhere) == STATUS_OK) {
+    struct writer discarded = writer_of(NULL, 0);
+    if (claim_id_check(id, &discarded) == STATUS_OK) {
         a->common->report.event.about = id;
     }
 }

@@ -88,8 +88,8 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
 }
 
 /* The entry of a device, as an element of field 1; empty: not in the report. */
-static struct view entry(const struct agent *a, const struct device_stream *s, unsigned number,
-                         uint8_t bytes[ENTRY_BYTES_MAX])
+static struct view encode_entry(const struct agent *a, const struct device_stream *s,
+                                unsigned number, uint8_t bytes[ENTRY_BYTES_MAX])
 {
     dra_DeviceHealth m = dra_DeviceHealth_init_zero;
     pb_ostream_t out = pb_ostream_from_buffer(bytes, ENTRY_BYTES_MAX);
@@ -118,13 +118,13 @@ static uint32_t report_len(const struct agent *a, const struct device_stream *s)
     uint8_t bytes[ENTRY_BYTES_MAX];
     size_t len = 0;
     for (unsigned n = 0; n < HEALTH_ENTRIES; n++) {
-        len += entry(a, s, n, bytes).len;
+        len += encode_entry(a, s, n, bytes).len;
     }
     return (uint32_t)len;
 }
 
 /* The node's entry has the worst health of its devices, and all their reasons. */
-static void take_node(const struct agent *a, struct device_stream *s)
+static void copy_node_state(const struct agent *a, struct device_stream *s)
 {
     bool unhealthy = false;
     bool unknown = s->devices == 0u;
@@ -141,7 +141,7 @@ static void take_node(const struct agent *a, struct device_stream *s)
     s->reasons[DEVICES_MAX] = reasons;
 }
 
-static void take_names(const struct agent *a, struct device_stream *s)
+static void copy_names(const struct agent *a, struct device_stream *s)
 {
     char name[DEVICE_NAME_CAP];
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
@@ -152,7 +152,7 @@ static void take_names(const struct agent *a, struct device_stream *s)
     }
 }
 
-static void report_take(const struct agent *a, struct device_stream *s)
+static void report_begin(const struct agent *a, struct device_stream *s)
 {
     const struct device_states *states = &a->device_states;
     s->devices = 0;
@@ -162,8 +162,8 @@ static void report_take(const struct agent *a, struct device_stream *s)
         s->state[n] = h->state;
         s->reasons[n] = h->reasons;
     }
-    take_node(a, s);
-    take_names(a, s);
+    copy_node_state(a, s);
+    copy_names(a, s);
     uint64_t now_s = a->wall_ms / 1000u;
     s->time_s = (int64_t)now_s;
     s->next = 0;
@@ -179,7 +179,7 @@ static bool is_due(const struct agent *a, const struct device_stream *s)
 
 static void report_start(struct agent *a, struct grpc_server *server, struct device_stream *s)
 {
-    report_take(a, s);
+    report_begin(a, s);
     if (grpc_reply_begin(server, s->id, report_len(a, s)) == STATUS_OK) {
         s->started = true;
         s->busy = true;
@@ -193,7 +193,7 @@ static void report_send(const struct agent *a, struct grpc_server *server, struc
     uint8_t bytes[ENTRY_BYTES_MAX];
     enum status sent = STATUS_OK;
     while (s->next < HEALTH_ENTRIES && sent == STATUS_OK) {
-        struct view left = view_from(entry(a, s, s->next, bytes), s->at);
+        struct view left = view_from(encode_entry(a, s, s->next, bytes), s->at);
         size_t taken = 0;
         sent = (left.len > 0u) ? grpc_reply_bytes(server, s->id, left, &taken) : STATUS_OK;
         bool whole = sent == STATUS_OK && taken == left.len;

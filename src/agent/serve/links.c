@@ -280,7 +280,7 @@ bool links_tx_commit(struct agent *a, unsigned link, size_t n)
     ASSERT(link < GRPC_LINKS);
     struct h2 *h2 = &a->link[link].grpc.h2;
     h2_tx_commit(h2, n);
-    return n > 0u && h2_stirs(h2);
+    return n > 0u && h2_has_work(h2);
 }
 
 bool links_done(struct agent *a, unsigned link)

@@ -19,7 +19,7 @@
 /* --- families --- */
 
 enum {
-    /* one series each, without labels; scalar() returns the value */
+    /* one series each, without labels; scalar_value() returns the value */
     FAMILY_REGISTERED,
     FAMILY_READY,
     FAMILY_API_CONNECTED,
@@ -220,7 +220,7 @@ static const char *const status_classes[HTTP_STATUS_CLASSES] = {"none", "1xx", "
 
 /* --- values --- */
 
-static int64_t quarantined(const struct agent *a)
+static int64_t count_quarantined(const struct agent *a)
 {
     int64_t n = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
@@ -229,7 +229,7 @@ static int64_t quarantined(const struct agent *a)
     return n;
 }
 
-static int64_t scalar(const struct agent *a, unsigned family)
+static int64_t scalar_value(const struct agent *a, unsigned family)
 {
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {
@@ -244,7 +244,7 @@ static int64_t scalar(const struct agent *a, unsigned family)
         [FAMILY_CLAIMS] = a->ledger.held,
         [FAMILY_CAPACITY] = CLAIMS_MAX,
         [FAMILY_STORE_USABLE] = a->ledger.usable ? 1 : 0,
-        [FAMILY_QUARANTINED] = quarantined(a),
+        [FAMILY_QUARANTINED] = count_quarantined(a),
         [FAMILY_DEVICE_PLUGIN] =
             (a->device_plugin[0] != '\0' || a->other_driver[0] != '\0') ? 1 : 0,
         [FAMILY_MEMORY_USED] = (int64_t)claim_numbers_count(a->device_memory.used)};
@@ -323,7 +323,7 @@ static bool health_series(const struct agent *a, unsigned number, struct series 
  * claim was prepared after the values were read, which may then belong to an earlier claim. The
  * host's clock may be ahead of the agent's by FROZEN_MS_MAX.
  */
-static int credited(const struct agent *a, unsigned number, int core)
+static int credited_slot(const struct agent *a, unsigned number, int core)
 {
     int slot = ledger_core_holder(a, number, core);
     uint64_t read_ms = a->telemetry->value[number][TELEMETRY_READ_MS];
@@ -342,7 +342,7 @@ static bool telemetry_series(const struct agent *a, unsigned family, unsigned ro
     struct telemetry_file f = telemetry_file(which);
     int64_t value = 0;
     if (!telemetry_known(a->telemetry->value[number][which], &value) ||
-        !device_series(a, number, credited(a, number, f.core), s)) {
+        !device_series(a, number, credited_slot(a, number, f.core), s)) {
         return false;
     }
     s->value = value;
@@ -369,8 +369,8 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
 }
 
 /* The durations of a row, and its labels; NULL: nothing was measured. */
-static const struct histogram *times(const struct agent *a, unsigned family, unsigned row,
-                                     struct series *s)
+static const struct histogram *histogram_of(const struct agent *a, unsigned family, unsigned row,
+                                            struct series *s)
 {
     if (family == FAMILY_CALLS) {
         s->label[0] = method_names[row];
@@ -430,7 +430,7 @@ static bool series_of_device(const struct agent *a, unsigned family, unsigned ro
 }
 
 /* Labels and value of a row; false: the series does not exist now. */
-static bool series(const struct agent *first, struct metrics_cursor *c, struct series *s)
+static bool series_at(const struct agent *first, struct metrics_cursor *c, struct series *s)
 {
     unsigned row = c->row - 1u;
     const struct agent *a = driver_of(first, c->family, &row, s);
@@ -438,11 +438,11 @@ static bool series(const struct agent *first, struct metrics_cursor *c, struct s
         s->label[i] = "";
     }
     if (c->family < SCALARS) {
-        s->value = scalar(a, c->family);
+        s->value = scalar_value(a, c->family);
         return true;
     }
     if (families[c->family].type == HISTOGRAM) {
-        const struct histogram *h = times(a, c->family, row, s);
+        const struct histogram *h = histogram_of(a, c->family, row, s);
         if (h != NULL && c->line == 0u) {
             c->now = *h;
         }
@@ -596,7 +596,7 @@ static void write_line(const struct agent *a, struct metrics_cursor *c, struct w
     struct series s;
     if (c->row == 0u && rows_of(a, c->family) > 0u) {
         write_head(out, c->family);
-    } else if (c->row > 0u && series(a, c, &s)) {
+    } else if (c->row > 0u && series_at(a, c, &s)) {
         write_series(out, c, &s);
     } else {
         c->line = HISTOGRAM_LINES - 1u;
@@ -605,7 +605,7 @@ static void write_line(const struct agent *a, struct metrics_cursor *c, struct w
     writer_text(out, "\n");
 }
 
-static void advance(const struct agent *a, struct metrics_cursor *c)
+static void advance_cursor(const struct agent *a, struct metrics_cursor *c)
 {
     const struct family *f = &families[c->family];
     bool lines = f->type == HISTOGRAM && c->row > 0u;
@@ -629,7 +629,7 @@ bool metrics_write(const struct agent *a, struct metrics_cursor *c, struct write
             return false;
         }
         *out = line;
-        advance(a, c);
+        advance_cursor(a, c);
     }
     return true;
 }

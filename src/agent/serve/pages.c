@@ -28,7 +28,7 @@ static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 /* --- places --- */
 
 /* Whether the connection receives the metrics. */
-static bool scrapes(const struct page_link *p)
+static bool is_scrape(const struct page_link *p)
 {
     bool sends = p->writing || http1_tx_data(&p->http).len > 0u;
     return p->open && sends && p->page == (unsigned)PAGE_METRICS;
@@ -40,7 +40,7 @@ static bool scrapes(const struct page_link *p)
  */
 static uint64_t place_ms(const struct page_link *p)
 {
-    bool at_once = !p->open || (p->http.again && !scrapes(p));
+    bool at_once = !p->open || (p->http.again && !is_scrape(p));
     return at_once ? 0u : http1_yields_ms(&p->http);
 }
 
@@ -68,7 +68,7 @@ static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_onl
     unsigned n = 0;
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
         const struct page_link *p = &a->page[i];
-        bool counts = scrapes_only ? scrapes(p) : p->open;
+        bool counts = scrapes_only ? is_scrape(p) : p->open;
         n += (counts && p->peer == peer) ? 1u : 0u;
     }
     return n;
@@ -138,7 +138,7 @@ static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
     unsigned most = 0;
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
         struct page_link *p = &a->page[i];
-        if (!scrapes(p)) {
+        if (!is_scrape(p)) {
             continue;
         }
         count++;
@@ -168,7 +168,7 @@ static uint8_t page_at(const struct page_link *p, struct view path)
     return refused ? (uint8_t)PAGE_UNKNOWN : page;
 }
 
-static void start(struct agent *a, struct page_link *p, struct view path)
+static void start_page(struct agent *a, struct page_link *p, struct view path)
 {
     enum http1_code code = HTTP1_OK;
     p->page = page_at(p, path);
@@ -293,7 +293,7 @@ bool pages_done(struct agent *a, unsigned place)
 
 /* --- all connections --- */
 
-static void report(struct agent *a, unsigned at)
+static void report_failure(struct agent *a, unsigned at)
 {
     struct page_link *p = &a->page[at];
     enum status why = p->http.failed;
@@ -303,20 +303,20 @@ static void report(struct agent *a, unsigned at)
     }
 }
 
-static void serve(struct agent *a, unsigned at)
+static void serve_page(struct agent *a, unsigned at)
 {
     struct page_link *p = &a->page[at];
     struct view path;
     http1_set_time(&p->http, a->now_ms);
     /* One page per step: the next request is read after all of the page is sent. */
     if (!p->writing && http1_next(&p->http, &path) == STATUS_OK) {
-        start(a, p, path);
+        start_page(a, p, path);
     }
     if (p->writing) {
         continue_page(a, p);
     }
     if (p->http.failed != STATUS_OK && !p->reported) {
-        report(a, at);
+        report_failure(a, at);
     }
 }
 
@@ -324,7 +324,7 @@ void pages_step(struct agent *a)
 {
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
         if (a->page[i].open) {
-            serve(a, i);
+            serve_page(a, i);
         }
     }
 }

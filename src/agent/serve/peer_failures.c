@@ -8,7 +8,7 @@
 #define FIRST_TCP_LINK (REGISTRATION_LINKS + SERVICE_LINKS)
 
 /* Whether another line about a peer of a TCP port may be logged now; counts it. */
-static bool take_line(struct agent *a)
+static bool may_log_line(struct agent *a)
 {
     struct peer_failures *f = &a->peer_failures;
     bool room = f->logged < CONNECTION_LINES_MAX;
@@ -23,7 +23,7 @@ static bool take_line(struct agent *a)
 void peer_failed(struct agent *a, unsigned link, enum status why, const char *response,
                  uint32_t code)
 {
-    if (link >= FIRST_TCP_LINK && !take_line(a)) {
+    if (link >= FIRST_TCP_LINK && !may_log_line(a)) {
         log_count(a, LOG_ID_CONNECTION_FAILED, 1);
         return;
     }

@@ -36,7 +36,7 @@ enum {
 };
 
 /* Whether the claim store can accept another claim. */
-static bool takes_claims(const struct agent *a)
+static bool accepts_claims(const struct agent *a)
 {
     return a->ledger.usable && a->ledger.failing == STATUS_OK && !ledger_full(a);
 }
@@ -51,7 +51,7 @@ static bool lacks_slices(const struct agent *a)
 }
 
 /* A bit for each reason. A driver that is switched off and only keeps its claims has none. */
-static unsigned reasons(const struct agent *a)
+static unsigned reason_bits(const struct agent *a)
 {
     if (a->draining) {
         return 0;
@@ -63,7 +63,7 @@ static unsigned reasons(const struct agent *a)
         [REASON_STOPPING] = a->stopping,
         [REASON_REGISTRATION] = !a->registration.registered,
         [REASON_SERVICE] = a->service_lost,
-        [REASON_STORE] = owner ? !takes_claims(a) : !a->handover.older,
+        [REASON_STORE] = owner ? !accepts_claims(a) : !a->handover.older,
         [REASON_CDI] = owner && a->ledger.cdi_failing != STATUS_OK,
         [REASON_CDI_FILE] = owner && a->ledger.usable && !a->reconcile.complete,
         [REASON_DEVICES] = a->devices.unknown,
@@ -85,7 +85,7 @@ bool agent_ready(const struct agent *a)
 {
     bool ready = true;
     for (const struct agent *d = a; d != NULL; d = d->next) {
-        ready = ready && reasons(d) == 0u;
+        ready = ready && reason_bits(d) == 0u;
     }
     return ready;
 }
@@ -189,7 +189,7 @@ bool ready_reason(const struct agent *a, unsigned index, struct writer *out)
     for (unsigned i = 0; i < (unsigned)REASONS * DRIVERS; i++) {
         bool other = i >= (unsigned)REASONS;
         const struct agent *d = other ? a->next : a;
-        unsigned mask = (d != NULL) ? reasons(d) : 0u;
+        unsigned mask = (d != NULL) ? reason_bits(d) : 0u;
         unsigned reason = i % (unsigned)REASONS;
         if ((mask >> reason & 1u) != 0u && left == 0u) {
             writer_text(out, (a->next != NULL) ? d->driver->name : "");

@@ -63,7 +63,7 @@ static enum reservations_state next(struct reservations_memory *m)
     while (state == RESERVATIONS_WAIT && now_ms < m->end_ms) {
         orders_carry_out(m, now_ms);
         bool moved = apilink_write(&m->api);
-        agent_log_taken(m->agent, agent_log(m->agent).len);
+        agent_log_written(m->agent, agent_log(m->agent).len);
         now_ms = wait_turn(m, moved);
         state = reservations_step(m->agent, &m->list);
     }

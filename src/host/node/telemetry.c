@@ -54,6 +54,6 @@ void telemetry_look(const struct settings *settings, const struct found_node *fo
             file_path(settings, d->number, &f, path);
             probe_value(path, value);
         }
-        telemetry_take(&t->value[d->number][i], i, view_text(value));
+        telemetry_parse(&t->value[d->number][i], i, view_text(value));
     }
 }

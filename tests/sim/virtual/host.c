@@ -296,7 +296,7 @@ static void take_log(struct world *w)
         keep_log(w->first, view_text("second: "));
     }
     keep_log(world_node(w), v);
-    agent_log_taken(w->agent, v.len);
+    agent_log_written(w->agent, v.len);
 }
 
 void world_note(struct world *w, const char *what, const char *detail)

@@ -24,5 +24,5 @@
 #define agent_step_due second_step_due
 #define agent_deadline second_deadline
 #define agent_log second_log
-#define agent_log_taken second_log_taken
+#define agent_log_written second_log_taken
 #include "agent/agent.c" // NOLINT(bugprone-suspicious-include)
