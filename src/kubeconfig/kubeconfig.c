@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The current context of a kubeconfig. One table lists the keys, what they stand below and where
- * their values go. The text is walked three times, because lists stand in any order and names may
+ * Reads the current context of a kubeconfig. One table lists the keys, their parents and the places
+ * for their values. The text is read three times, because lists come in any order and names may
  * follow what they name: for the name of the context, for its entry, and for its cluster and user.
  */
 #include "kubeconfig/kubeconfig.h"
@@ -12,9 +12,9 @@
 #include "base/chars.h"
 #include "kubeconfig/yaml.h"
 
-/* --- which keys there are --- */
+/* --- the known keys --- */
 
-/* Keys that a walk looks at by name; those after them in the table only have values. */
+/* Keys that a pass handles by name; those after them in the table only have values. */
 enum key {
     NO_KEY,
     ROOT,
@@ -22,7 +22,7 @@ enum key {
     CONTEXTS,
     CLUSTERS,
     USERS,
-    CONTEXT_ENTRY, /* what follows is of one entry of a list */
+    CONTEXT_ENTRY, /* the following keys belong to an entry of a list */
     CLUSTER_ENTRY,
     USER_ENTRY,
     CONTEXT_NAME,
@@ -35,26 +35,26 @@ enum key {
     KEY_COUNT = (int)FIRST_VALUE + 24
 };
 
-/* Collections that a walk enters: root, list, entry and its mapping. */
+/* Collections that a pass enters: root, list, entry and its mapping. */
 #define LEVELS 4u
 #define ENTRY_DEPTH 2u
 
 enum { OF_CONTEXT, OF_CLUSTER, OF_USER, ENTRY_KINDS };
 
-/* The name of the current context, of its cluster or its user. Empty: there is none. */
+/* The name of the current context, of its cluster or its user. Empty: none. */
 struct name {
     size_t len;
     uint8_t bytes[KUBECONFIG_NAME_BYTES_MAX];
 };
 
-/* A walk over the text. Tokens whose line is 0 were not given; others have that of their key. */
+/* A pass over the text. Tokens with line 0 were not given; others have their key's line. */
 struct walk {
     struct yaml_reader in;
     struct writer *why;               /* borrowed; gets the line on failure */
-    enum key at[LEVELS + 1u];         /* what each open collection is */
-    struct yaml_token now[KEY_COUNT]; /* of the entry being read, and above it */
-    struct name wanted[ENTRY_KINDS];  /* as far as they are known */
-    unsigned line[ENTRY_KINDS];       /* of the wanted entry; 0: not found in this walk */
+    enum key at[LEVELS + 1u];         /* key of each open collection */
+    struct yaml_token now[KEY_COUNT]; /* tokens of the current entry and of the levels above */
+    struct name wanted[ENTRY_KINDS];  /* the names known so far */
+    unsigned line[ENTRY_KINDS];       /* line of the wanted entry; 0: not found in this pass */
     struct kubeconfig found;
 };
 
@@ -62,11 +62,11 @@ enum shape { VALUE, NAME, MAP, LIST };
 
 struct key_row {
     enum key below;
-    const char *name; /* literal; of entries of a list: what they are called */
+    const char *name; /* literal; for entries of a list: the singular */
     enum shape shape;
-    size_t to;           /* of a value or name: offset of its place in struct walk */
-    const char *refused; /* literal: why it is; NULL: it is not */
-    const char *unless;  /* literal: the one value that is not refused */
+    size_t to;           /* for a value or name: offset of its place in struct walk */
+    const char *refused; /* literal: why the key is refused; NULL: it is accepted */
+    const char *unless;  /* literal: the only value that is accepted */
 };
 
 #define NAME_OF(kind) NAME, offsetof(struct walk, wanted[kind]), NULL, NULL
@@ -178,7 +178,7 @@ static enum status put_name(struct walk *w, unsigned k)
     return STATUS_OK;
 }
 
-/* Puts what was given for a key to its place, or refuses it. */
+/* Copies a key's value to its place, or refuses it. */
 static enum status take_value(struct walk *w, unsigned k)
 {
     struct yaml_token *t = &w->now[k];
@@ -199,7 +199,7 @@ static enum status take_value(struct walk *w, unsigned k)
         return put_name(w, k);
     }
     t->json.text = view_trim(t->json.text);
-    /* Base64 may hold line ends. */
+    /* Base64 may contain line ends. */
     if (!view_ends(view_text(row->name), "-data") && !is_one_line(t->json.text)) {
         return malformed(w, t->line, row->name, " must be one line of text");
     }
@@ -207,9 +207,9 @@ static enum status take_value(struct walk *w, unsigned k)
     return STATUS_OK;
 }
 
-/* --- one walk --- */
+/* --- one pass --- */
 
-/* At the end of an entry: takes what it holds when it is the wanted one. */
+/* Ends an entry: copies its values if it is the wanted one. */
 static enum status finish_entry(struct walk *w, unsigned kind)
 {
     const struct yaml_token *t = &w->now[(unsigned)CONTEXT_NAME + kind];
@@ -242,7 +242,10 @@ static enum status skip(struct walk *w, const struct yaml_token *t)
     return (s == STATUS_OK) ? s : malformed(w, w->in.line, w->in.problem, "");
 }
 
-/* Whether a value has the shape of its row. What is null, but no entry of a list, was not given. */
+/*
+ * Whether a value has the shape of its row. A null counts as not given, except as an entry of a
+ * list.
+ */
 static bool has_shape(unsigned k, enum json_kind kind)
 {
     bool entry = k >= (unsigned)CONTEXT_ENTRY && k <= (unsigned)USER_ENTRY;
@@ -251,12 +254,12 @@ static bool has_shape(unsigned k, enum json_kind kind)
         return kind == JSON_OBJECT_BEGIN || (kind == JSON_NULL && !entry);
     case LIST:
         return kind == JSON_ARRAY_BEGIN || kind == JSON_NULL;
-    default: /* take_value looks at those of wanted entries */
+    default: /* take_value handles scalars of wanted entries */
         return true;
     }
 }
 
-/* A value starts: of a key in `line`, or an entry of a list. Collections of ours are entered. */
+/* Begins a value: of a key in `line`, or an entry of a list. Known collections are entered. */
 static enum status start_value(struct walk *w, unsigned k, const struct yaml_token *t,
                                unsigned line)
 {
@@ -315,7 +318,7 @@ static enum status take_token(struct walk *w, struct yaml_token *t)
     }
 }
 
-/* The whole text. PEER_*: the reason is in w->why. */
+/* Reads the whole text. PEER_*: w->why has the reason. */
 static enum status walk_text(struct walk *w, struct view text, uint8_t *room)
 {
     struct yaml_token t;
@@ -338,7 +341,7 @@ static enum status walk_text(struct walk *w, struct view text, uint8_t *room)
     return s;
 }
 
-/* Whether the entry of a wanted name was in the text. */
+/* Checks that the entry with a wanted name was in the text. */
 static enum status check_found(struct walk *w, unsigned kind)
 {
     if (w->line[kind] != 0u || w->wanted[kind].len == 0u) {
@@ -349,7 +352,7 @@ static enum status check_found(struct walk *w, unsigned kind)
     return PEER_NOT_FOUND;
 }
 
-/* Without a user there are no credentials: the server decides what anonymous requests may do. */
+/* Without a user there are no credentials: the server decides about anonymous requests. */
 static enum status walk_all(struct walk *w, struct view text, uint8_t *room)
 {
     enum status s = walk_text(w, text, room);
@@ -383,7 +386,7 @@ static bool is_host(struct view host, bool bracketed)
     return host.len > 0u;
 }
 
-/* Divides "[host]:port" or "host:port"; *port is empty when there is none (RFC 3986 §3.2). */
+/* Splits "[host]:port" or "host:port"; *port is empty when absent (RFC 3986 §3.2). */
 static enum status split(struct view text, struct view *host, struct view *port)
 {
     bool bracketed = view_starts(text, "[");
@@ -401,7 +404,7 @@ static enum status split(struct view text, struct view *host, struct view *port)
     return STATUS_OK;
 }
 
-/* Bytes of "https://" at the front, in upper or lower case (RFC 3986 §3.1); 0: something else. */
+/* Length of "https://" at the front, in any case (RFC 3986 §3.1); 0: another scheme. */
 static size_t scheme_length(struct view server)
 {
     static const char scheme[] = "https://";
@@ -440,7 +443,7 @@ static void prefer_data(struct view data, struct view *file)
     *file = (data.len > 0u) ? view_first(*file, 0) : *file;
 }
 
-/* What must and what cannot go together. */
+/* Checks values that require or exclude each other. */
 static enum status check_values(struct walk *w)
 {
     const struct kubeconfig *k = &w->found;

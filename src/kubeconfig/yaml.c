@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* YAML 1.2.2, the subset of yaml.h: blocks by their columns, flow collections by their brackets. */
+/* Parses yaml.h's subset of YAML 1.2.2: blocks by columns, flow collections by brackets. */
 #include "kubeconfig/yaml.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define FLOW_MARKS ",[]{}"
 #define LIKE_A_KEY "a value that looks like another \"key:\"; quote or indent it"
-#define IN_FLOW (-2) /* instead of a parent's column: a scalar between brackets */
+#define IN_FLOW (-2) /* replaces a parent's column: a scalar between brackets */
 
 static enum status fail(struct yaml_reader *r, const char *problem)
 {
@@ -57,7 +57,7 @@ static void next_line(struct yaml_reader *r)
     r->line_start = r->pos;
 }
 
-/* Whether only blanks and a comment are left in the line. A comment stands apart (§6.6). */
+/* Whether only blanks and a comment are left in the line. A blank precedes a comment (§6.6). */
 static bool rest_is_blank(const struct yaml_reader *r)
 {
     struct view rest = rest_of_line(r);
@@ -91,7 +91,7 @@ static bool at_marker(const struct yaml_reader *r, const char *marker)
            is_space(peek(r, 3));
 }
 
-/* Moves to the next text that is no comment, after the spaces before it. False: the text ends. */
+/* Moves to the next text that is not a comment, past the spaces before it. false: the text ends. */
 static bool seek_text(struct yaml_reader *r)
 {
     while (r->pos < r->text.len && rest_is_blank(r)) {
@@ -103,7 +103,7 @@ static bool seek_text(struct yaml_reader *r)
     return r->pos < r->text.len;
 }
 
-/* Like seek_text, within the document: false at its end too, and for a problem. */
+/* Like seek_text, within the document: false also at its end, and on a problem. */
 static bool seek(struct yaml_reader *r)
 {
     bool ended = false;
@@ -131,14 +131,14 @@ static void put_times(struct yaml_reader *r, uint8_t c, unsigned times)
     }
 }
 
-/* One line end becomes a space, more of them one less (§6.5); an escaped one becomes nothing. */
+/* Folds line ends: one becomes a space, several one less (§6.5); an escaped one vanishes. */
 static void put_fold(struct yaml_reader *r, unsigned breaks, bool escaped)
 {
     put_times(r, ' ', (breaks == 1u && !escaped) ? 1u : 0u);
     put_times(r, '\n', (breaks > 1u) ? breaks - 1u : 0u);
 }
 
-/* Moves over `digits` hexadecimal digits. False: they are none, and nothing moves. */
+/* Consumes `digits` hexadecimal digits. false: they are not, and nothing is consumed. */
 static bool take_hex(struct yaml_reader *r, unsigned digits, uint32_t *value)
 {
     uint32_t sum = 0;
@@ -153,7 +153,7 @@ static bool take_hex(struct yaml_reader *r, unsigned digits, uint32_t *value)
     return true;
 }
 
-/* Code point of a surrogate `c` and the half after it; U+FFFD without one, as in json_unescape. */
+/* Code point of surrogate `c` and its second half; U+FFFD if missing, as in json_unescape. */
 static uint32_t join_surrogates(struct yaml_reader *r, uint32_t c)
 {
     struct yaml_reader ahead = *r;
@@ -167,10 +167,10 @@ static uint32_t join_surrogates(struct yaml_reader *r, uint32_t c)
     return 0x10000u + ((c - 0xd800u) << 10) + (low - 0xdc00u);
 }
 
-/* After the backslash. False: YAML has no such escape. */
+/* Decodes an escape behind its backslash. false: YAML has no such escape. */
 static bool put_escape(struct yaml_reader *r)
 {
-    /* §5.7. \L and \P would grow; the file may hold the characters themselves. */
+    /* §5.7. \L and \P would grow, but the file may contain the characters themselves. */
     static const char letters[] = "0abt\tnvfre \"/\\N_";
     static const uint8_t values[] = {0,  7,  8,   9,   9,   10,   11,   12,
                                      13, 27, ' ', '"', '/', '\\', 0x85, 0xa0};
@@ -191,7 +191,7 @@ static bool put_escape(struct yaml_reader *r)
     return true;
 }
 
-/* Line ends in quotes, with the blanks around them. */
+/* Folds line ends in quotes, with the blanks around them. */
 static void fold(struct yaml_reader *r, bool escaped)
 {
     unsigned line = r->line;
@@ -205,7 +205,7 @@ static void fold(struct yaml_reader *r, bool escaped)
     put_fold(r, r->line - line, escaped);
 }
 
-/* One character between quotes. *solid: what no line end after it can take away. */
+/* Copies one character between quotes. *solid: length that no later line end can trim. */
 static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
 {
     uint8_t c = peek(r, 0);
@@ -229,7 +229,7 @@ static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
     *solid = r->values.len;
 }
 
-/* From the opening quote to after the closing one (§7.3.1, §7.3.2). */
+/* Reads from the opening quote past the closing one (§7.3.1, §7.3.2). */
 static enum status quoted(struct yaml_reader *r)
 {
     uint8_t quote = peek(r, 0);
@@ -261,7 +261,7 @@ static bool ends_plain(struct view line, size_t at, bool flow)
     return flow && one_of((c == ':') ? next : c, FLOW_MARKS);
 }
 
-/* Appends the line's part of a plain scalar and moves behind it. Returns what ends it. */
+/* Appends the line's part of a plain scalar and moves past it. Returns the byte that ends it. */
 static uint8_t plain_part(struct yaml_reader *r, bool flow)
 {
     struct view rest = rest_of_line(r);
@@ -278,7 +278,7 @@ static uint8_t plain_part(struct yaml_reader *r, bool flow)
     return end;
 }
 
-/* Whether the next line goes on with a plain scalar; then moves to its text and folds. */
+/* Whether the next line continues a plain scalar; if so, moves to its text and folds. */
 static bool plain_goes_on(struct yaml_reader *r, int parent)
 {
     struct yaml_reader ahead = *r;
@@ -297,7 +297,10 @@ static bool plain_goes_on(struct yaml_reader *r, int parent)
     return true;
 }
 
-/* Sets *key and moves to the colon when it is one, in a block. Otherwise a block's line ends. */
+/*
+ * Reads a plain scalar. If it is a key in a block, sets *key and moves to the colon. Otherwise, in
+ * a block, the line must end.
+ */
 static enum status plain(struct yaml_reader *r, int parent, bool *key)
 {
     bool flow = parent == IN_FLOW;
@@ -322,11 +325,11 @@ static enum status plain(struct yaml_reader *r, int parent, bool *key)
     return STATUS_OK;
 }
 
-/* A literal or folded scalar as far as it is read (§8.1). */
+/* A literal or folded scalar being read (§8.1). */
 struct block {
     bool folded;
     bool some;       /* a line of text was read */
-    bool wide;       /* it starts with a blank: line ends around it are not folded */
+    bool wide;       /* the last line starts with a blank: line ends around it are not folded */
     uint8_t chomp;   /* '-', '+' or 0 */
     unsigned breaks; /* line ends since then */
     unsigned indent; /* columns before the text; 0: those of its first line */
@@ -349,7 +352,7 @@ static enum status block_header(struct yaml_reader *r, int parent, struct block 
     return finish_line(r);
 }
 
-/* Whether the line belongs to the scalar: it has no text, or is as deep as the first that has. */
+/* Whether the line belongs to the scalar: it is empty, or as deep as the first line with text. */
 static bool block_goes_on(struct yaml_reader *r, int parent, struct block *b)
 {
     struct view line = rest_of_line(r);
@@ -400,7 +403,7 @@ static enum status block(struct yaml_reader *r, int parent)
     return (r->problem == NULL) ? STATUS_OK : PEER_MALFORMED;
 }
 
-/* A scalar whose first character is not looked at. *key: it is one, with its colon next. */
+/* Reads a scalar whose first character was checked. *key: it is a key, and its colon follows. */
 static enum status read_scalar(struct yaml_reader *r, int parent, bool *key)
 {
     uint8_t c = peek(r, 0);
@@ -501,13 +504,13 @@ static enum status push(struct yaml_reader *r, bool list, bool flow, struct yaml
     return STATUS_OK;
 }
 
-/* What comes after a value. */
+/* What may follow a value. */
 static enum yaml_expect after_value(const struct yaml_reader *r)
 {
     return in_flow(r) ? YAML_FLOW_NEXT : YAML_LINE;
 }
 
-/* The innermost collection is complete: after the last bracket its line ends. */
+/* Ends the innermost collection; after the last bracket its line must end. */
 static enum status pop(struct yaml_reader *r, struct yaml_token *t)
 {
     const struct yaml_open *top = top_of(r);
@@ -519,7 +522,7 @@ static enum status pop(struct yaml_reader *r, struct yaml_token *t)
 
 /* --- blocks --- */
 
-/* A value at the position: a flow collection or a scalar. */
+/* Reads a value at the position: a flow collection or a scalar. */
 static enum status inline_value(struct yaml_reader *r, int parent, struct yaml_token *t)
 {
     bool key = false;
@@ -530,7 +533,7 @@ static enum status inline_value(struct yaml_reader *r, int parent, struct yaml_t
     return key ? fail(r, LIKE_A_KEY) : s;
 }
 
-/* A value on a line of its own, or after a dash, in a collection of `parent` columns. */
+/* Reads a value on a line of its own, or after a dash, in a collection of `parent` columns. */
 static enum status block_value(struct yaml_reader *r, int parent, struct yaml_token *t)
 {
     struct yaml_reader ahead = *r;
@@ -550,7 +553,7 @@ static enum status block_value(struct yaml_reader *r, int parent, struct yaml_to
     return s;
 }
 
-/* After "key:", or after a dash: the value in the line or in the lines below; else it is null. */
+/* Reads the value after "key:" or a dash, in this line or below; without one it is null. */
 static enum status next_value(struct yaml_reader *r, bool dash, struct yaml_token *t)
 {
     int indent = top_of(r)->indent;
@@ -560,7 +563,7 @@ static enum status next_value(struct yaml_reader *r, bool dash, struct yaml_toke
                    ? fail(r, "a sequence starts on the line of its key; use a line of its own")
                    : inline_value(r, indent, t);
     }
-    /* The list of a key may stand in the very column of the keys. */
+    /* A key's list may start in the same column as the keys. */
     bool below = seek(r) && (column(r) > indent || (column(r) == indent && !dash && at_dash(r)));
     if (r->problem != NULL) {
         return PEER_MALFORMED;
@@ -625,7 +628,7 @@ static enum status next_line_token(struct yaml_reader *r, struct yaml_token *t)
     return next_value(r, true, t);
 }
 
-/* What may stand before the document: a directive and its marker. */
+/* Skips what may precede the document: a directive and its marker. */
 static enum status skip_head(struct yaml_reader *r)
 {
     bool more = seek_text(r);
@@ -652,7 +655,7 @@ static enum status next_document(struct yaml_reader *r, struct yaml_token *t)
 
 /* --- flow collections --- */
 
-/* Moves over blanks, line ends and comments between brackets, the first of them in `line`. */
+/* Moves past blanks, line ends and comments between brackets, of which the first is in `line`. */
 static enum status flow_space(struct yaml_reader *r, unsigned line)
 {
     while (r->pos < r->text.len && rest_is_blank(r)) {
@@ -666,7 +669,7 @@ static enum status flow_space(struct yaml_reader *r, unsigned line)
     return STATUS_OK;
 }
 
-/* After a key: its value, or null when there is none. */
+/* Reads the value after a key; null when there is none. */
 static enum status flow_value(struct yaml_reader *r, struct yaml_token *t)
 {
     if (peek(r, 0) == ':') {
@@ -681,7 +684,7 @@ static enum status flow_value(struct yaml_reader *r, struct yaml_token *t)
     return one_of(peek(r, 0), ",}") ? STATUS_OK : inline_value(r, IN_FLOW, t);
 }
 
-/* An entry of a collection, or its end. */
+/* Reads an entry of a collection, or its end. */
 static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_token *t)
 {
     const struct yaml_open *top = top_of(r);
@@ -709,9 +712,9 @@ static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_tok
     return (s == STATUS_OK) ? name(r, t) : s;
 }
 
-/* --- what is skipped --- */
+/* --- skipping --- */
 
-/* Moves over an anchor, an alias or a tag. */
+/* Skips an anchor, an alias or a tag. */
 static void skip_word(struct yaml_reader *r, bool flow)
 {
     while (!is_space(peek(r, 0)) && !(flow && one_of(peek(r, 0), FLOW_MARKS))) {
@@ -724,7 +727,7 @@ static unsigned count_brackets(unsigned open, uint8_t c)
     return open + (one_of(c, "[{") ? 1u : 0u) - (one_of(c, "]}") ? 1u : 0u);
 }
 
-/* To the end of the flow node, within `level` brackets that are open already. */
+/* Skips to the end of the flow node, within `level` brackets that are already open. */
 static enum status skip_flow(struct yaml_reader *r, unsigned level)
 {
     unsigned line = r->line;
@@ -750,7 +753,7 @@ static enum status skip_flow(struct yaml_reader *r, unsigned level)
     return PEER_MALFORMED;
 }
 
-/* One step within a line; *parent is the column of the last key or dash. */
+/* Skips one step within a line; *parent is the column of the last key or dash. */
 static enum status skip_step(struct yaml_reader *r, int *parent)
 {
     uint8_t c = peek(r, 0);
@@ -773,9 +776,9 @@ static enum status skip_step(struct yaml_reader *r, int *parent)
 }
 
 /*
- * The rest of the line and the lines below that are deeper than `indent`; with `dashes` those too
- * that have a dash in this very column. Scalars are read as everywhere, so that their lines cannot
- * be taken for keys.
+ * Skips the rest of the line and the lines below that are deeper than `indent`; with `dashes` also
+ * those with a dash in this column. Scalars are read as usual, so that their lines cannot be
+ * mistaken for keys.
  */
 static enum status skip_block(struct yaml_reader *r, int indent, bool dashes)
 {
@@ -796,7 +799,7 @@ static enum status skip_block(struct yaml_reader *r, int indent, bool dashes)
     return (r->problem == NULL) ? STATUS_OK : PEER_MALFORMED;
 }
 
-/* What follows the colon of a key. */
+/* Skips the value behind a key's colon. */
 static enum status skip_value(struct yaml_reader *r)
 {
     r->expect = after_value(r);
@@ -832,7 +835,7 @@ enum status yaml_skip(struct yaml_reader *r, const struct yaml_token *token)
 
 /* --- the text as a whole --- */
 
-/* Line ends are LF or CRLF, blanks may be tabs, nothing else is a control character. */
+/* Whether line ends are LF or CRLF, blanks may be tabs, and there is no other control character. */
 static bool is_text(struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {

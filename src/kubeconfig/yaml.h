@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader of a subset of YAML 1.2.2 over one complete text, of which JSON is a part: it yields the
- * kinds of tokens of base/json.h. Owns syntax only: knows no domain, opens no file, never recurses.
+ * A reader for a subset of YAML 1.2.2 over one complete text, including all of JSON: it returns the
+ * kinds of tokens of base/json.h. Owns the syntax only: knows no domain, opens no file, never
+ * recurses.
  *
- * Read: block mappings and sequences, also with dashes in the column of their key; flow mappings
- * and sequences, so all of JSON; scalars of all five styles; comments; one document with `---`,
- * `...` and `%YAML 1.x`. Refused: anchors, aliases, tags, merge keys, keys of several lines and a
- * second document. In what yaml_skip skips all of these are accepted, at any depth.
+ * Accepted: block mappings and sequences, also with dashes in the column of their key; flow
+ * mappings and sequences, so all of JSON; scalars of all five styles; comments; one document with
+ * `---`, `...` and `%YAML 1.x`. Refused: anchors, aliases, tags, merge keys, keys of several lines
+ * and a second document. yaml_skip accepts all of these, at any depth.
  *
  * Invariants:
  * I1 A failure is sticky, and has a line from 1 to the number of lines.
- * I2 Values are those that YAML 1.2.2 gives the scalars. All those of one text together are never
+ * I2 Values are those that YAML 1.2.2 gives the scalars. All values of one text together are never
  *    longer than the text.
- * I3 The depth of a token is the number of collections that are open around it.
+ * I3 The depth of a token is the number of collections open around it.
  */
 #ifndef KUBECONFIG_YAML_H
 #define KUBECONFIG_YAML_H
@@ -25,17 +26,17 @@
  */
 struct yaml_token {
     struct json_token json;
-    unsigned line;   /* where it starts, from 1 */
-    bool bad_escape; /* YAML does not have an escape of it: the value lacks it */
+    unsigned line;   /* line where it starts, from 1 */
+    bool bad_escape; /* it has an escape unknown to YAML, which the value omits */
 };
 
-/* What comes next at the reading position. */
+/* What may come next at the reading position. */
 enum yaml_expect {
     YAML_DOCUMENT,   /* the first token */
     YAML_LINE,       /* an entry of the innermost block collection, or its end */
-    YAML_VALUE,      /* what follows "key:" in a block mapping */
+    YAML_VALUE,      /* the value behind "key:" in a block mapping */
     YAML_FLOW_FIRST, /* the first entry of the innermost flow collection, or its bracket */
-    YAML_FLOW_VALUE, /* what follows a key in a flow mapping */
+    YAML_FLOW_VALUE, /* the value behind a key in a flow mapping */
     YAML_FLOW_NEXT   /* a comma, or the bracket */
 };
 
@@ -44,10 +45,12 @@ struct yaml_open {
     bool list;
     bool flow;
     int indent;    /* of a block collection: column of its keys or dashes */
-    unsigned line; /* where it starts */
+    unsigned line; /* line where it starts */
 };
 
-/* Position in a text. Text and room for values are borrowed until the last token is used. */
+/*
+ * Position in a text. The text and the room for values are borrowed until the last use of a token.
+ */
 struct yaml_reader {
     struct view text;
     struct writer values;
@@ -57,21 +60,24 @@ struct yaml_reader {
     unsigned depth;
     struct yaml_open stack[YAML_DEPTH_MAX];
     enum yaml_expect expect;
-    bool bad_escape;     /* of the scalar that was read last */
+    bool bad_escape;     /* of the last scalar */
     const char *problem; /* static text of the first failure, which is in `line`; NULL: none */
 };
 
-/* Starts to read `text`. As many bytes at `room` get the values. Never fails: yaml_next does. */
+/*
+ * Starts reading `text`. The values go to `room`, which has as many bytes. Never fails: yaml_next
+ * does.
+ */
 void yaml_open(struct yaml_reader *r, struct view text, uint8_t *room);
 /*
- * Next token; JSON_END after the last one. PEER_MALFORMED: r->problem in r->line, also for what is
- * refused and for collections deeper than YAML_DEPTH_MAX. Sticky.
+ * Returns the next token; JSON_END after the last one. PEER_MALFORMED: r->problem in r->line, also
+ * for refused syntax and for collections deeper than YAML_DEPTH_MAX. Sticky.
  */
 MUST_USE enum status yaml_next(struct yaml_reader *r, struct yaml_token *token);
 /*
- * Skips what belongs to the token just read: the value of a name, the rest of a collection that
- * starts, nothing of a scalar. PEER_MALFORMED: a quote or bracket is not closed, a tab indents, or
- * a plain scalar looks like a key.
+ * Skips what belongs to the token just read: the value of a name, the rest of a collection, nothing
+ * for a scalar. PEER_MALFORMED: an unclosed quote or bracket, a tab as indentation, or a plain
+ * scalar that looks like a key.
  */
 MUST_USE enum status yaml_skip(struct yaml_reader *r, const struct yaml_token *token);
 

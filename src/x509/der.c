@@ -6,7 +6,7 @@
 
 #define LENGTH_OCTETS_MAX 4u
 
-/* Length octets from the second octet of an element on: *used of them. */
+/* Parses the length octets from the second octet of an element on; *used: their number. */
 static bool take_length(struct view in, size_t *used, size_t *length)
 {
     size_t count = in.data[1] & 0x7fu;
@@ -102,7 +102,9 @@ bool der_number(struct view *in, unsigned tag, uint64_t *value)
     return true;
 }
 
-/* X.690 §8.19.2: seven bits an octet, the shortest form, the last octet without its high bit. */
+/*
+ * X.690 §8.19.2: seven bits an octet, in the shortest form; the last octet has its high bit clear.
+ */
 bool der_long_oid(struct view *in, struct view *content)
 {
     bool inside = false;
@@ -167,7 +169,7 @@ bool der_is_ascii(struct view text)
 
 /* --- time --- */
 
-/* `digits` decimal digits off the front. */
+/* Consumes `digits` decimal digits. */
 static bool take_digits(struct view *in, size_t digits, int64_t *value)
 {
     *value = 0;
@@ -185,7 +187,7 @@ static bool take_digits(struct view *in, size_t digits, int64_t *value)
     return true;
 }
 
-/* Years 50 to 99 of a UTCTime are of the last century. */
+/* Years 50 to 99 of a UTCTime belong to the last century. */
 static bool take_year(struct view *in, bool utc, int64_t *year)
 {
     if (!take_digits(in, utc ? 2u : 4u, year)) {
@@ -199,7 +201,7 @@ static bool take_year(struct view *in, bool utc, int64_t *year)
 
 #define PARTS 5u /* month, day, hour, minute, second */
 
-/* The seconds of a UTCTime may be absent, as Go has it. */
+/* The seconds of a UTCTime may be absent, as in Go. */
 static bool take_parts(struct view *in, bool utc, int64_t part[PARTS])
 {
     for (size_t i = 0; i < PARTS; i++) {

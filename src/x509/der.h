@@ -3,8 +3,8 @@
  * Elements of DER (X.690) as certificates use them: tags of one octet, definite lengths in their
  * shortest form of at most 2^32 - 1 octets. Everything else is refused. Pure; owns no memory.
  *
- * Each function takes one element off the front of `in`. False: it is not there or is malformed;
- * `in` and the results are then of no use.
+ * Each function consumes one element from the front of `in`. false: it is absent or malformed; `in`
+ * and the results are then undefined.
  */
 #ifndef X509_DER_H
 #define X509_DER_H
@@ -13,51 +13,53 @@
 
 #define DER_BOOLEAN 0x01u          /* TRUE or FALSE */
 #define DER_INTEGER 0x02u          /* two's complement */
-#define DER_BIT_STRING 0x03u       /* bits, and how many are unused */
+#define DER_BIT_STRING 0x03u       /* bits, and the number of unused ones */
 #define DER_OCTET_STRING 0x04u     /* bytes */
 #define DER_OID 0x06u              /* OBJECT IDENTIFIER */
-#define DER_UTC_TIME 0x17u         /* with two digits of the year */
-#define DER_GENERALIZED_TIME 0x18u /* with four */
-#define DER_SEQUENCE 0x30u         /* elements in an order */
-#define DER_SET 0x31u              /* elements in none */
+#define DER_UTC_TIME 0x17u         /* with two digits for the year */
+#define DER_GENERALIZED_TIME 0x18u /* with four digits for the year */
+#define DER_SEQUENCE 0x30u         /* ordered elements */
+#define DER_SET 0x31u              /* unordered elements */
 /* Context-specific tags, primitive and constructed. */
 #define DER_CONTEXT(number) (0x80u | (number))
 #define DER_CONTEXT_OUTER(number) (0xa0u | (number))
 
 struct der {
     unsigned tag;
-    struct view whole;   /* with tag and length */
-    struct view content; /* without them */
+    struct view whole;   /* including tag and length */
+    struct view content; /* without tag and length */
 };
 
-/* An element of any tag. */
+/* Consumes an element of any tag. */
 MUST_USE bool der_any(struct view *in, struct der *out);
-/* The content of an element with this tag. */
+/* Consumes an element with this tag; returns its content. */
 MUST_USE bool der_take(struct view *in, unsigned tag, struct view *content);
 /* Whether the next element has this tag. */
 bool der_next_is(struct view in, unsigned tag);
-/* An element that may be absent: *present says which. */
+/* Consumes an optional element; *present: it exists. */
 MUST_USE bool der_optional(struct view *in, unsigned tag, bool *present, struct view *content);
-/* TRUE or FALSE. */
+/* Consumes TRUE or FALSE. */
 MUST_USE bool der_boolean(struct view *in, bool *value);
-/* An INTEGER of any size in its shortest form; `content` is two's complement, never empty. */
+/*
+ * Consumes an INTEGER of any size in its shortest form; `content` is two's complement, never empty.
+ */
 MUST_USE bool der_integer(struct view *in, unsigned tag, struct view *content);
-/* An INTEGER from 0 to 2^63 - 1. */
+/* Consumes an INTEGER from 0 to 2^63 - 1. */
 MUST_USE bool der_number(struct view *in, unsigned tag, uint64_t *value);
-/* An OBJECT IDENTIFIER whose arcs are below 2^31; `content` is its encoding. */
+/* Consumes an OBJECT IDENTIFIER with arcs below 2^31; `content` is its encoding. */
 MUST_USE bool der_oid(struct view *in, struct view *content);
 /* The same with arcs of any size, as policies may have. */
 MUST_USE bool der_long_oid(struct view *in, struct view *content);
-/* A BIT STRING; `unused` bits at its end are 0. */
+/* Consumes a BIT STRING; the `unused` bits at its end must be 0. */
 MUST_USE bool der_bits(struct view *in, struct view *bytes, unsigned *unused);
-/* A UTCTime or GeneralizedTime of zone Z, in seconds since 1970 (RFC 5280 §4.1.2.5). */
+/* Consumes a UTCTime or GeneralizedTime of zone Z, in seconds since 1970 (RFC 5280 §4.1.2.5). */
 MUST_USE bool der_time(struct view *in, int64_t *seconds);
-/* Whether the content of an OBJECT IDENTIFIER, or another element, is these octets. */
+/* Whether the content of an OBJECT IDENTIFIER, or another element, equals these octets. */
 bool der_is(struct view content, const char *octets, size_t len);
 /* Whether every octet is ASCII (IA5String). */
 bool der_is_ascii(struct view text);
 
-/* The same with a string literal, whose NUL does not count. */
+/* The same with a string literal, without its NUL. */
 #define DER_IS(content, literal) der_is((content), (literal), sizeof(literal) - 1u)
 
 #endif

@@ -13,7 +13,7 @@ struct marks {
 #define PADDING 64u
 #define NO_DIGIT 255u
 
-/* Offset of the mark at the start of a line, from `from` on; `text.len` when there is none. */
+/* Offset of the mark at the start of a line, from `from` on; `text.len`: not found. */
 static size_t find_mark(struct view text, size_t from, const char *mark)
 {
     bool line = true;
@@ -37,14 +37,14 @@ static size_t base64_value(uint8_t c)
     return (value < sizeof digits - 1u) ? value : NO_DIGIT;
 }
 
-/* Nothing but padding follows padding, of which there are at most two. */
+/* Only padding may follow padding, at most twice. */
 static bool may_follow(size_t value, size_t padding)
 {
     size_t most = (value == PADDING) ? 1u : 0u;
     return value != NO_DIGIT && padding <= most;
 }
 
-/* Writes the octets of four digits, the last `padding` of which stand for none. */
+/* Writes the octets of four digits, of which the last `padding` are padding. */
 static void put_octets(struct writer *out, uint32_t bits, size_t padding)
 {
     const uint8_t octets[] = {(uint8_t)(bits >> 16), (uint8_t)(bits >> 8), (uint8_t)bits};
@@ -74,7 +74,7 @@ bool pem_base64(struct view in, struct writer *out)
     return digits % 4u == 0u;
 }
 
-/* Whether the bytes are one element of DER and nothing else. */
+/* Whether the bytes are exactly one element of DER. */
 static bool is_element(struct view der)
 {
     struct der e = {0};
@@ -92,7 +92,9 @@ static size_t decode_blocks(uint8_t *text, size_t len, const struct marks *marks
         if (end == len) {
             break;
         }
-        /* What was decoded stays behind what is read: a block is longer than its DER. */
+        /*
+         * In-place: the output never overtakes the input, because a block is longer than its DER.
+         */
         size_t before = out.len;
         ASSERT(before <= begin && !out.full);
         if (!pem_base64(view_first(view_from(all, body), end - body), &out) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The certificate itself: order of its fields, names, algorithms and key. See x509.h. */
+/* Parses the certificate itself: order of its fields, names, algorithms and key. See x509.h. */
 #include <string.h>
 
 #include "base/chars.h"
@@ -7,9 +7,9 @@
 #include "x509/der.h"
 #include "x509/x509_internal.h"
 
-#define OID_RSA "\x2a\x86\x48\x86\xf7\x0d\x01\x01"    /* pkcs-1: one arc follows */
-#define OID_ECDSA_SHA2 "\x2a\x86\x48\xce\x3d\x04\x03" /* one arc follows */
-#define OID_SHA2 "\x60\x86\x48\x01\x65\x03\x04\x02"   /* one arc follows */
+#define OID_RSA "\x2a\x86\x48\x86\xf7\x0d\x01\x01"    /* pkcs-1: one more arc follows */
+#define OID_ECDSA_SHA2 "\x2a\x86\x48\xce\x3d\x04\x03" /* one more arc follows */
+#define OID_SHA2 "\x60\x86\x48\x01\x65\x03\x04\x02"   /* one more arc follows */
 #define OID_EC_KEY "\x2a\x86\x48\xce\x3d\x02\x01"
 #define OID_ED25519 "\x2b\x65\x70"
 #define OID_ECDSA_SHA1 "\x2a\x86\x48\xce\x3d\x04\x01"
@@ -18,7 +18,7 @@
 #define OID_DSA "\x2a\x86\x48\xce\x38\x04\x01"
 #define DER_NULL_ELEMENT "\x05\x00"
 
-/* Whether the OID is `prefix` and one arc more, *arc of one octet. */
+/* Whether the OID is `prefix` plus one arc of a single octet, *arc. */
 static bool oid_under(struct view oid, const char *prefix, size_t len, unsigned *arc)
 {
     if (oid.len != len + 1u || !der_is(view_first(oid, len), prefix, len)) {
@@ -36,7 +36,7 @@ static bool is_printable_string(struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.data[i];
-        /* Two more than X.680 allows: '*' and '&' are common in certificates. */
+        /* Two more than X.680 allows: certificates often have '*' and '&'. */
         if (!is_alphanumeric(c) && (c == 0u || strchr(" '()+,-./:=?*&", c) == NULL)) {
             return false;
         }
@@ -54,7 +54,7 @@ static bool is_numeric_string(struct view text)
     return true;
 }
 
-/* UCS-2 without surrogates and noncharacters. */
+/* Whether this is UCS-2 without surrogates and noncharacters. */
 static bool is_bmp(struct view text)
 {
     bool valid = text.len % 2u == 0u;
@@ -66,7 +66,10 @@ static bool is_bmp(struct view text)
     return valid;
 }
 
-/* The string types of X.680 that names may have. T61String is taken as Latin-1. */
+/*
+ * Whether this is a valid string of a type that names may have (X.680). T61String is read as
+ * Latin-1.
+ */
 static bool string_valid(const struct der *e)
 {
     switch (e->tag) {
@@ -87,7 +90,7 @@ static bool string_valid(const struct der *e)
     }
 }
 
-/* The next attribute of a set within a Name. */
+/* Parses the next attribute of a set within a Name. */
 static bool take_attribute(struct view *set, struct view *type, struct der *value)
 {
     struct view pair = {0};
@@ -95,7 +98,7 @@ static bool take_attribute(struct view *set, struct view *type, struct der *valu
            string_valid(value);
 }
 
-/* A whole Name element. *shown: its last common name, else its last attribute. */
+/* Parses a whole Name element. *shown: its last common name, else its last attribute. */
 static bool name_walk(struct view name, struct view *shown)
 {
     struct view sets = {0};
@@ -119,14 +122,14 @@ static bool name_walk(struct view name, struct view *shown)
     return valid;
 }
 
-/* A BIT STRING of whole octets. */
+/* Parses a BIT STRING of whole octets. */
 static bool take_octets(struct view *in, struct view *octets)
 {
     unsigned unused = 0;
     return der_bits(in, octets, &unused) && unused == 0u;
 }
 
-/* A SEQUENCE. */
+/* Parses a SEQUENCE. */
 static bool take_element(struct view *in, struct der *e)
 {
     return der_any(in, e) && e->tag == DER_SEQUENCE;
@@ -155,7 +158,10 @@ void x509_show_name(struct writer *w, struct view name)
 
 /* --- algorithms --- */
 
-/* AlgorithmIdentifier's content: OID, and the whole element of its parameters, which may lack. */
+/*
+ * Parses an AlgorithmIdentifier's content: OID, and the whole element of its parameters, which may
+ * be absent.
+ */
 static bool take_algorithm(struct view in, struct view *oid, struct view *parameters)
 {
     struct der e = {0};
@@ -173,7 +179,10 @@ static bool take_algorithm(struct view in, struct view *oid, struct view *parame
     return true;
 }
 
-/* An AlgorithmIdentifier of SHA-2 with no parameters or NULL. 0: another one. */
+/*
+ * Parses an AlgorithmIdentifier of SHA-2 with no parameters or NULL; returns its bits. 0: another
+ * algorithm.
+ */
 static unsigned take_sha2(struct view *in)
 {
     static const unsigned bits[] = {256, 384, 512};
@@ -189,7 +198,7 @@ static unsigned take_sha2(struct view *in)
     return bits[arc - 1u];
 }
 
-/* RFC 4055 §3.1: hash, and MGF1 with the same hash. 0: others. */
+/* RFC 4055 §3.1: hash, and MGF1 with the same hash. 0: other algorithms. */
 static unsigned pss_hash(struct view *in)
 {
     struct view part = {0};
@@ -205,7 +214,7 @@ static unsigned pss_hash(struct view *in)
     return same ? bits : 0u;
 }
 
-/* The end of RSASSA-PSS-params: nothing, or the only trailer that there is. */
+/* The end of RSASSA-PSS-params: nothing, or the only defined trailer. */
 static bool trailer_valid(struct view in)
 {
     struct view part = {0};
@@ -214,7 +223,7 @@ static bool trailer_valid(struct view in)
                             der_number(&part, DER_INTEGER, &trailer) && trailer == 1u);
 }
 
-/* RSASSA-PSS-params with a salt as long as the hash, and the only trailer. 0: others. */
+/* RSASSA-PSS-params with a salt as long as the hash, and the only defined trailer. 0: others. */
 static unsigned pss_bits(struct view parameters)
 {
     struct view in = {0};
@@ -229,7 +238,10 @@ static unsigned pss_bits(struct view parameters)
     return good ? bits : 0u;
 }
 
-/* RFC 8017 §A.2, RFC 5758 §3.2, RFC 8410 §3. Those with parameters of their own are left out. */
+/*
+ * RFC 8017 §A.2, RFC 5758 §3.2, RFC 8410 §3, without the algorithms that have parameters of their
+ * own.
+ */
 static const struct {
     const char *oid;
     size_t len;
@@ -271,7 +283,7 @@ static bool read_scheme(struct view in, struct x509_cert *cert)
 
 /* --- the key --- */
 
-/* RFC 8017 §A.1.1: two positive integers; Go reads exponents of at most 63 bits. */
+/* RFC 8017 §A.1.1: two positive integers; Go accepts exponents of at most 63 bits. */
 static bool rsa_valid(struct view key, uint64_t *exponent)
 {
     struct view in = {0};
@@ -281,14 +293,13 @@ static bool rsa_valid(struct view key, uint64_t *exponent)
            der_number(&in, DER_INTEGER, exponent) && *exponent > 0u;
 }
 
-/* RFC 5480 §2.1.1.1 and §2.2: a named curve of NIST, the point uncompressed. NULL: as it must be.
- */
+/* RFC 5480 §2.1.1.1 and §2.2: a named curve of NIST, the point uncompressed. NULL: valid. */
 static const char *ec_fault(struct view parameters, struct view key)
 {
     static const struct {
         const char *oid;
         size_t len;
-        size_t octets; /* of a coordinate */
+        size_t octets; /* length of a coordinate */
     } curves[] = {
         {"\x2b\x81\x04\x00\x21", 5, 28},
         {"\x2a\x86\x48\xce\x3d\x03\x01\x07", 8, 32},
@@ -319,7 +330,7 @@ static enum x509_key key_of(struct view oid)
     return DER_IS(oid, OID_ED25519) ? X509_KEY_ED25519 : X509_KEY_OTHER;
 }
 
-/* SubjectPublicKeyInfo's content. NULL: read. */
+/* Parses SubjectPublicKeyInfo's content. NULL: valid. */
 static const char *read_spki(struct view in, struct x509_cert *cert)
 {
     struct view algorithm = {0};
@@ -352,7 +363,7 @@ struct fields {
     struct view outer; /* content of the outer signature algorithm */
 };
 
-/* Version and serial number. NULL: read. */
+/* Parses version and serial number. NULL: valid. */
 static const char *read_start(struct fields *f, struct x509_cert *cert)
 {
     struct view part = {0};
@@ -369,7 +380,7 @@ static const char *read_start(struct fields *f, struct x509_cert *cert)
     return ((part.data[0] & 0x80u) != 0u) ? "serial number, which is negative" : NULL;
 }
 
-/* Fields from the algorithm to the subject. NULL: read. */
+/* Parses the fields from the algorithm to the subject. NULL: valid. */
 static const char *read_fields(struct fields *f, struct x509_cert *cert)
 {
     struct view algorithm = {0};
@@ -388,7 +399,7 @@ static const char *read_fields(struct fields *f, struct x509_cert *cert)
     return take_name(&f->tbs, &cert->subject) ? NULL : "subject";
 }
 
-/* What may follow the key. NULL: read. */
+/* Parses the optional fields behind the key. NULL: valid. */
 static const char *read_rest(struct fields *f, struct x509_cert *cert)
 {
     struct view part = {0};
@@ -406,7 +417,7 @@ static const char *read_rest(struct fields *f, struct x509_cert *cert)
     return (!given || x509_extensions(part, cert)) ? NULL : cert->fault;
 }
 
-/* The key, and the extensions. NULL: read. */
+/* Parses the key and the extensions. NULL: valid. */
 static const char *read_key_and_rest(struct fields *f, struct x509_cert *cert)
 {
     struct der key = {0};
@@ -418,7 +429,7 @@ static const char *read_key_and_rest(struct fields *f, struct x509_cert *cert)
     return (fault == NULL) ? read_rest(f, cert) : fault;
 }
 
-/* The three parts of a certificate. NULL: read. */
+/* Parses the three parts of a certificate. NULL: valid. */
 static const char *read_outer(struct view der, struct fields *f, struct x509_cert *cert)
 {
     struct der whole = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One X.509 certificate (RFC 5280) as views into its DER. What is refused is what Go's crypto/x509
- * refuses, because every other component of Kubernetes decides with that. Pure: no memory of its
- * own, no clock, no cryptography.
+ * One X.509 certificate (RFC 5280) as views into its DER. Refuses what Go's crypto/x509 refuses,
+ * because every other component of Kubernetes decides with that. Pure: no memory of its own, no
+ * clock, no cryptography.
  */
 #ifndef X509_X509_H
 #define X509_X509_H
@@ -20,12 +20,12 @@ enum x509_scheme {
     X509_SCHEME_ECDSA
 };
 
-/* Extended key usages that are looked at (RFC 5280 §4.2.1.12). */
+/* Extended key usages that are evaluated (RFC 5280 §4.2.1.12). */
 enum { X509_USAGE_ANY = 1, X509_USAGE_SERVER = 2, X509_USAGE_OTHER = 4 };
 
-/* All views lie in the DER that was read. */
+/* All views point into the DER that was parsed. */
 struct x509_cert {
-    const char *fault; /* NULL, or the part that cannot be read */
+    const char *fault; /* NULL, or the invalid part */
     struct view raw;
     struct view tbs; /* the signed part */
     struct view issuer;
@@ -34,20 +34,20 @@ struct x509_cert {
     struct view signature;
     struct view subject_key_id;
     struct view authority_key_id;
-    struct view names;     /* value of subjectAltName, of no length when absent */
+    struct view names;     /* value of subjectAltName; empty: absent */
     struct view permitted; /* GeneralSubtrees of the name constraints */
     struct view excluded;
     struct view policies;  /* content of certificatePolicies */
-    struct view unhandled; /* first critical extension that is not evaluated, an OID */
+    struct view unhandled; /* OID of the first critical extension that is not evaluated */
     int64_t not_before;    /* seconds since 1970 */
     int64_t not_after;
-    uint64_t path_len; /* if has_path_len */
-    uint64_t exponent; /* of an RSA key */
+    uint64_t path_len; /* valid if has_path_len */
+    uint64_t exponent; /* exponent of an RSA key */
     uint64_t explicit_policy;
     unsigned version; /* 1 to 3 */
     enum x509_key key;
     enum x509_scheme scheme;
-    unsigned hash_bits; /* of the scheme: 256, 384 or 512 */
+    unsigned hash_bits; /* hash of the scheme: 256, 384 or 512 */
     unsigned usages;    /* bits of enum x509_usage; 0: not restricted */
     unsigned key_usage; /* bit 0 is digitalSignature; 0: not restricted */
     bool has_names;
@@ -64,11 +64,11 @@ struct x509_cert {
 /* keyCertSign (RFC 5280 §4.2.1.3), as a bit of x509_cert.key_usage. */
 #define X509_KEY_USAGE_SIGN_CERTS (1u << 5)
 
-/* Reads one certificate, which must be all of `der`. PEER_MALFORMED: out->fault says why. */
+/* Parses one certificate, which must be all of `der`. PEER_MALFORMED: out->fault has the reason. */
 MUST_USE enum status x509_read(struct view der, struct x509_cert *out);
-/* Its subject alone, at a tenth of the work. False: not a certificate. */
+/* Parses only its subject, at a tenth of the cost. false: not a certificate. */
 MUST_USE bool x509_subject(struct view der, struct view *subject);
-/* Appends the last common name of a Name, or what stands in its place, for a message. */
+/* Appends the last common name of a Name, or its replacement, for a message. */
 void x509_show_name(struct writer *w, struct view name);
 /* Appends an OBJECT IDENTIFIER: its name if it is a known extension, else its arcs. */
 void x509_show_oid(struct writer *w, struct view oid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for a chain, candidate by candidate. See x509_chain.h. */
+/* Searches for a chain, candidate by candidate. See x509_chain.h. */
 #include "x509/x509_chain.h"
 
 #include "base/assert.h"
@@ -20,7 +20,7 @@ static struct x509_verdict refused(enum x509_reason reason, const struct x509_ce
     return v;
 }
 
-/* The first reason is kept: candidates are tried in the order of their likeness. */
+/* Keeps the first reason: candidates are tried in the order of their likeness. */
 static void keep(struct x509_verdict *kept, struct x509_verdict v)
 {
     if (kept->reason == X509_TRUSTED) {
@@ -30,7 +30,7 @@ static void keep(struct x509_verdict *kept, struct x509_verdict v)
 
 /* --- one certificate --- */
 
-/* To the millisecond: Go has a certificate expire within its last second, not behind it. */
+/* Compares milliseconds: in Go a certificate expires within its last second, not behind it. */
 static enum x509_reason judge_time(const struct x509_cert *cert, int64_t now_ms)
 {
     if (now_ms < cert->not_before * 1000) {
@@ -39,7 +39,7 @@ static enum x509_reason judge_time(const struct x509_cert *cert, int64_t now_ms)
     return (now_ms > cert->not_after * 1000) ? X509_EXPIRED : X509_TRUSTED;
 }
 
-/* RFC 5280 §4.2.1.9 and §4.2.1.3: may this certificate's key sign others? */
+/* RFC 5280 §4.2.1.9 and §4.2.1.3: whether this certificate's key may sign others. */
 static bool may_sign(const struct x509_cert *cert)
 {
     bool constrained = cert->has_basic_constraints || cert->version == 3u;
@@ -49,7 +49,7 @@ static bool may_sign(const struct x509_cert *cert)
     return cert->key_usage == 0u || (cert->key_usage & X509_KEY_USAGE_SIGN_CERTS) != 0u;
 }
 
-/* With `below` certificates between it and the server's own. */
+/* Judges an issuer with `below` certificates between it and the server's own. */
 static enum x509_reason judge_issuer(const struct x509_search *s, const struct x509_cert *cert,
                                      bool is_anchor, size_t below)
 {
@@ -79,7 +79,7 @@ static bool allows_servers(const struct x509_cert *cert)
     return cert->usages == 0u || (cert->usages & good) != 0u;
 }
 
-/* Extended key usages narrow what is below them. */
+/* Extended key usages restrict the certificates below. */
 static struct x509_verdict judge_usages(const struct x509_search *s)
 {
     if (!allows_servers(&s->anchor)) {
@@ -119,7 +119,7 @@ static bool judge_policies(const struct x509_search *s)
     return x509_policies_allow(chain, s->depth);
 }
 
-/* The chain of s->frame[0 .. depth) and the anchor. */
+/* Judges the chain of s->frame[0 .. depth) and the anchor. */
 static bool judge_chain(struct x509_search *s)
 {
     struct x509_verdict v = judge_usages(s);
@@ -135,7 +135,7 @@ static bool judge_chain(struct x509_search *s)
 
 /* --- candidates --- */
 
-/* Likeness of the key identifiers: 0 both the same, 1 one is missing, 2 they differ. */
+/* Likeness of the key identifiers: 0 same, 1 one is missing, 2 different. */
 static unsigned likeness(const struct x509_cert *issuer, const struct x509_cert *child)
 {
     if (view_equal(issuer->subject_key_id, child->authority_key_id)) {
@@ -146,13 +146,13 @@ static unsigned likeness(const struct x509_cert *issuer, const struct x509_cert 
 
 #define LIKENESSES 3u
 
-/* Anchors come before what was sent. */
+/* Anchors come before sent certificates. */
 static bool is_among_anchors(const struct x509_frame *f)
 {
     return f->pass < LIKENESSES;
 }
 
-/* Whether the certificate has the name and the likeness that frame `f` looks for in this pass. */
+/* Whether the certificate has the name and the likeness that frame `f` needs in this pass. */
 static bool is_wanted(const struct x509_search *s, const struct x509_frame *f,
                       const struct x509_cert *cert)
 {
@@ -161,7 +161,7 @@ static bool is_wanted(const struct x509_search *s, const struct x509_frame *f,
            likeness(cert, child) == f->pass % LIKENESSES;
 }
 
-/* The next anchor with the subject that frame `f` looks for. False: none is left. */
+/* Finds the next anchor with the subject that frame `f` needs. false: none is left. */
 static bool next_anchor(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
 {
     const struct x509_cert *child = &s->sent->cert[f->cert];
@@ -191,7 +191,7 @@ static bool next_sent(const struct x509_search *s, struct x509_frame *f, struct 
     return false;
 }
 
-/* The next possible issuer: in each pass those of one likeness, the most alike first. */
+/* Finds the next possible issuer: each pass covers one likeness, the most alike first. */
 static bool next_candidate(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
 {
     while (f->pass < 2u * LIKENESSES) {
@@ -199,15 +199,15 @@ static bool next_candidate(const struct x509_search *s, struct x509_frame *f, st
             return true;
         }
         f->pass++;
-        f->at = is_among_anchors(f) ? 0u : 1u; /* the server's own is nobody's issuer */
+        f->at = is_among_anchors(f) ? 0u : 1u; /* the server's own certificate issues no other */
     }
     return false;
 }
 
 /*
- * Whether the chain has this subject with this key and these names already: cross-signed
- * certificates make circles. A namesake with the same key that has names, while this one has none,
- * ends the search as in Go.
+ * Whether the chain already has this subject with this key and these names: cross-signed
+ * certificates form circles. As in Go, one without names also ends the search if the chain has a
+ * certificate with the same subject and key that has names.
  */
 static bool is_in_chain(const struct x509_search *s, const struct x509_cert *candidate)
 {
@@ -227,7 +227,7 @@ static bool is_in_chain(const struct x509_search *s, const struct x509_cert *can
     return false;
 }
 
-/* Whether the candidate signed the last of the chain and may stand above it. */
+/* Whether the candidate signed the last certificate of the chain and may be above it. */
 static bool candidate_fits(struct x509_search *s, const struct x509_cert *candidate, bool is_anchor)
 {
     const struct x509_cert *child = chain_at(s, s->depth - 1u);
@@ -244,7 +244,7 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
         reason = judge_issuer(s, candidate, is_anchor, s->depth - 1u);
     }
     if (reason == X509_MEMORY) {
-        /* It may be the right one: why others were refused does not matter then. */
+        /* It may be the right one, so why others were refused does not matter. */
         s->broken = refused(reason, NULL);
     }
     if (reason != X509_TRUSTED) {
@@ -260,7 +260,7 @@ static void push(struct x509_search *s, size_t cert)
     s->depth++;
 }
 
-/* One candidate for the last of the chain. True: a chain is complete and good. */
+/* Tries one candidate for the end of the chain. true: a chain is complete and valid. */
 static bool try_next(struct x509_search *s)
 {
     struct x509_cert candidate;
@@ -296,7 +296,7 @@ static bool is_anchor_itself(const struct x509_trust *trust, const struct x509_c
     return false;
 }
 
-/* The server's certificate by itself. */
+/* Judges the server's certificate alone. */
 static struct x509_verdict judge_own(const struct x509_trust *trust, const struct x509_cert *own)
 {
     struct x509_verdict v = {.reason = judge_time(own, trust->now_ms)};
@@ -313,7 +313,7 @@ static struct x509_verdict judge_own(const struct x509_trust *trust, const struc
     return v;
 }
 
-/* Why nothing was found. */
+/* Why no chain was found. */
 static struct x509_verdict failure(const struct x509_search *s)
 {
     struct x509_verdict v = {.reason = X509_NO_ISSUER};
@@ -361,7 +361,7 @@ bool x509_step(struct x509_search *s, struct x509_verdict *v)
 
 static const struct {
     enum x509_reason reason;
-    const char *text; /* after "it " */
+    const char *text; /* follows "it " */
 } texts[] = {
     {X509_UNREADABLE, "cannot be read: "},
     {X509_CRITICAL, "has a critical extension that is not supported: "},

@@ -2,7 +2,7 @@
 /*
  * Name constraints (RFC 5280 §4.2.1.10) for DNS names, IP addresses, email addresses and URIs.
  * Directory names and other kinds are not evaluated: a critical extension with one of them is
- * refused, one that is not critical is ignored as far as they go. See x509_names.h.
+ * refused; in one that is not critical they are ignored. See x509_names.h.
  */
 #include <string.h>
 
@@ -11,9 +11,9 @@
 #include "x509/der.h"
 #include "x509/x509_names_internal.h"
 
-/* --- what is well formed --- */
+/* --- well-formedness --- */
 
-/* A mask of ones followed by zeros. */
+/* Whether the mask is ones followed by zeros. */
 static bool mask_valid(struct view mask)
 {
     bool ended = false;
@@ -28,7 +28,7 @@ static bool mask_valid(struct view mask)
     return true;
 }
 
-/* Address and mask. */
+/* Whether the range is an address and a mask. */
 static bool range_valid(struct view range)
 {
     return (range.len == 8u || range.len == 32u) && mask_valid(view_from(range, range.len / 2u));
@@ -40,8 +40,8 @@ static bool is_mapped(struct view address)
 }
 
 /*
- * Whether the address has bits outside of the mask, as 10.0.0.5/255.0.0.0, or the range begins or
- * ends among the IPv4 addresses that are mapped into IPv6.
+ * Whether the address has bits outside the mask, like 10.0.0.5/255.0.0.0, or the range begins or
+ * ends within the IPv4 addresses mapped into IPv6.
  */
 static bool is_odd(struct view range)
 {
@@ -58,7 +58,7 @@ static bool is_odd(struct view range)
     return loose || is_mapped(view_first(range, len)) || is_mapped(view_of(last, len));
 }
 
-/* "local@domain" of RFC 5321 §4.1.2 without quotes: atoms and dots before the "@". */
+/* Splits "local@domain" of RFC 5321 §4.1.2 without quotes: atoms and dots before the "@". */
 static bool mailbox_split(struct view mailbox, struct view *local, struct view *domain)
 {
     size_t at = view_find(mailbox, '@');
@@ -103,18 +103,23 @@ static bool subtree_valid(const struct der *base, bool *whole)
     }
 }
 
-/* The next GeneralSubtree's name; minimum and maximum have no meaning for these kinds. */
+/*
+ * Parses the name of the next GeneralSubtree; minimum and maximum have no meaning for these kinds.
+ */
 static bool take_subtree(struct view *in, struct der *base)
 {
     struct view content = {0};
     return der_take(in, DER_SEQUENCE, &content) && der_any(&content, base);
 }
 
-/* Go's search among several ranges misses some when one of them is odd: they are refused here. */
+/*
+ * Go's search among several ranges misses some if one of them is odd: such constraints are refused
+ * here.
+ */
 bool x509_constraints_valid(struct view subtrees, bool *whole)
 {
     struct der base = {0};
-    size_t ranges[2] = {0}; /* of IPv4, of IPv6 */
+    size_t ranges[2] = {0}; /* number of IPv4 and of IPv6 ranges */
     bool odd[2] = {0};
     while (subtrees.len > 0u) {
         if (!take_subtree(&subtrees, &base) || !subtree_valid(&base, whole)) {
@@ -129,9 +134,9 @@ bool x509_constraints_valid(struct view subtrees, bool *whole)
     return (!odd[0] || ranges[0] == 1u) && (!odd[1] || ranges[1] == 1u);
 }
 
-/* --- what is permitted --- */
+/* --- permission --- */
 
-/* A name of the certificate, as far as constraints of its kind look at it. */
+/* A name of the certificate, in the form that constraints of its kind compare. */
 struct subject {
     unsigned tag;
     struct view shown;
@@ -140,7 +145,10 @@ struct subject {
     struct view address;
 };
 
-/* Whether `name` is the constraint or lies under it; one that begins with a dot is only above. */
+/*
+ * Whether `name` is the constraint or below it; a constraint that begins with a dot only matches
+ * names below it.
+ */
 static bool is_under(struct view name, struct view constraint)
 {
     if (constraint.len == 0u) {
@@ -154,7 +162,7 @@ static bool is_under(struct view name, struct view constraint)
     return border && x509_same_domain(view_from(name, more), constraint);
 }
 
-/* A wildcard stands for names of which one may be excluded: *.a.b for x.a.b. */
+/* A wildcard stands for many names, of which one may be excluded: *.a.b for x.a.b. */
 static bool wildcard_hits(struct view name, struct view constraint)
 {
     size_t dot = view_find(constraint, '.');
@@ -163,8 +171,9 @@ static bool wildcard_hits(struct view name, struct view constraint)
 }
 
 /*
- * Go finds a mapped IPv4 address only in a range of such addresses, and permits no other one by
- * such a range. An excluded range of them hits others here: that errs on the safe side.
+ * Go matches a mapped IPv4 address only with a range of such addresses, and permits no other
+ * address by such a range. Here an excluded range of them also matches others, which errs on the
+ * safe side.
  */
 static bool is_in_range(struct view address, struct view range, bool excludes)
 {
@@ -202,7 +211,7 @@ static bool hits(const struct subject *s, struct view constraint, bool excludes)
 }
 
 struct search {
-    bool some; /* constraints of this kind of name */
+    bool some; /* constraints exist for this kind of name */
     bool hit;
 };
 
@@ -227,8 +236,8 @@ static struct view without_port(struct view authority)
 }
 
 /*
- * What constraints look at. False: the name is of a form that cannot be compared, which refuses
- * the certificate whatever the constraints are. A URI must have a host that is a name.
+ * Prepares a name for comparison. false: its form cannot be compared, which refuses the certificate
+ * whatever the constraints are. A URI must have a host name.
  */
 static bool subject_of(const struct der *name, struct subject *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The extensions of a certificate (RFC 5280 §4.2). See x509.h. */
+/* Parses the extensions of a certificate (RFC 5280 §4.2). See x509.h. */
 #include <string.h>
 
 #include "cfg/limits.h"
@@ -7,7 +7,7 @@
 #include "x509/x509_internal.h"
 #include "x509/x509_names.h"
 
-#define OID_CE "\x55\x1d" /* id-ce: one arc follows */
+#define OID_CE "\x55\x1d" /* id-ce: one more arc follows */
 #define OID_AUTHORITY_ACCESS "\x2b\x06\x01\x05\x05\x07\x01\x01"
 #define OID_SERVER_AUTH "\x2b\x06\x01\x05\x05\x07\x03\x01"
 #define OID_ANY_USAGE "\x55\x1d\x25\x00"
@@ -19,8 +19,8 @@ struct extension {
 };
 
 /*
- * What a reader of one extension found. PASSED: evaluated by nobody, which is a fault only when it
- * is critical.
+ * Result of parsing one extension. PASSED: not evaluated, which is a fault only if the extension is
+ * critical.
  */
 enum found { FOUND, PASSED, FAULT };
 
@@ -33,7 +33,7 @@ static bool take_extension(struct view *in, struct extension *e)
            der_take(&content, DER_OCTET_STRING, &e->value);
 }
 
-/* --- one reader each --- */
+/* --- one parser for each extension --- */
 
 static enum found read_key_usage(const struct extension *e, struct x509_cert *cert)
 {
@@ -95,7 +95,7 @@ static enum found read_constraints(const struct extension *e, struct x509_cert *
     return whole ? FOUND : PASSED;
 }
 
-/* RFC 5280 §4.2.1.1 and §4.2.1.2 forbid to mark them as critical; so does §4.2.2.1. */
+/* RFC 5280 §4.2.1.1, §4.2.1.2 and §4.2.2.1 forbid marking them as critical. */
 static enum found read_subject_key_id(const struct extension *e, struct x509_cert *cert)
 {
     struct view in = e->value;
@@ -145,7 +145,10 @@ static bool policy_seen(struct view in, size_t count, struct view oid)
     return false;
 }
 
-/* RFC 5280 §4.2.1.4: no policy twice. Which they are counts only where one is required. */
+/*
+ * RFC 5280 §4.2.1.4: no policy occurs twice. The policies themselves matter only where one is
+ * required.
+ */
 static enum found read_policies(const struct extension *e, struct x509_cert *cert)
 {
     struct view value = e->value;
@@ -213,7 +216,10 @@ static enum found read_inhibit_any_policy(const struct extension *e, struct x509
     return der_number(&in, DER_INTEGER, &skip) ? FOUND : FAULT;
 }
 
-/* RFC 5280 §4.2.1.13. Nobody fetches the lists; what is malformed spoils the certificate. */
+/*
+ * RFC 5280 §4.2.1.13. The lists are never fetched, but a malformed extension invalidates the
+ * certificate.
+ */
 static enum found read_distribution_points(const struct extension *e, struct x509_cert *cert)
 {
     struct view value = e->value;
@@ -268,7 +274,7 @@ static enum found read_authority_access(const struct extension *e, struct x509_c
 struct kind {
     const char *oid;
     size_t len;
-    const char *name; /* as RFC 5280 titles it; NULL: never evaluated by itself */
+    const char *name; /* its title in RFC 5280; NULL: never evaluated alone */
     enum found (*read)(const struct extension *e, struct x509_cert *cert);
 };
 

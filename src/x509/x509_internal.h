@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that read certificates share. Owns no state; nobody else includes it. */
+/* What the files that parse certificates share. Owns no state; only those files include it. */
 #ifndef X509_X509_INTERNAL_H
 #define X509_X509_INTERNAL_H
 
 #include "x509/x509.h"
 
-/* Reads the extensions: the content of [3]. False: cert->fault is set. */
+/* Parses the extensions: the content of [3]. false: cert->fault is set. */
 MUST_USE bool x509_extensions(struct view in, struct x509_cert *cert);
 
 #define X509_OID_ANY_POLICY "\x55\x1d\x20\x00" /* RFC 5280 §4.2.1.4 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subject alternative names, and whether they list the server. See x509_names.h. */
+/* Subject alternative names: whether they list the server. See x509_names.h. */
 #include "x509/x509_names.h"
 
 #include <arpa/inet.h>
@@ -13,11 +13,11 @@
 #define V4_BYTES 4u
 #define V6_BYTES 16u
 
-/* --- what is well formed --- */
+/* --- well-formedness --- */
 
 bool x509_domain_valid(struct view name, bool constraint)
 {
-    bool empty = true; /* the label so far */
+    bool empty = true; /* the current label is empty */
     if (name.len == 0u) {
         return true;
     }
@@ -34,7 +34,7 @@ bool x509_domain_valid(struct view name, bool constraint)
     return true;
 }
 
-/* Printable ASCII, percent signs before two hexadecimal digits (RFC 3986 §2.1). */
+/* Printable ASCII; percent signs precede two hexadecimal digits (RFC 3986 §2.1). */
 static bool uri_chars_valid(struct view uri)
 {
     for (size_t i = 0; i < uri.len; i++) {
@@ -48,7 +48,7 @@ static bool uri_chars_valid(struct view uri)
     return true;
 }
 
-/* Length of a scheme with its colon (RFC 3986 §3.1), 0: there is none. */
+/* Length of a scheme with its colon (RFC 3986 §3.1), 0: none. */
 static size_t scheme_len(struct view uri)
 {
     for (size_t i = 0; i < uri.len; i++) {
@@ -63,7 +63,7 @@ static size_t scheme_len(struct view uri)
     return 0;
 }
 
-/* A host of letters, digits, dots, hyphens and underscores, and perhaps a port. */
+/* A host of letters, digits, dots, hyphens and underscores, with an optional port. */
 static bool authority_valid(struct view authority)
 {
     struct view host = view_first(authority, view_find(authority, ':'));
@@ -82,7 +82,7 @@ static bool authority_valid(struct view authority)
     return x509_domain_valid(host, false) && (host.len > 0u || authority.len == 0u);
 }
 
-/* Narrower than what Go reads as a URL: no user, no literal of IPv6, no host with escapes. */
+/* Stricter than Go's URL parser: no user, no IPv6 literal, no host with escapes. */
 bool x509_uri_authority(struct view uri, struct view *authority)
 {
     size_t scheme = scheme_len(uri);
@@ -164,7 +164,7 @@ bool x509_same_domain(struct view a, struct view b)
 /* Letters, digits, hyphens within labels, and underscores; a pattern may begin with "*.". */
 static bool is_hostname(struct view host, bool pattern)
 {
-    bool empty = true; /* the label so far */
+    bool empty = true; /* the current label is empty */
     bool wild = pattern && view_starts(host, "*.");
     for (size_t i = wild ? 2u : 0u; i < host.len; i++) {
         uint8_t c = host.data[i];
@@ -242,8 +242,8 @@ size_t x509_address_of(struct view host, uint8_t address[16])
 }
 
 /*
- * IPv6 with all of its digits (RFC 4291 §2.2, first form). inet_ntop(3) would link all of
- * printf(3), 20 KB.
+ * Writes an IPv6 address with all its digits (RFC 4291 §2.2, first form). inet_ntop(3) would link
+ * all of printf(3), 20 KB.
  */
 static void show_address(struct writer *w, struct view address)
 {

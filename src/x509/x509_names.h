@@ -9,28 +9,29 @@
 #include "x509/x509.h"
 
 /*
- * Whether the value of subjectAltName is well formed. *some: it has a name of a kind that is
- * evaluated (DNS, IP address, email address, URI).
+ * Whether the value of subjectAltName is well-formed. *some: it has a name of an evaluated kind
+ * (DNS, IP address, email address, URI).
  */
 MUST_USE bool x509_names_valid(struct view value, bool *some);
 /*
- * Whether the GeneralSubtrees of name constraints are well formed. *whole becomes false when one
- * is of a kind that is not evaluated.
+ * Whether the GeneralSubtrees of name constraints are well-formed. *whole becomes false when one is
+ * of a kind that is not evaluated.
  */
 MUST_USE bool x509_constraints_valid(struct view subtrees, bool *whole);
 /*
- * Whether the certificate lists `host`: a DNS name, which may end in a dot, or an IP address, which
- * may stand in brackets. Common names do not count.
+ * Whether the certificate lists `host`: a DNS name, possibly with a trailing dot, or an IP address,
+ * possibly in brackets. Common names do not count.
  */
 bool x509_lists_host(const struct x509_cert *cert, struct view host);
 /*
- * The IP address that `host` is, perhaps in brackets: number of its bytes; 0: it is a name.
+ * Parses `host` as an IP address, possibly in brackets; returns its number of bytes; 0: it is a
+ * name.
  */
 size_t x509_address_of(struct view host, uint8_t address[16]);
 /*
- * Whether the name constraints of `ca` permit all names of `cert`. False: *name is the first one,
- * a GeneralName, that they do not permit. *budget: comparisons that are left for the chain; none
- * left: false.
+ * Whether the name constraints of `ca` permit all names of `cert`. false: *name is the first
+ * GeneralName that they do not permit. *budget: comparisons left for the chain; with none left the
+ * result is false.
  */
 bool x509_permits(const struct x509_cert *ca, const struct x509_cert *cert, uint32_t *budget,
                   struct view *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names and name constraints share. Owns no state; nobody else includes it. */
+/* What names and name constraints share. Owns no state; only their files include it. */
 #ifndef X509_X509_NAMES_INTERNAL_H
 #define X509_X509_NAMES_INTERNAL_H
 
@@ -12,15 +12,21 @@
 #define X509_NAME_URI DER_CONTEXT(6u)
 #define X509_NAME_IP DER_CONTEXT(7u)
 
-/* The GeneralNames of a certificate; empty without any. */
+/* The GeneralNames of a certificate; may be empty. */
 struct view x509_names_of(const struct x509_cert *cert);
-/* No empty label, no final dot; a constraint may begin with a dot. The empty name is valid. */
+/*
+ * Whether the name has no empty label and no final dot; a constraint may begin with a dot. The
+ * empty name is valid.
+ */
 bool x509_domain_valid(struct view name, bool constraint);
-/* Of an IPv4 address that is mapped into IPv6 (RFC 4291 §2.5.5.2) its four bytes, else all. */
+/*
+ * The four bytes of an IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2); other addresses
+ * unchanged.
+ */
 struct view x509_unmapped(struct view address);
-/* Whether both are the same letters, A-Z being a-z. */
+/* Whether both are equal without regard to case. */
 bool x509_same_domain(struct view a, struct view b);
-/* Host and port of a URI, perhaps empty. False: not one that is understood. */
+/* Finds host and port of a URI, possibly empty. false: not a supported URI. */
 MUST_USE bool x509_uri_authority(struct view uri, struct view *authority);
 
 #endif

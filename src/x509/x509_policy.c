@@ -32,7 +32,7 @@ static bool all_list(const struct x509_cert *const chain[], size_t count, struct
     return all;
 }
 
-/* Whether one policy is in all certificates; anyPolicy stands for each, unless inhibited. */
+/* Whether all certificates share a policy; anyPolicy stands for every policy, unless inhibited. */
 static bool has_common(const struct x509_cert *const chain[], size_t count)
 {
     bool any_counts = true;
@@ -73,7 +73,7 @@ static bool is_required(const struct x509_cert *const chain[], size_t count)
     return explicit_policy <= 1u || own_zero;
 }
 
-/* A mapping of anyPolicy makes a chain invalid whether or not policies are required. */
+/* Whether anyPolicy is mapped, which makes a chain invalid even if no policy is required. */
 static bool maps_any(const struct x509_cert *const chain[], size_t count)
 {
     for (size_t i = 1; i < count; i++) {

@@ -6,10 +6,10 @@
 #include "x509/x509.h"
 
 /*
- * Whether the chain, the server's certificate first and its anchor left out, has the policy that an
- * authority in it requires. Two things are stricter than in Go: mapped policies are not followed,
- * so a chain that needs them is refused; and where one certificate inhibits anyPolicy, it counts
- * nowhere in the chain, whatever its number of skipped certificates.
+ * Whether the chain, from the server's certificate up to but without its anchor, has the policy
+ * that an authority in it requires. Two rules are stricter than Go's: policy mappings are not
+ * followed, so a chain that needs them is refused; and if one certificate inhibits anyPolicy, it
+ * does not count anywhere in the chain, whatever its number of skipped certificates.
  */
 bool x509_policies_allow(const struct x509_cert *const chain[], size_t count);
 
