@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the API server, one phase after the other; see apilink.h.
- * Every failure before the first byte of HTTP ends in agent_api_failed with one line; afterwards in
- * agent_api_ended.
+ * The connection to the API server, phase by phase; see apilink.h. A failure before the first byte
+ * of HTTP calls agent_api_failed with one line; a later one calls agent_api_ended.
  */
 #include "host/apiserver/apilink.h"
 
@@ -77,7 +76,7 @@ static void fail(struct apilink *l, enum status status, const char *doing, struc
 static void opened(struct apilink *l, uint64_t now_ms)
 {
     const struct credentials *c = &l->credentials;
-    credentials_wipe(&l->credentials); /* of what the handshake needed; the token stays */
+    credentials_wipe(&l->credentials); /* what only the handshake needed; the token stays */
     l->phase = APILINK_OPEN;
     l->worked = true;
     l->token_ms = now_ms + TOKEN_REFRESH_MS;
@@ -121,12 +120,12 @@ static void socket_tune(int fd)
 {
     int on = 1;
     unsigned unacked = API_UNACKED_MS;
-    /* Neither is needed to work, only to be quick and to notice a dead path. */
+    /* Not required, but makes the connection fast, and detects a dead path. */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked, sizeof unacked);
 }
 
-/* Starts to connect to one address. False: that failed at once. */
+/* Starts to connect to one address. false: that failed at once. */
 static bool connect_start(struct apilink *l, const struct ip_address *a)
 {
     l->fd = socket(a->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -151,7 +150,7 @@ static enum status connect_status(int error)
     return (error == ECONNREFUSED) ? PEER_REFUSED : HOST_IO;
 }
 
-/* Tries the next address. Each one gets an equal share of the time that is left. */
+/* Tries the next address. Each one gets an equal share of the remaining time. */
 static void connect_next(struct apilink *l, uint64_t now_ms)
 {
     const struct ip_addresses *found = &l->resolver.found;
@@ -209,7 +208,10 @@ static const char *resolve_words(enum status s)
     return "no socket for a DNS query could be opened";
 }
 
-/* Index of the address that worked last; after a failure each address has its turn. */
+/*
+ * Index of the first address to try: the one that worked last; after a failure each address in
+ * turn.
+ */
 static unsigned first_address(const struct apilink *l)
 {
     const struct ip_addresses *found = &l->resolver.found;
@@ -264,9 +266,7 @@ static void lost(struct apilink *l)
     agent_api_ended(l->agent, text);
 }
 
-/*
- * Counts the cost of a read. A peer that sends without pause makes read_us run ahead of the clock.
- */
+/* Adds the cost of a read. If the peer sends without pause, read_us runs ahead of the clock. */
 static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 {
     uint64_t now_us = now_ms * 1000u;
@@ -275,8 +275,8 @@ static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 }
 
 /*
- * The records that came with one read of the socket, as far as the agent has room. Its room is
- * contiguous again after its next step.
+ * Reads the records that came with one read of the socket, as far as the agent has room. Its room
+ * is contiguous again after its next step.
  */
 static enum status read_records(struct writer *w, size_t *got)
 {
@@ -293,7 +293,7 @@ static enum status read_records(struct writer *w, size_t *got)
     return s;
 }
 
-/* One read, if the agent has room. */
+/* Reads once, if the agent has room. */
 static void read_once(struct apilink *l, uint64_t now_ms)
 {
     struct writer w = agent_link_rx(l->agent, LINK_API);
@@ -332,7 +332,7 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
     bool more = (revents & (POLLIN | POLLOUT | POLLHUP | POLLERR)) != 0 || tls_pending() > 0u;
     struct writer room = agent_link_rx(l->agent, LINK_API);
     if (writer_room(&room) == 0u && (revents & (POLLHUP | POLLERR)) != 0) {
-        lost(l); /* nothing can be sent any more, and poll would return at once for ever */
+        lost(l); /* nothing can be sent, and poll would return at once forever */
         return;
     }
     if (more && !l->slow) {
@@ -426,7 +426,7 @@ static void shake_on(struct apilink *l, uint64_t now_ms)
     if (l->slow && now_ms < l->attempt_ms) {
         return;
     }
-    count_read(l, now_ms, H2_FRAME_MAX); /* as if each turn took a whole record */
+    count_read(l, now_ms, H2_FRAME_MAX); /* as if each turn had read a whole record */
     shake_turn(l, now_ms);
 }
 
@@ -457,7 +457,7 @@ bool apilink_eager(struct apilink *l)
         return false;
     }
     if (l->phase != APILINK_OPEN) {
-        /* the handshake takes it */
+        /* the handshake reads it */
         return tls_pending() > 0u || (tls_wants() & (unsigned)TLS_WANTS_TURN) != 0u;
     }
     if (tls_pending() == 0u) {
@@ -467,7 +467,7 @@ bool apilink_eager(struct apilink *l)
     return writer_room(&room) > 0u;
 }
 
-/* The deadline `at_ms`, or the time at which a slowed connection may be read again. */
+/* The later of the deadline `at_ms` and the time at which a slowed connection may be read again. */
 static uint64_t slowed(const struct apilink *l, uint64_t at_ms)
 {
     uint64_t read_ms = (l->read_us + 999u) / 1000u - API_READ_BURST_MS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Credentials of the API server, read from files and environment.
- * Never logs a secret: messages name files and fields only.
+ * Credentials for the API server, read from files and environment. Never logs a secret: messages
+ * name only files and fields.
  */
 #include "host/apiserver/credentials.h"
 
@@ -17,7 +17,7 @@
 
 #define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
 
-/* Remedies for a file that is not there. */
+/* Remedies for a missing file. */
 #define OF_SETTINGS "; correct --kubeconfig or KUBECONFIG, or the permissions of the file"
 #define OF_KUBECONFIG "; create the file, or correct its path in the kubeconfig"
 #define OF_POD "; mount the pod's service account (automountServiceAccountToken)"
@@ -33,7 +33,10 @@ static enum status fail(struct writer *why, const char *a, const char *b, enum s
     return s;
 }
 
-/* Reads a whole file. One that is empty is as good as missing: somebody may be writing it. */
+/*
+ * Reads a whole file. An empty one counts as missing, because it may be in the middle of being
+ * written.
+ */
 static enum status read_file(const char *path, struct writer *out, const char *what,
                              const char *remedy, struct writer *why)
 {
@@ -61,7 +64,7 @@ static enum status read_file(const char *path, struct writer *out, const char *w
 
 /* --- PEM --- */
 
-/* A text that cannot be PEM (RFC 7468 §2) is reported before a connection is started. */
+/* Reports a text that cannot be PEM (RFC 7468 §2) before a connection starts. */
 static enum status pem_check(const struct pem *pem, const char *what, const char *from,
                              struct writer *why)
 {
@@ -117,7 +120,7 @@ static bool token_plain(struct view token)
     return true;
 }
 
-/* Stores a token, unless it fails. *changed: it is not the one stored before. */
+/* Stores a valid token. *changed: it differs from the one stored before. */
 static enum status token_set(struct credentials *c, struct view raw, const char *from,
                              bool *changed, struct writer *why)
 {
@@ -132,7 +135,7 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
         return fail(why, from, " is longer than 4095 bytes; create a new token", FULL_BUFFER);
     }
     *changed = !view_is(token, c->token);
-    explicit_bzero(c->token, sizeof c->token); /* the new token may be the shorter one */
+    explicit_bzero(c->token, sizeof c->token); /* the new token may be shorter */
     text_cut(c->token, sizeof c->token, token);
     return STATUS_OK;
 }
@@ -161,9 +164,9 @@ enum status credentials_refresh(struct credentials *c, bool *changed, struct wri
 /* --- address --- */
 
 /*
- * The name that the certificate must have keeps a dot at its end, as in Go: "10.0.0.1." is no
- * address there. The authority is that of the URL, without the port that https implies (RFC 9110
- * §4.2.3).
+ * Sets names and port. The name for the certificate check keeps a trailing dot, as in Go:
+ * "10.0.0.1." is not an address there. The authority is that of the URL, without the default port
+ * of https (RFC 9110 §4.2.3).
  */
 static enum status address_set(struct credentials *c, struct view host, uint16_t port,
                                struct writer *why)
@@ -191,7 +194,7 @@ static enum status address_set(struct credentials *c, struct view host, uint16_t
 
 /* --- kubeconfig --- */
 
-/* Names of files in a kubeconfig are relative to its own directory. */
+/* File names in a kubeconfig are relative to its directory. */
 static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struct view name,
                                struct writer *why)
 {
@@ -209,7 +212,7 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
     return STATUS_OK;
 }
 
-/* One of `data` and `file`; neither: STATUS_OK and an empty result. */
+/* Loads one of `data` and `file`; neither: STATUS_OK and an empty result. */
 static enum status pem_from_config(struct pem *pem, const char *what, const char *kubeconfig,
                                    const struct view source[2], struct writer *why)
 {
@@ -249,7 +252,7 @@ static enum status token_from_config(struct credentials *c, const char *path,
                                      const struct kubeconfig *k, struct writer *why)
 {
     bool changed = false;
-    /* Both given: the file wins, as in client-go. */
+    /* If both are given, the file wins, as in client-go. */
     if (k->token_file.len > 0u) {
         enum status s = path_beside(c->token_file, path, k->token_file, why);
         return (s == STATUS_OK) ? token_read(c, &changed, why) : s;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stub resolver for one name at a time.
- * Both queries go to one server at a time from a fresh socket, so that port and id change with
- * every try (RFC 5452 §4).
+ * A stub resolver for one name at a time. Both queries go to one server at a time from a fresh
+ * socket, so that port and id change with every attempt (RFC 5452 §4).
  */
 #include "host/apiserver/resolver.h"
 
@@ -39,7 +38,7 @@ static bool address_parse(struct view text, struct ip_address *out)
     return inet_pton(AF_INET6, literal, out->bytes) == 1;
 }
 
-/* First word of `rest`, which moves behind it; empty at the end or at a comment. */
+/* Consumes the first word of `rest`; empty at the end or at a comment. */
 static struct view word_next(struct view *rest)
 {
     struct view v = view_trim(*rest);
@@ -98,7 +97,7 @@ static void hosts_line(struct resolver *r, struct view line)
     }
 }
 
-/* resolv.conf(5): only "nameserver" is read. */
+/* resolv.conf(5): only "nameserver" lines are read. */
 static void servers_line(struct resolver *r, struct view line)
 {
     struct ip_address a;
@@ -117,7 +116,7 @@ static void file_lines(struct resolver *r, const char *path,
     struct writer text = writer_of(r->file, sizeof r->file);
     int error = 0;
     if (file_read_start(path, &text, &error) != STATUS_OK) {
-        return; /* absent: the next source is asked */
+        return; /* absent: use the next source */
     }
     struct view rest = writer_view(&text);
     while (rest.len > 0u) {
@@ -125,7 +124,7 @@ static void file_lines(struct resolver *r, const char *path,
     }
 }
 
-/* --- asking --- */
+/* --- queries --- */
 
 static enum status query_send(const struct resolver *r, uint16_t id, enum dns_type type)
 {
@@ -135,12 +134,12 @@ static enum status query_send(const struct resolver *r, uint16_t id, enum dns_ty
     if (s != STATUS_OK) {
         return s;
     }
-    /* A datagram that could not be sent is like a lost one: the next try follows. */
+    /* A datagram that could not be sent counts as lost: the next attempt follows. */
     (void)send(r->fd, w.data, w.len, MSG_NOSIGNAL);
     return STATUS_OK;
 }
 
-/* Asks the next server in turn. */
+/* Queries the next server in turn. */
 static enum status try_next(struct resolver *r, uint64_t now_ms)
 {
     resolver_end(r);
@@ -159,7 +158,7 @@ static enum status try_next(struct resolver *r, uint64_t now_ms)
         return errno_status(errno);
     }
     if (address_connect(r->fd, server, DNS_PORT) != 0) {
-        r->try_ms = now_ms; /* no route to it: the next one at once */
+        r->try_ms = now_ms; /* no route: try the next one at once */
         return STATUS_MORE;
     }
     enum status s = query_send(r, r->id, DNS_A);
@@ -193,14 +192,14 @@ enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms
     }
     file_lines(r, "/etc/resolv.conf", servers_line);
     if (r->servers == 0u) {
-        /* resolv.conf(5): without any, the one of this machine. */
+        /* resolv.conf(5): without any server, use the local machine. */
         r->server[0] = loopback;
         r->servers = 1;
     }
     return try_next(r, now_ms);
 }
 
-/* Takes what a datagram answers to one of the two queries. */
+/* Records the answer to one of the two queries. */
 static void answer_note(struct resolver *r, struct view message, enum dns_type type)
 {
     unsigned bit = (type == DNS_A) ? ANSWERED_A : ANSWERED_AAAA;
@@ -212,10 +211,7 @@ static void answer_note(struct resolver *r, struct view message, enum dns_type t
     }
 }
 
-/*
- * Reads one datagram; false when there is none. A failed socket is taken as a refusal of both
- * questions.
- */
+/* Reads one datagram; false: there is none. A failed socket counts as a refusal of both queries. */
 static bool answer_take(struct resolver *r)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];
@@ -235,7 +231,7 @@ enum status resolver_step(struct resolver *r, uint64_t now_ms)
 {
     bool more = true;
     ASSERT(r->fd >= 0 && r->servers > 0u);
-    /* Two responses are expected; whatever else arrives may wait for the next turn. */
+    /* Two responses are expected; further datagrams wait for the next turn. */
     for (unsigned i = 0; i < DNS_DATAGRAMS_PER_STEP && more && r->answered != ANSWERED_ALL; i++) {
         more = answer_take(r);
     }

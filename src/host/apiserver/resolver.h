@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses of the API server's host: IP literals at once, then /etc/hosts, then the name servers
- * of /etc/resolv.conf over UDP, without ever blocking. getaddrinfo(3) is not used: musl's allocates
- * and blocks. Owns one UDP socket while it asks. Search domains are not applied: server names in
- * kubeconfigs are complete. TCP is not used: a response that a server cut (TC) before its first
- * address counts as none, and the next server is asked.
+ * Addresses of the API server's host: an IP literal at once, then /etc/hosts, then the name servers
+ * of /etc/resolv.conf over UDP, without ever blocking. getaddrinfo(3) is not used, because musl's
+ * allocates and blocks. Owns one UDP socket during a query. Search domains are not applied: server
+ * names in kubeconfigs are complete. TCP is not used: a response that a server cut (TC) before its
+ * first address counts as none, and the next server is tried.
  *
  * Invariants:
- * I1 An IP literal is its own address; no server is asked.
+ * I1 An IP literal is its own address; no server is queried.
  * I2 Of /etc/hosts the first API_ADDRESSES_MAX lines with the name are used, in their order.
- * I3 There is a server to ask, and never more than NAMESERVERS_MAX.
+ * I3 There is at least one server, and never more than NAMESERVERS_MAX.
  */
 #ifndef HOST_APISERVER_RESOLVER_H
 #define HOST_APISERVER_RESOLVER_H
 
 #include "wire/dns.h"
 
-/* One question for addresses; about 9 KiB. */
+/* One resolution of a name; about 9 KiB. */
 struct resolver {
     char name[API_HOST_CAP];
-    int fd;            /* -1: nothing is being asked */
+    int fd;            /* -1: no query is running */
     uint16_t id;       /* of the A query; the AAAA query uses the next one */
-    unsigned answered; /* bit 0: A, bit 1: AAAA */
-    bool refused;      /* a server answered with an error of its own, or cannot be reached */
+    unsigned answered; /* answered queries; bit 0: A, bit 1: AAAA */
+    bool refused;      /* a server answered with an error, or is unreachable */
     unsigned tries;    /* queries sent so far */
-    uint64_t try_ms;   /* when the next server is asked */
+    uint64_t try_ms;   /* when to try the next server */
     unsigned servers;
     struct ip_address server[NAMESERVERS_MAX];
     struct ip_addresses found;
@@ -34,10 +34,13 @@ struct resolver {
 /*
  * Starts to resolve `host`. STATUS_OK: r->found has at least one address. STATUS_MORE: call
  * resolver_step when r->fd is readable, or at r->try_ms. PEER_MALFORMED: not a host name.
- * PEER_NOT_FOUND: it has no address. HOST_*: no socket. `r` needs no initialisation but fd = -1.
+ * PEER_NOT_FOUND: it has no address. HOST_*: no socket. `r` only needs fd = -1 before.
  */
 MUST_USE enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms);
-/* Continues. Verdicts of resolver_start; PEER_TIMEOUT: no server gave a usable response. */
+/*
+ * Continues. Returns the verdicts of resolver_start; PEER_TIMEOUT: no server gave a usable
+ * response.
+ */
 MUST_USE enum status resolver_step(struct resolver *r, uint64_t now_ms);
 /* Closes the socket; the addresses found stay. */
 void resolver_end(struct resolver *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The TLS session: its arena and its life. tls_verify.c judges the server's certificate,
- * tls_errors.c translates failures, tls_platform.c has what the library needs from the system.
+ * tls_errors.c translates failures, tls_platform.c provides what the library needs from the system.
  */
 #include "host/apiserver/tls.h"
 
@@ -30,23 +30,23 @@
 
 /* Each block of the arena has a header of eight words (library/memory_buffer_alloc.c). */
 #define BLOCK_HEADER_BYTES 64u
-/* More than any step of a handshake takes at once (a signature of RSA-4096). */
+/* More than any step of a handshake allocates at once (a signature of RSA-4096). */
 #define ARENA_TIGHT_BYTES 4096u
 
 struct tls_session {
     mbedtls_ssl_context ssl;
     mbedtls_ssl_config config;
-    mbedtls_x509_crt ca; /* empty: the library only asks whether there is one */
+    mbedtls_x509_crt ca; /* empty: the library only checks that it exists */
     mbedtls_x509_crt cert;
     struct tls_verifier verifier;
     mbedtls_pk_context key;
-    struct tls_hello hello;     /* versions of the server's answer */
-    struct tls_failure failure; /* of the last call; code 0: none */
-    const char *protocols[2];   /* NULL-terminated; the library takes no const list */
+    struct tls_hello hello;     /* versions in the server's answer */
+    struct tls_failure failure; /* failure of the last call; code 0: none */
+    const char *protocols[2];   /* NULL-terminated; not const, as the library requires */
     char name[TLS_NAME_CAP];
-    size_t unsent;     /* bytes that an unfinished tls_write had, 0: none */
-    unsigned receives; /* left for the call in progress, see on_receive */
-    size_t ahead_at;   /* in ahead: what was received and not yet taken by the library */
+    size_t unsent;     /* length of an unfinished tls_write, 0: none */
+    unsigned receives; /* reads left in the current call, see on_receive */
+    size_t ahead_at;   /* bytes in `ahead` that the library has not read yet */
     size_t ahead_len;
     unsigned char ahead[TLS_AHEAD_BYTES];
     size_t peak;
@@ -60,7 +60,7 @@ static struct tls_session session;
 
 static unsigned char arena[TLS_ARENA_BYTES] __attribute__((aligned(16)));
 
-/* AES-GCM before ChaCha20: the processors that carry these devices have AES instructions. */
+/* AES-GCM before ChaCha20: processors beside these devices have AES instructions. */
 static const int suites[] = {
     MBEDTLS_TLS1_3_AES_128_GCM_SHA256,
     MBEDTLS_TLS1_3_AES_256_GCM_SHA384,
@@ -76,7 +76,7 @@ static const int suites[] = {
 
 /* --- arena --- */
 
-/* PSA keeps key slots in the arena, so it starts after the arena and ends before it. */
+/* PSA keeps key slots in the arena, so the arena opens before PSA starts. */
 static bool arena_open(void)
 {
     mbedtls_memory_buffer_alloc_init(arena, sizeof arena);
@@ -96,7 +96,9 @@ static void arena_close(void)
     mbedtls_platform_zeroize(arena, sizeof arena);
 }
 
-/* Whether the arena was nearly full: the library has other codes for it than lack of memory. */
+/*
+ * Whether the arena was nearly full: the library reports that with other codes than lack of memory.
+ */
 static bool arena_was_tight(void)
 {
     size_t used = 0;
@@ -145,7 +147,7 @@ static int on_send(void *context, const unsigned char *data, size_t len)
                                                    : MBEDTLS_ERR_NET_SEND_FAILED;
 }
 
-/* Gives out at most `len` of the bytes that were read ahead. */
+/* Returns at most `len` of the bytes that were read ahead. */
 static size_t take_ahead(unsigned char *data, size_t len)
 {
     size_t n = (len < session.ahead_len) ? len : session.ahead_len;
@@ -157,8 +159,8 @@ static size_t take_ahead(unsigned char *data, size_t len)
 }
 
 /*
- * The library goes on for as long as records come that carry nothing, before it ever comes back:
- * without a bound a peer that has shown no certificate yet would keep the whole program busy.
+ * The library continues as long as records without content arrive: without a bound, a peer that has
+ * not shown a certificate yet could keep the whole program busy.
  */
 static int receive(unsigned char *data, size_t len)
 {
@@ -169,8 +171,10 @@ static int receive(unsigned char *data, size_t len)
     if (session.ahead_len > 0u) {
         return (int)take_ahead(data, len);
     }
-    /* The library asks for the five bytes of a record's header first: what stands behind them is
-     * taken with them. */
+    /*
+     * The library first reads the five bytes of a record's header; this reads the bytes behind them
+     * too.
+     */
     bool ahead = len < sizeof session.ahead;
     ssize_t n =
         ahead ? read(session.fd, session.ahead, sizeof session.ahead) : read(session.fd, data, len);
@@ -188,7 +192,7 @@ static int receive(unsigned char *data, size_t len)
     return (errno == ECONNRESET) ? MBEDTLS_ERR_NET_CONN_RESET : MBEDTLS_ERR_NET_RECV_FAILED;
 }
 
-/* The library never sees the end of a ServerHello that tls_hello.h refuses. */
+/* The library never gets the end of a ServerHello that tls_hello.h refuses. */
 static int on_receive(void *context, unsigned char *data, size_t len)
 {
     (void)context;
@@ -228,7 +232,9 @@ static void free_all(void)
     mbedtls_pk_free(&session.key);
 }
 
-/* A code of the library while something of ours is read: the arena, or the thing itself. */
+/*
+ * A library code for the client's own files: either the arena is exhausted, or the file is invalid.
+ */
 static enum status refuse(int code, const char *what, struct writer *why)
 {
     ASSERT(code != 0);
@@ -241,8 +247,8 @@ static enum status refuse(int code, const char *what, struct writer *why)
 }
 
 /*
- * Authorities. One that cannot be read spoils no bundle, but without one that can there is nobody
- * to trust; *fault is that of the first.
+ * Counts the authorities' valid certificates. An invalid one does not spoil the bundle, but without
+ * a valid one no server can be trusted; *fault belongs to the first invalid one.
  */
 static size_t count_readable(struct view anchors, const char **fault)
 {
@@ -330,7 +336,7 @@ static enum status load(const struct tls_identity *id, struct writer *why)
     return s;
 }
 
-/* RFC 6066 §3: SNI has no addresses and no final dot. False: there is none to send. */
+/* RFC 6066 §3: SNI has no addresses and no final dot. false: there is nothing to send. */
 static bool sni_of(char sni[TLS_NAME_CAP])
 {
     uint8_t address[16];
@@ -421,8 +427,9 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
 /* --- running --- */
 
 /*
- * A server that refuses us tells why and closes: what we still send meets a reset while its alert
- * waits to be read. Before the end of a TLS 1.2 handshake the alert is plain (RFC 5246 §7.2).
+ * Reads the alert of a server that rejects the client and closes: further output meets a reset
+ * while its alert is still unread. Before the end of a TLS 1.2 handshake the alert is not encrypted
+ * (RFC 5246 §7.2).
  */
 static int alert_instead(int code)
 {
@@ -445,8 +452,8 @@ static int alert_instead(int code)
 }
 
 /*
- * TLS 1.3 (RFC 8446 §4.4): a server that refuses our certificate closes while we still write the
- * proof that it is ours, with an alert under keys that are not in use here yet.
+ * TLS 1.3 (RFC 8446 §4.4): a server that rejects the client's certificate closes while the client
+ * still writes its proof, with an alert under keys that the client does not use yet.
  */
 static bool is_refused(int code)
 {
@@ -457,7 +464,7 @@ static bool is_refused(int code)
             state == (int)MBEDTLS_SSL_CLIENT_FINISHED || state == (int)MBEDTLS_SSL_FLUSH_BUFFERS);
 }
 
-/* STATUS_MORE, or a failure that is kept for tls_explain. */
+/* STATUS_MORE, or a failure, which is kept for tls_explain. */
 static enum status stopped(int stop, struct writer *why)
 {
     int code = alert_instead(stop);
@@ -478,14 +485,14 @@ static enum status stopped(int stop, struct writer *why)
     return tls_judge(&session.failure, why);
 }
 
-/* Goes on with the verdict on the server: STATUS_MORE also when it is found, and trusted. */
+/* Continues the verdict on the server: returns STATUS_MORE also when it is final, and trusted. */
 static enum status verify(struct writer *why)
 {
     session.wants = TLS_WANTS_TURN;
     if (tls_verify_on(&session.verifier) != PEER_UNTRUSTED) {
         return STATUS_MORE;
     }
-    /* The library's own verifier sends it as well; a path that takes nothing changes no verdict. */
+    /* The library's own verifier sends it too; a failure to send does not change the verdict. */
     (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                          tls_verify_alert(&session.verifier));
     return stopped(MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, why);
@@ -553,7 +560,7 @@ enum status tls_write(struct view data, size_t *n)
     if (session.failure.code != 0) {
         return tls_judge(&session.failure, NULL);
     }
-    /* The library wants a call that it could not finish repeated with the same length. */
+    /* The library requires that an unfinished call is repeated with the same length. */
     size_t len = (session.unsent > 0u) ? session.unsent : data.len;
     int sent = mbedtls_ssl_write(&session.ssl, data.data, len);
     if (sent <= 0) {
@@ -590,11 +597,11 @@ void tls_end(void)
         return;
     }
     if (is_usable() && session.failure.code == 0 && session.unsent == 0u) {
-        /* Tried once: nobody waits for a peer that does not read. */
+        /* Tried once, without waiting for a peer that does not read. */
         (void)mbedtls_ssl_close_notify(&session.ssl);
     }
     if (session.failure.established && session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
-        /* RFC 8446 §6.2; after the handshake the library leaves it to us. */
+        /* RFC 8446 §6.2; after the handshake the library leaves it to its caller. */
         (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                              MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE);
     }

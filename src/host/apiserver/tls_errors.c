@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures of TLS: the verdict and one line that tells an operator the reason and the remedy. */
+/* Failures of TLS: the verdict, and one line with the reason and the remedy for an operator. */
 #include "base/assert.h"
 #include "host/apiserver/tls_internal.h"
 
@@ -23,7 +23,7 @@ struct reason {
     "the server offers no cipher suite of TLS 1.2 or 1.3 that the agent supports, or no key "      \
     "exchange by X25519, P-256, P-384 or P-521, or its key is Ed25519 (RSA and EC are supported)"
 
-/* In place of NO_COMMON where TLS 1.2 was not offered. */
+/* Replaces NO_COMMON if TLS 1.2 was not offered. */
 #define NO_TLS13                                                                                   \
     "the server does not speak TLS 1.3, or with no cipher suite or key exchange that the agent "   \
     "supports, or its key is Ed25519 (RSA and EC are supported); for a server that speaks only "   \
@@ -57,7 +57,7 @@ static const struct reason reasons[] = {
 };
 
 /* Alerts of RFC 8446 §6 and RFC 7301; the code is the alert's number. */
-#define CERTIFICATE_FIRST 42 /* these and those between are about our certificate */
+#define CERTIFICATE_FIRST 42 /* the range of alerts about the client's certificate */
 #define CERTIFICATE_LAST 49
 #define NOT_ACCEPTED "the server does not accept our client certificate: "
 
@@ -97,7 +97,7 @@ static void put(struct writer *why, const char *words)
     }
 }
 
-/* A code is that of a module, in steps of 0x80, plus one of the big-number module below it. */
+/* A code belongs to a module, in steps of 0x80, plus a code of the big-number module below it. */
 bool tls_is_exhausted(int code)
 {
     static const int modules[] = {
@@ -114,7 +114,7 @@ bool tls_is_exhausted(int code)
     return false;
 }
 
-/* Codes that the socket or the peer caused, whatever the arena looks like. */
+/* Whether the socket or the peer caused the code, whatever the state of the arena. */
 static bool is_outside(int code)
 {
     return code == MBEDTLS_ERR_SSL_CONN_EOF || code == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ||
@@ -123,8 +123,8 @@ static bool is_outside(int code)
 }
 
 /*
- * Lack of memory. In a handshake the library also reports it as a wrong signature, or as no common
- * cipher.
+ * Whether memory was lacking. In a handshake the library also reports that as a wrong signature, or
+ * as no common cipher.
  */
 static bool is_starved(const struct tls_failure *failure)
 {
@@ -143,7 +143,7 @@ static const struct reason *judge_code(const struct tls_failure *failure)
     return find(reasons, COUNT_OF(reasons), failure->code);
 }
 
-/* Whether TLS 1.2 might have been common, where nothing else was. */
+/* Whether the failure may only mean that TLS 1.2 is needed. */
 static bool is_for_tls12(const struct tls_failure *failure)
 {
     if (!failure->only_tls13 || is_starved(failure)) {

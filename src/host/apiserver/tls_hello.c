@@ -12,9 +12,9 @@
 #define RANDOM_BYTES 32u
 #define VERSION_TLS12 0x0303u
 #define VERSION_TLS13 0x0304u
-#define SUITES_TLS13 0x13u /* first octet of each of them (RFC 8446 §B.4) */
+#define SUITES_TLS13 0x13u /* first octet of each TLS 1.3 suite (RFC 8446 §B.4) */
 
-/* Extensions of a ServerHello or HelloRetryRequest of TLS 1.3 (RFC 8446 §4.2), and of no other. */
+/* Extensions of a ServerHello or HelloRetryRequest of TLS 1.3 only (RFC 8446 §4.2). */
 #define EXTENSION_PRE_SHARED_KEY 41u
 #define EXTENSION_SUPPORTED_VERSIONS 43u
 #define EXTENSION_COOKIE 44u
@@ -30,7 +30,7 @@ struct hello {
     unsigned suite;
     bool retry;
     bool tls13;  /* has supported_versions, which names TLS 1.3 */
-    bool only13; /* has an extension that no other version has */
+    bool only13; /* has an extension that only TLS 1.3 has */
     bool only12; /* has an extension that a ServerHello of TLS 1.3 must not have */
 };
 
@@ -44,7 +44,7 @@ static bool take(struct view *in, size_t n, struct view *out)
     return true;
 }
 
-/* A number of one or two octets, most significant first. */
+/* Consumes a number of one or two octets, most significant first. */
 static bool take_number(struct view *in, size_t octets, unsigned *number)
 {
     struct view part = {0};
@@ -58,7 +58,7 @@ static bool take_number(struct view *in, size_t octets, unsigned *number)
     return true;
 }
 
-/* False: supported_versions is there twice or names another version (RFC 8446 §4.2.1). */
+/* false: supported_versions occurs twice or names another version (RFC 8446 §4.2.1). */
 static bool read_extension(unsigned type, struct view value, struct hello *hello)
 {
     unsigned version = 0;
@@ -80,7 +80,7 @@ static bool read_extension(unsigned type, struct view value, struct hello *hello
     }
 }
 
-/* What follows the compression method; a ServerHello of TLS 1.2 may end before it. */
+/* Reads what follows the compression method; a ServerHello of TLS 1.2 may end before it. */
 static bool read_extensions(struct view in, struct hello *hello)
 {
     unsigned len = 0;
@@ -119,14 +119,14 @@ static bool is_of_one_version(const struct hello *hello)
                         : (!hello->only13 && !hello->retry);
 }
 
-/* A whole ServerHello, without its header. */
+/* Judges a whole ServerHello, without its header. */
 static enum tls_hello_verdict judge(struct tls_hello *h, struct view body)
 {
     struct hello hello = {0};
     if (!read_hello(body, &hello) || !is_of_one_version(&hello)) {
         return TLS_HELLO_MIXED;
     }
-    /* RFC 8446 §4.1.4: one HelloRetryRequest, and the same version and suite behind it. */
+    /* RFC 8446 §4.1.4: at most one HelloRetryRequest, followed by the same version and suite. */
     if (h->retried && (hello.retry || !hello.tls13 || hello.suite != h->suite)) {
         return TLS_HELLO_MIXED;
     }
@@ -136,7 +136,7 @@ static enum tls_hello_verdict judge(struct tls_hello *h, struct view body)
     return (hello.tls13 || h->tls12) ? TLS_HELLO_GOOD : TLS_HELLO_OLD;
 }
 
-/* One byte of a handshake record. No other message comes before the ServerHello. */
+/* Reads one byte of a handshake record. No other message may precede the ServerHello. */
 static enum tls_hello_verdict read_byte(struct tls_hello *h, uint8_t byte)
 {
     ASSERT(h->len < sizeof h->message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mbedTLS needs from the system: random bytes from the kernel, and calendar dates. */
+/* What mbedTLS needs from the system: the kernel's random bytes, and calendar dates. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -44,13 +44,13 @@ psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context
 }
 
 /*
- * Days since 1970-01-01 to a date of the Gregorian calendar, as gmtime_r of the C library, which
- * may read files. Years are counted from March, so that the leap day is the last one of its year;
- * 400 years have 146097 days, and of months from March each five have 153.
+ * Converts days since 1970-01-01 to a date of the Gregorian calendar, like the C library's
+ * gmtime_r, which may read files. Counts years from March, so that the leap day is the last one of
+ * its year; 400 years have 146097 days, and each five months from March have 153.
  */
 static void civil_date(int64_t days, struct tm *out)
 {
-    int64_t shifted = days + 719468; /* since 0000-03-01 */
+    int64_t shifted = days + 719468; /* days since 0000-03-01 */
     ASSERT(shifted >= 0);
     int64_t era = shifted / 146097;
     int64_t day = shifted % 146097;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of mbedTLS on certificates, on top of x509_chain.h, and the signatures of
- * certificates on top of mbedTLS. See tls_verify.h.
+ * mbedTLS's functions on certificates, implemented with x509_chain.h, and signature checks,
+ * implemented with mbedTLS. See tls_verify.h.
  */
 #include "host/apiserver/tls_verify.h"
 
@@ -18,18 +18,18 @@
 #include <mbedtls/rsa.h>
 #include <mbedtls/ssl.h>
 
-#define RSA_BITS_MIN 1024u           /* Go's crypto/rsa */
-#define RSA_BITS_MAX 4096u           /* MBEDTLS_MPI_MAX_SIZE */
-#define RSA_EXPONENT_MAX 0x7fffffffu /* Go's crypto/rsa */
+#define RSA_BITS_MIN 1024u           /* limit of Go's crypto/rsa */
+#define RSA_BITS_MAX 4096u           /* limit of MBEDTLS_MPI_MAX_SIZE */
+#define RSA_EXPONENT_MAX 0x7fffffffu /* limit of Go's crypto/rsa */
 #define HASH_BYTES_MAX 64u
-#define KEY_BYTES_MAX 640u    /* subjectPublicKeyInfo of RSA-4096: 550 */
-#define KEY_ARENA_BYTES 1024u /* that such a key takes, with the headers of its blocks */
+#define KEY_BYTES_MAX 640u    /* subjectPublicKeyInfo of RSA-4096 has 550 */
+#define KEY_ARENA_BYTES 1024u /* arena bytes for such a key, with the headers of its blocks */
 
 /* --- signatures --- */
 
 /*
- * Whether a key could not be read for lack of memory. The library reports that as a wrong key when
- * it is one of RSA, so the arena is asked for as much as such a key takes.
+ * Whether reading a key failed for lack of memory. For RSA the library reports that as a wrong key,
+ * so this tries to allocate as much as such a key needs.
  */
 static bool lacks_memory(int code)
 {
@@ -39,7 +39,7 @@ static bool lacks_memory(int code)
     return lacks;
 }
 
-/* The certificate's key as one of the library; the caller frees it. */
+/* Imports the certificate's key into the library; the caller frees it. */
 static enum x509_reason import_key(mbedtls_pk_context *key, const struct x509_cert *cert)
 {
     /* A copy, because the library's cursor is not const. */
@@ -72,7 +72,7 @@ static bool fits(const struct x509_cert *child, const mbedtls_pk_context *key)
     return (child->scheme == X509_SCHEME_ECDSA) ? is_ec : is_rsa;
 }
 
-/* RFC 5480 §2.2.3: two positive INTEGERs in DER; the library would take other encodings. */
+/* RFC 5480 §2.2.3: two positive INTEGERs in DER; the library would accept other encodings. */
 static bool ecdsa_valid(struct view signature)
 {
     struct view in = {0};
@@ -147,7 +147,10 @@ void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view
     v->text[0] = '\0';
 }
 
-/* Reads what was sent. All of it must be readable, as in Go, and points must be on their curves. */
+/*
+ * Parses the received certificates. All must be valid, as in Go, and points must be on their
+ * curves.
+ */
 static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_crt *sent)
 {
     struct x509_cert extra;
@@ -178,7 +181,7 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
                                  .detail = view_text("none was sent")};
 }
 
-/* Gives the library the key with which the server then proves that the certificate is its own. */
+/* Gives the library the key with which the server must prove that it owns the certificate. */
 static enum x509_reason take_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
 {
     mbedtls_pk_free(&own->pk);
@@ -189,7 +192,7 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
 {
     struct tls_verifier *v = verifier;
     ASSERT(depth == 0);
-    *flags = 0; /* nothing is refused here */
+    *flags = 0; /* the verdict comes later */
     v->trust.now_ms = (int64_t)clock_wall_ms();
     v->unread = read_sent(v, sent);
     if (v->unread.reason == X509_TRUSTED) {
@@ -242,9 +245,9 @@ uint8_t tls_verify_alert(const struct tls_verifier *v)
                                     : MBEDTLS_SSL_ALERT_MSG_UNKNOWN_CA;
 }
 
-/* --- what mbedTLS calls in the place of its x509_crt.c --- */
+/* --- replacements for functions of mbedTLS's x509_crt.c --- */
 
-/* The library's configuration points to one of them; our verifier does not ask. */
+/* The library's configuration points to one of them; this verifier ignores it. */
 const mbedtls_x509_crt_profile mbedtls_x509_crt_profile_default = {0};
 const mbedtls_x509_crt_profile mbedtls_x509_crt_profile_suiteb = {0};
 
@@ -271,7 +274,7 @@ void mbedtls_x509_crt_free(mbedtls_x509_crt *crt)
     }
 }
 
-/* Keeps a copy at the end of the list; what it holds is judged when all of them are there. */
+/* Appends a copy to the list; the verdict needs all of them. */
 int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *buf, size_t buflen)
 {
     mbedtls_x509_crt *last = chain;
@@ -295,7 +298,7 @@ int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *buf
     return 0;
 }
 
-/* Nobody but the callback decides; without one nothing is trusted. */
+/* Only the callback decides; without one nothing is trusted. */
 int mbedtls_x509_crt_verify_restartable(mbedtls_x509_crt *crt, mbedtls_x509_crt *trust_ca,
                                         mbedtls_x509_crl *ca_crl,
                                         const mbedtls_x509_crt_profile *profile, const char *cn,
@@ -315,7 +318,7 @@ int mbedtls_x509_crt_verify_restartable(mbedtls_x509_crt *crt, mbedtls_x509_crt 
     return (*flags == 0u) ? 0 : MBEDTLS_ERR_X509_CERT_VERIFY_FAILED;
 }
 
-/* A server's key usages do not count, as in Go; the extended ones were judged. */
+/* A server's key usages do not count, as in Go; the verdict covers the extended ones. */
 int mbedtls_x509_crt_check_key_usage(const mbedtls_x509_crt *crt, unsigned int usage)
 {
     (void)crt;
@@ -332,7 +335,7 @@ int mbedtls_x509_crt_check_extended_key_usage(const mbedtls_x509_crt *crt, const
     return 0;
 }
 
-/* --- our own certificate --- */
+/* --- the client's own certificate --- */
 
 int tls_own_certificate(mbedtls_x509_crt *chain, struct view der, const char **fault)
 {

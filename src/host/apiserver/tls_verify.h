@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdict on a server's certificate inside of mbedTLS's handshake. Takes the place of the
- * library's own reader and verifier of certificates (its x509_crt.c, which is not linked): the
- * library hands over what was sent, and x509_chain.h decides. Without a verdict of X509_TRUSTED the
- * handshake fails.
+ * The verdict on a server's certificate within mbedTLS's handshake. Replaces the library's own
+ * parser and verifier of certificates (its x509_crt.c, which is not linked): the library passes the
+ * received certificates, and x509_chain.h decides. Without X509_TRUSTED the handshake fails.
  *
- * A server without any trusted key may send certificates that cost tens of signatures, 4 ms each.
- * So the verdict is found between two steps of the handshake, one signature at a time: the step
- * that reads the server's certificates asks tls_verify, which only keeps them, and tls.c makes no
- * further step before tls_verify_on has found that the server is trusted. Reading certificates
- * sends nothing, so nothing is sent to a server, and no key of it is used, before that.
+ * A server without any trusted key may send certificates that cost tens of signature checks, 4 ms
+ * each. So the verdict is found between two steps of the handshake, one signature at a time: the
+ * step that reads the server's certificates calls tls_verify, which only keeps them, and tls.c
+ * makes no further step before tls_verify_on has found that the server is trusted. Reading
+ * certificates sends nothing, so nothing is sent to a server, and none of its keys is used, before
+ * that.
  */
 #ifndef HOST_APISERVER_TLS_VERIFY_H
 #define HOST_APISERVER_TLS_VERIFY_H
@@ -19,48 +19,48 @@
 
 #include <mbedtls/x509_crt.h>
 
-/* How far the verdict has come. */
+/* Progress of the verdict. */
 enum tls_verify_state {
-    TLS_NO_CERTIFICATE, /* was sent yet */
+    TLS_NO_CERTIFICATE, /* no certificate received yet */
     TLS_UNVERIFIED,
-    TLS_VERIFIED /* there is a verdict */
+    TLS_VERIFIED /* the verdict is final */
 };
 
-/* One for each session; its content means nothing to others. */
+/* One for each session; private to tls_verify.c. */
 struct tls_verifier {
     struct x509_trust trust;
     struct x509_sent sent;
-    bool more; /* than X509_SENT_MAX certificates were sent */
+    bool more; /* the server sent more than X509_SENT_MAX certificates */
     struct x509_search search;
     enum tls_verify_state state;
-    struct x509_verdict unread;  /* TRUSTED, or why what was sent cannot be read */
-    enum x509_reason key_reason; /* TRUSTED, or why the server's key cannot be used */
-    enum x509_reason reason;     /* of the last verdict */
-    char text[X509_TEXT_CAP];    /* why the server is not trusted; empty: no verdict, or trusted */
+    struct x509_verdict unread;  /* TRUSTED, or why a received certificate cannot be parsed */
+    enum x509_reason key_reason; /* TRUSTED, or why the server's key is unusable */
+    enum x509_reason reason;     /* reason of the last verdict */
+    char text[X509_TEXT_CAP];    /* why the server is not trusted; empty: trusted, or no verdict */
 };
 
 /*
  * Prepares a verdict on the server `host`. `anchors`: DER of the authorities, one behind the other.
- * Both are borrowed until the handshake is over.
+ * Both are borrowed until the end of the handshake.
  */
 void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host);
 /*
- * For mbedtls_ssl_conf_verify, with the verifier as its context. Refuses nothing: `sent` is
- * borrowed until the verdict.
+ * For mbedtls_ssl_conf_verify, with the verifier as its context. Accepts every certificate, and
+ * borrows `sent` until the verdict.
  */
 int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flags);
-/* Whether certificates were sent and there is no verdict yet. */
+/* Whether certificates were received and the verdict is open. */
 bool tls_verify_pending(const struct tls_verifier *v);
-/* Whether there is a verdict, and the server is trusted. */
+/* Whether the verdict is final, and the server is trusted. */
 bool tls_verify_trusted(const struct tls_verifier *v);
 /*
- * Goes on with a pending verdict, by one signature at most. STATUS_MORE: call it again.
- * PEER_UNTRUSTED: `text` says why.
+ * Continues an open verdict, by at most one signature. STATUS_MORE: call again. PEER_UNTRUSTED:
+ * `text` has the reason.
  */
 MUST_USE enum status tls_verify_on(struct tls_verifier *v);
-/* The alert for a server that is not trusted (RFC 8446 §6.2). */
+/* The alert to send to an untrusted server (RFC 8446 §6.2). */
 uint8_t tls_verify_alert(const struct tls_verifier *v);
-/* Adds a certificate of ours, whose key must be one that the library reads, to `chain`. */
+/* Adds a client certificate to `chain`; the library must be able to read its key. */
 int tls_own_certificate(mbedtls_x509_crt *chain, struct view der, const char **fault);
 
 #endif
