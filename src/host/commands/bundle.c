@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command `bundle`, see bundle.h. Everything in it is printed by another command, served by a
- * page, or copied from a file of the agent's own; so no credential is. What cannot be had is
- * reported, and the rest is written.
+ * The command `bundle`, see bundle.h. Each of its files is printed by another command, served by a
+ * page, or copied from one of the agent's own files; so it contains no credential. A file that is
+ * unavailable is reported, and the rest is written.
  */
 #include "host/commands/bundle.h"
 
@@ -27,7 +27,7 @@ static enum status copy_failed(struct writer *why, const char *from, int error)
     return errno_status(error);
 }
 
-/* Until the end of the file, an error or the bound: *n is of the last read. */
+/* Copies until the end of the file, an error or the bound: *n is the result of the last read. */
 static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, struct writer *why)
 {
     enum status s = STATUS_OK;
@@ -71,7 +71,7 @@ static void known_or_not(struct writer *out, const char *what, const char *value
     writer_text(out, "\n");
 }
 
-/* Not inlined, as its buffers are not part of the frame of `check` then. */
+/* Not inlined, so that its buffers are not part of the frame of `check`. */
 __attribute__((noinline)) static enum status write_versions(struct command_memory *m,
                                                             struct writer *why)
 {
@@ -165,7 +165,7 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
 
 /* --- the directory --- */
 
-/* One line on standard output. */
+/* Prints one line on standard output. */
 static enum status say(struct command_memory *m, const char *path, struct view reason,
                        struct writer *why)
 {
@@ -179,7 +179,9 @@ static enum status say(struct command_memory *m, const char *path, struct view r
     return commands_flush(m, why);
 }
 
-/* HOST_*: standard output cannot be written. A file that cannot be filled is removed again. */
+/*
+ * Writes a file of the bundle; removes it if it cannot be filled. HOST_*: standard output failed.
+ */
 static enum status entry_write(struct command_memory *m, const struct settings_input *input,
                                const struct entry *e, const char *name, struct writer *why)
 {
@@ -207,7 +209,7 @@ static bool is_cdi_file(const struct command_memory *m, struct view name)
            (m->settings->efa && view_starts(name, EFA_CDI_FILE_PREFIX));
 }
 
-/* The CDI files of the agent; *error: why the directory cannot be read, or 0. */
+/* Copies the agent's CDI files; *error: errno of reading the directory, or 0. */
 static enum status cdi_write_all(struct command_memory *m, int *error, struct writer *why)
 {
     const struct entry e = {.kind = ENTRY_CDI};
@@ -236,7 +238,7 @@ static enum status cdi_copy_all(struct command_memory *m, struct writer *why)
     return s;
 }
 
-/* An errno, or 0: the directory is there and empty. */
+/* Prepares the directory. Returns an errno; 0: it exists and is empty. */
 static int directory_ready(const char *path)
 {
     struct directory d;

@@ -6,8 +6,8 @@
 #include "host/commands/commands.h"
 
 /*
- * Writes the files; `input` is what the settings were read from. Results as of commands_print, and
- * m->answer_no when a file is missing. PEER_MALFORMED: the directory is not empty.
+ * Writes the files; `input`: the source of the settings. Returns the results of commands_print;
+ * sets m->answer_no when a file is missing. PEER_MALFORMED: the directory is not empty.
  */
 MUST_USE enum status bundle_write(struct command_memory *m, const struct settings_input *input,
                                   struct writer *why);

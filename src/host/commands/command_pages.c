@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's own pages, as commands read them: HTTP/1.0, in bounded time. Holds no state. */
+/* Reads the agent's own pages for the commands: HTTP/1.0, in bounded time. Holds no state. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -11,19 +11,19 @@
 #include "host/sockets.h"
 #include "host/system.h"
 
-/* How long a page may take, connection and all: the agent responds within a turn of its loop. */
+/* Time limit for a page, including the connection: the agent responds within a turn of its loop. */
 #define PAGE_MAX_MS 5000u
 
-/* One page under way. */
+/* A page being read. */
 struct page {
     int fd;
     uint64_t end_ms;
-    int sink;      /* where the body goes; -1: it stays in `bytes` */
-    unsigned code; /* once the head was read; 0: not yet, or there is none */
+    int sink;      /* descriptor for the body; -1: it stays in `bytes` */
+    unsigned code; /* status code; 0: the head is not read yet, or there is none */
     struct writer bytes;
 };
 
-/* An errno, or 0: the descriptor is ready. */
+/* Waits for the descriptor. Returns an errno; 0: it is ready. */
 static int page_wait(const struct page *p, short events)
 {
     uint64_t now_ms = clock_now_ms();
@@ -33,7 +33,7 @@ static int page_wait(const struct page *p, short events)
     return (ready == 1) ? 0 : ((ready == 0) ? ETIMEDOUT : errno);
 }
 
-/* An errno, or 0: the socket connects. */
+/* Opens and connects a socket. Returns an errno; 0: it is connecting. */
 static int page_socket(struct page *p, const struct settings *s)
 {
     struct ip_address address = {0};
@@ -74,7 +74,7 @@ static int page_ask(const struct page *p, const char *path)
     return (s == STATUS_OK) ? 0 : error;
 }
 
-/* Passes on what was read, without the head. An errno, or 0. */
+/* Passes on the bytes read, without the head. Returns an errno, or 0. */
 static int page_pass(struct page *p)
 {
     int error = 0;
@@ -90,7 +90,7 @@ static int page_pass(struct page *p)
     return (s == STATUS_OK) ? 0 : error;
 }
 
-/* Reads once; *end: nothing more comes. An errno, or 0. */
+/* Reads once; *end: no more bytes. Returns an errno, or 0. */
 static int page_read_some(struct page *p, bool *end)
 {
     int error = page_wait(p, POLLIN);
@@ -103,12 +103,12 @@ static int page_read_some(struct page *p, bool *end)
     return (n < 0) ? errno : 0;
 }
 
-/* Reads to the end of the connection, or of the room. An errno, or 0. */
+/* Reads to the end of the connection, or until the room is full. Returns an errno, or 0. */
 static int page_read(struct page *p)
 {
     int error = 0;
     bool end = false;
-    /* Each round reads a byte at least, or waits; both end with the time. */
+    /* Each iteration reads a byte or waits; both end with the time limit. */
     while (!end && error == 0) {
         error = (clock_now_ms() < p->end_ms) ? page_read_some(p, &end) : ETIMEDOUT;
         if (error == 0 && (end || writer_room(&p->bytes) == 0u)) {
@@ -130,7 +130,7 @@ static void page_failed(const struct settings *s, const char *path, int error, s
     writer_text(why, "; is it running here, with this --metrics-port?");
 }
 
-/* The code of the page, 0 with a line in `why`. */
+/* Reads the page; returns its code, or 0 with a line in `why`. */
 static unsigned page_run(struct command_memory *m, const char *path, struct page *p,
                          struct writer *why)
 {

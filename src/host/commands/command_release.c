@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command `release`: one NodeUnprepareResources at the agent's service socket, as the kubelet
- * makes it, in bounded time. The agent does the rest, so that its table, store and CDI files change
- * together. Holds no state.
+ * The command `release`: one NodeUnprepareResources call to the agent's service socket, like the
+ * kubelet's, in bounded time. The agent does the rest, so that its table, store and CDI files
+ * change together. Holds no state.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,26 +18,26 @@
 #include "pb_decode.h"
 #include "pb_encode.h"
 
-/* How long the call may take: longer than the agent's disk as a rule. */
+/* Time limit for the call: normally longer than the agent's disk needs. */
 #define RELEASE_MAX_MS 10000u
 #define METHOD "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources"
-/* Its message: three texts, the longest of 253 bytes, and their tags and lengths. */
+/* Its message: three texts, the longest of 253 bytes, with their tags and lengths. */
 #define REQUEST_BYTES 1024u
 #define REPLY_BYTES 4096u
 
-/* The call under way. */
+/* The running call. */
 struct call_out {
     int fd;
     uint64_t end_ms;
     uint32_t stream;
     bool ended;
-    unsigned code; /* grpc-status; 16: none came */
+    unsigned code; /* grpc-status; 16: none received */
     struct writer text;
-    struct writer reply; /* of the response's bytes, without the prefix once it is complete */
+    struct writer reply; /* the response's bytes; complete, without the prefix */
 };
 #define CODE_NONE 16u
 
-/* A gRPC message with one claim. */
+/* Writes a gRPC message with one claim. */
 static void put_request(struct writer *out, const struct claim_id *id)
 {
     uint8_t bytes[REQUEST_BYTES];
@@ -58,7 +58,7 @@ static void put_request(struct writer *out, const struct claim_id *id)
 
 /* --- the response --- */
 
-/* The one entry of the response's map; false: the message is not readable, or has none. */
+/* Reads the only entry of the response's map; false: the message is malformed, or has none. */
 static bool read_entry(struct view message, dra_NodeUnprepareResourcesResponse_ClaimsEntry *entry)
 {
     pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
@@ -72,7 +72,7 @@ static bool read_entry(struct view message, dra_NodeUnprepareResourcesResponse_C
            pb_decode(&bytes, dra_NodeUnprepareResourcesResponse_ClaimsEntry_fields, entry);
 }
 
-/* STATUS_OK: the claim is released; else a line in `why`. */
+/* Evaluates the response. STATUS_OK: the claim is released; otherwise a line in `why`. */
 static enum status judge(const struct call_out *c, const struct claim_id *id, struct writer *why)
 {
     struct view reply = writer_view(&c->reply);
@@ -108,7 +108,7 @@ static void on_event(struct call_out *c, const struct h2_event *e)
         } else if (view_is(e->name, "grpc-message")) {
             writer_append(&c->text, view_first(e->value, writer_room(&c->text)));
         } else {
-            /* nothing of it is looked at */
+            /* other events are ignored */
         }
         break;
     case H2_EVENT_DATA:
@@ -137,7 +137,7 @@ static void send_head(struct h2 *h, uint32_t stream)
     h2_header(h, "te", view_text("trailers"), false);
 }
 
-/* An errno, or 0: the socket can be read, or written where there are bytes to send. */
+/* Waits until the socket is readable or, with bytes to send, writable. Returns an errno, or 0. */
 static int wait_ready(const struct call_out *c, bool sends, short *ready)
 {
     uint64_t now_ms = clock_now_ms();
@@ -148,7 +148,7 @@ static int wait_ready(const struct call_out *c, bool sends, short *ready)
     return (n == 1) ? 0 : ((n == 0) ? ETIMEDOUT : errno);
 }
 
-/* Waits for the socket, and moves bytes. An errno, or 0. */
+/* Waits for the socket, and transfers bytes. Returns an errno, or 0. */
 static int move_bytes(const struct call_out *c, struct h2 *h)
 {
     short ready = 0;
@@ -181,7 +181,7 @@ static enum status send_call(struct call_out *c, struct h2 *h, const struct clai
     return (s == STATUS_OK) ? h2_data(h, c->stream, writer_view(&request), true) : s;
 }
 
-/* Takes what has come. STATUS_MORE: more may come. */
+/* Handles the received events. STATUS_MORE: more may come. */
 static enum status take_events(struct call_out *c, struct h2 *h)
 {
     struct h2_event e;
@@ -193,11 +193,11 @@ static enum status take_events(struct call_out *c, struct h2 *h)
     return s;
 }
 
-/* An errno, or 0: the call has ended. */
+/* Runs the call to its end. Returns an errno, or 0. */
 static int run_call(struct call_out *c, struct h2 *h, const struct claim_id *id)
 {
     int error = (send_call(c, h, id) == STATUS_OK) ? 0 : EPROTO;
-    /* Each round moves bytes, or waits; both end with the time. */
+    /* Each iteration transfers bytes or waits; both end with the time limit. */
     while (!c->ended && error == 0) {
         error = move_bytes(c, h);
         if (error == 0 && take_events(c, h) != STATUS_MORE && !c->ended) {

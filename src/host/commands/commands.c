@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands beside `run`; see commands.h. Each is one process that ends after its output. */
+/*
+ * The commands beside `run`; see commands.h. Each command is a process that ends after its output.
+ */
 #include "host/commands/commands.h"
 
 #include <errno.h>
@@ -68,7 +70,7 @@ static enum status board_load(struct command_memory *m, struct writer *why)
         return PEER_MALFORMED;
     }
     devices_build(&v->devices, &m->probe.found, &v->issues);
-    v->issues.count = 0; /* what a simulated node lacks says nothing */
+    v->issues.count = 0; /* issues of a node without hardware mean nothing */
     return STATUS_OK;
 }
 
@@ -86,7 +88,7 @@ enum status commands_node(struct command_memory *m, struct writer *why)
     return STATUS_OK;
 }
 
-/* The EFA devices, in the place of the Neuron devices; HOST_*: a line in `why`. */
+/* Replaces the Neuron devices by the EFA devices; HOST_*: a line in `why`. */
 static enum status efas_load(struct command_memory *m, bool offline, struct writer *why)
 {
     struct inventory *v = &m->inventory;
@@ -94,9 +96,9 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
     if (!offline) {
         error = efas_look(m->settings, &m->efas);
     } else if (!command_board_efas(m->settings->board, &m->efas)) {
-        error = ENOENT; /* board_load has found the type */
+        error = ENOENT; /* the type is known: board_load has found it */
     } else {
-        /* as the board's map has them */
+        /* the devices in the board's map */
     }
     if (error != 0) {
         writer_text(why, "the EFA devices in ");
@@ -113,7 +115,7 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
     return STATUS_OK;
 }
 
-/* The devices of a driver on this node; as above. */
+/* Loads the devices of a driver on this node. HOST_*: a line in `why`. */
 static enum status node_load(struct command_memory *m, unsigned driver, struct writer *why)
 {
     return (driver == (unsigned)DRIVER_EFA) ? efas_load(m, false, why) : commands_node(m, why);
@@ -133,8 +135,8 @@ unsigned commands_drivers(const struct command_memory *m)
 }
 
 /*
- * Not by the files port: that takes the store's lock. One read is enough, and a part that is short
- * is damaged.
+ * Reads a part of the store without the files port, which would take the store's lock. One read is
+ * enough; a short part counts as damaged.
  */
 static struct view store_part(const struct command_memory *m, uint64_t offset, void *bytes,
                               size_t cap)
@@ -143,7 +145,7 @@ static struct view store_part(const struct command_memory *m, uint64_t offset, v
     return view_of(bytes, (n > 0) ? (size_t)n : 0u);
 }
 
-/* STATUS_OK: it has a header; HOST_ABSENT: there is no store. */
+/* Opens the store. STATUS_OK: it has a header; HOST_ABSENT: there is no store. */
 static enum status store_open(struct command_memory *m)
 {
     char path[COMMAND_PATH_CAP];
@@ -233,14 +235,16 @@ static void holder_load(struct command_memory *m, unsigned slot)
     }
 }
 
-/* Who holds what, also by records of a newer agent. HOST_*: the store cannot be read. */
+/*
+ * Loads the holders of devices, from records of newer agents too. HOST_*: the store cannot be read.
+ */
 static enum status holders_load(struct command_memory *m, enum driver_kind driver,
                                 struct writer *why)
 {
     commands_driver(m, driver);
     enum status s = store_open(m);
     if (s == HOST_ABSENT) {
-        return STATUS_OK; /* nothing was ever prepared */
+        return STATUS_OK; /* no store: nothing was ever prepared */
     }
     if (s != STATUS_OK) {
         store_trouble(m, s, why);
@@ -252,7 +256,7 @@ static enum status holders_load(struct command_memory *m, enum driver_kind drive
     return STATUS_OK;
 }
 
-/* What an agent with these settings publishes of the devices where Kubernetes is 1.36 or newer. */
+/* Publishes the devices as an agent with these settings does on Kubernetes 1.36 or newer. */
 static void publish_as_node(struct command_memory *m)
 {
     struct devices *d = &m->inventory.devices;
@@ -272,7 +276,7 @@ static enum status write_parts(struct command_memory *m, enum status loaded, str
     return s;
 }
 
-/* `loaded`: of the devices of this driver. */
+/* `loaded`: result of loading this driver's devices. */
 static enum status write_inventory(struct command_memory *m, enum driver_kind driver, bool offline,
                                    enum status loaded, struct writer *why)
 {
@@ -314,7 +318,7 @@ static void write_damaged(struct command_memory *m, unsigned slot, const char *d
     writer_text(&m->out, " is damaged; an agent that starts repairs the store\n");
 }
 
-/* --pod: with the devices as the node has them. */
+/* --pod: show the devices in their current state. */
 static bool of_one_pod(const struct command_memory *m)
 {
     return m->command == COMMAND_CLAIMS && m->settings->pod[0] != '\0';
@@ -322,11 +326,11 @@ static bool of_one_pod(const struct command_memory *m)
 
 static enum status write_record(struct command_memory *m, const char *driver, struct writer *why)
 {
-    const struct claim_shown shown = {
-        .record = &m->record,
-        .driver = (m->settings->efa || !is_text(m)) ? driver : NULL, /* one alone needs no name */
-        .cdi = cdi_look(m),
-        .node = of_one_pod(m) ? &m->inventory : NULL};
+    const struct claim_shown shown = {.record = &m->record,
+                                      /* a single driver need not be named */
+                                      .driver = (m->settings->efa || !is_text(m)) ? driver : NULL,
+                                      .cdi = cdi_look(m),
+                                      .node = of_one_pod(m) ? &m->inventory : NULL};
     enum status s = STATUS_OK;
     bool more = true;
     unsigned part = 0;
@@ -356,7 +360,7 @@ static enum status write_slot(struct command_memory *m, unsigned slot, enum slot
     return commands_flush(m, why);
 }
 
-/* Whether the slot is to be printed: with --pod, what was prepared for that pod. */
+/* Whether to print the slot: with --pod, only claims prepared for that pod. */
 static bool is_wanted(const struct command_memory *m, enum slot_state state)
 {
     const struct claim_record *r = &m->record;
@@ -370,7 +374,7 @@ static bool is_wanted(const struct command_memory *m, enum slot_state state)
            view_is(view_from(pod, slash + 1u), r->consumer.name);
 }
 
-/* HOST_*: `why` gets one line. */
+/* Opens the store of a driver. HOST_*: a line in `why`. */
 static enum status store_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
     commands_driver(m, (enum driver_kind)driver);
@@ -381,14 +385,14 @@ static enum status store_ready(struct command_memory *m, unsigned driver, struct
     return s;
 }
 
-/* What the claims of a driver are printed from; as above. */
+/* Loads what is needed to print a driver's claims. HOST_*: a line in `why`. */
 static enum status sources_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
     enum status s = store_ready(m, driver, why);
     return (s == STATUS_OK && of_one_pod(m)) ? node_load(m, driver, why) : s;
 }
 
-/* The claims of a driver that are to be printed. */
+/* Prints a driver's claims; sets *any if there is one. */
 static enum status write_claims(struct command_memory *m, unsigned driver, bool *any,
                                 struct writer *why)
 {
@@ -411,7 +415,7 @@ static void claims_begin(struct command_memory *m)
     }
 }
 
-/* Whether there was any. HOST_ABSENT: none of the pod that was asked for. */
+/* Ends the output. HOST_ABSENT: the given pod has no claim. */
 static enum status claims_end(struct command_memory *m, bool any, struct writer *why)
 {
     bool missing = of_one_pod(m) && !any;
@@ -437,7 +441,7 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
 {
     enum status s = STATUS_OK;
     bool any = false;
-    /* Nothing is printed where one cannot be read: half a list looks like a whole one. */
+    /* Prints nothing if one driver's sources cannot be read: half a list would look complete. */
     for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
         s = sources_ready(m, d, why);
     }
@@ -468,7 +472,7 @@ static enum status run_probe(struct command_memory *m, struct writer *why)
 
 /* --- release --- */
 
-/* Whether this driver holds the claim of that UID; its names are in *id then. */
+/* Whether this driver holds the claim with that UID; if so, *id gets its names. */
 static bool holds_claim(struct command_memory *m, const char *uid, struct claim_id *id)
 {
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
@@ -582,7 +586,7 @@ static enum status check_socket(struct command_memory *m, const char *path, stru
     return reason(m, writer_view(&line), why);
 }
 
-/* A claim that is prepared, and whose devices are not consecutive. */
+/* Checks for a prepared claim whose devices are not consecutive. */
 static enum status check_claim(struct command_memory *m, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
@@ -640,14 +644,14 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
     return reason(m, writer_view(&line), why);
 }
 
-/* What leaves the agent ready: missing rights at the API server, a kubelet with bugs. */
+/* Reports what leaves the agent ready: missing rights at the API server, faults of the kubelet. */
 static enum status check_troubles(struct command_memory *m, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
     struct view body;
     enum status s = STATUS_OK;
-    /* An older agent has no such page. */
+    /* an older agent has no such page */
     unsigned code = page_get(m, "/statusz", &body, &line);
     while (code == HTTP_OK && body.len > 0u && s == STATUS_OK) {
         size_t end = view_find(body, '\n');
@@ -661,7 +665,7 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
     return s;
 }
 
-/* An agent that runs has it among its reasons. */
+/* Checks for a device plugin; a running agent reports it among its own reasons. */
 static enum status check_device_plugin(struct command_memory *m, unsigned driver,
                                        struct writer *why)
 {
@@ -683,7 +687,7 @@ static enum status check_device_plugin(struct command_memory *m, unsigned driver
     return reason(m, writer_view(&line), why);
 }
 
-/* What only the agent knows: the kubelet's registration, slices. */
+/* Checks what only the agent knows: the kubelet's registration, slices. */
 static enum status check_agent(struct command_memory *m, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
@@ -726,7 +730,7 @@ static enum status check_end(struct command_memory *m, struct writer *why)
     return commands_flush(m, why);
 }
 
-/* Its devices, sockets and claim store. */
+/* Checks a driver's devices, sockets and claim store. */
 static enum status check_driver(struct command_memory *m, unsigned driver, struct writer *why)
 {
     const struct driver *names = &m->settings->driver[driver];

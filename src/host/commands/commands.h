@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands beside `run`: reads the node, the claim store, CDI files and the agent's own pages,
- * and prints what src/command makes of them, or writes it into the directory of a bundle. Takes no
- * lock and writes no file of the agent, so that it disturbs none that runs beside it; `release` has
+ * The commands beside `run`: read the node, the claim store, CDI files and the agent's own pages,
+ * and print what src/command makes of them, or write it into the directory of a bundle. They take
+ * no lock and write no file of the agent, so that a running agent is not disturbed; `release` has
  * the agent itself release a claim.
  */
 #ifndef HOST_COMMANDS_COMMANDS_H
@@ -14,40 +14,40 @@
 #include "wire/h2.h"
 #include "host/system.h"
 
-/* What a command needs; in the place of the loop's memory, because the loop does not run. */
+/* A command's memory; it replaces that of the loop, which does not run. */
 struct command_memory {
     const struct settings *settings;
-    enum settings_command command; /* of the settings; of `bundle` the one that prints now */
+    enum settings_command command; /* from the settings; in a bundle, the command that prints now */
     enum settings_output output;
-    int out_fd;   /* where the output goes */
-    int store_fd; /* of the claim store, for reading; -1 */
+    int out_fd;   /* descriptor for the output */
+    int store_fd; /* claim store, open for reading; -1: not open */
     struct probe probe;
     struct found_efas efas;
     struct inventory inventory;
     struct document document;
-    struct writer out; /* over `part` */
+    struct writer out; /* writes into `part` */
     bool answer_no;    /* probe, check and bundle: exit code 1 */
-    bool incomplete;   /* a file of a bundle is missing */
+    bool incomplete;   /* a file of the bundle is missing */
     unsigned reasons;
     struct claim_record record;
     struct store_outline outline;
-    enum driver_kind driver;  /* whose store is read */
+    enum driver_kind driver;  /* driver whose store is read */
     char state_dir[PATH_CAP]; /* its directory */
     uint8_t half[2][STORE_HALF_BYTES];
-    struct directory directory; /* whose files the bundle gets */
+    struct directory directory; /* source of the bundle's files */
     uint8_t cdi[2][CDI_BYTES_MAX];
     uint8_t part[COMMAND_PART_BYTES];
-    struct h2 h2; /* of `release` */
+    struct h2 h2; /* for `release` */
     struct h2_stream stream;
-    uint8_t reason[HOST_TEXT_CAP]; /* why a file of a bundle is missing */
+    uint8_t reason[HOST_TEXT_CAP]; /* why a file of the bundle is missing */
 };
 
-/* Before the others, once; `m` is all zero before. */
+/* Initializes the memory; call once, first. `m` must be all zero. */
 void commands_begin(struct command_memory *m, const struct settings *settings);
 /*
- * Prints what m->command prints, but COMMAND_BUNDLE and COMMAND_RESERVATIONS, in the form of
- * m->output to m->out_fd. STATUS_OK: done, with m->answer_no for what it says. PEER_MALFORMED: bad
- * usage. HOST_*: it could not; `why` gets one line with reason and remedy.
+ * Prints the output of m->command (not COMMAND_BUNDLE or COMMAND_RESERVATIONS) in the form
+ * m->output to m->out_fd. STATUS_OK: done; m->answer_no: the answer is no. PEER_MALFORMED: bad
+ * usage. HOST_*: failed; `why` gets one line with reason and remedy.
  */
 MUST_USE enum status commands_print(struct command_memory *m, struct writer *why);
 /* Writes `out` to the descriptor and empties it. HOST_*: `why` gets one line. */

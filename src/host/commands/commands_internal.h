@@ -14,23 +14,26 @@
 
 /* Writes m->out to m->out_fd and empties it. HOST_*: a line in `why`. */
 MUST_USE enum status commands_flush(struct command_memory *m, struct writer *why);
-/* From now on m->state_dir is the directory of this driver. */
+/* Selects the driver whose directory m->state_dir is. */
 void commands_driver(struct command_memory *m, enum driver_kind driver);
-/* How many drivers the settings have. */
+/* Number of drivers in the settings. */
 unsigned commands_drivers(const struct command_memory *m);
-/* Looks at the node: m->inventory without holders. HOST_*: a line in `why`. */
+/* Probes the node: sets m->inventory, without holders. HOST_*: a line in `why`. */
 MUST_USE enum status commands_node(struct command_memory *m, struct writer *why);
 /*
- * A page of the agent: its code, 0 with a line in `why` when nobody responds. The body is valid
- * until the next page; one that is larger than m->cdi[0] is cut.
+ * Reads a page of the agent; returns its code, or 0 with a line in `why` when there is no response.
+ * The body is valid until the next page; a body larger than m->cdi[0] is cut.
  */
 unsigned page_get(struct command_memory *m, const char *path, struct view *body,
                   struct writer *why);
-/* Writes a whole page to m->out_fd. HOST_*: it is not there or cannot be written; as above. */
+/*
+ * Writes a whole page to m->out_fd. HOST_*: the page is missing or cannot be written; a line in
+ * `why`.
+ */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
 /*
- * Has the agent behind this service socket unprepare the claim, as the kubelet does. HOST_*: it did
- * not; `why` gets one line.
+ * Makes the agent behind this service socket unprepare the claim, as the kubelet would. HOST_*: it
+ * did not; `why` gets one line.
  */
 MUST_USE enum status release_call(struct command_memory *m, const char *socket_path,
                                   const struct claim_id *id, struct writer *why);

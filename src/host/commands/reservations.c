@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claims that are reserved, as the API server lists them; see reservations.h. The connection,
- * its tries and its time limits are the agent's own: this carries bytes, time and orders. The log
- * is dropped, because what failed stands in the one line at the end.
+ * Prints the reserved claims as the API server lists them; see reservations.h. The connection, its
+ * retries and its time limits are the agent's own: this file carries bytes, time and orders. The
+ * log is dropped, because the line at the end reports the failure.
  */
 #include "host/commands/reservations.h"
 
@@ -27,13 +27,13 @@ static void orders_carry_out(struct reservations_memory *m, uint64_t now_ms)
         } else if (order == ORDER_CLOSE_API) {
             apilink_end(&m->api);
         } else {
-            /* of sockets, which this process has none of */
+            /* orders for sockets, which this process does not have */
         }
         order = agent_next_order(m->agent);
     }
 }
 
-/* Waits for the API server or for time, and passes on what came. Returns the time. */
+/* Waits for the API server or for time, and passes on what arrived. Returns the time. */
 static uint64_t wait_turn(struct reservations_memory *m, bool at_once)
 {
     short events = 0;
@@ -49,13 +49,13 @@ static uint64_t wait_turn(struct reservations_memory *m, bool at_once)
     now_ms = clock_now_ms();
     agent_time(m->agent, now_ms, clock_wall_ms());
     if (ready <= 0) {
-        slot.revents = 0; /* a failed poll leaves it as it was */
+        slot.revents = 0; /* a failed poll does not set it */
     }
     apilink_turn(&m->api, slot.revents, now_ms);
     return now_ms;
 }
 
-/* Steps until a claim is read or the list has ended; WAIT: its time is over. */
+/* Steps until a claim is read or the list has ended; WAIT: the time limit has passed. */
 static enum reservations_state next(struct reservations_memory *m)
 {
     uint64_t now_ms = clock_now_ms();
@@ -104,7 +104,7 @@ static enum status print_end(struct reservations_memory *m, const struct setting
     return output_flush(&m->out, STDOUT_FILENO, why);
 }
 
-/* A server's text is long, and not its own line's end. */
+/* A server's text may be long and may contain line ends. */
 static void explain(const struct reservations_memory *m, struct writer *why)
 {
     writer_text(why, "which claims are reserved cannot be told: ");
@@ -136,14 +136,14 @@ static enum status print_all(struct reservations_memory *m, const struct setting
 enum status reservations_print(struct reservations_memory *m, const struct settings *settings,
                                bool *some, struct writer *why)
 {
-    static const struct files none; /* nothing is prepared here */
+    static const struct files none; /* this process prepares nothing */
     uint64_t now_ms = clock_now_ms();
     ASSERT(m->agent == NULL);
     if (tls_setup() != STATUS_OK) {
         writer_text(why, "the kernel provides no random numbers; see getrandom(2)");
         return HOST_IO;
     }
-    /* A file that is missing now will not come while somebody waits. */
+    /* A missing file counts as an error at once, because a user waits for the command. */
     enum status s = credentials_load(&m->api.credentials, settings->kubeconfig, why);
     credentials_wipe(&m->api.credentials);
     if (s != STATUS_OK) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The look for a device plugin's socket; see device_plugin.h. */
+/* Scans for a device plugin's socket; see device_plugin.h. */
 #include "host/node/device_plugin.h"
 
 #include <errno.h>
@@ -15,15 +15,15 @@
 
 struct plugin_search {
     const char *directory;
-    enum driver_kind driver; /* whose devices it gives away */
-    char *name;              /* SOCKET_PATH_CAP bytes */
-    unsigned sockets;        /* that were looked at */
+    enum driver_kind driver; /* driver whose devices it would give out */
+    char *name;              /* room for SOCKET_PATH_CAP bytes */
+    unsigned sockets;        /* number of sockets tried */
     bool found;
 };
 
 /*
- * strstr(3) is a kilobyte of code. A letter before "efa" makes another word of it: "default" has
- * nothing to do with EFA.
+ * strstr(3) costs a kilobyte of code. "efa" after a letter is part of another word: "default" is
+ * unrelated to EFA.
  */
 static bool has_word(struct view name, enum driver_kind driver)
 {
@@ -53,7 +53,7 @@ static bool is_served(struct plugin_search *l, const char *name)
            !socket_is_dead(path);
 }
 
-/* 0, or an errno. */
+/* Scans the directory. Returns 0, or an errno. */
 static int directory_look(struct plugin_search *l)
 {
     struct directory d;
@@ -96,7 +96,7 @@ bool other_driver_look(const struct settings *settings, enum driver_kind driver,
     writer_text(&p, "/");
     writer_text(&p, ours->name);
     writer_text(&p, REGISTRATION_SOCKET_SUFFIX);
-    /* A path that is too long for unix(7) is nobody's socket. */
+    /* A path too long for unix(7) cannot be a served socket. */
     bool good = writer_end_text(&n) == STATUS_OK && writer_end_text(&p) == STATUS_OK;
     bool own = good && strcmp(path, ours->registration_socket) == 0;
     return good && (taken || !own) && is_served(&l, name);

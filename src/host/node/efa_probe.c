@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The EFA devices in sysfs, see efa_probe.h. bus/pci/drivers/efa has a link named by the address of
- * each function; class/infiniband_verbs/uverbsN is a link whose path names the function, too.
- * Layout: kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and pci-sysfs.c.
+ * Reads the EFA devices in sysfs, see efa_probe.h. bus/pci/drivers/efa has a link named by the
+ * address of each function; class/infiniband_verbs/uverbsN is a link whose path names the function,
+ * too. Layout: kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and pci-sysfs.c.
  */
 #include "host/node/efa_probe.h"
 
@@ -24,7 +24,7 @@ static const char verbs_prefix[] = "uverbs";
 #define EFA_REST_CAP (64u + RDMA_NAME_CAP)
 #define EFA_PATH_CAP (PATH_CAP + EFA_REST_CAP)
 
-/* What is made of one directory's names. */
+/* How to handle the names of one directory. */
 struct efa_listing {
     const struct settings *settings;
     struct found_efas *out;
@@ -42,10 +42,10 @@ static void rest_path(char path[EFA_PATH_CAP], const char *sysfs_root, const cha
     writer_text(&w, name);
     writer_text(&w, file);
     enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK); /* `name` is one that was parsed, or an RDMA device's */
+    ASSERT(ended == STATUS_OK); /* `name` was parsed, or is an RDMA device's, so it fits */
 }
 
-/* One value of sysfs, without white space around it; empty: it cannot be read. */
+/* Reads one value of sysfs, without surrounding white space; empty: unreadable. */
 static void value_read(const char *path, char *value, size_t cap)
 {
     uint8_t bytes[SYSFS_VALUE_CAP];
@@ -110,7 +110,7 @@ static void node_look(const char *dev_root, const char *name, struct found_efa *
     efa->place.node = special ? (uint64_t)st.st_rdev : 0u;
 }
 
-/* A name that is a path of its own would lead out of its folder. */
+/* A name with a slash would lead out of its folder. */
 static bool is_name(const char *text)
 {
     struct view v = view_text(text);
@@ -145,7 +145,7 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
     struct view digits = view_from(name, sizeof verbs_prefix - 1u);
     if (!view_starts(name, verbs_prefix) ||
         view_decimal(digits, UINT16_MAX, &number) != STATUS_OK || name.len >= VERBS_NAME_CAP) {
-        return; /* abi_version, or no name of the kernel's */
+        return; /* abi_version, or a name that the kernel does not create */
     }
     rest_path(path, l->settings->sysfs_root, VERBS_FOLDER, e->name, "");
     ssize_t n = readlink(path, (char *)bytes, sizeof bytes);
@@ -155,7 +155,7 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
     }
     struct found_efa *efa = find(l->out, address);
     if (efa == NULL) {
-        return; /* of another driver */
+        return; /* another driver's */
     }
     efa->verbs = true;
     efa->number = (uint16_t)number;
@@ -167,9 +167,12 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
     }
 }
 
-/* --- the look --- */
+/* --- the probe --- */
 
-/* Hands in each name of a folder of sysfs. 0, or the errno of a failure that says nothing. */
+/*
+ * Calls the handler for each name of a folder of sysfs. Returns 0, or the errno of a failure that
+ * proves nothing.
+ */
 static int folder_list(const struct efa_listing *l, const char *folder)
 {
     struct directory d;

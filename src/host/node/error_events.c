@@ -43,7 +43,7 @@ void error_events_follow(struct error_events *e, const char *sysfs_root, const s
     for (unsigned i = 0; i < p->found.count; i++) {
         e->number[i] = p->found.devices[i].number;
         e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);
-        /* One that is left out now is opened with the others after a later look. */
+        /* An entry that must be left out now is opened with the others after a later probe. */
         e->follows = reading_of(READING_DEVICE, e->number[i]) && e->follows;
     }
     e->listing = p->listing;
@@ -68,7 +68,7 @@ bool error_events_take(struct error_events *e, const char *sysfs_root, const str
     bool news = false;
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         if (e->fd[i] >= 0 && slots[i].fd == e->fd[i] && slots[i].revents != 0) {
-            /* Read before the look at the node: what comes after this is reported again. */
+            /* Read before the probe, so that errors from then on are reported again. */
             drop(e, i);
             e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);
             e->armed_ms = now_ms + ERROR_EVENT_GAP_MS;

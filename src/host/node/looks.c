@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the node is looked at, and what the agent hears of it, see looks.h. */
+/* When to probe the node, and how the agent gets the result, see looks.h. */
 #include "host/node/looks.h"
 
 #include "agent/report/log_catalogue.h"
@@ -45,7 +45,7 @@ static void failed(struct looks *l, struct agent *agent, const char *what, int e
     agent_host_log((agent != NULL) ? agent : l->agent, LOG_ID_PROBE_FAILED, text);
 }
 
-/* A look that failed removes no device, and is logged once. */
+/* A failed probe removes no device, and is logged once. */
 static void tell_node(struct looks *l)
 {
     static const char *const what[] = {
@@ -83,7 +83,7 @@ static void tell(struct looks *l)
     l->told = true;
 }
 
-/* A file that hangs, or that hung and was read. */
+/* Logs a file that hangs, or that hung and has been read. */
 static void log_changed(const struct looks *l)
 {
     for (unsigned i = 0; i < READERS; i++) {
@@ -108,7 +108,10 @@ static void log_changed(const struct looks *l)
     }
 }
 
-/* A look that is reported again counts as no second look at a counter, see dra/health.h. */
+/*
+ * A result that is passed on again must not count as a second reading of a counter, see
+ * dra/health.h.
+ */
 static void counters_forget(struct found_node *found)
 {
     for (unsigned i = 0; i < found->count; i++) {

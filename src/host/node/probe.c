@@ -26,35 +26,35 @@
 static const char device_prefix[] = "neuron";
 #define ERROR_EVENT "stats/hardware/health_status/hw_error_event"
 
-/* The process lacks memory or descriptors: this says nothing about the file. */
+/* Whether the process lacks memory or descriptors, which proves nothing about the file. */
 static bool is_shortage(int error)
 {
     return error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR;
 }
 
 /*
- * No value has a NUL in its midst, none fills its room. A '?' makes such a text wrong: what stands
- * before the NUL or the end may be good, and say something else.
+ * Copies a value. Valid values contain no NUL and do not fill their room. A '?' at the end makes
+ * any other text invalid, because its part before the NUL or the end could look valid and differ.
  */
 static void value_take(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CAP], size_t len)
 {
     if (len == SYSFS_VALUE_CAP) {
         bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
-        bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?'; /* no character goes across the cut */
+        bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?'; /* so that no cut character remains */
     }
     struct view text = view_trim(view_of(bytes, len));
     size_t nul = view_find(text, 0);
     text_cut(value, SYSFS_VALUE_CAP, text);
     if (nul < text.len) {
-        ASSERT(nul < SYSFS_VALUE_CAP - 1u); /* another byte comes behind it */
+        ASSERT(nul < SYSFS_VALUE_CAP - 1u); /* the '?' goes behind the text */
         value[nul] = '?';
         value[nul + 1u] = '\0';
     }
 }
 
 /*
- * One read: sysfs gives a value whole or not at all. `*error` keeps the last shortage. False: it
- * could not be read.
+ * Reads a file once: sysfs returns a value completely or not at all. `*error` keeps the last
+ * shortage. false: unreadable.
  */
 static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], int *error)
 {
@@ -83,19 +83,19 @@ void probe_value(const char *path, char value[SYSFS_VALUE_CAP])
     (void)value_at(AT_FDCWD, path, value, &error);
 }
 
-/* --- one look --- */
+/* --- one probe --- */
 
 struct look {
     const struct settings *settings;
     struct probe *probe;
-    struct found_node *out; /* what it has found */
-    int fd;                 /* of the class directory; -1: it is absent, or cannot be opened */
-    int error;              /* 0, or why what was read is not the whole truth */
-    bool all;               /* the device whose turn it is */
-    int *kept;              /* its descriptors, HEALTH_FILES of them; NULL: none are kept */
+    struct found_node *out; /* the result */
+    int fd;                 /* class directory; -1: absent, or cannot be opened */
+    int error;              /* 0, or why the result is incomplete */
+    bool all;               /* the current device is the one to be read completely */
+    int *kept;              /* its HEALTH_FILES descriptors; NULL: not kept */
 };
 
-/* `all`: values that were read before are read again; else those that are empty. */
+/* Reads a value. `all`: even if it was read before; otherwise only if it is empty. */
 static void node_value(struct look *l, const char *root, const char *rest, bool all,
                        char value[SYSFS_VALUE_CAP])
 {
@@ -121,13 +121,13 @@ static void node_values(struct look *l, bool all)
     }
     node_value(l, s->sysfs_root, "module/neuron/version", all, out->driver_version);
     node_value(l, s->proc_root, "sys/kernel/random/boot_id", all, out->boot_id);
-    /* It may change at any time, and is no part of sysfs: an operator writes it. */
+    /* An operator writes this file, which is not in sysfs, so it may change at any time. */
     node_value(l, s->neuron_dir, "logical_nc_config", true, out->lnc_config);
 }
 
 /*
- * A class file that the election of an UltraServer writes. It is read until it has a value, and
- * then where `all` is set: the kernel module elects when it is loaded, and on demand by an ioctl.
+ * Reads a class file that the UltraServer leader election writes: until it has a value, and again
+ * if `all` is set. The election runs when the kernel module loads, and later on an ioctl.
  */
 static void ultraserver_value(struct look *l, const char *file, bool all,
                               char value[ULTRASERVER_TEXT_CAP])
@@ -145,7 +145,7 @@ static void ultraserver_read(struct look *l, bool all, struct found_ultraserver 
     char before[ULTRASERVER_TEXT_CAP];
     memcpy(before, u->modes, sizeof before);
     ultraserver_value(l, "ultraserver_mode", true, u->modes);
-    /* A new election can change the ids with the modes. */
+    /* A new election can change ids and modes together. */
     bool changed = all || strncmp(before, u->modes, sizeof before) != 0;
     ultraserver_value(l, "node_id_2", changed, u->node_id[ULTRASERVER_PAIR]);
     ultraserver_value(l, "node_id_4", changed, u->node_id[ULTRASERVER_QUAD]);
@@ -181,8 +181,8 @@ static void device_value(struct look *l, const char *name, const char *file, boo
 /* --- health --- */
 
 /*
- * Whether a file, of which a read gave `n` bytes, is one of sysfs: it claims a page, has no block
- * and gives less. One of another kind may be replaced, and its descriptor stay what it was.
+ * Whether a file, from which a read returned `n` bytes, is in sysfs: its size is a page, it has no
+ * blocks and returns less. A file of another kind may be replaced while its descriptor stays valid.
  */
 static bool is_of_sysfs(int fd, ssize_t n)
 {
@@ -191,7 +191,7 @@ static bool is_of_sysfs(int fd, ssize_t n)
            S_ISREG(st.st_mode) && st.st_size >= SYSFS_PAGE_MIN && st.st_blocks == 0;
 }
 
-/* What a look that reads all leaves of a file: its descriptor, -1 of an absent one, or else 0. */
+/* Keeps the descriptor of a file after a complete probe; -1 if it is absent, otherwise 0. */
 static void health_file_keep(struct look *l, unsigned which, int fd, ssize_t n, bool absent)
 {
     bool keep = fd >= 0 && l->kept != NULL && l->all && is_of_sysfs(fd, n);
@@ -204,7 +204,7 @@ static void health_file_keep(struct look *l, unsigned which, int fd, ssize_t n, 
     }
 }
 
-/* Reads by its name; the descriptor is closed, or stays in *kept. */
+/* Opens and reads a file by name; closes the descriptor or keeps it in *kept. */
 static ssize_t health_file_open(struct look *l, const char *path, unsigned which, uint8_t *bytes,
                                 bool *absent)
 {
@@ -218,7 +218,7 @@ static ssize_t health_file_open(struct look *l, const char *path, unsigned which
     return n;
 }
 
-/* A file of health as it is now; false: it could not be read. */
+/* Reads a health file; false: unreadable. */
 static bool health_value(struct look *l, const char *name, unsigned which,
                          char value[SYSFS_VALUE_CAP], struct device_reading *r)
 {
@@ -234,7 +234,10 @@ static bool health_value(struct look *l, const char *name, unsigned which,
             (void)close(fd); /* the kernel has removed the file */
         }
     }
-    /* They come together, and all modules have this one: another is not looked for each time. */
+    /*
+     * These files exist together, and all modules have this one: do not look for a missing one each
+     * time.
+     */
     bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
     bool absent = missing;
     if (n < 0 && !missing) {
@@ -252,7 +255,7 @@ static bool health_value(struct look *l, const char *name, unsigned which,
     return n >= 0;
 }
 
-/* The components are listed by modules from 2.30 on, on Trainium2 and 3. */
+/* Modules from 2.30 on list the components, on Trainium2 and 3. */
 static void health_look(struct look *l, const char *name, struct device_reading *r)
 {
     char value[SYSFS_VALUE_CAP];
@@ -283,15 +286,15 @@ void probe_close(struct probe *p)
 
 /* --- devices --- */
 
-/* What a node is: 0 for what is no character device. */
+/* Device number of a node; 0: not a character device. */
 static uint64_t node_of(const struct stat *st)
 {
     return S_ISCHR(st->st_mode) ? (uint64_t)st->st_rdev : 0u;
 }
 
 /*
- * The root complex that a PCI device is behind: the link in bus/pci/devices leads to
- * ../../../devices/pci<domain>:<bus>/…/<address> (pci-sysfs.c). Empty: it is no such link.
+ * Finds the root complex of a PCI device: the link in bus/pci/devices leads to
+ * ../../../devices/pci<domain>:<bus>/…/<address> (pci-sysfs.c). Empty: not such a link.
  */
 static void root_look(const char *path, const char *address, char root[PCIE_ROOT_CAP])
 {
@@ -310,7 +313,7 @@ static void root_look(const char *path, const char *address, char root[PCIE_ROOT
     }
 }
 
-/* The kernel module does not say which PCI device a Neuron device is: the board's table does. */
+/* The kernel module does not tell which PCI device a Neuron device is; the board's table does. */
 static void pci_look(struct look *l, bool all, struct found_device *d)
 {
     const char *address = board_pci_address(board_find(l->out->product_name), d->number);
@@ -330,7 +333,7 @@ static void pci_look(struct look *l, bool all, struct found_device *d)
         node_value(l, l->settings->sysfs_root, file, true, value);
         text_cut(d->numa_node, sizeof d->numa_node, view_text(value));
     } else {
-        /* the value stays: the look that takes its turn reads it again */
+        /* keep the value; the complete probe of this device reads it again */
     }
 }
 
@@ -357,7 +360,7 @@ static void device_look(struct look *l, const char *name, bool all, unsigned pla
     health_look(l, name, &d->reading);
 }
 
-/* Number of a directory "neuronN", written as the kernel writes it; false for any other name. */
+/* Parses the number of a directory "neuronN" as the kernel writes it; false: another name. */
 static bool device_number(const char *name, uint16_t *number)
 {
     uint64_t n = 0;
@@ -385,7 +388,7 @@ static void device_path(char path[DEVICE_PATH_CAP], const char *folder, unsigned
     ASSERT(ended == STATUS_OK);
 }
 
-/* Inode of a directory; 0: it is none. */
+/* Inode of a directory; 0: not a directory. */
 static uint64_t directory_inode(struct look *l, const char *name)
 {
     struct stat st;
@@ -425,7 +428,9 @@ static void class_open(struct look *l)
     }
 }
 
-/* Reads the rest of the class directory and adds it up; `take`: looks at each entry too. */
+/*
+ * Reads the rest of the class directory and returns its checksum; `take`: also probes each entry.
+ */
 static uint32_t class_read(struct look *l, bool take)
 {
     struct directory d;
@@ -448,7 +453,7 @@ static uint32_t class_read(struct look *l, bool take)
 static void look_whole(struct look *l)
 {
     struct found_node *out = l->out;
-    /* Entries beyond count are left as they are: most nodes touch a quarter of the table. */
+    /* Entries past `count` stay untouched: most nodes use a quarter of the table. */
     out->count = 0;
     out->ignored = 0;
     probe_close(l->probe);
@@ -462,7 +467,7 @@ static void look_whole(struct look *l)
     ASSERT(out->count <= DEVICES_MAX);
 }
 
-/* The look at a listing that is known. false: a device is another one all the same. */
+/* Probes the devices of an unchanged listing. false: a device has been replaced nevertheless. */
 static bool look_again(struct look *l, unsigned turn)
 {
     struct found_node *out = l->out;
@@ -486,7 +491,7 @@ int probe_node(const struct settings *settings, struct probe *p)
     struct look l = {.settings = settings, .probe = p, .out = &p->found};
     ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
     class_open(&l);
-    /* Before the devices are looked at: what changes meanwhile shows in the next look. */
+    /* Before the devices are probed, so that the next probe notices changes from then on. */
     uint32_t listing = class_read(&l, false);
     bool same = p->known && l.fd >= 0 && l.error == 0 && listing == p->listing;
     if (!same || !look_again(&l, p->turn)) {
@@ -568,7 +573,7 @@ int probe_open_errors(const char *sysfs_root, unsigned number)
     }
     reading_begins(path);
     int fd = path_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-    /* Others, such as a FIFO without a writer, would be reported without end. */
+    /* Other files, such as a FIFO without a writer, would be reported endlessly. */
     bool plain = fd >= 0 && descriptor_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (fd >= 0 && !(plain && read(fd, bytes, sizeof bytes) >= 0)) {
         (void)close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that reads, see reader.h. Nobody else runs this code. */
+/* The process that reads sysfs, see reader.h. Only that process runs this code. */
 #include "host/node/reader.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct reading_process {
     const struct settings *settings;
     struct reader_page *page;
     int fd;
-    bool ended; /* the agent has gone */
+    bool ended; /* the agent has ended */
     struct error_events errors;
 };
 
@@ -28,7 +28,7 @@ static void tell(struct reading_process *r, uint8_t byte)
     r->ended = r->ended || write(r->fd, &byte, sizeof byte) != (ssize_t)sizeof byte;
 }
 
-/* --- what is asked --- */
+/* --- tasks --- */
 
 static void look(struct reading_process *r)
 {
@@ -87,7 +87,7 @@ static void answer(struct reading_process *r)
     const struct reader_page *page = r->page;
     if (page->task == (uint32_t)READER_LOOK) {
         look(r);
-        /* Before the answer: the agent takes a reader that has answered for idle. */
+        /* Before the answer: the agent treats a reader that has answered as idle. */
         error_events_follow(&r->errors, r->settings->sysfs_root, &page->look.probe);
     }
     for (unsigned n = 0; n < DEVICES_MAX && page->task == (uint32_t)READER_MEMORY; n++) {
@@ -118,7 +118,7 @@ static void turn(struct reading_process *r)
     struct pollfd slots[1u + DEVICES_MAX];
     uint64_t now_ms = clock_now_ms();
     uint64_t armed_ms = error_events_armed_ms(&r->errors);
-    uint64_t wait_ms = armed_ms - now_ms; /* of a storm of errors; at most ERROR_EVENT_GAP_MS */
+    uint64_t wait_ms = armed_ms - now_ms; /* in a storm of errors; at most ERROR_EVENT_GAP_MS */
     slots[0] = (struct pollfd){.fd = r->fd, .events = POLLIN};
     error_events_interest(&r->errors, &slots[1], now_ms);
     if (poll(slots, 1u + DEVICES_MAX, (armed_ms > now_ms) ? (int)wait_ms : -1) <= 0) {
@@ -129,7 +129,7 @@ static void turn(struct reading_process *r)
         error_events_end(&r->errors);
         probe_close(&r->page->look.probe);
     }
-    /* Before a look: what comes after this is reported again. */
+    /* Before a probe, so that errors from then on are reported again. */
     if (error_events_take(&r->errors, r->settings->sysfs_root, &slots[1], clock_now_ms())) {
         tell(r, READER_EVENT);
     }
@@ -138,7 +138,7 @@ static void turn(struct reading_process *r)
     }
 }
 
-/* It reads below three roots, beside a kubeconfig everything, and writes nothing. */
+/* May read below three roots (everything beside a kubeconfig), and write nothing. */
 static void restrict_self(const struct settings *s)
 {
     char text[HOST_TEXT_CAP];
@@ -146,7 +146,7 @@ static void restrict_self(const struct settings *s)
     struct writer wide = writer_of(NULL, 0);
     struct stat st;
     bool in_pod = s->kubeconfig[0] == '\0';
-    /* Where it is absent, as on most nodes, a rule would be for what is above it. */
+    /* If it is absent, as on most nodes, a rule would apply to its parent. */
     bool configured = path_stat(s->neuron_dir, &st) == 0;
     const struct sandbox_paths paths = {
         .write = {NULL, NULL, NULL, NULL},
@@ -161,7 +161,7 @@ void reader_run(const struct settings *settings, struct reader_page *page, int f
 {
     struct reading_process r = {.settings = settings, .page = page, .fd = fd};
     bool named = prctl(PR_SET_NAME, "neuron-dra-read") == 0;
-    /* One that hangs does not see that the agent has ended. */
+    /* A hanging reader would not notice that the agent has ended. */
     bool bound = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     ASSERT(named && bound);
     error_events_begin(&r.errors);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that reads sysfs for the agent, because a read can hang (reading.h), and so that
- * the process which speaks to strangers has no way to sysfs. It is forked before the sandbox, has
- * one of its own, and does what it is asked: a look at the node, how much memory of devices is in
- * use, or what the class files of an UltraServer say. It also waits for the errors that the kernel
- * module reports. Owns the descriptors of the files that stay open, and its page while it has been
- * asked.
+ * A process that reads sysfs for the agent, because a read can hang (reading.h), and so that the
+ * process which talks to other programs has no access to sysfs. It is forked before the sandbox and
+ * has a sandbox of its own. Its tasks are a probe of the node, the memory use of devices, and the
+ * class files of an UltraServer. It also waits for errors that the kernel module reports. Owns the
+ * descriptors of the files that stay open and, from question to answer, its page.
  *
- * Question and answer are one byte each on a pair of sockets; their content is in the page, which
- * both processes map. The end of either closes the pair, and the other one ends.
+ * Question and answer are one byte each on a socket pair; their content is in the page, which both
+ * processes map. The end of either process closes the pair, and the other one ends.
  */
 #ifndef HOST_NODE_READER_H
 #define HOST_NODE_READER_H
@@ -18,38 +17,40 @@
 #include "host/node/probe.h"
 #include "host/node/reading.h"
 
-/* What a look at the node gives; all zero before the first. */
+/* The result of a probe of the node; all zero before the first. */
 struct sysfs_look {
-    int error; /* errno of a look that says nothing about the node; 0: none */
+    int error; /* errno of a failed probe, which proves nothing about the node; 0: none */
     int efa_error;
     struct probe probe;
-    struct found_efas efas;     /* where they were asked for */
-    struct telemetry telemetry; /* last: never touched without --device-metrics */
+    struct found_efas efas;     /* if requested */
+    struct telemetry telemetry; /* last member: stays untouched without --device-metrics */
 };
 
-/* What a reader can be asked for. */
+/* The tasks of a reader. */
 enum reader_task { READER_LOOK, READER_MEMORY, READER_ULTRASERVER };
-/* The byte that asks, and those of an answer and of an error that a device reported. */
+/* The bytes for a question, an answer, and an error reported by a device. */
 enum { READER_ASK = 1, READER_ANSWER, READER_EVENT };
 
-/* What one reader and the agent share. */
+/* Shared by one reader and the agent. */
 struct reader_page {
-    struct reading_note note;         /* the reader's */
-    struct reading_left_out left_out; /* this and the next four: the agent's, until it asks */
-    bool efas;                        /* of READER_LOOK: the EFA devices too */
-    uint32_t task;                    /* enum reader_task */
-    uint64_t numbers;                 /* of READER_MEMORY: bit N: device N */
-    bool forget;                      /* another does the looks: close all files, and clear this */
-    /* The answers, until the next question: bytes in use by device and core, or -errno. */
+    struct reading_note note; /* written by the reader */
+    /* this and the next four: written by the agent before it asks */
+    struct reading_left_out left_out;
+    bool efas;        /* READER_LOOK: include the EFA devices */
+    uint32_t task;    /* enum reader_task */
+    uint64_t numbers; /* READER_MEMORY: bit N: device N */
+    /* another reader probes from now on: close all files, and clear this */
+    bool forget;
+    /* The answer, valid until the next question: bytes in use by device and core, or -errno. */
     int64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX];
-    int ultraserver_error; /* errno of a failure that says nothing; 0: none */
+    int ultraserver_error; /* errno of a failed read; 0: none */
     struct found_ultraserver ultraserver;
     struct sysfs_look look;
 };
 
 /*
- * The life of a reader, in a process of its own: takes the sandbox, then answers on `fd`. Ends when
- * the other end is closed, and is killed when the agent dies.
+ * Runs a reader, in a process of its own: enters the sandbox, then answers on `fd`. Ends when the
+ * other end closes; the kernel kills it when the agent dies.
  */
 __attribute__((noreturn)) void reader_run(const struct settings *settings, struct reader_page *page,
                                           int fd);

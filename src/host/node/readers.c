@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The readers as the agent sees them, see readers.h. */
+/* The agent's side of the readers, see readers.h. */
 #include "host/node/readers.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include "base/time.h"
 #include "host/system.h"
 
-/* Bytes that are taken from a reader in one turn: an answer, and errors of a second or two. */
+/* Bytes received from a reader in one turn: an answer, and errors of a second or two. */
 #define HEARD_MAX 8u
 
 /* --- start and end --- */
 
-/* In the reader: whatever else this process has open is not for it. */
+/* Starts a reader, in the new process. It closes all other descriptors of the parent. */
 __attribute__((noreturn)) static void begin_here(const struct settings *settings,
                                                  struct reader_page *page, int fd)
 {
@@ -78,7 +78,7 @@ void readers_end(struct readers *r)
     }
 }
 
-/* --- what they say --- */
+/* --- answers and hangs --- */
 
 void readers_interest(const struct readers *r, struct pollfd slots[READERS])
 {
@@ -118,7 +118,7 @@ static bool is_reading(uint32_t step)
     return (step & 1u) != 0u;
 }
 
-/* What it reads; outside a file, such as in a listing, there is no note of that. */
+/* Copies the note of the file that it reads; during a listing there is none. */
 static void note_take(struct reader_state *x)
 {
     const struct reading_note *note = &x->page->note;
@@ -132,7 +132,7 @@ static void note_take(struct reader_state *x)
     }
 }
 
-/* Others do what it was asked: its answer, if it comes, is old. */
+/* Other readers take over its task: its answer, if it still comes, is stale. */
 static void hang_begins(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
@@ -147,7 +147,7 @@ static void hang_begins(struct readers *r, unsigned i)
     }
 }
 
-/* It has made no step for READ_HANG_MS. */
+/* The reader has made no progress for READ_HANG_MS. */
 static void stands(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
@@ -168,7 +168,7 @@ static void watch(struct readers *r, unsigned i)
     if (at_work && step == x->step && r->now_ms - x->since_ms >= READ_HANG_MS) {
         stands(r, i);
     } else {
-        /* Not over between two files: each of them may be slow. */
+        /* Between two files the hang goes on: each file may be slow. */
         x->changed = x->hangs && !at_work;
         x->hangs = x->hangs && at_work;
     }
@@ -209,7 +209,10 @@ uint64_t readers_deadline(const struct readers *r)
 
 /* --- asking --- */
 
-/* What the others read at this moment: a file that hangs is to keep no second reader. */
+/*
+ * Lists the subjects that the other readers are reading: a hanging file must not block a second
+ * reader.
+ */
 static void leave_out(const struct readers *r, struct reader_state *x)
 {
     struct reading_left_out *out = &x->page->left_out;
@@ -230,7 +233,7 @@ static bool is_among(const struct reading_subject *of, uint64_t numbers)
            (numbers >> of->id & 1u) != 0u;
 }
 
-/* Whether it would not read one of the devices whose memory it is asked for. */
+/* Whether the reader would have to leave out one of the devices whose memory is wanted. */
 static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
 {
     bool some = false;
@@ -241,8 +244,9 @@ static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
 }
 
 /*
- * `numbers`: of READER_MEMORY, else 0. false: it cannot be asked now, or another has just begun to
- * read one of these devices; that it has gone shows in hear.
+ * Asks a reader; `numbers`: devices for READER_MEMORY, else 0. false: it cannot be asked now, or
+ * another reader has just begun to read one of these devices. `hear` notices if the reader has
+ * ended.
  */
 static bool ask(const struct readers *r, struct reader_state *x, enum reader_task task,
                 uint64_t numbers)
@@ -263,7 +267,7 @@ static bool ask(const struct readers *r, struct reader_state *x, enum reader_tas
     return x->busy;
 }
 
-/* One that has nothing to do, not `other` if there is another; -1: none. */
+/* An idle reader, preferably not `other`; -1: none. */
 static int idle(const struct readers *r, int other)
 {
     int found = -1;
@@ -284,16 +288,16 @@ static bool exhausted(const struct readers *r)
     return all;
 }
 
-/* --- looks --- */
+/* --- probes --- */
 
-/* A count in a page: read once, because the reader can change it. */
+/* A count from a page, read only once, because the reader can change it. */
 static unsigned count_of(const volatile uint16_t *count, unsigned max)
 {
     unsigned n = *count;
     return (n < max) ? n : max;
 }
 
-/* A byte of a page is none of the two values of a bool for certain. */
+/* Makes a byte from a page a valid bool; it may have any value. */
 static void bool_end(bool *b)
 {
     const void *raw = b;
@@ -350,7 +354,7 @@ static void efa_texts_end(struct found_efas *f)
     }
 }
 
-/* Copies no place behind the last device, and no descriptor. */
+/* Copies up to the last device, and no descriptor. */
 static void look_copy(struct sysfs_look *to, const struct sysfs_look *from)
 {
     const struct found_node *found = &from->probe.found;
@@ -420,7 +424,7 @@ static struct found_efa *efa_of(struct found_efas *f, uint32_t address)
     return NULL;
 }
 
-/* What the files of a device said in the look before. */
+/* Keeps the file values of a device from the previous probe. */
 static void device_keep(struct found_device *to, const struct found_device *from)
 {
     if (from->place.folder == to->place.folder) {
@@ -441,7 +445,7 @@ static void efa_keep(struct found_efa *to, const struct found_efa *from)
     }
 }
 
-/* Into the new look, of one subject that it left out. */
+/* Copies a subject that the new probe left out from the previous one. */
 static void keep(struct sysfs_look *to, struct sysfs_look *from, const struct reading_subject *of)
 {
     struct found_device *device = device_of(&to->probe.found, of->id);
@@ -503,10 +507,10 @@ void readers_mark(const struct readers *r, struct sysfs_look *look)
 
 /* --- memory --- */
 
-/* How far a reader is with the memory of these devices. */
+/* Progress of a reader with the memory of these devices. */
 enum progress { UNRELATED, UNDER_WAY, LATE, ANSWERED };
 
-/* With one of their files, whatever it was asked. */
+/* Progress with one of their files, whatever the reader's task is. */
 static enum progress file_progress(const struct readers *r, unsigned i, uint64_t numbers)
 {
     const struct reader_state *x = &r->reader[i];
@@ -546,7 +550,8 @@ enum status readers_memory_read(struct readers *r, uint64_t numbers)
     }
     int free = idle(r, r->looker);
     if (most == UNRELATED && free >= 0) {
-        (void)ask(r, &r->reader[free], READER_MEMORY, numbers); /* else in a later turn */
+        /* if it fails, a later turn asks again */
+        (void)ask(r, &r->reader[free], READER_MEMORY, numbers);
     }
     if (most == ANSWERED) {
         return STATUS_OK;
@@ -562,7 +567,7 @@ int64_t readers_memory(const struct readers *r, unsigned number, unsigned core)
 
 /* --- class files of an UltraServer --- */
 
-/* Whether a reader was asked for them and has not answered, or reads another file of the node. */
+/* Whether a reader is busy with the class files, or with another file of the node. */
 static bool reads_node(const struct readers *r)
 {
     bool reads = false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The note of what is read, see reading.h. */
+/* The note of the current read, see reading.h. */
 #include "host/node/reading.h"
 
 #include <string.h>
 
 static struct {
-    struct reading_note *note; /* NULL: this process is no reader */
+    struct reading_note *note; /* NULL: this process is not a reader */
     const struct reading_left_out *left_out;
 } the_reading;
 

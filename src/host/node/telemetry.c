@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a device's metrics, opened by their names: each is read once in a turn. */
+/* Reads the files of a device's metrics, opened by name, each once. */
 #include "host/node/telemetry.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the files of --device-metrics, one device in a look: the cost of a look is that of one
- * device, however many there are. Never opens /dev/neuron*. What the texts mean is
- * dra/telemetry.h's.
+ * Reads the files of --device-metrics for one device at a time, so that a call costs the same
+ * however many devices there are. Never opens /dev/neuron*. dra/telemetry.h owns the meaning of the
+ * texts.
  */
 #ifndef HOST_NODE_TELEMETRY_H
 #define HOST_NODE_TELEMETRY_H
@@ -12,8 +12,8 @@
 #include "dra/telemetry.h"
 
 /*
- * Reads the files of the device whose turn it is, of those that a look at the node found: at most
- * TELEMETRY_VALUES files of three system calls each. A file that cannot be read is not known then.
+ * Reads the files of the next device in turn, of those that a probe found: at most TELEMETRY_VALUES
+ * files of three system calls each. Values of unreadable files become unknown.
  */
 void telemetry_look(const struct settings *settings, const struct found_node *found,
                     struct telemetry *t);
