@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's entry: reads the settings and returns the exit code.
- * Exit codes: 0 stopped cleanly by a signal, 1 cannot run, 2 bad usage; of probe, check and bundle,
- * 0 yes and 1 no; of reservations, 0 none, 1 some and 2 not known. Each failure is one line on
- * stderr.
+ * The program's entry: reads the settings and returns the exit code. Exit codes: 0 stopped cleanly
+ * by a signal, 1 cannot run, 2 bad usage; for probe, check and bundle: 0 yes, 1 no; for
+ * reservations: 0 none, 1 some, 2 unknown. Each failure is one line on stderr.
  */
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real files port: CDI files written whole, the claim store written in place.
- * Never decides what is written; errno becomes a verdict here and nowhere above.
+ * The real files port: writes CDI files completely, and the claim store in place. Does not decide
+ * what is written; translates errno into verdicts, which nothing above does.
  */
 #include "host/files.h"
 
@@ -40,8 +40,8 @@ static void path_of(char path[FILE_PATH_CAP], const struct host_files *f, enum f
 }
 
 /*
- * open(2) for writing; makes the directory when that is what is missing. O_NONBLOCK: whoever put a
- * FIFO under that name must not stop the one thread.
+ * open(2) for writing; makes the directory if it is missing. O_NONBLOCK: a FIFO under that name
+ * must not block the only thread.
  */
 static int open_for_write(const struct host_files *f, enum files_dir dir, const char *path,
                           int flags)
@@ -60,7 +60,7 @@ static int open_for_write(const struct host_files *f, enum files_dir dir, const 
     return fd;
 }
 
-/* Flushes a directory, so that names made or moved in it survive a power cut. */
+/* Flushes a directory, so that names created or moved in it survive a power cut. */
 static enum status flush_directory(struct host_files *f, const char *path)
 {
     int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -85,7 +85,7 @@ static void state_drop(struct host_files *f)
     f->state_name[0] = 0;
 }
 
-/* Whether a descriptor is still the file that has the name: others may move or delete it. */
+/* Whether the open file still has the name: others may move or delete it. */
 static bool same_file(int fd, const char *path)
 {
     struct stat by_fd;
@@ -126,7 +126,7 @@ static int open_existing(const char *path, bool write, bool *writable)
     return fd;
 }
 
-/* F_OFD_SETLK. HOST_BUSY: another process has a lock that is in the way. */
+/* F_OFD_SETLK. HOST_BUSY: another process holds a conflicting lock. */
 static enum status lock_bytes(struct host_files *f, int fd, struct flock bytes)
 {
     if (fcntl(fd, F_OFD_SETLK, &bytes) == 0) {
@@ -137,8 +137,8 @@ static enum status lock_bytes(struct host_files *f, int fd, struct flock bytes)
 }
 
 /*
- * The file that is written is locked besides, as long as it is open: whoever removes the lock file,
- * for taking it for a stale one, does not give the store two writers.
+ * Also locks the written file while it is open, so that removing an apparently stale lock file does
+ * not give the store two writers.
  */
 static enum status inode_lock(struct host_files *f)
 {
@@ -151,8 +151,8 @@ static enum status inode_lock(struct host_files *f)
 }
 
 /*
- * Sees to it that f->state_fd is the file `name`, open for what is wanted. Only `create` makes an
- * absent one: a store that vanished must be noticed.
+ * Ensures that f->state_fd is the file `name`, open as wanted. Only `create` makes an absent one,
+ * so that a vanished store is noticed.
  */
 static enum status state_open(struct host_files *f, const char *name, bool write, bool create)
 {
@@ -196,7 +196,7 @@ static enum status read_at(struct host_files *f, int fd, uint64_t offset, struct
         }
         out->len += (n > 0) ? (size_t)n : 0u;
         if (n >= 0 && (size_t)n < room) {
-            break; /* read(2): of a plain file only the end gives less than was asked for */
+            break; /* read(2) of a plain file returns less than requested only at its end */
         }
     }
     return STATUS_OK;
@@ -222,13 +222,13 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
     return s;
 }
 
-/* --- files on their way to their name --- */
+/* --- files that do not have their final name yet --- */
 
 /*
  * Several writers share the CDI root: a process for each driver, and in a rolling update two of
- * each. Process ids say nothing, because each pod counts its own. So a port writes under a random
- * name, creates the file itself, and keeps a lock on it until it has its final name: what nobody
- * has locked is a leftover.
+ * each. Process ids do not distinguish them, because each pod counts its own. So a port writes
+ * under a random name, creates the file itself, and keeps a lock on it until it has its final name:
+ * an unlocked file is a leftover.
  */
 static const char temporary_prefix[] = "neuron.aws.com-claim.";
 static const char temporary_suffix[] = ".tmp";
@@ -256,7 +256,7 @@ static void temporary_close(struct host_files *f)
     f->temporary_fd = -1;
 }
 
-/* Creates the file and locks it. A name that somebody else has is given up for another. */
+/* Creates the file and locks it. If the name exists, tries another. */
 static enum status temporary_create(struct host_files *f, const char *path)
 {
     const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -309,8 +309,8 @@ static const char *port_temporary(void *ctx)
 }
 
 /*
- * Whether nobody writes the file: it is not new, and nobody has it locked. In this order, because
- * the lock that asks would refuse that of a writer who has just created the file.
+ * Whether the file is abandoned: it is old, and unlocked. Tests in this order, because the lock for
+ * the test would make that of a writer fail which has just created the file.
  */
 static bool is_leftover(int fd)
 {
@@ -358,7 +358,7 @@ static enum status port_tidy(void *ctx)
     return (error == 0) ? s : failed(f, error);
 }
 
-/* Creates a file with exactly these bytes, or adds them to it; or there is none at all. */
+/* Creates a file with exactly these bytes, or appends them to it; on failure removes it. */
 static enum status write_whole(struct host_files *f, const char *name, uint64_t offset,
                                struct view bytes)
 {
@@ -442,8 +442,10 @@ static enum status port_commit(void *ctx, enum files_dir dir, const char *name,
     if (dir == FILES_STATE) {
         return commit_state(f, name, final_name);
     }
-    /* CDI files are not flushed: the runtime reads them through the same page cache, and a reboot
-     * rebuilds them. */
+    /*
+     * CDI files are not flushed: the runtime reads them through the same page cache, and the agent
+     * rebuilds them after a reboot.
+     */
     enum status s = (final_name == NULL) ? STATUS_OK : rename_in(f, dir, name, final_name);
     if (s == STATUS_OK && final_name != NULL && is_temporary(f, name)) {
         temporary_close(f);
@@ -488,7 +490,7 @@ static void lock_drop(struct host_files *f)
     f->lock_fd = -1;
 }
 
-/* Opens the lock file, unless that is done and it still has the name. A lock ends with it. */
+/* Opens the lock file, unless it is open and still has the name. Closing it ends its lock. */
 static enum status lock_open(struct host_files *f, const char *name)
 {
     char path[FILE_PATH_CAP];
@@ -513,8 +515,8 @@ static struct flock byte_of(enum files_lock which, short type)
 
 /*
  * The lock belongs to the descriptor (F_OFD_SETLK) and ends with it, however the process ends. On a
- * read-only file system a shared one keeps writers away; once the store can be written there, its
- * own lock (inode_lock) keeps a second writer away.
+ * read-only file system a shared lock keeps writers away; once the store is writable there, its own
+ * lock (inode_lock) keeps a second writer away.
  */
 static enum status port_lock(void *ctx, const char *name, enum files_lock which)
 {
@@ -538,7 +540,7 @@ static void port_unlock(void *ctx, enum files_lock which)
     }
 }
 
-/* A lock without an end is that of a release that locked the whole file. */
+/* A lock without an end belongs to an older release, which locked the whole file. */
 static enum files_holder port_holder(void *ctx, enum files_lock which)
 {
     const struct host_files *f = ctx;
@@ -559,10 +561,13 @@ static void list_name(const char *name, const char *prefix, struct writer *out)
     }
 }
 
-/* A page is one read: its names are shorter than the records that they come in. */
+/* A page is one read: its names are shorter than the directory records around them. */
 _Static_assert(LIST_PAGE_BYTES >= DIRECTORY_READ_BYTES, "the names of a read fit a page");
 
-/* The descriptor stays open between the pages: names that come or go meanwhile move no others. */
+/*
+ * The descriptor stays open between the pages, so that names which appear or vanish meanwhile do
+ * not shift others.
+ */
 static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
                              struct writer *out)
 {
@@ -623,7 +628,7 @@ static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer 
     size_t room = writer_room(out);
     enum status s = read_at(f, f->kubelet_state_fd, offset, out);
     if (s != STATUS_OK || writer_room(out) > 0u || room == 0u) {
-        kubelet_state_drop(f); /* that was its end */
+        kubelet_state_drop(f); /* end of the checkpoint */
     }
     return s;
 }
@@ -676,10 +681,10 @@ static const char *port_why(void *ctx)
 {
     struct host_files *f = ctx;
     if (f->by_reader) {
-        return f->words; /* of port_memory_read */
+        return f->words; /* from port_memory_read */
     }
     if (f->error == ELOOP) {
-        return "it is a symbolic link"; /* O_NOFOLLOW */
+        return "it is a symbolic link"; /* errno of O_NOFOLLOW */
     }
     struct writer w = writer_of(f->words, sizeof f->words);
     writer_errno(&w, f->error);

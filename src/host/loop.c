@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop of the program; see loop.h. poll(2) over a fixed array with one place for each
- * descriptor that can exist, so that nothing must be registered and nothing can be forgotten.
+ * The loop of the program; see loop.h. poll(2) uses a fixed array with one place for each
+ * descriptor that can exist, so that no descriptor needs registering.
  */
 #include "host/loop.h"
 
@@ -41,7 +41,7 @@ enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOTS_FIXED };
 #define PORTS 2u /* LINK_HEALTH and LINK_METRICS */
 #define SLOTS (SLOT_PENDING + PENDING_LINKS * PORTS)
 
-/* What each driver has of its own. */
+/* The state of one driver. */
 struct host_driver {
     struct agent *agent;
     struct files files;
@@ -49,34 +49,35 @@ struct host_driver {
     struct server server[SERVERS];
     struct server_links links;
     char state_dir[PATH_CAP];
-    char device_plugin[SOCKET_PATH_CAP]; /* name of its socket; empty: there is none */
+    char device_plugin[SOCKET_PATH_CAP]; /* name of a device plugin's socket; empty: none */
 };
 
-/* Everything outside struct agent that lives as long as the process. */
+/* All state outside struct agent that lives as long as the process. */
 struct host {
     const struct settings *settings;
-    struct agent *agent; /* that of the first driver */
-    unsigned drivers;    /* that run */
+    struct agent *agent; /* of the first driver */
+    unsigned drivers;    /* number of running drivers */
     struct host_driver driver[DRIVERS];
-    int stand_in[STDERR_FILENO + 1]; /* descriptors 0 to 2 that were closed: /dev/null, kept open */
+    /* /dev/null for descriptors 0 to 2 that were closed at the start */
+    int stand_in[STDERR_FILENO + 1];
     int signal_fd;
     int log_fd;    /* stderr */
     bool log_free; /* a write to it never blocks */
     struct loop_time time;
-    int plugin_error;  /* errno of the last look for a device plugin, 0 when it succeeded */
-    uint64_t check_ms; /* when the socket files are looked at again */
-    bool eager;        /* bytes still moved at the end of the last turn */
+    int plugin_error;  /* errno of the last scan for device plugins; 0: it succeeded */
+    uint64_t check_ms; /* time of the next check of the socket files */
+    bool eager;        /* bytes still moved at the end of the last turn: do not wait */
     bool exiting;
     struct pollfd slots[SLOTS];
     struct apilink api;
-    struct looks looks; /* last: its end is never touched without --device-metrics */
+    struct looks looks; /* last member: its end stays untouched without --device-metrics */
 };
 
-/* The rest is for TLS: its arena, and as much again for its buffers and tables. */
+/* The rest of the budget is for TLS: its arena, and as much for its buffers and tables. */
 _Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
                "the host layer keeps to its budget");
 
-/* A command is a process that never runs the loop. */
+/* A command is a process that does not run the loop, so both share the memory. */
 static union {
     struct host loop;
     struct command_memory command;
@@ -85,7 +86,7 @@ static union {
 
 /* --- log --- */
 
-/* Length of as many whole lines as one write may take. */
+/* Length of the whole lines that one write may take. */
 static size_t log_piece(struct view lines)
 {
     size_t n = (lines.len < STDERR_WRITE_MAX) ? lines.len : STDERR_WRITE_MAX;
@@ -98,11 +99,11 @@ static size_t log_piece(struct view lines)
 }
 
 /*
- * O_NONBLOCK is not set on stderr, because other processes share the file description. A pipe, as
- * containers have it, or a terminal is opened once more for us alone: poll(2) calls a terminal
- * writable that takes less than a line, and the write would block until somebody reads. A plain
- * file never blocks. Otherwise, and where /proc or the right to it is absent, poll(2) goes before
- * each write.
+ * Opens stderr for writing without blocking. O_NONBLOCK is not set on stderr itself, because other
+ * processes share the file description. A pipe, as containers have, or a terminal is opened again
+ * for this process only: poll(2) calls a terminal writable that accepts less than a line, and the
+ * write would block. A plain file never blocks. In all other cases, and if /proc is missing or
+ * forbidden, poll(2) precedes each write.
  */
 static void log_open(struct host *h)
 {
@@ -123,7 +124,7 @@ static void log_open(struct host *h)
 static void log_flush(struct host *h, int wait_ms)
 {
     struct view lines = agent_log(h->agent);
-    /* Each round but the last takes at least one line out of the buffer. */
+    /* Each iteration but the last writes at least one line. */
     for (unsigned i = 0; i < LOG_BUFFER_BYTES && lines.len > 0u; i++) {
         struct pollfd out = {.fd = h->log_fd, .events = POLLOUT};
         bool look = !h->log_free || wait_ms > 0;
@@ -135,7 +136,9 @@ static void log_flush(struct host *h, int wait_ms)
         if (written < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
         }
-        /* With a reader that has closed or a full disk the lines are lost; the agent goes on. */
+        /*
+         * If the reader has closed or the disk is full, the lines are lost and the agent continues.
+         */
         agent_log_written(h->agent, (written < 0) ? n : (size_t)written);
         lines = agent_log(h->agent);
     }
@@ -149,8 +152,8 @@ static void accept_some(const struct host *h, struct host_driver *d, struct serv
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && more && s->listener.fd >= 0; i++) {
         struct accepted peer;
         /*
-         * One a turn where each makes another give way, or those that connect again at once push
-         * each other out before one of them was heard.
+         * Accepts only one connection a turn while each replaces another; otherwise clients that
+         * reconnect at once would replace each other before any was served.
          */
         more = server_accept(s, d->agent, h->time.now_ms, &peer) == STATUS_OK &&
                server_link_begin(&d->links, s->kind, &peer, h->time.now_ms);
@@ -159,7 +162,7 @@ static void accept_some(const struct host *h, struct host_driver *d, struct serv
 
 /* --- waiting --- */
 
-/* A driver that does not run has nothing to wait for. */
+/* A driver that does not run has no descriptors. */
 static void driver_poll_fill(struct host *h, unsigned at)
 {
     struct host_driver *d = &h->driver[at];
@@ -191,7 +194,7 @@ static void poll_fill(struct host *h)
     int api_fd = apilink_interest(&h->api, &events);
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
     looks_interest(&h->looks, &h->slots[SLOT_READER]);
-    for (unsigned i = 0; i < PORTS; i++) { /* the ports are the first driver's */
+    for (unsigned i = 0; i < PORTS; i++) { /* only the first driver has the ports */
         const struct host_driver *d = &h->driver[DRIVER_NEURON];
         strangers_interest(&d->links, (i == 0u) ? LINK_HEALTH : LINK_METRICS,
                            &h->slots[SLOT_PENDING + i * PENDING_LINKS], h->time.now_ms);
@@ -201,7 +204,7 @@ static void poll_fill(struct host *h)
     }
 }
 
-/* When something is due without any byte from outside. */
+/* When the next timer is due. */
 static uint64_t due_ms(struct host *h)
 {
     uint64_t at = earlier(agent_deadline(h->agent), h->check_ms);
@@ -214,10 +217,10 @@ static uint64_t due_ms(struct host *h)
     return at;
 }
 
-/* When strangers that wait for their share, or to be accepted, have it. */
+/* When waiting TCP connections get their next share of transfers or accepts. */
 static uint64_t pace_ms(const struct host *h)
 {
-    /* The ports, to which strangers come, are the first driver's. */
+    /* Only the first driver has the TCP ports. */
     const struct host_driver *d = &h->driver[DRIVER_NEURON];
     uint64_t at = server_links_due(&d->links);
     at = earlier(at, strangers_due(&d->links, LINK_HEALTH, h->time.now_ms));
@@ -230,11 +233,11 @@ static void look(struct host *h, uint64_t wait_ms)
     /* descriptors_enough excludes EINVAL */
     ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
     for (unsigned i = 0; i < SLOTS && ready <= 0; i++) {
-        h->slots[i].revents = 0; /* a failed poll leaves them as they were */
+        h->slots[i].revents = 0; /* a failed poll does not set them */
     }
 }
 
-/* Whether a connection has something for us, or room for what waits for it. */
+/* Whether a connection has input, or room for pending output. */
 static bool links_ready(const struct host *h)
 {
     bool ready = h->slots[SLOT_API].revents != 0;
@@ -245,8 +248,8 @@ static bool links_ready(const struct host *h)
 }
 
 /*
- * Waits, then sets the time. What comes with a limit, or has come before it in a stall, is found by
- * a look that is younger than the clock's time.
+ * Waits, then sets the time. The last poll is younger than the clock's time, so it finds bytes that
+ * arrived with or before a time limit.
  */
 static void wait_and_look(struct host *h)
 {
@@ -297,7 +300,10 @@ static void plugin_look(struct host *h, enum driver_kind kind)
     agent_device_plugin(d->agent, d->device_plugin);
 }
 
-/* Another driver is looked for under the EFA driver's name, which is dranet's own. */
+/*
+ * Scans for device plugins and other drivers. Also looks for another driver under the EFA driver's
+ * name, which dranet uses.
+ */
 static void rivals_look(struct host *h)
 {
     plugin_look(h, DRIVER_NEURON);
@@ -319,7 +325,7 @@ static void sockets_look(struct host *h)
     h->check_ms = h->time.now_ms + SOCKET_CHECK_MS;
     for (unsigned at = 0; at < h->drivers; at++) {
         struct host_driver *d = &h->driver[at];
-        /* Once the registration socket is closed for good, the process is about to stop. */
+        /* A registration socket that is closed for good means that the process will stop. */
         for (unsigned i = 0; i < SERVERS && d->server[LINK_REGISTRATION].wanted; i++) {
             server_check(&d->server[i], d->agent, h->time.now_ms);
         }
@@ -390,7 +396,7 @@ static void orders_carry_out(struct host *h)
     }
 }
 
-/* Steps the agent while its output makes room for more. The rest is done in the next turn. */
+/* Steps the agent while its output makes room for more. The next turn does the rest. */
 static void agent_turn(struct host *h)
 {
     bool moved = true;
@@ -411,7 +417,7 @@ static void driver_turn(struct host *h, unsigned at, bool old)
     struct host_driver *d = &h->driver[at];
     const struct pollfd *servers = &h->slots[SLOT_SERVER + at * SERVERS];
     const struct pollfd *links = &h->slots[SLOT_LINK + at * SERVER_LINKS];
-    for (unsigned i = 0; i < SERVER_LINKS; i++) { /* those of strangers come last */
+    for (unsigned i = 0; i < SERVER_LINKS; i++) { /* those of the TCP ports come last */
         server_link_read(&d->links, i, links[i].revents, h->time.now_ms);
     }
     for (unsigned i = 0; i < SERVERS; i++) {
@@ -422,7 +428,7 @@ static void driver_turn(struct host *h, unsigned at, bool old)
     }
 }
 
-/* New connections to the TCP ports. */
+/* Handles new connections to the TCP ports. */
 static void strangers_turn(struct host *h)
 {
     struct host_driver *d = &h->driver[DRIVER_NEURON];
@@ -443,7 +449,7 @@ static void turn(struct host *h)
 {
     poll_fill(h);
     wait_and_look(h);
-    /* Before the work of this turn: a slow turn must not keep new connections out. */
+    /* Compared before the turn's work: a slow turn must not keep new connections out. */
     bool old = loop_time_is_old(&h->time, clock_now_ms());
     for (unsigned d = 0; d < h->drivers; d++) {
         host_files_turn(&h->driver[d].disk);
@@ -455,7 +461,7 @@ static void turn(struct host *h)
     signals_take(h);
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->time.now_ms);
     for (unsigned d = h->drivers; d > 0u; d--) {
-        driver_turn(h, d - 1u, old); /* the first one has the links of strangers: they come last */
+        driver_turn(h, d - 1u, old); /* the first driver has the TCP ports, which come last */
     }
     if (!old) {
         strangers_turn(h);
@@ -471,7 +477,7 @@ static void turn(struct host *h)
 /* --- start and end --- */
 
 /*
- * Opens /dev/null for missing descriptors 0 to 2: the first socket would become stderr otherwise.
+ * Opens /dev/null for missing descriptors 0 to 2; otherwise the first socket would become stderr.
  */
 static enum status standard_descriptors(struct host *h)
 {
@@ -488,14 +494,15 @@ static enum status standard_descriptors(struct host *h)
 }
 
 /*
- * Makes sure that all connections, the store and a probe can be open at the same time. poll(2)
- * fails with EINVAL for more descriptors than the limit.
+ * Ensures that all connections, the store and a probe can be open at the same time. poll(2) fails
+ * with EINVAL for more descriptors than the limit.
  */
 static enum status descriptors_enough(void)
 {
     struct rlimit limit;
     /*
-     * musl's setrlimit changes the limit of every thread, with 4 KB of code; there is one thread.
+     * musl's setrlimit sets the limit for every thread, with 4 KB of code; this process has one
+     * thread.
      */
     if (prlimit(0, RLIMIT_NOFILE, NULL, &limit) != 0) {
         return HOST_IO;
@@ -513,7 +520,7 @@ static enum status signals_begin(struct host *h)
     bool good =
         sigemptyset(&stop) == 0 && sigaddset(&stop, SIGTERM) == 0 && sigaddset(&stop, SIGINT) == 0;
     /*
-     * Blocked and never read: write reports a broken pipe, and a hang-up of the terminal is
+     * Blocked and never read: so write reports a broken pipe, and the hang-up of a terminal is
      * ignored.
      */
     sigset_t blocked = stop;
@@ -569,7 +576,10 @@ static enum status process_begin(struct host *h, struct writer *why)
     return (s == STATUS_OK) ? state_begin(h, why) : s;
 }
 
-/* That of the kubelet's checkpoint, which the kubelet replaces; false: it is absent or the root. */
+/*
+ * The directory of the kubelet's checkpoint, because the kubelet replaces the file; false: it is
+ * absent or the root.
+ */
 static bool kubelet_directory(const struct settings *s, char path[PATH_CAP])
 {
     struct stat st;
@@ -590,10 +600,11 @@ static void sandbox_begin(struct host *h)
     bool in_pod = s->kubeconfig[0] == '\0';
     struct sandbox_paths paths;
     paths.write[0] = h->driver[DRIVER_NEURON].state_dir;
-    paths.write[3] = h->driver[h->drivers - 1u].state_dir; /* of the EFA devices, or the same */
+    /* state directory of the EFA driver, or the same again */
+    paths.write[3] = h->driver[h->drivers - 1u].state_dir;
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;
-    /* Sysfs is for its readers. Files of a kubeconfig can be anywhere. */
+    /* Only the readers read sysfs. Files of a kubeconfig can be anywhere. */
     paths.read[0] = in_pod ? s->device_plugins_dir : "/";
     paths.read[1] = NULL;
     paths.read[2] = NULL;
@@ -614,8 +625,10 @@ static void sandbox_begin(struct host *h)
     }
 }
 
-/* The service socket comes first: the kubelet dials it as soon as it has seen the registration
- * socket. */
+/*
+ * Opens the service socket first: the kubelet connects to it as soon as it finds the registration
+ * socket.
+ */
 static enum status driver_servers_begin(struct host *h, unsigned at, struct writer *why)
 {
     ASSERT(at < DRIVERS);
@@ -623,7 +636,7 @@ static enum status driver_servers_begin(struct host *h, unsigned at, struct writ
     servers_init(d->server, h->settings, (enum driver_kind)at, d->state_dir);
     servers_remove_stale(d->server, d->agent);
     if (at == (unsigned)DRIVER_EFA && !h->settings->efa) {
-        d->server[LINK_SERVICE].wanted = false; /* before ORDER_OPEN_SOCKETS */
+        d->server[LINK_SERVICE].wanted = false; /* until ORDER_OPEN_SOCKETS */
         d->server[LINK_REGISTRATION].wanted = false;
         return STATUS_OK;
     }
@@ -678,8 +691,8 @@ static void agent_begin(struct host *h)
 }
 
 /*
- * A configuration that can never work ends the process at once. An unreachable server does not, nor
- * does a file that may be there later: the kubelet is served meanwhile.
+ * Ends the process if the configuration can never work. An unreachable server or a file that may
+ * appear later does not end it: the kubelet is served meanwhile.
  */
 static enum status credentials_check(struct host *h, struct writer *why)
 {
@@ -704,7 +717,10 @@ static void host_end(struct host *h)
     (void)close(h->signal_fd);
 }
 
-/* Without --efa too, where a run with it left a claim store: what that holds is unprepared. */
+/*
+ * Also true without --efa, if an earlier run with it left a claim store, whose claims must be
+ * unprepared.
+ */
 static bool has_efa_driver(const struct settings *s)
 {
     char directory[PATH_CAP];
@@ -718,7 +734,9 @@ static bool has_efa_driver(const struct settings *s)
     return path_stat(path, &st) == 0;
 }
 
-/* No other can be forked from inside the sandbox: a new process starts whole. */
+/*
+ * Fails if a reader has ended: inside the sandbox none can be forked, so the process must restart.
+ */
 static enum status readers_whole(const struct host *h, struct writer *why)
 {
     if (h->looks.readers.ended && !h->exiting) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The main loop: waits for events, moves bytes between descriptors and the agent's links, steps the
- * agent, executes its orders and writes its log. Owns every descriptor of the process and the one
+ * agent, executes its orders and writes its log. Owns every descriptor of the process and the only
  * instance of host state; decides nothing about protocols or the domain.
  */
 #ifndef HOST_LOOP_H
@@ -15,7 +15,7 @@
  */
 MUST_USE enum status host_run(const struct settings *settings, struct writer *why);
 /*
- * Runs another command instead, to its end. *no: it says no (commands.h). PEER_MALFORMED: bad
+ * Runs another command instead, to its end. *no: its answer is no (commands.h). PEER_MALFORMED: bad
  * usage; `why` as above. Call once.
  */
 MUST_USE enum status host_command(const struct settings *settings,

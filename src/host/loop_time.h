@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of the loop: when it moves and when it stands still. Reads no clock: the clock's time is
- * handed in.
+ * The time of the loop: when it advances and when it stands still. Reads no clock: the caller
+ * passes the clock's time.
  */
 #ifndef HOST_LOOP_TIME_H
 #define HOST_LOOP_TIME_H
@@ -10,24 +10,24 @@
 #include <stdint.h>
 
 struct loop_time {
-    uint64_t now_ms;       /* by which everything in this turn is judged */
-    unsigned frozen_turns; /* turns in a row in which it stood still */
-    uint64_t frozen_ms;    /* the clock's time in the first of them */
+    uint64_t now_ms;       /* the time for all decisions of this turn */
+    unsigned frozen_turns; /* consecutive turns in which it stood still */
+    uint64_t frozen_ms;    /* clock time in the first of them */
 };
 
 /*
- * A turn starts. `due_ms` is the earliest time limit, `ready` whether a connection has something
- * for us, or room for what waits for it.
+ * Begins a turn. `due_ms`: the earliest time limit; `ready`: a connection has input, or room for
+ * pending output.
  *
- * After a stall (a stopped process, a used-up CPU quota, a slow disk) both bytes and time limits
- * are there, and what came in time must be read before a limit is judged. So while a limit is over
- * and connections are ready, the time stands still just before that limit, for FROZEN_TURNS_MAX
- * turns and FROZEN_MS_MAX at most.
+ * After a stall (a stopped process, a used-up CPU quota, a slow disk) bytes and time limits are
+ * both due, and bytes that arrived in time must be read before a limit applies. So while a limit
+ * has passed and connections are ready, the time stands still just before that limit, for at most
+ * FROZEN_TURNS_MAX turns and FROZEN_MS_MAX.
  */
 void loop_time_set(struct loop_time *t, uint64_t clock_ms, uint64_t due_ms, bool ready);
 /*
- * Whether the time of this turn is so old that what starts now would lose its own time limit: new
- * connections wait in the kernel then, and new requests in the agent.
+ * Whether the time of this turn is so old that new work would lose part of its own time limit: then
+ * new connections wait in the kernel, and new requests in the agent.
  */
 bool loop_time_is_old(const struct loop_time *t, uint64_t clock_ms);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shares of strangers; see pace.h. A window has a number of transfers for all of them together.
- * The first transfers of a connection are its own: a probe needs no more, so that it is served
- * while others use up every window. The rounds of each port have windows of their own.
+ * Shares of TCP connections; see pace.h. All of them share a number of transfers in each window. A
+ * connection's first transfers are its own: a probe needs no more, so it is served even when others
+ * use up every window. The rounds of each port have windows of their own.
  */
 #include "host/pace.h"
 

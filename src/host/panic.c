@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A failed assertion: one line on stderr, then exit 1. A restart loses nothing, because the store
- * is on disk. Uses nothing that could itself assert, and does not block if nobody reads stderr.
+ * Handles a failed assertion: one line on stderr, then exit 1. A restart loses nothing, because the
+ * store is on disk. Uses nothing that could itself assert, and does not block if nobody reads
+ * stderr.
  */
 #include <poll.h>
 #include <stdint.h>
@@ -11,7 +12,7 @@
 #include "base/assert.h"
 
 enum { PANIC_WAIT_MS = 100, PANIC_DIGITS = 10 };
-/* The text below, a path and a line number. */
+/* Room for the text below, a path and a line number. */
 #define PANIC_LINE_BYTES 256u
 
 /* Writes decimal digits of `number` to the end of `text`; returns where they start. */

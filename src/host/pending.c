@@ -30,7 +30,7 @@ static bool older(const struct pending_link *l, const struct pending_link *than)
     return than == NULL || l->since_ms < than->since_ms;
 }
 
-/* The oldest of a state; NULL: none. */
+/* The oldest connection in a state; NULL: none. */
 static struct pending_link *oldest(struct pending *p, bool heard, bool closing)
 {
     struct pending_link *found = NULL;
@@ -52,7 +52,7 @@ static struct pending_link *free_entry(struct pending *p)
     return NULL;
 }
 
-/* The entry that a newcomer gets; NULL: none now. */
+/* The entry for a new connection; NULL: none now. */
 static struct pending_link *entry_for(struct pending *p, uint64_t now_ms)
 {
     struct pending_link *l = free_entry(p);
@@ -121,12 +121,12 @@ void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS
 {
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         const struct pending_link *l = &p->link[i];
-        /* What has been heard waits for a place, and would only wake the loop. */
+        /* A connection that waits for a place would only wake the loop. */
         slots[i] = (struct pollfd){.fd = l->heard ? -1 : l->fd, .events = POLLIN};
     }
 }
 
-/* Drops a piece; false: the peer has ended. */
+/* Drops a piece of input; false: the peer has closed its side. */
 static bool drop(const struct pending_link *l)
 {
     uint8_t bytes[PENDING_DROP_BYTES];
@@ -134,7 +134,7 @@ static bool drop(const struct pending_link *l)
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* Whether there is a byte to read: a connection that ends unheard needs no place. */
+/* Whether there is a byte to read: a connection that ends without one needs no place. */
 static bool hear(struct pending_link *l)
 {
     uint8_t byte = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connections of one TCP port that have no link of the agent: those whose peer has sent
- * nothing yet, those that wait for a place, and those that are closing. A place of the agent is
- * dear, and is given to a peer that has sent something; an entry here is a descriptor alone. Owns
- * these descriptors; reads no clock.
+ * The connections of one TCP port without a link in the agent: those whose peer has sent nothing
+ * yet, those that wait for a place, and those that are closing. A place in the agent holds buffers,
+ * so only a peer that has sent something gets one; an entry here is only a descriptor. Owns these
+ * descriptors; reads no clock.
  */
 #ifndef HOST_PENDING_H
 #define HOST_PENDING_H
@@ -22,37 +22,37 @@ struct pending_link {
     bool closing;      /* nothing more is sent; what arrives is dropped until the peer ends */
 };
 
-/* Those of one port. */
+/* The pending connections of one port. */
 struct pending {
     struct pending_link link[PENDING_LINKS];
 };
 
-/* No connection is there yet. */
+/* Initializes without connections. */
 void pending_init(struct pending *p);
 /*
  * Whether another connection may be accepted: there is a free entry, one whose peer was silent for
- * STRANGER_ROUND_MS, or one that is closing. Else it waits in the kernel's queue.
+ * STRANGER_ROUND_MS, or one that is closing. Otherwise it waits in the kernel's queue.
  */
 bool pending_room(struct pending *p, uint64_t now_ms);
-/* Takes a connection that was accepted, with pending_room, in the place of such a one. */
+/* Adds an accepted connection, in such an entry. */
 void pending_add(struct pending *p, int fd, uint32_t peer, uint64_t now_ms);
 /*
- * Closes a connection whose last bytes were given to the kernel. A close with bytes of the peer
- * unread would reset the connection, and the reset can overtake them. So this shuts the sending
- * side down, and drops what the peer sends for LINK_CLOSE_MS or until the peer closes.
+ * Closes a connection whose last bytes are already in the kernel. Closing it with unread input
+ * would reset the connection, and the reset can overtake those bytes. So this shuts down the
+ * sending side, and drops the peer's input for LINK_CLOSE_MS or until the peer closes.
  */
 void pending_linger(struct pending *p, int fd, uint64_t now_ms);
-/* What poll(2) waits for. */
+/* Sets the slots for poll(2). */
 void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS]);
-/* Takes what poll(2) found, and closes what is over. */
+/* Handles the result of poll(2), and closes connections whose time is over. */
 void pending_look(struct pending *p, const struct pollfd slots[PENDING_LINKS], uint64_t now_ms);
-/* Whether an entry waits for a place of the agent. */
+/* Whether an entry waits for a place in the agent. */
 bool pending_waits(const struct pending *p, bool heard);
-/* Gives a connection away. */
+/* Removes a connection, which the caller owns from now on. */
 struct pending_link pending_take(struct pending *p, unsigned i);
-/* When pending_look must be called at the latest: a connection is over then. */
+/* The latest time for the next pending_look, which closes connections whose time is over. */
 uint64_t pending_due(const struct pending *p);
-/* Closes all. */
+/* Closes all connections. */
 void pending_close(struct pending *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dispatch tables and message descriptors hold addresses. start.c has relocated them before main;
- * nobody but this file protects them from being written afterwards.
+ * Dispatch tables and message descriptors hold addresses, which start.c relocates before main. Only
+ * this file protects them from being written afterwards.
  */
 #include "host/relro.h"
 
@@ -11,7 +11,7 @@
 
 extern const char __ehdr_start __attribute__((visibility("hidden"))); /* set by the linker */
 
-/* Programs have about ten segments; more are no program of ours. */
+/* A program has about ten segments; more cannot be this program. */
 enum { SEGMENTS_MAX = 64 };
 
 enum status relro_protect(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Protection of relocated constants (PT_GNU_RELRO, elf(5)): the dynamic loader does it for other
- * programs, musl's start-up code of a static position-independent one does not. Owns nothing.
+ * Protection of relocated constants (PT_GNU_RELRO, elf(5)): for other programs the dynamic loader
+ * does it, but musl's start-up code of a static position-independent program does not. Owns
+ * nothing.
  */
 #ifndef HOST_RELRO_H
 #define HOST_RELRO_H

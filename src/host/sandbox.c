@@ -25,9 +25,9 @@
 
 enum status sandbox_guard_memory(void)
 {
-    /* A pipe of core_pattern gets a core file despite the limit, but only of a dumpable process. */
+    /* A pipe in core_pattern gets a core file despite the limit, but only of a dumpable process. */
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
-    /* setrlimit(3) of musl is for several threads, and 3 KB larger. */
+    /* musl's setrlimit(3) handles several threads, and costs 3 KB more. */
     bool limited = syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL) == 0;
     return (limited && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0) ? STATUS_OK : HOST_DENIED;
 }
@@ -52,10 +52,10 @@ enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
     (ACCESS_READ | ACCESS_WRITE_FILE | ACCESS_REMOVE_FILE | ACCESS_MAKE_DIR | ACCESS_MAKE_REG |    \
      ACCESS_MAKE_SOCK | ACCESS_TRUNCATE)
 
-/* All rights that an ABI version knows: what no rule allows is refused. */
+/* All rights that an ABI version knows: everything without a rule is refused. */
 static uint64_t rights_known(long abi)
 {
-    /* Versions 1 to 5; 4 and 6 came with other things than paths. */
+    /* Versions 1 to 5; 4 and 6 added nothing for paths. */
     static const uint8_t rights[] = {13, 14, 15, 15, 16};
     size_t last = sizeof rights - 1u;
     size_t at = ((size_t)abi - 1u < last) ? (size_t)abi - 1u : last;
@@ -71,7 +71,7 @@ struct path_beneath_attribute {
     int32_t parent_fd;
 } __attribute__((packed));
 
-/* Cuts the last part of a path off. false: it is the root. */
+/* Removes the last component of a path. false: it is the root. */
 static bool path_up(char path[PATH_CAP])
 {
     const char *slash = strrchr(path, '/');
@@ -95,14 +95,14 @@ static bool is_mount_point(const char path[PATH_CAP])
            own.st_dev != parent.st_dev || own.st_ino == parent.st_ino;
 }
 
-/* What a link leads to is elsewhere than what is above the link. */
+/* The target of a link is not below the link's parent. */
 static bool is_link(const char *path)
 {
     struct stat st;
     return link_stat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* The directory that a rule for `path` is about, opened; *root: that is the root. */
+/* Opens the directory of the rule for `path`; *root: it is the root. */
 static int rule_open(const char *path, bool fixed, bool *root)
 {
     char at[PATH_CAP];
@@ -117,7 +117,7 @@ static int rule_open(const char *path, bool fixed, bool *root)
     return fd;
 }
 
-/* A set of rules in the making, and what is reported of it. */
+/* A set of rules being built, and reports about it. */
 struct rules {
     long ruleset;
     uint64_t known;      /* rights */
@@ -150,7 +150,7 @@ static bool rule_add(struct rules *r, const char *path, uint64_t access, bool fi
     return good;
 }
 
-/* A rule for a directory that is named; none for NULL. */
+/* Adds a rule for a directory; NULL: none. */
 static bool rule_take(struct rules *r, const char *path, uint64_t access, bool fixed)
 {
     return path == NULL || rule_add(r, path, access, fixed);
@@ -171,7 +171,7 @@ static bool rules_add(struct rules *r, const struct sandbox_paths *paths)
     return good && rule_take(r, paths->file, ACCESS_READ_FILE, true);
 }
 
-/* The kernel's ABI version, or 0: paths are not restricted, and errno says why. */
+/* Returns the kernel's ABI version, or 0: paths are not restricted, and errno has the reason. */
 static long restrict_paths(const struct sandbox_paths *paths, struct rules *r)
 {
     long abi = syscall(CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
@@ -194,7 +194,7 @@ static long restrict_paths(const struct sandbox_paths *paths, struct rules *r)
 /* --- system calls: seccomp --- */
 
 /*
- * Instructions of classic BPF over struct seccomp_data, as the numbers that struct sock_filter is
+ * Instructions of classic BPF over struct seccomp_data, as the numbers that struct sock_filter has
  * on a little-endian machine: code, the two jumps, operand.
  */
 #define INSTRUCTION(code, if_true, if_false, operand)                                              \
@@ -232,7 +232,7 @@ struct program {
 #define ALLOW(number, purpose)                                                                     \
     INSTRUCTION(JUMP_IF_EQUAL, 0u, 1u, number), INSTRUCTION(RETURN, 0u, 0u, RETURN_ALLOW),
 
-/* Numbers of another ABI (x32, 32 bits) are none of these. */
+/* Numbers of another ABI (x32, 32 bits) match none of the rows. */
 #define FILTER_BEGIN                                                                               \
     INSTRUCTION(LOAD_WORD, 0u, 0u, DATA_ARCHITECTURE),                                             \
         INSTRUCTION(JUMP_IF_EQUAL, 1u, 0u, ARCHITECTURE),                                          \
@@ -270,7 +270,7 @@ void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struc
         writer_text(text, ": ");
         writer_errno(text, error);
     }
-    /* Last: the filter does not allow the calls above. */
+    /* last, because the filter forbids the calls above */
     writer_text(text, (bound && restrict_calls(paths->reader))
                           ? "; system calls by seccomp"
                           : "; system calls are not: seccomp is not available");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls that the agent and its readers make after their start, all of them: what is not
- * here fails with EPERM (sandbox.h). On arm64, where the kernel has no poll, unlink, mkdir and
- * readlink, ppoll, unlinkat, mkdirat and readlinkat stand for them. tools/docs.py writes the tables
- * of CATALOGUE.md from these.
+ * All system calls that the agent and its readers make after their start; others fail with EPERM
+ * (sandbox.h). On arm64, where the kernel has no poll, unlink, mkdir and readlink, ppoll, unlinkat,
+ * mkdirat and readlinkat replace them. tools/docs.py writes the tables of CATALOGUE.md from these.
  */
 #ifndef HOST_SANDBOX_CALLS_H
 #define HOST_SANDBOX_CALLS_H
@@ -48,7 +47,7 @@
     /* randomness */                                                                               \
     X(SYS_getrandom, "seeds TLS")
 
-/* Those of a process that only reads sysfs (host/node/reader.h); the same rows. */
+/* The calls of a process that only reads sysfs (host/node/reader.h); the same kind of rows. */
 #define READER_CALLS(X)                                                                            \
     X(SYS_poll, "waits for the agent and for errors of devices")                                   \
     X(SYS_restart_syscall, "the kernel continues a poll after SIGSTOP and SIGCONT by it")          \

@@ -24,7 +24,10 @@ static void link_close(struct host_link *l)
     *l = (struct host_link){.fd = -1};
 }
 
-/* The last words to a stranger that still sends arrive only if that is read; see pending_linger. */
+/*
+ * A peer of a TCP port that still sends gets the last bytes only if its input is read; see
+ * pending_linger.
+ */
 static void link_leave(struct server_links *s, unsigned i, uint64_t now_ms)
 {
     struct host_link *l = &s->link[i];
@@ -48,7 +51,7 @@ static void link_end(struct server_links *s, unsigned i, bool broken)
 
 /* --- bytes --- */
 
-/* Whether bytes, or the end, may be read from a link now. */
+/* Whether input, or its end, may be read from a link now. */
 static bool link_readable(const struct server_links *s, unsigned i, short revents, uint64_t now_ms)
 {
     const struct host_link *l = &s->link[i];
@@ -78,8 +81,8 @@ void server_link_read(struct server_links *s, unsigned i, short revents, uint64_
 }
 
 /*
- * Drops the bytes for a peer that has gone, so that the agent can end the link. That is no transfer
- * and waits for no share: nobody would wake the loop for it.
+ * Drops the bytes for a peer that has gone, so that the agent can end the link. This is not a
+ * transfer and waits for no share, because no event would wake the loop for it.
  */
 static bool link_drop(struct server_links *s, unsigned i)
 {
@@ -90,7 +93,7 @@ static bool link_drop(struct server_links *s, unsigned i)
     return n > 0u;
 }
 
-/* One write. Whether bytes were taken. */
+/* Writes once; returns whether bytes were written. */
 static bool link_write(struct server_links *s, unsigned i, uint64_t now_ms)
 {
     const struct host_link *l = &s->link[i];
@@ -137,7 +140,7 @@ bool server_link_begin(struct server_links *s, enum link_kind kind, const struct
     int i = agent_link_open(s->agent, kind, peer->peer, now_ms);
     bool free = i >= 0;
     if (!free) {
-        /* The agent may have closed another connection: sending its last bytes makes room. */
+        /* The agent may have closed another connection: sending its last bytes frees its place. */
         (void)server_links_flush(s, now_ms);
         i = agent_link_open(s->agent, kind, peer->peer, now_ms);
     }
@@ -179,8 +182,10 @@ static struct pollfd link_interest(struct server_links *s, unsigned i, uint64_t 
     bool in = !l->ended && writer_room(&room) > 0u;
     p.events = in ? POLLIN : 0;
     p.events |= out ? POLLOUT : 0;
-    /* poll reports a hang-up even without interest. That is useful until the stream has ended, and
-     * would keep poll from sleeping afterwards. */
+    /*
+     * poll reports a hang-up even without interest. That is useful until the stream has ended, but
+     * would keep poll from sleeping afterwards.
+     */
     p.fd = (l->ended && !out) ? -1 : l->fd;
     if (!pace_allows(&s->pace, i, now_ms)) {
         s->paced = true;

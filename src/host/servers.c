@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's server sockets over time; see servers.h.
- * The registry directory is the kubelet's: it is waited for, never made. That of the service socket
- * is the agent's: it is made again when others removed it.
+ * Life of the agent's server sockets; see servers.h. The registry directory is the kubelet's: the
+ * agent waits for it and never makes it. The directory of the service socket is the agent's: it is
+ * recreated when others removed it.
  */
 #include "host/servers.h"
 
@@ -76,7 +76,7 @@ static void name_write(const struct server *s, struct writer *out)
     writer_text(out, s->listener.path);
 }
 
-/* What to do about a socket with a path that cannot be opened. */
+/* The remedy for a socket with a path that cannot be opened. */
 static const char *remedy(const struct server *s, int error)
 {
     if (error == EEXIST) {
@@ -132,7 +132,10 @@ static void log_trouble(const struct server *s, struct agent *agent, int error)
 
 /* --- sockets of earlier pods --- */
 
-/* As the API server makes UIDs (RFC 9562 §4): of drivers whose name is longer there is none. */
+/*
+ * A UID in the form that the API server creates (RFC 9562 §4): drivers with longer names have no
+ * such sockets.
+ */
 static bool is_uuid(struct view v)
 {
     static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
@@ -143,7 +146,7 @@ static bool is_uuid(struct view v)
     return same;
 }
 
-/* Whether a socket of this name is the driver's: that of a pod, or without a pod's UID. */
+/* Whether a socket of this name belongs to the driver, of any pod or without a pod's UID. */
 static bool name_is_ours(const struct server *s, const char *name)
 {
     bool registration = s->kind == LINK_REGISTRATION;
@@ -191,7 +194,7 @@ static void remove_stale(const struct server *s, struct agent *agent)
     while (directory_next(&d, &e)) {
         remove_if_stale(s, dir, e.name, agent);
     }
-    (void)directory_close(&d); /* a stale socket that was not seen stays until the next start */
+    (void)directory_close(&d); /* a stale socket that was missed stays until the next start */
 }
 
 void servers_remove_stale(const struct server servers[SERVERS], struct agent *agent)
@@ -268,10 +271,7 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
     }
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
-    /*
-     * The newer process keeps the name: otherwise two agents would take it from each other for
-     * ever.
-     */
+    /* The newer process keeps the name; otherwise two agents would replace each other's forever. */
     writer_text(&w, s->taken
                         ? " now belongs to another process, perhaps a second agent; it is created"
                           " again when that one has ended"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Server sockets of the agent: unix(7) stream sockets with checked peers, and one dual-stack TCP
- * port. Never logs and never retries; the loop decides when to try again.
+ * port. Never logs and never retries; the loop decides when to retry.
  */
 #include "host/sockets.h"
 
@@ -22,12 +22,12 @@
 
 /* --- unix --- */
 
-/* Removes the socket file that a killed process left behind; any other file is left alone. */
+/* Removes the socket file of a killed process; any other file stays. */
 static enum status stale_remove(const char *path, int *error)
 {
     struct stat st;
     if (link_stat(path, &st) != 0) {
-        return STATUS_OK; /* absent, or bind reports the error */
+        return STATUS_OK; /* absent; or bind reports the error */
     }
     if (!S_ISSOCK(st.st_mode)) {
         *error = EEXIST;
@@ -79,7 +79,7 @@ bool socket_is_dead(const char *path)
 static int bind_unix(int fd, const char *path)
 {
     struct sockaddr_un address = unix_address(path);
-    /* The file gets its mode from the umask alone; chmod afterwards would leave a gap. */
+    /* The umask alone sets the file's mode; chmod afterwards would leave a gap. */
     mode_t before = umask(0177);
     int failed = bind(fd, (const struct sockaddr *)&address, sizeof address);
     (void)umask(before);
@@ -87,8 +87,8 @@ static int bind_unix(int fd, const char *path)
 }
 
 /*
- * The same path with a dot for the first letter of its name: nobody looks for sockets there (the
- * kubelet's plugin watcher passes hidden names), and it is no longer than the path.
+ * The same path with the first letter of its name replaced by a dot: nobody looks for sockets there
+ * (the kubelet's plugin watcher skips hidden names), and it is no longer than the path.
  */
 static void hidden_path(char hidden[SOCKET_PATH_CAP], const char *path)
 {
@@ -102,7 +102,7 @@ static void hidden_path(char hidden[SOCKET_PATH_CAP], const char *path)
     hidden[name] = '.';
 }
 
-/* The socket listens before it gets its name: whoever sees the name can connect. */
+/* The socket listens before it gets its name: as soon as others see the name, they can connect. */
 static enum status open_unix(struct listener *l, int fd, int *error)
 {
     struct stat st;
@@ -140,7 +140,7 @@ static int bind_tcp6(const struct listener *l, int fd)
     int off = 0;
     struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(l->port)};
     bool known = any_address(l) || inet_pton(AF_INET6, l->address, &at.sin6_addr) == 1;
-    ASSERT(known); /* settings take nothing else */
+    ASSERT(known); /* settings accept nothing else */
     if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0) {
         return -1;
     }
@@ -161,8 +161,10 @@ static void learn_port(struct listener *l, int fd)
     socklen_t len = sizeof bound;
     int failed = getsockname(fd, (struct sockaddr *)&bound, &len);
     ASSERT(failed == 0);
-    /* The port lies at the same place in both families (RFC 3493 §3.3 keeps sin6_port beside
-     * sin_port). */
+    /*
+     * The port is at the same place in both families (RFC 3493 §3.3 keeps sin6_port beside
+     * sin_port).
+     */
     l->port = ntohs(bound.sin6_port);
 }
 
@@ -232,7 +234,7 @@ void listener_close(struct listener *l)
     if (l->fd < 0) {
         return;
     }
-    /* The open socket keeps its inode number taken, so compare before closing. */
+    /* The open socket keeps its inode number in use, so compare before closing. */
     if (l->path != NULL && listener_file(l) == LISTENER_FILE_OURS) {
         (void)unlink(l->path);
     }
@@ -282,7 +284,7 @@ static uint32_t address_folded(const struct sockaddr_in6 *from)
     struct reader r = reader_of(view_of(from, sizeof *from));
     uint32_t word = 0;
     uint32_t folded = 0;
-    enum status s = reader_u32(&r, &word); /* family and port */
+    enum status s = reader_u32(&r, &word); /* skips family and port */
     for (size_t i = 1; i < sizeof *from / sizeof word && s == STATUS_OK; i++) {
         s = reader_u32(&r, &word);
         folded ^= word;
@@ -291,7 +293,7 @@ static uint32_t address_folded(const struct sockaddr_in6 *from)
     return (folded != 0u) ? folded : 1u;
 }
 
-/* Whether the peer's address is ours: no other host, and no other pod, can have it. */
+/* Whether the peer's address is this host's: no other host or pod can have it. */
 static bool is_local(int fd, const struct sockaddr_in6 *from)
 {
     struct sockaddr_in6 own = {0};
@@ -322,7 +324,7 @@ enum status listener_accept(const struct listener *l, struct accepted *out)
     }
     out->peer = is_local(out->fd, &from) ? 0u : address_folded(&from);
     int on = 1;
-    /* For speed alone: small responses must not wait for a full segment. */
+    /* Only for speed: small responses must not wait for a full segment. */
     (void)setsockopt(out->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return STATUS_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New connections to the TCP ports; see strangers.h. */
+/* Handles new connections to the TCP ports; see strangers.h. */
 #include "host/strangers.h"
 
 #include "base/assert.h"
@@ -77,7 +77,7 @@ static void accept_some(struct server_links *l, struct server *s, uint64_t now_m
     }
 }
 
-/* Links of a port that a peer has. */
+/* Number of a peer's links of a port. */
 static unsigned links_of(const struct server_links *l, enum link_kind kind, uint32_t peer)
 {
     unsigned n = 0;
@@ -89,7 +89,7 @@ static unsigned links_of(const struct server_links *l, enum link_kind kind, uint
     return n;
 }
 
-/* The next one that gets a place; PENDING_LINKS: none. */
+/* The next connection that gets a place; PENDING_LINKS: none. */
 static unsigned next_of(const struct server_links *l, enum link_kind kind, bool heard)
 {
     const struct pending *p = pending_of(l, kind);
@@ -110,7 +110,7 @@ static unsigned next_of(const struct server_links *l, enum link_kind kind, bool 
     return next;
 }
 
-/* Gives one connection a place. Whether another one may get one in this round. */
+/* Gives one connection a place. Returns whether another one may get one in this round. */
 static bool place_one(struct server_links *l, enum link_kind kind, uint64_t now_ms)
 {
     struct pending *p = pending_at(l, kind);
@@ -126,8 +126,8 @@ static bool place_one(struct server_links *l, enum link_kind kind, uint64_t now_
     struct pending_link taken = pending_take(p, i);
     struct accepted peer = {.fd = taken.fd, .peer = taken.peer, .heard = taken.heard};
     /*
-     * One a round where another must give way, or those that connect again at once push each other
-     * out before one of them was answered.
+     * Only one per round while another must be closed for it; otherwise clients that reconnect at
+     * once would replace each other before any was answered.
      */
     return server_link_begin(l, kind, &peer, now_ms) && free;
 }
@@ -139,7 +139,7 @@ void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms)
         return;
     }
     pace_round(&l->pace, s->kind, now_ms);
-    look(p, now_ms); /* who has sent something since is not taken for silent */
+    look(p, now_ms); /* peers that have sent something meanwhile do not count as silent */
     accept_some(l, s, now_ms);
     look(p, now_ms);
     bool more = true;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * New connections to the TCP ports, in rounds: accepted into the port's pending connections, and
- * from there given places of the agent. Owns nothing: the connections are those of server_links.h,
- * the budget is that of pace.h.
+ * from there given places in the agent. Owns nothing: server_links.h owns the connections, pace.h
+ * the budget.
  *
- * A peer that has sent nothing gets a free place alone, and never one that another has; the others
- * get theirs in the order of how many places their peers have, then of their age.
+ * A peer that has sent nothing only gets a free place, and never replaces another; the others get
+ * places by how many their peers have, then by age.
  */
 #ifndef HOST_STRANGERS_H
 #define HOST_STRANGERS_H
@@ -15,14 +15,14 @@
 
 /* Whether sockets of the kind are TCP ports. */
 bool strangers_come(enum link_kind kind);
-/* Whether the next round of a port may be now. */
+/* Whether the next round of a port may begin now. */
 bool strangers_may(const struct server_links *l, enum link_kind kind, uint64_t now_ms);
-/* What poll(2) waits for on the pending connections of a port. */
+/* Sets the slots for poll(2) on the pending connections of a port. */
 void strangers_interest(const struct server_links *l, enum link_kind kind,
                         struct pollfd slots[PENDING_LINKS], uint64_t now_ms);
-/* One round of a port, if strangers_may. */
+/* Runs one round of a port, if strangers_may. */
 void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms);
-/* When a port has a round to do that no descriptor announces. */
+/* When a port has a round to do although no descriptor is ready. */
 uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64_t now_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls that several files of this folder share.
- * Owns no state and knows neither the agent nor its paths.
+ * System calls shared by several files of this folder. Owns no state and knows neither the agent
+ * nor its paths.
  */
 #include "host/system.h"
 
@@ -17,7 +17,7 @@
 #include "base/assert.h"
 #include "cfg/limits.h"
 
-/* strerror is left out: it brings tables of every errno and the locale with it. */
+/* strerror is avoided: it links tables of every errno and the locale. */
 static const struct {
     int error;
     enum status status;
@@ -92,7 +92,7 @@ void writer_errno(struct writer *w, int error)
     }
 }
 
-/* read(2) until `cap` bytes, the end, or a failure; -1 and *error then. */
+/* Reads until `cap` bytes, the end, or a failure; then returns -1 and sets *error. */
 static ssize_t read_fully(int fd, uint8_t *data, size_t cap, int *error)
 {
     size_t len = 0;
@@ -191,7 +191,7 @@ enum status directory_make(const char *path, mode_t mode, int *error)
         }
         part[i] = path[i];
     }
-    /* What mkdir refused may be there all the same, on a read-only root for instance. */
+    /* The directory may exist although mkdir failed, for instance on a read-only root. */
     struct stat st;
     if (path_stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         return STATUS_OK;
@@ -201,8 +201,8 @@ enum status directory_make(const char *path, mode_t mode, int *error)
 }
 
 /*
- * One system call for all four, where the C library makes four different ones of them. The kernel
- * fills the C library's structure, which has the kernel's form on both architectures.
+ * One system call for all four, where the C library uses four different ones. The kernel fills the
+ * C library's structure, whose layout is the kernel's on both architectures.
  */
 #if defined(__x86_64__)
 _Static_assert(sizeof(struct stat) == 144u, "as asm/stat.h has it");
@@ -291,7 +291,7 @@ void directory_open(struct directory *d, const char *path)
     directory_begin(d, path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
 }
 
-/* The next records. false: there are none, or they cannot be read. */
+/* Reads the next records. false: there are none, or they cannot be read. */
 static bool records_read(struct directory *d)
 {
     if (d->fd < 0 || d->error != 0) {
@@ -348,7 +348,10 @@ uint64_t clock_wall_ms(void)
 uint64_t random_seed(void)
 {
     uint64_t seed = 0;
-    /* Early in a boot the kernel may have none yet; jitter need not wait for it. */
+    /*
+     * Early in a boot the kernel may have no random numbers yet; jitter does not need to wait for
+     * them.
+     */
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
         seed = clock_wall_ms() * 2654435761u + (uint64_t)getpid();
     }

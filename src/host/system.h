@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls that several files of this folder share: verdicts and texts for errno, whole files,
- * directories, clocks. Owns no state. Nothing here uses a C library function that allocates.
+ * System calls shared by several files of this folder: verdicts and texts for errno, whole files,
+ * directories, clocks. Owns no state. Uses no C library function that allocates.
  */
 #ifndef HOST_SYSTEM_H
 #define HOST_SYSTEM_H
@@ -23,12 +23,12 @@ const char *errno_text(int error);
 void writer_errno(struct writer *w, int error);
 
 /*
- * Appends the whole file. FULL_BUFFER: it is larger than the room, *error is EFBIG; HOST_*: *error
- * is the errno. `out` is unchanged then, and what was read is overwritten: it may be a secret.
- * Never blocks on a FIFO and never takes a terminal.
+ * Appends the whole file. FULL_BUFFER: it exceeds the room, *error is EFBIG; HOST_*: *error is the
+ * errno. `out` is unchanged then, and the bytes read are overwritten, because they may be a secret.
+ * Never blocks on a FIFO and never acquires a terminal.
  */
 MUST_USE enum status file_read_whole(const char *path, struct writer *out, int *error);
-/* Like file_read_whole, but of a larger file only the part for which there is room. */
+/* Like file_read_whole, but reads only the part of a larger file that fits. */
 MUST_USE enum status file_read_start(const char *path, struct writer *out, int *error);
 /*
  * Writes all bytes, at `offset` or, for offset -1, at the descriptor's own position. HOST_*: *error
@@ -36,53 +36,58 @@ MUST_USE enum status file_read_start(const char *path, struct writer *out, int *
  */
 MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, int *error);
 /*
- * Creates the directory and its missing parents, each with `mode`. Existing ones stay as they are.
- * HOST_*: *error is the errno; some parents may have been created then.
+ * Creates the directory and its missing parents, each with `mode`. Existing ones stay unchanged.
+ * HOST_*: *error is the errno; some parents may exist then.
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
-/* The path of `rest` in a directory. The room must be enough for both. */
+/* Writes the path of `rest` in a directory. The room must be enough for both. */
 void path_join(char *path, size_t cap, const char *directory, const char *rest);
-/* stat(2). 0, or -1 with the cause in errno; so the next three. */
+/* stat(2). Returns 0, or -1 with the cause in errno; so do the next three. */
 MUST_USE int path_stat(const char *path, struct stat *st);
-/* lstat(2): of a symbolic link itself. */
+/* lstat(2): a symbolic link itself. */
 MUST_USE int link_stat(const char *path, struct stat *st);
-/* fstatat(2): of a name in the directory that `fd` is. */
+/* fstatat(2): a name in the directory `fd`. */
 MUST_USE int entry_stat(int fd, const char *name, struct stat *st);
 /* fstat(2). */
 MUST_USE int descriptor_stat(int fd, struct stat *st);
-/* open(2); musl's own calls fcntl(2) for O_CLOEXEC behind it, for kernels before 2.6.23. */
+/*
+ * open(2), because musl's own version also calls fcntl(2) for O_CLOEXEC, for kernels before 2.6.23.
+ */
 MUST_USE int path_open(const char *path, int flags, mode_t mode);
-/* rename(2), without stdio.h that declares it. 0, or -1 with the cause in errno. */
+/* rename(2), without stdio.h, which declares it. Returns 0, or -1 with the cause in errno. */
 MUST_USE int path_rename(const char *from, const char *to);
 
 /* One entry of a directory. */
 struct directory_entry {
-    uint64_t inode;   /* of the entry itself: of a link, not of what it points to */
+    uint64_t inode;   /* of the entry itself: of a link, not its target */
     const char *name; /* borrowed from the records */
 };
 /*
- * A directory that is read entry by entry (opendir(3) allocates). Owns its descriptor from
- * directory_open to directory_close.
+ * A directory read entry by entry (opendir(3) allocates). Owns its descriptor from directory_open
+ * to directory_close.
  */
 struct directory {
     int fd;    /* -1: it could not be opened */
-    int error; /* errno: there may be entries that were not seen */
+    int error; /* errno: there may be unread entries */
     unsigned reads;
-    size_t len; /* of the records in `bytes` */
+    size_t len; /* length of the records in `bytes` */
     size_t at;
     uint8_t bytes[DIRECTORY_READ_BYTES];
 };
-/* A failure shows in directory_close. */
+/* Opens the directory; directory_close reports a failure. */
 void directory_open(struct directory *d, const char *path);
-/* The same with a descriptor of the caller, where it stands; if negative, errno says why. */
+/* Uses a descriptor of the caller, from its current position; if negative, errno has the reason. */
 void directory_begin(struct directory *d, int fd);
-/* false: that was the last, or the rest cannot be read. out->name is valid until the next call. */
+/*
+ * Reads the next entry. false: there is none, or the rest cannot be read. out->name is valid until
+ * the next call.
+ */
 MUST_USE bool directory_next(struct directory *d, struct directory_entry *out);
 /*
- * 0: every entry was seen, or the caller stopped before the end. Else an errno: what was not seen
- * is unknown, not absent. ENOENT, ENOTDIR: there is no such directory. EOVERFLOW: it has more
- * entries than DIRECTORY_READS_MAX reads give.
+ * Returns 0: every entry was read, or the caller stopped early. Otherwise an errno: unread entries
+ * are unknown, not absent. ENOENT, ENOTDIR: no such directory. EOVERFLOW: it has more entries than
+ * DIRECTORY_READS_MAX reads return.
  */
 int directory_close(struct directory *d);
 
