@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files port: the functions by which the agent touches the disk and looks at a device.
- * src/host brings the real one, tests bring others. Names are plain file names without a slash.
- * Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED, HOST_IO or what its
- * comment says. Owns the contract only, no file.
+ * The files port: the functions by which the agent accesses the disk and identifies devices.
+ * src/host implements it for the product, tests implement others. Names are plain file names
+ * without a slash. Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED,
+ * HOST_IO or what its comment says. Owns the contract only, no file.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
@@ -12,115 +12,115 @@
 #include "dra/device.h"
 
 enum files_dir {
-    FILES_CDI,  /* --cdi-root: small files of each claim, written whole */
+    FILES_CDI,  /* --cdi-root: small files of each claim, written completely */
     FILES_STATE /* <plugins>/neuron.aws.com: the claim store, written in place */
 };
 
 /*
- * The agents of a node hand the claim store over by two locks on one file: that of the owner, and
- * that of the one who is to be the next. A byte of the file each.
+ * The agents of a node hand over the claim store by two locks on one file, a byte for each: the
+ * owner's, and that of the agent that waits to be the next owner.
  */
 enum files_lock { LOCK_OWNER, LOCK_NEXT };
-/* Which process has a lock. */
+/* The holder of a lock. */
 enum files_holder {
-    HOLDER_NOBODY, /* nobody but us */
+    HOLDER_NOBODY, /* no other process */
     HOLDER_AGENT,
-    HOLDER_OLDER /* an agent of a release without LOCK_NEXT, which locks the file as a whole */
+    HOLDER_OLDER /* an agent of a release without LOCK_NEXT, which locks the whole file */
 };
 
-/* Where a listing is; zeros before its first page. Written by the port. */
+/* Position of a listing; all zero before its first page. The port writes it. */
 struct listing {
-    uint32_t pages; /* that were given */
+    uint32_t pages; /* pages returned so far */
     int place;
 };
 
-/* Owned by whoever implements it, for the life of the agent. Every function gets `ctx` back. */
+/* Owned by the implementer, for the life of the agent. Every function gets `ctx`. */
 struct files {
     void *ctx; /* opaque to the agent */
     /*
-     * Appends bytes of the file from `offset` until `out` is filled up or the file ends (a short
-     * result is the end of the file).
+     * Appends bytes of the file from `offset` until `out` is full or the file ends (a short result
+     * means its end).
      */
     enum status (*read)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                         struct writer *out) MUST_USE;
     /*
      * FILES_STATE: writes in place and extends the file; only a write at offset 0 creates it, so
-     * that a store which vanished shows as HOST_ABSENT. FILES_CDI: at
-     * offset 0 the file is created again with just these bytes, above it they follow those.
+     * that a vanished store causes HOST_ABSENT. FILES_CDI: a write at offset 0 recreates the file
+     * with exactly these bytes, later writes append.
      */
     enum status (*write)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                          struct view bytes) MUST_USE;
     /*
-     * FILES_STATE: flushes the file's data to the disk. With `final_name`, renames the file to it
-     * afterwards (atomic replacement), and flushes the directory for FILES_STATE.
+     * FILES_STATE: flushes the file's data to the disk. With `final_name`, then renames the file
+     * (atomic replacement), and for FILES_STATE flushes the directory.
      */
     enum status (*commit)(void *ctx, enum files_dir dir, const char *name,
                           const char *final_name) MUST_USE;
     /*
      * The name in FILES_CDI under which a file is written before it is committed to its own name.
-     * All drivers and agents of the node share that directory, and each port has another name; no
-     * reader of CDI files opens it. Valid until the next write.
+     * All drivers and agents of the node share that directory, so each port uses another name; CDI
+     * readers do not open it. Valid until the next write.
      */
     const char *(*temporary)(void *ctx);
     /*
-     * Removes the file of that name, and those that ports of processes which have ended left
-     * behind; never one that another port is writing. HOST_ABSENT: there was none.
+     * Removes that file, and leftovers of ports whose processes have ended, but never a file that
+     * another port is writing. HOST_ABSENT: there was none.
      */
     enum status (*tidy)(void *ctx) MUST_USE;
-    /* How many milliseconds the last commit of a file of FILES_STATE waited for the disk. */
+    /* How long the last commit of a file of FILES_STATE waited for the disk, in milliseconds. */
     uint64_t (*flush_ms)(void *ctx);
     /* Unlinks the file; with `aside`, renames it to that name instead. */
     enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
                           const char *aside) MUST_USE;
     /*
-     * Takes one of the locks on a file of FILES_STATE until unlock or the end of the port, and
-     * makes the file when it is absent. HOST_BUSY: another process has the lock. Ours already:
-     * STATUS_OK, unless the file was removed or replaced meanwhile; then both are gone, and this
-     * one is taken on the file that has the name now.
+     * Acquires one of the locks on a file of FILES_STATE until unlock or the end of the port;
+     * creates the file if absent. HOST_BUSY: another process has the lock. If the port has it
+     * already: STATUS_OK, unless the file was removed or replaced meanwhile; then both locks are
+     * lost, and this one is acquired on the file that has the name now.
      */
     enum status (*lock)(void *ctx, const char *name, enum files_lock which) MUST_USE;
-    /* Gives one of the locks up; with LOCK_OWNER nothing of the store stays open. */
+    /* Releases one of the locks; with LOCK_OWNER nothing of the store stays open. */
     void (*unlock)(void *ctx, enum files_lock which);
-    /* Who else has one of the locks on the file that `lock` was last called for. */
+    /* The other process that holds one of the locks on the file of the last `lock` call. */
     enum files_holder (*holder)(void *ctx, enum files_lock which) MUST_USE;
     /*
      * Appends a page of the names in `dir` that start with `prefix`, each with its NUL; `out` has
-     * room for LIST_PAGE_BYTES. STATUS_MORE: to be called again, with the same `at`, until another
-     * status ends the listing; files may be made and removed meanwhile. STATUS_OK: that was all; a
-     * directory that is absent has none. Any other: which names there are besides is not known.
+     * room for LIST_PAGE_BYTES. STATUS_MORE: call again, with the same `at`, until another status
+     * ends the listing; files may be created and removed meanwhile. STATUS_OK: complete; an absent
+     * directory has no names. Any other: further names are unknown.
      */
     enum status (*list)(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
                         struct writer *out) MUST_USE;
     /*
-     * Appends bytes of the kubelet's checkpoint from `offset` until `out` is filled up or the file
-     * ends. Offset 0 opens the file again, because the kubelet replaces it; the calls that follow
-     * read the same file. *written_ms: when it was written, in Unix milliseconds.
+     * Appends bytes of the kubelet's checkpoint from `offset` until `out` is full or the file ends.
+     * Offset 0 opens the file again, because the kubelet replaces it; the following calls read the
+     * same file. *written_ms: when it was written, in Unix milliseconds.
      */
     enum status (*kubelet_state)(void *ctx, uint64_t offset, struct writer *out,
                                  uint64_t *written_ms) MUST_USE;
     /*
-     * Looks where the device of this number is now; opens nothing. A failure: its folder in sysfs
-     * (then place->folder is 0) or its node cannot be reached.
+     * Identifies the device that has this number now; opens nothing. A failure: its folder in sysfs
+     * (then place->folder is 0) or its node is not accessible.
      */
     enum status (*device)(void *ctx, unsigned number, struct device_place *place) MUST_USE;
     /*
-     * Has the memory of devices read, bit N: of device N, before `memory` is asked for them in the
-     * same step. STATUS_MORE: that is under way, and the host steps the agent when it is done: call
-     * again then; HOST_BUSY: a file that `why` names does not answer. NULL: `memory` can always be
-     * asked.
+     * Has the memory use of devices read, bit N for device N, before `memory` is called for them in
+     * the same step. STATUS_MORE: still reading; the host steps the agent when it is done: call
+     * again then. HOST_BUSY: a file, which `why` names, hangs. NULL: `memory` can be called at any
+     * time.
      */
     enum status (*memory_read)(void *ctx, uint64_t numbers) MUST_USE;
     /*
-     * How many bytes of device memory a core of the device has in use now. HOST_ABSENT: the kernel
-     * module has no such file; HOST_IO: what is in it is no number, or it was not read.
+     * The bytes of device memory that a core of the device uses now. HOST_ABSENT: the kernel module
+     * has no such file; HOST_IO: its content is not a number, or was not read.
      */
     enum status (*memory)(void *ctx, unsigned number, unsigned core, uint64_t *bytes) MUST_USE;
     /*
-     * Reads the class files of a node of an UltraServer as they are now; a file that is absent is
-     * empty. A failure: they cannot be read, and *out says nothing.
+     * Reads the current class files of an UltraServer node; an absent file is empty. A failure:
+     * they cannot be read, and *out is meaningless.
      */
     enum status (*ultraserver)(void *ctx, struct found_ultraserver *out) MUST_USE;
-    /* Why the last failed call failed, for an operator to read; valid until the next call. */
+    /* Why the last failed call failed, as text for an operator; valid until the next call. */
     const char *(*why)(void *ctx);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line and the environment: which flag or variable gives each setting, the command,
- * and the socket paths that follow from the settings. Single values are read by settings_value.c.
+ * The command line and the environment: the flag or variable of each setting, the command, and the
+ * socket paths that follow from the settings. settings_value.c parses single values.
  */
 #include "agent/settings.h"
 
@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-/* The value given for each row; name NULL: none. */
+/* The source given for each row; name NULL: none. */
 struct given {
     struct setting_source source[SETTINGS_COUNT];
 };
@@ -34,9 +34,12 @@ static void parse_variable(struct given *given, struct view entry)
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         const struct setting_row *row = &setting_rows[i];
-        /* For a taint, empty is a value. For the others it is what charts write for no value. */
+        /*
+         * An empty value counts for a taint. For the others it means not set, because charts write
+         * it for no value.
+         */
         bool counts = row->variable != NULL && (value.len > 0u || row->kind == KIND_TAINT);
-        /* The first of two entries with one name, as getenv(3) finds it. */
+        /* The first of two entries with one name counts, as with getenv(3). */
         if (counts && given->source[i].name == NULL && view_is(name, row->variable)) {
             given->source[i] = (struct setting_source){.name = row->variable, .text = value};
         }
@@ -159,7 +162,7 @@ static enum status parse_word(struct given *given, struct words *words, bool *se
     return s;
 }
 
-/* What the command takes must be there. */
+/* Checks that the command's operand was given. */
 static enum status operand_check(const struct settings *out, struct writer *why)
 {
     const struct command_row *row = &command_rows[out->command];
@@ -177,7 +180,7 @@ static enum status operand_check(const struct settings *out, struct writer *why)
     return PEER_MALFORMED;
 }
 
-/* Help and version win over whatever follows. */
+/* Whether the command only prints: help and version win over all other words. */
 static bool only_prints(enum settings_command command)
 {
     return command == COMMAND_HELP || command == COMMAND_VERSION;
@@ -218,7 +221,10 @@ static enum status store_all(struct settings *out, const struct given *given, st
     return STATUS_OK;
 }
 
-/* A name next to the plugins directory, as in the kubelet's directory, unless `path` is given. */
+/*
+ * Derives a path next to the plugins directory, as in the kubelet's directory, unless `path` was
+ * given.
+ */
 static enum status derive_beside(const struct settings *out, char path[PATH_CAP], const char *name,
                                  const char *flag, struct writer *why)
 {
@@ -322,7 +328,9 @@ static enum status derive_driver(struct settings *out, enum driver_kind kind, st
     return derive_sockets(out, d, why);
 }
 
-/* Without --efa a name that leaves no room for its sockets does no harm: no run had it. */
+/*
+ * Without --efa, a name that leaves no room for its sockets is accepted: no run can have used it.
+ */
 static enum status derive_drivers(struct settings *out, struct writer *why)
 {
     text_set(out->driver[DRIVER_NEURON].name, DRIVER_CAP, DRIVER_NAME);
@@ -353,9 +361,9 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
         if (!view_starts(view_text(words.args[words.next]), "-")) {
             words.next++;
         } else if (parse_flag(&given, &words, out) != STATUS_OK) {
-            return false; /* what was parsed has no such word */
+            return false; /* the parsed input has no unknown word */
         } else {
-            /* its value was taken too */
+            /* skips the flag's value too */
         }
     }
     parse_environment(&given, in->env);
@@ -371,7 +379,7 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     return true;
 }
 
-/* What follows from other settings. */
+/* Derives settings from others. */
 static enum status derive_paths(struct settings *out, struct writer *why)
 {
     enum status s = derive_beside(out, out->device_plugins_dir, "device-plugins",

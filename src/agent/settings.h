@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings of one run: flags and environment variables, parsed and checked.
- * Owns names, defaults and bounds of every setting (the contract with charts and scripts); opens
- * nothing.
+ * Settings of one run: flags and environment variables, parsed and checked. Owns names, defaults
+ * and bounds of every setting (the contract with charts and scripts); opens nothing.
  *
  * Invariants:
  * I1 An error is one line without control characters.
- * I2 It names the flag, the variable or the word that it is about.
- * I3 Settings written as flags are read as the same settings.
+ * I2 It names the flag, the variable or the word at fault.
+ * I3 Settings written as flags parse to the same settings.
  * I4 Durations are those of Go's time.ParseDuration without a sign, down to milliseconds.
  * I5 Sockets have absolute paths that unix(7) can bind.
  */
@@ -19,7 +18,7 @@
 #include "cfg/limits.h"
 #include "dra/device.h"
 
-/* What the first word of the command line asks for. */
+/* The commands, chosen by the first word of the command line. */
 enum settings_command {
     COMMAND_RUN,
     COMMAND_DEVICES,
@@ -37,7 +36,7 @@ enum settings_command {
 };
 /* --output */
 enum settings_output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_YAML };
-/* --ultraserver-devices: what a node of an UltraServer publishes. */
+/* --ultraserver-devices: how a node of an UltraServer publishes its devices. */
 enum ultraserver_devices {
     ULTRASERVER_AUTO,
     ULTRASERVER_NODE,
@@ -48,11 +47,11 @@ enum ultraserver_devices {
 /* --tls-min-version */
 enum tls_min { TLS_MIN_1_2, TLS_MIN_1_3 };
 
-/* One driver of the agent: its name, and where the kubelet finds it. */
+/* A driver of the agent: its name, and the sockets for the kubelet. */
 struct driver {
     enum driver_kind kind;
     char name[DRIVER_CAP];
-    unsigned shares; /* claims that one device may have at a time; 1: a claim has it alone */
+    unsigned shares; /* claims that may share one device at a time; 1: not shared */
     char registration_socket[SOCKET_PATH_CAP]; /* full paths */
     char service_socket[SOCKET_PATH_CAP];      /* in the directory of the claim store */
 };
@@ -60,11 +59,11 @@ struct driver {
 /* All settings of a run; texts end in NUL, an empty one is not set. */
 struct settings {
     enum settings_command command;
-    enum settings_command topic; /* COMMAND_HELP: of this command; COMMAND_RUN: of all */
-    char operand[PATH_CAP];      /* second word; only what the command takes */
+    enum settings_command topic; /* for COMMAND_HELP: the command to explain; COMMAND_RUN: all */
+    char operand[PATH_CAP];      /* second word, if the command accepts it */
     enum settings_output output;
     char board[64];                     /* empty: this node */
-    char pod[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: the claims of all */
+    char pod[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: claims of all pods */
     char node_name[NAME_CAP];
     char kubeconfig[PATH_CAP]; /* empty: in-cluster service account */
     enum tls_min tls_min;
@@ -85,7 +84,7 @@ struct settings {
     char instance_type[64]; /* empty: DMI */
     bool zero_numbering;
     enum ultraserver_devices ultraserver;
-    char taint_key[318]; /* empty: omission instead */
+    char taint_key[318]; /* empty: unhealthy devices are left out of the slices instead */
     char taint_effect[16];
     bool share_cores;
     bool efa;
@@ -101,11 +100,13 @@ struct settings {
     uint64_t health_ms;
     enum log_format log_format;
     enum log_level log_level;
-    /* Derived; that of the EFA devices without --efa too, if there is room for its sockets. */
+    /*
+     * Derived from the others; without --efa also for the EFA devices, if their sockets have room.
+     */
     struct driver driver[DRIVERS];
 };
 
-/* What settings are read from. */
+/* The sources of settings. */
 struct settings_input {
     const char *const *args; /* without the program name */
     unsigned count;
@@ -116,22 +117,23 @@ struct settings_input {
  * Parses `args` (without the program name) and `env` ("NAME=value" texts, NULL-terminated); the
  * texts are not kept. A flag wins over its variable; `--flag value` and `--flag=value`; the last of
  * equal flags counts; an empty variable counts as not set, except UNHEALTHY_TAINT. The first word
- * without dashes is the command, and the second one what it takes; for COMMAND_VERSION and
- * COMMAND_HELP nothing else is read.
+ * without dashes is the command, the second one its operand; for COMMAND_VERSION and COMMAND_HELP
+ * all else is ignored.
  *
- * PEER_MALFORMED: `why` gets one line that names the thing and the remedy; *out is unusable then.
+ * PEER_MALFORMED: `why` gets one line with the flag, variable or word at fault and the remedy; *out
+ * is unusable then.
  */
 MUST_USE enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
                                     const char *const *env, struct writer *why);
 /*
- * Appends setting `index` (from 0) of an input that was parsed, as one line: flag, value, and
- * whether flag, variable or default gave it. False: there is none.
+ * Appends setting `index` (from 0) of a parsed input, as one line: flag, value, and whether flag,
+ * variable or default gave it. false: no such setting.
  */
 bool settings_source(const struct settings_input *in, unsigned index, struct writer *out);
 /*
- * Appends part `part` (from 0) of the text of --help, at most 2 KiB. Of COMMAND_RUN: the head, then
- * each flag with its variable, default and meaning, then the exit codes. Of another command: what
- * it does, examples, the flags that it reads, its usage. False: there is no such part.
+ * Appends part `part` (from 0) of the text of --help, at most 2 KiB. For COMMAND_RUN: the head,
+ * then each flag with its variable, default and meaning, then the exit codes. For another command:
+ * its description, examples, the flags that it reads, its usage. false: no such part.
  */
 bool settings_help(struct writer *out, enum settings_command topic, unsigned part);
 /* Appends the script that completes commands, flags and their values in bash, at most 3 KiB. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the settings share: the table of flags (settings_table.c) and the reader of
+ * What the files of the settings share: the table of flags (settings_table.c) and the parser of
  * single values (settings_value.c). Internal to settings*.c.
  */
 #ifndef AGENT_SETTINGS_INTERNAL_H
@@ -9,10 +9,10 @@
 #include "agent/settings.h"
 
 enum setting_kind {
-    KIND_NODE_NAME,  /* DNS-1123 subdomain; required by run, which settings.c checks */
+    KIND_NODE_NAME,  /* DNS-1123 subdomain; run requires it, which settings.c checks */
     KIND_FOLDER,     /* absolute path, normalised */
     KIND_FILE,       /* path of a file that only this program opens; may be relative or empty */
-    KIND_KUBECONFIG, /* such a path where other programs accept a list: ':' is refused */
+    KIND_KUBECONFIG, /* KIND_FILE where other programs accept a list: ':' is refused */
     KIND_TEXT,       /* [0-9A-Za-z.-]*, may be empty */
     KIND_UID,        /* [0-9A-Za-z-]*, may be empty */
     KIND_PORT,       /* -1 to 65535 */
@@ -26,24 +26,24 @@ enum setting_kind {
     KIND_POD,        /* namespace/name */
 };
 
-/* Most values that a KIND_CHOICE has. */
+/* Largest number of values of a KIND_CHOICE. */
 #define SETTING_CHOICES_MAX 4u
-/* Most words that a command takes as its second one. */
+/* Largest number of second words of a command. */
 #define COMMAND_OPERANDS_MAX 2u
 
 /* One flag and its variable; texts are literals. */
 struct setting_row {
-    const char *flag;          /* with its dashes */
-    const char *variable;      /* NULL: none, for flags of commands that people type */
-    const char *default_value; /* read like a given value; NULL: nothing is stored */
-    const char *default_text;  /* the default as --help has it, where default_value is NULL */
+    const char *flag;          /* including its dashes */
+    const char *variable;      /* NULL: none, for flags of interactive commands */
+    const char *default_value; /* parsed like a given value; NULL: nothing is stored */
+    const char *default_text;  /* the default as shown in --help, if default_value is NULL */
     const char *help;          /* one line of --help */
     enum setting_kind kind;
     uint16_t offset;                          /* within struct settings */
-    uint16_t size;                            /* of the field */
-    uint16_t readers;                         /* commands besides run, a bit each */
-    uint32_t least_ms;                        /* KIND_DURATION */
-    const char *choices[SETTING_CHOICES_MAX]; /* KIND_CHOICE; unused ones are NULL */
+    uint16_t size;                            /* size of the field */
+    uint16_t readers;                         /* commands besides run that read it, a bit each */
+    uint32_t least_ms;                        /* smallest KIND_DURATION */
+    const char *choices[SETTING_CHOICES_MAX]; /* for KIND_CHOICE; unused ones are NULL */
 };
 
 /* Rows of the table; one for each flag. */
@@ -51,10 +51,11 @@ struct setting_row {
 /* One command; texts are literals. */
 struct command_row {
     const char *name;
-    const char *operand[COMMAND_OPERANDS_MAX]; /* the words that it takes, one of which must follow;
-                                                  unused ones are NULL */
-    const char *directory;                     /* the name of a path that must follow; else NULL */
-    const char *help;    /* one line of --help, and the first of the command's own */
+    /* the words of which one must follow; unused ones are NULL */
+    const char *operand[COMMAND_OPERANDS_MAX];
+    /* name of the path that must follow, for --help; else NULL */
+    const char *directory;
+    const char *help;    /* one line of --help, and the first of the command's own help */
     const char *more;    /* rest of its description, or NULL */
     const char *example; /* NULL: the command has no help of its own */
 };
@@ -64,15 +65,15 @@ extern const struct command_row command_rows[COMMANDS];
 /* In the order of --help. */
 extern const struct setting_row setting_rows[SETTINGS_COUNT];
 
-/* A value and where it came from, which an error names. */
+/* A value and its source, which an error names. */
 struct setting_source {
     const char *name; /* flag or variable; borrowed from the row */
     struct view text;
 };
 
 /*
- * Reads one value by its row's kind into *out. PEER_MALFORMED, and a line in `why`, when it is not
- * one; *out is unchanged then.
+ * Parses one value by its row's kind into *out. PEER_MALFORMED, and a line in `why`: invalid; *out
+ * is unchanged then.
  */
 MUST_USE enum status setting_store(struct settings *out, const struct setting_row *row,
                                    const struct setting_source *source, struct writer *why);

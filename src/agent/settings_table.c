@@ -15,7 +15,7 @@
 #define BY_STORE (BY_CLAIMS | READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_RELEASE))
 #define BY_NODE (BY_DEVICES | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
 #define BY_CLUSTER READ_BY(COMMAND_RESERVATIONS)
-/* what is of each driver */
+/* settings of each driver */
 #define BY_DRIVERS (BY_NODE | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_RELEASE) | BY_CLUSTER)
 #define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | BY_CLUSTER)
 
@@ -464,7 +464,7 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
 {
     ASSERT(out != NULL);
     const struct command_row *command = &command_rows[topic];
-    bool one = command->example != NULL; /* else of the whole program */
+    bool one = command->example != NULL; /* otherwise the help is for the whole program */
     if (part > SETTINGS_COUNT + 1u) {
         return false;
     }
@@ -485,7 +485,7 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
     return true;
 }
 
-/* What may follow a word; where that is nothing, bash goes on with the names of files. */
+/* Writes the completions behind a word; where there is none, bash completes file names. */
 static void complete_after(struct writer *out, const char *word, const char *const *follow,
                            unsigned most)
 {
@@ -508,7 +508,7 @@ static void complete_value(struct writer *out, const struct setting_row *row)
                row->kind == KIND_KUBECONFIG) {
         complete_after(out, row->flag, row->choices, SETTING_CHOICES_MAX);
     } else {
-        /* names, numbers and texts, of which none is known */
+        /* free text: nothing to complete */
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers of single settings: text to number, name, path, duration or taint, by the row's kind.
- * Decides what a valid value is, and what is wrong with another one; knows no command line.
+ * Parses single settings: text to number, name, path, duration or taint, by the row's kind. Decides
+ * which values are valid, and why another is not; knows no command line.
  */
 #include <string.h>
 
@@ -10,10 +10,10 @@
 #include "base/chars.h"
 #include "cfg/identity.h"
 
-/* Longest piece of a user's text within an error. */
+/* Longest piece of a user's text that an error quotes. */
 #define QUOTE_MAX 400u
 
-/* Writes the error of a bad value: its flag or variable, the value, the problem. */
+/* Writes the error for an invalid value: its flag or variable, the value, the problem. */
 static enum status refuse_setting(const struct setting_source *source, struct writer *why,
                                   const char *problem)
 {
@@ -184,7 +184,7 @@ static enum status store_kubeconfig(void *field, size_t cap, const struct settin
     return store_file(field, cap, source, why);
 }
 
-/* The next part between slashes, empty at the end; *pos moves past it. */
+/* The next component between slashes, empty at the end; *pos moves past it. */
 static struct view path_part(struct view path, size_t *pos)
 {
     ASSERT(*pos <= path.len);
@@ -198,7 +198,10 @@ static struct view path_part(struct view path, size_t *pos)
     return part;
 }
 
-/* Appends `path` without double or trailing slashes and "." parts. False: it has a ".." part. */
+/*
+ * Appends `path` without double or trailing slashes and "." components. false: it has a ".."
+ * component.
+ */
 static bool clean_path(struct view path, struct writer *out)
 {
     size_t pos = 0;
@@ -313,7 +316,7 @@ struct duration_unit {
     uint64_t nanoseconds;
 };
 
-/* A unit whose name is the start of another one comes after it. */
+/* A unit whose name is the start of another unit's comes after that. */
 static const struct duration_unit duration_units[] = {
     {"ns", 1u},
     {"us", 1000u},
@@ -330,7 +333,7 @@ static const struct duration_unit duration_units[] = {
 };
 #define DURATION_UNITS (sizeof duration_units / sizeof duration_units[0])
 
-/* The unit at *pos, which moves past it; 0: none. */
+/* Consumes the unit at *pos; 0: none. */
 static uint64_t duration_unit(struct view text, size_t *pos)
 {
     struct view rest = view_from(text, *pos);
@@ -343,7 +346,7 @@ static uint64_t duration_unit(struct view text, size_t *pos)
     return 0;
 }
 
-/* The digits before the point at *pos, which moves past them; a huge number stays too large. */
+/* Consumes the digits before the point at *pos; a huge number stays too large. */
 static uint64_t duration_whole(struct view text, size_t *pos)
 {
     uint64_t value = 0;
@@ -356,7 +359,7 @@ static uint64_t duration_whole(struct view text, size_t *pos)
     return value;
 }
 
-/* The digits after the point, in billionths; further ones are ignored. *pos moves past them. */
+/* Consumes the digits after the point, in billionths; ignores further ones. */
 static uint64_t duration_fraction(struct view text, size_t *pos)
 {
     uint64_t value = 0;
@@ -369,7 +372,7 @@ static uint64_t duration_fraction(struct view text, size_t *pos)
     return value;
 }
 
-/* One number with its unit, of at most INTERVAL_MAX_MS. */
+/* Consumes a number with its unit, at most INTERVAL_MAX_MS. */
 static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
 {
     size_t begin = *pos;
@@ -386,7 +389,9 @@ static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
     if (digits == 0u || unit == 0u || whole > INTERVAL_MAX_MS * UINT64_C(1000000) / unit) {
         return false;
     }
-    /* Every unit divides a billion or is a multiple of it: exact without a wide product. */
+    /*
+     * Every unit divides a billion or is a multiple of it, so this is exact without a wide product.
+     */
     *ns = whole * unit;
     *ns += (unit >= 1000000000u) ? billionths * (unit / 1000000000u)
                                  : billionths / (1000000000u / unit);
@@ -471,7 +476,7 @@ static enum status store_taint(struct settings *out, const struct setting_source
 #define IPV4_PARTS 4u
 #define IPV6_GROUPS 8u
 
-/* The part before the next `mark`, or all; moves *rest behind the mark. */
+/* Consumes the part before the next `mark`, or all; drops the mark. */
 static struct view part_before(struct view *rest, char mark)
 {
     size_t len = view_find(*rest, (uint8_t)mark);
@@ -480,7 +485,7 @@ static struct view part_before(struct view *rest, char mark)
     return part;
 }
 
-/* Four decimals up to 255 without leading zeros, as inet_pton(3) takes them. */
+/* Four decimals up to 255 without leading zeros, as inet_pton(3) accepts them. */
 static bool is_ipv4(struct view text)
 {
     struct view rest = text;
@@ -506,7 +511,7 @@ static bool is_ipv6_group(struct view part)
     return good;
 }
 
-/* Takes a group and the colon behind it, or IPv4 at the end, which counts as two. 0: neither. */
+/* Consumes a group and the colon behind it, or IPv4 at the end, which counts as two. 0: neither. */
 static unsigned parse_ipv6_group(struct view *rest)
 {
     bool last = view_find(*rest, ':') == rest->len;
@@ -519,7 +524,7 @@ static unsigned parse_ipv6_group(struct view *rest)
     return (is_ipv6_group(part) && !lone_colon) ? 1u : 0u;
 }
 
-/* RFC 4291 §2.2: groups of hexadecimal digits, one gap at most, perhaps IPv4 at the end. */
+/* RFC 4291 §2.2: groups of hexadecimal digits, at most one gap, optionally IPv4 at the end. */
 static bool is_ipv6(struct view text)
 {
     struct view rest = view_starts(text, "::") ? view_from(text, 2) : text;
