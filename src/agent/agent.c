@@ -208,7 +208,8 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
 static void store_step(struct agent *a)
 {
     bool before = a->ledger.usable;
-    ledger_step(a);
+    handover_called(a, calls_open_since(a, a->handover.leaving_ms));
+    opening_step(a);
     bool opened = a->ledger.usable && !before && !a->draining;
     bool certain = !a->devices.unknown && !a->devices_missing;
     if (opened && a->found && look_done(a, certain)) {
@@ -584,7 +585,8 @@ void agent_api_ended(struct agent *a, const char *why)
 static void hand_over(struct agent *a)
 {
     bool wanted = a->registration.registered && a->found && !a->stopping;
-    if (handover_step(a, wanted)) {
+    handover_step(a, wanted);
+    if (handover_ends(a, calls_open_before(a, a->handover.leaving_ms))) {
         calls_retire(a);
         rebuild_retire(a);
         claim_status_retire(a);

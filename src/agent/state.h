@@ -25,6 +25,7 @@
 #include "agent/claims/fetch.h"
 #include "agent/claims/handover.h"
 #include "agent/claims/ledger_open.h"
+#include "agent/claims/opening.h"
 #include "agent/claims/rebuild.h"
 #include "agent/claims/reconcile.h"
 #include "agent/claims/replies.h"

@@ -403,7 +403,7 @@ static void turn(void)
 {
     now_ms += 60000u;
     agent_time(agent, now_ms, now_ms);
-    ledger_step(agent);
+    opening_step(agent);
     agent_log_written(agent, agent_log(agent).len);
 }
 

@@ -36,7 +36,7 @@ static void open_store(void)
         disk.fault = (i == 0u) ? disk.fault : FAULT_NONE;
         now_ms += 60000u;
         agent_time(agent, now_ms, now_ms);
-        ledger_step(agent);
+        opening_step(agent);
         agent_log_written(agent, agent_log(agent).len);
     }
     CHECK(agent->ledger.usable);
@@ -426,7 +426,7 @@ static void let_flush(void)
     uint64_t due = ledger_deadline(agent);
     now_ms = (due != UINT64_MAX && due > now_ms) ? due : now_ms;
     agent_time(agent, now_ms, now_ms);
-    ledger_step(agent);
+    opening_step(agent);
 }
 
 static void sync_claims(void)

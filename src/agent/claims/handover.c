@@ -5,7 +5,6 @@
  */
 #include "agent/claims/handover.h"
 
-#include "agent/claims/calls.h"
 #include "agent/state.h"
 #include "base/time.h"
 #include "cfg/identity.h"
@@ -21,7 +20,7 @@ static void ask(struct agent *a)
     const struct files *f = a->files;
     h->older = f->holder(f->ctx, LOCK_OWNER) == HOLDER_OLDER;
     bool asks = h->wanted && !h->next && !h->older;
-    if (asks && (!h->owned || calls_open_since(a, h->leaving_ms))) {
+    if (asks && (!h->owned || h->called)) {
         h->next = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_NEXT) == STATUS_OK;
     }
     if (!h->wanted && h->next) {
@@ -76,18 +75,28 @@ static void look_for_next(struct agent *a)
     h->leaving_ms = a->now_ms;
 }
 
-bool handover_step(struct agent *a, bool wanted)
+void handover_called(struct agent *a, bool called)
+{
+    a->handover.called = called;
+}
+
+void handover_step(struct agent *a, bool wanted)
 {
     struct handover *h = &a->handover;
     h->wanted = wanted;
     if (a->ledger.busy) {
-        return false;
+        return;
     }
     if (!h->leaving && h->owned && a->now_ms >= h->check_ms) {
         look_for_next(a);
     }
+}
+
+bool handover_ends(const struct agent *a, bool running)
+{
+    const struct handover *h = &a->handover;
     bool late = a->now_ms >= h->leaving_ms + HANDOVER_MS;
-    return h->leaving && (late || !calls_open_before(a, h->leaving_ms));
+    return !a->ledger.busy && h->leaving && (late || !running);
 }
 
 void handover_retire(struct agent *a)

@@ -19,6 +19,7 @@
 /* Where this agent stands. */
 struct handover {
     bool wanted;         /* the kubelet sends its calls to this agent */
+    bool called;         /* a call waits that came after `leaving_ms` */
     bool next;           /* LOCK_NEXT is ours */
     bool owned;          /* the store was ours once */
     bool locked;         /* LOCK_OWNER is ours */
@@ -33,11 +34,12 @@ struct handover {
  * Takes the store if nobody has it. HOST_BUSY: another agent has it; HOST_*: it cannot be locked.
  */
 MUST_USE enum status handover_take(struct agent *a);
-/*
- * `wanted`: the kubelet knows this agent, and the node was looked at. Returns whether the owner
- * must retire now.
- */
-MUST_USE bool handover_step(struct agent *a, bool wanted);
+/* `called`: a call waits that came after `leaving_ms`. Before handover_take. */
+void handover_called(struct agent *a, bool called);
+/* `wanted`: the kubelet knows this agent, and the node was looked at. */
+void handover_step(struct agent *a, bool wanted);
+/* Whether the owner must retire now; `running`: a call runs that came before `leaving_ms`. */
+MUST_USE bool handover_ends(const struct agent *a, bool running);
 uint64_t handover_deadline(const struct agent *a);
 /* The store is given up. */
 void handover_retire(struct agent *a);

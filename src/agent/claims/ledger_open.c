@@ -552,13 +552,6 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
     return s;
 }
 
-static void log_opened(struct agent *a)
-{
-    log_begin(a, LOG_ID_STORE_OPENED);
-    log_number(a, "claims_held", a->ledger.held);
-    log_end(a);
-}
-
 /*
  * Whether the store takes writes: a copy of the header is written as it is. A store on a read-only
  * file system can be opened and read, and would refuse the first claim. A place that cannot be
@@ -585,8 +578,8 @@ static bool any_refused(const struct agent *a)
     return any;
 }
 
-/* Opens the store, creating or repairing it; ledger.trouble says why not. */
-static void open_store(struct agent *a)
+/* Opens the store, creating or repairing it: whether it is open; ledger.trouble says why not. */
+static bool open_store(struct agent *a)
 {
     struct ledger *l = &a->ledger;
     struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
@@ -598,7 +591,7 @@ static void open_store(struct agent *a)
             disown(a);
         }
         not_usable(a, &o, s);
-        return;
+        return false;
     }
     l->busy = false;
     ledger_tidy(a);
@@ -612,7 +605,7 @@ static void open_store(struct agent *a)
     }
     if (s != STATUS_OK) {
         not_usable(a, &o, s);
-        return;
+        return false;
     }
     l->usable = true;
     l->known = true;
@@ -620,8 +613,7 @@ static void open_store(struct agent *a)
     l->failing = STATUS_OK;
     flush_doubted(a);
     check_writable(a);
-    reconcile_opened(a);
-    log_opened(a);
+    return true;
 }
 
 void ledger_retire(struct agent *a)
@@ -686,14 +678,16 @@ static void look(struct agent *a)
     store_check(a, (s == HOST_DAMAGED) ? HOST_ABSENT : s);
 }
 
-void ledger_step(struct agent *a)
+bool ledger_open(struct agent *a, bool round)
 {
-    if (a->ledger.usable && reconcile_begins(a)) {
+    if (a->ledger.usable && round) {
         look(a);
     }
-    if (!a->ledger.usable && a->now_ms >= a->ledger.retry_ms) {
-        open_store(a);
-    }
+    return !a->ledger.usable && a->now_ms >= a->ledger.retry_ms && open_store(a);
+}
+
+void ledger_step(struct agent *a)
+{
     if (flush_pending(a) && a->now_ms >= a->ledger.flush_ms) {
         ledger_flush(a);
     }

@@ -16,9 +16,11 @@ void ledger_flush(struct agent *a);
  */
 MUST_USE enum status ledger_listed(struct agent *a);
 /*
- * Opens the store when that is due, and repeats what the disk refused. With each round of
- * reconciliation, a store that was removed, emptied or cut off is made again from memory.
+ * Opens the store when that is due: whether it was opened. With each `round` of reconciliation, a
+ * store that was removed, emptied or cut off is made again from memory.
  */
+MUST_USE bool ledger_open(struct agent *a, bool round);
+/* Repeats what the disk refused. */
 void ledger_step(struct agent *a);
 uint64_t ledger_deadline(const struct agent *a);
 /* Flushes and gives the store to the agent that is to be the next owner: nothing is held here. */
