@@ -17,8 +17,9 @@ import gate
 # headers of STANDARD, "nanopb" those of NANOPB, "os" every other one and its functions; "any" is everything. A room is
 # a folder, or a file that stands above its folder: see room_of.
 BELOW_AGENT = {"std", "cfg", "src/base", "src/wire", "src/dra", "boards", "generated", "nanopb"}
-ROOMS_OF_AGENT = {"src/agent", "src/agent/api", "src/agent/report", "src/agent/publish", "src/agent/claims",
-                  "src/agent/serve"}
+ROOMS_OF_AGENT = {"src/agent", "src/agent/api", "src/agent/report", "src/agent/publish", "src/agent/ledger",
+                  "src/agent/claim", "src/agent/recovery", "src/agent/calls", "src/agent/serve", "src/agent/commands"}
+BELOW_CLAIMS = BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report"}
 # The contract of src/agent with the host, the functions that answer to it, and the names of log events.
 BELOW_HOST = BELOW_AGENT | {"os", "src/agent", "src/agent/agent.c", "src/agent/serve", "src/agent/report"}
 MAY_INCLUDE = {
@@ -33,8 +34,14 @@ MAY_INCLUDE = {
     "src/agent/api": BELOW_AGENT | {"src/agent"},
     "src/agent/report": BELOW_AGENT | {"src/agent", "src/agent/api"},
     "src/agent/publish": BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report"},
-    "src/agent/claims": BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report"},
-    "src/agent/serve": BELOW_AGENT | ROOMS_OF_AGENT,
+    # claims, from the bottom up: none of these rooms knows the slices
+    "src/agent/ledger": BELOW_CLAIMS,
+    "src/agent/claim": BELOW_CLAIMS | {"src/agent/ledger"},
+    "src/agent/recovery": BELOW_CLAIMS | {"src/agent/ledger", "src/agent/claim"},
+    "src/agent/calls": BELOW_CLAIMS | {"src/agent/ledger", "src/agent/claim", "src/agent/recovery"},
+    "src/agent/serve": BELOW_AGENT | (ROOMS_OF_AGENT - {"src/agent/commands"}),
+    # what a command does with the API server in place of the agent's step
+    "src/agent/commands": BELOW_AGENT | {"src/agent", "src/agent/api"},
     # joins the types of all rooms; included by .c files of src/agent alone
     "src/agent/state.h": BELOW_AGENT | ROOMS_OF_AGENT,
     # joins the rooms

@@ -43,8 +43,9 @@ FRAMES = {"src/agent/agent": "agent.c", "src/host/loop": "host/loop.c", "src/hos
 STACK_TABLE = "cfg/lint/stack.txt"
 # Rooms from the bottom up: a call from an earlier one to a later one goes up.
 ORDER = ("cfg", "base", "generated", "boards", "wire", "x509", "kubeconfig", "dra", "agent", "agent/api",
-         "agent/report", "agent/publish", "agent/claims", "agent/serve", "agent.c", "command", "host",
-         "host/apiserver", "host/node", "host/commands", "host/loop.c", "main.c")
+         "agent/report", "agent/publish", "agent/ledger", "agent/claim", "agent/recovery", "agent/calls",
+         "agent/commands", "agent/serve", "agent.c", "command", "host", "host/apiserver", "host/node",
+         "host/commands", "host/loop.c", "main.c")
 # Known by nearly every room, so drawn without arrows.
 COMMON = ("cfg", "base", "generated")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

@@ -204,14 +204,16 @@ class Layers(Tree):
         self.assert_found(self.check("src/dra/bad.c", "int frame(void);\nint f(void) { return frame(); }\n"),
                           "src/dra/bad.c", "frame of src/wire")
 
+    ROOMS = ("api", "report", "publish", "ledger", "claim", "recovery", "calls", "serve")
+
     def rooms(self):
         """A function in each room of src/agent, and the struct that joins them."""
-        for room in ("api", "report", "publish", "claims", "serve"):
+        for room in self.ROOMS:
             self.write(f"src/agent/{room}/{room}.h", SPDX + f"int {room}_step(void);\n")
             self.write(f"src/agent/{room}/{room}.c", SPDX + '#include "agent/state.h"\n'
                        f"int {room}_step(void) {{ return 0; }}\n")
         self.write("src/agent/state.h", SPDX + "".join(f'#include "agent/{room}/{room}.h"\n'
-                                                       for room in ("api", "report", "publish", "claims", "serve")))
+                                                       for room in self.ROOMS))
 
     def judge_header(self, name, text):
         """The includes alone, which no object is needed for."""
@@ -223,14 +225,14 @@ class Layers(Tree):
 
     def test_rooms_of_the_agent(self):
         self.rooms()
-        self.write("src/agent/serve/use.h", SPDX + '#include "agent/claims/claims.h"\n')
+        self.write("src/agent/serve/use.h", SPDX + '#include "agent/calls/calls.h"\n')
         self.write("src/agent/agent.c", SPDX + '#include "agent/serve/serve.h"\nint f(void) { return serve_step(); }\n')
         self.assert_clean(self.check())
 
     def test_room_above_by_include(self):
         self.rooms()
-        for room, above in (("api", "report"), ("report", "publish"), ("publish", "claims"), ("claims", "publish"),
-                            ("claims", "serve")):
+        for room, above in (("api", "report"), ("report", "publish"), ("publish", "ledger"), ("ledger", "publish"),
+                            ("ledger", "claim"), ("claim", "recovery"), ("recovery", "calls"), ("calls", "serve")):
             with self.subTest(room=room, above=above):
                 report = self.judge_header(f"src/agent/{room}/bad.h", f'#include "agent/{above}/{above}.h"\n')
                 self.assert_found(report, f"src/agent/{room}/bad.h:2",
@@ -238,9 +240,9 @@ class Layers(Tree):
 
     def test_room_above_by_symbol(self):
         self.rooms()
-        self.assert_found(self.check("src/agent/claims/bad.c", '#include "agent/state.h"\n'
+        self.assert_found(self.check("src/agent/calls/bad.c", '#include "agent/state.h"\n'
                                      "int f(void) { return serve_step(); }\n"),
-                          "src/agent/claims/bad.c", "needs serve_step of src/agent/serve")
+                          "src/agent/calls/bad.c", "needs serve_step of src/agent/serve")
 
     def test_the_frame_is_above_all(self):
         self.rooms()

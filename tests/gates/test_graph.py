@@ -27,9 +27,9 @@ class Graph(Tree):
         self.write("src/base/good.h", SPDX + "int answer(void);\n")
         self.source("src/agent/api/client", "int client(void);\n", "int client(void) { return answer(); }\n",
                     "base/good.h")
-        self.source("src/agent/claims/calls", "int calls(void);\n", "int calls(void) { return client(); }\n",
+        self.source("src/agent/calls/calls", "int calls(void);\n", "int calls(void) { return client(); }\n",
                     "agent/api/client.h")
-        self.write("src/agent/agent.c", SPDX + '#include "agent/claims/calls.h"\nint agent(void) { return calls(); }\n')
+        self.write("src/agent/agent.c", SPDX + '#include "agent/calls/calls.h"\nint agent(void) { return calls(); }\n')
 
     def source(self, stem, header, body, *includes):
         self.write(stem + ".h", SPDX + header)
@@ -51,8 +51,8 @@ class Graph(Tree):
 
     def test_rooms(self):
         code = self.draw()
-        self.assertEqual(code.room_edges(), {"base": set(), "agent/api": {"base"}, "agent/claims": {"agent/api"},
-                                             "agent.c": {"agent/claims"}})
+        self.assertEqual(code.room_edges(), {"base": set(), "agent/api": {"base"}, "agent/calls": {"agent/api"},
+                                             "agent.c": {"agent/calls"}})
 
     def test_no_objects(self):
         self.assert_found(check_graph.check(self.root, enforced=True), "no objects")
@@ -84,10 +84,10 @@ class Graph(Tree):
 
     def test_circle_of_rooms(self):
         self.source("src/agent/api/low", "int low(void);\n", "int low(void) { return late(); }\n",
-                    "agent/claims/late.h")
-        self.source("src/agent/claims/late", "int late(void);\n", "int late(void) { return 1; }\n")
+                    "agent/calls/late.h")
+        self.source("src/agent/calls/late", "int late(void);\n", "int late(void) { return 1; }\n")
         report = self.check()
-        self.assert_found(report, "a circle of 2 rooms", "agent/api uses agent/claims", "agent/api/low")
+        self.assert_found(report, "a circle of 2 rooms", "agent/api uses agent/calls", "agent/api/low")
         self.assertEqual(len(report.findings), 1)
 
     def test_port_is_no_call(self):
@@ -98,17 +98,17 @@ class Graph(Tree):
         self.assert_clean(self.check())
 
     def test_hub(self):
-        self.write("src/agent/state.h", SPDX + '#include "agent/claims/calls.h"\nstruct agent { int n; };\n')
-        self.write("src/agent/claims/uses.c", SPDX + '#include "agent/state.h"\nint uses(struct agent *a) '
+        self.write("src/agent/state.h", SPDX + '#include "agent/calls/calls.h"\nstruct agent { int n; };\n')
+        self.write("src/agent/calls/uses.c", SPDX + '#include "agent/state.h"\nint uses(struct agent *a) '
                                                      "{ return a->n; }\n")
         self.assert_clean(self.check())
-        self.write("src/agent/claims/uses.h", SPDX + '#include "agent/state.h"\nint uses(struct agent *a);\n')
-        self.assert_found(self.check(), "src/agent/claims/uses.h", "only .c files may")
+        self.write("src/agent/calls/uses.h", SPDX + '#include "agent/state.h"\nint uses(struct agent *a);\n')
+        self.assert_found(self.check(), "src/agent/calls/uses.h", "only .c files may")
 
     def test_old_picture(self):
         self.draw()
         self.source("src/agent/serve/links", "int links(void);\n", "int links(void) { return calls(); }\n",
-                    "agent/claims/calls.h")
+                    "agent/calls/calls.h")
         self.compile()
         self.assert_found(check_graph.check(self.root, enforced=True), "src/README.md", "--readme")
 

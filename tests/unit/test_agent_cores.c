@@ -3,7 +3,7 @@
  * Which cores of a device a part gets, in the whole agent: beside the parts of others, again for a
  * claim that has some, and of a device that is another one since the claim was read.
  */
-#include "agent/claims/numbering.h"
+#include "agent/claim/numbering.h"
 
 #include "agent_kubelet.h"
 

@@ -5,7 +5,7 @@
  */
 #include "agent_kubelet.h"
 
-#include "agent/claims/reservations.h"
+#include "agent/commands/reservations.h"
 #include "command/command.h"
 
 #define LISTS "GET /apis/resource.k8s.io/v1/resourceclaims?limit="

@@ -39,7 +39,7 @@ static const struct grpc_method service_methods[] = {
 };
 static const struct grpc_method health_methods[] = {HEALTH_METHODS};
 
-/* src/agent/claims responds to the call, unless it is refused here. */
+/* src/agent/calls responds to the call, unless it is refused here. */
 static void start_call(struct agent *a, unsigned link, const struct grpc_event *event,
                        bool unprepares)
 {

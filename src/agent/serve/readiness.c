@@ -14,7 +14,7 @@
  * driver.
  */
 #include "agent/serve/readiness.h"
-#include "agent/claims/unlisted.h"
+#include "agent/recovery/unlisted.h"
 #include "agent/state.h"
 #include "base/assert.h"
 

@@ -6,7 +6,7 @@
 #ifndef HOST_COMMANDS_RESERVATIONS_H
 #define HOST_COMMANDS_RESERVATIONS_H
 
-#include "agent/claims/reservations.h"
+#include "agent/commands/reservations.h"
 #include "command/command.h"
 #include "host/apiserver/apilink.h"
 

@@ -1,0 +1,860 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NodePrepareResources and NodeUnprepareResources: one call is a list of operations, one for each
+ * claim UID, each with its own result. Owns calls and operations; the ledger does what they decide,
+ * fetch.c reads claims for them, replies.c encodes and sends their replies.
+ *
+ * Life of a prepare operation: WAITING → FETCHING → WRITTEN → DONE, or FAILED from anywhere. A
+ * claim that the ledger holds needs no API server: it goes straight to WRITTEN. A GET that fails
+ * for a reason that passes puts it back to WAITING, for as long as the call's time allows. One
+ * flush covers all claims of a call.
+ */
+#include "agent/calls/calls.h"
+
+#include "agent/calls/call_waits.h"
+#include "agent/claim/device_memory.h"
+#include "agent/claim/numbering.h"
+#include "agent/claim/prepared_log.h"
+#include "agent/claim/presence.h"
+#include "agent/calls/rivals.h"
+#include "agent/recovery/unlisted.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "base/time.h"
+#include "cfg/identity.h"
+
+/* --- tables --- */
+
+static void operation_release(struct agent *a, unsigned index)
+{
+    struct operation *o = &a->operation[index];
+    if (o->state == OPERATION_FETCHING) {
+        fetch_release(a, o->fetch);
+    }
+    o->state = OPERATION_FREE;
+}
+
+static void operations_release(struct agent *a, struct call *c)
+{
+    for (unsigned i = 0; i < c->count; i++) {
+        operation_release(a, c->operation[i]);
+    }
+    c->count = 0;
+}
+
+void calls_release(struct agent *a, unsigned index)
+{
+    struct call *c = &a->call[index];
+    ASSERT(c->state != CALL_FREE);
+    operations_release(a, c);
+    reply_end(a, index);
+    c->state = CALL_FREE;
+}
+
+/* Ends one operation without success: `why`, not empty, becomes its error and a log line. */
+static void operation_fail(struct agent *a, struct operation *o, struct view why)
+{
+    ASSERT(why.len > 0u);
+    o->state = OPERATION_FAILED;
+    text_cut(o->error, sizeof o->error, why);
+    log_begin(a, LOG_ID_CLAIM_FAILED);
+    log_about(a, &o->id);
+    log_text(a, "namespace", o->id.namespace_);
+    log_text(a, "claim", o->id.name);
+    log_text(a, "claim_uid", o->id.uid);
+    log_text(a, "error", o->error);
+    log_end(a);
+}
+
+void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        const struct call *c = &a->call[i];
+        bool named = c->id.index == id.index && c->id.serial == id.serial;
+        if (c->state != CALL_FREE && c->server == server && (named || id.serial == 0u)) {
+            /* What is written stays: the kubelet asks again, and the ledger answers. */
+            calls_release(a, i);
+        }
+    }
+}
+
+/* --- the end of a call --- */
+
+static void call_over(struct agent *a, unsigned index)
+{
+    const struct call *c = &a->call[index];
+    durations_call(&a->common->durations, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
+                   a->now_ms - c->start_ms);
+    calls_release(a, index);
+}
+
+/* Sends the status of a call that failed as a whole, or tries again with the next step. */
+static void call_finish(struct agent *a, unsigned index)
+{
+    const struct call *c = &a->call[index];
+    if (grpc_finish(c->server, c->id, c->code, c->text) != STATUS_MORE) {
+        call_over(a, index);
+    }
+}
+
+static void call_fail(struct agent *a, unsigned index, enum grpc_status code, const char *text)
+{
+    struct call *c = &a->call[index];
+    ASSERT(code != GRPC_OK);
+    operations_release(a, c);
+    c->state = CALL_FAILED;
+    c->code = code;
+    c->text = text;
+    call_finish(a, index);
+}
+
+void calls_abandon(struct agent *a)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (a->call[i].state == CALL_RUNNING || a->call[i].state == CALL_REPLYING) {
+            call_fail(a, i, GRPC_UNAVAILABLE, "the agent is stopping; try again");
+        }
+    }
+}
+
+/* A claim that was unprepared before its reply could start fails alone, with its own error. */
+static void fail_unprepared(struct agent *a, const struct call *c)
+{
+    for (unsigned i = 0; i < c->count && !c->unprepare; i++) {
+        struct operation *o = &a->operation[c->operation[i]];
+        if (o->state == OPERATION_DONE && !ledger_holds(a, o->slot, o->id.uid)) {
+            operation_fail(
+                a, o, view_text("the claim was unprepared while its response was sent; try again"));
+        }
+    }
+}
+
+static void call_reply(struct agent *a, unsigned index)
+{
+    const struct call *c = &a->call[index];
+    if (!a->reply[index].started) {
+        fail_unprepared(a, c);
+    }
+    enum reply_progress p = reply_send(a, index);
+    if (p == REPLY_COMPLETE) {
+        call_over(a, index);
+    }
+    if (p == REPLY_BROKEN) {
+        call_fail(a, index, GRPC_INTERNAL,
+                  "a claim of this call was unprepared or became unreadable; try again");
+    }
+}
+
+/* --- prepare: a claim that the ledger holds --- */
+
+static void fail_with(struct agent *a, struct operation *o, const struct writer *why)
+{
+    operation_fail(
+        a, o, (why->len > 0u) ? writer_view(why) : view_text("internal error without a reason"));
+}
+
+/* Ledger or disk refused. A store that was just removed is there again with the next step: the
+ * claim waits for it, once. */
+static void prepare_refused(struct agent *a, struct operation *o, const struct writer *why)
+{
+    if (o->again || !ledger_reopens(a)) {
+        fail_with(a, o, why);
+        return;
+    }
+    o->again = true;
+    o->state = OPERATION_WAITING;
+}
+
+static void operation_written(struct operation *o, unsigned slot, const struct claim_record *r)
+{
+    o->slot = (uint16_t)slot;
+    o->entry_len = reply_entry_len(r);
+    o->state = OPERATION_WRITTEN;
+}
+
+/* The record of a held claim, if its devices are there and its CDI file is right. */
+static enum status check_known(struct agent *a, unsigned slot, const struct claim_record **r,
+                               struct writer *why)
+{
+    int other = rivals_disputing(a, slot);
+    enum status s = ledger_assure(a, slot, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = ledger_read(a, slot, r);
+    if (s == HOST_DAMAGED && reconcile_restore(a, slot)) {
+        s = ledger_read(a, slot, r);
+    }
+    if (s != STATUS_OK) {
+        writer_text(why, "the stored record of this claim cannot be read (");
+        writer_text(why, ledger_reason(a, s));
+        writer_text(why, "); delete and re-create the pod");
+        return s;
+    }
+    if (other >= 0) {
+        rivals_write(a, (unsigned)other, *r, why);
+        return PEER_REFUSED;
+    }
+    s = presence_check(a, *r, "prepared", why);
+    s = (s == STATUS_OK) ? reconcile_prepared_again(a, slot, r, why) : s;
+    return (s == STATUS_OK) ? ledger_ensure_cdi(a, *r, why) : s;
+}
+
+static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    const struct claim_record *r = NULL;
+    if (check_known(a, slot, &r, &why) != STATUS_OK) {
+        prepare_refused(a, o, &why);
+        return;
+    }
+    log_begin(a, LOG_ID_CLAIM_PREPARE_REPEATED);
+    log_text(a, "claim_uid", o->id.uid);
+    log_end(a);
+    operation_written(o, slot, r);
+}
+
+/* --- prepare: a claim that was read from the API server --- */
+
+/* All that may refuse a claim comes before it takes the devices of one that gives way. */
+static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    int holder = rivals_firm(a, r);
+    enum status s = STATUS_OK;
+    if (a->draining) {
+        writer_text(&why, "the agent of this node runs without --efa (draDriver.efa.enabled) and "
+                          "prepares no claim for EFA devices: delete the pod, or switch it on");
+        fail_with(a, o, &why);
+        return false;
+    }
+    if (unlisted_holds(a)) {
+        unlisted_reason(a, &why);
+        fail_with(a, o, &why);
+        return false;
+    }
+    if (holder < 0) {
+        s = presence_check(a, r, "requested", &why);
+        s = (s == STATUS_OK) ? device_memory_check(a, r, false, &why) : s;
+        s = (s == STATUS_OK) ? rivals_take(a, r, &holder, &why) : s;
+    }
+    if (s != STATUS_OK) {
+        prepare_refused(a, o, &why);
+    } else if (holder >= 0) {
+        rivals_write(a, (unsigned)holder, r, &why);
+        fail_with(a, o, &why);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/*
+ * Cores for a part of a device. That there are too few says that somebody who has a part of it is
+ * not to have it any more, but not who: nobody gives way, and each is looked up.
+ */
+static enum status take_cores(struct agent *a, struct claim_record *r, struct writer *why)
+{
+    enum status s = cores_choose(a, r, why);
+    int slot = (s != STATUS_OK) ? ledger_rival(a, 0, r, false) : -1;
+    for (unsigned i = 0; i < CLAIMS_MAX && slot >= 0; i++) {
+        reconcile_look(a, (unsigned)slot);
+        slot = ledger_rival(a, (unsigned)slot + 1u, r, false);
+    }
+    return (s == STATUS_OK) ? device_memory_check(a, r, true, why) : s;
+}
+
+static void prepare_new(struct agent *a, struct operation *o, struct claim_builder *b)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    struct claim_record *r = &b->record;
+    bool held = ledger_find(a, r->id.uid) >= 0;
+    unsigned slot = 0;
+    if (consecutive_check(a, r, &why) != STATUS_OK ||
+        numbering_choose(a, &a->call[o->call], r, &why) != STATUS_OK) {
+        fail_with(a, o, &why);
+        return;
+    }
+    if (!may_prepare(a, o, r)) {
+        return;
+    }
+    if (take_cores(a, r, &why) != STATUS_OK) {
+        fail_with(a, o, &why);
+        return;
+    }
+    if (ledger_put(a, r, &slot, &why) != STATUS_OK) {
+        prepare_refused(a, o, &why);
+        return;
+    }
+    reconcile_prepared(a, slot);
+    prepared_log(a, b, slot);
+    operation_written(o, slot, r);
+    o->fresh = !held;
+}
+
+/*
+ * A claim that is held may have been allocated again under its UID: a pod that was deleted by force
+ * leaves no unprepare (kubernetes#139772). A record that cannot be read is replaced as well.
+ */
+static void prepare_fetched(struct agent *a, struct operation *o, struct claim_builder *b)
+{
+    const struct claim_record *before = NULL;
+    int slot = ledger_known(a, o->id.uid);
+    bool read = slot >= 0 && ledger_record(a, (unsigned)slot, &before) == STATUS_OK;
+    if (read && claim_results_same(before, &b->record)) {
+        prepare_known(a, o, (unsigned)slot);
+        return;
+    }
+    if (read) {
+        prepared_log_other(a, before, &b->record);
+    }
+    prepare_new(a, o, b);
+}
+
+/* false: the memory of its devices is still being read. */
+static bool prepare_read(struct agent *a, struct operation *o, struct claim_builder *b)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    enum status s = device_memory_read(a, &b->record, &why);
+    if (s == STATUS_OK) {
+        prepare_fetched(a, o, b);
+    } else if (s != STATUS_MORE) {
+        fail_with(a, o, &why);
+    } else {
+        /* it waits, and its GET's place with it */
+    }
+    return s != STATUS_MORE;
+}
+
+/* The GET is made again at once, or as soon as there is a connection. */
+static void repeat_fetch(const struct agent *a, struct operation *o, const struct fetch *f)
+{
+    const struct call *c = &a->call[o->call];
+    o->history = f->history;
+    o->deadline_ms = later(c->end_ms, c->start_ms + CLAIM_REPEAT_MS) - CLAIM_REPEAT_MS;
+    o->state = OPERATION_WAITING;
+}
+
+/*
+ * The GET is made again after the server's wait, if the call has time for that, or after our own;
+ * without time for either the claim fails by what the GET failed by.
+ */
+static void repeat_fetch_later(struct agent *a, struct operation *o, const struct fetch *f)
+{
+    uint64_t asked = a->now_ms + f->retry_after_ms;
+    repeat_fetch(a, o, f);
+    uint64_t wait = (uint64_t)API_BACKOFF_MIN_MS << o->waits;
+    o->waits = (uint8_t)(o->waits + ((wait < CLAIM_BACKOFF_MAX_MS) ? 1u : 0u));
+    o->next_ms = a->now_ms + agent_jitter(a, earlier(wait, CLAIM_BACKOFF_MAX_MS));
+    if (asked > o->next_ms && asked < o->deadline_ms) {
+        asked = a->now_ms + agent_jitter(a, f->retry_after_ms);
+        o->next_ms = earlier(asked, o->deadline_ms - 1u);
+    }
+    if (o->next_ms >= o->deadline_ms) {
+        operation_fail(a, o, view_text(f->builder.why));
+    } else {
+        text_cut(o->error, sizeof o->error, view_text(f->builder.why));
+    }
+}
+
+/* The API server has the claim, and what it has allocated is not what the record says. */
+static bool is_reallocated(struct agent *a, unsigned slot, const struct fetch *f)
+{
+    const struct claim_record *before = NULL;
+    bool read = f->state == FETCH_FAILED && f->whole && f->builder.is_wanted;
+    return read && (!f->builder.allocated || ledger_record(a, slot, &before) != STATUS_OK ||
+                    !claim_devices_same(before, &f->builder.record));
+}
+
+/*
+ * A GET that only compares did not end with a claim that can be prepared. The stored record answers
+ * when nothing was heard of the claim, and when it has its devices still: what its configuration
+ * asks for may be refused by this release, or while nodes elect. Another allocation fails by what
+ * is wrong with it. That the claim is gone is for the reconciliation to find out: it asks twice.
+ */
+static void compare_failed(struct agent *a, struct operation *o, const struct fetch *f)
+{
+    int slot = ledger_known(a, o->id.uid);
+    if (slot < 0) {
+        repeat_fetch(a, o, f); /* it was unprepared meanwhile: it is as new */
+        o->compares = false;
+    } else if (is_reallocated(a, (unsigned)slot, f)) {
+        operation_fail(a, o, view_text(f->builder.why));
+    } else {
+        if (f->state == FETCH_FAILED && f->failed == PEER_NOT_FOUND) {
+            reconcile_look(a, (unsigned)slot);
+        }
+        prepare_known(a, o, (unsigned)slot);
+    }
+}
+
+/* Takes the result of the operation's GET, if it has one. */
+static void collect_fetch(struct agent *a, unsigned index)
+{
+    struct operation *o = &a->operation[index];
+    struct fetch *f = &a->fetch[o->fetch];
+    unsigned fetch = o->fetch;
+    bool ended = f->state != FETCH_RUNNING;
+    if (o->compares && ended && f->state != FETCH_DONE) {
+        compare_failed(a, o, f);
+        fetch_release(a, fetch);
+        return;
+    }
+    switch (f->state) {
+    case FETCH_DONE:
+        if (!prepare_read(a, o, &f->builder)) {
+            return;
+        }
+        break;
+    case FETCH_FAILED:
+        operation_fail(a, o, view_text(f->builder.why));
+        break;
+    case FETCH_REPEAT:
+        repeat_fetch(a, o, f);
+        break;
+    case FETCH_PASSES:
+        repeat_fetch_later(a, o, f);
+        break;
+    default:
+        ASSERT(f->state == FETCH_RUNNING);
+        return;
+    }
+    fetch_release(a, fetch);
+}
+
+/* The list of claims does not get on: whoever waits for it is answered soon. */
+static bool list_fails(const struct agent *a)
+{
+    return unlisted_failing(a) && api_ready(a) && version_readable(a);
+}
+
+/* A call that queues for its first GET may wait longer than one whose server is away. */
+static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
+{
+    const struct call *c = &a->call[o->call];
+    if (o->compares) {
+        return o->deadline_ms;
+    }
+    if (list_fails(a)) {
+        return earlier(o->deadline_ms, c->start_ms + STORE_WAIT_MS);
+    }
+    bool queues = api_ready(a) && version_readable(a) && !c->asked;
+    return earlier(o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u), c->end_ms);
+}
+
+/* The time for a GET is over: the claim fails by what the last one failed by, or by its wait. */
+static void wait_over(struct agent *a, struct operation *o)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    if (unlisted_holds(a) && api_ready(a) && version_readable(a)) {
+        unlisted_reason(a, &why);
+    } else if (o->error[0] != '\0' && api_ready(a)) {
+        writer_text(&why, o->error);
+    } else {
+        writer_text(&why, "the claim cannot be read from the API server: ");
+        writer_text(&why, version_waits_for(a));
+    }
+    fail_with(a, o, &why);
+}
+
+/* Whether the API server can be asked now, or soon as after a start, and its answer be judged. */
+static bool may_compare(const struct agent *a, const struct operation *o)
+{
+    struct writer nowhere = writer_of(NULL, 0);
+    bool ready = api_ready(a) && (version_readable(a) || version_pending(a));
+    return (ready || api_pending(a)) && !a->devices.unknown &&
+           claim_id_check(&o->id, &nowhere) == STATUS_OK;
+}
+
+/* A claim that is held is compared with the API server's, if that answers soon. */
+static void prepare_held(struct agent *a, struct operation *o, unsigned slot)
+{
+    if (!o->compares) {
+        o->compares = true;
+        o->next_ms = 0;
+        o->deadline_ms = a->now_ms + CLAIM_COMPARE_MS;
+    }
+    if (a->now_ms >= o->deadline_ms || !may_compare(a, o)) {
+        prepare_known(a, o, slot);
+    }
+}
+
+static void prepare_step(struct agent *a, unsigned index)
+{
+    struct operation *o = &a->operation[index];
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    int slot = ledger_known(a, o->id.uid);
+    o->next_ms = (a->now_ms < o->next_ms) ? o->next_ms : 0u;
+    if (slot >= 0) {
+        prepare_held(a, o, (unsigned)slot);
+    } else if (claim_id_check(&o->id, &why) != STATUS_OK) {
+        fail_with(a, o, &why);
+    } else if (!a->ledger.usable) {
+        operation_fail(a, o, view_text(a->ledger.trouble));
+    } else if (a->now_ms >= wait_deadline(a, o)) {
+        wait_over(a, o);
+    } else {
+        /* its GET starts as soon as there is room */
+    }
+}
+
+/* --- unprepare --- */
+
+/* A prepare of the same claim that still runs must not bring it back. */
+static void stop_prepares(struct agent *a, const char *uid)
+{
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        struct operation *o = &a->operation[i];
+        bool runs = o->state == OPERATION_WAITING || o->state == OPERATION_FETCHING ||
+                    o->state == OPERATION_WRITTEN;
+        if (!runs || a->call[o->call].unprepare || !view_is(view_text(o->id.uid), uid)) {
+            continue;
+        }
+        if (o->state == OPERATION_FETCHING) {
+            fetch_release(a, o->fetch);
+        }
+        operation_fail(a, o, view_text("the claim was unprepared while it was being prepared"));
+    }
+}
+
+static void unprepare_step(struct agent *a, unsigned index)
+{
+    struct operation *o = &a->operation[index];
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    stop_prepares(a, o->id.uid);
+    /* The UID alone names the claim: whatever the call gives for its name, it is unprepared. */
+    if (claim_uid_like(o->id.uid)) {
+        int slot = ledger_find(a, o->id.uid);
+        if (ledger_remove(a, o->id.uid, &why) != STATUS_OK) {
+            fail_with(a, o, &why);
+            return;
+        }
+        if (slot >= 0) {
+            claim_status_unprepared(a, (unsigned)slot);
+        }
+        log_begin(a, LOG_ID_CLAIM_UNPREPARED);
+        log_text(a, "namespace", o->id.namespace_);
+        log_text(a, "claim", o->id.name);
+        log_text(a, "claim_uid", o->id.uid);
+        log_end(a);
+    }
+    o->state = OPERATION_WRITTEN;
+}
+
+/* --- all calls --- */
+
+/* Whether every operation of the call has its result. */
+static bool call_complete(const struct agent *a, const struct call *c)
+{
+    for (unsigned i = 0; i < c->count; i++) {
+        uint8_t state = a->operation[c->operation[i]].state;
+        if (state == OPERATION_WAITING || state == OPERATION_FETCHING) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void flush_failed(struct agent *a, struct operation *o, const struct writer *why)
+{
+    struct writer nowhere = writer_of(NULL, 0);
+    if (o->fresh && (o->again || !ledger_reopens(a))) {
+        enum status s = ledger_remove(a, o->id.uid, &nowhere);
+        status_ignore(s, "the claim fails in any case; a repeated call finds the record, or none");
+    }
+    prepare_refused(a, o, why);
+}
+
+/* One flush covers what every call wrote: none of it may be taken back for a later failure. */
+static void settle_written(struct agent *a)
+{
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        if (a->operation[i].state == OPERATION_WRITTEN) {
+            a->operation[i].fresh = false;
+        }
+    }
+}
+
+/*
+ * A tombstone survives a kill but no power cut, because the CDI root is in memory: so an unprepare
+ * tries a failed flush once more. A disk that refuses that too ends no pod's termination: after a
+ * reboot its record gives way.
+ */
+static bool flush_written(struct agent *a, const struct call *c, struct writer *why)
+{
+    struct writer nowhere = writer_of(NULL, 0);
+    return ledger_sync(a, why) == STATUS_OK ||
+           (c->unprepare && ledger_sync(a, &nowhere) == STATUS_OK);
+}
+
+static void call_flush(struct agent *a, struct call *c)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    bool flushed = flush_written(a, c, &why);
+    if (flushed) {
+        settle_written(a);
+    }
+    for (unsigned i = 0; i < c->count; i++) {
+        struct operation *o = &a->operation[c->operation[i]];
+        if (o->state != OPERATION_WRITTEN) {
+            continue;
+        }
+        if (flushed || c->unprepare) {
+            /* an unprepare that the disk did not keep is repeated by the next flush */
+            o->state = OPERATION_DONE;
+            if (!c->unprepare) {
+                claim_status_prepared(a, o->slot);
+            }
+        } else {
+            flush_failed(a, o, &why);
+        }
+    }
+}
+
+/*
+ * Numbers in containers are given in the order of the call's claims: a claim that was read waits
+ * while one before it is still being read. What waits for a later GET is not waited for.
+ */
+static bool waits_for_numbers(const struct agent *a, const struct call *c, unsigned at)
+{
+    bool waits = false;
+    for (unsigned i = 0; i < at && a->settings->zero_numbering; i++) {
+        waits = waits || a->operation[c->operation[i]].state == OPERATION_FETCHING;
+    }
+    return waits;
+}
+
+/* `at`: which of the call's operations. */
+static void operation_step(struct agent *a, const struct call *c, unsigned at)
+{
+    unsigned index = c->operation[at];
+    struct operation *o = &a->operation[index];
+    if (o->state == OPERATION_FETCHING && !waits_for_numbers(a, c, at)) {
+        collect_fetch(a, index);
+    }
+    if (o->state != OPERATION_WAITING) {
+        return;
+    }
+    if (call_waits_for_store(a, c)) {
+        if (a->ledger.busy && a->now_ms >= c->start_ms + STORE_WAIT_MS) {
+            operation_fail(a, o, view_text(a->ledger.trouble));
+        }
+    } else if (c->unprepare) {
+        unprepare_step(a, index);
+    } else {
+        prepare_step(a, index);
+    }
+}
+
+static void call_step(struct agent *a, unsigned index)
+{
+    struct call *c = &a->call[index];
+    if (c->state == CALL_RUNNING) {
+        for (unsigned i = 0; i < c->count; i++) {
+            operation_step(a, c, i);
+        }
+        if (call_complete(a, c)) {
+            call_flush(a, c);
+            c->state = call_complete(a, c) ? CALL_REPLYING : CALL_RUNNING;
+        }
+    }
+    if (c->state == CALL_FAILED) {
+        call_finish(a, index);
+    }
+    if (c->state == CALL_REPLYING) {
+        call_reply(a, index);
+    }
+}
+
+/* Calls whose claims all hang leave GETs to others: the last ones are for calls without any. */
+static bool may_fetch(const struct agent *a, const struct call *c)
+{
+    unsigned own = 0;
+    unsigned idle = 0;
+    for (unsigned i = 0; i < c->count; i++) {
+        own += (a->operation[c->operation[i]].state == OPERATION_FETCHING) ? 1u : 0u;
+    }
+    for (unsigned i = 0; i < FETCHES_MAX; i++) {
+        idle += (a->fetch[i].state == FETCH_FREE) ? 1u : 0u;
+    }
+    return own == 0u || (own < FETCHES_PER_CALL_MAX && idle > FETCHES_SPARE);
+}
+
+/* The first GET of the call starts: its other claims wait from now on as if they had just come. */
+static void call_asks(struct agent *a, struct call *c)
+{
+    uint64_t fresh = a->now_ms + CLAIM_GET_MS;
+    for (unsigned i = 0; i < c->count && !c->asked; i++) {
+        struct operation *o = &a->operation[c->operation[i]];
+        uint64_t latest = o->deadline_ms + CLAIM_QUEUE_MS;
+        o->deadline_ms = o->compares ? o->deadline_ms : earlier(fresh, latest);
+    }
+    c->asked = true;
+}
+
+static bool has_round(const struct agent *a, const struct call *c, unsigned round)
+{
+    return c->state == CALL_RUNNING && !c->unprepare && round < c->count &&
+           !call_waits_for_store(a, c);
+}
+
+/* false: no GET can start now. */
+static bool start_fetch(struct agent *a, unsigned index)
+{
+    struct operation *o = &a->operation[index];
+    uint64_t end_ms = a->call[o->call].end_ms;
+    uint64_t limit_ms = (o->compares ? earlier(end_ms, o->deadline_ms) : end_ms) - a->now_ms;
+    int fetch = fetch_start(a, &o->id, o->history, limit_ms);
+    if (fetch < 0) {
+        return false;
+    }
+    o->fetch = (uint8_t)fetch;
+    o->state = OPERATION_FETCHING;
+    return true;
+}
+
+static bool waits_for_fetch(const struct agent *a, const struct operation *o)
+{
+    bool may = o->compares || !unlisted_holds(a);
+    return o->state == OPERATION_WAITING && o->next_ms == 0u && may;
+}
+
+/*
+ * Fair between calls: round by round, the n-th waiting claim of each call gets its GET before
+ * anybody's next one.
+ */
+static void start_fetches(struct agent *a)
+{
+    for (unsigned round = 0; round < CLAIMS_PER_CALL_MAX; round++) {
+        bool more = false;
+        for (unsigned i = 0; i < CALLS_MAX; i++) {
+            struct call *c = &a->call[i];
+            if (!has_round(a, c, round)) {
+                continue;
+            }
+            more = true;
+            unsigned at = c->operation[round];
+            const struct operation *o = &a->operation[at];
+            if (!waits_for_fetch(a, o) || !may_fetch(a, c)) {
+                continue;
+            }
+            if (!start_fetch(a, at)) {
+                return;
+            }
+            call_asks(a, c);
+        }
+        if (!more) {
+            return;
+        }
+    }
+}
+
+bool calls_open_before(const struct agent *a, uint64_t start_ms)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (a->call[i].state != CALL_FREE && a->call[i].start_ms < start_ms) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool calls_open_since(const struct agent *a, uint64_t start_ms)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (a->call[i].state != CALL_FREE && a->call[i].start_ms >= start_ms) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is written is the next owner's; it answers when the kubelet repeats the call. */
+static void retire_operation(struct agent *a, struct operation *o)
+{
+    if (o->state == OPERATION_FETCHING) {
+        fetch_release(a, o->fetch);
+        o->state = OPERATION_WAITING;
+    } else if (o->state == OPERATION_WRITTEN) {
+        operation_fail(a, o, view_text("another agent of this node serves its claims now"));
+    } else {
+        /* it waits, or has its result */
+    }
+}
+
+void calls_retire(struct agent *a)
+{
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        retire_operation(a, &a->operation[i]);
+    }
+}
+
+/* --- places for unprepares --- */
+
+/*
+ * The kubelet sends no more calls than a connection has streams: while all of them are prepares
+ * that hang, its unprepares, which need no API server, would wait behind them.
+ */
+static void leave_places(struct agent *a)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (call_yields(a, &a->call[i])) {
+            call_fail(a, i, GRPC_UNAVAILABLE,
+                      "prepares of this connection hang, and its other places are for unprepares; "
+                      "try again");
+        }
+    }
+}
+
+void calls_step(struct agent *a)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (a->call[i].state != CALL_FREE) {
+            call_step(a, i);
+        }
+    }
+    leave_places(a);
+    if (api_ready(a)) {
+        start_fetches(a);
+    }
+}
+
+static uint64_t call_deadline(const struct agent *a, const struct call *c)
+{
+    uint64_t at = UINT64_MAX;
+    if (!a->handover.locked && (c->unprepare || call_waits_for_store(a, c))) {
+        return c->start_ms + STORE_WAIT_MS;
+    }
+    if (call_waits_for_store(a, c)) {
+        return UINT64_MAX;
+    }
+    for (unsigned i = 0; i < c->count; i++) {
+        const struct operation *o = &a->operation[c->operation[i]];
+        if (o->state == OPERATION_WAITING) {
+            uint64_t due = (o->next_ms > 0u) ? o->next_ms : UINT64_MAX;
+            at = earlier(at, earlier(due, wait_deadline(a, o)));
+        }
+    }
+    return at;
+}
+
+uint64_t calls_deadline(const struct agent *a)
+{
+    uint64_t at = UINT64_MAX;
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        const struct call *c = &a->call[i];
+        if (c->state == CALL_RUNNING) {
+            at = earlier(at, call_deadline(a, c));
+        }
+        at = earlier(at, call_yield_deadline(a, c));
+    }
+    return at;
+}

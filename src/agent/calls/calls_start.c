@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request of the kubelet becomes a call: one operation for each claim UID that it names. Owns
+ * nothing: calls and operations are those of calls.h.
+ */
+#include <string.h>
+
+#include "agent/calls/calls.h"
+#include "agent/state.h"
+#include "base/time.h"
+#include "generated/dra.pb.h"
+#include "pb_decode.h"
+
+static int free_call(const struct agent *a)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (a->call[i].state == CALL_FREE) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/*
+ * A full call's worth is kept for unprepares: they wait for nobody, so a hanging API server never
+ * holds them up.
+ */
+static int free_operation(const struct agent *a, bool unprepare)
+{
+    unsigned end = unprepare ? OPERATIONS_MAX : OPERATIONS_MAX - CLAIMS_PER_CALL_MAX;
+    for (unsigned i = 0; i < end; i++) {
+        if (a->operation[i].state == OPERATION_FREE) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* The reply is a map by UID: a UID that is named twice is one operation. */
+static bool call_has(const struct agent *a, const struct call *c, const char *uid)
+{
+    for (unsigned i = 0; i < c->count; i++) {
+        if (view_is(view_text(a->operation[c->operation[i]].id.uid), uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One claim of a request becomes an operation. GRPC_OK, or a refusal of the call with its *text. */
+static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Claim *claim,
+                                  const char **text)
+{
+    struct call *c = &a->call[index];
+    if (call_has(a, c, claim->uid)) {
+        return GRPC_OK;
+    }
+    if (c->count >= CLAIMS_PER_CALL_MAX) {
+        *text = "more claims in one call than this driver takes; see its limits by --version";
+        return GRPC_RESOURCE_EXHAUSTED;
+    }
+    int at = free_operation(a, c->unprepare);
+    if (at < 0) {
+        *text = "too many claims in running calls; try again";
+        return GRPC_RESOURCE_EXHAUSTED;
+    }
+    struct operation *o = &a->operation[at];
+    o->state = OPERATION_WAITING;
+    o->call = (uint16_t)index;
+    o->history = 0;
+    o->fresh = false;
+    o->compares = false;
+    o->again = false;
+    o->entry_len = 0;
+    o->deadline_ms = a->now_ms + CLAIM_GET_MS;
+    o->next_ms = 0;
+    o->waits = 0;
+    o->error[0] = '\0';
+    memcpy(o->id.uid, claim->uid, sizeof o->id.uid);
+    memcpy(o->id.namespace_, claim->namespace, sizeof o->id.namespace_);
+    memcpy(o->id.name, claim->name, sizeof o->id.name);
+    c->operation[c->count] = (uint16_t)at;
+    c->count++;
+    return GRPC_OK;
+}
+
+_Static_assert(sizeof((dra_Claim *)0)->uid == UID_CAP, "proto/dra.options and cfg/limits.h agree");
+_Static_assert(sizeof((dra_Claim *)0)->name == NAME_CAP,
+               "proto/dra.options and cfg/limits.h agree");
+_Static_assert(sizeof((dra_Claim *)0)->namespace == NAMESPACE_CAP,
+               "proto/dra.options and cfg/limits.h agree");
+
+/* The next claim of a request; other fields are skipped. false: not readable. */
+static bool read_claim(pb_istream_t *in, dra_Claim *claim, bool *found)
+{
+    pb_wire_type_t type = PB_WT_VARINT;
+    uint32_t tag = 0;
+    bool end = false;
+    pb_istream_t message;
+    *found = false;
+    if (!pb_decode_tag(in, &type, &tag, &end) || tag == 0u) {
+        return false;
+    }
+    if (tag != (uint32_t)dra_NodePrepareResourcesRequest_claims_tag) {
+        return pb_skip_field(in, type);
+    }
+    if (type != PB_WT_STRING || !pb_make_string_substream(in, &message)) {
+        return false;
+    }
+    *found = true;
+    return pb_decode(&message, dra_Claim_fields, claim) && pb_close_string_substream(in, &message);
+}
+
+/* Prepare and unprepare requests have the same form: repeated Claim claims = 1. */
+static enum grpc_status read_claims(struct agent *a, unsigned index, struct view message,
+                                    const char **text)
+{
+    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
+    enum grpc_status code = GRPC_OK;
+    while (in.bytes_left > 0u && code == GRPC_OK) {
+        dra_Claim claim = dra_Claim_init_zero;
+        bool found = false;
+        if (!read_claim(&in, &claim, &found)) {
+            *text = "the request is not readable as protobuf";
+            code = GRPC_INVALID_ARGUMENT;
+        } else if (found) {
+            code = add_claim(a, index, &claim, text);
+        } else {
+            /* a field that this version does not know */
+        }
+    }
+    return code;
+}
+_Static_assert(dra_NodePrepareResourcesRequest_claims_tag ==
+                   dra_NodeUnprepareResourcesRequest_claims_tag,
+               "both requests have the same form");
+
+/* When the last GET of a call has to be over, so that its reply is in time. */
+static uint64_t call_end(uint64_t now_ms, uint64_t deadline_ms)
+{
+    uint64_t limit = earlier(later(deadline_ms, now_ms) - now_ms, CLAIM_CALL_MS);
+    if (limit < CLAIM_REPEAT_MS) {
+        return now_ms + CLAIM_CALL_MS; /* too short to be divided: the call ends at its deadline */
+    }
+    return now_ms + limit - earlier(limit / 4u, CLAIM_REPLY_MS);
+}
+
+enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
+                             const struct grpc_event *event, bool unprepare, const char **text)
+{
+    int at = free_call(a);
+    if (at < 0) {
+        *text = "too many calls are running; try again";
+        return GRPC_RESOURCE_EXHAUSTED;
+    }
+    struct call *c = &a->call[at];
+    c->state = CALL_RUNNING;
+    c->unprepare = unprepare;
+    c->asked = false;
+    c->server = server;
+    c->id = event->call;
+    c->start_ms = a->now_ms;
+    c->end_ms = call_end(a->now_ms, event->deadline_ms);
+    c->count = 0;
+    enum grpc_status code = read_claims(a, (unsigned)at, event->message, text);
+    if (code != GRPC_OK) {
+        calls_release(a, (unsigned)at);
+    }
+    return code;
+}

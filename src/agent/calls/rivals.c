@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims that have a device which another claim is allocated, see rivals.h.
+ */
+#include "agent/calls/rivals.h"
+
+#include "agent/recovery/reconcile.h"
+#include "agent/state.h"
+#include "base/assert.h"
+
+/* Names are cut, so that what follows has its place. */
+static void write_claim_name(const struct claim_id *id, struct writer *why)
+{
+    writer_shown(why, view_text(id->namespace_), SHOWN_BYTES_MAX);
+    writer_text(why, "/");
+    writer_shown(why, view_text(id->name), SHOWN_BYTES_MAX);
+}
+
+/*
+ * Which device of the record the claim in `slot` holds. True: none, but one of them has a uverbs
+ * node that the record of that claim names for another device.
+ */
+static bool write_contested(const struct agent *a, unsigned slot, const struct claim_record *r,
+                            struct writer *why)
+{
+    char name[DEVICE_NAME_CAP];
+    unsigned at = 0;
+    while (at + 1u < r->count && !ledger_contests(a, slot, r, at)) {
+        at++;
+    }
+    const struct claim_result *result = &r->result[at];
+    bool node = result->efa_address != 0u && !ledger_holds_address(a, slot, result->efa_address);
+    if (result->node) { /* of all its devices, the one that is held */
+        uint64_t both = a->ledger.entry[slot].numbers & claim_numbers(r);
+        devices_name(&a->devices, (unsigned)__builtin_ctzll(both), name);
+    } else {
+        claim_device_name(result, name);
+    }
+    writer_text(why, ": requested device ");
+    writer_text(why, name);
+    if (node) {
+        writer_text(why, " has /dev/infiniband/uverbs");
+        writer_decimal(why, result->uverbs);
+        writer_text(why, ", which");
+    }
+    return node;
+}
+
+void rivals_write(const struct agent *a, unsigned slot, const struct claim_record *r,
+                  struct writer *why)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    writer_text(why, "claim ");
+    write_claim_name(&r->id, why);
+    bool node = write_contested(a, slot, r, why);
+    writer_text(why,
+                node ? " is already named by the record of claim " : " is already held by claim ");
+    write_claim_name(&a->ledger.id[slot], why);
+    writer_text(why, " (");
+    writer_text(why, a->ledger.id[slot].uid);
+    if (e->guessed && claim_joins(r)) {
+        writer_text(why, "), of whose part it is not known which cores they are: nobody joins it "
+                         "before its pod is prepared again or ends");
+        return;
+    }
+    if (ledger_joins(a, e) && !node && a->driver->shares <= 1u) {
+        writer_text(why, "), which has a share of it, and the agent shares no device now: switch "
+                         "sharing on again, or end the pods of that claim");
+        return;
+    }
+    if (reconcile_withholds(a, slot)) {
+        writer_text(why, "), which is gone; once no container uses it: neuron-dra-agent release ");
+        writer_text(why, a->ledger.id[slot].uid);
+        return;
+    }
+    writer_text(why, "); once no pod uses that one: kubectl -n ");
+    writer_text(why, a->ledger.id[slot].namespace_); /* whole, as a command needs it */
+    writer_text(why, " delete resourceclaim ");
+    writer_text(why, a->ledger.id[slot].name);
+    writer_text(why, "; the agent then releases it by itself");
+}
+
+int rivals_disputing(struct agent *a, unsigned slot)
+{
+    int other = ledger_disputed(a, slot);
+    if (other < 0 || reconcile_may_give_way(a, (unsigned)other)) {
+        return -1;
+    }
+    reconcile_look(a, (unsigned)other);
+    return other;
+}
+
+/*
+ * First slot from `from` on of another claim in the way of the record's, or -1. What was shared
+ * stays shared when sharing is switched off, but nobody joins it.
+ */
+static int rival_from(const struct agent *a, unsigned from, const struct claim_record *r)
+{
+    return ledger_rival(a, from, r, a->driver->shares > 1u);
+}
+
+/* A part of which the cores are not known stays beside a part of the rest of its device. */
+static bool stays_beside(const struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    return a->ledger.entry[slot].guessed && claim_joins(r);
+}
+
+int rivals_firm(struct agent *a, const struct claim_record *r)
+{
+    int holder = rival_from(a, 0, r);
+    for (unsigned i = 0; i < CLAIMS_MAX && holder >= 0; i++) {
+        if (stays_beside(a, (unsigned)holder, r) || !reconcile_may_give_way(a, (unsigned)holder)) {
+            reconcile_look(a, (unsigned)holder);
+            break;
+        }
+        holder = rival_from(a, (unsigned)holder + 1u, r);
+    }
+    return holder;
+}
+
+enum status rivals_take(struct agent *a, const struct claim_record *r, int *holder,
+                        struct writer *why)
+{
+    struct writer nowhere = writer_of(NULL, 0);
+    *holder = rival_from(a, 0, r);
+    bool announced = *holder >= 0 && ledger_find(a, r->id.uid) < 0;
+    enum status s = announced ? ledger_put_file(a, r, why) : STATUS_OK;
+    bool gone = s == STATUS_OK;
+    for (unsigned i = 0; i < CLAIMS_MAX && gone && *holder >= 0; i++) {
+        gone = reconcile_gives_way(a, (unsigned)*holder);
+        *holder = rival_from(a, 0, r);
+    }
+    if (announced && s == STATUS_OK && !gone) {
+        enum status removed = ledger_remove(a, r->id.uid, &nowhere);
+        status_ignore(removed, "reconciliation removes a file without a record");
+    }
+    return s;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of devices before a new claim gets them, see device_memory.h. */
+#include "agent/claim/device_memory.h"
+
+#include "agent/state.h"
+#include "base/assert.h"
+
+static uint64_t bit(unsigned number)
+{
+    return UINT64_C(1) << number;
+}
+
+/* Cores whose files are read: as many as any device has, where the number is not known. */
+static unsigned cores_of(const struct agent *a, unsigned number)
+{
+    int at = devices_numbered(&a->devices, number);
+    unsigned cores = (at >= 0) ? a->devices.device[at].core_count : 0u;
+    return (cores == 0u || cores > TELEMETRY_CORES_MAX) ? TELEMETRY_CORES_MAX : cores;
+}
+
+/* Of these cores of a device, 0: of all, those with memory in use, and how much that is. */
+static uint8_t cores_used(const struct agent *a, unsigned number, uint8_t of, uint64_t *bytes)
+{
+    const struct files *f = a->files;
+    unsigned cores = cores_of(a, number);
+    unsigned used = 0;
+    enum status s = STATUS_OK;
+    *bytes = 0;
+    for (unsigned core = 0; core < cores && s != HOST_ABSENT; core++) {
+        uint64_t value = 0;
+        if (of != 0u && ((unsigned)of >> core & 1u) == 0u) {
+            continue;
+        }
+        s = f->memory(f->ctx, number, core, &value);
+        if (s == STATUS_OK && value > 0u) {
+            used |= 1u << core;
+            *bytes += value;
+        }
+    }
+    return (uint8_t)used;
+}
+
+static void note_used(struct agent *a, unsigned number, uint8_t cores)
+{
+    struct device_memory *m = &a->device_memory;
+    if (m->used == 0u) {
+        m->look_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
+    }
+    if ((m->used & bit(number)) == 0u) {
+        m->since_ms[number] = a->now_ms;
+        m->cores[number] = 0;
+    }
+    m->used |= bit(number);
+    m->cores[number] |= cores;
+}
+
+/* "; claim default/train had it last: …" */
+static void write_last(const struct agent *a, unsigned number, struct writer *out)
+{
+    const struct claim_id *last = &a->ledger.last[number];
+    if (last->uid[0] == '\0') {
+        writer_text(out, "which claim had it last is not known");
+    } else {
+        writer_text(out, "claim ");
+        writer_shown(out, view_text(last->namespace_), SHOWN_BYTES_MAX);
+        writer_text(out, "/");
+        writer_shown(out, view_text(last->name), SHOWN_BYTES_MAX);
+        writer_text(out, " (");
+        writer_text(out, last->uid);
+        writer_text(out, ") had it last");
+    }
+    writer_text(out, "; find the process on the node by fuser -v /dev/neuron");
+    writer_decimal(out, number);
+}
+
+static void write_used(const struct agent *a, unsigned number, uint64_t bytes, struct writer *why)
+{
+    char name[DEVICE_NAME_CAP];
+    devices_name(&a->devices, number, name);
+    writer_text(why, "requested device ");
+    writer_text(why, name);
+    writer_text(why, " has ");
+    writer_decimal(why, bytes);
+    writer_text(why, " bytes of memory in use by a process of another claim: ");
+    write_last(a, number, why);
+    writer_text(why, "; the claim is prepared once that memory is free");
+}
+
+/* The devices that are to be looked at before the claim gets them. */
+static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
+{
+    int slot = ledger_find(a, r->id.uid);
+    uint64_t own = (slot >= 0) ? a->ledger.entry[slot].numbers : 0u;
+    bool due = r->driver == DRIVER_NEURON && a->settings->check_device_memory;
+    return due ? claim_numbers(r) & ~own : 0u;
+}
+
+static enum status read_of(const struct agent *a, uint64_t numbers)
+{
+    const struct files *f = a->files;
+    bool asks = numbers != 0u && f->memory_read != NULL;
+    return asks ? f->memory_read(f->ctx, numbers) : STATUS_OK;
+}
+
+enum status device_memory_read(const struct agent *a, const struct claim_record *r,
+                               struct writer *why)
+{
+    enum status s = read_of(a, numbers_of(a, r));
+    if (s == HOST_BUSY) {
+        writer_text(why, "the memory of its devices cannot be looked at: ");
+        writer_text(why, a->files->why(a->files->ctx));
+        writer_text(why, "; the claim is prepared once the file is read");
+    }
+    return s;
+}
+
+enum status device_memory_check(struct agent *a, const struct claim_record *r, bool parts,
+                                struct writer *why)
+{
+    bool has_part = claim_cores(r) != 0u;
+    uint64_t numbers = (has_part == parts) ? numbers_of(a, r) : 0u;
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        uint64_t bytes = 0;
+        uint8_t used = ((numbers & bit(n)) != 0u) ? cores_used(a, n, claim_cores(r), &bytes) : 0u;
+        if (used != 0u) {
+            note_used(a, n, used);
+            write_used(a, n, bytes, why);
+            return HOST_BUSY;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* --- devices that do not recover --- */
+
+void device_memory_text(const struct agent *a, unsigned number, struct writer *out)
+{
+    char name[DEVICE_NAME_CAP];
+    devices_name(&a->devices, number, name);
+    writer_text(out, "claims are refused device ");
+    writer_text(out, name);
+    writer_text(out, ", because a process of another claim still has memory of it: ");
+    write_last(a, number, out);
+}
+
+static void log_device(struct agent *a, enum log_id id, unsigned number, uint64_t bytes)
+{
+    char text[CLAIM_ERROR_CAP];
+    char name[DEVICE_NAME_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    devices_name(&a->devices, number, name);
+    log_begin(a, id);
+    log_text(a, "device", name);
+    if (bytes > 0u) {
+        write_last(a, number, &w);
+        enum status ended = writer_end_text(&w);
+        ASSERT(ended == STATUS_OK);
+        log_number(a, "bytes", (int64_t)bytes);
+        uint64_t used_ms = a->now_ms - a->device_memory.since_ms[number];
+        log_number(a, "used_ms", (int64_t)used_ms);
+        log_text(a, "text", text);
+    }
+    log_end(a);
+}
+
+static void look_again(struct agent *a, unsigned number)
+{
+    struct device_memory *m = &a->device_memory;
+    uint64_t bytes = 0;
+    if (cores_used(a, number, m->cores[number], &bytes) == 0u) {
+        if ((m->stuck & bit(number)) != 0u) {
+            log_device(a, LOG_ID_DEVICE_MEMORY_FREED, number, 0);
+        }
+        m->used &= ~bit(number);
+        m->stuck &= ~bit(number);
+    } else if ((m->stuck & bit(number)) == 0u &&
+               a->now_ms - m->since_ms[number] >= DEVICE_MEMORY_STUCK_MS) {
+        m->stuck |= bit(number);
+        log_device(a, LOG_ID_DEVICE_MEMORY_STUCK, number, bytes);
+    } else {
+        /* it is reported, or has time left */
+    }
+}
+
+void device_memory_step(struct agent *a)
+{
+    struct device_memory *m = &a->device_memory;
+    if (m->used == 0u || (a->now_ms < m->look_ms && !m->reading)) {
+        return;
+    }
+    enum status s = read_of(a, m->used);
+    m->reading = s == STATUS_MORE;
+    m->look_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
+    if (s != STATUS_OK) {
+        return;
+    }
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        if ((m->used & bit(n)) != 0u) {
+            look_again(a, n);
+        }
+    }
+}
+
+uint64_t device_memory_deadline(const struct agent *a)
+{
+    return (a->device_memory.used != 0u) ? a->device_memory.look_ms : UINT64_MAX;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claim GETs: reads a ResourceClaim and feeds it, piece by piece, to its builder. Owns the table of
+ * fetches; a fetch has the API request of its own index.
+ */
+#include "agent/claim/fetch.h"
+
+#include "agent/api/retry.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "dra/metadata.h"
+#include "generated/projection.pb.h"
+#include "wire/decode.h"
+
+/* A path that the server did not know is asked for again when it is clear which ones it serves. */
+static bool may_ask(const struct agent *a, unsigned history)
+{
+    enum api_version version = version_now(a);
+    bool unknown = (history & (1u << (unsigned)version)) != 0u;
+    return version_readable(a) && !(unknown && !version_settled(a));
+}
+
+static unsigned slot_of(unsigned fetch)
+{
+    ASSERT(fetch < FETCHES_MAX);
+    return (unsigned)API_SLOT_CLAIM_FIRST + fetch;
+}
+
+/* The fetch whose response this is. */
+static struct fetch *fetch_of(struct agent *a, const struct api_result *r)
+{
+    unsigned fetch = (unsigned)r->slot - (unsigned)API_SLOT_CLAIM_FIRST;
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state == FETCH_RUNNING);
+    return &a->fetch[fetch];
+}
+
+static int free_fetch(const struct agent *a)
+{
+    for (unsigned i = 0; i < FETCHES_MAX; i++) {
+        if (a->fetch[i].state == FETCH_FREE) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+struct claim_builder *fetch_builder(struct agent *a, unsigned fetch)
+{
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state == FETCH_RUNNING);
+    return &a->fetch[fetch].builder;
+}
+
+struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct claim_id *id)
+{
+    struct claim_builder *b = fetch_builder(a, fetch);
+    claim_begin(b, &a->devices, a->driver->name, a->settings->node_name, id);
+    /* an EFA device has the kernel's own number in a container */
+    b->zero_numbering = a->settings->zero_numbering && a->driver->kind == DRIVER_NEURON;
+    b->record.metadata = a->settings->device_metadata;
+    return b;
+}
+
+int fetch_lend(struct agent *a, const struct api_request *r)
+{
+    int at = free_fetch(a);
+    if (at < 0 || api_start(a, slot_of((unsigned)at), r) != STATUS_OK) {
+        return -1;
+    }
+    a->fetch[at].state = FETCH_RUNNING;
+    return at;
+}
+
+bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind, const struct claim_id *id,
+                uint64_t limit_ms)
+{
+    char path[KUBE_PATH_CAP];
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_claim(&out, version_name(a), id->namespace_, id->name);
+    ASSERT(s == STATUS_OK);
+    const struct api_request r = {.kind = kind,
+                                  .shape = KUBE_SHAPE_CLAIM,
+                                  .version = version_now(a),
+                                  .limit_ms = limit_ms,
+                                  .head = {.method = "GET", .path = writer_view(&out)}};
+    return api_start(a, slot, &r) == STATUS_OK;
+}
+
+int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, uint64_t limit_ms)
+{
+    int at = free_fetch(a);
+    if (at < 0 || !may_ask(a, history)) {
+        return -1;
+    }
+    if (!fetch_send(a, slot_of((unsigned)at), API_GET_CLAIM, id, limit_ms)) {
+        return -1;
+    }
+    struct fetch *f = &a->fetch[at];
+    f->state = FETCH_RUNNING;
+    f->history = (uint8_t)history;
+    (void)fetch_begin(a, (unsigned)at, id);
+    return at;
+}
+
+void fetch_release(struct agent *a, unsigned fetch)
+{
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state != FETCH_FREE);
+    if (a->fetch[fetch].state == FETCH_RUNNING && api_slot_busy(a, slot_of(fetch))) {
+        api_cancel(a, slot_of(fetch));
+    }
+    a->fetch[fetch].state = FETCH_FREE;
+}
+
+/* --- records --- */
+
+static void meta(struct claim_builder *b, struct view message)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    bool ok = decode(message, projection_MetaRecord_fields, &m);
+    claim_meta(b, ok ? view_text(m.uid) : view_of(0, 0));
+}
+
+static void result(struct claim_builder *b, const struct kube_record *record)
+{
+    projection_ResultRecord r = projection_ResultRecord_init_zero;
+    if (record->truncated || !decode(record->message, projection_ResultRecord_fields, &r)) {
+        claim_malformed(b, "an allocation result is not readable");
+        return;
+    }
+    const struct claim_result_in in = {
+        .request = view_text(r.request),
+        .driver = view_text(r.driver),
+        .pool = view_text(r.pool),
+        .device = view_text(r.device),
+        .share_id = view_text(r.share_id),
+        .admin_access = r.has_admin_access && r.admin_access,
+    };
+    claim_result_add(b, &in);
+}
+
+bool fetch_is_ours(const struct agent *a, struct view message)
+{
+    projection_ResultRecord r = projection_ResultRecord_init_zero;
+    return decode(message, projection_ResultRecord_fields, &r) &&
+           view_is(view_text(r.driver), a->driver->name) &&
+           view_is(view_text(r.pool), a->settings->node_name);
+}
+
+void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP])
+{
+    projection_LabelRecord l = projection_LabelRecord_init_zero;
+    if (decode(message, projection_LabelRecord_fields, &l)) {
+        metadata_annotation(view_text(l.key), view_text(l.value), pod_claim);
+    }
+}
+
+static void capacity(struct claim_builder *b, struct view message)
+{
+    projection_LabelRecord l = projection_LabelRecord_init_zero;
+    if (decode(message, projection_LabelRecord_fields, &l)) {
+        claim_capacity(b, view_text(l.key), view_text(l.value));
+    }
+}
+
+static void consumer(struct claim_builder *b, struct view message)
+{
+    projection_ConsumerRecord r = projection_ConsumerRecord_init_zero;
+    if (decode(message, projection_ConsumerRecord_fields, &r)) {
+        claim_consumer(b, view_text(r.resource), view_text(r.name), view_text(r.uid));
+    }
+}
+
+/* Takes a length-delimited field as a view into the record itself: nothing is copied. */
+static bool take_view(pb_istream_t *in, struct view *out)
+{
+    /* Streams over buffers keep their position in `state`. */
+    *out = view_of(in->state, in->bytes_left);
+    return pb_read(in, 0, in->bytes_left);
+}
+
+static bool read_request(pb_istream_t *in, const pb_field_t *field, void **arg)
+{
+    struct claim_config_in *c = *arg;
+    (void)field;
+    if (c->requests >= CONFIG_REQUESTS_MAX) {
+        return false;
+    }
+    bool ok = take_view(in, &c->request[c->requests]);
+    c->requests++;
+    return ok;
+}
+
+static bool read_parameters(pb_istream_t *in, const pb_field_t *field, void **arg)
+{
+    struct claim_config_in *c = *arg;
+    (void)field;
+    return take_view(in, &c->parameters);
+}
+
+static void config(struct claim_builder *b, const struct kube_record *record)
+{
+    projection_ConfigRecord r = projection_ConfigRecord_init_zero;
+    struct claim_config_in in = {.truncated = record->truncated};
+    r.requests.funcs.decode = read_request;
+    r.requests.arg = &in;
+    r.parameters.funcs.decode = read_parameters;
+    r.parameters.arg = &in;
+    if (!decode(record->message, projection_ConfigRecord_fields, &r)) {
+        claim_malformed(b, "a configuration entry is not readable");
+        return;
+    }
+    in.source = view_text(r.source);
+    in.driver = view_text(r.driver);
+    claim_config_add(b, &in);
+}
+
+void fetch_feed(struct claim_builder *b, const struct kube_record *record)
+{
+    switch (record->record) {
+    case KUBE_ANNOTATION:
+        if (b->record.metadata) {
+            fetch_annotation(record->message, b->record.pod_claim);
+        }
+        break;
+    case KUBE_META:
+        meta(b, record->message);
+        break;
+    case KUBE_RESULT_CAPACITY:
+        capacity(b, record->message);
+        break;
+    case KUBE_RESULT:
+        result(b, record);
+        break;
+    case KUBE_CONFIG:
+        config(b, record);
+        break;
+    case KUBE_ALLOCATION:
+        claim_allocated(b);
+        break;
+    case KUBE_CONSUMER:
+        consumer(b, record->message);
+        break;
+    default:
+        break; /* nothing of a claim */
+    }
+}
+
+/*
+ * What the class files say now decides about a claim's UltraServer mode: links fail, and nodes
+ * elect, between two looks at the node. One that fails leaves what the last look found.
+ */
+static void look_at_ultraserver(const struct agent *a, struct claim_builder *b)
+{
+    struct found_ultraserver found;
+    struct ultraserver now;
+    if (a->files->ultraserver(a->files->ctx, &found) == STATUS_OK) {
+        (void)ultraserver_build(&now, &found, true);
+        b->ultraserver = now;
+    }
+}
+
+void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
+{
+    struct claim_builder *b = &fetch_of(a, r)->builder;
+    if (record->record == KUBE_CONFIG && !b->configured && b->ultraserver.member) {
+        look_at_ultraserver(a, b);
+    }
+    fetch_feed(b, record);
+}
+
+/* --- end --- */
+
+static void write_failure(const struct claim_id *id, const struct api_result *r, struct writer *why)
+{
+    enum status status = r->status;
+    writer_text(why, "claim ");
+    writer_text(why, id->namespace_);
+    writer_text(why, "/");
+    writer_text(why, id->name);
+    if (status == PEER_NOT_FOUND) {
+        writer_text(why, " not found on the API server");
+        return;
+    }
+    writer_text(why, " cannot be read from the API server: ");
+    if (status == PEER_TIMEOUT) {
+        writer_text(why, "no response in time");
+    } else if (status == PEER_REFUSED || status == PEER_UNSUPPORTED) {
+        writer_text(why, "HTTP ");
+        writer_decimal(why, r->http);
+        writer_text(why, " ");
+        writer_cut(why, view_text(r->message));
+    } else if (status == PEER_CLOSED) {
+        writer_text(why, "the server reset the request");
+    } else {
+        writer_text(why, "the response is not a readable ResourceClaim");
+    }
+}
+
+/* Adds a bit to the history; false: it was there before. */
+static bool first_time(struct fetch *f, unsigned bit)
+{
+    bool first = (f->history & bit) == 0u;
+    f->history |= (uint8_t)bit;
+    return first;
+}
+
+/*
+ * A read is repeated at once: on the next connection when the connection ended rather than the
+ * request; once when the server did not look at it; and, where it did not know the path, once it is
+ * clear which versions it serves.
+ */
+static bool is_repeated(const struct agent *a, struct fetch *f, const struct api_result *r)
+{
+    if (r->status == PEER_CLOSED) {
+        return api_connection_ends(a) || (r->unprocessed && first_time(f, FETCH_UNPROCESSED));
+    }
+    return r->status == PEER_UNSUPPORTED && first_time(f, 1u << (unsigned)r->version);
+}
+
+/* What may be different a moment later: a stream that was reset, a server that is too busy. */
+static bool passes(const struct api_result *r)
+{
+    return r->status == PEER_CLOSED || (r->status == PEER_REFUSED && retry_passes(r->http));
+}
+
+static void fail(struct fetch *f, const struct api_result *r)
+{
+    char *text = f->builder.why;
+    f->state = passes(r) ? FETCH_PASSES : FETCH_FAILED;
+    f->retry_after_ms = api_retry_after_ms(r);
+    f->whole = r->status == STATUS_OK;
+    f->failed = (r->status == STATUS_OK) ? f->builder.failed : r->status;
+    if (r->status != STATUS_OK) {
+        struct writer why = writer_of(text, sizeof f->builder.why - 1u);
+        write_failure(f->builder.wanted, r, &why);
+        text[why.len] = '\0';
+    }
+    ASSERT(text[0] != '\0');
+}
+
+void fetch_end(struct agent *a, const struct api_result *r)
+{
+    struct fetch *f = fetch_of(a, r);
+    if (is_repeated(a, f, r)) {
+        f->state = FETCH_REPEAT;
+    } else if (r->status == STATUS_OK && claim_end(&f->builder) == STATUS_OK) {
+        f->state = FETCH_DONE;
+    } else {
+        fail(f, r);
+    }
+}

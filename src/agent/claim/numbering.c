@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers of devices in containers, see numbering.h. Which containers use a claim is not known to
+ * a driver: claims of one pod count as used by one.
+ */
+#include "agent/claim/numbering.h"
+
+#include "agent/state.h"
+
+static bool is_in_call(const struct agent *a, const struct call *c, const char *uid)
+{
+    bool found = false;
+    for (unsigned i = 0; i < c->count; i++) {
+        found = found || view_is(view_text(a->operation[c->operation[i]].id.uid), uid);
+    }
+    return found;
+}
+
+/* Whether a container can use the claim of this slot beside that of the record. */
+static bool is_beside(const struct agent *a, const struct call *c, unsigned slot,
+                      const struct claim_record *r)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    /* the host's numbers are distinct, unless devices are shared: then both mean the same one */
+    bool counts = e->state == (uint8_t)LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
+    if (!counts || view_is(view_text(r->id.uid), a->ledger.id[slot].uid)) {
+        return false;
+    }
+    const char *pod = ledger_consumer(a, slot)->uid;
+    return (pod[0] != '\0' && view_is(view_text(pod), r->consumer.uid)) ||
+           (c != NULL && is_in_call(a, c, a->ledger.id[slot].uid));
+}
+
+static void write_conflict(struct writer *why, const struct claim_record *r, const char *other,
+                           uint64_t both, bool part)
+{
+    writer_text(why, "claim ");
+    writer_shown(why, view_text(r->id.name), SHOWN_BYTES_MAX);
+    writer_text(why, " and claim ");
+    writer_shown(why, view_text(other), SHOWN_BYTES_MAX);
+    writer_text(why, " of the same pod");
+    if (part) {
+        writer_text(why, ": one has a part of a device's cores, and has to be the only one of its "
+                         "pod, because NEURON_RT_VISIBLE_CORES holds for a whole container");
+        return;
+    }
+    writer_text(why, " would both have /dev/neuron");
+    writer_decimal(why, (unsigned)__builtin_ctzll(both));
+    writer_text(why, " in a container: --device-numbering changed between them; delete and "
+                     "re-create the pod");
+}
+
+enum status numbering_choose(const struct agent *a, const struct call *c, struct claim_record *r,
+                             struct writer *why)
+{
+    uint64_t taken = 0;
+    unsigned other = 0;
+    uint64_t own = claim_container_numbers(r);
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        uint64_t seen = is_beside(a, c, i, r) ? a->ledger.entry[i].seen : 0u;
+        other = ((seen & own) != 0u) ? i : other;
+        taken |= seen;
+    }
+    while (r->zero_numbering && (own & taken) != 0u && own >> (DEVICES_MAX - 1u) == 0u) {
+        own <<= 1u;
+        r->first_number++;
+    }
+    if ((own & taken) != 0u) {
+        write_conflict(why, r, a->ledger.id[other].name, own & taken,
+                       claim_cores(r) != 0u || a->ledger.entry[other].cores != 0u);
+        return PEER_REFUSED;
+    }
+    return STATUS_OK;
+}
+
+enum status consecutive_check(const struct agent *a, const struct claim_record *r,
+                              struct writer *why)
+{
+    if (!a->settings->require_consecutive || claim_consecutive(r)) {
+        return STATUS_OK;
+    }
+    claim_scattered_write(why, r);
+    writer_text(why, " (--require-consecutive)");
+    return PEER_REFUSED;
+}
+
+/* `total`: cores of the device; 0: it is none that claims share. */
+static void write_no_cores(const struct agent *a, const struct claim_record *r, unsigned total,
+                           struct writer *why)
+{
+    char name[DEVICE_NAME_CAP];
+    unsigned used = ledger_cores(a, claim_numbers(r), r->id.uid);
+    devices_name(&a->devices, r->result[0].number, name);
+    writer_text(why, "claim ");
+    writer_shown(why, view_text(r->id.namespace_), SHOWN_BYTES_MAX);
+    writer_text(why, "/");
+    writer_shown(why, view_text(r->id.name), SHOWN_BYTES_MAX);
+    writer_text(why, ": device ");
+    writer_text(why, name);
+    writer_text(why, " has no ");
+    writer_decimal(why, claim_numbers_count(claim_cores(r)));
+    writer_text(why, " free cores side by side (free: ");
+    writer_decimal(why, claim_numbers_count(((1u << total) - 1u) & ~used));
+    writer_text(why, " of ");
+    writer_decimal(why, total);
+    writer_text(why, "); it is tried again: end pods that have parts of this device");
+}
+
+/*
+ * The cores that the claim has of its device already, if they are as many, and nobody else's; else
+ * 0. Its containers may run on them, whatever changed in its record.
+ */
+static uint8_t own_cores(const struct agent *a, const struct claim_record *r, uint8_t used)
+{
+    int slot = ledger_find(a, r->id.uid);
+    if (slot < 0) {
+        return 0;
+    }
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    bool same = e->numbers == claim_numbers(r) && (e->cores & used) == 0u &&
+                claim_numbers_count(e->cores) == claim_numbers_count(claim_cores(r));
+    return same ? e->cores : 0u;
+}
+
+/* The device may be gone, or have another number of cores, since the claim was read. */
+enum status cores_choose(const struct agent *a, struct claim_record *r, struct writer *why)
+{
+    uint8_t part = claim_cores(r);
+    if (part == 0u) {
+        return STATUS_OK;
+    }
+    int at = devices_numbered(&a->devices, r->result[0].number);
+    const struct device *device = &a->devices.device[(at >= 0) ? at : 0];
+    unsigned unit = (at >= 0) ? device_core_unit(&a->devices, device) : 0u;
+    unsigned total = (unit > 0u) ? device->core_count : 0u;
+    uint8_t used = ledger_cores(a, claim_numbers(r), r->id.uid);
+    uint8_t cores = own_cores(a, r, used);
+    cores = (cores != 0u) ? cores : cores_place(used, part, total, unit);
+    if (cores == 0u) {
+        write_no_cores(a, r, total, why);
+        return PEER_REFUSED;
+    }
+    r->result[0].cores = cores;
+    return STATUS_OK;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is logged of a claim that was prepared; see prepared_log.h. Decides nothing: a container
+ * that uses one of two contradictory requests alone is right, so none of them is refused.
+ */
+#include "agent/claim/prepared_log.h"
+
+#include "agent/state.h"
+
+static const char lnc_field[] = "logicalNeuronCore";
+static const char mode_field[] = "ultraserverMode";
+
+static void log_config(struct agent *a, const char *request, const char *version, const char *kind)
+{
+    log_begin(a, LOG_ID_CLAIM_CONFIG);
+    log_text(a, "request", request);
+    log_text(a, "apiVersion", version);
+    log_text(a, "kind", kind);
+}
+
+/* What the result's request was configured with: one line for each kind. */
+static void log_configs(struct agent *a, const struct claim_builder *b, unsigned at)
+{
+    const struct claim_result *r = &b->record.result[at];
+    if (b->lnc_version[at] != NULL) {
+        log_config(a, r->request, b->lnc_version[at], "NeuronConfig");
+        log_number(a, lnc_field, r->logical_neuron_core);
+        log_end(a);
+    }
+    if (b->mode_version[at] != NULL) {
+        log_config(a, r->request, b->mode_version[at], "UltraServerConfig");
+        log_number(a, mode_field, r->ultraserver_mode);
+        log_end(a);
+    }
+}
+
+static bool request_logged(const struct claim_record *r, unsigned at)
+{
+    for (unsigned i = 0; i < at; i++) {
+        if (view_is(view_text(r->result[i].request), r->result[at].request)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- what contradicts itself --- */
+
+static void log_ambiguous(struct agent *a, const struct claim_record *r, const char *setting)
+{
+    log_begin(a, LOG_ID_CLAIM_CONFIG_AMBIGUOUS);
+    log_about(a, &r->id);
+    log_text(a, "setting", setting);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+}
+
+/* Configurations of one request that are equally good: the last one counts. */
+static void warn_request(struct agent *a, const struct claim_builder *b, unsigned at)
+{
+    const struct claim_result *r = &b->record.result[at];
+    for (unsigned kind = 0; kind < sizeof b->overruled / sizeof b->overruled[0]; kind++) {
+        bool neuron = kind == (unsigned)CONFIG_NEURON;
+        if (b->overruled[kind][at] != 0u) {
+            log_ambiguous(a, &b->record, neuron ? lnc_field : mode_field);
+            log_text(a, "request", r->request);
+            log_number(a, neuron ? lnc_field : mode_field,
+                       neuron ? r->logical_neuron_core : r->ultraserver_mode);
+            log_number(a, "other", b->overruled[kind][at]);
+            log_end(a);
+        }
+    }
+}
+
+static bool lnc_differs(unsigned x, unsigned y)
+{
+    return x != y && x != 0u && y != 0u;
+}
+
+/* The environment of a container has one LNC, whatever requests of the claim it uses. */
+static void warn_requests(struct agent *a, const struct claim_record *r)
+{
+    unsigned first = claim_logical_neuron_core(r);
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct claim_result *other = &r->result[i];
+        if (lnc_differs(first, other->logical_neuron_core)) {
+            log_ambiguous(a, r, lnc_field);
+            log_text(a, "request", other->request);
+            log_number(a, lnc_field, other->logical_neuron_core);
+            log_number(a, "other", first);
+            log_end(a);
+            return;
+        }
+    }
+}
+
+/* Another claim of the same pod: the environment of a container has one LNC. */
+static void warn_claims(struct agent *a, const struct claim_record *r, unsigned other)
+{
+    if (lnc_differs(claim_logical_neuron_core(r), a->ledger.entry[other].logical_neuron_core)) {
+        log_ambiguous(a, r, lnc_field);
+        log_text(a, "other_claim", a->ledger.id[other].name);
+        log_text(a, "pod", r->consumer.name);
+        log_end(a);
+    }
+}
+
+/* The other claims of the claim's pod, as far as they hold devices. */
+static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slot)
+{
+    bool pod = r->consumer.kind == (uint8_t)CONSUMER_POD && r->consumer.uid[0] != '\0';
+    for (unsigned i = 0; pod && i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (i != slot && e->state == (uint8_t)LEDGER_HELD &&
+            view_is(view_text(r->consumer.uid), ledger_consumer(a, i)->uid)) {
+            warn_claims(a, r, i);
+        }
+    }
+}
+
+/* --- devices with gaps --- */
+
+/* Device numbers as a field of the log line being built. */
+static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
+{
+    uint8_t text[DEVICE_NUMBERS_CAP];
+    struct writer out = writer_of(text, sizeof text);
+    device_numbers_write(&out, numbers);
+    log_view(a, key, writer_view(&out));
+}
+
+static void warn_scattered(struct agent *a, const struct claim_record *r)
+{
+    if (!claim_consecutive(r)) {
+        log_begin(a, LOG_ID_CLAIM_DEVICES_SCATTERED);
+        log_about(a, &r->id);
+        log_text(a, "namespace", r->id.namespace_);
+        log_text(a, "claim", r->id.name);
+        log_numbers(a, "devices", claim_numbers(r));
+        log_end(a);
+    }
+}
+
+/* --- another allocation --- */
+
+void prepared_log_other(struct agent *a, const struct claim_record *before,
+                        const struct claim_record *r)
+{
+    log_begin(a, LOG_ID_CLAIM_REALLOCATED);
+    log_about(a, &r->id);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_numbers(a, "devices_before", claim_all_numbers(before));
+    log_numbers(a, "devices", claim_all_numbers(r));
+    log_end(a);
+}
+
+void prepared_log_adopted(struct agent *a, const struct claim_record *r, const char *from)
+{
+    int holder = ledger_rival(a, 0, r, true);
+    log_begin(a, LOG_ID_CLAIM_ADOPTED);
+    log_about(a, &r->id);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_number(a, "devices", r->count);
+    log_text(a, "from", from);
+    if (holder >= 0) {
+        log_text(a, "device_also_held_by", a->ledger.id[holder].uid);
+    }
+    log_end(a);
+}
+
+/* --- all lines --- */
+
+void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
+{
+    const struct claim_record *r = &b->record;
+    for (unsigned i = 0; i < r->count; i++) {
+        if (!request_logged(r, i)) {
+            log_configs(a, b, i);
+        }
+    }
+    log_begin(a, LOG_ID_CLAIM_PREPARED);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_number(a, "devices", r->count);
+    log_end(a);
+    for (unsigned i = 0; i < r->count; i++) {
+        if (!request_logged(r, i)) {
+            warn_request(a, b, i);
+        }
+    }
+    warn_requests(a, r);
+    warn_pod(a, r, slot);
+    warn_scattered(a, r);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Devices at the moment of a prepare, see presence.h. Without this look a device that is gone, or
+ * that came back as another one, would only show as an error of the container runtime.
+ */
+#include "agent/claim/presence.h"
+
+#include "agent/state.h"
+#include "cfg/identity.h"
+
+#define AGAIN " driver, or delete and re-create the pod"
+
+static const char *const remedies[DRIVERS] = {
+    [DRIVER_NEURON] = "; reload the Neuron" AGAIN, [DRIVER_EFA] = "; reload the efa" AGAIN};
+
+/* The next probe knows it. */
+static const char changed[] = " changed since the last probe; try again";
+
+/* What is wrong with a device that the last probe found; NULL: nothing. */
+static const char *difference(enum status s, const struct device_place *now,
+                              const struct device_place *probed)
+{
+    const char *text = NULL;
+    if (s != STATUS_OK) {
+        text = (now->folder == 0u) ? " is gone from sysfs: " : " has no device node: ";
+    } else if (now->node == 0u && probed->node != 0u) {
+        text = " has a node that is no character device";
+    } else if (now->node != probed->node || now->folder != probed->folder) {
+        text = changed;
+    } else {
+        /* it is the one that was probed */
+    }
+    return text;
+}
+
+/*
+ * Whether the device at this place of the table is there as it was probed; else `why` gets what is
+ * wrong with it. `uverbs`: the node that the record of an EFA device names, which a reload of the
+ * driver changes; that of a Neuron device follows from the number.
+ */
+static bool device_is_here(const struct agent *a, const struct claim_record *r, int at,
+                           unsigned uverbs, struct writer *why)
+{
+    const struct files *f = a->files;
+    struct device_place now = {.folder = 0, .node = 0};
+    if (at < 0) {
+        writer_text(why, " is not found on this node any more; delete and re-create the pod");
+        return false;
+    }
+    const struct device *d = &a->devices.device[at];
+    bool efa = r->driver == DRIVER_EFA;
+    enum status s = f->device(f->ctx, efa ? d->efa.uverbs : d->number, &now);
+    const char *text = difference(s, &now, &d->place);
+    if (text == NULL && efa && d->efa.uverbs != uverbs) {
+        text = " has another uverbs node since the claim was prepared";
+    }
+    if (text != NULL) {
+        writer_text(why, text);
+        writer_text(why, (s != STATUS_OK) ? f->why(f->ctx) : "");
+        writer_text(why, (text != changed) ? remedies[r->driver] : "");
+    }
+    return text == NULL;
+}
+
+/* EFA devices by address: the number that a record has for one may be another one's by now. */
+static enum status functions_check(const struct agent *a, const struct claim_record *r,
+                                   const char *what, struct writer *why)
+{
+    size_t before = why->len;
+    for (unsigned i = 0; i < r->count && !a->devices.unknown; i++) {
+        char name[DEVICE_NAME_CAP];
+        const struct claim_result *result = &r->result[i];
+        claim_device_name(result, name);
+        writer_text(why, what);
+        writer_text(why, " device ");
+        writer_text(why, name);
+        if (!device_is_here(a, r, devices_addressed(&a->devices, result->efa_address),
+                            result->uverbs, why)) {
+            return PEER_NOT_FOUND;
+        }
+        why->len = before;
+    }
+    return STATUS_OK;
+}
+
+enum status presence_check(const struct agent *a, const struct claim_record *r, const char *what,
+                           struct writer *why)
+{
+    size_t before = why->len;
+    if (r->driver == DRIVER_EFA) {
+        return functions_check(a, r, what, why);
+    }
+    /* A probe that failed must not cost a running pod its claim. */
+    uint64_t numbers = a->devices.unknown ? 0u : claim_all_numbers(r);
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        writer_text(why, what);
+        char name[DEVICE_NAME_CAP];
+        devices_name(&a->devices, n, name);
+        writer_text(why, " device ");
+        writer_text(why, name);
+        if ((numbers >> n & 1u) != 0u &&
+            !device_is_here(a, r, devices_numbered(&a->devices, n), 0, why)) {
+            return PEER_NOT_FOUND;
+        }
+        why->len = before;
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of claims that are reserved, see reservations.h. Each page is read as a stream, and of a
+ * claim no more is kept than its line: neither pages nor consumers add memory. What cannot be read
+ * ends the list as a failure, because "none" would let somebody take the driver away.
+ *
+ * The client and the version have the events that agent.c passes on in a process that serves.
+ */
+#include "agent/commands/reservations.h"
+
+#include "agent/api/retry.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "base/time.h"
+#include "cfg/identity.h"
+#include "generated/projection.pb.h"
+#include "wire/decode.h"
+
+void reservations_init(struct agent *a, const struct reservations *k)
+{
+    ASSERT(!k->running && k->found == 0u);
+    api_hurry(a); /* somebody waits, and no other node asks at this moment */
+}
+
+/* --- asking --- */
+
+static bool may_ask(const struct agent *a, const struct reservations *k)
+{
+    return !k->running && api_ready(a) && version_ready(a);
+}
+
+static void ask(struct agent *a, struct reservations *k)
+{
+    char path[KUBE_PATH_CAP];
+    struct writer out = writer_of(path, sizeof path);
+    const char *token = (k->token[0] != '\0') ? k->token : NULL;
+    if (!may_ask(a, k) || a->now_ms < k->due_ms) {
+        return;
+    }
+    if (kube_path_claims(&out, version_name(a), token) != STATUS_OK) {
+        text_set(k->why, sizeof k->why, "the token of the next page is none");
+        k->state = RESERVATIONS_FAILED;
+        return;
+    }
+    const struct api_request r = {.kind = API_LIST_CLAIMS,
+                                  .shape = KUBE_SHAPE_CLAIM_LIST,
+                                  .version = version_now(a),
+                                  .head = {.method = "GET", .path = writer_view(&out)}};
+    if (api_start(a, API_SLOT_CLAIM_FIRST, &r) != STATUS_OK) {
+        k->due_ms = api_later(a);
+        return;
+    }
+    k->running = true;
+    k->described = false;
+    k->broken = false;
+}
+
+/* --- one claim --- */
+
+static void begin_claim(struct reservations *k, struct view message)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    struct claim_reservation *c = &k->claim;
+    k->broken = k->broken || !decode(message, projection_MetaRecord_fields, &m);
+    *c = (struct claim_reservation){.consumers = 0};
+    k->ours = false;
+    text_cut(c->id.uid, sizeof c->id.uid, view_text(m.uid));
+    text_cut(c->id.namespace_, sizeof c->id.namespace_, view_text(m.namespace));
+    text_cut(c->id.name, sizeof c->id.name, view_text(m.name));
+}
+
+static bool is_ours(const struct settings *s, struct view driver)
+{
+    return view_is(driver, DRIVER_NAME) || (s->efa && view_is(driver, s->efa_driver));
+}
+
+/* Of several pools the first one is shown. */
+static void take_result(const struct settings *s, struct reservations *k, struct view message)
+{
+    projection_ResultRecord m = projection_ResultRecord_init_zero;
+    if (!decode(message, projection_ResultRecord_fields, &m)) {
+        k->broken = true;
+    } else if (is_ours(s, view_text(m.driver)) && !k->ours) {
+        k->ours = true;
+        text_cut(k->claim.pool, sizeof k->claim.pool, view_text(m.pool));
+    } else {
+        /* another driver's, or one more */
+    }
+}
+
+static void take_consumer(struct reservations *k, struct view message)
+{
+    projection_ConsumerRecord m = projection_ConsumerRecord_init_zero;
+    struct claim_reservation *c = &k->claim;
+    k->broken = k->broken || !decode(message, projection_ConsumerRecord_fields, &m);
+    if (c->consumers == 0u) {
+        text_cut(c->resource, sizeof c->resource, view_text(m.resource));
+        text_cut(c->consumer, sizeof c->consumer, view_text(m.name));
+    }
+    c->consumers++;
+}
+
+static void take_page(struct reservations *k, struct view message)
+{
+    projection_ListMetaRecord m = projection_ListMetaRecord_init_zero;
+    k->broken = k->broken || !decode(message, projection_ListMetaRecord_fields, &m);
+    k->described = true;
+    text_set(k->token, sizeof k->token, m.continue_token);
+}
+
+static void record(const struct settings *s, struct reservations *k, const struct kube_record *r)
+{
+    /* A configuration may be longer than any that this driver takes: it is not read. */
+    k->broken = k->broken || (r->truncated && r->record != KUBE_CONFIG);
+    switch (r->record) {
+    case KUBE_LIST_META:
+        take_page(k, r->message);
+        break;
+    case KUBE_META:
+        begin_claim(k, r->message);
+        break;
+    case KUBE_RESULT:
+        take_result(s, k, r->message);
+        break;
+    case KUBE_CONSUMER:
+        take_consumer(k, r->message);
+        break;
+    case KUBE_OBJECT_END:
+        if (k->ours && k->claim.consumers > 0u) {
+            k->found++;
+            k->state = RESERVATIONS_CLAIM;
+        }
+        k->ours = false;
+        break;
+    default:
+        break; /* says nothing of who holds it */
+    }
+}
+
+/* --- the end of a page --- */
+
+static void explain(const struct agent *a, struct reservations *k, const struct api_result *r)
+{
+    struct writer w = writer_of(k->why, sizeof k->why - 1u);
+    if (r->status == PEER_REFUSED || r->status == PEER_UNSUPPORTED) {
+        writer_text(&w, "HTTP ");
+        writer_decimal(&w, r->http);
+        writer_text(&w, " ");
+        writer_cut(&w, view_text(r->message));
+    } else if (r->status == PEER_TIMEOUT) {
+        writer_text(&w, "no response in time");
+    } else if (r->status == PEER_CLOSED) {
+        writer_text(&w, "the list broke off: ");
+        writer_cut(&w, view_text(api_ready(a) ? "the server reset the request" : api_trouble(a)));
+    } else {
+        writer_text(&w, "the response is not a readable ResourceClaimList");
+    }
+    k->why[w.len] = '\0';
+}
+
+/* Whether the same request would have the same answer, or its lines would come twice. */
+static bool is_final(const struct reservations *k, const struct api_result *r)
+{
+    return k->found > 0u || r->http == HTTP_FORBIDDEN || r->status == STATUS_OK ||
+           r->status == PEER_MALFORMED;
+}
+
+static void page_end(struct agent *a, struct reservations *k, const struct api_result *r)
+{
+    k->running = false;
+    if (r->status == STATUS_OK && k->described && !k->broken) {
+        k->state = (k->token[0] == '\0') ? RESERVATIONS_END : RESERVATIONS_WAIT;
+        return;
+    }
+    explain(a, k, r);
+    if (is_final(k, r)) {
+        k->state = RESERVATIONS_FAILED;
+        return;
+    }
+    k->token[0] = '\0';
+    k->due_ms = a->now_ms + ((r->status == PEER_UNSUPPORTED) ? OUTGOING_GAP_MS
+                                                             : retry_wait(a, r, &k->backoff_ms));
+}
+
+/* --- the step --- */
+
+static void take(struct agent *a, struct reservations *k, const struct api_event *event)
+{
+    bool list = event->result != NULL && event->result->kind == API_LIST_CLAIMS;
+    if (event->kind == API_EVENT_OPENED) {
+        version_connected(a);
+    } else if (event->kind == API_EVENT_RECORD && list) {
+        record(a->settings, k, &event->record);
+    } else if (event->kind == API_EVENT_RECORD) {
+        version_record(a, event->result, &event->record);
+    } else if (event->kind == API_EVENT_END && list) {
+        page_end(a, k, event->result);
+        version_heard(a, event->result);
+    } else if (event->kind == API_EVENT_END) {
+        version_end(a, event->result);
+    } else {
+        /* api_trouble has it */
+    }
+}
+
+enum reservations_state reservations_step(struct agent *a, struct reservations *k)
+{
+    struct api_event event;
+    ASSERT(k->state == RESERVATIONS_WAIT || k->state == RESERVATIONS_CLAIM);
+    k->state = RESERVATIONS_WAIT;
+    for (unsigned i = 0;
+         i < LINK_EVENTS_PER_STEP && k->state == RESERVATIONS_WAIT && api_next(a, &event); i++) {
+        take(a, k, &event);
+    }
+    if (k->state == RESERVATIONS_WAIT) {
+        api_step(a);
+        version_step(a);
+        ask(a, k);
+    }
+    return k->state;
+}
+
+uint64_t reservations_deadline(const struct agent *a, const struct reservations *k)
+{
+    uint64_t at = earlier(api_deadline(a), version_deadline(a));
+    return may_ask(a, k) ? earlier(at, later(k->due_ms, a->now_ms)) : at;
+}
+
+const char *reservations_trouble(const struct agent *a, const struct reservations *k)
+{
+    bool waits = k->state != RESERVATIONS_FAILED && !(api_ready(a) && version_ready(a));
+    if (waits) {
+        return version_waits_for(a);
+    }
+    return (k->why[0] != '\0') ? k->why : "the list is too long for the time";
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim table: which claim holds which devices, kept in the claim store. Owns ledger entries;
+ * knows neither the kubelet nor the API server. How claims come into it and go: ledger_change.c.
+ */
+#include "agent/ledger/ledger_internal.h"
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+static int find_state(const struct agent *a, const char *uid, uint8_t state)
+{
+    struct view wanted = view_text(uid);
+    ASSERT(wanted.len < sizeof a->ledger.id[0].uid);
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == state && view_is(wanted, a->ledger.id[i].uid)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int ledger_find(const struct agent *a, const char *uid)
+{
+    return find_state(a, uid, LEDGER_HELD);
+}
+
+int ledger_known(const struct agent *a, const char *uid)
+{
+    int slot = ledger_find(a, uid);
+    return (slot >= 0 && !a->ledger.entry[slot].opaque) ? slot : -1;
+}
+
+int ledger_freeing_slot(const struct agent *a, const char *uid)
+{
+    return find_state(a, uid, LEDGER_FREEING);
+}
+
+bool ledger_freeing(const struct agent *a, const char *uid)
+{
+    return ledger_freeing_slot(a, uid) >= 0;
+}
+
+bool ledger_freeing_file(const struct agent *a, const char *uid)
+{
+    int slot = ledger_freeing_slot(a, uid);
+    return slot >= 0 && a->ledger.entry[slot].file;
+}
+
+bool ledger_reopens(const struct agent *a)
+{
+    const struct ledger *l = &a->ledger;
+    return !l->usable && l->known && a->now_ms >= l->retry_ms;
+}
+
+bool ledger_full(const struct agent *a)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (a->ledger.entry[i].state == (uint8_t)LEDGER_FREE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
+{
+    ASSERT(slot < CLAIMS_MAX);
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger.id[slot].uid);
+}
+
+/* Whether it has a share or a part of its devices, be it known which or not. */
+static bool is_partial(const struct agent *a, const struct ledger_entry *e)
+{
+    return e->shares && (a->driver->kind == DRIVER_EFA || e->cores != 0u);
+}
+
+bool ledger_joins(const struct agent *a, const struct ledger_entry *e)
+{
+    return is_partial(a, e) && !e->guessed;
+}
+
+/* Whether two claims have one device of the same number, and at least one of them all of it. */
+static bool share_number(const struct agent *a, const struct ledger_entry *x,
+                         const struct ledger_entry *y, bool parts)
+{
+    /* A guess is not in the way of a part that is known: what it blocks are new claims. */
+    bool guess = (x->guessed && is_partial(a, y)) || (y->guessed && is_partial(a, x)) ||
+                 (x->guessed && y->guessed);
+    return (x->numbers & y->numbers) != 0u && !parts && !guess;
+}
+
+bool ledger_overlaps(const struct agent *a, const struct ledger_entry *x,
+                     const struct ledger_entry *y)
+{
+    bool parts = is_partial(a, x) && is_partial(a, y) && (x->cores & y->cores) == 0u;
+    bool functions = x->functions != 0u && y->functions != 0u;
+    return (functions && !x->opaque && !y->opaque) ? ledger_functions_meet(a, x, y, parts)
+                                                   : share_number(a, x, y, parts);
+}
+
+int ledger_disputed(const struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = a->ledger.entry;
+    ASSERT(e[slot].state == LEDGER_HELD);
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        bool certain = i != slot && e[i].state == LEDGER_HELD && !e[i].opaque;
+        if (certain && ledger_overlaps(a, &e[slot], &e[i])) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* Whether another claim than `uid` holds one of these devices, or a share or part of it. */
+static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, const char *uid)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    return e->state == LEDGER_HELD && (ledger_numbers_of(a, e) & numbers) != 0u &&
+           !view_is(view_text(a->ledger.id[slot].uid), uid);
+}
+
+/* Whom a record joins: nobody, those whose cores are known, or also those whose cores are not. */
+enum joining { JOINS_NOBODY, JOINS_KNOWN, JOINS_ANY };
+
+static int rival_from(const struct agent *a, unsigned from, const struct claim_record *r,
+                      enum joining joins)
+{
+    for (unsigned i = from; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        bool joined = (joins == JOINS_ANY && is_partial(a, e)) ||
+                      (joins == JOINS_KNOWN && ledger_joins(a, e));
+        bool other = e->state == LEDGER_HELD && !view_is(view_text(a->ledger.id[i].uid), r->id.uid);
+        if (other && ledger_in_the_way(a, e, r, joined)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (is_others(a, i, numbers, uid)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing)
+{
+    return rival_from(a, from, r, (sharing && claim_joins(r)) ? JOINS_KNOWN : JOINS_NOBODY);
+}
+
+int ledger_listed_rival(const struct agent *a, const struct claim_record *r)
+{
+    return rival_from(a, 0, r, claim_joins(r) ? JOINS_ANY : JOINS_NOBODY);
+}
+
+uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid)
+{
+    uint8_t cores = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        cores |= is_others(a, i, numbers, uid) ? a->ledger.entry[i].cores : 0u;
+    }
+    return cores;
+}
+
+int ledger_core_holder(const struct agent *a, unsigned number, int core)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        uint8_t cores = a->ledger.entry[i].cores;
+        bool other = core >= 0 && cores != 0u && ((unsigned)cores >> (unsigned)core & 1u) == 0u;
+        if (!other && is_others(a, i, UINT64_C(1) << number, "")) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+uint64_t ledger_numbers(const struct agent *a)
+{
+    uint64_t numbers = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        numbers |= (e->state == LEDGER_HELD) ? ledger_numbers_of(a, e) : 0u;
+    }
+    return numbers;
+}
+
+bool ledger_shares(const struct agent *a)
+{
+    bool shares = false;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        shares = shares || (e->state == LEDGER_HELD && e->shares && e->numbers != 0u);
+    }
+    return shares;
+}
+
+/*
+ * A claim with admin access holds no device, and sees some: a part of a device is not to be beside
+ * it in a pod. Else a page of the table stays untouched.
+ */
+static bool has_consumer(const struct ledger_entry *e)
+{
+    return e->numbers != 0u || e->seen != 0u;
+}
+
+void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
+                 const struct claim_consumer *consumer)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    ASSERT(e->state == LEDGER_HELD);
+    e->numbers = numbers;
+    e->shares = shares;
+    e->cores = 0;
+    e->guessed = false;
+    if (has_consumer(e)) {
+        a->ledger.consumer[slot] = *consumer;
+    }
+}
+
+void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        if ((claim_numbers(r) >> n & 1u) != 0u) {
+            a->ledger.last[n] = r->id;
+        }
+    }
+    e->entered = e->sequence;
+    e->held_ms = a->now_ms;
+    a->ledger.id[slot] = r->id;
+    e->zero_numbering = r->zero_numbering;
+    e->metadata = r->metadata;
+    e->seen = claim_container_numbers(r);
+    e->logical_neuron_core = claim_logical_neuron_core(r);
+    e->functions = 0; /* its places may be taken again */
+    e->functions = ledger_functions(a, r);
+    ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);
+    e->cores = claim_cores(r);
+    e->guessed = r->rebuilt && e->cores != 0u;
+    e->unsure = false;
+}
+
+const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot)
+{
+    static const struct claim_consumer nobody;
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    ASSERT(e->state == LEDGER_HELD);
+    return has_consumer(e) ? &a->ledger.consumer[slot] : &nobody;
+}
+
+/* How good a slot is for a new record of this claim. */
+enum { SLOT_TAKEN, SLOT_REFUSED, SLOT_GOOD, SLOT_OWN };
+
+static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    bool own = e->state == LEDGER_FREEING && view_is(view_text(a->ledger.id[slot].uid), uid);
+    if (!own && e->state != LEDGER_FREE) {
+        return SLOT_TAKEN;
+    }
+    if (e->refused || (e->damaged && !own)) {
+        return SLOT_REFUSED;
+    }
+    return own ? SLOT_OWN : SLOT_GOOD;
+}
+
+/*
+ * The slot in which an earlier record of this claim waits to be freed, so that no claim has two;
+ * else any free one. Those that the disk refused are the last choice.
+ */
+int ledger_free_slot(const struct agent *a, const char *uid)
+{
+    int at = -1;
+    int best = SLOT_TAKEN;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        int judged = judge_slot(a, i, uid);
+        at = (judged > best) ? (int)i : at;
+        best = (judged > best) ? judged : best;
+    }
+    return at;
+}
+
+void ledger_set_free(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    if (e->state == LEDGER_FREEING) {
+        ASSERT(a->ledger.freeing > 0u);
+        a->ledger.freeing--;
+    }
+    e->state = LEDGER_FREE;
+}
+
+void ledger_set_freeing(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    if (e->state == LEDGER_HELD) {
+        ASSERT(a->ledger.held > 0u);
+        a->ledger.held--;
+    }
+    a->ledger.freeing = (uint16_t)(a->ledger.freeing + (e->state != LEDGER_FREEING ? 1u : 0u));
+    e->state = LEDGER_FREEING;
+    e->refused = true; /* until it is written */
+}
+
+/* --- texts --- */
+
+const char *ledger_reason(const struct agent *a, enum status s)
+{
+    switch (s) {
+    case HOST_BUSY:
+        return "another agent uses this store";
+    case HOST_DAMAGED:
+        return "its content is damaged";
+    case PEER_UNSUPPORTED:
+        return "its format is another one";
+    default:
+        return a->files->why(a->files->ctx);
+    }
+}
+
+const char *ledger_remedy(enum status s)
+{
+    switch (s) {
+    case HOST_BUSY:
+        return "it is tried again; end the other agent of this node";
+    case HOST_NO_SPACE:
+        return "free space there";
+    case HOST_DENIED:
+        return "check rights there, that it is a file, and that nothing is read-only";
+    case HOST_ABSENT:
+        return "put it back, or check that its directory is one";
+    case PEER_UNSUPPORTED:
+        return "run the agent version that wrote it, or a newer one";
+    default:
+        return "repair or move away what is there, or check the disk";
+    }
+}
+
+void ledger_trouble_text(const struct agent *a, const char *file, const char *doing, enum status s,
+                         struct writer *why)
+{
+    writer_text(why, "claim store ");
+    writer_text(why, a->settings->plugins_dir);
+    writer_text(why, "/");
+    writer_text(why, a->driver->name);
+    writer_text(why, "/");
+    writer_text(why, file);
+    writer_text(why, " cannot be ");
+    writer_text(why, doing);
+    writer_text(why, " (");
+    writer_text(why, ledger_reason(a, s));
+    writer_text(why, "); ");
+    writer_text(why, ledger_remedy(s));
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What claims have in the CDI root. CDI files, and their tombstones: a claim that is unprepared has
+ * its CDI file renamed, and the tombstone goes as soon as the store has forgotten the claim for
+ * certain. reconcile.c heeds those that it finds at an opening.
+ *
+ * Device metadata files, which CDI files mount: each is compared with what is known of its devices
+ * and written again where it differs. A container that runs keeps the file that it was started
+ * with; one that is started later sees what holds then. While a device or the Node is not known,
+ * what is there stays. A runtime refuses a container whose file is missing, so they come before the
+ * CDI file and go after it.
+ */
+#include "agent/ledger/ledger_internal.h"
+
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "dra/metadata.h"
+
+_Static_assert(METADATA_PART_MAX <= CDI_BYTES_MAX, "a part fits where it is made");
+
+/* The one that no other driver or agent of the node writes. */
+static const char *temporary(const struct agent *a)
+{
+    return a->files->temporary(a->files->ctx);
+}
+
+void ledger_tidy(struct agent *a)
+{
+    enum status s = a->files->tidy(a->files->ctx);
+    status_ignore(s, "absent as a rule; the next round of reconciliation tries it again");
+}
+
+static void file_failed(struct agent *a, const char *name, enum status s)
+{
+    log_begin(a, LOG_ID_CDI_FILE_FAILED);
+    log_text(a, "file", name);
+    log_text(a, "reason", ledger_reason(a, s));
+    log_remedy(a, ledger_remedy(s));
+    log_end(a);
+}
+
+void cdi_failed(struct agent *a, const char *uid, enum status s)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(a->driver->kind, uid, name);
+    file_failed(a, name, s);
+}
+
+static void log_rebuilt(struct agent *a, const char *uid, const char *name)
+{
+    log_begin(a, LOG_ID_CDI_FILE_REBUILT);
+    log_text(a, "claim_uid", uid);
+    log_text(a, "file", name);
+    log_end(a);
+}
+
+/* --- writing --- */
+
+static void root_answered(struct agent *a, enum status s)
+{
+    a->ledger.cdi_failing = s;
+    a->ledger.cdi_ms = a->now_ms + CDI_TRY_MS;
+}
+
+/* A page, because an empty file takes no space on a full disk. */
+void ledger_try_cdi(struct agent *a)
+{
+    const struct files *f = a->files;
+    if (a->ledger.cdi_failing == STATUS_OK || a->now_ms < a->ledger.cdi_ms) {
+        return;
+    }
+    memset(a->scratch.half, 0, sizeof a->scratch.half);
+    root_answered(a, f->write(f->ctx, FILES_CDI, temporary(a), 0,
+                              view_of(a->scratch.half, sizeof a->scratch.half)));
+    ledger_tidy(a);
+}
+
+/*
+ * What was written under the temporary name, or was not, gets the name that it is for, and is gone
+ * if that fails; `what` is the kind of file. HOST_*: `why` gets one line.
+ */
+static enum status finish(struct agent *a, const char *what, const char *name, enum status written,
+                          struct writer *why)
+{
+    const struct files *f = a->files;
+    enum status s = written;
+    const char *refused = temporary(a);
+    if (s == STATUS_OK) {
+        refused = name;
+        s = f->commit(f->ctx, FILES_CDI, temporary(a), name);
+    }
+    root_answered(a, s);
+    if (s != STATUS_OK) {
+        writer_text(why, what);
+        writer_text(why, " ");
+        writer_text(why, a->settings->cdi_root);
+        writer_text(why, "/");
+        writer_text(why, refused);
+        writer_text(why, " cannot be written (");
+        writer_text(why, ledger_reason(a, s));
+        writer_text(why, "); ");
+        writer_text(why, ledger_remedy(s));
+        file_failed(a, name, s);
+        enum status cleared = f->remove(f->ctx, FILES_CDI, temporary(a), 0);
+        status_ignore(cleared, "the next claim overwrites it, or reconciliation removes it");
+    }
+    return s;
+}
+
+/* --- writing device metadata files --- */
+
+/*
+ * What the node's slices are made of, in scratch.devices. False: the Node's labels are not known.
+ */
+static bool take_devices(struct agent *a, const struct claim_record *r)
+{
+    struct devices *d = &a->scratch.devices;
+    devices_copy(d, &a->devices);
+    d->labels = a->common->node.facts.labels;
+    if (r->node_devices != 0u) {
+        devices_add_node(d, true);
+    }
+    return a->common->node.facts.uid[0] != '\0';
+}
+
+/* STATUS_OK: these bytes are in the file. `last`: and nothing follows. */
+static enum status compare_part(struct agent *a, const char *name, uint64_t offset,
+                                struct view part, bool last)
+{
+    const struct files *f = a->files;
+    struct writer stored = writer_of(a->scratch.stored, part.len + (last ? 1u : 0u));
+    enum status s = f->read(f->ctx, FILES_CDI, name, offset, &stored);
+    return (s == STATUS_OK && !view_equal(writer_view(&stored), part)) ? HOST_DAMAGED : s;
+}
+
+/* Writes the parts of the file of a request under the temporary name, or compares them. */
+static enum status go_through(struct agent *a, const struct claim_record *r, unsigned at,
+                              const char *name, bool writes)
+{
+    const struct files *f = a->files;
+    struct metadata_parts parts = {.record = r,
+                                   .devices = &a->scratch.devices,
+                                   .driver = a->driver->name,
+                                   .attributes = &a->scratch.attributes,
+                                   .first = at,
+                                   .next = at};
+    enum status s = STATUS_OK;
+    uint64_t offset = 0;
+    bool more = true;
+    while (more && s == STATUS_OK) { /* a part for each result and version */
+        struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
+        more = metadata_next(&parts, &out);
+        ASSERT(!out.full);
+        if (!writes) {
+            s = compare_part(a, name, offset, writer_view(&out), !more);
+        } else if (out.len > 0u) {
+            s = f->write(f->ctx, FILES_CDI, temporary(a), offset, writer_view(&out));
+        } else {
+            /* a result of another request */
+        }
+        offset += out.len;
+    }
+    return s;
+}
+
+static enum status metadata_put_file(struct agent *a, const struct claim_record *r, unsigned at,
+                                     bool again, struct writer *why)
+{
+    char name[CDI_FILE_NAME_CAP];
+    metadata_file_name(r->driver, r->id.uid, at, name);
+    bool labels = take_devices(a, r);
+    enum status s = go_through(a, r, at, name, false);
+    bool known = labels && metadata_known(r, at, &a->scratch.devices);
+    bool stays = s == HOST_DAMAGED && !known;
+    if (s == STATUS_OK || stays) {
+        return STATUS_OK;
+    }
+    if (again && s == HOST_ABSENT) {
+        log_rebuilt(a, r->id.uid, name);
+    }
+    /* A container can start with the file that is there: a full disk does not keep it from that. */
+    bool spare = again && s == HOST_DAMAGED;
+    struct writer nowhere = writer_of(NULL, 0);
+    s = go_through(a, r, at, name, true);
+    s = finish(a, "device metadata file", name, s, spare ? &nowhere : why);
+    return spare ? STATUS_OK : s;
+}
+
+/*
+ * Makes sure that the device metadata files of a record are there, if it has them; those of which
+ * not all is known stay as they are. `again`: they should be, and their loss is logged.
+ * HOST_*: `why` gets one line.
+ */
+static enum status metadata_put(struct agent *a, const struct claim_record *r, bool again,
+                                struct writer *why)
+{
+    enum status s = STATUS_OK;
+    for (unsigned i = 0; i < r->count && r->metadata && s == STATUS_OK; i++) {
+        if (claim_request_begins(r, i)) {
+            s = metadata_put_file(a, r, i, again, why);
+        }
+    }
+    return s;
+}
+
+/* --- writing CDI files --- */
+
+static enum status write_file(struct agent *a, const struct claim_record *r, struct view content,
+                              struct writer *why)
+{
+    char name[CDI_FILE_NAME_CAP];
+    const struct files *f = a->files;
+    cdi_file_name(a->driver->kind, r->id.uid, name);
+    enum status s = f->write(f->ctx, FILES_CDI, temporary(a), 0, content);
+    return finish(a, "CDI file", name, s, why);
+}
+
+static enum status build(struct agent *a, const struct claim_record *r, struct writer *out,
+                         struct writer *why)
+{
+    const struct cdi_host host = {.dev_root = a->settings->dev_root,
+                                  .cdi_root = a->settings->cdi_root,
+                                  .driver = a->driver->name};
+    *out = writer_of(a->scratch.body, sizeof a->scratch.body);
+    enum status s = cdi_write(r, &host, out);
+    if (s != STATUS_OK) {
+        writer_text(why, "the claim's CDI file would be over its limit; use fewer requests");
+    }
+    return s;
+}
+
+enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer *why)
+{
+    struct writer content;
+    enum status s = metadata_put(a, r, false, why);
+    s = (s == STATUS_OK) ? build(a, r, &content, why) : s;
+    return (s == STATUS_OK) ? write_file(a, r, writer_view(&content), why) : s;
+}
+
+/* --- reading --- */
+
+/* The claim's CDI file as the disk has it, in scratch.stored. */
+static enum status read_file(struct agent *a, const char *uid, struct writer *out)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(a->driver->kind, uid, name);
+    *out = writer_of(a->scratch.stored, sizeof a->scratch.stored);
+    return a->files->read(a->files->ctx, FILES_CDI, name, 0, out);
+}
+
+enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, struct writer *why)
+{
+    struct writer wanted;
+    struct writer stored;
+    enum status s = metadata_put(a, r, true, why);
+    s = (s == STATUS_OK) ? build(a, r, &wanted, why) : s;
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = read_file(a, r->id.uid, &stored);
+    if (s == STATUS_OK && view_equal(writer_view(&stored), writer_view(&wanted))) {
+        return STATUS_OK;
+    }
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(a->driver->kind, r->id.uid, name);
+    log_rebuilt(a, r->id.uid, name);
+    return write_file(a, r, writer_view(&wanted), why);
+}
+
+enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_record *r)
+{
+    struct writer stored;
+    enum status s = read_file(a, uid, &stored);
+    s = (s == STATUS_OK) ? cdi_read(writer_view(&stored), r) : s;
+    return (s == STATUS_OK && (r->driver != a->driver->kind || !view_is(view_text(uid), r->id.uid)))
+               ? HOST_DAMAGED
+               : s;
+}
+
+/* HOST_ABSENT: there is no such file. Other HOST_*: not known. */
+static enum status look_for(const struct agent *a, const char *name)
+{
+    uint8_t first;
+    struct writer byte = writer_of(&first, sizeof first);
+    enum status s = a->files->read(a->files->ctx, FILES_CDI, name, 0, &byte);
+    return (s == FULL_BUFFER) ? STATUS_OK : s;
+}
+
+bool ledger_has_cdi_file(const struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(a->driver->kind, uid, name);
+    return look_for(a, name) != HOST_ABSENT;
+}
+
+enum status ledger_tombstone(const struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(a->driver->kind, uid, name);
+    return look_for(a, name);
+}
+
+/* --- removing --- */
+
+enum status cdi_bury(struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    char tombstone[CDI_FILE_NAME_CAP];
+    cdi_file_name(a->driver->kind, uid, name);
+    cdi_tombstone_name(a->driver->kind, uid, tombstone);
+    return a->files->remove(a->files->ctx, FILES_CDI, name, tombstone);
+}
+
+enum status cdi_mark_gone(struct agent *a, const char *uid)
+{
+    char tombstone[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(a->driver->kind, uid, tombstone);
+    return a->files->write(a->files->ctx, FILES_CDI, tombstone, 0, view_text(uid));
+}
+
+enum status cdi_remove(struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(a->driver->kind, uid, name);
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, 0);
+    return (s == HOST_ABSENT) ? STATUS_OK : s;
+}
+
+enum status cdi_unmark(struct agent *a, const char *uid)
+{
+    char tombstone[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(a->driver->kind, uid, tombstone);
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, tombstone, 0);
+    return (s == HOST_ABSENT) ? STATUS_OK : s;
+}
+
+/* Of these device metadata files, those of no claim go. */
+static void tidy_page(const struct agent *a, struct view names)
+{
+    char found[UID_CAP];
+    const struct files *f = a->files;
+    struct view rest = names;
+    while (rest.len > 0u) {
+        const char *name = (const char *)rest.data;
+        if (metadata_name_uid(a->driver->kind, name, found) && ledger_find(a, found) < 0 &&
+            !ledger_has_cdi_file(a, found)) {
+            enum status s = f->remove(f->ctx, FILES_CDI, name, NULL);
+            status_ignore(s, "the next round tries it again");
+        }
+        rest = view_from(rest, view_text(name).len + 1u);
+    }
+}
+
+void ledger_tidy_metadata(struct agent *a, const char *uid)
+{
+    char prefix[CDI_FILE_NAME_CAP];
+    const struct files *f = a->files;
+    struct writer w = writer_of(prefix, sizeof prefix);
+    struct listing at = {0};
+    writer_text(&w, metadata_file_prefix(a->driver->kind));
+    writer_text(&w, uid);
+    writer_text(&w, (uid[0] == '\0') ? "" : "_");
+    enum status s = writer_end_text(&w);
+    ASSERT(s == STATUS_OK);
+    do { /* the port bounds the pages */
+        struct writer names = writer_of(a->scratch.stored, sizeof a->scratch.stored);
+        s = f->list(f->ctx, FILES_CDI, prefix, &at, &names);
+        tidy_page(a, writer_view(&names));
+    } while (s == STATUS_MORE);
+    status_ignore(s, "what was not listed is found with the next round, or later");
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims come into the table and go from it: store, CDI file and table change together. Owns
+ * nothing: the table is that of ledger.h.
+ *
+ * A prepared claim has two witnesses, its record and its CDI file, and prepare writes the CDI file
+ * first. Unprepare makes a tombstone of the CDI file, frees the record, flushes, and removes the
+ * tombstone. So a kill, or a store that takes no writes, leaves at worst a claim that is held until
+ * the kubelet repeats its call; what was answered stays.
+ */
+#include "agent/ledger/ledger_internal.h"
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+static const char no_slot[] = "all places of the claim store are in use; unprepare claims first";
+
+/* --- prepare --- */
+
+/* The record into a slot: one that is free, one that is to be, or that of the claim. */
+static enum status put_in(struct agent *a, const struct claim_record *r, unsigned slot,
+                          struct writer *why)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct writer record = writer_of(a->scratch.record, sizeof a->scratch.record);
+    enum status s = store_record_encode(r, &record);
+    if (s != STATUS_OK) {
+        writer_text(why, "the claim's record would be over its limit; use fewer or shorter names");
+        return s;
+    }
+    s = half_write(a, slot, writer_view(&record));
+    if (s != STATUS_OK) {
+        ledger_trouble_text(a, STORE_FILE_NAME, "written", s, why);
+        store_failed(a, "written", s);
+        return s;
+    }
+    a->ledger.held = (uint16_t)(a->ledger.held + (e->state != LEDGER_HELD ? 1u : 0u));
+    ledger_set_free(a, slot);
+    e->state = LEDGER_HELD;
+    e->opaque = false;
+    e->file = false;
+    ledger_enter(a, slot, r);
+    record_keep(a, slot, r);
+    return STATUS_OK;
+}
+
+/* Nothing may be left of the claim in this slot, and its CDI file has to go. */
+static void release(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    ledger_set_freeing(a, slot);
+    enum status buried = cdi_bury(a, a->ledger.id[slot].uid);
+    e->file = buried != STATUS_OK && buried != HOST_ABSENT;
+    if (e->metadata) {
+        ledger_tidy_metadata(a, a->ledger.id[slot].uid);
+    }
+    enum status s = HOST_IO;
+    if (a->ledger.usable) { /* one that is not open may be another agent's by now */
+        s = slot_write(a, slot);
+    }
+    if (a->ledger.usable && s != STATUS_OK) {
+        store_failed(a, "written", s);
+    }
+    if (buried == HOST_ABSENT && (s != STATUS_OK || a->ledger.unlisted)) {
+        buried = cdi_mark_gone(a, a->ledger.id[slot].uid);
+        e->file = buried != STATUS_OK;
+    }
+    if (e->file) {
+        cdi_failed(a, a->ledger.id[slot].uid, buried);
+    }
+}
+
+/* The CDI file of a held claim, and what it mounts, are those of its record again. */
+static void restore_files(struct agent *a, unsigned slot)
+{
+    const struct claim_record *before = NULL;
+    struct writer nowhere = writer_of(NULL, 0);
+    enum status s = ledger_record(a, slot, &before);
+    s = (s == STATUS_OK) ? ledger_ensure_cdi(a, before, &nowhere) : s;
+    status_ignore(s, "the next prepare or round of reconciliation writes it");
+}
+
+/* A disk may fail a write after it took part or all of it: the earlier record is written again. */
+static void restore(struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    enum status s = half_copy(a, slot);
+    if (s != STATUS_OK) { /* which of the two a restart finds is not known */
+        struct claim_consumer consumer;
+        consumer = *ledger_consumer(a, slot);
+        bool part = e->cores != 0u && claim_cores(r) != 0u && e->numbers == claim_numbers(r);
+        uint8_t cores = part ? e->cores | claim_cores(r) : 0u;
+        bool guess = !part && (e->guessed || e->cores != 0u || claim_cores(r) != 0u);
+        a->ledger.entry[slot].functions |= ledger_functions(a, r);
+        ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r) && !guess,
+                    &consumer);
+        a->ledger.entry[slot].cores = cores;
+        a->ledger.entry[slot].guessed = guess; /* parts of two devices are held whole */
+        return;
+    }
+    restore_files(a, slot);
+}
+
+/* Whether a record can be stored: *slot is where. */
+static enum status put_slot(const struct agent *a, const char *uid, unsigned *slot,
+                            struct writer *why)
+{
+    int held = ledger_find(a, uid);
+    int at = (held >= 0) ? held : ledger_free_slot(a, uid);
+    if (!a->ledger.usable || at < 0) {
+        writer_text(why, a->ledger.usable ? no_slot : a->ledger.trouble);
+        return a->ledger.usable ? FULL_TABLE : HOST_IO;
+    }
+    *slot = (unsigned)at;
+    return STATUS_OK;
+}
+
+enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned *slot,
+                         struct writer *why)
+{
+    enum status s = put_slot(a, r->id.uid, slot, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = put_in(a, r, *slot, why);
+    if (s != STATUS_OK && a->ledger.entry[*slot].state == LEDGER_HELD) {
+        restore(a, *slot, r);
+    }
+    return s;
+}
+
+void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    ASSERT(e->state != LEDGER_HELD);
+    a->ledger.held++;
+    ledger_set_free(a, slot);
+    e->state = LEDGER_HELD;
+    e->opaque = false;
+    a->ledger.sequence++; /* no half has it: who reads the record finds damage, and the CDI file */
+    e->sequence = a->ledger.sequence;
+    ledger_enter(a, slot, r);
+    record_keep(a, slot, r);
+}
+
+static enum status put_file(struct agent *a, const struct claim_record *r, struct writer *why)
+{
+    int held = ledger_find(a, r->id.uid);
+    enum status s = cdi_put(a, r, why);
+    if (s != STATUS_OK && held < 0) {
+        enum status cleared = cdi_remove(a, r->id.uid);
+        status_ignore(cleared, "there is none as a rule");
+        if (r->metadata) {
+            ledger_tidy_metadata(a, r->id.uid);
+        }
+    } else if (s != STATUS_OK && r->metadata) {
+        restore_files(a, (unsigned)held);
+    } else {
+        /* all is there, or as it was */
+    }
+    return s;
+}
+
+enum status ledger_put_file(struct agent *a, const struct claim_record *r, struct writer *why)
+{
+    unsigned slot = 0;
+    enum status s = put_slot(a, r->id.uid, &slot, why);
+    return (s == STATUS_OK) ? put_file(a, r, why) : s;
+}
+
+enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
+                       struct writer *why)
+{
+    enum status s = put_slot(a, r->id.uid, slot, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    bool held = a->ledger.entry[*slot].state == LEDGER_HELD;
+    bool freeing = ledger_freeing(a, r->id.uid);
+    s = put_file(a, r, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = ledger_adopt(a, r, slot, why);
+    if (s == STATUS_OK && freeing) {
+        enum status unmarked = cdi_unmark(a, r->id.uid);
+        status_ignore(unmarked, "beside a CDI file it means nothing");
+    } else if (s != STATUS_OK && !held) {
+        a->ledger.id[*slot] = r->id;
+        a->ledger.entry[*slot].metadata = r->metadata;
+        release(a, *slot);
+    } else {
+        /* all that was there is replaced, or stays */
+    }
+    return s;
+}
+
+/* --- unprepare --- */
+
+/*
+ * What a store that is not open holds of a claim would come back with it, or with the list of
+ * claims that a lost store asks for: the tombstone says that it has to go. A claim without a CDI
+ * file gets one too: its file may have been removed, and its claim live on, allocated to another
+ * node, so that the API server would never release it here.
+ */
+static enum status remove_unread(struct agent *a, const char *uid, struct writer *why)
+{
+    enum status s = cdi_bury(a, uid);
+    s = (s == HOST_ABSENT) ? cdi_mark_gone(a, uid) : s;
+    if (s != STATUS_OK) {
+        cdi_failed(a, uid, s);
+        bool well = a->ledger.usable && a->ledger.failing == STATUS_OK;
+        writer_text(why, well ? "no tombstone can be made in the CDI root, and the "
+                                "claims of this node are still to be listed"
+                              : a->ledger.trouble);
+    }
+    return s;
+}
+
+enum status ledger_assure(struct agent *a, unsigned slot, struct writer *why)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    ASSERT(e->state == LEDGER_HELD);
+    enum status s = e->refused ? slot_write(a, slot) : STATUS_OK;
+    if (s != STATUS_OK) {
+        ledger_trouble_text(a, STORE_FILE_NAME, "written", s, why);
+    }
+    return s;
+}
+
+/*
+ * A claim that the next process would find as before, because neither the store nor its CDI file
+ * can be changed, stays held. A disk may fail what it has done: so its record is written again, and
+ * a tombstone removed; entry.refused is left true if that fails as well.
+ */
+static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    if (e->state != LEDGER_FREEING || !e->refused || !e->file) {
+        return STATUS_OK;
+    }
+    ledger_set_free(a, slot);
+    e->state = LEDGER_HELD;
+    a->ledger.held++;
+    enum status s = slot_write(a, slot);
+    status_ignore(s, "ledger_assure tries it again");
+    writer_text(why, a->ledger.trouble);
+    writer_text(why, "; and the claim's CDI file cannot be removed");
+    return HOST_IO;
+}
+
+/*
+ * The next flush removes what is left. Until the store takes that, the tombstone is all that the
+ * next process would go by, and it may have been removed.
+ */
+static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
+{
+    int slot = ledger_freeing_slot(a, uid);
+    bool refused = slot >= 0 && a->ledger.entry[slot].refused;
+    return (refused && ledger_tombstone(a, uid) != STATUS_OK) ? remove_unread(a, uid, why)
+                                                              : STATUS_OK;
+}
+
+enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
+{
+    const struct ledger *l = &a->ledger;
+    int slot = ledger_find(a, uid);
+    if (l->busy) {
+        writer_text(why, l->trouble);
+        return HOST_BUSY;
+    }
+    if (slot >= 0) {
+        release(a, (unsigned)slot);
+        return check_released(a, (unsigned)slot, why);
+    }
+    if (ledger_freeing(a, uid)) {
+        return remove_again(a, uid, why);
+    }
+    if (!l->known || l->unlisted) {
+        return remove_unread(a, uid, why);
+    }
+    enum status s = cdi_remove(a, uid);
+    if (s != STATUS_OK) {
+        cdi_failed(a, uid, s);
+    }
+    s = cdi_unmark(a, uid);
+    status_ignore(s, "a tombstone of no record means nothing");
+    return STATUS_OK;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a damaged half of the claim store leaves in doubt. The intact half of its slot may be the
+ * older one: then the damaged half held a claim that nothing here names any more, or a later
+ * allocation of the claim that the intact half names. Owns nothing: the table is that of ledger.h.
+ *
+ * A prepare writes the CDI file before the record, so a CDI file with the results of the intact
+ * half shows that this half is the newer one. Without that proof the claims of the node are listed
+ * at the API server before a new claim is prepared (rebuild.c), and a claim of the slot is unsure:
+ * it holds what any of its witnesses names, and its record does not answer a prepare. The list ends
+ * that when it names the same devices; else a prepare with the API server's allocation, or an
+ * unprepare. What two witnesses name is written as an outline into the damaged half, so that the
+ * next process holds it too. No half is written before the header asks for the list.
+ */
+#include "agent/ledger/ledger_internal.h"
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+/* Devices that the claim may have besides those that it holds; parts of them are held whole. */
+static void widen(struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    bool parts = e->guessed || e->cores != 0u || claim_cores(r) != 0u;
+    struct claim_consumer consumer;
+    consumer = *ledger_consumer(a, slot);
+    ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r) && !parts,
+                &consumer);
+    e->functions |= ledger_functions(a, r);
+    e->guessed = parts;
+}
+
+/* An intact record beside a damaged half. The CDI file may name other cores of the same device. */
+static void judge_record(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct claim_record *record = NULL;
+    struct claim_record *file = record_room(a);
+    bool read = ledger_read_cdi(a, a->ledger.id[slot].uid, file) == STATUS_OK;
+    bool known = !e->opaque && ledger_record(a, slot, &record) == STATUS_OK;
+    if (read && known && claim_results_same(record, file)) {
+        return;
+    }
+    e->unsure = true;
+    e->opaque = true;
+    a->ledger.unlisted = true;
+    if (read) {
+        widen(a, slot, file);
+    }
+}
+
+void doubt_judge(struct agent *a)
+{
+    bool before = a->ledger.unlisted;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (!e->damaged) {
+            continue;
+        }
+        if (e->state == LEDGER_HELD) {
+            judge_record(a, i);
+            continue;
+        }
+        a->ledger.unlisted = true;
+        if (e->state == LEDGER_FREEING) {
+            ledger_set_free(a, i); /* it may have been prepared since: its CDI file is taken in */
+        }
+    }
+    a->ledger.flags_due = a->ledger.unlisted && !before;
+}
+
+static void log_damaged(struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
+    log_text(a, "file", STORE_FILE_NAME);
+    log_number(a, "slot", (int64_t)slot);
+    log_number(a, "half", 1 - (int64_t)e->half);
+    log_text(a, "claim_uid", (e->state == LEDGER_HELD) ? a->ledger.id[slot].uid : "");
+    if (e->state == LEDGER_HELD && e->unsure) {
+        log_text(a, "text",
+                 "a newer record of the claim may be lost: all devices that are known of it stay "
+                 "held, and it is prepared by the API server's allocation alone");
+    }
+    log_end(a);
+}
+
+/* Replaces a damaged half, unless the list or the kubelet may say more. */
+static void replace_damaged(struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct claim_record *r = NULL;
+    if (e->state != LEDGER_HELD || !e->unsure) {
+        half_heal(a, slot);
+    } else if (!half_names(a, slot, &r) || claim_numbers(r) != e->numbers) {
+        enum status s = slot_write(a, slot);
+        status_ignore(s, "the next opening holds the same by the same witnesses");
+    } else {
+        /* it stays as it is */
+    }
+}
+
+void doubt_settle(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &l->entry[i];
+        if (e->damaged) {
+            log_damaged(a, i);
+        }
+    }
+    if (l->flags_due) {
+        l->flags_due = flags_write(a) != STATUS_OK;
+    }
+    for (unsigned i = 0; i < CLAIMS_MAX && !l->flags_due; i++) {
+        const struct ledger_entry *e = &l->entry[i];
+        if (e->damaged && e->state != LEDGER_FREEING) { /* which the next flush writes */
+            replace_damaged(a, i);
+        }
+    }
+}
+
+enum status ledger_listed_claim(struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct claim_record *record = NULL;
+    struct writer nowhere = writer_of(NULL, 0);
+    enum status s = STATUS_OK;
+    ASSERT(e->state == LEDGER_HELD && e->opaque);
+    if (e->unsure && half_names(a, slot, &record) && claim_numbers(record) == e->numbers &&
+        claim_devices_same(record, r)) {
+        e->opaque = false;
+        ledger_enter(a, slot, record);
+        half_heal(a, slot);
+        s = ledger_ensure_cdi(a, record, &nowhere);
+        status_ignore(s, "the next prepare or round of reconciliation writes it");
+        s = STATUS_OK;
+    } else if ((claim_numbers(r) & ~e->numbers) != 0u ||
+               (ledger_functions(a, r) & ~e->functions) != 0u) {
+        e->unsure = true;
+        widen(a, slot, r);
+        s = slot_write(a, slot);
+    } else {
+        /* all of it is held */
+    }
+    if (s != STATUS_OK) {
+        store_failed(a, "written", s);
+    }
+    return s;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * EFA devices in the claim table: a claim holds them by PCI address, and by the uverbs node that
+ * its containers have. The kernel renumbers these nodes when the efa driver is reloaded, and a
+ * device that no map names has a number that follows from the order of the devices; so neither
+ * number alone shows whether two claims have one device. Owns nothing: the table is that of
+ * ledger.h.
+ */
+#include "agent/ledger/ledger_internal.h"
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "boards/board.h"
+
+/* Places of the table that held claims have, bit N. */
+static uint64_t places_in_use(const struct agent *a)
+{
+    uint64_t used = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        used |= (e->state == LEDGER_HELD) ? e->functions : 0u;
+    }
+    return used;
+}
+
+/* The bit of a device and its node, in a place of its own; LEDGER_ALL_FUNCTIONS: there is none. */
+static uint64_t function_bit(struct agent *a, const struct claim_result *r, uint64_t taken)
+{
+    struct held_function *f = a->ledger.function;
+    for (unsigned i = 0; i < LEDGER_FUNCTIONS; i++) {
+        if (f[i].address == r->efa_address && f[i].uverbs == r->uverbs) {
+            return UINT64_C(1) << i;
+        }
+    }
+    for (unsigned i = 0; i < LEDGER_FUNCTIONS; i++) {
+        if ((taken >> i & 1u) == 0u) {
+            f[i] = (struct held_function){.address = r->efa_address, .uverbs = r->uverbs};
+            return UINT64_C(1) << i;
+        }
+    }
+    return LEDGER_ALL_FUNCTIONS;
+}
+
+uint64_t ledger_functions(struct agent *a, const struct claim_record *r)
+{
+    uint64_t functions = 0;
+    uint64_t used = (r->driver == DRIVER_EFA) ? places_in_use(a) : 0u;
+    for (unsigned i = 0; i < r->count; i++) {
+        bool holds = r->result[i].efa_address != 0u && !r->result[i].admin_access;
+        functions |= holds ? function_bit(a, &r->result[i], used | functions) : 0u;
+    }
+    return functions;
+}
+
+/* Whether a device and its node are in the way of claims that hold these functions. */
+static bool function_meets(const struct agent *a, uint64_t functions, const struct held_function *f,
+                           bool sharing)
+{
+    bool meets = functions == LEDGER_ALL_FUNCTIONS;
+    for (unsigned i = 0; i < LEDGER_FUNCTIONS; i++) {
+        const struct held_function *have = &a->ledger.function[i];
+        bool clash = have->uverbs == f->uverbs;
+        if (have->address == f->address) {
+            clash = !sharing;
+        }
+        meets = meets || ((functions >> i & 1u) != 0u && clash);
+    }
+    return meets;
+}
+
+bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
+                           const struct ledger_entry *y, bool sharing)
+{
+    bool meets = x->functions == LEDGER_ALL_FUNCTIONS && y->functions != 0u;
+    for (unsigned i = 0; i < LEDGER_FUNCTIONS && y->functions != 0u; i++) {
+        bool has = (x->functions >> i & 1u) != 0u;
+        meets = meets || (has && function_meets(a, y->functions, &a->ledger.function[i], sharing));
+    }
+    return meets;
+}
+
+/* Whether its numbers say what it holds: of a Neuron device, and where no whole record is known. */
+static bool by_number(const struct agent *a, const struct ledger_entry *e)
+{
+    return a->driver->kind != DRIVER_EFA || e->functions == 0u || e->opaque;
+}
+
+/*
+ * Numbers of devices that no map names are those of one process. A claim of which nothing else is
+ * known may have any of them.
+ */
+static uint64_t widened(const struct agent *a, uint64_t numbers)
+{
+    uint64_t unmapped = UINT64_MAX << BOARD_GROUPED_DEVICES;
+    bool any = a->driver->kind == DRIVER_EFA && (numbers & unmapped) != 0u;
+    return any ? numbers | unmapped : numbers;
+}
+
+bool ledger_in_the_way(const struct agent *a, const struct ledger_entry *e,
+                       const struct claim_record *r, bool joined)
+{
+    bool meets = by_number(a, e) && !joined && (widened(a, e->numbers) & claim_numbers(r)) != 0u;
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct held_function f = {.address = r->result[i].efa_address,
+                                        .uverbs = r->result[i].uverbs};
+        meets =
+            meets || (!r->result[i].admin_access && function_meets(a, e->functions, &f, joined));
+    }
+    return meets;
+}
+
+bool ledger_contests(const struct agent *a, unsigned slot, const struct claim_record *r,
+                     unsigned at)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct claim_result *result = &r->result[at];
+    const struct held_function f = {.address = result->efa_address, .uverbs = result->uverbs};
+    bool number = by_number(a, e) && (widened(a, e->numbers) & claim_result_numbers(r, at)) != 0u;
+    return !result->admin_access && (number || function_meets(a, e->functions, &f, false));
+}
+
+bool ledger_holds_address(const struct agent *a, unsigned slot, uint32_t address)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    bool holds = by_number(a, e) || e->functions == LEDGER_ALL_FUNCTIONS;
+    for (unsigned i = 0; i < LEDGER_FUNCTIONS; i++) {
+        bool has = (e->functions >> i & 1u) != 0u;
+        holds = holds || (has && a->ledger.function[i].address == address);
+    }
+    return holds;
+}
+
+int ledger_uverbs_holder(const struct agent *a, uint32_t address, uint16_t uverbs, const char *uid)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        bool other = e->state == LEDGER_HELD && !view_is(view_text(uid), a->ledger.id[i].uid);
+        for (unsigned k = 0; k < LEDGER_FUNCTIONS && other; k++) {
+            const struct held_function *f = &a->ledger.function[k];
+            int at = devices_addressed(&a->devices, f->address);
+            bool moves = at >= 0 && a->devices.device[at].efa.uverbs != f->uverbs;
+            if ((e->functions >> k & 1u) != 0u && f->address != address && f->uverbs == uverbs &&
+                !moves) {
+                return (int)i;
+            }
+        }
+    }
+    return -1;
+}
+
+bool ledger_moved(const struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    bool moved = false;
+    for (unsigned k = 0; k < LEDGER_FUNCTIONS && e->functions != LEDGER_ALL_FUNCTIONS; k++) {
+        const struct held_function *f = &a->ledger.function[k];
+        bool has = e->state == LEDGER_HELD && (e->functions >> k & 1u) != 0u;
+        int at = has ? devices_addressed(&a->devices, f->address) : -1;
+        moved = moved || (at >= 0 && a->devices.device[at].efa.uverbs != f->uverbs);
+    }
+    /* one that the table has no room for is compared record by record */
+    return moved || (e->state == LEDGER_HELD && e->functions == LEDGER_ALL_FUNCTIONS);
+}
+
+/* Device numbers of a held claim, as the node's devices are numbered now. */
+uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e)
+{
+    uint64_t numbers = 0;
+    if (e->functions == 0u || e->functions == LEDGER_ALL_FUNCTIONS) {
+        return e->numbers;
+    }
+    for (unsigned k = 0; k < LEDGER_FUNCTIONS; k++) {
+        bool has = (e->functions >> k & 1u) != 0u;
+        int at = has ? devices_addressed(&a->devices, a->ledger.function[k].address) : -1;
+        numbers |= (at >= 0) ? UINT64_C(1) << a->devices.device[at].number : 0u;
+    }
+    /* what is gone has the number of its record, unless another device has that by now */
+    return numbers | (e->numbers & ~devices_numbers(&a->devices));
+}
+
+void ledger_give_functions(struct agent *a, unsigned slot, unsigned to)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    for (unsigned k = 0; k < LEDGER_FUNCTIONS && e->functions != LEDGER_ALL_FUNCTIONS; k++) {
+        bool has = (e->functions >> k & 1u) != 0u && a->ledger.entry[to].functions != 0u;
+        if (has && ledger_holds_address(a, to, a->ledger.function[k].address)) {
+            e->functions &= ~(UINT64_C(1) << k);
+        }
+    }
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Halves and records of the claim store: how they are written, read and flushed, and what memory
+ * keeps of them. dra/store.h has their format.
+ */
+#include "agent/ledger/ledger_internal.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+void store_check(struct agent *a, enum status s)
+{
+    if (s == HOST_ABSENT && a->ledger.usable) {
+        a->ledger.usable = false;
+        a->ledger.retry_ms = a->now_ms;
+        text_cut(a->ledger.trouble, sizeof a->ledger.trouble,
+                 view_text("the claim store was lost while the agent ran; it is made again"));
+    }
+}
+
+void store_failed(struct agent *a, const char *doing, enum status s)
+{
+    struct ledger *l = &a->ledger;
+    if (l->failing == s) {
+        return;
+    }
+    l->failing = s;
+    log_begin(a, LOG_ID_STORE_FAILED);
+    log_text(a, "doing", doing);
+    log_text(a, "reason", ledger_reason(a, s));
+    log_remedy(a, ledger_remedy(s));
+    log_end(a);
+    if (l->usable) {
+        struct writer why = writer_of(l->trouble, sizeof l->trouble);
+        ledger_trouble_text(a, STORE_FILE_NAME, doing, s, &why);
+        enum status ended = writer_end_text(&why);
+        ASSERT(ended == STATUS_OK);
+    }
+}
+
+/* --- records in memory --- */
+
+/* The place that has the record of a slot, perhaps an old one; NULL: none has. */
+static struct kept_record *kept_find(struct ledger *l, unsigned slot)
+{
+    for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
+        if (l->kept[i].sequence != 0u && l->kept[i].slot == slot) {
+            return &l->kept[i];
+        }
+    }
+    return NULL;
+}
+
+/* An empty place for the record of a slot: the one that it has, else that of the oldest record. */
+static struct kept_record *kept_place(struct ledger *l, unsigned slot)
+{
+    struct kept_record *k = kept_find(l, slot);
+    if (k == NULL) {
+        k = &l->kept[l->kept_next];
+        l->kept_next = (l->kept_next + 1u) % LEDGER_RECORDS_MAX;
+    }
+    k->slot = (uint16_t)slot;
+    k->sequence = 0;
+    return k;
+}
+
+void record_keep(struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    struct kept_record *k = kept_place(&a->ledger, slot);
+    k->sequence = a->ledger.entry[slot].sequence;
+    claim_record_copy(&k->record, r);
+}
+
+struct claim_record *record_room(struct agent *a)
+{
+    return &kept_place(&a->ledger, CLAIMS_MAX)->record;
+}
+
+const struct claim_record *record_kept(struct agent *a, unsigned slot)
+{
+    const struct kept_record *k = kept_find(&a->ledger, slot);
+    return (k != NULL && k->sequence == a->ledger.entry[slot].sequence) ? &k->record : NULL;
+}
+
+/* --- reading --- */
+
+enum status state_read(const struct agent *a, const char *file, uint64_t at, struct writer *out)
+{
+    const struct files *f = a->files;
+    enum status s = HOST_IO;
+    for (unsigned try = 0; try < 2u && s == HOST_IO; try++) {
+        *out = writer_of(out->data, out->cap);
+        s = f->read(f->ctx, FILES_STATE, file, at, out);
+    }
+    return s;
+}
+
+enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned half,
+                      struct store_half *out)
+{
+    struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
+    enum status s = state_read(a, file, store_offset(slot, half), &bytes);
+    if (s == HOST_IO) {
+        *out = (struct store_half){.state = STORE_HALF_DAMAGED};
+        return STATUS_OK;
+    }
+    if (s == STATUS_OK) {
+        store_half_read(writer_view(&bytes), slot, out);
+    }
+    return s;
+}
+
+/* The half that counts, as it was written or loaded. */
+static enum status read_counting(struct agent *a, unsigned slot, struct store_half *out)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    enum status s = half_read(a, STORE_FILE_NAME, slot, e->half, out);
+    store_check(a, s);
+    if (s == STATUS_OK && (out->state == STORE_HALF_DAMAGED || out->sequence != e->sequence)) {
+        s = HOST_DAMAGED;
+    }
+    return s;
+}
+
+enum status record_enter(struct agent *a, unsigned slot, struct view record)
+{
+    struct kept_record *k = kept_place(&a->ledger, slot);
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct store_outline o;
+    if (store_record_decode(record, &k->record) == STATUS_OK) {
+        k->sequence = e->sequence;
+        e->state = LEDGER_HELD;
+        e->opaque = false;
+        ledger_enter(a, slot, &k->record);
+        return STATUS_OK;
+    }
+    enum status s = store_outline_decode(record, &o);
+    if (s == STATUS_OK && o.released) {
+        e->state = LEDGER_FREEING;
+        a->ledger.id[slot] = o.id;
+        e->file = true;
+        e->refused = false;
+    } else if (s == STATUS_OK) {
+        e->state = LEDGER_HELD;
+        e->opaque = true;
+        e->seen = 0;
+        e->entered = e->sequence;
+        a->ledger.id[slot] = o.id;
+        e->functions = 0;
+        ledger_hold(a, slot, o.numbers, false, &(struct claim_consumer){.kind = CONSUMER_POD});
+    } else {
+        /* the slot is lost */
+    }
+    return s;
+}
+
+bool half_names(struct agent *a, unsigned slot, const struct claim_record **r)
+{
+    struct store_half half;
+    struct kept_record *k = kept_place(&a->ledger, slot);
+    bool read = read_counting(a, slot, &half) == STATUS_OK && half.state == STORE_HALF_RECORD &&
+                store_record_decode(half.record, &k->record) == STATUS_OK;
+    k->sequence = read ? half.sequence : 0u;
+    *r = &k->record;
+    return read;
+}
+
+enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out)
+{
+    ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
+    struct store_half half;
+    if (a->ledger.entry[slot].opaque) {
+        return PEER_UNSUPPORTED;
+    }
+    enum status s = read_counting(a, slot, &half);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    struct kept_record *k = kept_place(&a->ledger, slot);
+    s = store_record_decode(half.record, &k->record);
+    if (s == STATUS_OK) {
+        k->sequence = half.sequence;
+        *out = &k->record;
+    }
+    return s;
+}
+
+enum status ledger_record(struct agent *a, unsigned slot, const struct claim_record **out)
+{
+    ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
+    *out = record_kept(a, slot);
+    return (*out != NULL) ? STATUS_OK : ledger_read(a, slot, out);
+}
+
+/* What the CDI file of a held claim says, if it is of the same devices. */
+static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    if (!ledger_has_cdi_file(a, a->ledger.id[slot].uid)) {
+        return NULL; /* before the record of another slot gives way */
+    }
+    struct kept_record *k = kept_place(&a->ledger, slot);
+    if (ledger_read_cdi(a, a->ledger.id[slot].uid, &k->record) != STATUS_OK ||
+        claim_numbers(&k->record) != e->numbers) {
+        return NULL;
+    }
+    k->sequence = e->sequence;
+    return &k->record;
+}
+
+/* A CDI file without a record would be taken in again: so a record says that it is a leftover. */
+static struct view freeing_bytes(struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    struct writer out = writer_of(a->scratch.record, sizeof a->scratch.record);
+    ASSERT(e->state == LEDGER_FREEING);
+    if (e->file) {
+        const struct store_outline o = {.id = a->ledger.id[slot], .released = true};
+        enum status s = store_outline_encode(&o, &out);
+        ASSERT(s == STATUS_OK);
+    }
+    return writer_view(&out);
+}
+
+struct view record_bytes(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct store_half half;
+    struct writer out = writer_of(a->scratch.record, sizeof a->scratch.record);
+    if (e->state == LEDGER_FREEING) {
+        return freeing_bytes(a, slot);
+    }
+    ASSERT(e->state == LEDGER_HELD);
+    if (!e->unsure && half_read(a, STORE_FILE_NAME, slot, e->half, &half) == STATUS_OK &&
+        half.state == STORE_HALF_RECORD && half.sequence == e->sequence) {
+        writer_append(&out, half.record);
+        return writer_view(&out);
+    }
+    const struct claim_record *r = e->opaque ? NULL : record_kept(a, slot);
+    r = (r != NULL || e->opaque) ? r : record_of_cdi(a, slot);
+    struct store_outline o = {.id = a->ledger.id[slot], .numbers = e->numbers};
+    e->opaque = r == NULL;
+    enum status s = e->opaque ? store_outline_encode(&o, &out) : store_record_encode(r, &out);
+    ASSERT(s == STATUS_OK);
+    return writer_view(&out);
+}
+
+/* --- writing --- */
+
+static enum status write_at(struct agent *a, unsigned slot, unsigned half, struct view record)
+{
+    struct ledger *l = &a->ledger;
+    struct ledger_entry *e = &l->entry[slot];
+    struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
+    /* Also above what a refused write may have left. */
+    l->sequence++;
+    store_half_write(&out, slot, l->sequence, record);
+    ASSERT(!out.full);
+    enum status s = a->files->write(a->files->ctx, FILES_STATE, STORE_FILE_NAME,
+                                    store_offset(slot, half), writer_view(&out));
+    if (s == STATUS_OK) {
+        e->half = (uint8_t)half;
+        e->sequence = l->sequence;
+    }
+    return s;
+}
+
+static void set_dirty(struct agent *a, struct ledger_entry *e)
+{
+    struct ledger *l = &a->ledger;
+    e->unsynced = true;
+    e->doubted = false;
+    l->flush_ms = l->dirty ? l->flush_ms : a->now_ms + STORE_FLUSH_MS;
+    l->dirty = true;
+}
+
+/* What a damaged half may have held is not known any more once a half of its slot is written. */
+static enum status flags_first(struct agent *a)
+{
+    enum status s = a->ledger.flags_due ? flags_write(a) : STATUS_OK;
+    a->ledger.flags_due = s != STATUS_OK;
+    return s;
+}
+
+/*
+ * Whether what the disk refuses in `half` may go into the other half, which counts. A torn write
+ * there would leave nothing of a claim whose record it replaces, and in a free slot it would bring
+ * back the released claim whose record `half` still has.
+ */
+static bool may_move(struct agent *a, unsigned slot, unsigned half, struct view record)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    struct store_half past;
+    if (e->state != LEDGER_FREE) {
+        return e->state != LEDGER_HELD || record.len == 0u;
+    }
+    return half_read(a, STORE_FILE_NAME, slot, half, &past) != STATUS_OK ||
+           past.state != STORE_HALF_RECORD;
+}
+
+enum status half_write(struct agent *a, unsigned slot, struct view record)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    enum status first = flags_first(a);
+    if (first != STATUS_OK) {
+        e->refused = true;
+        store_check(a, first);
+        return first;
+    }
+    unsigned half = e->unsynced ? e->half : 1u - e->half;
+    enum status s = write_at(a, slot, half, record);
+    /* A bad place; what else fails concerns the whole disk. */
+    if (s == HOST_IO && may_move(a, slot, half, record)) {
+        s = write_at(a, slot, 1u - half, record);
+        e->damaged = e->damaged || s == STATUS_OK;
+    } else if (s == STATUS_OK && !e->unsynced) {
+        e->damaged = false;
+    } else {
+        /* the other half is as it was */
+    }
+    if (s == STATUS_OK) {
+        set_dirty(a, e);
+    }
+    e->refused = s != STATUS_OK;
+    store_check(a, s);
+    return s;
+}
+
+/* What counts, in scratch.record. */
+static enum status take_counting(struct agent *a, unsigned slot, struct view *record)
+{
+    struct store_half half;
+    struct writer copy = writer_of(a->scratch.record, sizeof a->scratch.record);
+    enum status s = read_counting(a, slot, &half);
+    if (s == STATUS_OK) {
+        writer_append(&copy, half.record);
+    }
+    *record = writer_view(&copy);
+    return s;
+}
+
+enum status half_copy(struct agent *a, unsigned slot)
+{
+    struct view record;
+    enum status s = take_counting(a, slot, &record);
+    return (s == STATUS_OK) ? half_write(a, slot, record) : s;
+}
+
+/* What counts, as it is, in that half or the other. HOST_DAMAGED: it is not what was written. */
+static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
+{
+    struct store_half counting;
+    enum status s = read_counting(a, slot, &counting);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    struct view whole = view_of(a->scratch.half, STORE_HALF_HEADER + counting.record.len);
+    return a->files->write(a->files->ctx, FILES_STATE, STORE_FILE_NAME, store_offset(slot, half),
+                           whole);
+}
+
+/* With the same sequence: a record gets no newer than those of other slots by that. */
+void half_heal(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    e->damaged = write_as_is(a, slot, 1u - e->half) != STATUS_OK;
+}
+
+/* --- flushing --- */
+
+static enum status commit(struct agent *a)
+{
+    const struct files *f = a->files;
+    enum status s = f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, 0);
+    uint64_t flush_ms = f->flush_ms(f->ctx);
+    durations_flush(&a->common->durations, flush_ms);
+    if (flush_ms >= TIME_OLD_MS) {
+        /* A slow flush leaves now_ms behind: what this step would still ask for had lost that
+         * time. */
+        api_time_old(a, true);
+    }
+    store_check(a, s);
+    return s;
+}
+
+void flush_doubted(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    for (unsigned i = 0; i < CLAIMS_MAX && l->doubt && l->usable; i++) {
+        if (l->entry[i].doubted) {
+            enum status s = write_as_is(a, i, l->entry[i].half);
+            status_ignore(s, "what a flush made safe is on the disk all the same");
+        }
+    }
+    if (!l->doubt || !l->usable || commit(a) != STATUS_OK) {
+        return;
+    }
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        l->entry[i].doubted = false;
+    }
+    l->doubt = false;
+}
+
+/* A claim that is held has no tombstone: the disk may have made one that it refused. */
+enum status slot_write(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    enum status s = half_write(a, slot, record_bytes(a, slot));
+    if (s == STATUS_OK && e->state == LEDGER_HELD && e->file) {
+        s = cdi_unmark(a, a->ledger.id[slot].uid);
+        e->file = s != STATUS_OK;
+        e->refused = e->file;
+    }
+    return s;
+}
+
+/*
+ * Slots whose last write the disk refused: asked again, so that a restart does not find a claim
+ * held that was unprepared, and so that the agent is ready as soon as the disk takes writes.
+ */
+static void retry_refused(struct agent *a)
+{
+    const struct ledger *l = &a->ledger;
+    bool any = l->freeing > 0u || l->failing != STATUS_OK;
+    for (unsigned i = 0; i < CLAIMS_MAX && l->usable && any; i++) {
+        const struct ledger_entry *e = &l->entry[i];
+        if (e->refused && e->state != LEDGER_FREE) {
+            enum status s = slot_write(a, i);
+            status_ignore(s, "the next flush tries it again");
+        }
+    }
+}
+
+/*
+ * After a failed fdatasync(2) the kernel counts the pages as clean: the next one succeeds without
+ * what the disk did not take. So it is written again: first where it is, for the other half is all
+ * that the disk has for certain; if that does not help, into the other half.
+ */
+static enum status rewrite_unsynced(struct agent *a)
+{
+    enum status s = STATUS_OK;
+    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.failed_flushes > 0u && s == STATUS_OK; i++) {
+        if (!a->ledger.entry[i].unsynced) {
+            continue;
+        }
+        if (a->ledger.failed_flushes > 1u) {
+            a->ledger.entry[i].unsynced = false;
+            s = half_copy(a, i);
+            a->ledger.entry[i].unsynced = true;
+        } else {
+            s = write_as_is(a, i, a->ledger.entry[i].half);
+        }
+        s = (s == HOST_DAMAGED) ? STATUS_OK : s; /* who reads it finds out */
+    }
+    return s;
+}
+
+/* What is free on the disk, or released: the claim's files go, and then nothing is left of it. */
+static void settle_slot(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    bool elsewhere =
+        ledger_find(a, a->ledger.id[slot].uid) >= 0; /* prepared again, in another slot */
+    /* While the claims are listed, a page may name it that was written before. */
+    if (!elsewhere && !a->ledger.unlisted) {
+        enum status unmarked = cdi_unmark(a, a->ledger.id[slot].uid);
+        status_ignore(unmarked, "a tombstone of no record means nothing");
+    }
+    if (e->file && (elsewhere || cdi_remove(a, a->ledger.id[slot].uid) == STATUS_OK)) {
+        e->file = false;
+        enum status s = slot_write(a, slot);
+        status_ignore(s, "the next flush tries it again");
+    } else if (!e->file) {
+        ledger_set_free(a, slot);
+    } else {
+        /* the CDI file stays, and the record that says so */
+    }
+}
+
+static void settle_freeing(struct agent *a)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.freeing > 0u; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_FREEING && !e->refused && !e->unsynced) {
+            settle_slot(a, i);
+        }
+    }
+}
+
+static void settle_synced(struct agent *a)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        a->ledger.entry[i].unsynced = false;
+    }
+    a->ledger.dirty = false;
+    a->ledger.failed_flushes = 0;
+    a->ledger.failing = STATUS_OK;
+}
+
+enum status ledger_sync(struct agent *a, struct writer *why)
+{
+    struct ledger *l = &a->ledger;
+    retry_refused(a);
+    if (!l->dirty) {
+        settle_freeing(a);
+        return STATUS_OK;
+    }
+    if (!l->usable) {
+        writer_text(why, l->trouble);
+        return HOST_IO;
+    }
+    enum status s = rewrite_unsynced(a);
+    s = (s == STATUS_OK) ? commit(a) : s;
+    if (s != STATUS_OK) {
+        l->failed_flushes++;
+        store_failed(a, "flushed", s);
+        ledger_trouble_text(a, STORE_FILE_NAME, "flushed", s, why);
+        return s;
+    }
+    settle_synced(a);
+    settle_freeing(a);
+    return STATUS_OK;
+}

@@ -1,0 +1,706 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the claim store needs beside the claims: it is opened, created, repaired, and flushed when
+ * no call did. Fills the table of ledger.c.
+ *
+ * A store that exists but has no valid header, or a slot without an intact half, is damaged and
+ * never new: it is kept aside, and its readable records are carried over into a new one. One that
+ * is taken away or overwritten while the agent runs is made again from memory. Claims whose record
+ * is lost are found by their CDI files (reconcile.c), and at the API server (rebuild.c), for which
+ * a flag of the header asks until that is done.
+ */
+#include "agent/ledger/ledger_open.h"
+
+#include <string.h>
+
+#include "agent/ledger/ledger_internal.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "base/time.h"
+#include "cfg/identity.h"
+
+static const char store_new[] = STORE_FILE_NAME ".new";
+static const char store_aside[] = STORE_FILE_NAME ".damaged";
+static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
+
+/* What an opening failed at. */
+struct opening {
+    const char *file;
+    const char *doing;
+};
+
+static unsigned count_entries(const struct agent *a, uint8_t state)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        n += (a->ledger.entry[i].state == (uint8_t)state) ? 1u : 0u;
+    }
+    return n;
+}
+
+static void recount(struct agent *a)
+{
+    a->ledger.held = (uint16_t)count_entries(a, LEDGER_HELD);
+    a->ledger.freeing = (uint16_t)count_entries(a, LEDGER_FREEING);
+}
+
+/* The store cannot be opened now: logs why, once for each reason. The next try comes later. */
+static void not_usable(struct agent *a, const struct opening *o, enum status s)
+{
+    struct ledger *l = &a->ledger;
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    ASSERT(!l->usable);
+    recount(a);
+    ledger_trouble_text(a, o->file, o->doing, s, &why);
+    enum status ended = writer_end_text(&why);
+    ASSERT(ended == STATUS_OK);
+    l->busy = s == HOST_BUSY;
+    if (l->failing != s || !view_is(view_text(text), l->trouble)) {
+        log_begin(a, l->busy ? LOG_ID_STORE_AWAITED : LOG_ID_STORE_FAILED);
+        log_text(a, "text", text);
+        log_remedy(a, ledger_remedy(s));
+        log_end(a);
+    }
+    l->failing = s;
+    memcpy(l->trouble, text, sizeof l->trouble);
+    uint64_t wait = l->busy ? STORE_BUSY_MS : agent_backoff(a, &l->backoff_ms);
+    l->retry_ms = a->now_ms + wait;
+}
+
+/*
+ * Another agent is the owner of the store from now on: this one holds nothing. What it has not
+ * written of its unprepares, their tombstones say.
+ */
+static void disown(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    memset(l->entry, 0, sizeof l->entry);
+    l->usable = false;
+    l->known = false;
+    l->unlisted = false;
+    l->flags_due = false;
+    l->dirty = false;
+    l->doubt = false;
+    l->failed_flushes = 0;
+    recount(a);
+}
+
+/* --- the header --- */
+
+/* A store never shrinks: one that ends early was truncated. */
+static enum status check_length(const struct agent *a, const char *name)
+{
+    uint8_t last;
+    struct writer byte = writer_of(&last, sizeof last);
+    enum status s = state_read(a, name, STORE_FILE_BYTES - 1u, &byte);
+    if (s != STATUS_OK) {
+        return (s == HOST_IO) ? STATUS_OK : s; /* a half that cannot be read */
+    }
+    return (byte.len == sizeof last) ? STATUS_OK : HOST_DAMAGED;
+}
+
+/* One copy, whose flags are added to *flags; HOST_IO: it cannot be read. */
+static enum status read_copy(struct agent *a, const char *name, unsigned copy, uint32_t *flags)
+{
+    struct store_header h = {0};
+    struct writer bytes = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
+    enum status s = state_read(a, name, (uint64_t)copy * STORE_HEADER_COPY_BYTES, &bytes);
+    s = (s == STATUS_OK) ? store_header_read(writer_view(&bytes), &h) : s;
+    *flags |= (s == STATUS_OK) ? h.flags : 0u;
+    return s;
+}
+
+/* Whether anything of the slots can be read: else it is not the store that is damaged. */
+static bool any_readable(const struct agent *a, const char *name)
+{
+    const struct files *f = a->files;
+    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+        for (unsigned half = 0; half < 2u; half++) {
+            uint8_t first;
+            struct writer byte = writer_of(&first, sizeof first);
+            uint64_t at = store_offset(slot, half);
+            if (f->read(f->ctx, FILES_STATE, name, at, &byte) == STATUS_OK) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void heal_copy(struct agent *a, unsigned copy)
+{
+    log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
+    log_text(a, "file", STORE_FILE_NAME);
+    log_number(a, "header_copy", (int64_t)copy);
+    log_end(a);
+    enum status s = header_write_copy(a, STORE_FILE_NAME, copy);
+    status_ignore(s, "the other copy is enough");
+}
+
+static bool is_bad_copy(enum status s)
+{
+    return s == HOST_DAMAGED || s == HOST_IO;
+}
+
+/* The file cannot be opened, or is of another format. */
+static bool is_no_verdict(enum status s)
+{
+    return s != STATUS_OK && !is_bad_copy(s);
+}
+
+/* No header copy can be read. */
+static enum status judge_unreadable(const struct agent *a, const char *name)
+{
+    return any_readable(a, name) ? HOST_DAMAGED : HOST_IO;
+}
+
+static void take_flags(struct agent *a, uint32_t flags)
+{
+    if (!a->ledger.known) {
+        a->ledger.unlisted = (flags & STORE_UNLISTED) != 0u;
+    }
+}
+
+/*
+ * One valid copy is enough; what either one says of the list of claims counts, if this process does
+ * not know better. HOST_DAMAGED: there is none, or the file is short; HOST_IO: nothing in it can be
+ * read.
+ */
+static enum status read_header(struct agent *a, const char *name, bool heal)
+{
+    uint32_t flags = 0;
+    enum status first = read_copy(a, name, 0, &flags);
+    if (is_no_verdict(first)) {
+        return first;
+    }
+    enum status second = read_copy(a, name, 1, &flags);
+    if (is_no_verdict(second)) {
+        return second;
+    }
+    if (is_bad_copy(first) && is_bad_copy(second)) {
+        return (first == second && first == HOST_IO) ? judge_unreadable(a, name) : HOST_DAMAGED;
+    }
+    take_flags(a, flags);
+    if (heal && first != second) {
+        heal_copy(a, (first == STATUS_OK) ? 1 : 0);
+    }
+    return check_length(a, name);
+}
+
+/* --- loading --- */
+
+/*
+ * Reads one slot into its entry. *lost: it has no intact half, or a record in it of which not even
+ * the outline is understood.
+ */
+static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
+{
+    struct ledger *l = &a->ledger;
+    struct ledger_entry *e = &l->entry[slot];
+    struct store_half halves[2];
+    *e = (struct ledger_entry){.state = LEDGER_FREE};
+    for (unsigned i = 0; i < 2u; i++) {
+        unsigned half = 1u - i;
+        enum status s = half_read(a, STORE_FILE_NAME, slot, half, &halves[half]);
+        if (s != STATUS_OK) {
+            return s;
+        }
+        uint64_t sequence = halves[half].sequence;
+        l->sequence = (sequence > l->sequence) ? sequence : l->sequence;
+    }
+    int pick = store_pick(halves);
+    *lost = pick < 0;
+    if (*lost) {
+        return STATUS_OK;
+    }
+    e->half = (uint8_t)pick;
+    e->sequence = halves[pick].sequence;
+    e->damaged = halves[1 - pick].state == STORE_HALF_DAMAGED;
+    if (halves[pick].state == STORE_HALF_FREE) {
+        return STATUS_OK;
+    }
+    /* The last half that was read is 0. */
+    enum status s = (pick == 0) ? STATUS_OK : half_read(a, STORE_FILE_NAME, slot, 1, &halves[1]);
+    *lost = s == STATUS_OK && record_enter(a, slot, halves[pick].record) != STATUS_OK;
+    return s;
+}
+
+/* *lost: slots that cannot be used without a repair. */
+static enum status load(struct agent *a, unsigned *lost)
+{
+    struct ledger *l = &a->ledger;
+    bool damaged = false;
+    l->sequence = 0;
+    *lost = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        bool without = false;
+        enum status s = load_slot(a, i, &without);
+        if (s != STATUS_OK) {
+            return s;
+        }
+        *lost += without ? 1u : 0u;
+        damaged = damaged || without || l->entry[i].damaged;
+    }
+    /* A half that cannot be read today may be readable tomorrow. */
+    l->sequence += damaged ? STORE_SEQUENCE_SKIP : 0u;
+    recount(a);
+    return STATUS_OK;
+}
+
+/* --- what a load leaves to decide --- */
+
+static void log_conflict(struct agent *a, unsigned stays, unsigned other)
+{
+    const struct ledger_entry *e = a->ledger.entry;
+    log_begin(a, LOG_ID_STORE_CONFLICT);
+    log_text(a, "claim_uid", a->ledger.id[stays].uid);
+    log_text(a, "other_uid", a->ledger.id[other].uid);
+    log_text(a, "other", (e[other].state == LEDGER_HELD) ? "held too" : "released");
+    log_end(a);
+}
+
+/*
+ * The claim in `other` is unsure: it had left the devices of the one that stays before that one was
+ * prepared with them. What is left of it is held; if nothing is, a CDI file says that it is in use.
+ */
+static void give_up(struct agent *a, unsigned stays, unsigned other)
+{
+    struct ledger_entry *e = &a->ledger.entry[other];
+    e->numbers &= ~a->ledger.entry[stays].numbers;
+    ledger_give_functions(a, other, stays);
+    if (e->numbers == 0u && e->functions == 0u &&
+        !ledger_has_cdi_file(a, a->ledger.id[other].uid)) {
+        ledger_set_freeing(a, other);
+    }
+}
+
+/* Two slots: one claim twice, or one device in two claims. */
+static void settle_conflict(struct agent *a, unsigned one, unsigned two)
+{
+    const struct ledger_entry *e = a->ledger.entry;
+    bool same = view_is(view_text(a->ledger.id[one].uid), a->ledger.id[two].uid);
+    if (!same && !ledger_overlaps(a, &e[one], &e[two])) {
+        return;
+    }
+    /* Sequences rise over all slots: the record that was written last is right. */
+    bool first = e[one].sequence > e[two].sequence;
+    if (e[one].damaged != e[two].damaged) {
+        first = e[two].damaged;
+    }
+    unsigned stays = first ? one : two;
+    unsigned other = first ? two : one;
+    if (same) {
+        ledger_set_freeing(a, other);
+    } else if (e[other].unsure) {
+        give_up(a, stays, other);
+    } else {
+        /* both stay, and neither is answered before the other one is gone */
+    }
+    log_conflict(a, stays, other);
+}
+
+static void settle_conflicts(struct agent *a)
+{
+    const struct ledger_entry *e = a->ledger.entry;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        for (unsigned k = i + 1u; k < CLAIMS_MAX; k++) {
+            if (e[i].state == LEDGER_HELD && e[k].state == LEDGER_HELD) {
+                settle_conflict(a, i, k);
+            }
+        }
+    }
+}
+
+/*
+ * What a killed process wrote may be in the page cache alone, even as pages that count as clean
+ * after a failed fdatasync(2): all that was ever changed is written again and flushed.
+ */
+static void doubt_all(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        struct ledger_entry *e = &l->entry[i];
+        e->doubted = e->sequence > 1u;
+        l->doubt = l->doubt || e->doubted;
+    }
+    l->flush_ms = a->now_ms + STORE_FLUSH_MS;
+}
+
+/* --- creating and repairing --- */
+
+/*
+ * Every half is written as free, so that later a half of zeros can only be damage; the blocks exist
+ * from then on.
+ */
+static enum status format(struct agent *a)
+{
+    const struct files *f = a->files;
+    struct writer out;
+    /*
+     * A header of zeros first: a write at the front creates the file, and until the real header it
+     * is damaged.
+     */
+    memset(a->scratch.half, 0, sizeof a->scratch.half);
+    enum status begun =
+        f->write(f->ctx, FILES_STATE, store_new, 0, view_of(a->scratch.half, STORE_HALF_BYTES));
+    if (begun != STATUS_OK) {
+        return begun;
+    }
+    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+        for (unsigned half = 0; half < 2u; half++) {
+            memset(a->scratch.half, 0, sizeof a->scratch.half);
+            out = writer_of(a->scratch.half, sizeof a->scratch.half);
+            store_half_write(&out, slot, half, view_of(0, 0));
+            enum status s = f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, half),
+                                     view_of(a->scratch.half, sizeof a->scratch.half));
+            if (s != STATUS_OK) {
+                return s;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Held, or released with its CDI file left. */
+static bool has_record(const struct ledger_entry *e)
+{
+    return e->state == LEDGER_HELD || (e->state == LEDGER_FREEING && e->file);
+}
+
+/*
+ * One record into the new file. Whether its slot had a damaged half is carried over as well: what
+ * such a half brought back gives way to a later claim (settle_conflict).
+ */
+static enum status carry_record(struct agent *a, unsigned slot)
+{
+    static const uint8_t damaged[STORE_HALF_HEADER];
+    const struct files *f = a->files;
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct view record = record_bytes(a, slot);
+    struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
+    e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above those of a new file */
+    store_half_write(&out, slot, e->sequence, record);
+    enum status s =
+        f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 0), writer_view(&out));
+    if (s == STATUS_OK && e->damaged && !a->ledger.known) {
+        s = f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 1),
+                     view_of(damaged, sizeof damaged));
+    }
+    return s;
+}
+
+/*
+ * Copies the records into the new file, each into its old slot: those that are held, and at first
+ * those that are readable in the damaged file.
+ */
+static enum status carry_over(struct agent *a)
+{
+    enum status s = STATUS_OK;
+    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
+        bool lost = false;
+        s = a->ledger.known ? STATUS_OK : load_slot(a, slot, &lost);
+        if (s == STATUS_OK && has_record(&a->ledger.entry[slot])) {
+            s = carry_record(a, slot);
+        }
+    }
+    return s;
+}
+
+/* A new file with a header is complete: all else was flushed before. */
+static enum status write_header(struct agent *a)
+{
+    const struct files *f = a->files;
+    enum status s = f->commit(f->ctx, FILES_STATE, store_new, 0);
+    for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
+        s = header_write_copy(a, store_new, copy);
+    }
+    a->ledger.flags_due = false; /* in the new file, which is put in place, or made once more */
+    return (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, store_new, 0) : s;
+}
+
+/*
+ * Where a damaged store goes: the first one stays for good, of later ones the newest. More would
+ * fill a disk that damages one after the other.
+ */
+static const char *aside_name(struct agent *a)
+{
+    uint8_t first;
+    struct writer byte = writer_of(&first, sizeof first);
+    enum status s = a->files->read(a->files->ctx, FILES_STATE, store_aside, 0, &byte);
+    return (s == HOST_ABSENT) ? store_aside : store_aside_newest;
+}
+
+/* `aside`: where the store goes that is there; NULL: there is none. */
+static enum status create(struct agent *a, struct opening *o, const char *aside)
+{
+    const struct files *f = a->files;
+    o->file = store_new;
+    o->doing = "created";
+    /* What was there before this process, and is not any more, only the API server knows. */
+    a->ledger.unlisted = a->ledger.unlisted || !a->ledger.known;
+    enum status s = format(a);
+    if (s == STATUS_OK && (aside != NULL || a->ledger.known)) {
+        s = carry_over(a);
+    }
+    if (s == STATUS_OK) {
+        s = write_header(a);
+    }
+    if (s == STATUS_OK && aside != NULL) {
+        s = f->remove(f->ctx, FILES_STATE, STORE_FILE_NAME, aside);
+    }
+    if (s == STATUS_OK) {
+        s = f->commit(f->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
+    }
+    return s;
+}
+
+/* `lost`: slots without an intact half; 0: the header is damaged. */
+static enum status repair(struct agent *a, struct opening *o, unsigned lost)
+{
+    const char *aside = aside_name(a);
+    enum status before = a->ledger.failing;
+    enum status s = create(a, o, aside);
+    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* not with each try */
+        log_begin(a, LOG_ID_STORE_DAMAGED);
+        log_text(a, "file", STORE_FILE_NAME);
+        log_text(a, "kept_as", aside);
+        if (lost > 0u) {
+            log_number(a, "slots_lost", lost);
+        }
+        log_remedy(a,
+                   "nothing as a rule: readable records are kept, the others come from CDI files");
+        log_end(a);
+    }
+    return s;
+}
+
+/* The store was taken away, emptied, or another one put in its place: memory makes it again. */
+static enum status create_again(struct agent *a, struct opening *o, enum status header)
+{
+    struct ledger *l = &a->ledger;
+    const char *aside = (header == HOST_ABSENT) ? NULL : aside_name(a);
+    log_begin(a, LOG_ID_STORE_DAMAGED);
+    log_text(a, "file", STORE_FILE_NAME);
+    log_text(a, "text",
+             (header == HOST_DAMAGED) ? "it was overwritten while the agent ran: it is made again"
+                                      : "it was removed while the agent ran: it is made again");
+    log_number(a, "claims_held", l->held);
+    log_remedy(a, "nothing; but nobody may remove or change that file");
+    log_end(a);
+    enum status s = create(a, o, aside);
+    for (unsigned i = 0; i < CLAIMS_MAX && s == STATUS_OK; i++) {
+        struct ledger_entry *e = &l->entry[i];
+        bool record = has_record(e);
+        e->half = record ? 0 : 1;
+        e->sequence = record ? e->sequence : 1u;
+        e->unsynced = false;
+        e->doubted = false;
+        e->damaged = false;
+        e->refused = e->state == LEDGER_HELD && e->file;
+    }
+    l->dirty = l->dirty && s != STATUS_OK;
+    l->doubt = l->doubt && s != STATUS_OK;
+    return s;
+}
+
+/* The first opening, with no store there. */
+static enum status create_first(struct agent *a, struct opening *o)
+{
+    enum status s = read_header(a, store_new, false);
+    o->file = store_new;
+    if (s == STATUS_OK) {
+        /* A kill between the two renames of a repair, or before the one of a creation. */
+        return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
+    }
+    if (s == PEER_UNSUPPORTED) {
+        return s; /* another version was between those renames */
+    }
+    s = create(a, o, NULL);
+    if (s == STATUS_OK) {
+        log_one(a, LOG_ID_STORE_CREATED, "file", STORE_FILE_NAME);
+    }
+    return s;
+}
+
+/* The store as the first one to open it in this process finds it, in the table. */
+static enum status open_first(struct agent *a, struct opening *o, enum status header)
+{
+    unsigned lost = 0;
+    enum status s = header;
+    if (s == HOST_ABSENT) {
+        s = create_first(a, o);
+    } else if (s == HOST_DAMAGED) {
+        s = repair(a, o, 0);
+    } else {
+        /* it is there, or cannot be had */
+    }
+    for (unsigned i = 0; i < 2u && s == STATUS_OK; i++) {
+        *o = (struct opening){STORE_FILE_NAME, "read"};
+        s = load(a, &lost);
+        if (s != STATUS_OK || lost == 0u) {
+            break;
+        }
+        s = (i == 0u) ? repair(a, o, lost) : HOST_DAMAGED;
+    }
+    if (s == STATUS_OK) {
+        doubt_judge(a);
+        settle_conflicts(a);
+        doubt_settle(a);
+        doubt_all(a);
+    }
+    return s;
+}
+
+/*
+ * Whether the store takes writes: a copy of the header is written as it is. A store on a read-only
+ * file system can be opened and read, and would refuse the first claim. A place that cannot be
+ * written (HOST_IO) says nothing of the others.
+ */
+static void check_writable(struct agent *a)
+{
+    enum status s = header_write_copy(a, STORE_FILE_NAME, 1);
+    if (s == HOST_DENIED) {
+        store_failed(a, "written", s);
+    } else if (s == STATUS_OK) {
+        a->ledger.failing = STATUS_OK;
+    } else {
+        /* the first claim finds out */
+    }
+}
+
+static bool any_refused(const struct agent *a)
+{
+    bool any = false;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        any = any || a->ledger.entry[i].refused;
+    }
+    return any;
+}
+
+/* Opens the store, creating or repairing it: whether it is open; ledger.trouble says why not. */
+static bool open_store(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
+    ASSERT(!l->usable);
+    /* Before anything is looked at: the files of another agent are not ours to judge or repair. */
+    enum status s = handover_take(a);
+    if (s != STATUS_OK) {
+        if (s == HOST_BUSY && !l->busy) {
+            disown(a);
+        }
+        not_usable(a, &o, s);
+        return false;
+    }
+    l->busy = false;
+    ledger_tidy(a);
+    o.doing = "opened or created";
+    enum status header = read_header(a, STORE_FILE_NAME, !l->known);
+    bool known = header == STATUS_OK || header == HOST_DAMAGED || header == HOST_ABSENT;
+    if (l->known) {
+        s = known ? create_again(a, &o, header) : header;
+    } else {
+        s = open_first(a, &o, header);
+    }
+    if (s != STATUS_OK) {
+        not_usable(a, &o, s);
+        return false;
+    }
+    l->usable = true;
+    l->known = true;
+    l->backoff_ms = 0;
+    l->failing = STATUS_OK;
+    flush_doubted(a);
+    check_writable(a);
+    return true;
+}
+
+void ledger_retire(struct agent *a)
+{
+    static const struct opening o = {STORE_FILE_NAME, "used"};
+    ledger_flush(a);
+    disown(a);
+    not_usable(a, &o, HOST_BUSY);
+    handover_retire(a);
+}
+
+/* --- the list of claims --- */
+
+enum status ledger_listed(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    struct writer nowhere = writer_of(NULL, 0);
+    ASSERT(l->usable && l->unlisted);
+    enum status s = ledger_sync(a, &nowhere);
+    l->unlisted = s != STATUS_OK;
+    s = (s == STATUS_OK) ? flags_write(a) : s;
+    if (s != STATUS_OK && !l->unlisted) {
+        l->unlisted = true;
+        store_failed(a, "written", s);
+    } else if (s == STATUS_OK) {
+        l->failing = STATUS_OK; /* all of it is on the disk */
+        l->flags_due = false;
+    } else {
+        /* the flush said so */
+    }
+    return s;
+}
+
+/* --- with each step --- */
+
+static bool flush_pending(const struct agent *a)
+{
+    const struct ledger *l = &a->ledger;
+    return l->usable && (l->dirty || l->doubt || l->freeing > 0u || l->failing != STATUS_OK);
+}
+
+void ledger_flush(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    struct writer nowhere = writer_of(NULL, 0);
+    enum status s = flush_pending(a) ? ledger_sync(a, &nowhere) : STATUS_OK;
+    flush_doubted(a);
+    if (l->usable && l->failing != STATUS_OK && !l->dirty && !any_refused(a)) {
+        check_writable(a);
+    }
+    if (s != STATUS_OK || flush_pending(a)) {
+        l->flush_ms = a->now_ms + agent_backoff(a, &l->flush_backoff_ms);
+    } else {
+        l->flush_backoff_ms = 0;
+    }
+}
+
+/* Whether the store is still what was opened. */
+static void look(struct agent *a)
+{
+    enum status s = read_header(a, STORE_FILE_NAME, false);
+    store_check(a, (s == HOST_DAMAGED) ? HOST_ABSENT : s);
+}
+
+bool ledger_open(struct agent *a, bool round)
+{
+    if (a->ledger.usable && round) {
+        look(a);
+    }
+    return !a->ledger.usable && a->now_ms >= a->ledger.retry_ms && open_store(a);
+}
+
+void ledger_step(struct agent *a)
+{
+    if (flush_pending(a) && a->now_ms >= a->ledger.flush_ms) {
+        ledger_flush(a);
+    }
+    if (a->ledger.usable) {
+        ledger_try_cdi(a);
+    }
+}
+
+uint64_t ledger_deadline(const struct agent *a)
+{
+    if (!a->ledger.usable) {
+        return a->ledger.retry_ms;
+    }
+    uint64_t at = flush_pending(a) ? a->ledger.flush_ms : UINT64_MAX;
+    return (a->ledger.cdi_failing != STATUS_OK) ? earlier(at, a->ledger.cdi_ms) : at;
+}

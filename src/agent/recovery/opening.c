@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim store's part of a step, see opening.h. A file of its own, because the ledger knows
+ * nothing of the reconciliation that begins when the store is opened.
+ */
+#include "agent/recovery/opening.h"
+
+#include "agent/state.h"
+
+static void log_opened(struct agent *a)
+{
+    log_begin(a, LOG_ID_STORE_OPENED);
+    log_number(a, "claims_held", a->ledger.held);
+    log_end(a);
+}
+
+void opening_step(struct agent *a)
+{
+    if (ledger_open(a, reconcile_begins(a))) {
+        reconcile_opened(a);
+        log_opened(a);
+    }
+    ledger_step(a);
+}

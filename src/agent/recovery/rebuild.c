@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of claims at the API server, see rebuild.h. It is read as a stream, page by page; each
+ * claim of this node is checked as for a prepare, gets its CDI file, which the next start of a
+ * container needs, and is adopted by that. What fails starts again from the first page: what was
+ * taken in stays.
+ *
+ * A page has the place of a fetch, and its builder: a place of its own would take 28 KiB, and what
+ * fetches are for waits for the list.
+ */
+#include "agent/recovery/rebuild.h"
+
+#include "agent/api/retry.h"
+#include "agent/claim/fetch.h"
+#include "agent/claim/numbering.h"
+#include "agent/recovery/unlisted.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "base/time.h"
+#include "cfg/identity.h"
+#include "generated/projection.pb.h"
+#include "wire/decode.h"
+
+static const char doing[] = "list resourceclaims";
+
+static bool may_list(const struct agent *a)
+{
+    return !a->rebuild.running && a->ledger.unlisted && unlisted_holds(a) && !a->devices.unknown &&
+           !a->devices_missing && api_ready(a) && version_ready(a);
+}
+
+/* --- asking --- */
+
+static void first_page(struct rebuild *k)
+{
+    k->token[0] = '\0';
+    k->pages = 0;
+    k->claims = 0;
+}
+
+void rebuild_step(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct rebuild *k = &a->rebuild;
+    struct writer out = writer_of(path, sizeof path);
+    if (!may_list(a) || a->now_ms < k->due_ms) {
+        return;
+    }
+    const char *token = (k->token[0] != '\0') ? k->token : NULL;
+    if (kube_path_claims(&out, version_name(a), token) != STATUS_OK) {
+        first_page(k); /* no server's token: rebuild_record refuses it with the next page */
+        k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
+        return;
+    }
+    const struct api_request r = {.kind = API_LIST_CLAIMS,
+                                  .shape = KUBE_SHAPE_CLAIM_LIST,
+                                  .version = version_now(a),
+                                  .head = {.method = "GET", .path = writer_view(&out)}};
+    int fetch = fetch_lend(a, &r);
+    if (fetch < 0) {
+        k->due_ms = api_later(a);
+        return;
+    }
+    k->running = true;
+    k->fetch = (unsigned)fetch;
+    k->broken = false;
+    k->id.uid[0] = '\0';
+    k->pod_claim[0] = '\0';
+    k->token[0] = '\0';
+}
+
+uint64_t rebuild_deadline(const struct agent *a)
+{
+    return may_list(a) ? later(a->rebuild.due_ms, a->now_ms) : UINT64_MAX;
+}
+
+static void page_over(struct agent *a)
+{
+    fetch_release(a, a->rebuild.fetch);
+    a->rebuild.running = false;
+}
+
+void rebuild_retire(struct agent *a)
+{
+    if (a->rebuild.running) {
+        page_over(a);
+    }
+    first_page(&a->rebuild);
+    a->rebuild.rebuilt = 0;
+}
+
+/* --- one claim --- */
+
+static void log_claim_failed(struct agent *a, const char *why)
+{
+    const struct claim_id *id = &a->rebuild.id;
+    log_begin(a, LOG_ID_CLAIM_FAILED);
+    log_about(a, id);
+    log_text(a, "namespace", id->namespace_);
+    log_text(a, "claim", id->name);
+    log_text(a, "claim_uid", id->uid);
+    log_text(a, "error", why);
+    log_end(a);
+}
+
+/* What is held already, or was unprepared since, is not taken in. */
+static bool is_settled(struct agent *a)
+{
+    const char *uid = a->rebuild.id.uid;
+    if (ledger_known(a, uid) >= 0) {
+        return true;
+    }
+    /* Beside a record that was given up at the opening there is no tombstone, and no CDI file. */
+    enum status s = ledger_freeing_file(a, uid) ? STATUS_OK : ledger_tombstone(a, uid);
+    if (s != STATUS_OK && s != HOST_ABSENT) {
+        log_claim_failed(a, "whether it was unprepared is not known: the CDI root cannot be read");
+        a->rebuild.broken = true;
+    }
+    return s != HOST_ABSENT;
+}
+
+/* Whether another claim is in its way, which is logged. */
+static bool is_others(struct agent *a, const struct claim_record *r)
+{
+    bool others = ledger_listed_rival(a, r) >= 0;
+    if (others) {
+        log_claim_failed(a, "a device of it is held by another claim, which was prepared here");
+    }
+    return others;
+}
+
+/* Whether a claim whose record does not answer is held: then with these devices too. */
+static bool is_held(struct agent *a, const struct claim_record *r)
+{
+    struct rebuild *k = &a->rebuild;
+    int slot = ledger_find(a, r->id.uid);
+    if (slot >= 0 && ledger_listed_claim(a, (unsigned)slot, r) != STATUS_OK) {
+        k->broken = true;
+    }
+    return slot >= 0;
+}
+
+/* Nobody knows of the claim but the API server. */
+static void hold(struct agent *a, struct claim_builder *b)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text - 1u);
+    struct writer nowhere = writer_of(NULL, 0);
+    struct rebuild *k = &a->rebuild;
+    if (cores_choose(a, &b->record, &why) != STATUS_OK) {
+        text[why.len] = '\0';
+        log_claim_failed(a, text);
+        return;
+    }
+    b->record.rebuilt = true;
+    enum status s = numbering_choose(a, NULL, &b->record, &nowhere);
+    status_ignore(s, "it was prepared all the same");
+    bool held = ledger_ensure_cdi(a, &b->record, &why) == STATUS_OK &&
+                reconcile_adopt(a, &b->record, "API server", &why);
+    k->rebuilt += held ? 1u : 0u;
+    if (why.len > 0u) {
+        text[why.len] = '\0';
+        log_claim_failed(a, text);
+        k->broken = true;
+    }
+}
+
+/*
+ * The claim is read to its end. One that no prepare would take was never prepared by this release,
+ * nor was one whose device another claim has here by its record or CDI file: that it is reserved
+ * only means that its pod waits. It is reported, and holds nothing.
+ */
+static void take_in(struct agent *a, struct claim_builder *b)
+{
+    const struct rebuild *k = &a->rebuild;
+    if (!k->ours || !k->reserved || is_settled(a)) {
+        return;
+    }
+    if (claim_end(b) != STATUS_OK) {
+        log_claim_failed(a, b->why);
+        return;
+    }
+    if (!is_others(a, &b->record) && !is_held(a, &b->record)) {
+        hold(a, b);
+    }
+}
+
+/* A claim begins: its names come first. */
+static void begin_claim(struct agent *a, struct view message)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    struct writer nowhere = writer_of(NULL, 0);
+    struct rebuild *k = &a->rebuild;
+    char pod_claim[NAMESPACE_CAP];
+    k->ours = false;
+    k->reserved = false;
+    text_set(pod_claim, sizeof pod_claim, k->pod_claim);
+    k->pod_claim[0] = '\0';
+    bool read = decode(message, projection_MetaRecord_fields, &m);
+    text_cut(k->id.uid, sizeof k->id.uid, view_text(m.uid));
+    text_cut(k->id.namespace_, sizeof k->id.namespace_, view_text(m.namespace));
+    text_cut(k->id.name, sizeof k->id.name, view_text(m.name));
+    if (!read || claim_id_check(&k->id, &nowhere) != STATUS_OK) {
+        k->id.uid[0] = '\0';
+        return;
+    }
+    struct claim_builder *b = fetch_begin(a, k->fetch, &k->id);
+    if (b->record.metadata) {
+        text_set(b->record.pod_claim, sizeof b->record.pod_claim, pod_claim);
+    }
+    claim_meta(b, view_text(k->id.uid));
+}
+
+/* Results of other nodes and drivers, and what configures them, are not looked at. */
+static void claim_record(struct agent *a, const struct kube_record *record)
+{
+    struct rebuild *k = &a->rebuild;
+    struct claim_builder *b = fetch_builder(a, k->fetch);
+    bool counts = k->ours;
+    switch (record->record) {
+    case KUBE_RESULT_CAPACITY: /* of the result that comes next */
+        counts = true;
+        break;
+    case KUBE_RESULT:
+        counts = fetch_is_ours(a, record->message);
+        k->ours = k->ours || counts;
+        break;
+    case KUBE_CONSUMER:
+        k->reserved = true;
+        break;
+    case KUBE_OBJECT_END:
+        take_in(a, b);
+        k->id.uid[0] = '\0';
+        k->claims++;
+        return;
+    default:
+        break;
+    }
+    if (counts) {
+        fetch_feed(b, record);
+    }
+}
+
+static void page_meta(struct agent *a, const struct kube_record *record)
+{
+    projection_ListMetaRecord m = projection_ListMetaRecord_init_zero;
+    struct rebuild *k = &a->rebuild;
+    if (record->truncated || !decode(record->message, projection_ListMetaRecord_fields, &m)) {
+        k->broken = true;
+        log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", doing);
+        return;
+    }
+    text_set(k->token, sizeof k->token, m.continue_token);
+}
+
+void rebuild_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
+{
+    struct rebuild *k = &a->rebuild;
+    ASSERT(k->running);
+    (void)r;
+    if (!a->ledger.usable) {
+        k->broken = true; /* the store went away: what comes cannot be held */
+    } else if (record->record == KUBE_LIST_META) {
+        page_meta(a, record);
+    } else if (record->record == KUBE_META) {
+        begin_claim(a, record->message);
+    } else if (k->id.uid[0] != '\0') {
+        claim_record(a, record);
+    } else if (record->record == KUBE_ANNOTATION) {
+        fetch_annotation(record->message, k->pod_claim);
+    } else {
+        /* of no claim */
+    }
+}
+
+/* --- the end of a page --- */
+
+static void list_complete(struct agent *a)
+{
+    struct rebuild *k = &a->rebuild;
+    if (ledger_listed(a) != STATUS_OK) {
+        first_page(k);
+        k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
+        return;
+    }
+    log_begin(a, LOG_ID_CLAIMS_LISTED);
+    log_number(a, "pages", k->pages);
+    log_number(a, "claims", k->claims);
+    log_number(a, "rebuilt", k->rebuilt);
+    log_end(a);
+    first_page(k);
+    k->rebuilt = 0;
+    k->failing = false;
+    k->backoff_ms = 0;
+}
+
+/*
+ * Whether nobody needs to know of it. 410: the token of the page is too old, which happens to a
+ * list that takes minutes. A path that is not known is asked for in another version.
+ */
+static bool passes(const struct rebuild *k, const struct api_result *r)
+{
+    bool outdated = r->http == HTTP_GONE && k->pages > 0u && k->backoff_ms == 0u;
+    return outdated || r->status == PEER_UNSUPPORTED || r->status == PEER_CLOSED;
+}
+
+/* What was wrong with an answer of success is in the log by now. */
+static void list_failed(struct agent *a, const struct api_result *r)
+{
+    struct rebuild *k = &a->rebuild;
+    bool alarming = !passes(k, r);
+    const char *remedy = (r->http == HTTP_FORBIDDEN)
+                             ? "allow the verb list for resourceclaims in the agent's ClusterRole; "
+                               "until then no new claim is prepared here"
+                             : NULL;
+    k->failing = k->failing || alarming;
+    first_page(k);
+    k->due_ms = a->now_ms + ((r->status == PEER_UNSUPPORTED) ? OUTGOING_GAP_MS
+                                                             : retry_wait(a, r, &k->backoff_ms));
+    if (alarming && r->status != STATUS_OK &&
+        log_api_refusal(a, &k->refusal, doing, r, r->status)) {
+        log_api_refusal_end(a, &k->refusal, remedy);
+    }
+}
+
+void rebuild_end(struct agent *a, const struct api_result *r)
+{
+    struct rebuild *k = &a->rebuild;
+    ASSERT(k->running);
+    page_over(a);
+    if (r->status != STATUS_OK || k->broken || !a->ledger.usable) {
+        list_failed(a, r);
+        return;
+    }
+    k->pages++;
+    if (k->token[0] == '\0') {
+        list_complete(a);
+    }
+}

@@ -1,0 +1,742 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reconciliation, see reconcile.h. A prepared claim has two witnesses: its record and its CDI file.
+ * When the store is opened, a claim of which only the CDI file is left gets its record back. At the
+ * same time, and each --reconcile-interval, every CDI file is compared with the record, and each
+ * held claim is read from the API server. The store itself is looked at before that.
+ */
+#include "agent/recovery/reconcile.h"
+
+#include "agent/api/retry.h"
+#include "agent/claim/fetch.h"
+#include "agent/claim/prepared_log.h"
+#include "agent/recovery/witness.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "base/time.h"
+#include "cfg/identity.h"
+#include "generated/projection.pb.h"
+#include "wire/decode.h"
+
+/* --- releasing --- */
+
+/* Whether the claim is released. One that the disk does not let go stays held. */
+static bool release(struct agent *a, unsigned slot, const char *reason)
+{
+    struct writer nowhere = writer_of(NULL, 0);
+    struct claim_id id;
+    id = a->ledger.id[slot];
+    if (ledger_remove(a, id.uid, &nowhere) != STATUS_OK) {
+        return false;
+    }
+    claim_status_unprepared(a, slot);
+    log_begin(a, LOG_ID_CLAIM_RELEASED);
+    log_text(a, "namespace", id.namespace_);
+    log_text(a, "claim", id.name);
+    log_text(a, "claim_uid", id.uid);
+    log_text(a, "reason", reason);
+    log_end(a);
+    return true;
+}
+
+static bool texts_differ(const char *text, const char *other)
+{
+    return text[0] != '\0' && other[0] != '\0' && !view_is(view_text(text), other);
+}
+
+static bool of_another_boot(const struct agent *a, const struct claim_record *r)
+{
+    return texts_differ(r->boot_id, a->devices.boot_id);
+}
+
+/* Made on another machine, from which this one's disk was copied. */
+static bool is_foreign(const struct agent *a, const struct claim_record *r)
+{
+    return of_another_boot(a, r) && texts_differ(r->pool, a->settings->node_name);
+}
+
+/* Takes up the look at a slot; one that has another record since starts over. */
+static struct claim_look *look_of(struct agent *a, unsigned slot)
+{
+    struct claim_look *look = &a->reconcile.look[slot];
+    uint64_t entered = a->ledger.entry[slot].entered;
+    if (look->entered != entered) {
+        *look = (struct claim_look){.due_ms = a->now_ms + a->settings->reconcile_ms,
+                                    .since_wall_ms = a->wall_ms,
+                                    .entered = entered};
+    }
+    return look;
+}
+
+void reconcile_prepared(struct agent *a, unsigned slot)
+{
+    look_of(a, slot)->since_wall_ms = a->wall_ms;
+}
+
+bool reconcile_withholds(const struct agent *a, unsigned slot)
+{
+    const struct claim_look *look = &a->reconcile.look[slot];
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    return e->state == LEDGER_HELD && look->entered == e->entered && look->withheld;
+}
+
+bool reconcile_may_give_way(struct agent *a, unsigned slot)
+{
+    const struct claim_record *r = NULL;
+    return !a->ledger.entry[slot].opaque && ledger_record(a, slot, &r) == STATUS_OK &&
+           of_another_boot(a, r) && !look_of(a, slot)->again;
+}
+
+bool reconcile_gives_way(struct agent *a, unsigned slot)
+{
+    return reconcile_may_give_way(a, slot) &&
+           release(a, slot,
+                   "prepared before the node was booted, and another claim has its devices now");
+}
+
+/*
+ * A record that was just written, into the other half of its slot too: whether a claim was rebuilt
+ * is in no CDI file, so that either half may be all that is left of it.
+ */
+static enum status into_other_half(struct agent *a, const struct claim_record *r, unsigned *slot,
+                                   struct writer *why)
+{
+    enum status s = ledger_sync(a, why);
+    return (s == STATUS_OK) ? ledger_adopt(a, r, slot, why) : s;
+}
+
+enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r,
+                                     struct writer *why)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer refused = writer_of(text, sizeof text);
+    struct claim_record *changed = &a->reconcile.record;
+    bool rebuilt = (*r)->rebuilt;
+    reconcile_prepared(a, slot);
+    if (!of_another_boot(a, *r) && !rebuilt) {
+        return STATUS_OK;
+    }
+    *changed = **r;
+    changed->rebuilt = false;
+    text_set(changed->boot_id, sizeof changed->boot_id, a->devices.boot_id);
+    enum status s = ledger_put(a, changed, &slot, &refused);
+    s = (s == STATUS_OK && rebuilt) ? into_other_half(a, changed, &slot, &refused) : s;
+    if (s != STATUS_OK && rebuilt) {
+        writer_append(why, writer_view(&refused));
+        return s;
+    }
+    look_of(a, slot)->again = s != STATUS_OK;
+    *r = changed;
+    return STATUS_OK;
+}
+
+/* --- the CDI root --- */
+
+static void log_file(struct agent *a, const char *name, const char *reason, const char *remedy)
+{
+    log_begin(a, LOG_ID_CDI_FILE_FAILED);
+    log_text(a, "file", name);
+    log_text(a, "reason", reason);
+    log_remedy(a, remedy);
+    log_end(a);
+}
+
+/* `aside`: the name that it gets; NULL: it is unlinked. false: it is still there. */
+static bool remove_file(struct agent *a, const char *name, const char *aside)
+{
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, aside);
+    if (s != STATUS_OK && s != HOST_ABSENT) {
+        log_file(a, name, ledger_reason(a, s), "check that files in the CDI root can be removed");
+        return false;
+    }
+    return true;
+}
+
+/* A CDI file without a record goes; `reason`: why it is of no claim in use. */
+static void discard_file(struct agent *a, const char *name, const char *reason)
+{
+    if (remove_file(a, name, NULL)) {
+        log_begin(a, LOG_ID_CDI_FILE_REMOVED);
+        log_text(a, "file", name);
+        log_text(a, "reason", reason);
+        log_end(a);
+    }
+}
+
+/* The next of names that each end in NUL; NULL: that was the last one. */
+static const char *next_name(struct view names, size_t *at)
+{
+    if (*at >= names.len) {
+        return NULL;
+    }
+    const char *name = (const char *)view_from(names, *at).data;
+    *at += view_text(name).len + 1u;
+    return name;
+}
+
+bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *from,
+                     struct writer *why)
+{
+    unsigned slot = CLAIMS_MAX;
+    bool saved = ledger_adopt(a, r, &slot, why) == STATUS_OK;
+    if (!saved && slot < CLAIMS_MAX) {
+        ledger_adopt_unsaved(a, r, slot);
+    }
+    if (saved && r->rebuilt) {
+        enum status s = into_other_half(a, r, &slot, why);
+        status_ignore(s, "the half that was written counts, and `why` says it");
+    }
+    if (slot < CLAIMS_MAX) {
+        prepared_log_adopted(a, r, from);
+    }
+    return slot < CLAIMS_MAX;
+}
+
+/* Whether the claim of a CDI file without a record is held now, or is none of this machine. */
+static bool adopt(struct agent *a, const char *name, const char *uid)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text - 1u);
+    struct claim_record *r = &a->reconcile.record;
+    enum status s = ledger_read_cdi(a, uid, r);
+    if (s != STATUS_OK) {
+        log_file(a, name, ledger_reason(a, s),
+                 "delete the file once no container of this node uses its claim");
+        return s == HOST_ABSENT;
+    }
+    if (is_foreign(a, r)) {
+        discard_file(a, name, "made on another machine, from which this one's disk was copied");
+        return true;
+    }
+    bool held = reconcile_adopt(a, r, "CDI file", &why);
+    if (why.len > 0u) {
+        text[why.len] = '\0';
+        log_file(a, name, text, "free the claim store's disk, or unprepare claims");
+    }
+    return held;
+}
+
+/* Where the disk did not take this boot's id into the record, the CDI file has it alone. */
+static void see_boot(struct agent *a, unsigned slot, const char *uid)
+{
+    const struct claim_record *record = NULL;
+    struct claim_record *file = &a->reconcile.record;
+    if (ledger_record(a, slot, &record) == STATUS_OK && of_another_boot(a, record) &&
+        ledger_read_cdi(a, uid, file) == STATUS_OK &&
+        view_is(view_text(file->boot_id), a->devices.boot_id)) {
+        look_of(a, slot)->again = true;
+    }
+}
+
+/* A CDI file. Of a claim that is not held it is a leftover, or the only witness. */
+static bool see_file(struct agent *a, const char *name, const char *uid, bool opening)
+{
+    char aside[CDI_FILE_NAME_CAP];
+    int held = ledger_find(a, uid);
+    if (held >= 0) {
+        see_boot(a, (unsigned)held, uid);
+        return true;
+    }
+    if (ledger_freeing(a, uid)) {
+        cdi_tombstone_name(a->driver->kind, uid, aside);
+        (void)remove_file(a, name, aside);
+    } else if (opening || !a->reconcile.complete) {
+        return adopt(a, name, uid);
+    } else {
+        discard_file(a, name, "its claim was unprepared by this agent");
+    }
+    return true;
+}
+
+/*
+ * A tombstone frees the record that its process could not free. Beside a CDI file it means nothing:
+ * the claim was prepared again.
+ */
+static void see_tombstone(struct agent *a, const char *name, const char *uid, bool opening)
+{
+    int slot = ledger_find(a, uid);
+    if (opening && slot >= 0 && !ledger_has_cdi_file(a, uid)) {
+        (void)release(a, (unsigned)slot, "unprepared before, when its record could not be freed");
+    } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty && !a->ledger.unlisted)) {
+        (void)remove_file(a, name, NULL);
+    } else {
+        /* its record is freed with the next flush, or the API server may still list its claim */
+    }
+    a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
+}
+
+static bool see_name(struct agent *a, const char *name, bool opening)
+{
+    char uid[UID_CAP];
+    if (cdi_name_uid(a->driver->kind, name, CDI_FILE_SUFFIX, uid)) {
+        return see_file(a, name, uid, opening);
+    }
+    if (cdi_name_uid(a->driver->kind, name, CDI_TOMBSTONE_SUFFIX, uid)) {
+        see_tombstone(a, name, uid, opening);
+    }
+    return true;
+}
+
+/* Whether all files of a page were taken in. */
+static bool see_page(struct agent *a, struct view names, bool opening)
+{
+    bool complete = true;
+    size_t at = 0;
+    const char *name = next_name(names, &at);
+    while (name != NULL) {
+        complete = see_name(a, name, opening) && complete;
+        name = next_name(names, &at);
+    }
+    return complete;
+}
+
+/*
+ * Which files there are besides those that were seen is not known: one of them may be the only
+ * witness of a claim. So it is tried again soon.
+ */
+static void list_failed(struct agent *a, enum status s)
+{
+    struct reconcile *k = &a->reconcile;
+    if (k->list_failing != s) {
+        log_file(a, cdi_file_prefix(a->driver->kind), ledger_reason(a, s),
+                 "check that the CDI root can be listed: each claim in use has a file there");
+    }
+    k->files_ms = earlier(k->files_ms, a->now_ms + RECONCILE_LIST_MS);
+}
+
+/* Nothing that is called for a name uses scratch.body, which holds a page of them. */
+static void look_through(struct agent *a, bool opening)
+{
+    struct reconcile *k = &a->reconcile;
+    const char *prefix = cdi_file_prefix(a->driver->kind);
+    struct listing at = {0};
+    enum status s = STATUS_MORE;
+    bool complete = true;
+    k->files_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+    while (s == STATUS_MORE) { /* the port bounds the pages */
+        struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
+        s = a->files->list(a->files->ctx, FILES_CDI, prefix, &at, &out);
+        complete = see_page(a, writer_view(&out), opening) && complete;
+    }
+    if (s != STATUS_OK) {
+        list_failed(a, s);
+    }
+    k->list_failing = s;
+    k->unseen = s != STATUS_OK && (opening || k->unseen);
+    k->complete = complete && s == STATUS_OK;
+    ledger_tidy_metadata(a, "");
+    k->next_slot = 0;
+}
+
+/* --- the CDI files of held claims --- */
+
+/* A CDI file that somebody edited is no witness of a record that rots. */
+static bool is_held_as(const struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    return e->numbers == claim_numbers(r) && e->cores == claim_cores(r);
+}
+
+bool reconcile_restore(struct agent *a, unsigned slot)
+{
+    struct writer nowhere = writer_of(NULL, 0);
+    const struct claim_record *kept = NULL;
+    enum status s = ledger_record(a, slot, &kept);
+    if (s == STATUS_OK) {
+        claim_record_copy(&a->reconcile.record, kept);
+    } else {
+        s = ledger_read_cdi(a, a->ledger.id[slot].uid, &a->reconcile.record);
+        s = (s == STATUS_OK && !is_held_as(a, slot, &a->reconcile.record)) ? HOST_DAMAGED : s;
+    }
+    bool restored =
+        s == STATUS_OK && ledger_adopt(a, &a->reconcile.record, &slot, &nowhere) == STATUS_OK;
+    log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
+    log_number(a, "slot", (int64_t)slot);
+    log_remedy(a, restored ? "none: the record was written again"
+                           : "delete and re-create the pod of the claim");
+    log_end(a);
+    return restored;
+}
+
+/* One line for a device of a held claim that has another uverbs node now. */
+static void log_moved(struct agent *a, const struct claim_record *r, const struct claim_result *was,
+                      unsigned now, const char *refused)
+{
+    char name[DEVICE_NAME_CAP];
+    claim_device_name(was, name);
+    log_begin(a, refused[0] == '\0' ? LOG_ID_EFA_NODE_MOVED : LOG_ID_EFA_NODE_CONTESTED);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_text(a, "device", name);
+    log_number(a, "uverbs_before", was->uverbs);
+    log_number(a, "uverbs", now);
+    log_text(a, "other_uid", refused);
+    log_end(a);
+}
+
+/*
+ * Gives the EFA devices of a held claim's record the uverbs nodes that the last look found them
+ * with, and logs each. A node that the record of another claim names, whose device is gone or has
+ * it still, is not taken: that claim's containers may have it open. Whether anything changed.
+ */
+static bool take_nodes(struct agent *a, struct claim_record *r)
+{
+    bool changed = false;
+    for (unsigned i = 0; i < r->count; i++) {
+        struct claim_result *result = &r->result[i];
+        int at = devices_addressed(&a->devices, result->efa_address);
+        if (at < 0 || a->devices.device[at].efa.uverbs == result->uverbs) {
+            continue;
+        }
+        uint16_t uverbs = a->devices.device[at].efa.uverbs;
+        int other = ledger_uverbs_holder(a, result->efa_address, uverbs, r->id.uid);
+        log_moved(a, r, result, uverbs, (other >= 0) ? a->ledger.id[other].uid : "");
+        result->uverbs = (other >= 0) ? result->uverbs : uverbs;
+        changed = changed || other < 0;
+    }
+    return changed;
+}
+
+/* Record and CDI file of a claim follow the nodes of its devices. HOST_*: the disk refuses. */
+static enum status follow_nodes(struct agent *a, unsigned slot, const struct claim_record **r,
+                                struct writer *why)
+{
+    struct claim_record *changed = &a->reconcile.record;
+    if (a->devices.unknown || !ledger_moved(a, slot)) {
+        return STATUS_OK;
+    }
+    claim_record_copy(changed, *r);
+    if (!take_nodes(a, changed)) {
+        return STATUS_OK;
+    }
+    enum status s = ledger_put(a, changed, &slot, why);
+    *r = (s == STATUS_OK) ? changed : *r;
+    return s;
+}
+
+void reconcile_devices(struct agent *a)
+{
+    if (a->driver->kind == DRIVER_EFA && a->ledger.usable) {
+        a->reconcile.next_slot = 0;
+    }
+}
+
+/* false: the disk refuses, and the other files would fare no better. */
+static bool check_slot(struct agent *a, unsigned slot)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    const struct claim_record *r = NULL;
+    enum status s = ledger_read(a, slot, &r);
+    if (s == HOST_DAMAGED && reconcile_restore(a, slot)) {
+        s = ledger_read(a, slot, &r);
+    }
+    if (s != STATUS_OK) {
+        return s == HOST_DAMAGED;
+    }
+    if (is_foreign(a, r)) {
+        return release(a, slot,
+                       "prepared on another machine, from which this one's disk was copied");
+    }
+    if (look_of(a, slot)->again && reconcile_prepared_again(a, slot, &r, &why) != STATUS_OK) {
+        return false;
+    }
+    if (follow_nodes(a, slot, &r, &why) != STATUS_OK) {
+        return false;
+    }
+    return ledger_ensure_cdi(a, r, &why) == STATUS_OK;
+}
+
+bool reconcile_begins(const struct agent *a)
+{
+    return a->reconcile.next_slot == CLAIMS_MAX && a->now_ms >= a->reconcile.files_ms;
+}
+
+/* Device metadata files that were lost before the Node was read have none of its labels. */
+static void see_labels(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    if (a->settings->device_metadata && !k->labels && a->common->node.facts.uid[0] != '\0') {
+        k->labels = true;
+        k->next_slot = 0;
+    }
+}
+
+static void files_step(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    unsigned checked = 0;
+    if (reconcile_begins(a)) {
+        ledger_tidy(a);
+        look_through(a, false);
+    }
+    see_labels(a);
+    while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
+        const struct ledger_entry *e = &a->ledger.entry[k->next_slot];
+        bool whole = e->state == LEDGER_HELD && !e->opaque;
+        bool goes_on = !whole || check_slot(a, k->next_slot);
+        checked += whole ? 1u : 0u;
+        k->next_slot = goes_on ? k->next_slot + 1u : CLAIMS_MAX;
+    }
+}
+
+/* --- the claims of the API server --- */
+
+void reconcile_opened(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    uint64_t first_ms = a->now_ms + agent_random(a) % RECONCILE_SPREAD_MS;
+    look_through(a, true);
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        struct claim_look *look = look_of(a, i);
+        look->due_ms = first_ms;
+        look->gone = false;
+    }
+    k->look_ms = first_ms;
+}
+
+void reconcile_look(struct agent *a, unsigned slot)
+{
+    struct claim_look *look = look_of(a, slot);
+    if (!look->gone || look->withheld) {
+        look->due_ms = earlier(look->due_ms, a->now_ms); /* it keeps its place in the queue */
+    }
+    a->reconcile.look_ms = earlier(a->reconcile.look_ms, look->due_ms);
+}
+
+/* The held claim that is due first, or -1; look_ms is when. */
+static int first_look(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    int first = -1;
+    k->look_ms = a->now_ms + a->settings->reconcile_ms;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (a->ledger.entry[i].state != LEDGER_HELD) {
+            continue;
+        }
+        const struct claim_look *look = look_of(a, i);
+        if (look->due_ms < k->look_ms) {
+            k->look_ms = look->due_ms;
+            first = (int)i;
+        }
+    }
+    return first;
+}
+
+static void start_look(struct agent *a, unsigned slot)
+{
+    struct reconcile *k = &a->reconcile;
+    const struct claim_id *id = &a->ledger.id[slot];
+    if (!fetch_send(a, API_SLOT_LOOK, API_LOOK_CLAIM, id, 0)) {
+        k->pause_ms = api_later(a);
+        return;
+    }
+    k->running = true;
+    k->slot = slot;
+    k->found_uid[0] = '\0';
+    k->allocated = false;
+    text_set(k->uid, sizeof k->uid, id->uid);
+}
+
+static bool may_look(const struct agent *a)
+{
+    return !a->reconcile.running && a->ledger.usable && !a->stopping && api_ready(a) &&
+           version_ready(a);
+}
+
+/*
+ * A server that lost this Node has lost more than a claim, so its second answer proves nothing. A
+ * watch that stays open does not show that: the Node is read between the two.
+ */
+static bool node_was_read(const struct agent *a)
+{
+    const struct node_object *n = &a->common->node;
+    return n->presence == NODE_PRESENT && n->read_ms > 0u &&
+           a->now_ms - n->read_ms < RECONCILE_CONFIRM_MS;
+}
+
+static void look_step(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    if (!may_look(a) || a->now_ms < k->look_ms || a->now_ms < k->pause_ms) {
+        return;
+    }
+    int slot = first_look(a);
+    if (slot < 0 || a->now_ms < k->look_ms) {
+        return;
+    }
+    if (k->look[slot].gone && !node_was_read(a)) {
+        k->asks_node = true;
+        k->look[slot].due_ms = a->now_ms + OUTGOING_GAP_MS;
+        k->look_ms = a->now_ms;
+        return;
+    }
+    start_look(a, (unsigned)slot);
+}
+
+bool reconcile_asks_node(struct agent *a)
+{
+    bool asks = a->reconcile.asks_node;
+    a->reconcile.asks_node = false;
+    return asks;
+}
+
+/* An object of another name is no answer. */
+void reconcile_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    struct reconcile *k = &a->reconcile;
+    const struct claim_id *id = &a->ledger.id[k->slot];
+    ASSERT(k->running && r->slot == (unsigned)API_SLOT_LOOK);
+    if (record->record == KUBE_RESULT) {
+        k->allocated = k->allocated || record->truncated || fetch_is_ours(a, record->message);
+    }
+    if (record->record == KUBE_META && decode(record->message, projection_MetaRecord_fields, &m) &&
+        view_is(view_text(m.name), id->name) && view_is(view_text(m.namespace), id->namespace_)) {
+        text_cut(k->found_uid, sizeof k->found_uid, view_text(m.uid));
+    }
+}
+
+/*
+ * Whether a claim that exists still is over all the same. One that was listed while its pod waited
+ * was perhaps never asked for, and then nobody unprepares it: it is over when nothing of this node
+ * is allocated to it any more. What the kubelet asked for waits for its unprepare.
+ */
+static bool is_over(struct agent *a, unsigned slot)
+{
+    const struct claim_record *r = NULL;
+    return !a->reconcile.allocated && !a->ledger.entry[slot].opaque &&
+           ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt;
+}
+
+/* The claim stays held; the first call logs that and reports an Event. */
+static void withhold(struct agent *a, unsigned slot, const char *why)
+{
+    struct claim_look *look = look_of(a, slot);
+    const struct claim_id *id = &a->ledger.id[slot];
+    look->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+    if (look->withheld) {
+        return;
+    }
+    look->withheld = true;
+    log_begin(a, LOG_ID_CLAIM_RELEASE_WITHHELD);
+    log_text(a, "namespace", id->namespace_);
+    log_text(a, "claim", id->name);
+    log_text(a, "claim_uid", id->uid);
+    log_text(a, "reason", why);
+    log_end(a);
+}
+
+/*
+ * Whether the kubelet will never unprepare a claim that is gone. Of one that was prepared before
+ * the node was booted no container is left.
+ */
+static bool may_release(struct agent *a, unsigned slot, struct writer *why)
+{
+    return reconcile_may_give_way(a, slot) ||
+           witness_unlisted(a, a->ledger.id[slot].uid, look_of(a, slot)->since_wall_ms, why);
+}
+
+static void gone(struct agent *a, unsigned slot, const char *reason)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    struct claim_look *look = look_of(a, slot);
+    bool sure = look->gone && a->common->node.presence == NODE_PRESENT;
+    if (sure && !may_release(a, slot, &why)) {
+        enum status ended = writer_end_text(&why);
+        status_ignore(ended, "what is too long is cut");
+        withhold(a, slot, text);
+        return;
+    }
+    if (sure && release(a, slot, reason)) {
+        return;
+    }
+    look->gone = true;
+    look->due_ms = a->now_ms + RECONCILE_CONFIRM_MS;
+}
+
+static void present(struct agent *a, unsigned slot)
+{
+    struct claim_look *look = look_of(a, slot);
+    look->gone = false;
+    look->withheld = false;
+    look->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+}
+
+/*
+ * Nothing was learned of the claim: it goes to the back of the queue. Claims that fail one after
+ * another are a server that fails: the pause between looks grows. One claim that always fails
+ * waits alone.
+ */
+static void look_failed(struct agent *a, const struct api_result *r)
+{
+    struct reconcile *k = &a->reconcile;
+    uint64_t until_ms = a->now_ms + retry_wait(a, r, &k->backoff_ms);
+    bool another = k->failed_uid[0] != '\0' && !view_is(view_text(k->failed_uid), k->uid);
+    text_set(k->failed_uid, sizeof k->failed_uid, k->uid);
+    if (ledger_holds(a, k->slot, k->uid)) {
+        struct claim_look *look = look_of(a, k->slot);
+        uint64_t again_ms = a->now_ms + (look->failed ? RECONCILE_FAILED_MS : 0u);
+        look->due_ms = later(until_ms, again_ms);
+        look->failed = true;
+    }
+    if (another && k->failures < RECONCILE_FAILURES_MAX) {
+        k->failures++;
+    }
+    k->pause_ms = a->now_ms + ((uint64_t)OUTGOING_GAP_MS << k->failures);
+    if (r->status == PEER_CLOSED || api_retry_after_ms(r) > 0u) {
+        k->pause_ms = until_ms;
+    }
+}
+
+void reconcile_end(struct agent *a, const struct api_result *r)
+{
+    struct reconcile *k = &a->reconcile;
+    bool found = r->status == STATUS_OK && k->found_uid[0] != '\0';
+    bool absent = r->status == PEER_NOT_FOUND;
+    ASSERT(k->running);
+    k->running = false;
+    k->look_ms = a->now_ms;
+    k->pause_ms = a->now_ms + OUTGOING_GAP_MS;
+    if (!found && !absent) {
+        look_failed(a, r);
+        return;
+    }
+    k->backoff_ms = 0;
+    k->failed_uid[0] = '\0';
+    k->failures = 0;
+    if (!a->ledger.usable || !ledger_holds(a, k->slot, k->uid)) {
+        return; /* unprepared meanwhile */
+    }
+    look_of(a, k->slot)->failed = false;
+    if (!found || !view_is(view_text(k->found_uid), k->uid)) {
+        gone(a, k->slot, "the API server does not know the claim any more");
+    } else if (is_over(a, k->slot)) {
+        gone(a, k->slot, "rebuilt from the API server, and deallocated before a pod used it");
+    } else {
+        present(a, k->slot);
+    }
+}
+
+/* --- with each step --- */
+
+void reconcile_step(struct agent *a)
+{
+    if (a->ledger.usable) {
+        files_step(a);
+        look_step(a);
+    }
+}
+
+uint64_t reconcile_deadline(const struct agent *a)
+{
+    const struct reconcile *k = &a->reconcile;
+    if (!a->ledger.usable) {
+        return UINT64_MAX;
+    }
+    uint64_t files = (k->next_slot < CLAIMS_MAX) ? a->now_ms : k->files_ms;
+    uint64_t look = may_look(a) ? later(k->look_ms, k->pause_ms) : UINT64_MAX;
+    return earlier(files, look);
+}

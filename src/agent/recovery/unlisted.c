@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether new claims wait for the list of claims, and why. Apart from the list, because whoever
+ * waits for it is asked by what the list needs.
+ */
+#include "agent/recovery/unlisted.h"
+
+#include "agent/api/client.h"
+#include "agent/state.h"
+
+/* Without devices nothing can be given away, and no allocation be understood. */
+bool unlisted_holds(const struct agent *a)
+{
+    return a->ledger.usable && (a->ledger.unlisted || a->reconcile.unseen) && a->devices.count > 0u;
+}
+
+bool unlisted_failing(const struct agent *a)
+{
+    return unlisted_holds(a) && (a->rebuild.failing || a->reconcile.unseen);
+}
+
+void unlisted_reason(const struct agent *a, struct writer *out)
+{
+    if (a->reconcile.unseen) {
+        writer_text(out, "not all CDI files could be listed since the start, and each may be of a "
+                         "claim in use: no new claim is prepared until ");
+        writer_text(out, a->settings->cdi_root);
+        writer_text(out, " can be listed; see cdi_file_failed in the log");
+        return;
+    }
+    writer_text(out, "the claim store is new or lost a part: no new claim is prepared until the "
+                     "claims in use on this node were listed at the API server");
+    if (api_forbidden(a, API_LIST_CLAIMS)) {
+        writer_text(out, ", which forbids it: allow the verb list for resourceclaims in the "
+                         "agent's ClusterRole");
+    } else if (a->rebuild.failing) {
+        writer_text(out, "; the last try failed, see api_request_failed in the log");
+    } else {
+        /* it takes a moment */
+    }
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether new claims wait for the list of claims, and why (unlisted.c); the list itself is that of
+ * rebuild.h. Owns no state. Internal to src/agent.
+ */
+#ifndef AGENT_RECOVERY_UNLISTED_H
+#define AGENT_RECOVERY_UNLISTED_H
+
+#include "agent/agent.h"
+#include "base/bytes.h"
+
+/* Whether new claims have to wait for the list, or until all CDI files were seen. */
+bool unlisted_holds(const struct agent *a);
+/* Whether they wait and the last page failed. */
+bool unlisted_failing(const struct agent *a);
+/* Appends why, as one line. */
+void unlisted_reason(const struct agent *a, struct writer *out);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether the kubelet will still unprepare a claim, by its checkpoint (witness.c, with the format
+ * of dra/kubelet_state.h). Owns no state. Internal to src/agent.
+ */
+#ifndef AGENT_RECOVERY_WITNESS_H
+#define AGENT_RECOVERY_WITNESS_H
+
+#include "agent/agent.h"
+#include "base/bytes.h"
+
+/*
+ * Whether the kubelet will never unprepare the claim: its checkpoint was written after
+ * `since_wall_ms`, is whole, and does not list the claim. Else false, and `why` gets what it says
+ * instead. The file is read to its end, up to KUBELET_STATE_BYTES_MAX.
+ */
+bool witness_unlisted(struct agent *a, const char *uid, uint64_t since_wall_ms, struct writer *why);
+
+#endif
