@@ -17,7 +17,7 @@
 enum { EXIT_STOPPED = 0, EXIT_CANNOT_RUN = 1, EXIT_USAGE = 2, EXIT_UNKNOWN = 2 };
 #define WHY_BYTES 2048u
 
-static int print(const struct writer *w)
+static int print_text(const struct writer *w)
 {
     int error = 0;
     ASSERT(!w->full);
@@ -25,7 +25,7 @@ static int print(const struct writer *w)
     return (s == STATUS_OK) ? EXIT_STOPPED : EXIT_CANNOT_RUN;
 }
 
-static int refuse(struct view why, int exit_code)
+static int print_refusal(struct view why, int exit_code)
 {
     uint8_t bytes[WHY_BYTES + 64u];
     struct writer w = writer_of(bytes, sizeof bytes);
@@ -45,13 +45,13 @@ __attribute__((noinline)) static int print_help(enum settings_command topic)
     struct writer w = writer_of(bytes, sizeof bytes);
     int exit_code = EXIT_STOPPED;
     for (unsigned part = 0; exit_code == EXIT_STOPPED && settings_help(&w, topic, part); part++) {
-        exit_code = print(&w);
+        exit_code = print_text(&w);
         w.len = 0;
     }
     return exit_code;
 }
 
-static void limit(struct writer *w, const char *name, uint64_t value)
+static void print_limit(struct writer *w, const char *name, uint64_t value)
 {
     writer_text(w, "  ");
     writer_text(w, name);
@@ -65,15 +65,15 @@ __attribute__((noinline)) static int print_version(void)
     uint8_t bytes[WHY_BYTES];
     struct writer w = writer_of(bytes, sizeof bytes);
     writer_text(&w, AGENT_NAME " " AGENT_VERSION "\nbuild: " BUILD_ID "\nlimits:\n");
-    limit(&w, "devices of a node", DEVICES_MAX);
-    limit(&w, "claims prepared at one time", CLAIMS_MAX);
-    limit(&w, "claims in one call", CLAIMS_PER_CALL_MAX);
-    limit(&w, "results of a claim", RESULTS_MAX);
-    limit(&w, "bytes of one opaque configuration", OPAQUE_BYTES_MAX);
-    limit(&w, "connections to each socket", SERVICE_LINKS);
-    limit(&w, "streams of a connection", H2_SERVER_STREAMS);
-    limit(&w, "claim requests in flight", FETCHES_MAX);
-    return print(&w);
+    print_limit(&w, "devices of a node", DEVICES_MAX);
+    print_limit(&w, "claims prepared at one time", CLAIMS_MAX);
+    print_limit(&w, "claims in one call", CLAIMS_PER_CALL_MAX);
+    print_limit(&w, "results of a claim", RESULTS_MAX);
+    print_limit(&w, "bytes of one opaque configuration", OPAQUE_BYTES_MAX);
+    print_limit(&w, "connections to each socket", SERVICE_LINKS);
+    print_limit(&w, "streams of a connection", H2_SERVER_STREAMS);
+    print_limit(&w, "claim requests in flight", FETCHES_MAX);
+    return print_text(&w);
 }
 
 static int run_command(const struct settings *settings, const struct settings_input *input,
@@ -83,7 +83,7 @@ static int run_command(const struct settings *settings, const struct settings_in
     enum status s = host_command(settings, input, &no, why);
     if (s != STATUS_OK) {
         int cannot = (settings->command == COMMAND_RESERVATIONS) ? EXIT_UNKNOWN : EXIT_CANNOT_RUN;
-        return refuse(writer_view(why), (s == PEER_MALFORMED) ? EXIT_USAGE : cannot);
+        return print_refusal(writer_view(why), (s == PEER_MALFORMED) ? EXIT_USAGE : cannot);
     }
     return no ? EXIT_CANNOT_RUN : EXIT_STOPPED;
 }
@@ -94,20 +94,22 @@ int main(int argc, char **argv)
     uint8_t bytes[WHY_BYTES];
     struct writer why = writer_of(bytes, sizeof bytes);
     if (relro_protect() != STATUS_OK) {
-        return refuse(view_text("constants cannot be made read-only; mprotect is blocked here"),
-                      EXIT_CANNOT_RUN);
+        return print_refusal(
+            view_text("constants cannot be made read-only; mprotect is blocked here"),
+            EXIT_CANNOT_RUN);
     }
     if (sandbox_guard_memory() != STATUS_OK) {
-        return refuse(view_text("core files cannot be ruled out; setrlimit or prctl is blocked "
-                                "here"),
-                      EXIT_CANNOT_RUN);
+        return print_refusal(
+            view_text("core files cannot be ruled out; setrlimit or prctl is blocked "
+                      "here"),
+            EXIT_CANNOT_RUN);
     }
     /* argv[0] is ignored: the image has the binary under two names. */
     const struct settings_input input = {.args = (const char *const *)argv + ((argc > 0) ? 1 : 0),
                                          .count = (argc > 0) ? (unsigned)argc - 1u : 0u,
                                          .env = (const char *const *)environ};
     if (settings_parse(&settings, input.args, input.count, input.env, &why) != STATUS_OK) {
-        return refuse(writer_view(&why), EXIT_USAGE);
+        return print_refusal(writer_view(&why), EXIT_USAGE);
     }
     switch (settings.command) {
     case COMMAND_VERSION:
@@ -120,7 +122,7 @@ int main(int argc, char **argv)
         return run_command(&settings, &input, &why);
     }
     if (host_run(&settings, &why) != STATUS_OK) {
-        return refuse(writer_view(&why), EXIT_CANNOT_RUN);
+        return print_refusal(writer_view(&why), EXIT_CANNOT_RUN);
     }
     return EXIT_STOPPED;
 }

@@ -20,7 +20,7 @@
 #define FILE_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP)
 
 /* Stores the errno of a failure for port_why. */
-static enum status failed(struct host_files *f, int error)
+static enum status keep_error(struct host_files *f, int error)
 {
     f->error = error;
     f->by_reader = false;
@@ -65,11 +65,11 @@ static enum status flush_directory(struct host_files *f, const char *path)
 {
     int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) {
-        return failed(f, errno);
+        return keep_error(f, errno);
     }
     int error = (fsync(fd) == 0) ? 0 : errno;
     (void)close(fd);
-    return (error == 0) ? STATUS_OK : failed(f, error);
+    return (error == 0) ? STATUS_OK : keep_error(f, error);
 }
 
 /* --- the cached descriptor --- */
@@ -132,7 +132,7 @@ static enum status lock_bytes(struct host_files *f, int fd, struct flock bytes)
     if (fcntl(fd, F_OFD_SETLK, &bytes) == 0) {
         return STATUS_OK;
     }
-    enum status s = failed(f, errno);
+    enum status s = keep_error(f, errno);
     return (f->error == EAGAIN || f->error == EACCES) ? HOST_BUSY : s;
 }
 
@@ -172,7 +172,7 @@ static enum status state_open(struct host_files *f, const char *name, bool write
     if (f->state_fd < 0 || descriptor_stat(f->state_fd, &opened) != 0) {
         int error = errno;
         state_drop(f);
-        return failed(f, error);
+        return keep_error(f, error);
     }
     f->state_identity = (struct file_identity){opened.st_dev, opened.st_ino};
     text_set(f->state_name, sizeof f->state_name, name);
@@ -192,7 +192,7 @@ static enum status read_at(struct host_files *f, int fd, uint64_t offset, struct
         retries += (n < 0) ? 1u : 0u;
         if (n < 0 && (errno != EINTR || retries > SYSCALL_RETRIES_MAX)) {
             out->len = before;
-            return failed(f, errno);
+            return keep_error(f, errno);
         }
         out->len += (n > 0) ? (size_t)n : 0u;
         if (n >= 0 && (size_t)n < room) {
@@ -215,7 +215,7 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
     path_of(path, f, dir, name);
     int fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0) {
-        return failed(f, errno);
+        return keep_error(f, errno);
     }
     enum status s = read_at(f, fd, offset, out);
     (void)close(fd);
@@ -270,7 +270,7 @@ static enum status temporary_create(struct host_files *f, const char *path)
         if (error == EEXIST) {
             temporary_choose(f);
         }
-        return failed(f, error);
+        return keep_error(f, error);
     }
     return lock_bytes(f, f->temporary_fd, whole);
 }
@@ -279,7 +279,7 @@ static enum status temporary_drop(struct host_files *f, const char *path)
 {
     enum status s = (f->temporary_fd < 0) ? HOST_ABSENT : STATUS_OK;
     if (s == STATUS_OK && unlink(path) != 0) {
-        s = failed(f, errno);
+        s = keep_error(f, errno);
     }
     temporary_close(f);
     return s;
@@ -292,14 +292,14 @@ static enum status temporary_write(struct host_files *f, uint64_t offset, struct
     path_of(path, f, FILES_CDI, f->temporary);
     enum status s = (offset == 0u) ? temporary_create(f, path) : STATUS_OK;
     if (s == STATUS_OK && f->temporary_fd < 0) {
-        s = failed(f, ENOENT);
+        s = keep_error(f, ENOENT);
     }
     s = (s == STATUS_OK) ? descriptor_write(f->temporary_fd, bytes, (off_t)offset, &error) : s;
     if (s != STATUS_OK) {
         enum status dropped = temporary_drop(f, path);
         status_ignore(dropped, "the next tidying removes what is left");
     }
-    return (error == 0) ? s : failed(f, error);
+    return (error == 0) ? s : keep_error(f, error);
 }
 
 static const char *port_temporary(void *ctx)
@@ -355,7 +355,7 @@ static enum status port_tidy(void *ctx)
         remove_leftover(f, e.name);
     }
     int error = directory_close(&d);
-    return (error == 0) ? s : failed(f, error);
+    return (error == 0) ? s : keep_error(f, error);
 }
 
 /* Creates a file with exactly these bytes, or appends them to it; on failure removes it. */
@@ -366,7 +366,7 @@ static enum status write_whole(struct host_files *f, const char *name, uint64_t 
     path_of(path, f, FILES_CDI, name);
     int fd = open_for_write(f, FILES_CDI, path, O_WRONLY | ((offset == 0u) ? O_TRUNC : 0));
     if (fd < 0) {
-        return failed(f, errno);
+        return keep_error(f, errno);
     }
     int error = 0;
     enum status s = descriptor_write(fd, bytes, (offset == 0u) ? -1 : (off_t)offset, &error);
@@ -375,7 +375,7 @@ static enum status write_whole(struct host_files *f, const char *name, uint64_t 
     }
     if (error != 0) {
         (void)unlink(path);
-        return failed(f, error);
+        return keep_error(f, error);
     }
     return s;
 }
@@ -395,7 +395,7 @@ static enum status port_write(void *ctx, enum files_dir dir, const char *name, u
     }
     int error = 0;
     s = descriptor_write(f->state_fd, bytes, (off_t)offset, &error);
-    return (s == STATUS_OK) ? s : failed(f, error);
+    return (s == STATUS_OK) ? s : keep_error(f, error);
 }
 
 static enum status rename_in(struct host_files *f, enum files_dir dir, const char *from,
@@ -405,7 +405,7 @@ static enum status rename_in(struct host_files *f, enum files_dir dir, const cha
     char to_path[FILE_PATH_CAP];
     path_of(from_path, f, dir, from);
     path_of(to_path, f, dir, to);
-    return (path_rename(from_path, to_path) == 0) ? STATUS_OK : failed(f, errno);
+    return (path_rename(from_path, to_path) == 0) ? STATUS_OK : keep_error(f, errno);
 }
 
 static enum status commit_state(struct host_files *f, const char *name, const char *final_name)
@@ -420,7 +420,7 @@ static enum status commit_state(struct host_files *f, const char *name, const ch
     int flushed = fdatasync(f->state_fd);
     f->flush_ms = clock_now_ms() - start_ms;
     if (flushed != 0) {
-        return failed(f, errno);
+        return keep_error(f, errno);
     }
     bool flush = f->state_created || final_name != NULL;
     if (final_name != NULL) {
@@ -475,7 +475,7 @@ static enum status port_remove(void *ctx, enum files_dir dir, const char *name, 
     if (aside != NULL) {
         s = rename_in(f, dir, name, aside);
     } else if (unlink(path) != 0) {
-        s = failed(f, errno);
+        s = keep_error(f, errno);
     }
     return (s == STATUS_OK && dir == FILES_STATE) ? flush_directory(f, f->state_dir) : s;
 }
@@ -504,7 +504,7 @@ static enum status lock_open(struct host_files *f, const char *name)
         f->lock_fd = open_for_write(f, FILES_STATE, path, O_RDWR);
         f->lock_writable = true;
     }
-    return (f->lock_fd >= 0) ? STATUS_OK : failed(f, errno);
+    return (f->lock_fd >= 0) ? STATUS_OK : keep_error(f, errno);
 }
 
 static struct flock byte_of(enum files_lock which, short type)
@@ -593,7 +593,7 @@ static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, 
     if (error == 0 || (error == ENOENT && at->pages == 0u)) {
         return STATUS_OK;
     }
-    return failed(f, error);
+    return keep_error(f, error);
 }
 
 /* --- the kubelet's checkpoint --- */
@@ -617,11 +617,11 @@ static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer 
             path_open(f->kubelet_state, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     }
     if (f->kubelet_state_fd < 0 || descriptor_stat(f->kubelet_state_fd, &st) != 0) {
-        return failed(f, errno);
+        return keep_error(f, errno);
     }
     if (!S_ISREG(st.st_mode)) {
         kubelet_state_drop(f);
-        return failed(f, EINVAL);
+        return keep_error(f, EINVAL);
     }
     *written_ms =
         (uint64_t)st.st_mtim.tv_sec * 1000u + (uint64_t)st.st_mtim.tv_nsec / UINT64_C(1000000);
@@ -638,9 +638,9 @@ static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer 
 static enum status port_device(void *ctx, unsigned number, struct device_place *place)
 {
     struct host_files *f = ctx;
-    int error = f->efa ? efa_look(f->sysfs_root, f->dev_root, number, place)
+    int error = f->efa ? efa_identify(f->sysfs_root, f->dev_root, number, place)
                        : probe_device(f->sysfs_root, f->dev_root, number, place);
-    return (error == 0) ? STATUS_OK : failed(f, error);
+    return (error == 0) ? STATUS_OK : keep_error(f, error);
 }
 
 static enum status port_memory_read(void *ctx, uint64_t numbers)
@@ -662,7 +662,7 @@ static enum status port_memory(void *ctx, unsigned number, unsigned core, uint64
     struct host_files *f = ctx;
     int64_t value = readers_memory(f->readers, number, core);
     if (value < 0) {
-        return failed(f, (value > -(int64_t)INT32_MAX) ? (int)-value : EIO);
+        return keep_error(f, (value > -(int64_t)INT32_MAX) ? (int)-value : EIO);
     }
     *bytes = (uint64_t)value;
     return STATUS_OK;
@@ -672,7 +672,7 @@ static enum status port_ultraserver(void *ctx, struct found_ultraserver *out)
 {
     struct host_files *f = ctx;
     int error = readers_ultraserver(f->readers, out);
-    return (error == 0) ? STATUS_OK : failed(f, error);
+    return (error == 0) ? STATUS_OK : keep_error(f, error);
 }
 
 /* --- texts --- */

@@ -24,7 +24,7 @@
 #include "host/commands/commands.h"
 #include "host/node/device_plugin.h"
 #include "host/files.h"
-#include "host/node/looks.h"
+#include "host/node/probes.h"
 #include "host/loop_time.h"
 #include "host/commands/reservations.h"
 #include "host/sandbox.h"
@@ -70,7 +70,7 @@ struct host {
     bool exiting;
     struct pollfd slots[SLOTS];
     struct apilink api;
-    struct looks looks; /* last member: its end stays untouched without --device-metrics */
+    struct probes probes; /* last member: its end stays untouched without --device-metrics */
 };
 
 /* The rest of the budget is for TLS: its arena, and as much for its buffers and tables. */
@@ -127,8 +127,8 @@ static void log_flush(struct host *h, int wait_ms)
     /* Each iteration but the last writes at least one line. */
     for (unsigned i = 0; i < LOG_BUFFER_BYTES && lines.len > 0u; i++) {
         struct pollfd out = {.fd = h->log_fd, .events = POLLOUT};
-        bool look = !h->log_free || wait_ms > 0;
-        if (look && poll(&out, 1, wait_ms) != 1) {
+        bool must_poll = !h->log_free || wait_ms > 0;
+        if (must_poll && poll(&out, 1, wait_ms) != 1) {
             return;
         }
         size_t n = log_piece(lines);
@@ -193,7 +193,7 @@ static void poll_fill(struct host *h)
     short events = 0;
     int api_fd = apilink_interest(&h->api, &events);
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
-    looks_interest(&h->looks, &h->slots[SLOT_READER]);
+    probes_interest(&h->probes, &h->slots[SLOT_READER]);
     for (unsigned i = 0; i < PORTS; i++) { /* only the first driver has the ports */
         const struct host_driver *d = &h->driver[DRIVER_NEURON];
         strangers_interest(&d->links, (i == 0u) ? LINK_HEALTH : LINK_METRICS,
@@ -208,7 +208,7 @@ static void poll_fill(struct host *h)
 static uint64_t due_ms(struct host *h)
 {
     uint64_t at = earlier(agent_deadline(h->agent), h->check_ms);
-    at = earlier(at, earlier(looks_deadline(&h->looks), apilink_deadline(&h->api)));
+    at = earlier(at, earlier(probes_deadline(&h->probes), apilink_deadline(&h->api)));
     for (unsigned i = 0; i < SERVERS * h->drivers; i++) {
         const struct host_driver *d = &h->driver[i / SERVERS];
         const struct server *s = &d->server[i % SERVERS];
@@ -227,7 +227,7 @@ static uint64_t pace_ms(const struct host *h)
     return earlier(at, strangers_due(&d->links, LINK_METRICS, h->time.now_ms));
 }
 
-static void look(struct host *h, uint64_t wait_ms)
+static void poll_slots(struct host *h, uint64_t wait_ms)
 {
     int ready = poll(h->slots, SLOTS, (int)earlier(wait_ms, WAIT_MAX_MS));
     /* descriptors_enough excludes EINVAL */
@@ -251,17 +251,17 @@ static bool links_ready(const struct host *h)
  * Waits, then sets the time. The last poll is younger than the clock's time, so it finds bytes that
  * arrived with or before a time limit.
  */
-static void wait_and_look(struct host *h)
+static void wait_and_poll(struct host *h)
 {
     uint64_t due = due_ms(h);
     uint64_t clock_ms = clock_now_ms();
     uint64_t wake = earlier(due, pace_ms(h));
     bool at_once = h->eager || apilink_eager(&h->api) || wake <= clock_ms;
-    look(h, at_once ? 0u : wake - clock_ms);
+    poll_slots(h, at_once ? 0u : wake - clock_ms);
     if (!at_once) {
         clock_ms = clock_now_ms();
         if (clock_ms >= due) {
-            look(h, 0);
+            poll_slots(h, 0);
         }
     }
     loop_time_set(&h->time, clock_ms, due, links_ready(h));
@@ -269,7 +269,7 @@ static void wait_and_look(struct host *h)
 
 /* --- one turn --- */
 
-static void signals_take(struct host *h)
+static void read_signals(struct host *h)
 {
     struct signalfd_siginfo info;
     if ((h->slots[SLOT_SIGNAL].revents & POLLIN) == 0) {
@@ -281,11 +281,11 @@ static void signals_take(struct host *h)
     }
 }
 
-static void plugin_look(struct host *h, enum driver_kind kind)
+static void scan_plugins(struct host *h, enum driver_kind kind)
 {
     struct host_driver *d = &h->driver[kind];
     const char *directory = h->settings->device_plugins_dir;
-    int error = device_plugin_look(directory, kind, d->device_plugin);
+    int error = device_plugin_scan(directory, kind, d->device_plugin);
     if (error != 0 && error != h->plugin_error) {
         char text[HOST_TEXT_CAP];
         struct writer w = writer_of(text, sizeof text);
@@ -304,20 +304,20 @@ static void plugin_look(struct host *h, enum driver_kind kind)
  * Scans for device plugins and other drivers. Also looks for another driver under the EFA driver's
  * name, which dranet uses.
  */
-static void rivals_look(struct host *h)
+static void scan_rivals(struct host *h)
 {
-    plugin_look(h, DRIVER_NEURON);
+    scan_plugins(h, DRIVER_NEURON);
     struct host_driver *d = &h->driver[DRIVER_EFA];
     if (h->drivers > (unsigned)DRIVER_EFA && d->server[LINK_REGISTRATION].wanted) {
-        plugin_look(h, DRIVER_EFA);
+        scan_plugins(h, DRIVER_EFA);
         char path[SOCKET_PATH_CAP];
         bool taken = d->server[LINK_REGISTRATION].taken;
-        bool runs = other_driver_look(h->settings, DRIVER_EFA, taken, path);
+        bool runs = other_driver_scan(h->settings, DRIVER_EFA, taken, path);
         agent_other_driver(d->agent, runs ? path : "");
     }
 }
 
-static void sockets_look(struct host *h)
+static void check_sockets(struct host *h)
 {
     if (h->time.now_ms < h->check_ms) {
         return;
@@ -374,7 +374,7 @@ static void order_carry_out(struct host *h, struct host_driver *d, enum agent_or
     case ORDER_END_DRIVER:
         driver_end(d);
         h->drivers = (unsigned)DRIVER_EFA;
-        h->looks.efa = NULL;
+        h->probes.efa = NULL;
         break;
     case ORDER_EXIT:
         h->exiting = true;
@@ -445,10 +445,10 @@ static void strangers_turn(struct host *h)
     }
 }
 
-static void turn(struct host *h)
+static void run_turn(struct host *h)
 {
     poll_fill(h);
-    wait_and_look(h);
+    wait_and_poll(h);
     /* Compared before the turn's work: a slow turn must not keep new connections out. */
     bool old = loop_time_is_old(&h->time, clock_now_ms());
     for (unsigned d = 0; d < h->drivers; d++) {
@@ -458,7 +458,7 @@ static void turn(struct host *h)
     if (old) {
         agent_time_old(h->agent);
     }
-    signals_take(h);
+    read_signals(h);
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->time.now_ms);
     for (unsigned d = h->drivers; d > 0u; d--) {
         driver_turn(h, d - 1u, old); /* the first driver has the TCP ports, which come last */
@@ -466,10 +466,10 @@ static void turn(struct host *h)
     if (!old) {
         strangers_turn(h);
     }
-    if (looks_turn(&h->looks, &h->slots[SLOT_READER], h->time.now_ms)) {
-        rivals_look(h);
+    if (probes_turn(&h->probes, &h->slots[SLOT_READER], h->time.now_ms)) {
+        scan_rivals(h);
     }
-    sockets_look(h);
+    check_sockets(h);
     agent_turn(h);
     log_flush(h, 0);
 }
@@ -572,7 +572,7 @@ static enum status process_begin(struct host *h, struct writer *why)
         writer_text(why, "signals cannot be received; see signalfd(2)");
         return s;
     }
-    s = looks_begin(&h->looks, h->settings, h->drivers > (unsigned)DRIVER_EFA, why);
+    s = probes_begin(&h->probes, h->settings, h->drivers > (unsigned)DRIVER_EFA, why);
     return (s == STATUS_OK) ? state_begin(h, why) : s;
 }
 
@@ -665,7 +665,7 @@ static struct files *driver_begin(struct host *h, unsigned at)
     const struct settings *s = h->settings;
     d->files = host_files_init(&d->disk, s->cdi_root, d->state_dir, s->sysfs_root, s->dev_root);
     d->disk.kubelet_state = s->kubelet_state;
-    d->disk.readers = &h->looks.readers;
+    d->disk.readers = &h->probes.readers;
     d->disk.efa = at == (unsigned)DRIVER_EFA;
     return &d->files;
 }
@@ -677,7 +677,7 @@ static void agent_begin(struct host *h)
     h->agent = agent_init(h->settings, files, random_seed(), h->time.now_ms, clock_wall_ms());
     h->driver[DRIVER_NEURON].agent = h->agent;
     if (h->settings->device_metrics) {
-        agent_telemetry(h->agent, &h->looks.look.telemetry);
+        agent_telemetry(h->agent, &h->probes.result.telemetry);
     }
     if (h->drivers > (unsigned)DRIVER_EFA) {
         h->driver[DRIVER_EFA].agent = agent_add_efa(h->agent, driver_begin(h, DRIVER_EFA));
@@ -687,7 +687,7 @@ static void agent_begin(struct host *h)
     for (unsigned d = 0; d < h->drivers; d++) {
         server_links_init(&h->driver[d].links, h->driver[d].agent);
     }
-    looks_first(&h->looks, h->agent, h->driver[DRIVER_EFA].agent);
+    probes_first(&h->probes, h->agent, h->driver[DRIVER_EFA].agent);
 }
 
 /*
@@ -712,7 +712,7 @@ static void host_end(struct host *h)
     for (unsigned at = 0; at < h->drivers; at++) {
         driver_end(&h->driver[at]);
     }
-    looks_end(&h->looks);
+    probes_end(&h->probes);
     log_flush(h, STDERR_DRAIN_MS);
     (void)close(h->signal_fd);
 }
@@ -739,7 +739,7 @@ static bool has_efa_driver(const struct settings *s)
  */
 static enum status readers_whole(const struct host *h, struct writer *why)
 {
-    if (h->looks.readers.ended && !h->exiting) {
+    if (h->probes.readers.ended && !h->exiting) {
         writer_text(why, "a process that reads sysfs for the agent has ended");
         return HOST_IO;
     }
@@ -769,9 +769,9 @@ enum status host_run(const struct settings *settings, struct writer *why)
         writer_text(
             why, (s == STATUS_OK) ? "" : "the kernel provides no random numbers; see getrandom(2)");
     }
-    rivals_look(h);
+    scan_rivals(h);
     while (s == STATUS_OK && !h->exiting) {
-        turn(h);
+        run_turn(h);
         s = readers_whole(h, why);
     }
     host_end(h);

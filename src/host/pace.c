@@ -67,7 +67,7 @@ bool pace_allows(const struct pace *p, unsigned link, uint64_t now_ms)
     return free || now_ms >= p->window_ms || p->used < STRANGER_TRANSFERS;
 }
 
-void pace_take(struct pace *p, unsigned link, uint64_t now_ms)
+void pace_count(struct pace *p, unsigned link, uint64_t now_ms)
 {
     ASSERT(pace_allows(p, link, now_ms));
     if (!is_stranger(link)) {

@@ -38,7 +38,7 @@ MUST_USE bool pace_place(struct pace *p, enum link_kind kind);
 /* Whether the link may transfer now: one read(2) or one send(2). */
 bool pace_allows(const struct pace *p, unsigned link, uint64_t now_ms);
 /* Counts a transfer that pace_allows allowed. */
-void pace_take(struct pace *p, unsigned link, uint64_t now_ms);
+void pace_count(struct pace *p, unsigned link, uint64_t now_ms);
 /* When links without a share may transfer again. */
 uint64_t pace_next_ms(const struct pace *p);
 

@@ -16,7 +16,7 @@ enum { PANIC_WAIT_MS = 100, PANIC_DIGITS = 10 };
 #define PANIC_LINE_BYTES 256u
 
 /* Writes decimal digits of `number` to the end of `text`; returns where they start. */
-static char *decimal(char text[PANIC_DIGITS + 1], int number)
+static char *write_decimal(char text[PANIC_DIGITS + 1], int number)
 {
     unsigned left = (number < 0) ? 0u : (unsigned)number;
     char *at = &text[PANIC_DIGITS];
@@ -30,7 +30,7 @@ static char *decimal(char text[PANIC_DIGITS + 1], int number)
 }
 
 /* Appends as much of `text` as fits after the first `len` bytes; returns the new length. */
-static size_t append(char line[PANIC_LINE_BYTES], size_t len, const char *text)
+static size_t append_text(char line[PANIC_LINE_BYTES], size_t len, const char *text)
 {
     size_t room = PANIC_LINE_BYTES - len;
     size_t n = strlen(text);
@@ -45,12 +45,12 @@ void assert_failed(const char *file, int line)
     char text[PANIC_LINE_BYTES];
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&out, 1, PANIC_WAIT_MS) == 1) {
-        size_t len = append(text, 0, "level=error event=assertion_failed at=");
-        len = append(text, len, file);
-        len = append(text, len, ":");
-        len = append(text, len, decimal(digits, line));
-        len = append(text, len, " remedy=\"report this line; ");
-        len = append(text, len, "the next start continues from the claim store\"\n");
+        size_t len = append_text(text, 0, "level=error event=assertion_failed at=");
+        len = append_text(text, len, file);
+        len = append_text(text, len, ":");
+        len = append_text(text, len, write_decimal(digits, line));
+        len = append_text(text, len, " remedy=\"report this line; ");
+        len = append_text(text, len, "the next start continues from the claim store\"\n");
         ssize_t written = write(STDERR_FILENO, text, len);
         (void)written;
     }

@@ -25,19 +25,19 @@ static void entry_close(struct pending_link *l)
 
 /* --- places --- */
 
-static bool older(const struct pending_link *l, const struct pending_link *than)
+static bool is_older(const struct pending_link *l, const struct pending_link *than)
 {
     return than == NULL || l->since_ms < than->since_ms;
 }
 
 /* The oldest connection in a state; NULL: none. */
-static struct pending_link *oldest(struct pending *p, bool heard, bool closing)
+static struct pending_link *find_oldest(struct pending *p, bool heard, bool closing)
 {
     struct pending_link *found = NULL;
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         struct pending_link *l = &p->link[i];
         bool fits = l->fd >= 0 && l->heard == heard && l->closing == closing;
-        found = (fits && older(l, found)) ? l : found;
+        found = (fits && is_older(l, found)) ? l : found;
     }
     return found;
 }
@@ -59,9 +59,9 @@ static struct pending_link *entry_for(struct pending *p, uint64_t now_ms)
     if (l != NULL) {
         return l;
     }
-    l = oldest(p, false, false);
+    l = find_oldest(p, false, false);
     bool silent = l != NULL && now_ms >= l->since_ms + STRANGER_ROUND_MS;
-    return silent ? l : oldest(p, false, true);
+    return silent ? l : find_oldest(p, false, true);
 }
 
 bool pending_room(struct pending *p, uint64_t now_ms)
@@ -86,7 +86,8 @@ void pending_linger(struct pending *p, int fd, uint64_t now_ms)
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         closing += p->link[i].closing ? 1u : 0u;
     }
-    struct pending_link *l = (closing < PENDING_CLOSING) ? free_entry(p) : oldest(p, false, true);
+    struct pending_link *l =
+        (closing < PENDING_CLOSING) ? free_entry(p) : find_oldest(p, false, true);
     if (l == NULL || shutdown(fd, SHUT_WR) != 0) {
         (void)close(fd);
         return;
@@ -97,7 +98,7 @@ void pending_linger(struct pending *p, int fd, uint64_t now_ms)
     *l = (struct pending_link){.fd = fd, .since_ms = now_ms, .closing = true};
 }
 
-struct pending_link pending_take(struct pending *p, unsigned i)
+struct pending_link pending_remove(struct pending *p, unsigned i)
 {
     ASSERT(i < PENDING_LINKS && p->link[i].fd >= 0 && !p->link[i].closing);
     struct pending_link l = p->link[i];
@@ -127,7 +128,7 @@ void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS
 }
 
 /* Drops a piece of input; false: the peer has closed its side. */
-static bool drop(const struct pending_link *l)
+static bool drop_input(const struct pending_link *l)
 {
     uint8_t bytes[PENDING_DROP_BYTES];
     ssize_t n = read(l->fd, bytes, sizeof bytes);
@@ -135,7 +136,7 @@ static bool drop(const struct pending_link *l)
 }
 
 /* Whether there is a byte to read: a connection that ends without one needs no place. */
-static bool hear(struct pending_link *l)
+static bool check_input(struct pending_link *l)
 {
     uint8_t byte = 0;
     ssize_t n = recv(l->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
@@ -148,14 +149,14 @@ static uint64_t over_ms(const struct pending_link *l)
     return l->since_ms + (l->closing ? LINK_CLOSE_MS : PENDING_MS);
 }
 
-void pending_look(struct pending *p, const struct pollfd slots[PENDING_LINKS], uint64_t now_ms)
+void pending_handle(struct pending *p, const struct pollfd slots[PENDING_LINKS], uint64_t now_ms)
 {
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         struct pending_link *l = &p->link[i];
         bool something = l->fd >= 0 && slots[i].fd == l->fd && slots[i].revents != 0;
         bool goes_on = true;
         if (something) {
-            goes_on = l->closing ? drop(l) : hear(l);
+            goes_on = l->closing ? drop_input(l) : check_input(l);
         }
         if (l->fd >= 0 && (!goes_on || now_ms >= over_ms(l))) {
             entry_close(l);

@@ -45,12 +45,12 @@ void pending_linger(struct pending *p, int fd, uint64_t now_ms);
 /* Sets the slots for poll(2). */
 void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS]);
 /* Handles the result of poll(2), and closes connections whose time is over. */
-void pending_look(struct pending *p, const struct pollfd slots[PENDING_LINKS], uint64_t now_ms);
+void pending_handle(struct pending *p, const struct pollfd slots[PENDING_LINKS], uint64_t now_ms);
 /* Whether an entry waits for a place in the agent. */
 bool pending_waits(const struct pending *p, bool heard);
 /* Removes a connection, which the caller owns from now on. */
-struct pending_link pending_take(struct pending *p, unsigned i);
-/* The latest time for the next pending_look, which closes connections whose time is over. */
+struct pending_link pending_remove(struct pending *p, unsigned i);
+/* The latest time for the next pending_handle, which closes connections whose time is over. */
 uint64_t pending_due(const struct pending *p);
 /* Closes all connections. */
 void pending_close(struct pending *p);

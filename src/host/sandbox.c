@@ -151,7 +151,7 @@ static bool rule_add(struct rules *r, const char *path, uint64_t access, bool fi
 }
 
 /* Adds a rule for a directory; NULL: none. */
-static bool rule_take(struct rules *r, const char *path, uint64_t access, bool fixed)
+static bool accept_rule(struct rules *r, const char *path, uint64_t access, bool fixed)
 {
     return path == NULL || rule_add(r, path, access, fixed);
 }
@@ -160,15 +160,15 @@ static bool rules_add(struct rules *r, const struct sandbox_paths *paths)
 {
     bool good = true;
     for (unsigned i = 0; i < sizeof paths->write / sizeof paths->write[0] && good; i++) {
-        good = rule_take(r, paths->write[i], ACCESS_CHANGE, false);
+        good = accept_rule(r, paths->write[i], ACCESS_CHANGE, false);
     }
     for (unsigned i = 0; i < sizeof paths->read / sizeof paths->read[0] && good; i++) {
-        good = rule_take(r, paths->read[i], ACCESS_READ, false);
+        good = accept_rule(r, paths->read[i], ACCESS_READ, false);
     }
     for (unsigned i = 0; i < sizeof paths->fixed / sizeof paths->fixed[0] && good; i++) {
-        good = rule_take(r, paths->fixed[i], ACCESS_READ, true);
+        good = accept_rule(r, paths->fixed[i], ACCESS_READ, true);
     }
-    return good && rule_take(r, paths->file, ACCESS_READ_FILE, true);
+    return good && accept_rule(r, paths->file, ACCESS_READ_FILE, true);
 }
 
 /* Returns the kernel's ABI version, or 0: paths are not restricted, and errno has the reason. */

@@ -71,7 +71,7 @@ void server_link_read(struct server_links *s, unsigned i, short revents, uint64_
         }
         return;
     }
-    pace_take(&s->pace, i, now_ms);
+    pace_count(&s->pace, i, now_ms);
     ssize_t n = read(s->link[i].fd, &room.data[room.len], writer_room(&room));
     if (n > 0) {
         agent_link_rx_commit(s->agent, i, (size_t)n);
@@ -107,7 +107,7 @@ static bool link_write(struct server_links *s, unsigned i, uint64_t now_ms)
     if (tx.len == 0u) {
         return false;
     }
-    pace_take(&s->pace, i, now_ms);
+    pace_count(&s->pace, i, now_ms);
     ssize_t n = send(l->fd, tx.data, tx.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return false;

@@ -77,7 +77,7 @@ static void name_write(const struct server *s, struct writer *out)
 }
 
 /* The remedy for a socket with a path that cannot be opened. */
-static const char *remedy(const struct server *s, int error)
+static const char *remedy_for(const struct server *s, int error)
 {
     if (error == EEXIST) {
         return "a file of this name exists and is not a socket: remove it";
@@ -96,7 +96,7 @@ static void trouble_write(const struct server *s, int error, struct writer *out)
     writer_errno(out, error);
     writer_text(out, "; ");
     if (s->listener.path != NULL) {
-        writer_text(out, remedy(s, error));
+        writer_text(out, remedy_for(s, error));
         return;
     }
     writer_text(out, (error == EADDRINUSE) ? "end the process that has it, or " : "");

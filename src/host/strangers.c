@@ -53,7 +53,7 @@ uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64
 
 /* --- a round --- */
 
-static void look(struct pending *p, uint64_t now_ms)
+static void poll_pending(struct pending *p, uint64_t now_ms)
 {
     struct pollfd slots[PENDING_LINKS];
     pending_interest(p, slots);
@@ -61,7 +61,7 @@ static void look(struct pending *p, uint64_t now_ms)
     for (unsigned i = 0; i < PENDING_LINKS && ready < 0; i++) {
         slots[i].revents = 0;
     }
-    pending_look(p, slots, now_ms);
+    pending_handle(p, slots, now_ms);
 }
 
 static void accept_some(struct server_links *l, struct server *s, uint64_t now_ms)
@@ -123,7 +123,7 @@ static bool place_one(struct server_links *l, enum link_kind kind, uint64_t now_
         !pace_place(&l->pace, kind)) {
         return false;
     }
-    struct pending_link taken = pending_take(p, i);
+    struct pending_link taken = pending_remove(p, i);
     struct accepted peer = {.fd = taken.fd, .peer = taken.peer, .heard = taken.heard};
     /*
      * Only one per round while another must be closed for it; otherwise clients that reconnect at
@@ -139,9 +139,9 @@ void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms)
         return;
     }
     pace_round(&l->pace, s->kind, now_ms);
-    look(p, now_ms); /* peers that have sent something meanwhile do not count as silent */
+    poll_pending(p, now_ms); /* peers that have sent something meanwhile do not count as silent */
     accept_some(l, s, now_ms);
-    look(p, now_ms);
+    poll_pending(p, now_ms);
     bool more = true;
     for (unsigned i = 0; i < STRANGER_PLACES && more; i++) {
         more = place_one(l, s->kind, now_ms);

@@ -118,7 +118,8 @@ static const struct key_row keys[KEY_COUNT] = {
 
 /* --- failures --- */
 
-static enum status malformed(struct walk *w, unsigned line, const char *what, const char *problem)
+static enum status fail_malformed(struct walk *w, unsigned line, const char *what,
+                                  const char *problem)
 {
     ASSERT(line > 0u);
     writer_text(w->why, "line ");
@@ -152,7 +153,7 @@ static bool is_one_line(struct view value)
     return true;
 }
 
-static enum status refuse(struct walk *w, unsigned k)
+static enum status refuse_key(struct walk *w, unsigned k)
 {
     const struct yaml_token *t = &w->now[k];
     if (t->json.kind == JSON_STRING && view_is(view_trim(t->json.text), keys[k].unless)) {
@@ -160,7 +161,7 @@ static enum status refuse(struct walk *w, unsigned k)
     }
     put_wanted(w, keys[k].below - CONTEXT);
     writer_text(w->why, ", ");
-    (void)malformed(w, t->line, keys[k].name, ": ");
+    (void)fail_malformed(w, t->line, keys[k].name, ": ");
     writer_text(w->why, keys[k].refused);
     return PEER_UNSUPPORTED;
 }
@@ -171,7 +172,7 @@ static enum status put_name(struct walk *w, unsigned k)
     struct writer bytes = writer_of(name.bytes, sizeof name.bytes);
     writer_append(&bytes, w->now[k].json.text);
     if (bytes.full) {
-        return malformed(w, w->now[k].line, keys[k].name, " is longer than 512 bytes");
+        return fail_malformed(w, w->now[k].line, keys[k].name, " is longer than 512 bytes");
     }
     name.len = bytes.len;
     memcpy((uint8_t *)w + keys[k].to, (const uint8_t *)&name, sizeof name);
@@ -179,7 +180,7 @@ static enum status put_name(struct walk *w, unsigned k)
 }
 
 /* Copies a key's value to its place, or refuses it. */
-static enum status take_value(struct walk *w, unsigned k)
+static enum status copy_value(struct walk *w, unsigned k)
 {
     struct yaml_token *t = &w->now[k];
     const struct key_row *row = &keys[k];
@@ -187,13 +188,13 @@ static enum status take_value(struct walk *w, unsigned k)
         return STATUS_OK;
     }
     if (row->refused != NULL) {
-        return refuse(w, k);
+        return refuse_key(w, k);
     }
     if (t->json.kind != JSON_STRING) {
-        return malformed(w, t->line, row->name, " must be a single value");
+        return fail_malformed(w, t->line, row->name, " must be a single value");
     }
     if (t->bad_escape) {
-        return malformed(w, t->line, row->name, " has an escape that YAML does not have");
+        return fail_malformed(w, t->line, row->name, " has an escape that YAML does not have");
     }
     if (row->shape == NAME) {
         return put_name(w, k);
@@ -201,7 +202,7 @@ static enum status take_value(struct walk *w, unsigned k)
     t->json.text = view_trim(t->json.text);
     /* Base64 may contain line ends. */
     if (!view_ends(view_text(row->name), "-data") && !is_one_line(t->json.text)) {
-        return malformed(w, t->line, row->name, " must be one line of text");
+        return fail_malformed(w, t->line, row->name, " must be one line of text");
     }
     memcpy((uint8_t *)w + row->to, (const uint8_t *)&t->json.text, sizeof t->json.text);
     return STATUS_OK;
@@ -219,27 +220,27 @@ static enum status finish_entry(struct walk *w, unsigned kind)
         return STATUS_OK;
     }
     if (w->line[kind] != 0u) {
-        return malformed(w, t->line, keys[(unsigned)CONTEXT + kind].name,
-                         " of this name is given twice");
+        return fail_malformed(w, t->line, keys[(unsigned)CONTEXT + kind].name,
+                              " of this name is given twice");
     }
     w->line[kind] = t->line;
     enum status s = STATUS_OK;
     for (unsigned k = FIRST_VALUE; k < (unsigned)KEY_COUNT && s == STATUS_OK; k++) {
-        s = take_value(w, k);
+        s = copy_value(w, k);
     }
     return s;
 }
 
-static enum status next(struct walk *w, struct yaml_token *t)
+static enum status next_token(struct walk *w, struct yaml_token *t)
 {
     enum status s = yaml_next(&w->in, t);
-    return (s == STATUS_OK) ? s : malformed(w, w->in.line, w->in.problem, "");
+    return (s == STATUS_OK) ? s : fail_malformed(w, w->in.line, w->in.problem, "");
 }
 
-static enum status skip(struct walk *w, const struct yaml_token *t)
+static enum status skip_token(struct walk *w, const struct yaml_token *t)
 {
     enum status s = yaml_skip(&w->in, t);
-    return (s == STATUS_OK) ? s : malformed(w, w->in.line, w->in.problem, "");
+    return (s == STATUS_OK) ? s : fail_malformed(w, w->in.line, w->in.problem, "");
 }
 
 /*
@@ -254,7 +255,7 @@ static bool has_shape(unsigned k, enum json_kind kind)
         return kind == JSON_OBJECT_BEGIN || (kind == JSON_NULL && !entry);
     case LIST:
         return kind == JSON_ARRAY_BEGIN || kind == JSON_NULL;
-    default: /* take_value handles scalars of wanted entries */
+    default: /* copy_value handles scalars of wanted entries */
         return true;
     }
 }
@@ -269,14 +270,14 @@ static enum status start_value(struct walk *w, unsigned k, const struct yaml_tok
                ((size_t)KEY_COUNT - (size_t)CONTEXT_ENTRY) * sizeof w->now[0]);
     }
     if (!has_shape(k, t->json.kind)) {
-        return malformed(w, t->line, keys[k].name,
-                         (shape == MAP) ? " must be a mapping" : " must be a list");
+        return fail_malformed(w, t->line, keys[k].name,
+                              (shape == MAP) ? " must be a mapping" : " must be a list");
     }
     w->now[k] = *t;
     w->now[k].line = line;
     if (shape == VALUE || shape == NAME) {
-        enum status s = skip(w, t);
-        return (s == STATUS_OK && k == (unsigned)CURRENT_CONTEXT) ? take_value(w, k) : s;
+        enum status s = skip_token(w, t);
+        return (s == STATUS_OK && k == (unsigned)CURRENT_CONTEXT) ? copy_value(w, k) : s;
     }
     if (t->json.kind != JSON_NULL) {
         w->at[t->json.depth + 1u] = (enum key)k;
@@ -284,7 +285,7 @@ static enum status start_value(struct walk *w, unsigned k, const struct yaml_tok
     return STATUS_OK;
 }
 
-static enum status take_key(struct walk *w, struct yaml_token *t)
+static enum status handle_key(struct walk *w, struct yaml_token *t)
 {
     unsigned line = t->line;
     unsigned k = CURRENT_CONTEXT;
@@ -293,20 +294,20 @@ static enum status take_key(struct walk *w, struct yaml_token *t)
         k++;
     }
     if (k == (unsigned)KEY_COUNT) {
-        return skip(w, t);
+        return skip_token(w, t);
     }
     if (w->now[k].line != 0u) {
-        return malformed(w, line, keys[k].name, " is given twice");
+        return fail_malformed(w, line, keys[k].name, " is given twice");
     }
-    enum status s = next(w, t);
+    enum status s = next_token(w, t);
     return (s == STATUS_OK) ? start_value(w, k, t, line) : s;
 }
 
-static enum status take_token(struct walk *w, struct yaml_token *t)
+static enum status handle_token(struct walk *w, struct yaml_token *t)
 {
     switch (t->json.kind) {
     case JSON_NAME:
-        return take_key(w, t);
+        return handle_key(w, t);
     case JSON_OBJECT_END:
         return (t->json.depth == ENTRY_DEPTH)
                    ? finish_entry(w, w->at[ENTRY_DEPTH + 1u] - CONTEXT_ENTRY)
@@ -325,18 +326,19 @@ static enum status walk_text(struct walk *w, struct view text, uint8_t *room)
     yaml_open(&w->in, text, room);
     memset(w->now, 0, sizeof w->now);
     memset(w->line, 0, sizeof w->line);
-    enum status s = next(w, &t);
+    enum status s = next_token(w, &t);
     if (s == STATUS_OK && t.json.kind != JSON_OBJECT_BEGIN) {
-        return malformed(w, t.line, "this is no kubeconfig: ",
-                         "it must be a mapping with current-context, contexts, clusters and users");
+        return fail_malformed(
+            w, t.line, "this is no kubeconfig: ",
+            "it must be a mapping with current-context, contexts, clusters and users");
     }
     w->at[1] = ROOT;
     while (s == STATUS_OK) {
-        s = next(w, &t);
+        s = next_token(w, &t);
         if (s != STATUS_OK || t.json.kind == JSON_END) {
             break;
         }
-        s = take_token(w, &t);
+        s = handle_token(w, &t);
     }
     return s;
 }
@@ -364,7 +366,7 @@ static enum status walk_all(struct walk *w, struct view text, uint8_t *room)
     s = (s == STATUS_OK) ? walk_text(w, text, room) : s;
     s = (s == STATUS_OK) ? check_found(w, OF_CONTEXT) : s;
     if (s == STATUS_OK && w->wanted[OF_CLUSTER].len == 0u) {
-        return malformed(w, w->line[OF_CONTEXT], "this context", " names no cluster");
+        return fail_malformed(w, w->line[OF_CONTEXT], "this context", " names no cluster");
     }
     s = (s == STATUS_OK) ? walk_text(w, text, room) : s;
     s = (s == STATUS_OK) ? check_found(w, OF_CLUSTER) : s;
@@ -387,7 +389,7 @@ static bool is_host(struct view host, bool bracketed)
 }
 
 /* Splits "[host]:port" or "host:port"; *port is empty when absent (RFC 3986 §3.2). */
-static enum status split(struct view text, struct view *host, struct view *port)
+static enum status split_host(struct view text, struct view *host, struct view *port)
 {
     bool bracketed = view_starts(text, "[");
     struct view inner = view_from(text, bracketed ? 1u : 0u);
@@ -424,7 +426,7 @@ enum status kubeconfig_server(struct view server, struct view *host, uint16_t *p
     size_t scheme = scheme_length(server);
     struct view rest = view_from(server, scheme);
     rest = view_first(rest, rest.len - (view_ends(rest, "/") ? 1u : 0u));
-    if (scheme == 0u || split(rest, &name, &digits) != STATUS_OK) {
+    if (scheme == 0u || split_host(rest, &name, &digits) != STATUS_OK) {
         return PEER_MALFORMED;
     }
     if (digits.len > 0u && (view_decimal(digits, 65535, &number) != STATUS_OK || number == 0u)) {
@@ -450,22 +452,23 @@ static enum status check_values(struct walk *w)
     bool cert = k->cert_data.len + k->cert_file.len > 0u;
     bool key = k->key_data.len + k->key_file.len > 0u;
     if (k->server.len == 0u) {
-        return malformed(w, w->line[OF_CLUSTER], "this cluster", " has no server");
+        return fail_malformed(w, w->line[OF_CLUSTER], "this cluster", " has no server");
     }
     if (scheme_length(k->server) == 0u) {
-        (void)malformed(w, w->line[OF_CLUSTER], "the server of this cluster",
-                        " is not https://; a plain connection is not supported");
+        (void)fail_malformed(w, w->line[OF_CLUSTER], "the server of this cluster",
+                             " is not https://; a plain connection is not supported");
         return PEER_UNSUPPORTED;
     }
     if (k->ca_data.len + k->ca_file.len == 0u) {
-        (void)malformed(w, w->line[OF_CLUSTER], "this cluster",
-                        " has neither certificate-authority-data nor certificate-authority; "
-                        "there is no system store to fall back to");
+        (void)fail_malformed(w, w->line[OF_CLUSTER], "this cluster",
+                             " has neither certificate-authority-data nor certificate-authority; "
+                             "there is no system store to fall back to");
         return PEER_UNSUPPORTED;
     }
     if (cert != key) {
-        return malformed(w, w->line[OF_USER], "this user has a client ",
-                         cert ? "certificate but no client key" : "key but no client certificate");
+        return fail_malformed(w, w->line[OF_USER], "this user has a client ",
+                              cert ? "certificate but no client key"
+                                   : "key but no client certificate");
     }
     return STATUS_OK;
 }

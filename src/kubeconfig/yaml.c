@@ -11,7 +11,7 @@
 #define LIKE_A_KEY "a value that looks like another \"key:\"; quote or indent it"
 #define IN_FLOW (-2) /* replaces a parent's column: a scalar between brackets */
 
-static enum status fail(struct yaml_reader *r, const char *problem)
+static enum status fail_parsing(struct yaml_reader *r, const char *problem)
 {
     if (r->problem == NULL) {
         r->problem = problem;
@@ -27,7 +27,7 @@ static bool one_of(uint8_t c, const char *set)
 }
 
 /* The byte `ahead` of the position; a line end after the last one. */
-static uint8_t peek(const struct yaml_reader *r, size_t ahead)
+static uint8_t peek_byte(const struct yaml_reader *r, size_t ahead)
 {
     size_t at = r->pos + ahead;
     return (at < r->text.len) ? r->text.data[at] : (uint8_t)'\n';
@@ -72,7 +72,7 @@ static bool rest_is_blank(const struct yaml_reader *r)
 static enum status finish_line(struct yaml_reader *r)
 {
     if (!rest_is_blank(r)) {
-        return fail(r, "unexpected text after a value");
+        return fail_parsing(r, "unexpected text after a value");
     }
     next_line(r);
     return STATUS_OK;
@@ -80,7 +80,7 @@ static enum status finish_line(struct yaml_reader *r)
 
 static void skip_blanks(struct yaml_reader *r)
 {
-    while (is_blank(peek(r, 0))) {
+    while (is_blank(peek_byte(r, 0))) {
         r->pos++;
     }
 }
@@ -88,7 +88,7 @@ static void skip_blanks(struct yaml_reader *r)
 static bool at_marker(const struct yaml_reader *r, const char *marker)
 {
     return column(r) == 0 && view_starts(view_from(r->text, r->pos), marker) &&
-           is_space(peek(r, 3));
+           is_space(peek_byte(r, 3));
 }
 
 /* Moves to the next text that is not a comment, past the spaces before it. false: the text ends. */
@@ -97,21 +97,21 @@ static bool seek_text(struct yaml_reader *r)
     while (r->pos < r->text.len && rest_is_blank(r)) {
         next_line(r);
     }
-    while (peek(r, 0) == ' ') {
+    while (peek_byte(r, 0) == ' ') {
         r->pos++;
     }
     return r->pos < r->text.len;
 }
 
 /* Like seek_text, within the document: false also at its end, and on a problem. */
-static bool seek(struct yaml_reader *r)
+static bool seek_in_document(struct yaml_reader *r)
 {
     bool ended = false;
     while (r->problem == NULL && seek_text(r)) {
         if (!at_marker(r, "---") && !at_marker(r, "...")) {
-            if (ended || peek(r, 0) == '\t') {
-                (void)fail(r, ended ? "a second document; a file holds one kubeconfig"
-                                    : "a tab in the indentation; use spaces");
+            if (ended || peek_byte(r, 0) == '\t') {
+                (void)fail_parsing(r, ended ? "a second document; a file holds one kubeconfig"
+                                            : "a tab in the indentation; use spaces");
             }
             return r->problem == NULL;
         }
@@ -139,14 +139,14 @@ static void put_fold(struct yaml_reader *r, unsigned breaks, bool escaped)
 }
 
 /* Consumes `digits` hexadecimal digits. false: they are not, and nothing is consumed. */
-static bool take_hex(struct yaml_reader *r, unsigned digits, uint32_t *value)
+static bool consume_hex(struct yaml_reader *r, unsigned digits, uint32_t *value)
 {
     uint32_t sum = 0;
     for (unsigned i = 0; i < digits; i++) {
-        if (!is_hex_digit(peek(r, i))) {
+        if (!is_hex_digit(peek_byte(r, i))) {
             return false;
         }
-        sum = (sum << 4) | hex_value(peek(r, i));
+        sum = (sum << 4) | hex_value(peek_byte(r, i));
     }
     *value = sum;
     r->pos += digits;
@@ -159,8 +159,8 @@ static uint32_t join_surrogates(struct yaml_reader *r, uint32_t c)
     struct yaml_reader ahead = *r;
     uint32_t low = 0;
     ahead.pos += 2u;
-    if (c > 0xdbffu || peek(r, 0) != '\\' || peek(r, 1) != 'u' || !take_hex(&ahead, 4, &low) ||
-        low < 0xdc00u || low > 0xdfffu) {
+    if (c > 0xdbffu || peek_byte(r, 0) != '\\' || peek_byte(r, 1) != 'u' ||
+        !consume_hex(&ahead, 4, &low) || low < 0xdc00u || low > 0xdfffu) {
         return 0xfffdu;
     }
     r->pos = ahead.pos;
@@ -175,7 +175,7 @@ static bool put_escape(struct yaml_reader *r)
     static const uint8_t values[] = {0,  7,  8,   9,   9,   10,   11,   12,
                                      13, 27, ' ', '"', '/', '\\', 0x85, 0xa0};
     static const char hex[] = "xuU";
-    uint8_t letter = peek(r, 0);
+    uint8_t letter = peek_byte(r, 0);
     size_t row = view_find(view_text(letters), letter);
     size_t power = view_find(view_text(hex), letter);
     uint32_t c = 0;
@@ -184,7 +184,7 @@ static bool put_escape(struct yaml_reader *r)
         writer_utf8(&r->values, values[row]);
         return true;
     }
-    if (power == sizeof hex - 1u || !take_hex(r, 2u << power, &c) || c > 0x10ffffu) {
+    if (power == sizeof hex - 1u || !consume_hex(r, 2u << power, &c) || c > 0x10ffffu) {
         return false;
     }
     writer_utf8(&r->values, (c >= 0xd800u && c <= 0xdfffu) ? join_surrogates(r, c) : c);
@@ -192,11 +192,11 @@ static bool put_escape(struct yaml_reader *r)
 }
 
 /* Folds line ends in quotes, with the blanks around them. */
-static void fold(struct yaml_reader *r, bool escaped)
+static void fold_lines(struct yaml_reader *r, bool escaped)
 {
     unsigned line = r->line;
-    while (r->pos < r->text.len && is_space(peek(r, 0))) {
-        if (peek(r, 0) == '\n') {
+    while (r->pos < r->text.len && is_space(peek_byte(r, 0))) {
+        if (peek_byte(r, 0) == '\n') {
             next_line(r);
         } else {
             r->pos++;
@@ -208,14 +208,14 @@ static void fold(struct yaml_reader *r, bool escaped)
 /* Copies one character between quotes. *solid: length that no later line end can trim. */
 static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
 {
-    uint8_t c = peek(r, 0);
+    uint8_t c = peek_byte(r, 0);
     if (one_of(c, "\r\n")) {
         r->values.len = *solid;
-        fold(r, false);
+        fold_lines(r, false);
     } else if (quote == '"' && c == '\\') {
         r->pos++;
-        if (one_of(peek(r, 0), "\r\n")) {
-            fold(r, true);
+        if (one_of(peek_byte(r, 0), "\r\n")) {
+            fold_lines(r, true);
         } else {
             r->bad_escape = !put_escape(r) || r->bad_escape;
         }
@@ -230,21 +230,21 @@ static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
 }
 
 /* Reads from the opening quote past the closing one (§7.3.1, §7.3.2). */
-static enum status quoted(struct yaml_reader *r)
+static enum status read_quoted(struct yaml_reader *r)
 {
-    uint8_t quote = peek(r, 0);
+    uint8_t quote = peek_byte(r, 0);
     unsigned line = r->line;
     size_t solid = r->values.len;
     r->pos++;
     while (r->pos < r->text.len) {
-        if (peek(r, 0) == quote && (quote == '"' || peek(r, 1) != quote)) {
+        if (peek_byte(r, 0) == quote && (quote == '"' || peek_byte(r, 1) != quote)) {
             r->pos++;
             return STATUS_OK;
         }
         put_quoted(r, quote, &solid);
     }
     r->line = line;
-    return fail(r, "this quote is not closed");
+    return fail_parsing(r, "this quote is not closed");
 }
 
 /* Whether a plain scalar ends before byte `at` of its line (§7.3.3). */
@@ -284,12 +284,13 @@ static bool plain_goes_on(struct yaml_reader *r, int parent)
     struct yaml_reader ahead = *r;
     do {
         next_line(&ahead);
-        while (peek(&ahead, 0) == ' ') {
+        while (peek_byte(&ahead, 0) == ' ') {
             ahead.pos++;
         }
     } while (ahead.pos < ahead.text.len && view_trim(rest_of_line(&ahead)).len == 0u);
-    if (ahead.pos == ahead.text.len || column(&ahead) <= parent || one_of(peek(&ahead, 0), "#\t") ||
-        at_marker(&ahead, "---") || at_marker(&ahead, "...")) {
+    if (ahead.pos == ahead.text.len || column(&ahead) <= parent ||
+        one_of(peek_byte(&ahead, 0), "#\t") || at_marker(&ahead, "---") ||
+        at_marker(&ahead, "...")) {
         return false;
     }
     put_fold(&ahead, ahead.line - r->line, false);
@@ -301,7 +302,7 @@ static bool plain_goes_on(struct yaml_reader *r, int parent)
  * Reads a plain scalar. If it is a key in a block, sets *key and moves to the colon. Otherwise, in
  * a block, the line must end.
  */
-static enum status plain(struct yaml_reader *r, int parent, bool *key)
+static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
 {
     bool flow = parent == IN_FLOW;
     unsigned line = r->line;
@@ -319,7 +320,7 @@ static enum status plain(struct yaml_reader *r, int parent, bool *key)
     if (end == ':') {
         *key = line == r->line;
         skip_blanks(r);
-        return *key ? STATUS_OK : fail(r, LIKE_A_KEY);
+        return *key ? STATUS_OK : fail_parsing(r, LIKE_A_KEY);
     }
     next_line(r);
     return STATUS_OK;
@@ -338,14 +339,14 @@ struct block {
 static enum status block_header(struct yaml_reader *r, int parent, struct block *b)
 {
     r->pos++;
-    for (unsigned i = 0; i < 2u && !is_space(peek(r, 0)); i++) {
-        uint8_t c = peek(r, 0);
+    for (unsigned i = 0; i < 2u && !is_space(peek_byte(r, 0)); i++) {
+        uint8_t c = peek_byte(r, 0);
         if (c != '0' && is_digit(c)) {
             b->indent = (unsigned)(c - '0') + (unsigned)((parent < 0) ? 0 : parent);
         } else if (one_of(c, "-+")) {
             b->chomp = c;
         } else {
-            return fail(r, "a block scalar that is neither |, >, |-, >- nor with a digit");
+            return fail_parsing(r, "a block scalar that is neither |, >, |-, >- nor with a digit");
         }
         r->pos++;
     }
@@ -365,7 +366,7 @@ static bool block_goes_on(struct yaml_reader *r, int parent, struct block *b)
     }
     b->indent = (b->indent == 0u) ? (unsigned)spaces : b->indent;
     if (spaces < b->indent) {
-        (void)fail(r, "less indentation than the block scalar's first line has");
+        (void)fail_parsing(r, "less indentation than the block scalar's first line has");
     }
     return spaces >= b->indent;
 }
@@ -389,9 +390,9 @@ static void put_block_line(struct yaml_reader *r, struct block *b)
     next_line(r);
 }
 
-static enum status block(struct yaml_reader *r, int parent)
+static enum status read_block(struct yaml_reader *r, int parent)
 {
-    struct block b = {.folded = peek(r, 0) == '>'};
+    struct block b = {.folded = peek_byte(r, 0) == '>'};
     if (block_header(r, parent, &b) != STATUS_OK) {
         return PEER_MALFORMED;
     }
@@ -406,16 +407,17 @@ static enum status block(struct yaml_reader *r, int parent)
 /* Reads a scalar whose first character was checked. *key: it is a key, and its colon follows. */
 static enum status read_scalar(struct yaml_reader *r, int parent, bool *key)
 {
-    uint8_t c = peek(r, 0);
+    uint8_t c = peek_byte(r, 0);
     unsigned line = r->line;
     *key = false;
     if (!one_of(c, "\"'")) {
-        return (parent != IN_FLOW && one_of(c, "|>")) ? block(r, parent) : plain(r, parent, key);
+        return (parent != IN_FLOW && one_of(c, "|>")) ? read_block(r, parent)
+                                                      : read_plain(r, parent, key);
     }
-    enum status s = quoted(r);
+    enum status s = read_quoted(r);
     if (parent != IN_FLOW && r->line == line) {
         skip_blanks(r);
-        *key = peek(r, 0) == ':' && is_space(peek(r, 1));
+        *key = peek_byte(r, 0) == ':' && is_space(peek_byte(r, 1));
     }
     return s;
 }
@@ -456,13 +458,13 @@ static bool is_null(struct view text)
 static enum status scalar(struct yaml_reader *r, int parent, struct yaml_token *t, bool *key)
 {
     bool flow = parent == IN_FLOW;
-    uint8_t c = peek(r, 0);
+    uint8_t c = peek_byte(r, 0);
     size_t start = r->values.len;
     bool quote = one_of(c, "\"'");
     bool is_plain = starts_plain(c, flow);
-    const char *problem = is_plain ? plain_problem(c, peek(r, 1), flow) : NULL;
+    const char *problem = is_plain ? plain_problem(c, peek_byte(r, 1), flow) : NULL;
     if (problem != NULL) {
-        return fail(r, problem);
+        return fail_parsing(r, problem);
     }
     r->bad_escape = false;
     enum status s = read_scalar(r, parent, key);
@@ -476,7 +478,7 @@ static enum status scalar(struct yaml_reader *r, int parent, struct yaml_token *
 
 static bool at_dash(const struct yaml_reader *r)
 {
-    return peek(r, 0) == '-' && is_space(peek(r, 1));
+    return peek_byte(r, 0) == '-' && is_space(peek_byte(r, 1));
 }
 
 static struct yaml_open *top_of(struct yaml_reader *r)
@@ -490,10 +492,11 @@ static bool in_flow(const struct yaml_reader *r)
     return r->depth > 0u && r->stack[r->depth - 1u].flow;
 }
 
-static enum status push(struct yaml_reader *r, bool list, bool flow, struct yaml_token *t)
+static enum status push_collection(struct yaml_reader *r, bool list, bool flow,
+                                   struct yaml_token *t)
 {
     if (r->depth == YAML_DEPTH_MAX) {
-        return fail(r, "nested too deeply for a kubeconfig");
+        return fail_parsing(r, "nested too deeply for a kubeconfig");
     }
     r->stack[r->depth] =
         (struct yaml_open){.list = list, .flow = flow, .indent = column(r), .line = r->line};
@@ -511,7 +514,7 @@ static enum yaml_expect after_value(const struct yaml_reader *r)
 }
 
 /* Ends the innermost collection; after the last bracket its line must end. */
-static enum status pop(struct yaml_reader *r, struct yaml_token *t)
+static enum status pop_collection(struct yaml_reader *r, struct yaml_token *t)
 {
     const struct yaml_open *top = top_of(r);
     t->json.kind = top->list ? JSON_ARRAY_END : JSON_OBJECT_END;
@@ -526,11 +529,11 @@ static enum status pop(struct yaml_reader *r, struct yaml_token *t)
 static enum status inline_value(struct yaml_reader *r, int parent, struct yaml_token *t)
 {
     bool key = false;
-    if (one_of(peek(r, 0), "[{")) {
-        return push(r, peek(r, 0) == '[', true, t);
+    if (one_of(peek_byte(r, 0), "[{")) {
+        return push_collection(r, peek_byte(r, 0) == '[', true, t);
     }
     enum status s = scalar(r, parent, t, &key);
-    return key ? fail(r, LIKE_A_KEY) : s;
+    return key ? fail_parsing(r, LIKE_A_KEY) : s;
 }
 
 /* Reads a value on a line of its own, or after a dash, in a collection of `parent` columns. */
@@ -540,14 +543,14 @@ static enum status block_value(struct yaml_reader *r, int parent, struct yaml_to
     bool key = false;
     t->line = r->line;
     if (at_dash(r)) {
-        return push(r, true, false, t);
+        return push_collection(r, true, false, t);
     }
-    if (one_of(peek(r, 0), "[{")) {
+    if (one_of(peek_byte(r, 0), "[{")) {
         return inline_value(r, parent, t);
     }
     enum status s = scalar(&ahead, parent, t, &key);
     if (key) {
-        return push(r, false, false, t);
+        return push_collection(r, false, false, t);
     }
     *r = ahead;
     return s;
@@ -560,22 +563,24 @@ static enum status next_value(struct yaml_reader *r, bool dash, struct yaml_toke
     if (!dash && !rest_is_blank(r)) {
         skip_blanks(r);
         return at_dash(r)
-                   ? fail(r, "a sequence starts on the line of its key; use a line of its own")
+                   ? fail_parsing(r,
+                                  "a sequence starts on the line of its key; use a line of its own")
                    : inline_value(r, indent, t);
     }
     /* A key's list may start in the same column as the keys. */
-    bool below = seek(r) && (column(r) > indent || (column(r) == indent && !dash && at_dash(r)));
+    bool below =
+        seek_in_document(r) && (column(r) > indent || (column(r) == indent && !dash && at_dash(r)));
     if (r->problem != NULL) {
         return PEER_MALFORMED;
     }
     return below ? block_value(r, indent, t) : STATUS_OK;
 }
 
-static enum status name(struct yaml_reader *r, struct yaml_token *t)
+static enum status check_name(struct yaml_reader *r, struct yaml_token *t)
 {
     t->json.kind = JSON_NAME;
     return view_is(t->json.text, "<<")
-               ? fail(r, "merge keys (<<) are not supported; write the values out")
+               ? fail_parsing(r, "merge keys (<<) are not supported; write the values out")
                : STATUS_OK;
 }
 
@@ -588,11 +593,11 @@ static enum status next_key(struct yaml_reader *r, struct yaml_token *t)
     }
     if (!key) {
         r->line = t->line;
-        return fail(r, "expected \"key:\"");
+        return fail_parsing(r, "expected \"key:\"");
     }
     r->pos++;
     r->expect = YAML_VALUE;
-    return name(r, t);
+    return check_name(r, t);
 }
 
 /* Whether the line at the position, if any, ends the innermost collection. */
@@ -605,21 +610,21 @@ static bool ends_collection(const struct yaml_reader *r, bool more)
 
 static enum status next_line_token(struct yaml_reader *r, struct yaml_token *t)
 {
-    bool more = seek(r);
+    bool more = seek_in_document(r);
     t->line = r->line;
     if (r->problem != NULL) {
         return PEER_MALFORMED;
     }
     if (r->depth == 0u) {
         t->json.kind = JSON_END;
-        return more ? fail(r, "unexpected text after the document's value") : STATUS_OK;
+        return more ? fail_parsing(r, "unexpected text after the document's value") : STATUS_OK;
     }
     const struct yaml_open *top = top_of(r);
     if (ends_collection(r, more)) {
-        return pop(r, t);
+        return pop_collection(r, t);
     }
     if (column(r) > top->indent) {
-        return fail(r, "indentation that fits nothing above");
+        return fail_parsing(r, "indentation that fits nothing above");
     }
     if (!top->list) {
         return next_key(r, t);
@@ -632,10 +637,10 @@ static enum status next_line_token(struct yaml_reader *r, struct yaml_token *t)
 static enum status skip_head(struct yaml_reader *r)
 {
     bool more = seek_text(r);
-    bool directive = more && column(r) == 0 && peek(r, 0) == '%';
+    bool directive = more && column(r) == 0 && peek_byte(r, 0) == '%';
     if (directive) {
         if (!view_starts(rest_of_line(r), "%YAML 1.")) {
-            return fail(r, "a directive other than %YAML 1.x is not supported");
+            return fail_parsing(r, "a directive other than %YAML 1.x is not supported");
         }
         next_line(r);
         more = seek_text(r);
@@ -644,12 +649,12 @@ static enum status skip_head(struct yaml_reader *r)
         r->pos += 3u;
         return finish_line(r);
     }
-    return directive ? fail(r, "a directive without --- after it") : STATUS_OK;
+    return directive ? fail_parsing(r, "a directive without --- after it") : STATUS_OK;
 }
 
 static enum status next_document(struct yaml_reader *r, struct yaml_token *t)
 {
-    bool more = skip_head(r) == STATUS_OK && seek(r);
+    bool more = skip_head(r) == STATUS_OK && seek_in_document(r);
     return more ? block_value(r, -1, t) : next_line_token(r, t);
 }
 
@@ -664,7 +669,7 @@ static enum status flow_space(struct yaml_reader *r, unsigned line)
     skip_blanks(r);
     if (r->pos == r->text.len || at_marker(r, "---") || at_marker(r, "...")) {
         r->line = line;
-        return fail(r, "this bracket is not closed");
+        return fail_parsing(r, "this bracket is not closed");
     }
     return STATUS_OK;
 }
@@ -672,16 +677,16 @@ static enum status flow_space(struct yaml_reader *r, unsigned line)
 /* Reads the value after a key; null when there is none. */
 static enum status flow_value(struct yaml_reader *r, struct yaml_token *t)
 {
-    if (peek(r, 0) == ':') {
+    if (peek_byte(r, 0) == ':') {
         r->pos++;
         if (flow_space(r, top_of(r)->line) != STATUS_OK) {
             return PEER_MALFORMED;
         }
-    } else if (!one_of(peek(r, 0), ",}")) {
-        return fail(r, "expected ':' after a key");
+    } else if (!one_of(peek_byte(r, 0), ",}")) {
+        return fail_parsing(r, "expected ':' after a key");
     }
     t->line = r->line;
-    return one_of(peek(r, 0), ",}") ? STATUS_OK : inline_value(r, IN_FLOW, t);
+    return one_of(peek_byte(r, 0), ",}") ? STATUS_OK : inline_value(r, IN_FLOW, t);
 }
 
 /* Reads an entry of a collection, or its end. */
@@ -689,7 +694,7 @@ static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_tok
 {
     const struct yaml_open *top = top_of(r);
     bool key = false;
-    bool comma = !first && peek(r, 0) == ',';
+    bool comma = !first && peek_byte(r, 0) == ',';
     if (comma) {
         r->pos++;
         if (flow_space(r, top->line) != STATUS_OK) {
@@ -697,19 +702,19 @@ static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_tok
         }
     }
     t->line = r->line;
-    if (peek(r, 0) == (top->list ? ']' : '}')) {
+    if (peek_byte(r, 0) == (top->list ? ']' : '}')) {
         r->pos++;
-        return pop(r, t);
+        return pop_collection(r, t);
     }
     if (!first && !comma) {
-        return fail(r, "expected ',' or the closing bracket");
+        return fail_parsing(r, "expected ',' or the closing bracket");
     }
     if (top->list) {
         return inline_value(r, IN_FLOW, t);
     }
     enum status s = scalar(r, IN_FLOW, t, &key);
     r->expect = YAML_FLOW_VALUE;
-    return (s == STATUS_OK) ? name(r, t) : s;
+    return (s == STATUS_OK) ? check_name(r, t) : s;
 }
 
 /* --- skipping --- */
@@ -717,7 +722,7 @@ static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_tok
 /* Skips an anchor, an alias or a tag. */
 static void skip_word(struct yaml_reader *r, bool flow)
 {
-    while (!is_space(peek(r, 0)) && !(flow && one_of(peek(r, 0), FLOW_MARKS))) {
+    while (!is_space(peek_byte(r, 0)) && !(flow && one_of(peek_byte(r, 0), FLOW_MARKS))) {
         r->pos++;
     }
 }
@@ -733,7 +738,7 @@ static enum status skip_flow(struct yaml_reader *r, unsigned level)
     unsigned line = r->line;
     unsigned open = level;
     while (flow_space(r, line) == STATUS_OK) {
-        uint8_t c = peek(r, 0);
+        uint8_t c = peek_byte(r, 0);
         bool key = false;
         if (open == 0u && one_of(c, ",]}")) {
             return STATUS_OK;
@@ -756,7 +761,7 @@ static enum status skip_flow(struct yaml_reader *r, unsigned level)
 /* Skips one step within a line; *parent is the column of the last key or dash. */
 static enum status skip_step(struct yaml_reader *r, int *parent)
 {
-    uint8_t c = peek(r, 0);
+    uint8_t c = peek_byte(r, 0);
     int start = column(r);
     bool key = false;
     if (one_of(c, "&*!")) {
@@ -766,7 +771,7 @@ static enum status skip_step(struct yaml_reader *r, int *parent)
     if (one_of(c, "[{")) {
         return skip_flow(r, 0);
     }
-    bool mark = one_of(c, "-?:") && is_space(peek(r, 1));
+    bool mark = one_of(c, "-?:") && is_space(peek_byte(r, 1));
     enum status s = mark ? STATUS_OK : read_scalar(r, *parent, &key);
     if (mark || key) {
         r->pos++;
@@ -790,7 +795,7 @@ static enum status skip_block(struct yaml_reader *r, int indent, bool dashes)
                 next_line(r);
                 continue;
             }
-        } else if (!seek(r) || column(r) < indent ||
+        } else if (!seek_in_document(r) || column(r) < indent ||
                    (column(r) == indent && !(dashes && at_dash(r)))) {
             break;
         }
@@ -807,7 +812,7 @@ static enum status skip_value(struct yaml_reader *r)
         return skip_flow(r, 0);
     }
     skip_blanks(r);
-    while (one_of(peek(r, 0), "&!")) {
+    while (one_of(peek_byte(r, 0), "&!")) {
         skip_word(r, false);
         skip_blanks(r);
     }
@@ -830,7 +835,7 @@ enum status yaml_skip(struct yaml_reader *r, const struct yaml_token *token)
     struct yaml_token end;
     enum status s =
         top->flow ? skip_flow(r, 1) : skip_block(r, top->indent - (top->list ? 0 : 1), top->list);
-    return (s == STATUS_OK) ? pop(r, &end) : s;
+    return (s == STATUS_OK) ? pop_collection(r, &end) : s;
 }
 
 /* --- the text as a whole --- */

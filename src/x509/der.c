@@ -7,7 +7,7 @@
 #define LENGTH_OCTETS_MAX 4u
 
 /* Parses the length octets from the second octet of an element on; *used: their number. */
-static bool take_length(struct view in, size_t *used, size_t *length)
+static bool parse_length(struct view in, size_t *used, size_t *length)
 {
     size_t count = in.data[1] & 0x7fu;
     size_t value = 0;
@@ -31,7 +31,7 @@ bool der_any(struct view *in, struct der *out)
 {
     size_t used = 0;
     size_t length = 0;
-    if (in->len < 2u || (in->data[0] & 0x1fu) == 0x1fu || !take_length(*in, &used, &length)) {
+    if (in->len < 2u || (in->data[0] & 0x1fu) == 0x1fu || !parse_length(*in, &used, &length)) {
         return false;
     }
     size_t header = 1u + used;
@@ -45,7 +45,7 @@ bool der_any(struct view *in, struct der *out)
     return true;
 }
 
-bool der_take(struct view *in, unsigned tag, struct view *content)
+bool der_expect(struct view *in, unsigned tag, struct view *content)
 {
     struct der e = {0};
     if (!der_any(in, &e) || e.tag != tag) {
@@ -63,13 +63,13 @@ bool der_next_is(struct view in, unsigned tag)
 bool der_optional(struct view *in, unsigned tag, bool *present, struct view *content)
 {
     *present = der_next_is(*in, tag);
-    return !*present || der_take(in, tag, content);
+    return !*present || der_expect(in, tag, content);
 }
 
 bool der_boolean(struct view *in, bool *value)
 {
     struct view content = {0};
-    if (!der_take(in, DER_BOOLEAN, &content) || content.len != 1u) {
+    if (!der_expect(in, DER_BOOLEAN, &content) || content.len != 1u) {
         return false;
     }
     *value = content.data[0] == 0xffu;
@@ -78,7 +78,7 @@ bool der_boolean(struct view *in, bool *value)
 
 bool der_integer(struct view *in, unsigned tag, struct view *content)
 {
-    if (!der_take(in, tag, content) || content->len == 0u) {
+    if (!der_expect(in, tag, content) || content->len == 0u) {
         return false;
     }
     if (content->len == 1u) {
@@ -108,7 +108,7 @@ bool der_number(struct view *in, unsigned tag, uint64_t *value)
 bool der_long_oid(struct view *in, struct view *content)
 {
     bool inside = false;
-    if (!der_take(in, DER_OID, content) || content->len == 0u) {
+    if (!der_expect(in, DER_OID, content) || content->len == 0u) {
         return false;
     }
     for (size_t i = 0; i < content->len; i++) {
@@ -140,7 +140,7 @@ bool der_oid(struct view *in, struct view *content)
 bool der_bits(struct view *in, struct view *bytes, unsigned *unused)
 {
     struct view content = {0};
-    if (!der_take(in, DER_BIT_STRING, &content) || content.len == 0u || content.data[0] > 7u) {
+    if (!der_expect(in, DER_BIT_STRING, &content) || content.len == 0u || content.data[0] > 7u) {
         return false;
     }
     *unused = content.data[0];
@@ -170,7 +170,7 @@ bool der_is_ascii(struct view text)
 /* --- time --- */
 
 /* Consumes `digits` decimal digits. */
-static bool take_digits(struct view *in, size_t digits, int64_t *value)
+static bool consume_digits(struct view *in, size_t digits, int64_t *value)
 {
     *value = 0;
     if (in->len < digits) {
@@ -188,9 +188,9 @@ static bool take_digits(struct view *in, size_t digits, int64_t *value)
 }
 
 /* Years 50 to 99 of a UTCTime belong to the last century. */
-static bool take_year(struct view *in, bool utc, int64_t *year)
+static bool consume_year(struct view *in, bool utc, int64_t *year)
 {
-    if (!take_digits(in, utc ? 2u : 4u, year)) {
+    if (!consume_digits(in, utc ? 2u : 4u, year)) {
         return false;
     }
     if (utc) {
@@ -202,12 +202,12 @@ static bool take_year(struct view *in, bool utc, int64_t *year)
 #define PARTS 5u /* month, day, hour, minute, second */
 
 /* The seconds of a UTCTime may be absent, as in Go. */
-static bool take_parts(struct view *in, bool utc, int64_t part[PARTS])
+static bool consume_parts(struct view *in, bool utc, int64_t part[PARTS])
 {
     for (size_t i = 0; i < PARTS; i++) {
         bool ended = utc && i == PARTS - 1u && view_is(*in, "Z");
         part[i] = 0;
-        if (!ended && !take_digits(in, 2, &part[i])) {
+        if (!ended && !consume_digits(in, 2, &part[i])) {
             return false;
         }
     }
@@ -224,7 +224,7 @@ bool der_time(struct view *in, int64_t *seconds)
         return false;
     }
     bool utc = e.tag == DER_UTC_TIME;
-    if (!take_year(&e.content, utc, &year) || !take_parts(&e.content, utc, part)) {
+    if (!consume_year(&e.content, utc, &year) || !consume_parts(&e.content, utc, part)) {
         return false;
     }
     if (!time_days(year, part[0], part[1], &days) || part[2] > 23 || part[3] > 59 || part[4] > 59) {

@@ -33,7 +33,7 @@ struct der {
 /* Consumes an element of any tag. */
 MUST_USE bool der_any(struct view *in, struct der *out);
 /* Consumes an element with this tag; returns its content. */
-MUST_USE bool der_take(struct view *in, unsigned tag, struct view *content);
+MUST_USE bool der_expect(struct view *in, unsigned tag, struct view *content);
 /* Whether the next element has this tag. */
 bool der_next_is(struct view in, unsigned tag);
 /* Consumes an optional element; *present: it exists. */

@@ -91,10 +91,10 @@ static bool string_valid(const struct der *e)
 }
 
 /* Parses the next attribute of a set within a Name. */
-static bool take_attribute(struct view *set, struct view *type, struct der *value)
+static bool parse_attribute(struct view *set, struct view *type, struct der *value)
 {
     struct view pair = {0};
-    return der_take(set, DER_SEQUENCE, &pair) && der_oid(&pair, type) && der_any(&pair, value) &&
+    return der_expect(set, DER_SEQUENCE, &pair) && der_oid(&pair, type) && der_any(&pair, value) &&
            string_valid(value);
 }
 
@@ -104,15 +104,15 @@ static bool name_walk(struct view name, struct view *shown)
     struct view sets = {0};
     struct view set = {0};
     bool common = false;
-    bool valid = der_take(&name, DER_SEQUENCE, &sets);
+    bool valid = der_expect(&name, DER_SEQUENCE, &sets);
     while (valid && (sets.len > 0u || set.len > 0u)) {
         struct view type = {0};
         struct der value = {0};
         if (set.len == 0u) {
-            valid = der_take(&sets, DER_SET, &set);
+            valid = der_expect(&sets, DER_SET, &set);
             continue;
         }
-        valid = take_attribute(&set, &type, &value);
+        valid = parse_attribute(&set, &type, &value);
         bool is_common = valid && DER_IS(type, OID_COMMON_NAME);
         if (valid && (is_common || !common)) {
             *shown = value.content;
@@ -123,23 +123,23 @@ static bool name_walk(struct view name, struct view *shown)
 }
 
 /* Parses a BIT STRING of whole octets. */
-static bool take_octets(struct view *in, struct view *octets)
+static bool parse_octets(struct view *in, struct view *octets)
 {
     unsigned unused = 0;
     return der_bits(in, octets, &unused) && unused == 0u;
 }
 
 /* Parses a SEQUENCE. */
-static bool take_element(struct view *in, struct der *e)
+static bool parse_element(struct view *in, struct der *e)
 {
     return der_any(in, e) && e->tag == DER_SEQUENCE;
 }
 
-static bool take_name(struct view *in, struct view *whole)
+static bool parse_name(struct view *in, struct view *whole)
 {
     struct der e = {0};
     struct view shown = {0};
-    if (!take_element(in, &e)) {
+    if (!parse_element(in, &e)) {
         return false;
     }
     *whole = e.whole;
@@ -162,7 +162,7 @@ void x509_show_name(struct writer *w, struct view name)
  * Parses an AlgorithmIdentifier's content: OID, and the whole element of its parameters, which may
  * be absent.
  */
-static bool take_algorithm(struct view in, struct view *oid, struct view *parameters)
+static bool parse_algorithm(struct view in, struct view *oid, struct view *parameters)
 {
     struct der e = {0};
     if (!der_oid(&in, oid)) {
@@ -183,14 +183,14 @@ static bool take_algorithm(struct view in, struct view *oid, struct view *parame
  * Parses an AlgorithmIdentifier of SHA-2 with no parameters or NULL; returns its bits. 0: another
  * algorithm.
  */
-static unsigned take_sha2(struct view *in)
+static unsigned parse_sha2(struct view *in)
 {
     static const unsigned bits[] = {256, 384, 512};
     struct view content = {0};
     struct view oid = {0};
     struct view parameters = {0};
     unsigned arc = 0;
-    if (!der_take(in, DER_SEQUENCE, &content) || !take_algorithm(content, &oid, &parameters) ||
+    if (!der_expect(in, DER_SEQUENCE, &content) || !parse_algorithm(content, &oid, &parameters) ||
         !OID_UNDER(oid, OID_SHA2, &arc) || arc < 1u || arc > 3u ||
         (parameters.len > 0u && !DER_IS(parameters, DER_NULL_ELEMENT))) {
         return 0;
@@ -204,13 +204,13 @@ static unsigned pss_hash(struct view *in)
     struct view part = {0};
     struct view mgf = {0};
     struct view oid = {0};
-    if (!der_take(in, DER_CONTEXT_OUTER(0u), &part)) {
+    if (!der_expect(in, DER_CONTEXT_OUTER(0u), &part)) {
         return 0;
     }
-    unsigned bits = take_sha2(&part);
-    bool same = part.len == 0u && der_take(in, DER_CONTEXT_OUTER(1u), &part) &&
-                der_take(&part, DER_SEQUENCE, &mgf) && part.len == 0u && der_oid(&mgf, &oid) &&
-                DER_IS(oid, OID_RSA "\x08") && take_sha2(&mgf) == bits;
+    unsigned bits = parse_sha2(&part);
+    bool same = part.len == 0u && der_expect(in, DER_CONTEXT_OUTER(1u), &part) &&
+                der_expect(&part, DER_SEQUENCE, &mgf) && part.len == 0u && der_oid(&mgf, &oid) &&
+                DER_IS(oid, OID_RSA "\x08") && parse_sha2(&mgf) == bits;
     return same ? bits : 0u;
 }
 
@@ -219,7 +219,7 @@ static bool trailer_valid(struct view in)
 {
     struct view part = {0};
     uint64_t trailer = 0;
-    return in.len == 0u || (der_take(&in, DER_CONTEXT_OUTER(3u), &part) &&
+    return in.len == 0u || (der_expect(&in, DER_CONTEXT_OUTER(3u), &part) &&
                             der_number(&part, DER_INTEGER, &trailer) && trailer == 1u);
 }
 
@@ -229,11 +229,11 @@ static unsigned pss_bits(struct view parameters)
     struct view in = {0};
     struct view part = {0};
     uint64_t salt = 0;
-    if (!der_take(&parameters, DER_SEQUENCE, &in)) {
+    if (!der_expect(&parameters, DER_SEQUENCE, &in)) {
         return 0;
     }
     unsigned bits = pss_hash(&in);
-    bool good = der_take(&in, DER_CONTEXT_OUTER(2u), &part) &&
+    bool good = der_expect(&in, DER_CONTEXT_OUTER(2u), &part) &&
                 der_number(&part, DER_INTEGER, &salt) && salt == bits / 8u && trailer_valid(in);
     return good ? bits : 0u;
 }
@@ -264,7 +264,7 @@ static bool read_scheme(struct view in, struct x509_cert *cert)
 {
     struct view oid = {0};
     struct view parameters = {0};
-    if (!take_algorithm(in, &oid, &parameters)) {
+    if (!parse_algorithm(in, &oid, &parameters)) {
         return false;
     }
     cert->scheme = X509_SCHEME_OTHER;
@@ -288,7 +288,7 @@ static bool rsa_valid(struct view key, uint64_t *exponent)
 {
     struct view in = {0};
     struct view modulus = {0};
-    return der_take(&key, DER_SEQUENCE, &in) && der_integer(&in, DER_INTEGER, &modulus) &&
+    return der_expect(&key, DER_SEQUENCE, &in) && der_integer(&in, DER_INTEGER, &modulus) &&
            (modulus.data[0] & 0x80u) == 0u && (modulus.len > 1u || modulus.data[0] != 0u) &&
            der_number(&in, DER_INTEGER, exponent) && *exponent > 0u;
 }
@@ -337,8 +337,8 @@ static const char *read_spki(struct view in, struct x509_cert *cert)
     struct view oid = {0};
     struct view parameters = {0};
     struct view key = {0};
-    if (!der_take(&in, DER_SEQUENCE, &algorithm) || !take_algorithm(algorithm, &oid, &parameters) ||
-        !take_octets(&in, &key)) {
+    if (!der_expect(&in, DER_SEQUENCE, &algorithm) ||
+        !parse_algorithm(algorithm, &oid, &parameters) || !parse_octets(&in, &key)) {
         return "key";
     }
     cert->key = key_of(oid);
@@ -385,18 +385,18 @@ static const char *read_fields(struct fields *f, struct x509_cert *cert)
 {
     struct view algorithm = {0};
     struct view validity = {0};
-    if (!der_take(&f->tbs, DER_SEQUENCE, &algorithm) || !view_equal(algorithm, f->outer) ||
+    if (!der_expect(&f->tbs, DER_SEQUENCE, &algorithm) || !view_equal(algorithm, f->outer) ||
         !read_scheme(algorithm, cert)) {
         return "signature algorithm";
     }
-    if (!take_name(&f->tbs, &cert->issuer)) {
+    if (!parse_name(&f->tbs, &cert->issuer)) {
         return "issuer";
     }
-    if (!der_take(&f->tbs, DER_SEQUENCE, &validity) || !der_time(&validity, &cert->not_before) ||
+    if (!der_expect(&f->tbs, DER_SEQUENCE, &validity) || !der_time(&validity, &cert->not_before) ||
         !der_time(&validity, &cert->not_after)) {
         return "validity";
     }
-    return take_name(&f->tbs, &cert->subject) ? NULL : "subject";
+    return parse_name(&f->tbs, &cert->subject) ? NULL : "subject";
 }
 
 /* Parses the optional fields behind the key. NULL: valid. */
@@ -421,7 +421,7 @@ static const char *read_rest(struct fields *f, struct x509_cert *cert)
 static const char *read_key_and_rest(struct fields *f, struct x509_cert *cert)
 {
     struct der key = {0};
-    if (!take_element(&f->tbs, &key)) {
+    if (!parse_element(&f->tbs, &key)) {
         return "key";
     }
     cert->spki = key.whole;
@@ -434,16 +434,16 @@ static const char *read_outer(struct view der, struct fields *f, struct x509_cer
 {
     struct der whole = {0};
     struct der tbs = {0};
-    if (!take_element(&der, &whole) || der.len > 0u || !take_element(&whole.content, &tbs)) {
+    if (!parse_element(&der, &whole) || der.len > 0u || !parse_element(&whole.content, &tbs)) {
         return "encoding (DER)";
     }
     cert->raw = whole.whole;
     cert->tbs = tbs.whole;
     f->tbs = tbs.content;
-    if (!der_take(&whole.content, DER_SEQUENCE, &f->outer)) {
+    if (!der_expect(&whole.content, DER_SEQUENCE, &f->outer)) {
         return "signature algorithm";
     }
-    return take_octets(&whole.content, &cert->signature) ? NULL : "signature";
+    return parse_octets(&whole.content, &cert->signature) ? NULL : "signature";
 }
 
 static const char *read_all(struct view der, struct x509_cert *cert)
@@ -468,7 +468,7 @@ bool x509_subject(struct view der, struct view *subject)
     struct view tbs = {0};
     struct der e = {0};
     bool given = false;
-    bool found = der_take(&der, DER_SEQUENCE, &in) && der_take(&in, DER_SEQUENCE, &tbs) &&
+    bool found = der_expect(&der, DER_SEQUENCE, &in) && der_expect(&in, DER_SEQUENCE, &tbs) &&
                  der_optional(&tbs, DER_CONTEXT_OUTER(0u), &given, &in);
     /* serialNumber, signature, issuer, validity, subject */
     for (size_t i = 0; i < 5u && found; i++) {

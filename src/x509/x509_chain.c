@@ -7,7 +7,7 @@
 #include "x509/x509_names.h"
 #include "x509/x509_policy.h"
 
-static struct x509_verdict refused(enum x509_reason reason, const struct x509_cert *issuer)
+static struct x509_verdict refused_verdict(enum x509_reason reason, const struct x509_cert *issuer)
 {
     struct x509_verdict v = {.reason = reason};
     if (issuer != NULL) {
@@ -21,7 +21,7 @@ static struct x509_verdict refused(enum x509_reason reason, const struct x509_ce
 }
 
 /* Keeps the first reason: candidates are tried in the order of their likeness. */
-static void keep(struct x509_verdict *kept, struct x509_verdict v)
+static void keep_first(struct x509_verdict *kept, struct x509_verdict v)
 {
     if (kept->reason == X509_TRUSTED) {
         *kept = v;
@@ -83,15 +83,15 @@ static bool allows_servers(const struct x509_cert *cert)
 static struct x509_verdict judge_usages(const struct x509_search *s)
 {
     if (!allows_servers(&s->anchor)) {
-        return refused(X509_USAGE, &s->anchor);
+        return refused_verdict(X509_USAGE, &s->anchor);
     }
     for (size_t i = s->depth; i > 0u; i--) {
         const struct x509_cert *cert = chain_at(s, i - 1u);
         if (!allows_servers(cert)) {
-            return refused(X509_USAGE, (i > 1u) ? cert : NULL);
+            return refused_verdict(X509_USAGE, (i > 1u) ? cert : NULL);
         }
     }
-    return refused(X509_TRUSTED, NULL);
+    return refused_verdict(X509_TRUSTED, NULL);
 }
 
 /* Constraints bind every certificate below. */
@@ -101,13 +101,13 @@ static struct x509_verdict judge_constraints(const struct x509_search *s)
     for (size_t i = 0; i < s->depth; i++) {
         for (size_t above = i + 1u; above <= s->depth; above++) {
             const struct x509_cert *ca = (above < s->depth) ? chain_at(s, above) : &s->anchor;
-            struct x509_verdict v = refused(X509_CONSTRAINTS, ca);
+            struct x509_verdict v = refused_verdict(X509_CONSTRAINTS, ca);
             if (ca->has_constraints && !x509_permits(ca, chain_at(s, i), &budget, &v.detail)) {
-                return (budget > 0u) ? v : refused(X509_COMPARISONS, NULL);
+                return (budget > 0u) ? v : refused_verdict(X509_COMPARISONS, NULL);
             }
         }
     }
-    return refused(X509_TRUSTED, NULL);
+    return refused_verdict(X509_TRUSTED, NULL);
 }
 
 static bool judge_policies(const struct x509_search *s)
@@ -124,19 +124,19 @@ static bool judge_chain(struct x509_search *s)
 {
     struct x509_verdict v = judge_usages(s);
     if (v.reason == X509_TRUSTED && !judge_policies(s)) {
-        v = refused(X509_POLICY, NULL);
+        v = refused_verdict(X509_POLICY, NULL);
     }
     if (v.reason == X509_TRUSTED) {
         v = judge_constraints(s);
     }
-    keep(&s->chain, v);
+    keep_first(&s->chain, v);
     return v.reason == X509_TRUSTED;
 }
 
 /* --- candidates --- */
 
 /* Likeness of the key identifiers: 0 same, 1 one is missing, 2 different. */
-static unsigned likeness(const struct x509_cert *issuer, const struct x509_cert *child)
+static unsigned likeness_of(const struct x509_cert *issuer, const struct x509_cert *child)
 {
     if (view_equal(issuer->subject_key_id, child->authority_key_id)) {
         return 0;
@@ -158,7 +158,7 @@ static bool is_wanted(const struct x509_search *s, const struct x509_frame *f,
 {
     const struct x509_cert *child = &s->sent->cert[f->cert];
     return view_equal(cert->subject, child->issuer) &&
-           likeness(cert, child) == f->pass % LIKENESSES;
+           likeness_of(cert, child) == f->pass % LIKENESSES;
 }
 
 /* Finds the next anchor with the subject that frame `f` needs. false: none is left. */
@@ -245,15 +245,15 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
     }
     if (reason == X509_MEMORY) {
         /* It may be the right one, so why others were refused does not matter. */
-        s->broken = refused(reason, NULL);
+        s->broken = refused_verdict(reason, NULL);
     }
     if (reason != X509_TRUSTED) {
-        keep(&s->broken, refused(reason, candidate));
+        keep_first(&s->broken, refused_verdict(reason, candidate));
     }
     return reason == X509_TRUSTED;
 }
 
-static void push(struct x509_search *s, size_t cert)
+static void push_frame(struct x509_search *s, size_t cert)
 {
     ASSERT(s->depth < X509_SENT_MAX && cert < s->sent->count);
     s->frame[s->depth] = (struct x509_frame){.cert = (uint8_t)cert};
@@ -275,7 +275,7 @@ static bool try_next(struct x509_search *s)
         return false;
     }
     if (!is_anchor) {
-        push(s, f->at - 1u);
+        push_frame(s, f->at - 1u);
         return false;
     }
     s->anchor = candidate;
@@ -314,7 +314,7 @@ static struct x509_verdict judge_own(const struct x509_trust *trust, const struc
 }
 
 /* Why no chain was found. */
-static struct x509_verdict failure(const struct x509_search *s)
+static struct x509_verdict failure_verdict(const struct x509_search *s)
 {
     struct x509_verdict v = {.reason = X509_NO_ISSUER};
     if (s->chain.reason != X509_TRUSTED) {
@@ -339,7 +339,7 @@ void x509_begin(struct x509_search *s, const struct x509_trust *trust, const str
     *s = (struct x509_search){.trust = trust, .sent = sent};
     s->verdict = judge_own(trust, &sent->cert[0]);
     s->over = s->verdict.reason != X509_TRUSTED || is_anchor_itself(trust, &sent->cert[0]);
-    push(s, 0);
+    push_frame(s, 0);
 }
 
 bool x509_step(struct x509_search *s, struct x509_verdict *v)
@@ -349,7 +349,7 @@ bool x509_step(struct x509_search *s, struct x509_verdict *v)
         if (s->depth > 0u && s->candidates <= X509_CANDIDATES_MAX) {
             s->over = try_next(s);
         } else {
-            s->verdict = failure(s);
+            s->verdict = failure_verdict(s);
             s->over = true;
         }
     }

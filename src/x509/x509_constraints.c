@@ -106,10 +106,10 @@ static bool subtree_valid(const struct der *base, bool *whole)
 /*
  * Parses the name of the next GeneralSubtree; minimum and maximum have no meaning for these kinds.
  */
-static bool take_subtree(struct view *in, struct der *base)
+static bool consume_subtree(struct view *in, struct der *base)
 {
     struct view content = {0};
-    return der_take(in, DER_SEQUENCE, &content) && der_any(&content, base);
+    return der_expect(in, DER_SEQUENCE, &content) && der_any(&content, base);
 }
 
 /*
@@ -122,7 +122,7 @@ bool x509_constraints_valid(struct view subtrees, bool *whole)
     size_t ranges[2] = {0}; /* number of IPv4 and of IPv6 ranges */
     bool odd[2] = {0};
     while (subtrees.len > 0u) {
-        if (!take_subtree(&subtrees, &base) || !subtree_valid(&base, whole)) {
+        if (!consume_subtree(&subtrees, &base) || !subtree_valid(&base, whole)) {
             return false;
         }
         if (base.tag == X509_NAME_IP) {
@@ -197,7 +197,7 @@ static bool mail_hits(const struct subject *s, struct view constraint)
            x509_same_domain(domain, s->domain);
 }
 
-static bool hits(const struct subject *s, struct view constraint, bool excludes)
+static bool constraint_hits(const struct subject *s, struct view constraint, bool excludes)
 {
     switch (s->tag) {
     case X509_NAME_IP:
@@ -215,16 +215,16 @@ struct search {
     bool hit;
 };
 
-static struct search search(const struct subject *s, struct view subtrees, bool excludes,
-                            uint32_t *budget)
+static struct search search_subtrees(const struct subject *s, struct view subtrees, bool excludes,
+                                     uint32_t *budget)
 {
     struct search found = {0};
     struct der base = {0};
-    while (subtrees.len > 0u && !found.hit && *budget > 0u && take_subtree(&subtrees, &base)) {
+    while (subtrees.len > 0u && !found.hit && *budget > 0u && consume_subtree(&subtrees, &base)) {
         *budget -= 1u;
         if (base.tag == s->tag) {
             found.some = true;
-            found.hit = hits(s, base.content, excludes);
+            found.hit = constraint_hits(s, base.content, excludes);
         }
     }
     return found;
@@ -267,8 +267,8 @@ static bool permits_name(const struct x509_cert *ca, const struct der *name, uin
     if (!subject_of(name, &s)) {
         return false;
     }
-    struct search permitted = search(&s, ca->permitted, false, budget);
-    struct search excluded = search(&s, ca->excluded, true, budget);
+    struct search permitted = search_subtrees(&s, ca->permitted, false, budget);
+    struct search excluded = search_subtrees(&s, ca->excluded, true, budget);
     return (permitted.hit || !permitted.some) && !excluded.hit && *budget > 0u;
 }
 

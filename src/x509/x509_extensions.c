@@ -24,13 +24,13 @@ struct extension {
  */
 enum found { FOUND, PASSED, FAULT };
 
-static bool take_extension(struct view *in, struct extension *e)
+static bool parse_extension(struct view *in, struct extension *e)
 {
     struct view content = {0};
     *e = (struct extension){0};
-    return der_take(in, DER_SEQUENCE, &content) && der_oid(&content, &e->oid) &&
+    return der_expect(in, DER_SEQUENCE, &content) && der_oid(&content, &e->oid) &&
            (!der_next_is(content, DER_BOOLEAN) || der_boolean(&content, &e->critical)) &&
-           der_take(&content, DER_OCTET_STRING, &e->value);
+           der_expect(&content, DER_OCTET_STRING, &e->value);
 }
 
 /* --- one parser for each extension --- */
@@ -54,7 +54,7 @@ static enum found read_basic_constraints(const struct extension *e, struct x509_
 {
     struct view value = e->value;
     struct view in = {0};
-    if (!der_take(&value, DER_SEQUENCE, &in) ||
+    if (!der_expect(&value, DER_SEQUENCE, &in) ||
         (der_next_is(in, DER_BOOLEAN) && !der_boolean(&in, &cert->is_ca))) {
         return FAULT;
     }
@@ -82,7 +82,7 @@ static enum found read_constraints(const struct extension *e, struct x509_cert *
     bool excluded = false;
     bool whole = true;
     cert->has_constraints = true;
-    if (!der_take(&value, DER_SEQUENCE, &in) || value.len > 0u ||
+    if (!der_expect(&value, DER_SEQUENCE, &in) || value.len > 0u ||
         !der_optional(&in, DER_CONTEXT_OUTER(0u), &permitted, &cert->permitted) ||
         !der_optional(&in, DER_CONTEXT_OUTER(1u), &excluded, &cert->excluded) || in.len > 0u ||
         cert->permitted.len + cert->excluded.len == 0u) {
@@ -99,7 +99,8 @@ static enum found read_constraints(const struct extension *e, struct x509_cert *
 static enum found read_subject_key_id(const struct extension *e, struct x509_cert *cert)
 {
     struct view in = e->value;
-    return (!e->critical && der_take(&in, DER_OCTET_STRING, &cert->subject_key_id)) ? FOUND : FAULT;
+    return (!e->critical && der_expect(&in, DER_OCTET_STRING, &cert->subject_key_id)) ? FOUND
+                                                                                      : FAULT;
 }
 
 static enum found read_authority_key_id(const struct extension *e, struct x509_cert *cert)
@@ -107,7 +108,7 @@ static enum found read_authority_key_id(const struct extension *e, struct x509_c
     struct view value = e->value;
     struct view in = {0};
     bool given = false;
-    bool good = !e->critical && der_take(&value, DER_SEQUENCE, &in) &&
+    bool good = !e->critical && der_expect(&value, DER_SEQUENCE, &in) &&
                 der_optional(&in, DER_CONTEXT(0u), &given, &cert->authority_key_id);
     return good ? FOUND : FAULT;
 }
@@ -117,7 +118,7 @@ static enum found read_usages(const struct extension *e, struct x509_cert *cert)
     struct view value = e->value;
     struct view in = {0};
     struct view oid = {0};
-    if (!der_take(&value, DER_SEQUENCE, &in)) {
+    if (!der_expect(&value, DER_SEQUENCE, &in)) {
         return FAULT;
     }
     while (in.len > 0u) {
@@ -137,7 +138,7 @@ static bool policy_seen(struct view in, size_t count, struct view oid)
     struct view content = {0};
     struct view other = {0};
     for (size_t i = 0; i < count; i++) {
-        if (!der_take(&in, DER_SEQUENCE, &content) || !der_take(&content, DER_OID, &other) ||
+        if (!der_expect(&in, DER_SEQUENCE, &content) || !der_expect(&content, DER_OID, &other) ||
             view_equal(other, oid)) {
             return true;
         }
@@ -155,13 +156,13 @@ static enum found read_policies(const struct extension *e, struct x509_cert *cer
     struct view in = {0};
     struct view content = {0};
     struct view oid = {0};
-    if (!der_take(&value, DER_SEQUENCE, &in)) {
+    if (!der_expect(&value, DER_SEQUENCE, &in)) {
         return FAULT;
     }
     cert->policies = in;
     size_t count = 0;
     while (in.len > 0u) {
-        if (count == X509_LIST_MAX || !der_take(&in, DER_SEQUENCE, &content) ||
+        if (count == X509_LIST_MAX || !der_expect(&in, DER_SEQUENCE, &content) ||
             !der_long_oid(&content, &oid) || policy_seen(cert->policies, count, oid)) {
             return FAULT;
         }
@@ -177,13 +178,13 @@ static enum found read_policy_mappings(const struct extension *e, struct x509_ce
     struct view pair = {0};
     struct view from = {0};
     struct view to = {0};
-    if (!der_take(&value, DER_SEQUENCE, &in)) {
+    if (!der_expect(&value, DER_SEQUENCE, &in)) {
         return FAULT;
     }
     cert->maps_policies = in.len > 0u;
     while (in.len > 0u) {
-        if (!der_take(&in, DER_SEQUENCE, &pair) || !der_take(&pair, DER_OID, &from) ||
-            !der_take(&pair, DER_OID, &to)) {
+        if (!der_expect(&in, DER_SEQUENCE, &pair) || !der_expect(&pair, DER_OID, &from) ||
+            !der_expect(&pair, DER_OID, &to)) {
             return FAULT;
         }
         cert->maps_any_policy = cert->maps_any_policy || DER_IS(from, X509_OID_ANY_POLICY) ||
@@ -197,7 +198,7 @@ static enum found read_policy_constraints(const struct extension *e, struct x509
     struct view value = e->value;
     struct view in = {0};
     uint64_t mapping = 0;
-    if (!der_take(&value, DER_SEQUENCE, &in)) {
+    if (!der_expect(&value, DER_SEQUENCE, &in)) {
         return FAULT;
     }
     cert->requires_policy = der_next_is(in, DER_CONTEXT(0u));
@@ -230,13 +231,13 @@ static enum found read_distribution_points(const struct extension *e, struct x50
     struct der uri = {0};
     bool given = false;
     (void)cert;
-    if (!der_take(&value, DER_SEQUENCE, &in)) {
+    if (!der_expect(&value, DER_SEQUENCE, &in)) {
         return FAULT;
     }
     while (in.len > 0u) {
-        if (!der_take(&in, DER_SEQUENCE, &point) ||
+        if (!der_expect(&in, DER_SEQUENCE, &point) ||
             !der_optional(&point, DER_CONTEXT_OUTER(0u), &given, &name) ||
-            (given && !der_take(&name, DER_CONTEXT_OUTER(0u), &full))) {
+            (given && !der_expect(&name, DER_CONTEXT_OUTER(0u), &full))) {
             return FAULT;
         }
         while (given && der_next_is(full, DER_CONTEXT(6u))) {
@@ -257,11 +258,11 @@ static enum found read_authority_access(const struct extension *e, struct x509_c
     struct view method = {0};
     struct der place = {0};
     (void)cert;
-    if (e->critical || !der_take(&value, DER_SEQUENCE, &in)) {
+    if (e->critical || !der_expect(&value, DER_SEQUENCE, &in)) {
         return FAULT;
     }
     while (in.len > 0u) {
-        if (!der_take(&in, DER_SEQUENCE, &access) || !der_oid(&access, &method) ||
+        if (!der_expect(&in, DER_SEQUENCE, &access) || !der_oid(&access, &method) ||
             (der_next_is(access, DER_CONTEXT(6u)) && !der_any(&access, &place))) {
             return FAULT;
         }
@@ -312,7 +313,7 @@ static bool extension_seen(struct view in, size_t count, struct view oid)
 {
     struct extension other = {0};
     for (size_t i = 0; i < count; i++) {
-        if (!take_extension(&in, &other) || view_equal(other.oid, oid)) {
+        if (!parse_extension(&in, &other) || view_equal(other.oid, oid)) {
             return true;
         }
     }
@@ -338,13 +339,13 @@ bool x509_extensions(struct view in, struct x509_cert *cert)
     struct view list = {0};
     struct extension e = {0};
     cert->fault = "extensions";
-    if (!der_take(&in, DER_SEQUENCE, &list)) {
+    if (!der_expect(&in, DER_SEQUENCE, &list)) {
         return false;
     }
     struct view left = list;
     size_t count = 0;
     while (left.len > 0u) {
-        if (count == X509_LIST_MAX || !take_extension(&left, &e)) {
+        if (count == X509_LIST_MAX || !parse_extension(&left, &e)) {
             return false;
         }
         if (extension_seen(list, count, e.oid)) {

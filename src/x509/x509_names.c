@@ -130,7 +130,7 @@ bool x509_names_valid(struct view value, bool *some)
 {
     struct view list = {0};
     struct der name = {0};
-    if (!der_take(&value, DER_SEQUENCE, &list)) {
+    if (!der_expect(&value, DER_SEQUENCE, &list)) {
         return false;
     }
     while (list.len > 0u) {
@@ -148,7 +148,7 @@ struct view x509_names_of(const struct x509_cert *cert)
 {
     struct view value = cert->names;
     struct view list = {0};
-    bool read = der_take(&value, DER_SEQUENCE, &list);
+    bool read = der_expect(&value, DER_SEQUENCE, &list);
     return read ? list : view_of(NULL, 0);
 }
 
@@ -178,7 +178,7 @@ static bool is_hostname(struct view host, bool pattern)
 }
 
 /* RFC 9525 §6.3: the wildcard stands for exactly one whole label, the first. */
-static bool matches(struct view pattern, struct view host)
+static bool pattern_matches(struct view pattern, struct view host)
 {
     if (!view_starts(pattern, "*.")) {
         return x509_same_domain(pattern, host);
@@ -197,7 +197,7 @@ static bool lists_name(const struct x509_cert *cert, struct view host)
             continue;
         }
         bool found = (plain && is_hostname(name.content, true))
-                         ? matches(name.content, bare)
+                         ? pattern_matches(name.content, bare)
                          : (name.content.len > 0u && !view_is(name.content, ".") &&
                             x509_same_domain(name.content, host));
         if (found) {

@@ -4,17 +4,17 @@
 #include "x509/der.h"
 #include "x509/x509_internal.h"
 
-static bool take_policy(struct view *in, struct view *oid)
+static bool consume_policy(struct view *in, struct view *oid)
 {
     struct view content = {0};
-    return in->len > 0u && der_take(in, DER_SEQUENCE, &content) && der_long_oid(&content, oid);
+    return in->len > 0u && der_expect(in, DER_SEQUENCE, &content) && der_long_oid(&content, oid);
 }
 
-static bool lists(const struct x509_cert *cert, struct view policy, bool any_counts)
+static bool lists_policy(const struct x509_cert *cert, struct view policy, bool any_counts)
 {
     struct view in = cert->policies;
     struct view oid = {0};
-    while (take_policy(&in, &oid)) {
+    while (consume_policy(&in, &oid)) {
         if (view_equal(oid, policy) || (any_counts && DER_IS(oid, X509_OID_ANY_POLICY))) {
             return true;
         }
@@ -27,7 +27,7 @@ static bool all_list(const struct x509_cert *const chain[], size_t count, struct
 {
     bool all = true;
     for (size_t i = 0; all && i < count; i++) {
-        all = lists(chain[i], policy, any_counts);
+        all = lists_policy(chain[i], policy, any_counts);
     }
     return all;
 }
@@ -45,7 +45,7 @@ static bool has_common(const struct x509_cert *const chain[], size_t count)
     for (size_t i = 0; i < count; i++) {
         struct view in = chain[i]->policies;
         struct view oid = {0};
-        while (take_policy(&in, &oid)) {
+        while (consume_policy(&in, &oid)) {
             bool counts = any_counts || !DER_IS(oid, X509_OID_ANY_POLICY);
             if (counts && all_list(chain, count, oid, any_counts)) {
                 return true;

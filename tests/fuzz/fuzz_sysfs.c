@@ -512,7 +512,7 @@ static void look_values(void)
 {
     unsigned before = open_descriptors();
     for (unsigned i = 0; i < probe.found.count; i++) {
-        telemetry_look(&settings, &probe.found, &telemetry);
+        telemetry_read(&settings, &probe.found, &telemetry);
     }
     CHECK(open_descriptors() == before);
     for (unsigned i = 0; i < DEVICES_MAX * TELEMETRY_VALUES; i++) {

@@ -160,7 +160,7 @@ static struct view names_of(const struct x509_cert *own)
 {
     struct view value = own->names;
     struct view names = {0};
-    return der_take(&value, DER_SEQUENCE, &names) ? names : view_of(NULL, 0);
+    return der_expect(&value, DER_SEQUENCE, &names) ? names : view_of(NULL, 0);
 }
 
 /* The host is there letter by letter, perhaps without its last dot, or "*" for its first label. */
@@ -185,7 +185,7 @@ static bool is_matched(struct view subtrees, struct view name, bool whole, bool 
     struct view subtree = {0};
     struct der base = {0};
     bool matched = false;
-    while (subtrees.len > 0u && der_take(&subtrees, DER_SEQUENCE, &subtree) &&
+    while (subtrees.len > 0u && der_expect(&subtrees, DER_SEQUENCE, &subtree) &&
            der_any(&subtree, &base)) {
         size_t len = base.content.len;
         bool fits = whole ? len == name.len : len <= name.len;

@@ -80,7 +80,7 @@ static void remove_socket(const char *socket_name)
 
 static void look_finds(const char *wanted)
 {
-    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), 0);
+    assert_int_equal(device_plugin_scan(directory(), DRIVER_NEURON, name), 0);
     assert_string_equal(name, wanted);
 }
 
@@ -173,7 +173,7 @@ static void test_same_name(void **state)
         look_finds("neuron.sock");
     }
     remove_socket("neuron.sock");
-    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), 0);
+    assert_int_equal(device_plugin_scan(directory(), DRIVER_NEURON, name), 0);
     assert_non_null(strstr(name, "-neuron.sock"));
 }
 
@@ -185,10 +185,10 @@ static void test_unreadable(void **state)
     look_finds("neuron.sock");
     assert_int_equal(rename(directory(), at("away")), 0);
     assert_int_equal(symlink("device-plugins", directory()), 0);
-    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), ELOOP);
+    assert_int_equal(device_plugin_scan(directory(), DRIVER_NEURON, name), ELOOP);
     assert_string_equal(name, "neuron.sock");
     name[0] = 0;
-    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), ELOOP);
+    assert_int_equal(device_plugin_scan(directory(), DRIVER_NEURON, name), ELOOP);
     assert_string_equal(name, "");
     assert_int_equal(unlink(directory()), 0);
     assert_int_equal(rename(at("away"), directory()), 0);
@@ -234,7 +234,7 @@ static void test_many(void **state)
     }
     look_finds("");
     leave("neuron-more.sock");
-    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), 0);
+    assert_int_equal(device_plugin_scan(directory(), DRIVER_NEURON, name), 0);
     assert_string_not_equal(name, "");
 }
 
@@ -245,15 +245,15 @@ static void test_of_efa(void **state)
     (void)state;
     (void)serve("default.sock");
     (void)serve("neuron.sock");
-    assert_int_equal(device_plugin_look(directory(), DRIVER_EFA, efa), 0);
+    assert_int_equal(device_plugin_scan(directory(), DRIVER_EFA, efa), 0);
     assert_string_equal(efa, "");
     (void)serve("aws-efa-device-plugin.sock");
-    assert_int_equal(device_plugin_look(directory(), DRIVER_EFA, efa), 0);
+    assert_int_equal(device_plugin_scan(directory(), DRIVER_EFA, efa), 0);
     assert_string_equal(efa, "aws-efa-device-plugin.sock");
     look_finds("neuron.sock");
     remove_socket("aws-efa-device-plugin.sock");
     (void)serve("efa.sock");
-    assert_int_equal(device_plugin_look(directory(), DRIVER_EFA, efa), 0);
+    assert_int_equal(device_plugin_scan(directory(), DRIVER_EFA, efa), 0);
     assert_string_equal(efa, "efa.sock");
 }
 
@@ -276,24 +276,24 @@ static void test_other_driver(void **state)
     (void)state;
     make_directories("device-plugins");
     ours_is("dra.net-0001-reg.sock");
-    assert_false(other_driver_look(&settings, DRIVER_EFA, false, path));
+    assert_false(other_driver_scan(&settings, DRIVER_EFA, false, path));
     (void)serve("dra.net-0001-reg.sock");
     (void)serve("dra.net-0002-reg.sock"); /* as in a rolling update */
     (void)serve("neuron.aws.com-reg.sock");
-    assert_false(other_driver_look(&settings, DRIVER_EFA, false, path));
+    assert_false(other_driver_scan(&settings, DRIVER_EFA, false, path));
     leave("dra.net-reg.sock");
-    assert_false(other_driver_look(&settings, DRIVER_EFA, false, path));
+    assert_false(other_driver_scan(&settings, DRIVER_EFA, false, path));
     remove_socket("dra.net-reg.sock");
     (void)serve("dra.net-reg.sock");
-    assert_true(other_driver_look(&settings, DRIVER_EFA, false, path));
+    assert_true(other_driver_scan(&settings, DRIVER_EFA, false, path));
     assert_string_equal(path, at("device-plugins/dra.net-reg.sock"));
     ours_is("dra.net-reg.sock");
-    assert_false(other_driver_look(&settings, DRIVER_EFA, false, path));
-    assert_true(other_driver_look(&settings, DRIVER_EFA, true, path));
+    assert_false(other_driver_scan(&settings, DRIVER_EFA, false, path));
+    assert_true(other_driver_scan(&settings, DRIVER_EFA, true, path));
     remove_socket("dra.net-reg.sock");
-    assert_false(other_driver_look(&settings, DRIVER_EFA, true, path));
+    assert_false(other_driver_scan(&settings, DRIVER_EFA, true, path));
     memset(settings.registrar_dir, 'd', sizeof settings.registrar_dir - 1u);
-    assert_false(other_driver_look(&settings, DRIVER_EFA, true, path));
+    assert_false(other_driver_scan(&settings, DRIVER_EFA, true, path));
 }
 
 /* More entries than one read returns. */

@@ -218,7 +218,7 @@ static void build(const char *type)
 
 static void look(const char *type)
 {
-    assert_int_equal(efas_look(&settings, &found), 0);
+    assert_int_equal(efas_probe(&settings, &found), 0);
     assert_false(found.unknown);
     build(type);
 }
@@ -408,14 +408,14 @@ static void test_numbers_stay(void **state)
     look("trn2.3xlarge");
     before = devices;
     assert_int_equal(unlink(at("sys/bus/pci/drivers/efa/0000:10:19.0")), 0);
-    assert_int_equal(efas_look(&settings, &found), 0);
+    assert_int_equal(efas_probe(&settings, &found), 0);
     efas_build(&devices, &before, &found, &issues);
     assert_int_equal(devices.count, 7);
     assert_string_equal(devices.device[6].name, "pci-0000-a0-1a-0");
     assert_int_equal(devices.device[6].number, BOARD_GROUPED_DEVICES + 7);
     last = devices;
     put("sys/bus/pci/drivers/efa/0000:10:19.0", "");
-    assert_int_equal(efas_look(&settings, &found), 0);
+    assert_int_equal(efas_probe(&settings, &found), 0);
     efas_build(&devices, &last, &found, &issues);
     assert_int_equal(devices.count, 8);
     assert_string_equal(devices.device[0].name, "pci-0000-10-19-0");
@@ -461,7 +461,7 @@ static void test_too_many(void **state)
         (void)snprintf(path, sizeof path, "sys/bus/pci/drivers/efa/0000:%02x:00.0", i + 1);
         put(path, "");
     }
-    assert_int_equal(efas_look(&settings, &found), 0);
+    assert_int_equal(efas_probe(&settings, &found), 0);
     assert_int_equal(found.count, EFAS_MAX);
     assert_int_equal(found.ignored, 1);
     build("trn1.32xlarge");
@@ -475,13 +475,14 @@ static void test_one(void **state)
     put_board(golden_of("trn1.32xlarge"));
     look("trn1.32xlarge");
     const struct device *d = &devices.device[0];
-    assert_int_equal(efa_look(settings.sysfs_root, settings.dev_root, d->efa.uverbs, &place), 0);
+    assert_int_equal(efa_identify(settings.sysfs_root, settings.dev_root, d->efa.uverbs, &place),
+                     0);
     assert_int_equal(place.folder, d->place.folder);
     assert_int_equal(place.node, d->place.node);
     assert_int_equal(unlink(at("dev/infiniband/uverbs1")), 0);
-    assert_int_equal(efa_look(settings.sysfs_root, settings.dev_root, 1, &place), ENOENT);
+    assert_int_equal(efa_identify(settings.sysfs_root, settings.dev_root, 1, &place), ENOENT);
     assert_true(place.folder != 0u);
-    assert_int_equal(efa_look(settings.sysfs_root, settings.dev_root, 77, &place), ENOENT);
+    assert_int_equal(efa_identify(settings.sysfs_root, settings.dev_root, 77, &place), ENOENT);
     assert_int_equal(place.folder, 0);
 }
 

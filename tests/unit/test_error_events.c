@@ -69,7 +69,7 @@ static void test_opened_with_the_devices(void **state)
     follow();
     assert_int_equal(waited(0), 3);
     assert_int_equal(poll(slots, DEVICES_MAX, 0), 0); /* a plain file never has news */
-    assert_false(error_events_take(&events, at("sys"), slots, 0));
+    assert_false(error_events_poll(&events, at("sys"), slots, 0));
     /* the same devices: nothing is opened again */
     int first = slots[0].fd;
     probe.found.devices[0].number = 63;
@@ -112,19 +112,19 @@ static void test_news(void **state)
     follow();
     (void)waited(5000);
     slots[1].revents = POLLPRI | POLLERR;
-    assert_true(error_events_take(&events, at("sys"), slots, 5000));
+    assert_true(error_events_poll(&events, at("sys"), slots, 5000));
     /* once */
     assert_int_equal(error_events_armed_ms(&events), 5000 + ERROR_EVENT_GAP_MS);
     assert_int_equal(waited(5000 + ERROR_EVENT_GAP_MS - 1u), 0);
-    assert_false(error_events_take(&events, at("sys"), slots, 5001));
+    assert_false(error_events_poll(&events, at("sys"), slots, 5001));
     assert_int_equal(waited(5000 + ERROR_EVENT_GAP_MS), 3);
-    assert_false(error_events_take(&events, at("sys"), slots, 6000));
+    assert_false(error_events_poll(&events, at("sys"), slots, 6000));
     /* of a device that is gone: its file is not opened again */
     slots[2].revents = POLLERR;
     assert_int_equal(unlink(at("sys/class/neuron_device/neuron10/stats/hardware/health_status/"
                                "hw_error_event")),
                      0);
-    assert_true(error_events_take(&events, at("sys"), slots, 9000));
+    assert_true(error_events_poll(&events, at("sys"), slots, 9000));
     assert_int_equal(waited(9000 + ERROR_EVENT_GAP_MS), 2);
 }
 

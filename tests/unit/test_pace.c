@@ -11,7 +11,7 @@ static unsigned transfers(unsigned link, uint64_t now_ms)
 {
     unsigned n = 0;
     while (n < 1000u && pace_allows(&pace, link, now_ms)) {
-        pace_take(&pace, link, now_ms);
+        pace_count(&pace, link, now_ms);
         n++;
     }
     return n;

@@ -13,7 +13,7 @@
 #define DEVICE_3 (UINT64_C(1) << 3u)
 
 static struct readers readers;
-static struct sysfs_look last;
+static struct sysfs_probe last;
 static int theirs[READERS]; /* the readers' ends */
 static char *map;
 static size_t map_size;
@@ -25,7 +25,7 @@ static int begin(void **state)
     size_t whole = (sizeof(struct reader_page) + 4095u) & ~(size_t)4095u;
     map_size = READERS * (whole + 4096u);
     map = mmap(NULL, map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    readers = (struct readers){.looker = -1, .memory = -1};
+    readers = (struct readers){.prober = -1, .memory = -1};
     memset(&last, 0, sizeof last);
     for (unsigned i = 0; i < READERS; i++) {
         int pair[2];
@@ -158,7 +158,7 @@ static void test_slow_files_are_one_hang(void **state)
     uint64_t now_ms = 1;
     (void)state;
     turn(0);
-    assert_true(readers_look(&readers, &last, false));
+    assert_true(readers_probe(&readers, &last, false));
     reads(0, 3, "neuron3/reset");
     turn(now_ms);
     for (unsigned file = 0; file < 3; file++) {
@@ -189,7 +189,7 @@ static void test_reader_that_stands_outside_a_file(void **state)
 {
     (void)state;
     turn(0);
-    assert_true(readers_look(&readers, &last, false));
+    assert_true(readers_probe(&readers, &last, false));
     turn(READ_WAIT_MS);
     assert_int_equal(readers_deadline(&readers), READ_HANG_MS);
     turn(READ_HANG_MS);
@@ -197,8 +197,8 @@ static void test_reader_that_stands_outside_a_file(void **state)
     assert_int_equal(readers_deadline(&readers), UINT64_MAX);
     readers.memory = 0;
     assert_why("sysfs does not answer: a read of it has taken 5 s");
-    assert_true(readers_look(&readers, &last, false));
-    assert_int_equal(readers.looker, 1);
+    assert_true(readers_probe(&readers, &last, false));
+    assert_int_equal(readers.prober, 1);
 }
 
 /* Writes what no reader of ours writes: counts over the tables, values no bool has. */
@@ -206,16 +206,16 @@ static void test_page_is_bounded(void **state)
 {
     (void)state;
     turn(0);
-    assert_true(readers_look(&readers, &last, true));
+    assert_true(readers_probe(&readers, &last, true));
     struct reader_page *page = readers.reader[0].page;
-    struct found_node *found = &page->look.probe.found;
+    struct found_node *found = &page->result.probe.found;
     found->count = UINT16_MAX;
-    page->look.efas.count = UINT16_MAX;
+    page->result.efas.count = UINT16_MAX;
     memset(&found->unknown, 2, 1);
-    memset(&page->look.probe.known, 2, 1);
+    memset(&page->result.probe.known, 2, 1);
     memset(&found->devices[5].node_exists, 2, 1);
     memset(&found->devices[5].reading.known, 2, 1);
-    memset(&page->look.efas.efa[5].verbs, 2, 1);
+    memset(&page->result.efas.efa[5].verbs, 2, 1);
     page->left_out.count = UINT32_MAX;
     for (unsigned i = 0; i < READERS; i++) {
         page->left_out.of[i] = (struct reading_subject){.kind = READING_DEVICE, .id = 77777};
@@ -225,7 +225,7 @@ static void test_page_is_bounded(void **state)
     page->left_out.of[0].id = 0;
     answers(0);
     turn(1);
-    readers_take(&readers, &last);
+    readers_result(&readers, &last);
     assert_int_equal(last.probe.found.count, DEVICES_MAX);
     assert_int_equal(last.efas.count, EFAS_MAX);
     assert_int_equal(last.probe.found.devices[5].node_exists, true);

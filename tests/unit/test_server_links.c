@@ -36,10 +36,10 @@ static int asked(unsigned *link)
 static void use_up(unsigned link, unsigned left)
 {
     while (links.pace.first[link - STRANGER_FIRST] > 0u) {
-        pace_take(&links.pace, link, world.now_ms);
+        pace_count(&links.pace, link, world.now_ms);
     }
     while (links.pace.used < STRANGER_TRANSFERS - left) {
-        pace_take(&links.pace, link, world.now_ms);
+        pace_count(&links.pace, link, world.now_ms);
     }
     assert_int_equal(pace_allows(&links.pace, link, world.now_ms), left > 0u);
 }

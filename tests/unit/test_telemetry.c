@@ -44,7 +44,7 @@ static void set(unsigned number, unsigned index, const char *text)
 
 static void look(void)
 {
-    telemetry_look(&settings, &found, &values);
+    telemetry_read(&settings, &found, &values);
 }
 
 static int64_t value_of(unsigned number, unsigned index)

@@ -52,8 +52,8 @@ void apilink_close(struct apilink *l)
 }
 
 /* Ends the attempt: "<doing> <authority>: <reason>". */
-static void fail(struct apilink *l, enum status status, const char *doing, struct view reason,
-                 uint64_t now_ms)
+static void fail_attempt(struct apilink *l, enum status status, const char *doing,
+                         struct view reason, uint64_t now_ms)
 {
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text - 1u);
@@ -73,7 +73,7 @@ static void fail(struct apilink *l, enum status status, const char *doing, struc
 
 /* --- TLS --- */
 
-static void opened(struct apilink *l, uint64_t now_ms)
+static void report_opened(struct apilink *l, uint64_t now_ms)
 {
     const struct credentials *c = &l->credentials;
     credentials_wipe(&l->credentials); /* what only the handshake needed; the token stays */
@@ -90,11 +90,12 @@ static void shake_turn(struct apilink *l, uint64_t now_ms)
     struct writer why = writer_of(text, sizeof text);
     enum status s = tls_handshake(&why);
     if (s == STATUS_MORE && now_ms >= l->attempt_ms) {
-        fail(l, PEER_TIMEOUT, "TLS with", view_text("no complete handshake within 10 s"), now_ms);
+        fail_attempt(l, PEER_TIMEOUT, "TLS with", view_text("no complete handshake within 10 s"),
+                     now_ms);
     } else if (s == STATUS_OK) {
-        opened(l, now_ms);
+        report_opened(l, now_ms);
     } else if (s != STATUS_MORE) {
-        fail(l, s, "TLS with", writer_view(&why), now_ms);
+        fail_attempt(l, s, "TLS with", writer_view(&why), now_ms);
     }
 }
 
@@ -106,7 +107,7 @@ static void shake_start(struct apilink *l, uint64_t now_ms)
     id.with_tls12 = l->settings->tls_min == TLS_MIN_1_2;
     enum status s = tls_start(l->fd, &id, &why);
     if (s != STATUS_OK) {
-        fail(l, s, "TLS with", writer_view(&why), now_ms);
+        fail_attempt(l, s, "TLS with", writer_view(&why), now_ms);
         return;
     }
     l->tls = true;
@@ -169,7 +170,7 @@ static void connect_next(struct apilink *l, uint64_t now_ms)
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     writer_errno(&w, l->error);
-    fail(l, connect_status(l->error), "connect to", writer_view(&w), now_ms);
+    fail_attempt(l, connect_status(l->error), "connect to", writer_view(&w), now_ms);
 }
 
 static void connect_turn(struct apilink *l, short revents, uint64_t now_ms)
@@ -224,7 +225,7 @@ static unsigned first_address(const struct apilink *l)
     return l->turn % found->count;
 }
 
-static void resolved(struct apilink *l, enum status s, uint64_t now_ms)
+static void handle_resolved(struct apilink *l, enum status s, uint64_t now_ms)
 {
     if (s == STATUS_MORE) {
         l->phase = APILINK_RESOLVING;
@@ -234,7 +235,7 @@ static void resolved(struct apilink *l, enum status s, uint64_t now_ms)
         l->next = 0;
         connect_next(l, now_ms);
     } else {
-        fail(l, s, "resolve", view_text(resolve_words(s)), now_ms);
+        fail_attempt(l, s, "resolve", view_text(resolve_words(s)), now_ms);
     }
 }
 
@@ -247,16 +248,16 @@ void apilink_start(struct apilink *l, uint64_t now_ms)
     l->error = ETIMEDOUT;
     enum status s = credentials_load(&l->credentials, l->settings->kubeconfig, &why);
     if (s != STATUS_OK) {
-        fail(l, s, "", writer_view(&why), now_ms);
+        fail_attempt(l, s, "", writer_view(&why), now_ms);
         return;
     }
     s = resolver_start(&l->resolver, view_text(l->credentials.host), now_ms);
-    resolved(l, s, now_ms);
+    handle_resolved(l, s, now_ms);
 }
 
 /* --- open --- */
 
-static void lost(struct apilink *l)
+static void report_lost(struct apilink *l)
 {
     char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
@@ -308,7 +309,7 @@ static void read_once(struct apilink *l, uint64_t now_ms)
     }
     l->read_wants_write = s == STATUS_MORE && (tls_wants() & (unsigned)TLS_WANTS_WRITE) != 0u;
     if (s != STATUS_OK && s != STATUS_MORE) {
-        lost(l);
+        report_lost(l);
     }
 }
 
@@ -332,7 +333,7 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
     bool more = (revents & (POLLIN | POLLOUT | POLLHUP | POLLERR)) != 0 || tls_pending() > 0u;
     struct writer room = agent_link_rx(l->agent, LINK_API);
     if (writer_room(&room) == 0u && (revents & (POLLHUP | POLLERR)) != 0) {
-        lost(l); /* nothing can be sent, and poll would return at once forever */
+        report_lost(l); /* nothing can be sent, and poll would return at once forever */
         return;
     }
     if (more && !l->slow) {
@@ -362,7 +363,7 @@ bool apilink_write(struct apilink *l)
         ASSERT(n > 0u && n <= piece.len);
         agent_link_tx_commit(l->agent, LINK_API, n);
     } else if (s != STATUS_MORE) {
-        lost(l);
+        report_lost(l);
     }
     return s == STATUS_OK;
 }
@@ -435,7 +436,7 @@ void apilink_turn(struct apilink *l, short revents, uint64_t now_ms)
     l->slow = l->read_us > (now_ms + API_READ_BURST_MS) * 1000u;
     switch (l->phase) {
     case APILINK_RESOLVING:
-        resolved(l, resolver_step(&l->resolver, now_ms), now_ms);
+        handle_resolved(l, resolver_step(&l->resolver, now_ms), now_ms);
         break;
     case APILINK_CONNECTING:
         connect_turn(l, revents, now_ms);
@@ -468,7 +469,7 @@ bool apilink_eager(struct apilink *l)
 }
 
 /* The later of the deadline `at_ms` and the time at which a slowed connection may be read again. */
-static uint64_t slowed(const struct apilink *l, uint64_t at_ms)
+static uint64_t slowed_deadline(const struct apilink *l, uint64_t at_ms)
 {
     uint64_t read_ms = (l->read_us + 999u) / 1000u - API_READ_BURST_MS;
     return l->slow ? earlier(read_ms, at_ms) : at_ms;
@@ -482,9 +483,9 @@ uint64_t apilink_deadline(const struct apilink *l)
     case APILINK_CONNECTING:
         return l->address_ms;
     case APILINK_SHAKING:
-        return slowed(l, l->attempt_ms);
+        return slowed_deadline(l, l->attempt_ms);
     case APILINK_OPEN:
-        return slowed(l, l->token_ms);
+        return slowed_deadline(l, l->token_ms);
     case APILINK_IDLE:
         break;
     }

@@ -26,7 +26,7 @@
 
 /* --- failures --- */
 
-static enum status fail(struct writer *why, const char *a, const char *b, enum status s)
+static enum status fail_reading(struct writer *why, const char *a, const char *b, enum status s)
 {
     writer_text(why, a);
     writer_text(why, b);
@@ -51,7 +51,7 @@ static enum status read_file(const char *path, struct writer *out, const char *w
     if (s == FULL_BUFFER) {
         writer_text(why, " is longer than ");
         writer_decimal(why, out->cap);
-        return fail(why, " bytes", OF_LENGTH, s);
+        return fail_reading(why, " bytes", OF_LENGTH, s);
     }
     if (s == STATUS_OK) {
         writer_text(why, " is empty");
@@ -59,7 +59,7 @@ static enum status read_file(const char *path, struct writer *out, const char *w
         writer_text(why, " cannot be read: ");
         writer_errno(why, error);
     }
-    return fail(why, remedy, "", HOST_ABSENT);
+    return fail_reading(why, remedy, "", HOST_ABSENT);
 }
 
 /* --- PEM --- */
@@ -71,7 +71,7 @@ static enum status pem_check(const struct pem *pem, const char *what, const char
     if (!pem_begins(view_of(pem->text, pem->len))) {
         writer_text(why, what);
         writer_text(why, " ");
-        return fail(why, from, " is not PEM: it has no line -----BEGIN", PEER_MALFORMED);
+        return fail_reading(why, from, " is not PEM: it has no line -----BEGIN", PEER_MALFORMED);
     }
     return STATUS_OK;
 }
@@ -95,11 +95,11 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
     bool decoded = pem_base64(data, &w);
     pem->len = w.len;
     if (!decoded) {
-        return fail(why, what, "-data in the kubeconfig is not base64; copy it again",
-                    PEER_MALFORMED);
+        return fail_reading(why, what, "-data in the kubeconfig is not base64; copy it again",
+                            PEER_MALFORMED);
     }
     if (w.full) {
-        return fail(
+        return fail_reading(
             why, what,
             "-data in the kubeconfig is longer than 32 KiB; leave out what the agent does not need",
             FULL_BUFFER);
@@ -127,12 +127,13 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
     struct view token = view_trim(raw);
     if (token.len == 0u || !token_plain(token)) {
         writer_text(why, from);
-        return fail(
+        return fail_reading(
             why, (token.len == 0u) ? " is empty" : " contains a character that tokens do not have",
             "; create a new token", PEER_MALFORMED);
     }
     if (token.len >= sizeof c->token) {
-        return fail(why, from, " is longer than 4095 bytes; create a new token", FULL_BUFFER);
+        return fail_reading(why, from, " is longer than 4095 bytes; create a new token",
+                            FULL_BUFFER);
     }
     *changed = !view_is(token, c->token);
     explicit_bzero(c->token, sizeof c->token); /* the new token may be shorter */
@@ -173,8 +174,9 @@ static enum status address_set(struct credentials *c, struct view host, uint16_t
 {
     struct view name = view_without_dot(host);
     if (name.len == 0u || text_copy(c->host, sizeof c->host, name) != STATUS_OK) {
-        return fail(why, "the API server's host name is empty or longer than 253 characters",
-                    "; correct it, or use an IP address", FULL_BUFFER);
+        return fail_reading(why,
+                            "the API server's host name is empty or longer than 253 characters",
+                            "; correct it, or use an IP address", FULL_BUFFER);
     }
     bool v6 = view_find(host, ':') < host.len;
     struct writer w = writer_of(c->authority, sizeof c->authority);
@@ -206,8 +208,8 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
     writer_append(&w, name);
     if (writer_end_text(&w) != STATUS_OK) {
         out[0] = 0;
-        return fail(why, "a file name in the kubeconfig is longer than 511 bytes",
-                    "; move the file", FULL_BUFFER);
+        return fail_reading(why, "a file name in the kubeconfig is longer than 511 bytes",
+                            "; move the file", FULL_BUFFER);
     }
     return STATUS_OK;
 }
@@ -267,7 +269,8 @@ static enum status server_from_config(struct credentials *c, const char *path,
     struct view host = {0};
     uint16_t port = 0;
     if (kubeconfig_server(k->server, &host, &port) != STATUS_OK) {
-        return fail(why, path, ": server is not of the form https://host:port", PEER_MALFORMED);
+        return fail_reading(why, path, ": server is not of the form https://host:port",
+                            PEER_MALFORMED);
     }
     enum status s = address_set(c, host, port, why);
     if (s == STATUS_OK && k->tls_server_name.len > 0u) {
@@ -275,8 +278,8 @@ static enum status server_from_config(struct credentials *c, const char *path,
         s = fits ? text_copy(c->server_name, sizeof c->server_name, k->tls_server_name)
                  : FULL_BUFFER;
         if (s != STATUS_OK) {
-            return fail(why, path, ": tls-server-name is longer than 253 characters; correct it",
-                        s);
+            return fail_reading(why, path,
+                                ": tls-server-name is longer than 253 characters; correct it", s);
         }
     }
     return s;
@@ -312,7 +315,7 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
 /* --- in the cluster --- */
 
 /* Value of an environment variable. NULL: it is not set. */
-static const char *variable(const char *name)
+static const char *environment_value(const char *name)
 {
     size_t len = strlen(name);
     for (char *const *row = environ; *row != NULL; row++) {
@@ -325,17 +328,18 @@ static const char *variable(const char *name)
 
 static enum status load_service_account(struct credentials *c, struct writer *why)
 {
-    const char *host = variable("KUBERNETES_SERVICE_HOST");
-    const char *port_text = variable("KUBERNETES_SERVICE_PORT");
+    const char *host = environment_value("KUBERNETES_SERVICE_HOST");
+    const char *port_text = environment_value("KUBERNETES_SERVICE_PORT");
     uint64_t port = 0;
     if (host == NULL || port_text == NULL || host[0] == '\0') {
-        return fail(
+        return fail_reading(
             why, "no API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; ",
             "run in a pod, or give --kubeconfig", PEER_NOT_FOUND);
     }
     if (view_decimal(view_text(port_text), UINT16_MAX, &port) != STATUS_OK || port == 0u) {
-        return fail(why, "KUBERNETES_SERVICE_PORT is not a port from 1 to 65535: ", port_text,
-                    PEER_MALFORMED);
+        return fail_reading(why,
+                            "KUBERNETES_SERVICE_PORT is not a port from 1 to 65535: ", port_text,
+                            PEER_MALFORMED);
     }
     enum status s = address_set(c, view_text(host), (uint16_t)port, why);
     if (s != STATUS_OK) {

@@ -212,7 +212,7 @@ static void answer_note(struct resolver *r, struct view message, enum dns_type t
 }
 
 /* Reads one datagram; false: there is none. A failed socket counts as a refusal of both queries. */
-static bool answer_take(struct resolver *r)
+static bool read_answer(struct resolver *r)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];
     ssize_t n = read(r->fd, bytes, sizeof bytes);
@@ -233,7 +233,7 @@ enum status resolver_step(struct resolver *r, uint64_t now_ms)
     ASSERT(r->fd >= 0 && r->servers > 0u);
     /* Two responses are expected; further datagrams wait for the next turn. */
     for (unsigned i = 0; i < DNS_DATAGRAMS_PER_STEP && more && r->answered != ANSWERED_ALL; i++) {
-        more = answer_take(r);
+        more = read_answer(r);
     }
     if (r->answered != ANSWERED_ALL && now_ms < r->try_ms) {
         return STATUS_MORE;

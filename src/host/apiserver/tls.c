@@ -148,7 +148,7 @@ static int on_send(void *context, const unsigned char *data, size_t len)
 }
 
 /* Returns at most `len` of the bytes that were read ahead. */
-static size_t take_ahead(unsigned char *data, size_t len)
+static size_t copy_ahead(unsigned char *data, size_t len)
 {
     size_t n = (len < session.ahead_len) ? len : session.ahead_len;
     ASSERT(session.ahead_at + session.ahead_len <= sizeof session.ahead);
@@ -162,14 +162,14 @@ static size_t take_ahead(unsigned char *data, size_t len)
  * The library continues as long as records without content arrive: without a bound, a peer that has
  * not shown a certificate yet could keep the whole program busy.
  */
-static int receive(unsigned char *data, size_t len)
+static int receive_bytes(unsigned char *data, size_t len)
 {
     if (session.receives == 0u) {
         return MBEDTLS_ERR_SSL_WANT_READ;
     }
     session.receives--;
     if (session.ahead_len > 0u) {
-        return (int)take_ahead(data, len);
+        return (int)copy_ahead(data, len);
     }
     /*
      * The library first reads the five bytes of a record's header; this reads the bytes behind them
@@ -181,7 +181,7 @@ static int receive(unsigned char *data, size_t len)
     if (n > 0 && ahead) {
         session.ahead_at = 0;
         session.ahead_len = (size_t)n;
-        return (int)take_ahead(data, len);
+        return (int)copy_ahead(data, len);
     }
     if (n >= 0) {
         return (int)n;
@@ -196,7 +196,7 @@ static int receive(unsigned char *data, size_t len)
 static int on_receive(void *context, unsigned char *data, size_t len)
 {
     (void)context;
-    int n = receive(data, len);
+    int n = receive_bytes(data, len);
     if (n <= 0) {
         return n;
     }
@@ -235,7 +235,7 @@ static void free_all(void)
 /*
  * A library code for the client's own files: either the arena is exhausted, or the file is invalid.
  */
-static enum status refuse(int code, const char *what, struct writer *why)
+static enum status refuse_own(int code, const char *what, struct writer *why)
 {
     ASSERT(code != 0);
     if (tls_is_exhausted(code)) {
@@ -300,8 +300,8 @@ static enum status load_certificates(const struct tls_identity *id, struct write
             writer_text(why, "the client certificate cannot be read: ");
         }
         if (code != 0) {
-            return refuse(code, (fault != NULL) ? fault : "the client certificate is too large",
-                          why);
+            return refuse_own(code, (fault != NULL) ? fault : "the client certificate is too large",
+                              why);
         }
     }
     return STATUS_OK;
@@ -317,16 +317,16 @@ static enum status load_key(const struct tls_identity *id, struct writer *why)
                                     NULL);
     }
     if (code != 0) {
-        return refuse(code, "the client key is not a PEM key (RSA or EC, no password)", why);
+        return refuse_own(code, "the client key is not a PEM key (RSA or EC, no password)", why);
     }
     code = mbedtls_pk_check_pair(&session.cert.pk, &session.key, tls_random, NULL);
     if (code != 0) {
-        return refuse(code, "the client key does not belong to the client certificate", why);
+        return refuse_own(code, "the client key does not belong to the client certificate", why);
     }
     return STATUS_OK;
 }
 
-static enum status load(const struct tls_identity *id, struct writer *why)
+static enum status load_identity(const struct tls_identity *id, struct writer *why)
 {
     enum status s = load_authorities(id, why);
     if (s == STATUS_OK && id->cert_len > 0u) {
@@ -346,7 +346,7 @@ static bool sni_of(char sni[TLS_NAME_CAP])
     return bare.len > 0u && x509_address_of(name, address) == 0u;
 }
 
-static int configure(bool with_cert, bool with_tls12)
+static int configure_session(bool with_cert, bool with_tls12)
 {
     mbedtls_ssl_config *config = &session.config;
     session.protocols[0] = "h2";
@@ -387,17 +387,17 @@ static enum status set_name(const char *name, struct writer *why)
     return STATUS_OK;
 }
 
-static enum status start(const struct tls_identity *id, struct writer *why)
+static enum status start_session(const struct tls_identity *id, struct writer *why)
 {
     enum status s = set_name(id->server_name, why);
     if (s == STATUS_OK) {
-        s = load(id, why);
+        s = load_identity(id, why);
     }
     if (s != STATUS_OK) {
         return s;
     }
-    int code = configure(id->cert_len > 0u, id->with_tls12);
-    return (code == 0) ? STATUS_OK : refuse(code, "TLS could not be configured", why);
+    int code = configure_session(id->cert_len > 0u, id->with_tls12);
+    return (code == 0) ? STATUS_OK : refuse_own(code, "TLS could not be configured", why);
 }
 
 enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
@@ -414,7 +414,7 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
     session.hello = (struct tls_hello){.tls12 = id->with_tls12};
     session.failure =
         (struct tls_failure){.distrust = session.verifier.text, .only_tls13 = !id->with_tls12};
-    enum status s = good ? start(id, why) : HOST_IO;
+    enum status s = good ? start_session(id, why) : HOST_IO;
     if (!good) {
         writer_text(why, "the kernel provides no random numbers");
     }
@@ -465,7 +465,7 @@ static bool is_refused(int code)
 }
 
 /* STATUS_MORE, or a failure, which is kept for tls_explain. */
-static enum status stopped(int stop, struct writer *why)
+static enum status end_step(int stop, struct writer *why)
 {
     int code = alert_instead(stop);
     session.wants = 0;
@@ -486,7 +486,7 @@ static enum status stopped(int stop, struct writer *why)
 }
 
 /* Continues the verdict on the server: returns STATUS_MORE also when it is final, and trusted. */
-static enum status verify(struct writer *why)
+static enum status continue_verdict(struct writer *why)
 {
     session.wants = TLS_WANTS_TURN;
     if (tls_verify_on(&session.verifier) != PEER_UNTRUSTED) {
@@ -495,17 +495,17 @@ static enum status verify(struct writer *why)
     /* The library's own verifier sends it too; a failure to send does not change the verdict. */
     (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                          tls_verify_alert(&session.verifier));
-    return stopped(MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, why);
+    return end_step(MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, why);
 }
 
-static enum status shaken(struct writer *why)
+static enum status check_session(struct writer *why)
 {
     const char *protocol = mbedtls_ssl_get_alpn_protocol(&session.ssl);
     if (!tls_verify_trusted(&session.verifier)) {
-        return stopped(MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, why);
+        return end_step(MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, why);
     }
     if (protocol == NULL || strcmp(protocol, session.protocols[0]) != 0) {
-        return stopped(MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, why);
+        return end_step(MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, why);
     }
     return STATUS_OK;
 }
@@ -519,14 +519,14 @@ enum status tls_handshake(struct writer *why)
     session.receives = TLS_RECEIVES_PER_CALL;
     for (unsigned i = 0; i < TLS_STEPS_PER_CALL; i++) {
         if (tls_verify_pending(&session.verifier)) {
-            return verify(why);
+            return continue_verdict(why);
         }
         if (mbedtls_ssl_is_handshake_over(&session.ssl) != 0) {
-            return shaken(why);
+            return check_session(why);
         }
         int code = mbedtls_ssl_handshake_step(&session.ssl);
         if (code != 0) {
-            return stopped(code, why);
+            return end_step(code, why);
         }
     }
     session.wants = TLS_WANTS_TURN;
@@ -547,7 +547,7 @@ enum status tls_read(uint8_t *data, size_t cap, size_t *n)
     session.receives = TLS_RECEIVES_PER_CALL;
     int got = mbedtls_ssl_read(&session.ssl, data, cap);
     if (got <= 0) {
-        return stopped(got, NULL);
+        return end_step(got, NULL);
     }
     *n = (size_t)got;
     return STATUS_OK;
@@ -564,7 +564,7 @@ enum status tls_write(struct view data, size_t *n)
     size_t len = (session.unsent > 0u) ? session.unsent : data.len;
     int sent = mbedtls_ssl_write(&session.ssl, data.data, len);
     if (sent <= 0) {
-        enum status s = stopped(sent, NULL);
+        enum status s = end_step(sent, NULL);
         session.unsent = (s == STATUS_MORE) ? len : 0u;
         return s;
     }

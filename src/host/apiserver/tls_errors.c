@@ -80,7 +80,7 @@ static const struct reason alerts[] = {
 
 #define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
 
-static const struct reason *find(const struct reason *table, size_t count, int code)
+static const struct reason *find_reason(const struct reason *table, size_t count, int code)
 {
     for (size_t i = 0; i < count; i++) {
         if (table[i].code == code) {
@@ -90,7 +90,7 @@ static const struct reason *find(const struct reason *table, size_t count, int c
     return NULL;
 }
 
-static void put(struct writer *why, const char *words)
+static void write_words(struct writer *why, const char *words)
 {
     if (why != NULL) {
         writer_text(why, words);
@@ -140,7 +140,7 @@ static const struct reason *judge_code(const struct tls_failure *failure)
     if (failure->established && failure->code == MBEDTLS_ERR_SSL_INVALID_RECORD) {
         return &damaged;
     }
-    return find(reasons, COUNT_OF(reasons), failure->code);
+    return find_reason(reasons, COUNT_OF(reasons), failure->code);
 }
 
 /* Whether the failure may only mean that TLS 1.2 is needed. */
@@ -162,14 +162,14 @@ static bool is_for_tls12(const struct tls_failure *failure)
 
 static enum status judge_alert(unsigned alert, struct writer *why)
 {
-    const struct reason *known = find(alerts, COUNT_OF(alerts), (int)alert);
+    const struct reason *known = find_reason(alerts, COUNT_OF(alerts), (int)alert);
     if (known != NULL) {
         bool ours = known->code >= CERTIFICATE_FIRST && known->code <= CERTIFICATE_LAST;
-        put(why, ours ? NOT_ACCEPTED : "");
-        put(why, known->text);
+        write_words(why, ours ? NOT_ACCEPTED : "");
+        write_words(why, known->text);
         return known->verdict;
     }
-    put(why, "the server ended TLS with alert ");
+    write_words(why, "the server ended TLS with alert ");
     if (why != NULL) {
         writer_decimal(why, alert);
     }
@@ -180,33 +180,34 @@ enum status tls_judge(const struct tls_failure *failure, struct writer *why)
 {
     ASSERT(failure->code < 0 && failure->distrust != NULL);
     if (is_for_tls12(failure)) {
-        put(why, NO_TLS13);
+        write_words(why, NO_TLS13);
         return PEER_UNSUPPORTED;
     }
     if (failure->code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
         return judge_alert(failure->alert, why);
     }
     if (failure->refused) {
-        put(why, NOT_ACCEPTED);
-        put(why, "it reset the connection when the certificate was sent");
+        write_words(why, NOT_ACCEPTED);
+        write_words(why, "it reset the connection when the certificate was sent");
         return PEER_REFUSED;
     }
     const struct reason *known = judge_code(failure);
     if (is_starved(failure)) {
-        put(why, "the server's or the client's certificates need more memory than the 72 KiB "
-                 "reserved for TLS; let the server send fewer or smaller ones");
+        write_words(why,
+                    "the server's or the client's certificates need more memory than the 72 KiB "
+                    "reserved for TLS; let the server send fewer or smaller ones");
         return FULL_BUFFER;
     }
     if (failure->distrust[0] != '\0') {
-        put(why, "the server's certificate cannot be trusted: ");
-        put(why, failure->distrust);
+        write_words(why, "the server's certificate cannot be trusted: ");
+        write_words(why, failure->distrust);
         return PEER_UNTRUSTED;
     }
     if (known != NULL) {
-        put(why, known->text);
+        write_words(why, known->text);
         return known->verdict;
     }
-    put(why, "TLS failed with mbedTLS code 0x");
+    write_words(why, "TLS failed with mbedTLS code 0x");
     if (why != NULL) {
         writer_hex(why, (uint64_t)-failure->code, 4);
     }

@@ -34,7 +34,7 @@ struct hello {
     bool only12; /* has an extension that a ServerHello of TLS 1.3 must not have */
 };
 
-static bool take(struct view *in, size_t n, struct view *out)
+static bool consume_bytes(struct view *in, size_t n, struct view *out)
 {
     if (in->len < n) {
         return false;
@@ -45,10 +45,10 @@ static bool take(struct view *in, size_t n, struct view *out)
 }
 
 /* Consumes a number of one or two octets, most significant first. */
-static bool take_number(struct view *in, size_t octets, unsigned *number)
+static bool consume_number(struct view *in, size_t octets, unsigned *number)
 {
     struct view part = {0};
-    if (!take(in, octets, &part)) {
+    if (!consume_bytes(in, octets, &part)) {
         return false;
     }
     *number = 0;
@@ -64,7 +64,7 @@ static bool read_extension(unsigned type, struct view value, struct hello *hello
     unsigned version = 0;
     switch (type) {
     case EXTENSION_SUPPORTED_VERSIONS:
-        if (hello->tls13 || !take_number(&value, 2, &version) || value.len > 0u) {
+        if (hello->tls13 || !consume_number(&value, 2, &version) || value.len > 0u) {
             return false;
         }
         hello->tls13 = true;
@@ -84,12 +84,12 @@ static bool read_extension(unsigned type, struct view value, struct hello *hello
 static bool read_extensions(struct view in, struct hello *hello)
 {
     unsigned len = 0;
-    bool good = in.len == 0u || (take_number(&in, 2, &len) && len == in.len);
+    bool good = in.len == 0u || (consume_number(&in, 2, &len) && len == in.len);
     while (good && in.len > 0u) {
         unsigned type = 0;
         struct view value = {0};
-        good = take_number(&in, 2, &type) && take_number(&in, 2, &len) && take(&in, len, &value) &&
-               read_extension(type, value, hello);
+        good = consume_number(&in, 2, &type) && consume_number(&in, 2, &len) &&
+               consume_bytes(&in, len, &value) && read_extension(type, value, hello);
     }
     return good;
 }
@@ -100,9 +100,9 @@ static bool read_hello(struct view in, struct hello *hello)
     struct view id = {0};
     unsigned len = 0;
     unsigned compression = 0;
-    if (!take_number(&in, 2, &hello->version) || !take(&in, RANDOM_BYTES, &random) ||
-        !take_number(&in, 1, &len) || !take(&in, len, &id) || !take_number(&in, 2, &hello->suite) ||
-        !take_number(&in, 1, &compression)) {
+    if (!consume_number(&in, 2, &hello->version) || !consume_bytes(&in, RANDOM_BYTES, &random) ||
+        !consume_number(&in, 1, &len) || !consume_bytes(&in, len, &id) ||
+        !consume_number(&in, 2, &hello->suite) || !consume_number(&in, 1, &compression)) {
         return false;
     }
     hello->retry = memcmp(random.data, retry_random, RANDOM_BYTES) == 0;
@@ -120,7 +120,7 @@ static bool is_of_one_version(const struct hello *hello)
 }
 
 /* Judges a whole ServerHello, without its header. */
-static enum tls_hello_verdict judge(struct tls_hello *h, struct view body)
+static enum tls_hello_verdict judge_hello(struct tls_hello *h, struct view body)
 {
     struct hello hello = {0};
     if (!read_hello(body, &hello) || !is_of_one_version(&hello)) {
@@ -156,7 +156,7 @@ static enum tls_hello_verdict read_byte(struct tls_hello *h, uint8_t byte)
         return TLS_HELLO_GOOD;
     }
     h->len = 0;
-    return judge(h, view_of(&h->message[MESSAGE_HEADER_BYTES], body));
+    return judge_hello(h, view_of(&h->message[MESSAGE_HEADER_BYTES], body));
 }
 
 enum tls_hello_verdict tls_hello_read(struct tls_hello *h, struct view data)

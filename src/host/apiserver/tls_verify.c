@@ -65,7 +65,7 @@ static enum x509_reason import_key(mbedtls_pk_context *key, const struct x509_ce
     return (is_rsa && bits > RSA_BITS_MAX) ? X509_OTHER_KEY : X509_TRUSTED;
 }
 
-static bool fits(const struct x509_cert *child, const mbedtls_pk_context *key)
+static bool key_fits(const struct x509_cert *child, const mbedtls_pk_context *key)
 {
     bool is_rsa = mbedtls_pk_can_do(key, MBEDTLS_PK_RSA) != 0;
     bool is_ec = mbedtls_pk_can_do(key, MBEDTLS_PK_ECDSA) != 0;
@@ -78,7 +78,7 @@ static bool ecdsa_valid(struct view signature)
     struct view in = {0};
     struct view r = {0};
     struct view s = {0};
-    return der_take(&signature, DER_SEQUENCE, &in) && signature.len == 0u &&
+    return der_expect(&signature, DER_SEQUENCE, &in) && signature.len == 0u &&
            der_integer(&in, DER_INTEGER, &r) && der_integer(&in, DER_INTEGER, &s) && in.len == 0u &&
            (r.data[0] & 0x80u) == 0u && (s.data[0] & 0x80u) == 0u;
 }
@@ -107,7 +107,7 @@ static int verify_hash(mbedtls_pk_context *key, const struct x509_cert *child,
 static enum x509_reason check_with(mbedtls_pk_context *key, const struct x509_cert *child)
 {
     unsigned char hash[HASH_BYTES_MAX];
-    if (!fits(child, key) ||
+    if (!key_fits(child, key) ||
         (child->scheme == X509_SCHEME_ECDSA && !ecdsa_valid(child->signature))) {
         return X509_BAD_SIGNATURE;
     }
@@ -120,8 +120,8 @@ static enum x509_reason check_with(mbedtls_pk_context *key, const struct x509_ce
     return X509_TRUSTED;
 }
 
-static enum x509_reason check(void *context, const struct x509_cert *child,
-                              const struct x509_cert *issuer)
+static enum x509_reason check_signature(void *context, const struct x509_cert *child,
+                                        const struct x509_cert *issuer)
 {
     mbedtls_pk_context key;
     (void)context;
@@ -141,7 +141,8 @@ static enum x509_reason check(void *context, const struct x509_cert *child,
 
 void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host)
 {
-    v->trust = (struct x509_trust){.anchors = anchors, .host = host, .check = check, .context = v};
+    v->trust = (struct x509_trust){
+        .anchors = anchors, .host = host, .check = check_signature, .context = v};
     v->state = TLS_NO_CERTIFICATE;
     v->reason = X509_TRUSTED;
     v->text[0] = '\0';
@@ -182,7 +183,7 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
 }
 
 /* Gives the library the key with which the server must prove that it owns the certificate. */
-static enum x509_reason take_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
+static enum x509_reason replace_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
 {
     mbedtls_pk_free(&own->pk);
     return import_key(&own->pk, cert);
@@ -196,7 +197,7 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
     v->trust.now_ms = (int64_t)clock_wall_ms();
     v->unread = read_sent(v, sent);
     if (v->unread.reason == X509_TRUSTED) {
-        v->key_reason = take_key(sent, &v->sent.cert[0]);
+        v->key_reason = replace_key(sent, &v->sent.cert[0]);
         x509_begin(&v->search, &v->trust, &v->sent);
     }
     v->state = TLS_UNVERIFIED;

@@ -42,7 +42,7 @@ static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, stru
     return s;
 }
 
-static enum status copy(struct command_memory *m, const char *from, struct writer *why)
+static enum status copy_file(struct command_memory *m, const char *from, struct writer *why)
 {
     ssize_t n = -1;
     int fd = path_open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -153,11 +153,11 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
     case ENTRY_STORE:
         commands_driver(m, e->driver);
         path_join(from, sizeof from, m->state_dir, STORE_FILE_NAME);
-        s = copy(m, from, why);
+        s = copy_file(m, from, why);
         break;
     case ENTRY_CDI:
         path_join(from, sizeof from, m->settings->cdi_root, name);
-        s = copy(m, from, why);
+        s = copy_file(m, from, why);
         break;
     }
     return s;
@@ -166,8 +166,8 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
 /* --- the directory --- */
 
 /* Prints one line on standard output. */
-static enum status say(struct command_memory *m, const char *path, struct view reason,
-                       struct writer *why)
+static enum status print_entry(struct command_memory *m, const char *path, struct view reason,
+                               struct writer *why)
 {
     m->out = writer_of(m->part, sizeof m->part);
     m->out_fd = STDOUT_FILENO;
@@ -200,7 +200,7 @@ static enum status entry_write(struct command_memory *m, const struct settings_i
         (void)unlink(path);
         m->incomplete = true;
     }
-    return say(m, path, (s == STATUS_OK) ? view_of(NULL, 0) : writer_view(&line), why);
+    return print_entry(m, path, (s == STATUS_OK) ? view_of(NULL, 0) : writer_view(&line), why);
 }
 
 static bool is_cdi_file(const struct command_memory *m, struct view name)
@@ -233,7 +233,7 @@ static enum status cdi_copy_all(struct command_memory *m, struct writer *why)
     if (s == STATUS_OK && error != 0) {
         writer_errno(&line, error);
         m->incomplete = true;
-        s = say(m, m->settings->cdi_root, writer_view(&line), why);
+        s = print_entry(m, m->settings->cdi_root, writer_view(&line), why);
     }
     return s;
 }

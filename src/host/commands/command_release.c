@@ -73,7 +73,8 @@ static bool read_entry(struct view message, dra_NodeUnprepareResourcesResponse_C
 }
 
 /* Evaluates the response. STATUS_OK: the claim is released; otherwise a line in `why`. */
-static enum status judge(const struct call_out *c, const struct claim_id *id, struct writer *why)
+static enum status judge_reply(const struct call_out *c, const struct claim_id *id,
+                               struct writer *why)
 {
     struct view reply = writer_view(&c->reply);
     if (c->code != 0u || reply.len < 5u) {
@@ -182,7 +183,7 @@ static enum status send_call(struct call_out *c, struct h2 *h, const struct clai
 }
 
 /* Handles the received events. STATUS_MORE: more may come. */
-static enum status take_events(struct call_out *c, struct h2 *h)
+static enum status handle_events(struct call_out *c, struct h2 *h)
 {
     struct h2_event e;
     enum status s = h2_next(h, &e);
@@ -200,7 +201,7 @@ static int run_call(struct call_out *c, struct h2 *h, const struct claim_id *id)
     /* Each iteration transfers bytes or waits; both end with the time limit. */
     while (!c->ended && error == 0) {
         error = move_bytes(c, h);
-        if (error == 0 && take_events(c, h) != STATUS_MORE && !c->ended) {
+        if (error == 0 && handle_events(c, h) != STATUS_MORE && !c->ended) {
             error = EPROTO;
         }
     }
@@ -241,5 +242,5 @@ enum status release_call(struct command_memory *m, const char *socket_path,
         writer_text(why, "; is it running here, with this --pod-uid?");
         return HOST_IO;
     }
-    return judge(&c, id, why);
+    return judge_reply(&c, id, why);
 }

@@ -94,7 +94,7 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
     struct inventory *v = &m->inventory;
     int error = 0;
     if (!offline) {
-        error = efas_look(m->settings, &m->efas);
+        error = efas_probe(m->settings, &m->efas);
     } else if (!command_board_efas(m->settings->board, &m->efas)) {
         error = ENOENT; /* the type is known: board_load has found it */
     } else {
@@ -199,7 +199,7 @@ static void store_trouble(const struct command_memory *m, enum status s, struct 
     }
 }
 
-static enum cdi_state cdi_look(struct command_memory *m)
+static enum cdi_state compare_cdi(struct command_memory *m)
 {
     char name[CDI_FILE_NAME_CAP];
     char path[COMMAND_PATH_CAP];
@@ -329,7 +329,7 @@ static enum status write_record(struct command_memory *m, const char *driver, st
     const struct claim_shown shown = {.record = &m->record,
                                       /* a single driver need not be named */
                                       .driver = (m->settings->efa || !is_text(m)) ? driver : NULL,
-                                      .cdi = cdi_look(m),
+                                      .cdi = compare_cdi(m),
                                       .node = of_one_pod(m) ? &m->inventory : NULL};
     enum status s = STATUS_OK;
     bool more = true;
@@ -530,7 +530,7 @@ static enum status run_release(struct command_memory *m, struct writer *why)
 
 /* --- check --- */
 
-static enum status reason(struct command_memory *m, struct view text, struct writer *why)
+static enum status add_reason(struct command_memory *m, struct view text, struct writer *why)
 {
     m->reasons++;
     if (is_text(m)) {
@@ -548,17 +548,17 @@ static enum status check_node(struct command_memory *m, unsigned driver, struct 
     struct writer line = writer_of(bytes, sizeof bytes);
     enum status s = node_load(m, driver, &line);
     if (s != STATUS_OK) {
-        return reason(m, writer_view(&line), why);
+        return add_reason(m, writer_view(&line), why);
     }
     for (unsigned i = 0; i < m->inventory.issues.count && s == STATUS_OK; i++) {
         line.len = 0;
         command_issue(&m->inventory.issues.issue[i], &line);
-        s = reason(m, writer_view(&line), why);
+        s = add_reason(m, writer_view(&line), why);
     }
     for (unsigned i = 0; i < DEVICES_MAX && s == STATUS_OK; i++) {
         line.len = 0;
         if (command_unhealthy(&m->inventory, i, &line)) {
-            s = reason(m, writer_view(&line), why);
+            s = add_reason(m, writer_view(&line), why);
         }
     }
     return s;
@@ -583,7 +583,7 @@ static enum status check_socket(struct command_memory *m, const char *path, stru
         return STATUS_OK;
     }
     writer_text(&line, "; is the agent running, with this --pod-uid and these directories?");
-    return reason(m, writer_view(&line), why);
+    return add_reason(m, writer_view(&line), why);
 }
 
 /* Checks for a prepared claim whose devices are not consecutive. */
@@ -595,7 +595,7 @@ static enum status check_claim(struct command_memory *m, struct writer *why)
         return STATUS_OK;
     }
     claim_scattered_write(&line, &m->record);
-    return reason(m, writer_view(&line), why);
+    return add_reason(m, writer_view(&line), why);
 }
 
 static enum status check_store(struct command_memory *m, struct writer *why)
@@ -622,7 +622,7 @@ static enum status check_store(struct command_memory *m, struct writer *why)
     } else {
         store_trouble(m, s, &line);
     }
-    return reason(m, writer_view(&line), why);
+    return add_reason(m, writer_view(&line), why);
 }
 
 static enum status check_cdi(struct command_memory *m, struct writer *why)
@@ -641,7 +641,7 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
         writer_errno(&line, error);
     }
     writer_text(&line, "; see --cdi-root, and cdi_spec_dirs of the container runtime");
-    return reason(m, writer_view(&line), why);
+    return add_reason(m, writer_view(&line), why);
 }
 
 /* Reports what leaves the agent ready: missing rights at the API server, faults of the kubelet. */
@@ -658,7 +658,7 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
         struct view text = view_first(body, end);
         if (view_starts(text, STATUSZ_TROUBLE)) {
             text = view_from(text, sizeof STATUSZ_TROUBLE - 1u);
-            s = reason(m, view_first(text, COMMAND_PART_BYTES / 2u), why);
+            s = add_reason(m, view_first(text, COMMAND_PART_BYTES / 2u), why);
         }
         body = view_from(body, end + 1u);
     }
@@ -673,7 +673,7 @@ static enum status check_device_plugin(struct command_memory *m, unsigned driver
     struct writer line = writer_of(bytes, sizeof bytes);
     char name[SOCKET_PATH_CAP] = {0};
     enum driver_kind kind = (enum driver_kind)driver;
-    int error = device_plugin_look(m->settings->device_plugins_dir, kind, name);
+    int error = device_plugin_scan(m->settings->device_plugins_dir, kind, name);
     if (error != 0) {
         writer_text(&line, m->settings->device_plugins_dir);
         writer_text(&line, ": ");
@@ -684,7 +684,7 @@ static enum status check_device_plugin(struct command_memory *m, unsigned driver
     } else {
         return STATUS_OK;
     }
-    return reason(m, writer_view(&line), why);
+    return add_reason(m, writer_view(&line), why);
 }
 
 /* Checks what only the agent knows: the kubelet's registration, slices. */
@@ -695,7 +695,7 @@ static enum status check_agent(struct command_memory *m, struct writer *why)
     struct view body;
     unsigned code = page_get(m, "/readyz", &body, &line);
     if (code == 0u) {
-        enum status told = reason(m, writer_view(&line), why);
+        enum status told = add_reason(m, writer_view(&line), why);
         for (unsigned d = 0; d < commands_drivers(m) && told == STATUS_OK; d++) {
             told = check_device_plugin(m, d, why);
         }
@@ -706,11 +706,11 @@ static enum status check_agent(struct command_memory *m, struct writer *why)
         writer_text(&line, "the response of /readyz has no reason, but the status ");
         writer_decimal(&line, code);
         writer_text(&line, "; check that --metrics-port is the agent's");
-        s = reason(m, writer_view(&line), why);
+        s = add_reason(m, writer_view(&line), why);
     }
     while (code != HTTP_OK && body.len > 0u && s == STATUS_OK) {
         size_t end = view_find(body, '\n');
-        s = reason(m, view_first(view_first(body, end), COMMAND_PART_BYTES / 2u), why);
+        s = add_reason(m, view_first(view_first(body, end), COMMAND_PART_BYTES / 2u), why);
         body = view_from(body, end + 1u);
     }
     return (s == STATUS_OK) ? check_troubles(m, why) : s;

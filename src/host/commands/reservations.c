@@ -56,7 +56,7 @@ static uint64_t wait_turn(struct reservations_memory *m, bool at_once)
 }
 
 /* Steps until a claim is read or the list has ended; WAIT: the time limit has passed. */
-static enum reservations_state next(struct reservations_memory *m)
+static enum reservations_state next_claim(struct reservations_memory *m)
 {
     uint64_t now_ms = clock_now_ms();
     enum reservations_state state = reservations_step(m->agent, &m->list);
@@ -105,7 +105,7 @@ static enum status print_end(struct reservations_memory *m, const struct setting
 }
 
 /* A server's text may be long and may contain line ends. */
-static void explain(const struct reservations_memory *m, struct writer *why)
+static void write_trouble(const struct reservations_memory *m, struct writer *why)
 {
     writer_text(why, "which claims are reserved cannot be told: ");
     writer_shown(why, view_text(reservations_trouble(m->agent, &m->list)), CLAIM_ERROR_CAP);
@@ -118,10 +118,10 @@ static enum status print_all(struct reservations_memory *m, const struct setting
 {
     print_begin(m);
     enum status s = STATUS_OK;
-    enum reservations_state state = next(m);
+    enum reservations_state state = next_claim(m);
     while (s == STATUS_OK && state == RESERVATIONS_CLAIM) {
         s = print_claim(m, why);
-        state = next(m);
+        state = next_claim(m);
     }
     if (s != STATUS_OK) {
         return s;
@@ -129,7 +129,7 @@ static enum status print_all(struct reservations_memory *m, const struct setting
     if (state == RESERVATIONS_END) {
         return print_end(m, settings, why);
     }
-    explain(m, why);
+    write_trouble(m, why);
     return PEER_REFUSED;
 }
 

@@ -54,7 +54,7 @@ static bool is_served(struct plugin_search *l, const char *name)
 }
 
 /* Scans the directory. Returns 0, or an errno. */
-static int directory_look(struct plugin_search *l)
+static int scan_directory(struct plugin_search *l)
 {
     struct directory d;
     struct directory_entry e;
@@ -68,13 +68,13 @@ static int directory_look(struct plugin_search *l)
     return directory_close(&d);
 }
 
-int device_plugin_look(const char *directory, enum driver_kind driver, char name[SOCKET_PATH_CAP])
+int device_plugin_scan(const char *directory, enum driver_kind driver, char name[SOCKET_PATH_CAP])
 {
     struct plugin_search l = {.directory = directory, .driver = driver, .name = name};
     if (name[0] != '\0' && is_served(&l, name)) {
         return 0;
     }
-    int error = directory_look(&l);
+    int error = scan_directory(&l);
     error = (error == ENOENT || error == ENOTDIR) ? 0 : error;
     if (error == 0 && !l.found) {
         name[0] = '\0';
@@ -82,7 +82,7 @@ int device_plugin_look(const char *directory, enum driver_kind driver, char name
     return error;
 }
 
-bool other_driver_look(const struct settings *settings, enum driver_kind driver, bool taken,
+bool other_driver_scan(const struct settings *settings, enum driver_kind driver, bool taken,
                        char path[SOCKET_PATH_CAP])
 {
     const struct driver *ours = &settings->driver[driver];

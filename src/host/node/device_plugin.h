@@ -28,14 +28,14 @@
  * Returns 0, or the errno of a directory that cannot be read; `name` is unchanged then. Bounded:
  * DIRECTORY_READS_MAX reads, DEVICE_PLUGIN_SOCKETS_MAX connections.
  */
-MUST_USE int device_plugin_look(const char *directory, enum driver_kind driver,
+MUST_USE int device_plugin_scan(const char *directory, enum driver_kind driver,
                                 char name[SOCKET_PATH_CAP]);
 /*
  * Whether another process serves the registration socket of a driver of this name, and its path.
  * `taken`: another process has replaced the agent's own file. Not detected: a process that started
  * before an agent without --pod-uid, which has replaced the other's file. Opens one connection.
  */
-MUST_USE bool other_driver_look(const struct settings *settings, enum driver_kind driver,
+MUST_USE bool other_driver_scan(const struct settings *settings, enum driver_kind driver,
                                 bool taken, char path[SOCKET_PATH_CAP]);
 
 #endif

@@ -59,7 +59,7 @@ static void value_read(const char *path, char *value, size_t cap)
 
 /* --- functions of the driver --- */
 
-static void function_take(const struct efa_listing *l, const struct directory_entry *e)
+static void accept_function(const struct efa_listing *l, const struct directory_entry *e)
 {
     struct found_efas *out = l->out;
     uint32_t address = 0;
@@ -76,7 +76,7 @@ static void function_take(const struct efa_listing *l, const struct directory_en
 
 /* --- entries of RDMA devices --- */
 
-static struct found_efa *find(struct found_efas *out, uint32_t address)
+static struct found_efa *find_efa(struct found_efas *out, uint32_t address)
 {
     for (unsigned i = 0; i < out->count; i++) {
         if (out->efa[i].address == address) {
@@ -95,7 +95,7 @@ static void verbs_name(char name[VERBS_NAME_CAP], unsigned number)
     ASSERT(ended == STATUS_OK);
 }
 
-static void node_look(const char *dev_root, const char *name, struct found_efa *efa)
+static void probe_node_file(const char *dev_root, const char *name, struct found_efa *efa)
 {
     char path[EFA_PATH_CAP];
     struct stat st;
@@ -134,7 +134,7 @@ static void values_read(const struct settings *s, const char *name, struct found
     }
 }
 
-static void verbs_take(const struct efa_listing *l, const struct directory_entry *e)
+static void accept_verbs(const struct efa_listing *l, const struct directory_entry *e)
 {
     uint8_t bytes[LINK_BYTES_MAX];
     char path[EFA_PATH_CAP];
@@ -153,7 +153,7 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
     if (leads_to.len == sizeof bytes || !efa_link_parse(leads_to, name, &address, root)) {
         return;
     }
-    struct found_efa *efa = find(l->out, address);
+    struct found_efa *efa = find_efa(l->out, address);
     if (efa == NULL) {
         return; /* another driver's */
     }
@@ -161,7 +161,7 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
     efa->number = (uint16_t)number;
     efa->place.folder = e->inode;
     text_set(efa->pcie_root, sizeof efa->pcie_root, root);
-    node_look(l->settings->dev_root, e->name, efa);
+    probe_node_file(l->settings->dev_root, e->name, efa);
     if (reading_of(READING_EFA, address)) {
         values_read(l->settings, e->name, efa);
     }
@@ -187,14 +187,14 @@ static int folder_list(const struct efa_listing *l, const char *folder)
     return (error == ENOENT || error == ENOTDIR) ? 0 : error;
 }
 
-int efas_look(const struct settings *settings, struct found_efas *found)
+int efas_probe(const struct settings *settings, struct found_efas *found)
 {
-    struct efa_listing l = {.settings = settings, .out = found, .take = function_take};
+    struct efa_listing l = {.settings = settings, .out = found, .take = accept_function};
     ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
     found->count = 0;
     found->ignored = 0;
     int error = folder_list(&l, DRIVER_FOLDER);
-    l.take = verbs_take;
+    l.take = accept_verbs;
     if (error == 0 && found->count > 0u) {
         error = folder_list(&l, VERBS_FOLDER);
     }
@@ -203,8 +203,8 @@ int efas_look(const struct settings *settings, struct found_efas *found)
     return error;
 }
 
-int efa_look(const char *sysfs_root, const char *dev_root, unsigned number,
-             struct device_place *out)
+int efa_identify(const char *sysfs_root, const char *dev_root, unsigned number,
+                 struct device_place *out)
 {
     struct found_efa efa = {0};
     char name[VERBS_NAME_CAP];
@@ -215,7 +215,7 @@ int efa_look(const char *sysfs_root, const char *dev_root, unsigned number,
     int failed = link_stat(path, &st);
     out->folder = (failed == 0) ? (uint64_t)st.st_ino : 0u;
     if (failed == 0) {
-        node_look(dev_root, name, &efa);
+        probe_node_file(dev_root, name, &efa);
         failed = efa.node_exists ? 0 : -1;
     }
     out->node = efa.place.node;

@@ -17,12 +17,12 @@
  * Returns 0, or the errno of a failure that proves nothing about the node (no memory or descriptor
  * left, a directory that exists and cannot be read): found->unknown is set then.
  */
-MUST_USE int efas_look(const struct settings *settings, struct found_efas *found);
+MUST_USE int efas_probe(const struct settings *settings, struct found_efas *found);
 /*
  * Identifies the entry and the node of uverbs number `number` now: two system calls. Returns 0, or
  * the errno of the one that failed; members that were not reached are 0.
  */
-MUST_USE int efa_look(const char *sysfs_root, const char *dev_root, unsigned number,
-                      struct device_place *out);
+MUST_USE int efa_identify(const char *sysfs_root, const char *dev_root, unsigned number,
+                          struct device_place *out);
 
 #endif

@@ -16,7 +16,7 @@ void error_events_begin(struct error_events *e)
     }
 }
 
-static void drop(struct error_events *e, unsigned i)
+static void close_file(struct error_events *e, unsigned i)
 {
     if (e->fd[i] >= 0) {
         (void)close(e->fd[i]);
@@ -27,7 +27,7 @@ static void drop(struct error_events *e, unsigned i)
 void error_events_end(struct error_events *e)
 {
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
-        drop(e, i);
+        close_file(e, i);
     }
     e->follows = false;
 }
@@ -62,14 +62,14 @@ uint64_t error_events_armed_ms(const struct error_events *e)
     return e->armed_ms;
 }
 
-bool error_events_take(struct error_events *e, const char *sysfs_root, const struct pollfd *slots,
+bool error_events_poll(struct error_events *e, const char *sysfs_root, const struct pollfd *slots,
                        uint64_t now_ms)
 {
     bool news = false;
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         if (e->fd[i] >= 0 && slots[i].fd == e->fd[i] && slots[i].revents != 0) {
             /* Read before the probe, so that errors from then on are reported again. */
-            drop(e, i);
+            close_file(e, i);
             e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);
             e->armed_ms = now_ms + ERROR_EVENT_GAP_MS;
             news = true;

@@ -33,7 +33,7 @@ uint64_t error_events_armed_ms(const struct error_events *e);
  * Whether a slot reports an error, so that the node must be probed. Opens the files of these
  * devices again, and ignores events during ERROR_EVENT_GAP_MS.
  */
-bool error_events_take(struct error_events *e, const char *sysfs_root, const struct pollfd *slots,
+bool error_events_poll(struct error_events *e, const char *sysfs_root, const struct pollfd *slots,
                        uint64_t now_ms);
 /* Closes all descriptors, at the end of the process. */
 void error_events_end(struct error_events *e);

@@ -36,7 +36,7 @@ static bool is_shortage(int error)
  * Copies a value. Valid values contain no NUL and do not fill their room. A '?' at the end makes
  * any other text invalid, because its part before the NUL or the end could look valid and differ.
  */
-static void value_take(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CAP], size_t len)
+static void copy_value(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CAP], size_t len)
 {
     if (len == SYSFS_VALUE_CAP) {
         bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
@@ -72,7 +72,7 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
     reading_ends();
     ASSERT(n <= (ssize_t)sizeof bytes);
     if (n > 0) {
-        value_take(value, bytes, (size_t)n);
+        copy_value(value, bytes, (size_t)n);
     }
     return n >= 0;
 }
@@ -85,7 +85,7 @@ void probe_value(const char *path, char value[SYSFS_VALUE_CAP])
 
 /* --- one probe --- */
 
-struct look {
+struct probe_run {
     const struct settings *settings;
     struct probe *probe;
     struct found_node *out; /* the result */
@@ -96,7 +96,7 @@ struct look {
 };
 
 /* Reads a value. `all`: even if it was read before; otherwise only if it is empty. */
-static void node_value(struct look *l, const char *root, const char *rest, bool all,
+static void node_value(struct probe_run *l, const char *root, const char *rest, bool all,
                        char value[SYSFS_VALUE_CAP])
 {
     if (all || value[0] == '\0') {
@@ -106,7 +106,7 @@ static void node_value(struct look *l, const char *root, const char *rest, bool 
     }
 }
 
-static void node_values(struct look *l, bool all)
+static void node_values(struct probe_run *l, bool all)
 {
     static const char product[] = "devices/virtual/dmi/id/product_name";
     const struct settings *s = l->settings;
@@ -129,7 +129,7 @@ static void node_values(struct look *l, bool all)
  * Reads a class file that the UltraServer leader election writes: until it has a value, and again
  * if `all` is set. The election runs when the kernel module loads, and later on an ioctl.
  */
-static void ultraserver_value(struct look *l, const char *file, bool all,
+static void ultraserver_value(struct probe_run *l, const char *file, bool all,
                               char value[ULTRASERVER_TEXT_CAP])
 {
     char text[SYSFS_VALUE_CAP];
@@ -140,7 +140,7 @@ static void ultraserver_value(struct look *l, const char *file, bool all,
     }
 }
 
-static void ultraserver_read(struct look *l, bool all, struct found_ultraserver *u)
+static void ultraserver_read(struct probe_run *l, bool all, struct found_ultraserver *u)
 {
     char before[ULTRASERVER_TEXT_CAP];
     memcpy(before, u->modes, sizeof before);
@@ -155,7 +155,7 @@ static void ultraserver_read(struct look *l, bool all, struct found_ultraserver 
     ultraserver_value(l, "reservation_id", changed, u->group_id);
 }
 
-static void ultraserver_look(struct look *l, bool all)
+static void read_ultraserver(struct probe_run *l, bool all)
 {
     const struct board *board = board_find(l->out->product_name);
     struct found_ultraserver *u = &l->out->ultraserver;
@@ -168,7 +168,7 @@ static void ultraserver_look(struct look *l, bool all)
     }
 }
 
-static void device_value(struct look *l, const char *name, const char *file, bool all,
+static void device_value(struct probe_run *l, const char *name, const char *file, bool all,
                          char value[SYSFS_VALUE_CAP])
 {
     if (all || value[0] == '\0') {
@@ -192,7 +192,7 @@ static bool is_of_sysfs(int fd, ssize_t n)
 }
 
 /* Keeps the descriptor of a file after a complete probe; -1 if it is absent, otherwise 0. */
-static void health_file_keep(struct look *l, unsigned which, int fd, ssize_t n, bool absent)
+static void health_file_keep(struct probe_run *l, unsigned which, int fd, ssize_t n, bool absent)
 {
     bool keep = fd >= 0 && l->kept != NULL && l->all && is_of_sysfs(fd, n);
     if (fd >= 0 && !keep) {
@@ -205,8 +205,8 @@ static void health_file_keep(struct look *l, unsigned which, int fd, ssize_t n, 
 }
 
 /* Opens and reads a file by name; closes the descriptor or keeps it in *kept. */
-static ssize_t health_file_open(struct look *l, const char *path, unsigned which, uint8_t *bytes,
-                                bool *absent)
+static ssize_t health_file_open(struct probe_run *l, const char *path, unsigned which,
+                                uint8_t *bytes, bool *absent)
 {
     int fd = openat(l->fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     ssize_t n = (fd < 0) ? -1 : read(fd, bytes, SYSFS_VALUE_CAP);
@@ -219,7 +219,7 @@ static ssize_t health_file_open(struct look *l, const char *path, unsigned which
 }
 
 /* Reads a health file; false: unreadable. */
-static bool health_value(struct look *l, const char *name, unsigned which,
+static bool health_value(struct probe_run *l, const char *name, unsigned which,
                          char value[SYSFS_VALUE_CAP], struct device_reading *r)
 {
     uint8_t bytes[SYSFS_VALUE_CAP];
@@ -250,13 +250,13 @@ static bool health_value(struct look *l, const char *name, unsigned which,
     }
     value[0] = '\0';
     if (n > 0) {
-        value_take(value, bytes, (size_t)n);
+        copy_value(value, bytes, (size_t)n);
     }
     return n >= 0;
 }
 
 /* Modules from 2.30 on list the components, on Trainium2 and 3. */
-static void health_look(struct look *l, const char *name, struct device_reading *r)
+static void read_health(struct probe_run *l, const char *name, struct device_reading *r)
 {
     char value[SYSFS_VALUE_CAP];
     *r = (struct device_reading){0};
@@ -296,7 +296,7 @@ static uint64_t node_of(const struct stat *st)
  * Finds the root complex of a PCI device: the link in bus/pci/devices leads to
  * ../../../devices/pci<domain>:<bus>/…/<address> (pci-sysfs.c). Empty: not such a link.
  */
-static void root_look(const char *path, const char *address, char root[PCIE_ROOT_CAP])
+static void read_root(const char *path, const char *address, char root[PCIE_ROOT_CAP])
 {
     static const char tree[] = "../../../devices/";
     uint8_t bytes[LINK_BYTES_MAX];
@@ -314,7 +314,7 @@ static void root_look(const char *path, const char *address, char root[PCIE_ROOT
 }
 
 /* The kernel module does not tell which PCI device a Neuron device is; the board's table does. */
-static void pci_look(struct look *l, bool all, struct found_device *d)
+static void read_pci(struct probe_run *l, bool all, struct found_device *d)
 {
     const char *address = board_pci_address(board_find(l->out->product_name), d->number);
     if (address[0] == '\0') {
@@ -328,7 +328,7 @@ static void pci_look(struct look *l, bool all, struct found_device *d)
         path_join(folder, sizeof folder, "bus/pci/devices", address);
         path_join(file, sizeof file, folder, "numa_node");
         path_join(path, sizeof path, l->settings->sysfs_root, folder);
-        root_look(path, address, d->pcie_root);
+        read_root(path, address, d->pcie_root);
         value[0] = '\0';
         node_value(l, l->settings->sysfs_root, file, true, value);
         text_cut(d->numa_node, sizeof d->numa_node, view_text(value));
@@ -337,7 +337,7 @@ static void pci_look(struct look *l, bool all, struct found_device *d)
     }
 }
 
-static void device_look(struct look *l, const char *name, bool all, unsigned place)
+static void read_device(struct probe_run *l, const char *name, bool all, unsigned place)
 {
     struct found_device *d = &l->out->devices[place];
     char node[PROBE_PATH_CAP];
@@ -356,8 +356,8 @@ static void device_look(struct look *l, const char *name, bool all, unsigned pla
     device_value(l, name, "core_count", all, d->core_count);
     /* empty until the module has found all devices (neuron_pci.c: total_neuron_devices) */
     device_value(l, name, "connected_devices", all, d->connected_devices);
-    pci_look(l, all, d);
-    health_look(l, name, &d->reading);
+    read_pci(l, all, d);
+    read_health(l, name, &d->reading);
 }
 
 /* Parses the number of a directory "neuronN" as the kernel writes it; false: another name. */
@@ -389,7 +389,7 @@ static void device_path(char path[DEVICE_PATH_CAP], const char *folder, unsigned
 }
 
 /* Inode of a directory; 0: not a directory. */
-static uint64_t directory_inode(struct look *l, const char *name)
+static uint64_t directory_inode(struct probe_run *l, const char *name)
 {
     struct stat st;
     bool known = entry_stat(l->fd, name, &st) == 0;
@@ -399,7 +399,7 @@ static uint64_t directory_inode(struct look *l, const char *name)
     return (known && S_ISDIR(st.st_mode)) ? (uint64_t)st.st_ino : 0u;
 }
 
-static void entry_take(struct look *l, const char *name)
+static void accept_entry(struct probe_run *l, const char *name)
 {
     struct found_node *out = l->out;
     uint16_t number = 0;
@@ -415,10 +415,10 @@ static void entry_take(struct look *l, const char *name)
     struct found_device *d = &out->devices[out->count];
     out->count++;
     *d = (struct found_device){.number = number, .place = {.folder = folder}};
-    device_look(l, name, true, out->count - 1u);
+    read_device(l, name, true, out->count - 1u);
 }
 
-static void class_open(struct look *l)
+static void class_open(struct probe_run *l)
 {
     char path[PROBE_PATH_CAP];
     path_join(path, sizeof path, l->settings->sysfs_root, "class/neuron_device");
@@ -431,7 +431,7 @@ static void class_open(struct look *l)
 /*
  * Reads the rest of the class directory and returns its checksum; `take`: also probes each entry.
  */
-static uint32_t class_read(struct look *l, bool take)
+static uint32_t class_read(struct probe_run *l, bool take)
 {
     struct directory d;
     struct directory_entry e;
@@ -441,7 +441,7 @@ static uint32_t class_read(struct look *l, bool take)
         sum = crc32c(sum, view_of(&e.inode, sizeof e.inode));
         sum = crc32c(sum, view_text(e.name));
         if (take) {
-            entry_take(l, e.name);
+            accept_entry(l, e.name);
         }
     }
     if (l->fd >= 0 && d.error != 0) {
@@ -450,7 +450,7 @@ static uint32_t class_read(struct look *l, bool take)
     return sum;
 }
 
-static void look_whole(struct look *l)
+static void probe_all(struct probe_run *l)
 {
     struct found_node *out = l->out;
     /* Entries past `count` stay untouched: most nodes use a quarter of the table. */
@@ -463,12 +463,12 @@ static void look_whole(struct look *l)
         class_open(l);
         (void)class_read(l, true);
     }
-    ultraserver_look(l, true);
+    read_ultraserver(l, true);
     ASSERT(out->count <= DEVICES_MAX);
 }
 
 /* Probes the devices of an unchanged listing. false: a device has been replaced nevertheless. */
-static bool look_again(struct look *l, unsigned turn)
+static bool probe_known(struct probe_run *l, unsigned turn)
 {
     struct found_node *out = l->out;
     bool same = true;
@@ -478,24 +478,24 @@ static bool look_again(struct look *l, unsigned turn)
         struct found_device *d = &out->devices[i];
         device_path(name, "", d->number);
         same = i != turn || directory_inode(l, name) == d->place.folder;
-        device_look(l, name, i == turn, i);
+        read_device(l, name, i == turn, i);
     }
     if (same) {
-        ultraserver_look(l, turn == out->count);
+        read_ultraserver(l, turn == out->count);
     }
     return same;
 }
 
 int probe_node(const struct settings *settings, struct probe *p)
 {
-    struct look l = {.settings = settings, .probe = p, .out = &p->found};
+    struct probe_run l = {.settings = settings, .probe = p, .out = &p->found};
     ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
     class_open(&l);
     /* Before the devices are probed, so that the next probe notices changes from then on. */
     uint32_t listing = class_read(&l, false);
     bool same = p->known && l.fd >= 0 && l.error == 0 && listing == p->listing;
-    if (!same || !look_again(&l, p->turn)) {
-        look_whole(&l);
+    if (!same || !probe_known(&l, p->turn)) {
+        probe_all(&l);
     }
     p->known = l.fd >= 0 && l.error == 0;
     p->listing = listing;
@@ -549,7 +549,7 @@ int probe_ultraserver(const char *sysfs_root, struct found_ultraserver *out)
     char path[PROBE_PATH_CAP];
     memset(out, 0, sizeof *out);
     path_join(path, sizeof path, sysfs_root, "class/neuron_device");
-    struct look l = {.fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)};
+    struct probe_run l = {.fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)};
     if (l.fd < 0) {
         return errno;
     }

@@ -23,25 +23,25 @@ struct reading_process {
     struct error_events errors;
 };
 
-static void tell(struct reading_process *r, uint8_t byte)
+static void send_byte(struct reading_process *r, uint8_t byte)
 {
     r->ended = r->ended || write(r->fd, &byte, sizeof byte) != (ssize_t)sizeof byte;
 }
 
 /* --- tasks --- */
 
-static void look(struct reading_process *r)
+static void run_probe(struct reading_process *r)
 {
     const struct settings *s = r->settings;
-    struct sysfs_look *l = &r->page->look;
+    struct sysfs_probe *l = &r->page->result;
     struct found_node *found = &l->probe.found;
     l->error = probe_node(s, &l->probe);
     found->unknown = l->error != 0;
     found->count = (l->error != 0) ? 0u : found->count;
     if (s->device_metrics) {
-        telemetry_look(s, found, &l->telemetry);
+        telemetry_read(s, found, &l->telemetry);
     }
-    l->efa_error = r->page->efas ? efas_look(s, &l->efas) : 0;
+    l->efa_error = r->page->efas ? efas_probe(s, &l->efas) : 0;
 }
 
 static int64_t core_memory(const char *sysfs_root, unsigned number, unsigned core)
@@ -74,7 +74,7 @@ static void device_memory(struct reading_process *r, unsigned number)
     }
 }
 
-static void ultraserver(struct reading_process *r)
+static void read_ultraserver(struct reading_process *r)
 {
     struct reader_page *page = r->page;
     bool may = reading_of(READING_NODE, 0);
@@ -82,13 +82,13 @@ static void ultraserver(struct reading_process *r)
         may ? probe_ultraserver(r->settings->sysfs_root, &page->ultraserver) : EBUSY;
 }
 
-static void answer(struct reading_process *r)
+static void run_task(struct reading_process *r)
 {
     const struct reader_page *page = r->page;
-    if (page->task == (uint32_t)READER_LOOK) {
-        look(r);
+    if (page->task == (uint32_t)READER_PROBE) {
+        run_probe(r);
         /* Before the answer: the agent treats a reader that has answered as idle. */
-        error_events_follow(&r->errors, r->settings->sysfs_root, &page->look.probe);
+        error_events_follow(&r->errors, r->settings->sysfs_root, &page->result.probe);
     }
     for (unsigned n = 0; n < DEVICES_MAX && page->task == (uint32_t)READER_MEMORY; n++) {
         if ((page->numbers >> n & 1u) != 0u) {
@@ -96,24 +96,24 @@ static void answer(struct reading_process *r)
         }
     }
     if (page->task == (uint32_t)READER_ULTRASERVER) {
-        ultraserver(r);
+        read_ultraserver(r);
     }
-    tell(r, READER_ANSWER);
+    send_byte(r, READER_ANSWER);
 }
 
 /* --- the process --- */
 
-static void hear(struct reading_process *r)
+static void receive_question(struct reading_process *r)
 {
     uint8_t byte = 0;
     ssize_t n = read(r->fd, &byte, sizeof byte);
     r->ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
     if (n > 0) {
-        answer(r);
+        run_task(r);
     }
 }
 
-static void turn(struct reading_process *r)
+static void run_turn(struct reading_process *r)
 {
     struct pollfd slots[1u + DEVICES_MAX];
     uint64_t now_ms = clock_now_ms();
@@ -127,14 +127,14 @@ static void turn(struct reading_process *r)
     if (r->page->forget) {
         r->page->forget = false;
         error_events_end(&r->errors);
-        probe_close(&r->page->look.probe);
+        probe_close(&r->page->result.probe);
     }
     /* Before a probe, so that errors from then on are reported again. */
-    if (error_events_take(&r->errors, r->settings->sysfs_root, &slots[1], clock_now_ms())) {
-        tell(r, READER_EVENT);
+    if (error_events_poll(&r->errors, r->settings->sysfs_root, &slots[1], clock_now_ms())) {
+        send_byte(r, READER_EVENT);
     }
     if (slots[0].revents != 0) {
-        hear(r);
+        receive_question(r);
     }
 }
 
@@ -170,7 +170,7 @@ void reader_run(const struct settings *settings, struct reader_page *page, int f
         restrict_self(settings);
     }
     while (!r.ended) {
-        turn(&r);
+        run_turn(&r);
     }
     _exit(0);
 }

@@ -18,7 +18,7 @@
 #include "host/node/reading.h"
 
 /* The result of a probe of the node; all zero before the first. */
-struct sysfs_look {
+struct sysfs_probe {
     int error; /* errno of a failed probe, which proves nothing about the node; 0: none */
     int efa_error;
     struct probe probe;
@@ -27,7 +27,7 @@ struct sysfs_look {
 };
 
 /* The tasks of a reader. */
-enum reader_task { READER_LOOK, READER_MEMORY, READER_ULTRASERVER };
+enum reader_task { READER_PROBE, READER_MEMORY, READER_ULTRASERVER };
 /* The bytes for a question, an answer, and an error reported by a device. */
 enum { READER_ASK = 1, READER_ANSWER, READER_EVENT };
 
@@ -36,7 +36,7 @@ struct reader_page {
     struct reading_note note; /* written by the reader */
     /* this and the next four: written by the agent before it asks */
     struct reading_left_out left_out;
-    bool efas;        /* READER_LOOK: include the EFA devices */
+    bool efas;        /* READER_PROBE: include the EFA devices */
     uint32_t task;    /* enum reader_task */
     uint64_t numbers; /* READER_MEMORY: bit N: device N */
     /* another reader probes from now on: close all files, and clear this */
@@ -45,7 +45,7 @@ struct reader_page {
     int64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX];
     int ultraserver_error; /* errno of a failed read; 0: none */
     struct found_ultraserver ultraserver;
-    struct sysfs_look look;
+    struct sysfs_probe result;
 };
 
 /*

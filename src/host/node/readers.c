@@ -54,7 +54,7 @@ enum status readers_begin(struct readers *r, const struct settings *settings, st
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
     struct reader_page *pages = map.begin;
     bool good = map.value != -1;
-    *r = (struct readers){.looker = -1, .memory = -1, .now_ms = clock_now_ms()};
+    *r = (struct readers){.prober = -1, .memory = -1, .now_ms = clock_now_ms()};
     for (unsigned i = 0; i < READERS && good; i++) {
         good = reader_begin(&r->reader[i], settings, &pages[i]);
     }
@@ -87,28 +87,28 @@ void readers_interest(const struct readers *r, struct pollfd slots[READERS])
     }
 }
 
-static void answer_take(struct readers *r, unsigned i)
+static void accept_answer(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
-    bool look = x->task == READER_LOOK;
-    x->answered = x->busy && !look;
-    if (x->busy && look && r->looker == (int)i) {
-        r->looked = true;
-        r->looking = false;
+    bool probes = x->task == READER_PROBE;
+    x->answered = x->busy && !probes;
+    if (x->busy && probes && r->prober == (int)i) {
+        r->probed = true;
+        r->probing = false;
     }
     x->busy = false;
 }
 
-static void hear(struct readers *r, unsigned i)
+static void receive_bytes(struct readers *r, unsigned i)
 {
     uint8_t bytes[HEARD_MAX];
     ssize_t n = read(r->reader[i].fd, bytes, sizeof bytes);
     r->ended = r->ended || n == 0 || (n < 0 && errno == ECONNRESET);
     for (ssize_t at = 0; at < n; at++) {
         if (bytes[at] == (uint8_t)READER_ANSWER) {
-            answer_take(r, i);
+            accept_answer(r, i);
         } else {
-            r->stirred = r->stirred || r->looker == (int)i;
+            r->stirred = r->stirred || r->prober == (int)i;
         }
     }
 }
@@ -119,7 +119,7 @@ static bool is_reading(uint32_t step)
 }
 
 /* Copies the note of the file that it reads; during a listing there is none. */
-static void note_take(struct reader_state *x)
+static void copy_note(struct reader_state *x)
 {
     const struct reading_note *note = &x->page->note;
     if (is_reading(note->step)) {
@@ -140,19 +140,19 @@ static void hang_begins(struct readers *r, unsigned i)
     x->page->forget = true;
     x->page->numbers = 0;
     x->numbers = 0;
-    if (r->looker == (int)i) {
-        r->looking = false;
-        r->looked = false;
-        r->looker = -1;
+    if (r->prober == (int)i) {
+        r->probing = false;
+        r->probed = false;
+        r->prober = -1;
     }
 }
 
 /* The reader has made no progress for READ_HANG_MS. */
-static void stands(struct readers *r, unsigned i)
+static void mark_hanging(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
     const struct reading_subject before = x->of;
-    note_take(x);
+    copy_note(x);
     x->changed = !x->hangs || x->of.kind != before.kind || x->of.id != before.id;
     if (!x->hangs) {
         hang_begins(r, i);
@@ -160,13 +160,13 @@ static void stands(struct readers *r, unsigned i)
     x->hangs = true;
 }
 
-static void watch(struct readers *r, unsigned i)
+static void watch_progress(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
     uint32_t step = x->page->note.step;
     bool at_work = x->busy || is_reading(step);
     if (at_work && step == x->step && r->now_ms - x->since_ms >= READ_HANG_MS) {
-        stands(r, i);
+        mark_hanging(r, i);
     } else {
         /* Between two files the hang goes on: each file may be slow. */
         x->changed = x->hangs && !at_work;
@@ -182,16 +182,16 @@ static void watch(struct readers *r, unsigned i)
 void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_t now_ms)
 {
     r->now_ms = now_ms;
-    r->looked = false;
+    r->probed = false;
     r->stirred = false;
     r->changed = false;
     r->memory = -1;
     for (unsigned i = 0; i < READERS; i++) {
         r->reader[i].answered = false;
         if (slots[i].revents != 0) {
-            hear(r, i);
+            receive_bytes(r, i);
         }
-        watch(r, i);
+        watch_progress(r, i);
     }
 }
 
@@ -248,8 +248,8 @@ static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
  * another reader has just begun to read one of these devices. `hear` notices if the reader has
  * ended.
  */
-static bool ask(const struct readers *r, struct reader_state *x, enum reader_task task,
-                uint64_t numbers)
+static bool ask_reader(const struct readers *r, struct reader_state *x, enum reader_task task,
+                       uint64_t numbers)
 {
     const uint8_t byte = READER_ASK;
     leave_out(r, x);
@@ -268,7 +268,7 @@ static bool ask(const struct readers *r, struct reader_state *x, enum reader_tas
 }
 
 /* An idle reader, preferably not `other`; -1: none. */
-static int idle(const struct readers *r, int other)
+static int idle_reader(const struct readers *r, int other)
 {
     int found = -1;
     for (unsigned i = 0; i < READERS; i++) {
@@ -279,7 +279,7 @@ static int idle(const struct readers *r, int other)
     return found;
 }
 
-static bool exhausted(const struct readers *r)
+static bool all_hang(const struct readers *r)
 {
     bool all = true;
     for (unsigned i = 0; i < READERS; i++) {
@@ -355,7 +355,7 @@ static void efa_texts_end(struct found_efas *f)
 }
 
 /* Copies up to the last device, and no descriptor. */
-static void look_copy(struct sysfs_look *to, const struct sysfs_look *from)
+static void copy_result(struct sysfs_probe *to, const struct sysfs_probe *from)
 {
     const struct found_node *found = &from->probe.found;
     unsigned count = count_of(&found->count, DEVICES_MAX);
@@ -383,23 +383,23 @@ static void look_copy(struct sysfs_look *to, const struct sysfs_look *from)
     }
 }
 
-bool readers_look(struct readers *r, const struct sysfs_look *last, bool efas)
+bool readers_probe(struct readers *r, const struct sysfs_probe *last, bool efas)
 {
-    if (r->looking) {
+    if (r->probing) {
         return false;
     }
-    if (r->looker < 0) {
-        r->looker = idle(r, -1);
-        if (r->looker >= 0) {
-            look_copy(&r->reader[r->looker].page->look, last);
+    if (r->prober < 0) {
+        r->prober = idle_reader(r, -1);
+        if (r->prober >= 0) {
+            copy_result(&r->reader[r->prober].page->result, last);
         }
     }
-    if (r->looker < 0 || r->reader[r->looker].busy) {
+    if (r->prober < 0 || r->reader[r->prober].busy) {
         return false;
     }
-    r->reader[r->looker].page->efas = efas;
-    r->looking = ask(r, &r->reader[r->looker], READER_LOOK, 0);
-    return r->looking;
+    r->reader[r->prober].page->efas = efas;
+    r->probing = ask_reader(r, &r->reader[r->prober], READER_PROBE, 0);
+    return r->probing;
 }
 
 static struct found_device *device_of(struct found_node *f, uint32_t number)
@@ -446,7 +446,8 @@ static void efa_keep(struct found_efa *to, const struct found_efa *from)
 }
 
 /* Copies a subject that the new probe left out from the previous one. */
-static void keep(struct sysfs_look *to, struct sysfs_look *from, const struct reading_subject *of)
+static void keep_subject(struct sysfs_probe *to, struct sysfs_probe *from,
+                         const struct reading_subject *of)
 {
     struct found_device *device = device_of(&to->probe.found, of->id);
     const struct found_device *before = device_of(&from->probe.found, of->id);
@@ -460,16 +461,16 @@ static void keep(struct sysfs_look *to, struct sysfs_look *from, const struct re
     }
 }
 
-void readers_take(const struct readers *r, struct sysfs_look *last)
+void readers_result(const struct readers *r, struct sysfs_probe *last)
 {
-    ASSERT(r->looked && r->looker >= 0);
-    struct reader_page *page = r->reader[r->looker].page;
+    ASSERT(r->probed && r->prober >= 0);
+    struct reader_page *page = r->reader[r->prober].page;
     const volatile unsigned *left_out = &page->left_out.count;
     unsigned count = *left_out;
     for (unsigned i = 0; i < count && i < READERS; i++) {
-        keep(&page->look, last, &page->left_out.of[i]);
+        keep_subject(&page->result, last, &page->left_out.of[i]);
     }
-    look_copy(last, &page->look);
+    copy_result(last, &page->result);
 }
 
 /* Whether a file of this subject hangs. */
@@ -483,11 +484,11 @@ static bool is_silent(const struct readers *r, enum reading_kind kind, uint32_t 
     return silent;
 }
 
-void readers_mark(const struct readers *r, struct sysfs_look *look)
+void readers_mark(const struct readers *r, struct sysfs_probe *result)
 {
-    bool none_left = exhausted(r);
-    for (unsigned i = 0; i < look->probe.found.count; i++) {
-        struct found_device *d = &look->probe.found.devices[i];
+    bool none_left = all_hang(r);
+    for (unsigned i = 0; i < result->probe.found.count; i++) {
+        struct found_device *d = &result->probe.found.devices[i];
         if (none_left) {
             d->reading = (struct device_reading){.blind = true};
         }
@@ -496,8 +497,8 @@ void readers_mark(const struct readers *r, struct sysfs_look *look)
             d->reading.reasons |= (uint32_t)HEALTH_REASON_SILENT;
         }
     }
-    for (unsigned i = 0; i < look->efas.count; i++) {
-        struct found_efa *efa = &look->efas.efa[i];
+    for (unsigned i = 0; i < result->efas.count; i++) {
+        struct found_efa *efa = &result->efas.efa[i];
         if (none_left) {
             efa->port_state[0] = '\0';
         }
@@ -544,14 +545,14 @@ enum status readers_memory_read(struct readers *r, uint64_t numbers)
             r->memory = (int)i;
         }
     }
-    if (most == UNRELATED && exhausted(r)) {
+    if (most == UNRELATED && all_hang(r)) {
         most = LATE;
         r->memory = 0;
     }
-    int free = idle(r, r->looker);
+    int free = idle_reader(r, r->prober);
     if (most == UNRELATED && free >= 0) {
         /* if it fails, a later turn asks again */
-        (void)ask(r, &r->reader[free], READER_MEMORY, numbers);
+        (void)ask_reader(r, &r->reader[free], READER_MEMORY, numbers);
     }
     if (most == ANSWERED) {
         return STATUS_OK;
@@ -581,15 +582,15 @@ static bool reads_node(const struct readers *r)
 
 int readers_ultraserver(struct readers *r, struct found_ultraserver *out)
 {
-    int which = reads_node(r) ? -1 : idle(r, r->looker);
+    int which = reads_node(r) ? -1 : idle_reader(r, r->prober);
     if (which < 0) {
         return EBUSY;
     }
     struct reader_state *x = &r->reader[which];
     struct pollfd answer = {.fd = x->fd, .events = POLLIN};
-    bool asked = ask(r, x, READER_ULTRASERVER, 0);
+    bool asked = ask_reader(r, x, READER_ULTRASERVER, 0);
     if (asked && poll(&answer, 1, READ_BRIEF_MS) > 0) {
-        hear(r, (unsigned)which);
+        receive_bytes(r, (unsigned)which);
     }
     if (!asked || x->busy) {
         return EBUSY;
@@ -617,7 +618,7 @@ void readers_why(struct readers *r, struct writer *w)
 {
     ASSERT(r->memory >= 0);
     if (!r->reader[r->memory].hangs) {
-        note_take(&r->reader[r->memory]);
+        copy_note(&r->reader[r->memory]);
     }
     readers_hanging(r, (unsigned)r->memory, w);
 }

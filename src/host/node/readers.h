@@ -32,9 +32,9 @@ struct reader_state {
 
 struct readers {
     struct reader_state reader[READERS];
-    int looker;   /* reader that probes and waits for errors of devices; -1: none yet */
-    bool looking; /* a probe is running */
-    bool looked;  /* its answer came in this turn */
+    int prober;   /* reader that probes and waits for errors of devices; -1: none yet */
+    bool probing; /* a probe is running */
+    bool probed;  /* its answer came in this turn */
     bool stirred; /* a device reported an error in this turn */
     bool changed; /* a hang began or ended in this turn */
     bool ended;   /* a reader has ended: the process cannot continue */
@@ -63,11 +63,11 @@ uint64_t readers_deadline(const struct readers *r);
  * provides the values of subjects that another reader is just reading. false: a probe is running,
  * or no reader is idle.
  */
-MUST_USE bool readers_look(struct readers *r, const struct sysfs_look *last, bool efas);
+MUST_USE bool readers_probe(struct readers *r, const struct sysfs_probe *last, bool efas);
 /* Moves the completed probe into *last, which holds the previous one. */
-void readers_take(const struct readers *r, struct sysfs_look *last);
+void readers_result(const struct readers *r, struct sysfs_probe *last);
 /* Marks the devices whose files hang; all are unknown if every reader hangs. */
-void readers_mark(const struct readers *r, struct sysfs_look *look);
+void readers_mark(const struct readers *r, struct sysfs_probe *result);
 
 /*
  * Has the current memory use of these devices read. STATUS_OK: done, and readers_memory returns it

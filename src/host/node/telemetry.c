@@ -31,7 +31,7 @@ static void file_path(const struct settings *s, unsigned number, const struct te
     ASSERT(ended == STATUS_OK);
 }
 
-void telemetry_look(const struct settings *settings, const struct found_node *found,
+void telemetry_read(const struct settings *settings, const struct found_node *found,
                     struct telemetry *t)
 {
     if (found->count == 0u) {

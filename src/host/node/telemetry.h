@@ -15,7 +15,7 @@
  * Reads the files of the next device in turn, of those that a probe found: at most TELEMETRY_VALUES
  * files of three system calls each. Values of unreadable files become unknown.
  */
-void telemetry_look(const struct settings *settings, const struct found_node *found,
+void telemetry_read(const struct settings *settings, const struct found_node *found,
                     struct telemetry *t);
 
 #endif

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to probe the node, and how the agent gets the result, see looks.h. */
-#include "host/node/looks.h"
+/* When to probe the node, and how the agent gets the result, see probes.h. */
+#include "host/node/probes.h"
 
 #include "agent/report/log_catalogue.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "host/system.h"
 
-enum status looks_begin(struct looks *l, const struct settings *settings, bool efas,
-                        struct writer *why)
+enum status probes_begin(struct probes *l, const struct settings *settings, bool efas,
+                         struct writer *why)
 {
     l->settings = settings;
     l->efas = efas;
     enum status s = readers_begin(&l->readers, settings, why);
-    l->wanted = s == STATUS_OK && !readers_look(&l->readers, &l->look, efas);
+    l->wanted = s == STATUS_OK && !readers_probe(&l->readers, &l->result, efas);
     return s;
 }
 
-void looks_end(struct looks *l)
+void probes_end(struct probes *l)
 {
     readers_end(&l->readers);
 }
 
-void looks_interest(const struct looks *l, struct pollfd slots[READERS])
+void probes_interest(const struct probes *l, struct pollfd slots[READERS])
 {
     readers_interest(&l->readers, slots);
 }
 
-uint64_t looks_deadline(const struct looks *l)
+uint64_t probes_deadline(const struct probes *l)
 {
     return earlier(l->due_ms, readers_deadline(&l->readers));
 }
 
 /* --- facts for the agent --- */
 
-static void failed(struct looks *l, struct agent *agent, const char *what, int error)
+static void log_failure(struct probes *l, struct agent *agent, const char *what, int error)
 {
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
@@ -46,45 +46,45 @@ static void failed(struct looks *l, struct agent *agent, const char *what, int e
 }
 
 /* A failed probe removes no device, and is logged once. */
-static void tell_node(struct looks *l)
+static void report_node(struct probes *l)
 {
     static const char *const what[] = {
         "no device is published: class/neuron_device below the sysfs root: ",
         "the devices found last are kept: class/neuron_device below the sysfs root: "};
-    int error = l->look.error;
+    int error = l->result.error;
     if (error != 0 && error != l->error) {
-        failed(l, l->agent, what[l->told ? 1 : 0], error);
+        log_failure(l, l->agent, what[l->told ? 1 : 0], error);
     }
     if (error == 0 || !l->told) {
-        agent_found(l->agent, &l->look.probe.found);
+        agent_found(l->agent, &l->result.probe.found);
     }
     l->error = error;
 }
 
-static void tell_efas(struct looks *l)
+static void report_efas(struct probes *l)
 {
-    int error = l->look.efa_error;
+    int error = l->result.efa_error;
     if (error != 0 && error != l->efa_error) {
-        failed(l, l->efa, "EFA devices below the sysfs root: ", error);
+        log_failure(l, l->efa, "EFA devices below the sysfs root: ", error);
     }
     if (error == 0 || !l->told) {
-        agent_found_efas(l->agent, &l->look.efas);
+        agent_found_efas(l->agent, &l->result.efas);
     }
     l->efa_error = error;
 }
 
-static void tell(struct looks *l)
+static void report_probe(struct probes *l)
 {
-    readers_mark(&l->readers, &l->look);
-    tell_node(l);
+    readers_mark(&l->readers, &l->result);
+    report_node(l);
     if (l->efa != NULL) {
-        tell_efas(l);
+        report_efas(l);
     }
     l->told = true;
 }
 
 /* Logs a file that hangs, or that hung and has been read. */
-static void log_changed(const struct looks *l)
+static void log_changed(const struct probes *l)
 {
     for (unsigned i = 0; i < READERS; i++) {
         const struct reader_state *x = &l->readers.reader[i];
@@ -119,7 +119,7 @@ static void counters_forget(struct found_node *found)
     }
 }
 
-void looks_first(struct looks *l, struct agent *agent, struct agent *efa)
+void probes_first(struct probes *l, struct agent *agent, struct agent *efa)
 {
     struct pollfd slots[READERS];
     uint64_t begin_ms = clock_now_ms();
@@ -127,7 +127,7 @@ void looks_first(struct looks *l, struct agent *agent, struct agent *efa)
     l->agent = agent;
     l->efa = efa;
     ASSERT((efa != NULL) == l->efas);
-    while (!l->readers.looked && !l->readers.ended && now_ms - begin_ms < READ_FIRST_MS) {
+    while (!l->readers.probed && !l->readers.ended && now_ms - begin_ms < READ_FIRST_MS) {
         readers_interest(&l->readers, slots);
         uint64_t left_ms = begin_ms + READ_FIRST_MS - now_ms;
         int ready = poll(slots, READERS, (int)left_ms);
@@ -136,39 +136,39 @@ void looks_first(struct looks *l, struct agent *agent, struct agent *efa)
             readers_turn(&l->readers, slots, now_ms);
         }
     }
-    l->look.probe.found.unknown = true;
-    l->look.efas.unknown = true;
-    if (l->readers.looked) {
-        readers_take(&l->readers, &l->look);
+    l->result.probe.found.unknown = true;
+    l->result.efas.unknown = true;
+    if (l->readers.probed) {
+        readers_result(&l->readers, &l->result);
     }
-    tell(l);
-    counters_forget(&l->look.probe.found);
+    report_probe(l);
+    counters_forget(&l->result.probe.found);
     l->due_ms = now_ms + l->settings->health_ms;
 }
 
-static void hear(struct looks *l)
+static void receive_answers(struct probes *l)
 {
     const struct readers *r = &l->readers;
-    if (r->looked) {
-        readers_take(r, &l->look);
+    if (r->probed) {
+        readers_result(r, &l->result);
     }
     if (r->changed) {
         log_changed(l);
     }
-    if (r->looked || r->changed) {
-        tell(l);
-        counters_forget(&l->look.probe.found);
+    if (r->probed || r->changed) {
+        report_probe(l);
+        counters_forget(&l->result.probe.found);
     }
 }
 
-bool looks_turn(struct looks *l, const struct pollfd slots[READERS], uint64_t now_ms)
+bool probes_turn(struct probes *l, const struct pollfd slots[READERS], uint64_t now_ms)
 {
     bool comes = now_ms >= l->due_ms;
     readers_turn(&l->readers, slots, now_ms);
-    hear(l);
+    receive_answers(l);
     l->due_ms = comes ? now_ms + l->settings->health_ms : l->due_ms;
     l->wanted = l->wanted || comes || l->readers.changed || l->readers.stirred;
-    if (l->wanted && readers_look(&l->readers, &l->look, l->efa != NULL)) {
+    if (l->wanted && readers_probe(&l->readers, &l->result, l->efa != NULL)) {
         l->wanted = false;
     }
     return comes;
