@@ -90,7 +90,7 @@ check-fast: ## what the gates can say within ten seconds: those that read source
 advisories: ## security advisories of the linked libraries: verdicts that still hold, a list that is 30 days old at most
 graph: ## who includes and calls whom, circles, the way of one prepare: build/graph/graph.md
 size: ## bytes by layer and library beside the ledger tests/bench/size.json (UPDATE=1 writes it)
-generate: ## generated/ from proto/ and tools/hpack_tables.json
+generate: ## generated/ from proto/ and tools/build/hpack_tables.json
 docs: ## from the tables in the code and the golden slices: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, the Events in cfg/deploy/README.md
 
 # --- what the machine needs: tools/make/deps.mk -------------------------------------------------------
@@ -100,7 +100,7 @@ deps-mirrors: ## sources when mirrors have moved on, expired, fail or lie; build
 # --- everything ---------------------------------------------------------------------------------------
 .PHONY: test
 test: all deps-all image ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, deps-mirrors, image-test, chart-test, bench-smoke, demo, conformance, abuse, e2e
-	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
+	@/usr/bin/python3 tools/build/run_tests.py --k8s $(K8S)
 
 .PHONY: clean
 clean: ## removes build/

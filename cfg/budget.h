@@ -9,17 +9,17 @@
 #include "cfg/limits.h"
 
 /*
- * All static memory of the program, libraries included; tools/check_binary.py compares the binary
- * with it. Most of it is tables whose pages stay untouched, and so non-resident, on a quiet node.
- * The tables of the EFA driver, 1.6 MiB, stay untouched without --efa.
+ * All static memory of the program, libraries included; tools/gates/check_binary.py compares the
+ * binary with it. Most of it is tables whose pages stay untouched, and so non-resident, on a quiet
+ * node. The tables of the EFA driver, 1.6 MiB, stay untouched without --efa.
  */
 #define RAM_BYTES_MAX (4480u * 1024u)
 
 /*
- * The stripped program on disk; tools/check_binary.py compares the binary with it. A node pulls it
- * once and maps the pages that run. The limit above bounds its memory, so this one only keeps it
- * small enough to read as a whole, and leaves room for plain tables. tests/bench/size.json explains
- * the growth of a layer before the limit is reached.
+ * The stripped program on disk; tools/gates/check_binary.py compares the binary with it. A node
+ * pulls it once and maps the pages that run. The limit above bounds its memory, so this one only
+ * keeps it small enough to read as a whole, and leaves room for plain tables. tests/bench/size.json
+ * explains the growth of a layer before the limit is reached.
  */
 #define BINARY_BYTES_MAX (640u * 1024u)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Written by tools/generate.py from the names of the files of boards/: edit that, then run 'make generate'. */
+/* Written by tools/build/generate.py from the names of the files of boards/: edit that, then run 'make generate'. */
 #ifndef GENERATED_FAMILIES_H
 #define GENERATED_FAMILIES_H
 

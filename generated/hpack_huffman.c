@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Written by tools/generate.py from tools/hpack_tables.json: edit that, then run 'make generate'. */
+/* Written by tools/build/generate.py from tools/build/hpack_tables.json: edit that, then run 'make generate'. */
 #include "generated/hpack_huffman.h"
 
 const struct hpack_huffman_row hpack_huffman_rows[HPACK_HUFFMAN_ROWS] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Written by tools/generate.py from tools/hpack_tables.json: edit that, then run 'make generate'. */
+/* Written by tools/build/generate.py from tools/build/hpack_tables.json: edit that, then run 'make generate'. */
 /*
  * HPACK Huffman code, RFC 7541 Appendix B, as what it is: a canonical code. Codes of one length are
  * consecutive; each row describes one length, shortest first.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Written by tools/generate.py from tools/hpack_tables.json: edit that, then run 'make generate'. */
+/* Written by tools/build/generate.py from tools/build/hpack_tables.json: edit that, then run 'make generate'. */
 /*
  * HPACK static table, RFC 7541 Appendix A. Entry i has the index i + 1. All texts stand one behind
  * the other, without NUL, each value behind its name.

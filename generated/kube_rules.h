@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Written by tools/generate.py from proto/projection.proto: edit that, then run 'make generate'. */
+/* Written by tools/build/generate.py from proto/projection.proto: edit that, then run 'make generate'. */
 /*
  * The records of the field filter and, for each object, the rows of its table (struct kube_rule of
  * wire/kube_filter.h). What each record holds: proto/projection.proto.

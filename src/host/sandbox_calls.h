@@ -2,7 +2,8 @@
 /*
  * All system calls that the agent and its readers make after their start; others fail with EPERM
  * (sandbox.h). On arm64, where the kernel has no poll, unlink, mkdir and readlink, ppoll, unlinkat,
- * mkdirat and readlinkat replace them. tools/docs.py writes the tables of CATALOGUE.md from these.
+ * mkdirat and readlinkat replace them. tools/docs/docs.py writes the tables of CATALOGUE.md from
+ * these.
  */
 #ifndef HOST_SANDBOX_CALLS_H
 #define HOST_SANDBOX_CALLS_H

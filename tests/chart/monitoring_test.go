@@ -98,7 +98,7 @@ func scrape(t *testing.T, flags ...string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	made, err := exec.Command("/usr/bin/python3", filepath.Join(root, "tools", "simnode.py"), "make", "--dir", filepath.Join(folder, "node"),
+	made, err := exec.Command("/usr/bin/python3", filepath.Join(root, "tools", "simnode", "simnode.py"), "make", "--dir", filepath.Join(folder, "node"),
 		"--board", "trn2.48xlarge", "--driver-version", "2.30.2.0").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, made)

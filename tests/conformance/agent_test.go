@@ -120,7 +120,7 @@ func containsAll(text string, words []string) bool {
 // simnode runs the node simulator.
 func simnode(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("python3", append([]string{"../../tools/simnode.py"}, args...)...)
+	cmd := exec.Command("python3", append([]string{"../../tools/simnode/simnode.py"}, args...)...)
 	cmd.Env = append(os.Environ(), "COLUMNS=10000") // lists on one line
 	out, err := cmd.CombinedOutput()
 	if err != nil {

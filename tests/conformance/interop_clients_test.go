@@ -48,7 +48,7 @@ func firstWord(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).Output()
 	if err != nil {
-		t.Fatalf("%s: %v: run tools/deps.sh all", name, err)
+		t.Fatalf("%s: %v: run tools/build/deps.sh all", name, err)
 	}
 	return strings.Fields(string(out))[0]
 }

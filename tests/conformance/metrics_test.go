@@ -72,7 +72,7 @@ func scrape(t testing.TB, address string) string {
 
 // metricsFindings is what the checker says against a text.
 func metricsFindings(text string) string {
-	cmd := exec.Command("/usr/bin/python3", "../../tools/metrics_text.py") // where Debian puts its modules
+	cmd := exec.Command("/usr/bin/python3", "../../tools/build/metrics_text.py") // where Debian puts its modules
 	cmd.Stdin = strings.NewReader(text)
 	out, err := cmd.CombinedOutput()
 	if err == nil {

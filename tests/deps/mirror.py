@@ -20,7 +20,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DAY_S = 86400
 PINNED = {"mbedtls": "3.6.7", "nanopb": "0.4.9.1", "cmocka": "1.1.7"}
-# How the test's releases are looked for, whatever tools/pins has come to.
+# How the test's releases are looked for, whatever tools/build/pins has come to.
 SETTINGS = {
     "mbedtls": {"SUITES": "forky sid trixie", "SERIES": "3.6", "OLDEST": "3.6.6", "OTHER": "",
                 "OLDER": "it cannot connect to some"},
@@ -161,8 +161,9 @@ class Machine:
         self.url = url
         self.apt = pathlib.Path(folder) / "apt.conf"
         shutil.copytree(root / "tools/make", self.root / "tools/make")
+        (self.root / "tools/build").mkdir()
         for name in ("deps.sh", "deps_source.sh", "build_mbedtls.sh"):
-            shutil.copy(root / "tools" / name, self.root / "tools")
+            shutil.copy(root / "tools/build" / name, self.root / "tools/build")
         shutil.copy(root / "Makefile", self.root)
         self.pin(root, rules)
         codename = next(line.split("=")[1].strip('"') for line in pathlib.Path("/etc/os-release").read_text().split()
@@ -183,16 +184,16 @@ class Machine:
 
     def pin(self, root, rules):
         """The project's pins, with other rules for some names: `accept` as version -> bytes, and settings."""
-        text = (root / "tools/pins").read_text()
+        text = (root / "tools/build/pins").read_text()
         for name, (accept, settings) in rules.items():
             pins = " ".join(f"{version}:{sha256(data)}" for version, data in accept.items())
             settings = {**settings, "ACCEPT": pins, "UPSTREAM": f"{self.url}/upstream/{name}-VERSION.tar.gz"}
             text += "".join(f'{name.upper()}_{key}="{value}"\n' for key, value in settings.items())
-        (self.root / "tools/pins").write_text(text)
+        (self.root / "tools/build/pins").write_text(text)
 
     def start(self, group, **variables):
-        """tools/deps.sh of one group."""
-        return subprocess.Popen(["tools/deps.sh", group], cwd=self.root, env={**self.env, **variables}, text=True,
+        """tools/build/deps.sh of one group."""
+        return subprocess.Popen(["tools/build/deps.sh", group], cwd=self.root, env={**self.env, **variables}, text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, group, **variables):

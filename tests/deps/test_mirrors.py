@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the sources of the build come from when mirrors move on, expire, fail or lie.
 
-tools/deps.sh as it is, with the rules of tools/pins and releases, suites and keys made for the test, on loopback.
+tools/build/deps.sh as it is, with the rules of tools/build/pins and releases, suites and keys made for the test, on
+loopback.
 """
 
 import os
@@ -27,7 +28,7 @@ class Pins(unittest.TestCase):
         """The project's own: every setting that the search reads, each of a form that it can use."""
         for name, settings in SETTINGS.items():
             keys = [f"{name.upper()}_{key}" for key in ("ACCEPT", "UPSTREAM", *settings)]
-            script = ". tools/pins; printf '%s\\n' " + " ".join(f'"${key}"' for key in keys)
+            script = ". tools/build/pins; printf '%s\\n' " + " ".join(f'"${key}"' for key in keys)
             done = subprocess.run(["sh", "-euc", script], cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True)
             accept, upstream, suites, series, oldest, *_ = done.stdout.splitlines()
             for entry in accept.split():
@@ -101,7 +102,7 @@ class Mirrors(mirror.MachineTest):
             data = archive(name, version, "other")
             path = self.mirror.write("local", data)
             line = self.refuse(name, **{name.upper() + "_ARCHIVE": str(path)})
-            for word in (name, sha256(data), f"{name.upper()}_ACCEPT", "tools/pins", version):
+            for word in (name, sha256(data), f"{name.upper()}_ACCEPT", "tools/build/pins", version):
                 self.assertIn(word, line)
 
     def test_local_archive_that_is_not_there(self):
@@ -132,7 +133,7 @@ class Mirrors(mirror.MachineTest):
         self.addCleanup(upstream.close)
         upstream.release("mbedtls", "3.6.7")
         self.mirror.close()
-        pins = self.machine.root / "tools/pins"
+        pins = self.machine.root / "tools/build/pins"
         pins.write_text(pins.read_text().replace(f"{self.mirror.url}/upstream", f"{upstream.url}/upstream"))
         log = self.assert_pinned()
         for suite in ("forky", "sid", "trixie"):

@@ -375,7 +375,7 @@ func anotherImage(t *testing.T) (tag string) {
 	t.Helper()
 	tag = "0.0.0-upgrade"
 	folder := t.TempDir()
-	for _, name := range []string{"cfg/identity.h", "tools/pins"} {
+	for _, name := range []string{"cfg/identity.h", "tools/build/pins"} {
 		text := string(must(os.ReadFile(filepath.Join(root, name))))
 		text = regexp.MustCompile(`(AGENT_VERSION )"[^"]+"`).ReplaceAllString(text, `$1"`+tag+`"`)
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755); err != nil {

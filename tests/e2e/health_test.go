@@ -31,7 +31,7 @@ spec:
 // unhealthyComponents writes the file that the kernel module has for a device.
 func unhealthyComponents(t *testing.T, number int, text string) {
 	t.Helper()
-	if _, err := run("", "/usr/bin/python3", filepath.Join(root, "tools", "simnode.py"), "set", "--dir",
+	if _, err := run("", "/usr/bin/python3", filepath.Join(root, "tools", "simnode", "simnode.py"), "set", "--dir",
 		filepath.Join(kube.Run, "node"),
 		fmt.Sprintf("neuron%d/stats/hardware/health_status/unhealthy_components", number), text); err != nil {
 		t.Fatal(err)

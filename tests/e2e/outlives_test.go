@@ -42,7 +42,7 @@ const (
 // deviceMemory writes how much memory of the device a process has, as the kernel module does.
 func deviceMemory(t *testing.T, bytes string) {
 	t.Helper()
-	if _, err := run("", "/usr/bin/python3", filepath.Join(root, "tools", "simnode.py"), "set", "--dir", filepath.Join(kube.Run, "node"),
+	if _, err := run("", "/usr/bin/python3", filepath.Join(root, "tools", "simnode", "simnode.py"), "set", "--dir", filepath.Join(kube.Run, "node"),
 		outlived+"/neuron_core5/stats/memory_usage/device_mem/total", bytes); err != nil {
 		t.Fatal(err)
 	}

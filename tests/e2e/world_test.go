@@ -239,7 +239,7 @@ func (w *world) tree() string {
 		if err != nil {
 			return "", err
 		}
-		script, place := filepath.Join(root, "tools", "simnode.py"), []string{"--dir", dir + "/n"}
+		script, place := filepath.Join(root, "tools", "simnode", "simnode.py"), []string{"--dir", dir + "/n"}
 		_, err = run("", "/usr/bin/python3", append(append([]string{script}, args...), place...)...)
 		if err == nil && w.garbage != "" {
 			_, err = run("", "/usr/bin/python3", append([]string{script, "garbage", w.garbage}, place...)...)

@@ -9,7 +9,7 @@ from test_gates import Tree
 
 import check_advisories  # noqa: E402  test_gates has set the path
 
-ROOT = pathlib.Path(check_advisories.__file__).resolve().parent.parent
+ROOT = pathlib.Path(check_advisories.__file__).resolve().parents[2]
 TODAY = datetime.date(2026, 12, 1)
 ENTRY = """
 [[advisory]]

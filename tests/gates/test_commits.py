@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeded subjects that tools/check_commits.py must find, and the histories in which it looks."""
+"""Seeded subjects that tools/gates/check_commits.py must find, and the histories in which it looks."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools/gates"))
 
 import check_commits  # noqa: E402
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/failures.py and the summary of tools/run_tests.py say of outputs of each kind."""
+"""What tools/build/failures.py and the summary of tools/build/run_tests.py say of outputs of each kind."""
 
 import contextlib
 import io
@@ -91,7 +91,7 @@ class Reasons(unittest.TestCase):
         """The command's output passes through, and its exit code."""
         for command, code, end in (("echo fine", 0, "fine\n"),
                                    ("echo a.c:1:2: error: no; exit 3", 3, "failed:\n  a.c:1:2: error: no\n")):
-            done = subprocess.run([sys.executable, ROOT / "tools" / "failures.py", "sh", "-c", command], check=False,
+            done = subprocess.run([sys.executable, ROOT / "tools/build/failures.py", "sh", "-c", command], check=False,
                                   stdout=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, code)
             self.assertTrue(done.stdout.endswith(end), done.stdout)

@@ -10,9 +10,12 @@ import unittest
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools/gates"))
 
-# pylint: disable=wrong-import-position
+import gate  # noqa: E402
+
+gate.open_rooms()
+
 import attributes  # noqa: E402
 import check_binary  # noqa: E402
 import check_calls  # noqa: E402
@@ -24,7 +27,6 @@ import check_scripts  # noqa: E402
 import check_style  # noqa: E402
 import check_tree  # noqa: E402
 import docs  # noqa: E402
-import gate  # noqa: E402
 import generate  # noqa: E402
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"

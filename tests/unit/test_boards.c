@@ -62,7 +62,7 @@ static void test_each_row_is_what_its_golden_file_says(void **state)
     }
 }
 
-/* tools/simnode.py makes the list for these two (HEALTH_FAMILIES). */
+/* tools/simnode/simnode.py makes the list for these two (HEALTH_FAMILIES). */
 static void test_families_that_list_health(void **state)
 {
     (void)state;

@@ -313,7 +313,7 @@ def make_agent_account(cluster):
 def make_board(cluster):
     """A fresh simulated node of the cluster's board."""
     procs.remove_tree(cluster.path("node"))
-    command = [sys.executable, os.path.join(build.ROOT, "tools", "simnode.py"), "make",
+    command = [sys.executable, os.path.join(build.ROOT, "tools", "simnode", "simnode.py"), "make",
                "--board", cluster.board, "--dir", cluster.path("node")]
     if cluster.driver_version:
         command += ["--driver-version", cluster.driver_version]

@@ -37,7 +37,7 @@ def run_tests(name, pattern, out):
     env = dict(build.go_environment(), NEURON_DRA_CLUSTER=os.path.join(build.ROOT, "build", name, "cluster.json"))
     env["PATH"] = os.path.dirname(build.find_go()) + os.pathsep + env["PATH"]
     os.makedirs(LOGS, exist_ok=True)
-    command = ["go", "tool", "-modfile=" + os.path.join(build.ROOT, "tools", "gotestsum", "go.mod"), "gotestsum",
+    command = ["go", "tool", "-modfile=" + os.path.join(build.ROOT, "tools/build/gotestsum/go.mod"), "gotestsum",
                "--format=standard-verbose", "--packages=.", "--rerun-fails=1", "--rerun-fails-max-failures=4",
                "--rerun-fails-run-root-test", "--rerun-fails-report=" + os.path.join(LOGS, reruns(name)),
                "--", "-count=1", "-timeout=40m"]

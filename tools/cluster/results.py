@@ -2,7 +2,7 @@
 """The results of the matrix, a table in README.md beside this file.
 
 Owns that block of the file: a row of the table is one of matrix.ROWS with what came of its last recorded run. The
-result of a row that has changed since is forgotten. tools/check_matrix.py is the gate.
+result of a row that has changed since is forgotten. tools/cluster/check_matrix.py is the gate.
 """
 import os
 import re

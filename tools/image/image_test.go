@@ -142,7 +142,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestSBOM reads what the image is made of, with the versions of tools/pins.
+// TestSBOM reads what the image is made of, with the versions of tools/build/pins.
 func TestSBOM(t *testing.T) {
 	p, folder := made(t), t.TempDir()
 	if err := p.write(folder); err != nil {
@@ -159,7 +159,7 @@ func TestSBOM(t *testing.T) {
 	for _, library := range []string{"mbedtls", "nanopb"} {
 		pin := strings.ToUpper(library) + `_ACCEPT="` + found[library] + ":"
 		if found[library] == "" || !strings.Contains(p.pins, pin) {
-			t.Errorf("%s is of version %q, and tools/pins has no %s", library, found[library], pin)
+			t.Errorf("%s is of version %q, and tools/build/pins has no %s", library, found[library], pin)
 		}
 	}
 	if found[name] != p.version || found["musl"] != "1.2.3" || len(found) != 4 {

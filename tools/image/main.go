@@ -22,7 +22,7 @@ type product struct {
 	revision string // commit
 	created  time.Time
 	arch     string // in Go's spelling
-	pins     string // text of tools/pins
+	pins     string // text of tools/build/pins
 	musl     string // version of the C library
 }
 
@@ -67,7 +67,7 @@ func (p *product) read(root, machine string) error {
 	if strings.Contains(p.build, "+") {
 		return fmt.Errorf("the build %s has libraries that are not the pinned releases: an image has none of those", p.build)
 	}
-	pins, err := os.ReadFile(filepath.Join(root, "tools", "pins"))
+	pins, err := os.ReadFile(filepath.Join(root, "tools", "build", "pins"))
 	p.pins = string(pins)
 	return err
 }

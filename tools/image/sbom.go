@@ -29,7 +29,7 @@ func pinned(pins, variable, name, licence string) (part, error) {
 	accept := regexp.MustCompile(`(?m)^` + variable + `_ACCEPT="([0-9.]+):([0-9a-f]{64})`).FindStringSubmatch(pins)
 	upstream := regexp.MustCompile(`(?m)^` + variable + `_UPSTREAM="([^"]+)"`).FindStringSubmatch(pins)
 	if accept == nil || upstream == nil {
-		return part{}, fmt.Errorf("tools/pins has no %s_ACCEPT or no %s_UPSTREAM", variable, variable)
+		return part{}, fmt.Errorf("tools/build/pins has no %s_ACCEPT or no %s_UPSTREAM", variable, variable)
 	}
 	url := regexp.MustCompile("VERSION").ReplaceAllString(upstream[1], accept[1])
 	return part{name, accept[1], accept[2], url, licence}, nil

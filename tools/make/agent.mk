@@ -16,7 +16,7 @@ MBEDTLS_PRODUCT := $(CACHE)/lib/mbedtls-$(call library_key,$(CC),musl /cache $(f
 # one fails or is interrupted.
 .PRECIOUS: $(MBEDTLS_PRODUCT)
 $(MBEDTLS_PRODUCT):
-	@tools/build_mbedtls.sh $@ $(MBEDTLS_DIR) $(JOBS) $(MUSL_CC) $(MBEDTLS_PRODUCT_FLAGS)
+	@tools/build/build_mbedtls.sh $@ $(MBEDTLS_DIR) $(JOBS) $(MUSL_CC) $(MBEDTLS_PRODUCT_FLAGS)
 endif
 
 $(BUILD)/$(NAME): $(BUILD)/$(NAME).debug
@@ -24,7 +24,7 @@ $(BUILD)/$(NAME): $(BUILD)/$(NAME).debug
 	@printf '%s: %s bytes\n' $@ "$$(stat -c %s $@)"
 
 # Static and position-independent: musl's own driver cannot, so the start files are named here. The optimiser's
-# record of frames and calls, $(PRODUCT)/lto/*.ci, is read by tools/check_stack.py; it changes no code. With one
+# record of frames and calls, $(PRODUCT)/lto/*.ci, is read by tools/gates/check_stack.py; it changes no code. With one
 # partition the optimiser sees the whole program, which saves 2 KB.
 $(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags cfg/sections.ld
 	$(call show,LINK,$@)

@@ -25,7 +25,7 @@ bench-programs: all deps-all $(BENCH)/speed $(BENCH)/roundtrip
 		go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$(BENCH)/reference ./reference && \
 		go build -trimpath -o $(CURDIR)/$(BENCH)/harness ./harness
 
-BENCH_RUN = $(BENCH)/harness -agent $(AGENT) -reference $(BENCH)/reference -simnode tools/simnode.py -dir $(BENCH)
+BENCH_RUN = $(BENCH)/harness -agent $(AGENT) -reference $(BENCH)/reference -simnode tools/simnode/simnode.py -dir $(BENCH)
 
 .PHONY: bench
 bench: bench-programs

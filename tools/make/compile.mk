@@ -54,7 +54,7 @@ SANITIZE := $(SANITIZE_ALL) -fsanitize=address,undefined
 BUILD_ID := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)$(UNPINNED)
 
 # Key of a library built with the given compiler and flags: changes with source, configuration and both.
-library_key = $(shell { cat $(MBEDTLS_DIR)/.sha256 $(wildcard cfg/mbedtls/*.h tests/memory/*.h) tools/build_mbedtls.sh; \
+library_key = $(shell { cat $(MBEDTLS_DIR)/.sha256 $(wildcard cfg/mbedtls/*.h tests/memory/*.h) tools/build/build_mbedtls.sh; \
 	echo '$(2)'; $(1) -v 2>&1; } | sha256sum | cut -c 1-16)
 
 # Flags are kept in files: a change of flags or compiler compiles again. $(1) file, $(2) content

@@ -12,7 +12,7 @@ CLANG_GOALS := sanitize coverage
 FUZZ_GOALS := fuzz fuzz-coverage fuzz-defects build/fuzz/%
 # Runs at every start; the file is written only when a path changed.
 $(BUILD)/deps/paths.mk: FORCE
-	@tools/deps.sh $(if $(filter $(CLANG_GOALS) $(FUZZ_GOALS),$(MAKECMDGOALS)),test,build)
+	@tools/build/deps.sh $(if $(filter $(CLANG_GOALS) $(FUZZ_GOALS),$(MAKECMDGOALS)),test,build)
 
 .PHONY: deps-mirrors
 deps-mirrors: deps-test
@@ -21,8 +21,8 @@ deps-mirrors: deps-test
 .PHONY: deps deps-demo deps-test deps-all
 deps: deps-all
 deps-demo:
-	@tools/deps.sh demo
+	@tools/build/deps.sh demo
 deps-test:
-	@tools/deps.sh test
+	@tools/build/deps.sh test
 deps-all:
-	@tools/deps.sh all
+	@tools/build/deps.sh all

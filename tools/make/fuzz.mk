@@ -59,18 +59,18 @@ endif
 
 .PHONY: fuzz
 fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS)
-	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) $(FUZZ_TARGETS)
+	@/usr/bin/python3 tools/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) $(FUZZ_TARGETS)
 
 .PHONY: fuzz-defects
 fuzz-defects: $(fuzz_address_TARGETS)
 	@FUZZ_COMPILE='$(CLANG) $(FUZZ_ADDRESS) $(subst ','"'"',$(DEFINES)) $(INCLUDES)' \
-		/usr/bin/python3 tools/defects.py agent data wire
+		/usr/bin/python3 tools/fuzz/defects.py agent data wire
 
 .PHONY: fuzz-coverage
 fuzz-coverage: $(fuzz_reach_TARGETS)
-	@/usr/bin/python3 tools/fuzz_coverage.py $(FUZZ_TARGETS)
+	@/usr/bin/python3 tools/fuzz/fuzz_coverage.py $(FUZZ_TARGETS)
 
 # For an outside fuzzing service, which sets CC, CFLAGS and LIB_FUZZING_ENGINE. Installs nothing.
 .PHONY: fuzz-targets
 fuzz-targets:
-	@CC='$(FUZZ_CC)' tools/fuzz_targets.sh '$(OUT)'
+	@CC='$(FUZZ_CC)' tools/fuzz/fuzz_targets.sh '$(OUT)'

@@ -24,7 +24,7 @@ CHECK_OBJECTS := $(CHECK_SOURCES:%.c=$(CHECK)/%.o) $(CHECK_SOURCES:%.c=$(CALLS)/
 .PHONY: check-objects
 check-objects: $(CHECK_OBJECTS) $(BUILD)/lint/flags
 
-# What the linters and analysers (tools/lint.py) hand to their compilers.
+# What the linters and analysers (tools/gates/lint.py) hand to their compilers.
 $(BUILD)/lint/flags: FORCE
 	$(call remember,$@,$(LANGUAGE) $(DEFINES) '-DBUILD_ID="check"' $(INCLUDES))
 
@@ -62,30 +62,30 @@ $(CALLS)/%.o: %.c $(CHECK)/flags
 
 .PHONY: check
 check: deps-test
-	@/usr/bin/python3 tools/check.py
+	@/usr/bin/python3 tools/gates/check.py
 
 .PHONY: check-fast
 check-fast: deps-test
-	@/usr/bin/python3 tools/check.py --fast
+	@/usr/bin/python3 tools/gates/check.py --fast
 
 .PHONY: advisories
 advisories: all
-	@/usr/bin/python3 tools/check_advisories.py
+	@/usr/bin/python3 tools/gates/check_advisories.py
 
 .PHONY: graph
 graph: check-objects $(BUILD)/sim/way
-	@/usr/bin/python3 tools/graph.py
+	@/usr/bin/python3 tools/graph/draw.py
 
 .PHONY: size
 size: all
-	@/usr/bin/python3 tools/size.py $(if $(UPDATE),--update)
+	@/usr/bin/python3 tools/graph/size.py $(if $(UPDATE),--update)
 
 .PHONY: generate
 generate: deps-test
-	@tools/generate.py
+	@tools/build/generate.py
 
 .PHONY: docs
 docs:
-	@/usr/bin/python3 tools/docs.py
+	@/usr/bin/python3 tools/docs/docs.py
 
 DEPENDENCIES += $(CHECK_OBJECTS:.o=.d)

@@ -24,10 +24,10 @@ image-test: image
 
 .PHONY: manifests
 manifests: deps-all
-	@$(with_go) /usr/bin/python3 tools/manifests.py
+	@$(with_go) /usr/bin/python3 tools/image/manifests.py
 
 .PHONY: chart-test
 chart-test: all deps-all image
-	@$(with_go) /usr/bin/python3 tools/manifests.py --check
+	@$(with_go) /usr/bin/python3 tools/image/manifests.py --check
 	@$(with_go) && cd tests/chart && HELM="$$(/usr/bin/python3 $(CURDIR)/tools/cluster/build.py --helm)" \
 		$(failures) go test -count=1 .

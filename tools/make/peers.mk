@@ -5,10 +5,10 @@ export AGENT := $(CURDIR)/$(BUILD)/$(NAME)
 # Read when a recipe runs: deps-all may have written it just before.
 with_go = PATH="$$(dirname "$$(sed -n 's/^GO := //p' $(BUILD)/deps/paths.mk)"):$$PATH"
 # Runs a command, and repeats at the end what failed.
-failures := /usr/bin/python3 $(CURDIR)/tools/failures.py
+failures := /usr/bin/python3 $(CURDIR)/tools/build/failures.py
 # Tests with deadlines run beside each other on few cores. Up to four that fail run once more, alone; build/test/PART.reruns
 # names them, and so does the summary of `make test`. What fails alone too, or with more than four others, has failed.
-rerun = go tool -modfile=$(CURDIR)/tools/gotestsum/go.mod gotestsum --format=standard-quiet \
+rerun = go tool -modfile=$(CURDIR)/tools/build/gotestsum/go.mod gotestsum --format=standard-quiet \
 	--rerun-fails=1 --rerun-fails-max-failures=4 --rerun-fails-run-root-test --rerun-fails-report=$(CURDIR)/$(BUILD)/test/$@.reruns
 
 # Peers made by others, each at a pinned release, and what is needed to connect them to the agent.

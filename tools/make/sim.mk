@@ -12,7 +12,7 @@ SIM_FLAGS := $(LANGUAGE) -O3 -g -flto=auto
 
 .PHONY: demo
 demo: all $(SIM_PROGRAMS) deps-demo
-	@/usr/bin/python3 tools/demo/demo.py --build $(BUILD)
+	@/usr/bin/python3 tools/simnode/demo.py --build $(BUILD)
 
 # Not a part of `make test`: it installs two systems.
 .PHONY: demo-debian
@@ -52,7 +52,7 @@ $(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SIM_FLAGS) -o $@ $^
 
-# The same, with calls of the agent recorded: tools/way.py.
+# The same, with calls of the agent recorded: tools/graph/way.py.
 WAY := $(BUILD)/obj/way
 WAY_AGENT := $(filter-out $(MAIN) src/host/%,$(SOURCES))
 WAY_OBJECTS := $(patsubst %.c,$(WAY)/%.o,$(WAY_AGENT) $(SIM_MODELS) tests/sim/way/way.c \
@@ -111,7 +111,7 @@ claim-defects: $(DEFECT_TARGETS)
 	@UNIT_COMPILE=$(call defect_compile,$(SANITIZE)) UNIT_LINK='$(BUILD)/obj/unit/libagent.a $(unit_MBEDTLS) -lcmocka' \
 		SIM_COMPILE=$(call defect_compile,$(SIM_FLAGS)) SIM_LINK='$(VIRTUAL_OBJECTS)' \
 		CRASH_COMPILE=$(call defect_compile,$(CRASH_FLAGS) -Itests/crash) CRASH_LINK='$(CRASH_OBJECTS)' \
-		/usr/bin/python3 tools/defects.py $(if $(ONLY),--only $(ONLY)) claims
+		/usr/bin/python3 tools/fuzz/defects.py $(if $(ONLY),--only $(ONLY)) claims
 
 DEPENDENCIES += $(WAY_OBJECTS:.o=.d) $(CRASH_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d) $(VIRTUAL_OBJECTS:.o=.d) \
 	$(SIM)/tests/sim/host/*.d

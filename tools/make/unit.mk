@@ -15,7 +15,7 @@ ifeq ($$(filter $$($(1)_MBEDTLS),$$(UNIT_MBEDTLS)),)
 UNIT_MBEDTLS += $$($(1)_MBEDTLS)
 .PRECIOUS: $$($(1)_MBEDTLS)
 $$($(1)_MBEDTLS):
-	@tools/build_mbedtls.sh $$@ $$(MBEDTLS_DIR) $$(JOBS) $(2) $(5) $$(PREFIX_MAP)
+	@tools/build/build_mbedtls.sh $$@ $$(MBEDTLS_DIR) $$(JOBS) $(2) $(5) $$(PREFIX_MAP)
 endif
 
 $$(BUILD)/$(1)/test_%: $$($(1)_OBJ)/tests/unit/test_%.o $$($(1)_OBJ)/libagent.a $$($(1)_MBEDTLS) $$(filter %.o,$(6))
@@ -48,7 +48,7 @@ endif
 
 .PHONY: unit
 unit: $(unit_TESTS)
-	@tools/run_unit.py --jobs $(JOBS) $(unit_TESTS)
+	@tools/build/run_unit.py --jobs $(JOBS) $(unit_TESTS)
 
 # With clang: implicit conversions that change a value; reads of uninitialised memory, for which everything has to
 # be built with MSan: cmocka, nanopb, and mbedTLS without its assembly.
@@ -79,9 +79,9 @@ endif
 
 .PHONY: sanitize
 sanitize: $(values_TESTS) $(memory_TESTS)
-	@tools/run_unit.py --name values --jobs $(JOBS) $(values_TESTS)
-	@tools/run_unit.py --name memory --jobs $(JOBS) $(memory_TESTS)
+	@tools/build/run_unit.py --name values --jobs $(JOBS) $(values_TESTS)
+	@tools/build/run_unit.py --name memory --jobs $(JOBS) $(memory_TESTS)
 
 .PHONY: coverage
 coverage: $(coverage_TESTS)
-	@tools/coverage.py --jobs $(JOBS) $(coverage_TESTS)
+	@tools/build/coverage.py --jobs $(JOBS) $(coverage_TESTS)

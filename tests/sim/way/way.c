@@ -8,7 +8,7 @@
  *
  *   OUTERMOST CALLER CALLEE     (addresses; CALLER 0: called by the simulator)
  *
- * tools/way.py reads it.
+ * tools/graph/way.py reads it.
  */
 #include <stdio.h>
 #include <stdlib.h>

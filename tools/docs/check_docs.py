@@ -1,0 +1,33 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""src/agent/report/CATALOGUE.md, the table of Events and cfg/deploy/ATTRIBUTES.md are what tools/docs/docs.py writes
+from the tables in the code and the golden slices."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gates"))
+import attributes  # noqa: E402
+import docs  # noqa: E402
+import gate  # noqa: E402
+
+
+def check(root):
+    report = gate.Report()
+    rows = 0
+    for name, written in docs.WRITTEN.items():
+        path = pathlib.Path(root) / name
+        try:
+            wanted = written(root)
+        except (OSError, docs.Unreadable, attributes.Unreadable) as error:
+            report.add(name, f"a table cannot be read: {error}")
+            continue
+        if not path.is_file() or path.read_text() != wanted:
+            report.add(name, "differs from the tables in the code: run make docs")
+        rows += wanted.count("\n| `")
+    report.looked_at = f"{rows} rows of tables"
+    return report
+
+
+if __name__ == "__main__":
+    sys.exit(gate.main(check, __doc__))

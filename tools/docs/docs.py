@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls,
+from the tables in the code; what to do about each Event into cfg/deploy/README.md; and
+cfg/deploy/ATTRIBUTES.md (tools/docs/attributes.py).
+
+  tools/docs/docs.py            writes them
+  tools/docs/docs.py --check    compares them; exit code 1 when one differs
+
+The tables are read from the sources, so that a row is written once. tools/docs/check_docs.py is the gate.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+import attributes
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CATALOGUE = "src/agent/report/CATALOGUE.md"
+OPERATORS = "cfg/deploy/README.md"
+LOG = "src/agent/report/log_catalogue.h"
+EVENTS = "src/agent/report/k8s_events.h"
+METRICS = "src/agent/serve/metrics.c"
+PAGES = "src/agent/serve/pages.c"
+CALLS = "src/host/sandbox_calls.h"
+
+MARK_FIRST = "<!-- events: written by make docs -->"
+MARK_LAST = "<!-- events: end -->"
+
+HEAD = """# Catalogue
+
+Written by `make docs` from the tables in the code; `make check` compares. The names below are stable: alerts and
+scripts may rely on them.
+"""
+
+STRING = r'"((?:\\.|[^"\\])*)"'
+TOKEN = re.compile(STRING + r"|(\w+)|([(),])")
+# A member of a row with designated initialisers.
+MEMBER = r"\.(name|help|labels|type) = ?((?:\{[^}]*\}|[^{}](?!\.\w+ =))+)"
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+# The text of AWS's own driver, which people search for.
+FOREIGN_NAMES = {"Opaque device configs"}
+
+
+class Unreadable(ValueError):
+    """A table does not have the form that this program reads."""
+
+
+def rows_of(text, macro, columns):
+    """Rows of an X-macro: lists of `columns` texts; adjacent string literals are one."""
+    found = re.search(r"#define " + macro + r"\(X\)((?:.*\\\n)*.*)", text)
+    if not found:
+        raise Unreadable(f"#define {macro}(X) is missing")
+    body = re.sub(r"/\*.*?\*/", "", found[1].replace("\\\n", "\n"), flags=re.S)
+    rows, row, column = [], None, ""
+    for string, word, mark in TOKEN.findall(body):
+        if row is None:
+            row, column = ([], "") if mark == "(" else (None, "")
+        elif mark:
+            row.append(column)
+            column = ""
+            if mark == ")":
+                rows.append(row)
+                row = None
+        else:
+            column += word or string.replace('\\"', '"')
+    wrong = [row for row in rows if len(row) != columns]
+    if wrong or not rows or row is not None:
+        raise Unreadable(f"{macro}: rows must have {columns} columns: {wrong}")
+    return rows
+
+
+def strings(text):
+    """Adjacent string literals as one text."""
+    return "".join(re.findall(STRING, text)).replace('\\"', '"')
+
+
+def families(text):
+    """(name, help, type, labels) of each row of the table of metrics."""
+    prefix = re.search(r'#define METRICS_PREFIX "(\w+)"', text)
+    table = re.search(r"static const struct family families\[FAMILIES\] = \{(.*?)\n\};", text, re.S)
+    if not prefix or not table:
+        raise Unreadable("METRICS_PREFIX or the table of families is missing")
+    rows = re.split(r"\[FAMILY_\w+\] =", table[1])[1:]
+    found = []
+    names = re.findall(r"\[(FAMILY_\w+)\] =", table[1])
+    both = set(re.findall(r"\[(FAMILY_\w+)\] = true", text))
+    for row, name in zip(rows, names, strict=True):
+        driver = "`driver` with `--efa`" if name in both else ""
+        scalar = re.search(r"SCALAR\(\s*" + STRING + r",((?:\s*" + STRING + r")+)\)", row)
+        if scalar:
+            found.append((prefix[1] + scalar[1], strings(scalar[2]), "gauge", driver))
+            continue
+        part = dict(re.findall(MEMBER, row))
+        if set(part) != {"name", "help", "labels", "type"}:
+            raise Unreadable(f"no row of a metric: {row.strip()}")
+        labels = ", ".join([driver] * bool(driver) + [f"`{label}`" for label in re.findall(STRING, part["labels"])])
+        kind = re.search(r"GAUGE|COUNTER|HISTOGRAM", part["type"])[0].lower()
+        found.append((prefix[1] + strings(part["name"]), strings(part["help"]), kind, labels))
+    if len(found) != len(re.findall(r"^    FAMILY_\w+,$", text, re.M)):
+        raise Unreadable("the table of families and its enum have different lengths")
+    return found
+
+
+def table(heads, rows):
+    """A Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def read(root, name):
+    return (pathlib.Path(root) / name).read_text()
+
+
+def catalogue(root):
+    """The whole text of the file."""
+    log = rows_of(read(root, LOG), "LOG_CATALOGUE", 5)
+    events = rows_of(read(root, EVENTS), "K8S_EVENT_REASONS", 4)
+    reason_of = {row[0]: row[2] for row in events}
+    name_of = {row[0]: row[2] for row in log}
+    unknown = set(reason_of) - set(name_of)
+    odd = [row[2] for row in log if not NAME.fullmatch(row[2]) and row[2] not in FOREIGN_NAMES]
+    twice = [name for name in name_of.values() if list(name_of.values()).count(name) > 1]
+    if unknown or odd or twice:
+        raise Unreadable(f"{LOG}: unknown in {EVENTS}: {unknown}; not snake_case: {odd}; twice: {twice}")
+    text = [HEAD, "## Log events\n",
+            "The `event=` of a line. A warning or an error carries its remedy in `remedy=`; some causes have a more",
+            "precise one than the table. Each event is also counted in `neuron_dra_log_events_total`.\n",
+            table(["event", "level", "cause", "remedy", "Kubernetes Event"],
+                  [[f"`{row[2]}`", row[1].removeprefix("LOG_").lower(), row[3], row[4],
+                    f"`{reason_of[row[0]]}`" if row[0] in reason_of else ""] for row in log]),
+            "The log itself adds `log_lines_lost` (with `count`) when lines came faster than they could be written.\n",
+            "## Kubernetes Events\n",
+            "They regard the Node, or the ResourceClaim that the log line names.\n",
+            table(["reason", "type", "action", "log event"],
+                  [[f"`{row[2]}`", "Warning" if row[1] == "true" else "Normal", f"`{row[3]}`", f"`{name_of[row[0]]}`"]
+                   for row in events]),
+            "## Metrics\n",
+            table(["metric", "type", "labels", "meaning"],
+                  [[f"`{row[0]}`", row[2], row[3], row[1]] for row in families(read(root, METRICS))]),
+            "## Pages of the metrics port\n",
+            table(["path", "response"], [[f"`{row[1]}`", row[2]] for row in rows_of(read(root, PAGES), "PAGES", 3)]),
+            "## System calls\n",
+            "After its start the agent can make no other ones: seccomp refuses them with EPERM (`--sandbox`).\n",
+            calls(root, "SANDBOX_CALLS"),
+            "These are all that the processes which read sysfs for it can make:\n",
+            calls(root, "READER_CALLS")]
+    return "\n".join(text)
+
+
+def calls(root, name):
+    return table(["system call", "purpose"],
+                 [[f"`{row[0].removeprefix('SYS_')}`", row[1]] for row in rows_of(read(root, CALLS), name, 2)])
+
+
+def operators(root):
+    """The operator's document with its table of Events: what happened, what to do."""
+    log = {row[0]: row for row in rows_of(read(root, LOG), "LOG_CATALOGUE", 5)}
+    rows = [[f"`{row[2]}`", f"`{log[row[0]][2]}`", log[row[0]][3], log[row[0]][4]]
+            for row in rows_of(read(root, EVENTS), "K8S_EVENT_REASONS", 4)
+            if row[0] in log]   # catalogue() refuses the others
+    text = read(root, OPERATORS)
+    first, last = text.find(MARK_FIRST), text.find(MARK_LAST)
+    if first < 0 or last < first:
+        raise Unreadable(f"{OPERATORS} lacks the lines {MARK_FIRST} and {MARK_LAST}")
+    made = table(["the Event's reason", "the log's `event=`", "what happened", "what to do"], rows)
+    return f"{text[:first]}{MARK_FIRST}\n\n{made}\n{text[last:]}"
+
+
+# Each file that is written, and its text.
+WRITTEN = {CATALOGUE: catalogue, OPERATORS: operators, attributes.DOCUMENT: attributes.document}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    options = parser.parse_args()
+    code = 0
+    for name, written in WRITTEN.items():
+        wanted = written(ROOT)
+        path = ROOT / name
+        if options.check:
+            same = path.is_file() and path.read_text() == wanted
+            print(f"{name}: {'as the code says' if same else 'differs: run make docs'}")
+            code = code if same else 1
+        else:
+            path.write_text(wanted)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

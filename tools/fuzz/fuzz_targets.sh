@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds every fuzz target into a folder, for any fuzzing engine; called by `make fuzz-targets OUT=folder`.
+#
+#   CC                  compiler (clang-19)
+#   CFLAGS              flags of all code (-O1 -g, ASan and UBSan)
+#   LIB_FUZZING_ENGINE  what is linked as the engine: a flag or an archive (-fsanitize=fuzzer)
+#   CXX, CXXFLAGS       linker, if an engine wants one of C++ (CC, CFLAGS)
+#   NANOPB_DIR          unpacked source of nanopb (fetched as tools/build/pins says)
+#
+# Leaves TARGET, TARGET_seed_corpus.zip and TARGET.options for each. Installs nothing and needs no
+# root. A library that a target compares with is linked as an archive, so that the program runs
+# elsewhere; without it, or under the memory sanitizer, that comparison is left out.
+set -eu
+
+out=${1:-}
+[ -n "$out" ] || { echo "fuzz-targets: say where to: make fuzz-targets OUT=folder" >&2; exit 1; }
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+cd "$(dirname "$0")/../.."
+
+CC=${CC:-clang-19}
+own='-O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
+CFLAGS=${CFLAGS-$own}
+LIB_FUZZING_ENGINE=${LIB_FUZZING_ENGINE:--fsanitize=fuzzer}
+NANOPB_DIR=${NANOPB_DIR:-$(tools/build/deps.sh nanopb)}
+flags="-std=gnu11 -D_GNU_SOURCE -DPB_VALIDATE_UTF8 -DPB_NO_ERRMSG -Isrc -I. -isystem $NANOPB_DIR"
+objects=$(mktemp -d)
+trap 'rm -rf "$objects"' EXIT
+
+# Every layer that makes no system calls, the files of src/host that read texts and sysfs, and the
+# models of the agent's peers.
+sources=$(ls src/base/*.c src/wire/*.c src/x509/*.c src/kubeconfig/*.c src/dra/*.c \
+    src/agent/*.c src/agent/*/*.c boards/*.c generated/*.c)
+for name in apiserver/resolver node/probe node/reading node/telemetry system; do
+    sources="$sources src/host/$name.c"
+done
+sources="$sources $(ls tests/sim/*.c)"
+sources="$sources $NANOPB_DIR/pb_common.c $NANOPB_DIR/pb_encode.c $NANOPB_DIR/pb_decode.c"
+for source in $sources; do
+    echo "$source $objects/$(echo "$source" | tr / _).o"
+done >"$objects/list"
+# shellcheck disable=SC2086,SC2016 # lists of words; the inner shell expands
+xargs -P "$(nproc)" -L 1 sh -c '
+    source=$1 object=$2; shift 2; exec "$@" -DBUILD_ID=\"fuzz\" -c "$source" -o "$object"' \
+    compile <<END
+$(sed "s|\$| $CC $CFLAGS $flags|" "$objects/list")
+END
+ar rcs "$objects/libagent.a" "$objects"/*.o
+
+# What links the libraries that the target of file $1 compares with, if it may have any.
+libraries() {
+    wanted=$(sed -n 's/^ \* Links: //p' "$1")
+    case "$wanted/$CFLAGS" in /* | *sanitize=*memory*) return ;; esac
+    echo "-Wl,-Bstatic $wanted -Wl,-Bdynamic"
+}
+
+# Target $1 from file $2 with the flag $3 and the libraries $4.
+# shellcheck disable=SC2086 # lists of words
+build_target() {
+    $CC $CFLAGS $flags $3 -c "$2" -o "$objects/target.o" &&
+        ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} -o "$out/$1" "$objects/target.o" "$objects/libagent.a" \
+            $LIB_FUZZING_ENGINE $4
+}
+
+# Names of the files in the corpus are sums of what they hold: the archive is the same every time.
+zip_corpus() {
+    /usr/bin/env python3 - "$1" "$2" <<'END'
+import pathlib, sys, zipfile
+with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as archive:
+    for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+        archive.writestr(zipfile.ZipInfo(path.name), path.read_bytes())
+END
+}
+
+for source in tests/fuzz/fuzz_*.c; do
+    target=$(basename "$source" .c)
+    libs=$(libraries "$source")
+    if [ -z "$libs" ] || ! build_target "$target" "$source" "" "$libs" 2>"$objects/log"; then
+        build_target "$target" "$source" -DFUZZ_ALONE ""
+    fi
+    zip_corpus "tests/fuzz/corpus/${target#fuzz_}" "$out/${target}_seed_corpus.zip"
+    for file in "tests/fuzz/$target.options" "tests/fuzz/$target.dict"; do
+        [ ! -e "$file" ] || cp "$file" "$out/"
+    done
+    echo "$out/$target"
+done
