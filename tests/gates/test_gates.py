@@ -561,6 +561,12 @@ class Repository(Tree):
         self.assert_found(self.check("src/base/pb_decode.c", GOOD), "third-party")
         self.assert_found(self.check("tools/vendor/x.py", "# SPDX-License-Identifier: Apache-2.0\n"), "third-party")
 
+    def test_archives(self):
+        self.assert_found(self.check("tests/fuzz/x.zip", b"PK\0"), "tests/fuzz/x.zip", "never committed")
+        self.assert_found(self.check("tests/fuzz/corpus/x.tar", b"PK\0"), "tests/fuzz/corpus/x.tar", "never committed")
+        report = self.check("tests/fuzz/corpus/x.zip", b"PK\0")
+        self.assertFalse([line for line in report.findings if "corpus/x.zip" in line])
+
     def test_binary(self):
         self.assert_found(self.check("tools/blob", b"\x7fELF\0"), "tools/blob", "binary")
         self.write("tests/vectors/slice.pb", b"\0")

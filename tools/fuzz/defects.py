@@ -29,6 +29,7 @@ import sys
 import time
 import tomllib
 
+import corpus
 import fuzz
 
 ROOT = fuzz.ROOT
@@ -131,14 +132,15 @@ def find_by_fuzzing(program, target, folder):
     """By which means the target finds the mistake; "" when it does not."""
     more = [f"-artifact_prefix={folder}/", "-rss_limit_mb=0"]
     # Inputs made by hand come first: most mistakes show in them.
-    files = sorted(fuzz.corpus_of(target).iterdir(), key=lambda path: (not path.name.startswith(fuzz.OWN), path.name))
+    inputs = corpus.unpack(target)
+    files = sorted(inputs.iterdir(), key=lambda path: (not path.name.startswith(corpus.OWN), path.name))
     code, _ = fuzz.engine(program, target, *more, *files, limit=fuzz.GRACE_SECONDS)
     if code:
         return "corpus"
     begin = time.monotonic()
     grown = folder / "grown"
     grown.mkdir(exist_ok=True)
-    code, _ = fuzz.engine(program, target, *more, f"-max_total_time={SECONDS}", grown, fuzz.corpus_of(target),
+    code, _ = fuzz.engine(program, target, *more, f"-max_total_time={SECONDS}", grown, inputs,
                           limit=SECONDS + fuzz.GRACE_SECONDS)
     return f"fuzzing, {time.monotonic() - begin:.0f} s" if code else ""
 

@@ -3,7 +3,7 @@
 """Runs the fuzz targets, each for some seconds on a copy of its corpus, and says what they found.
 
   tools/fuzz/fuzz.py [--seconds N] [--build fast] TARGET...   run; the repository is not changed
-  tools/fuzz/fuzz.py --merge TARGET...                        keep what the runs found: minimise into tests/fuzz/corpus
+  tools/fuzz/fuzz.py --merge TARGET...                        keep what the runs found: minimise into the archive
   tools/fuzz/fuzz.py --ledger                                 sums of tests/fuzz/LEDGER.md
 
 Two targets at once. Before it runs, the whole corpus is replayed under the memory sanitizer. A finding fails the run,
@@ -20,7 +20,9 @@ import shutil
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import corpus
+
+ROOT = corpus.ROOT
 FUZZ = ROOT / "tests" / "fuzz"
 BUILD = ROOT / "build" / "fuzz"
 AT_ONCE = 2
@@ -28,7 +30,6 @@ GRACE_SECONDS = 300  # of a run beyond its time: reading the corpus, the last in
 INPUT_SECONDS = 30  # on a machine that does other things too
 MEMORY_MB = 1024
 CORPUS_FILES_MAX = 250
-OWN = "seed-"  # inputs made by hand: merging leaves them
 SHOWN_LINES = 30  # of the output of a finding
 
 
@@ -53,10 +54,6 @@ def options(target):
     if "dict" in given:
         given["dict"] = str(FUZZ / given["dict"])
     return [f"-{name}={value}" for name, value in given.items()]
-
-
-def corpus_of(target):
-    return FUZZ / "corpus" / target
 
 
 def kept(target):
@@ -113,7 +110,7 @@ def replay(target, build):
     program = BUILD / build / target
     if not program.exists():
         return f"make {relative(program)}: the {build} build of the target is not there"
-    files = sorted(corpus_of(target).iterdir())
+    files = sorted(corpus.unpack(target).iterdir())
     code, output = engine(program, target, *files, limit=GRACE_SECONDS)
     return finding_words(program, output) if code else None
 
@@ -127,7 +124,7 @@ def run_target(target, build, seconds, seed):
         found = replay(target, "memory")
         result.findings += [found] if found else []
     code, output = engine(program, target, f"-max_total_time={seconds}", f"-seed={seed}",
-                          "-print_final_stats=1", scratch, corpus_of(target), limit=seconds + GRACE_SECONDS)
+                          "-print_final_stats=1", scratch, corpus.unpack(target), limit=seconds + GRACE_SECONDS)
     read_output(result, output)
     if code:
         result.findings.append(finding_words(program, output))
@@ -168,28 +165,23 @@ def smallest_set(target, folders, kind, *more):
 
 
 def merge(target):
-    """Minimises the repository's corpus together with what runs found."""
-    corpus, scratch = corpus_of(target), kept(target)
+    """Minimises the repository's corpus together with what runs found. Inputs made by hand stay."""
+    folder, scratch = corpus.unpack(target), kept(target)
     scratch.mkdir(parents=True, exist_ok=True)
-    before = len(list(corpus.iterdir()))
-    files = smallest_set(target, [corpus, scratch], "all")
+    before = len(list(folder.iterdir()))
+    files = smallest_set(target, [folder, scratch], "all")
     if len(files) > CORPUS_FILES_MAX:
         # How often an edge was taken keeps hundreds of inputs: those that take each edge once stay, others as they fit.
-        once = smallest_set(target, [corpus, scratch], "edges", "-use_counters=0")[:CORPUS_FILES_MAX]
+        once = smallest_set(target, [folder, scratch], "edges", "-use_counters=0")[:CORPUS_FILES_MAX]
         names = {path.name for path in once}
         others = sorted((path for path in files if path.name not in names), key=lambda path: path.stat().st_size)
         files = once + others[:CORPUS_FILES_MAX - len(once)]
-    own = [path for path in corpus.iterdir() if path.name.startswith(OWN)]
-    kept_names = {path.name for path in own}
-    files = [path for path in files if path.name not in kept_names][:CORPUS_FILES_MAX - len(own)]
-    for old in corpus.iterdir():
-        if old not in own:
-            old.unlink()
-    for path in files:
-        shutil.copy(path, corpus / path.name)
-    files += own
-    size = sum(path.stat().st_size for path in files)
-    print(f"merge: {target}: {before} -> {len(files)} inputs, {size} bytes")
+    own = {path.read_bytes() for path in corpus.seeds_of(target)}
+    found = [content for content in (path.read_bytes() for path in files) if content not in own]
+    found = found[:max(CORPUS_FILES_MAX - len(own), 0)]
+    corpus.write_archive(corpus.archive_of(target), corpus.named_by_sum(found))
+    print(f"merge: {target}: {before} -> {len(found) + len(own)} inputs, {len(own)} of them made by hand, "
+          f"{sum(map(len, [*found, *own]))} bytes")
 
 
 def ledger():

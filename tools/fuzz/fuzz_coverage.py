@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replays the corpora of the fuzz targets and says which lines of the agent they reach: at least 95 % of src/wire.
 
-  tools/fuzz/fuzz_coverage.py TARGET...                replay tests/fuzz/corpus/TARGET, write the report, judge
+  tools/fuzz/fuzz_coverage.py TARGET...                replay the corpora, write the report, judge
   tools/fuzz/fuzz_coverage.py --uncovered FILE         from the last report: lines that no input reaches
 
 Nothing is fuzzed: the figure is that of the corpora as they lie in the repository.
@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
+import corpus  # noqa: E402
 import coverage  # noqa: E402
 
 ROOT = coverage.ROOT
@@ -32,7 +33,7 @@ def program_of(target):
 def replay(target):
     """Profile of one target's corpus."""
     raw = FOLDER / f"{target}.profraw"
-    done = subprocess.run([program_of(target), ROOT / "tests" / "fuzz" / "corpus" / target], cwd=ROOT, text=True,
+    done = subprocess.run([program_of(target), corpus.unpack(target)], cwd=ROOT, text=True,
                           env=dict(os.environ, LLVM_PROFILE_FILE=str(raw)), stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     if done.returncode:

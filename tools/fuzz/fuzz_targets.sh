@@ -7,6 +7,7 @@
 #   LIB_FUZZING_ENGINE  what is linked as the engine: a flag or an archive (-fsanitize=fuzzer)
 #   CXX, CXXFLAGS       linker, if an engine wants one of C++ (CC, CFLAGS)
 #   NANOPB_DIR          unpacked source of nanopb (fetched as tools/build/pins says)
+#   FUZZ_SOURCES        what every target is linked with, from tools/make/fuzz.mk
 #
 # Leaves TARGET, TARGET_seed_corpus.zip and TARGET.options for each. Installs nothing and needs no
 # root. A library that a target compares with is linked as an archive, so that the program runs
@@ -28,15 +29,7 @@ flags="-std=gnu11 -D_GNU_SOURCE -DPB_VALIDATE_UTF8 -DPB_NO_ERRMSG -Isrc -I. -isy
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 
-# Every layer that makes no system calls, the files of src/host that read texts and sysfs, and the
-# models of the agent's peers.
-sources=$(ls src/base/*.c src/wire/*.c src/x509/*.c src/kubeconfig/*.c src/dra/*.c \
-    src/agent/*.c src/agent/*/*.c boards/*.c generated/*.c)
-for name in apiserver/resolver node/probe node/reading node/telemetry system; do
-    sources="$sources src/host/$name.c"
-done
-sources="$sources $(ls tests/sim/*.c)"
-sources="$sources $NANOPB_DIR/pb_common.c $NANOPB_DIR/pb_encode.c $NANOPB_DIR/pb_decode.c"
+sources="$FUZZ_SOURCES $NANOPB_DIR/pb_common.c $NANOPB_DIR/pb_encode.c $NANOPB_DIR/pb_decode.c"
 for source in $sources; do
     echo "$source $objects/$(echo "$source" | tr / _).o"
 done >"$objects/list"
@@ -63,23 +56,13 @@ build_target() {
             $LIB_FUZZING_ENGINE $4
 }
 
-# Names of the files in the corpus are sums of what they hold: the archive is the same every time.
-zip_corpus() {
-    /usr/bin/env python3 - "$1" "$2" <<'END'
-import pathlib, sys, zipfile
-with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as archive:
-    for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
-        archive.writestr(zipfile.ZipInfo(path.name), path.read_bytes())
-END
-}
-
 for source in tests/fuzz/fuzz_*.c; do
     target=$(basename "$source" .c)
     libs=$(libraries "$source")
     if [ -z "$libs" ] || ! build_target "$target" "$source" "" "$libs" 2>"$objects/log"; then
         build_target "$target" "$source" -DFUZZ_ALONE ""
     fi
-    zip_corpus "tests/fuzz/corpus/${target#fuzz_}" "$out/${target}_seed_corpus.zip"
+    /usr/bin/env python3 tools/fuzz/corpus.py --zip "${target#fuzz_}" "$out/${target}_seed_corpus.zip"
     for file in "tests/fuzz/$target.options" "tests/fuzz/$target.dict"; do
         [ ! -e "$file" ] || cp "$file" "$out/"
     done

@@ -20,7 +20,7 @@ KEPT = "build/lint/format.txt"
 def sources(root):
     return [str(path) for path in gate.tree_files(root)
             if path.suffix in (".c", ".h") and path.parts[0] in FOLDERS
-            and not str(path).startswith("tests/fuzz/corpus/") and (pathlib.Path(root) / path).is_file()]
+            and not str(path).startswith("tests/fuzz/seeds/") and (pathlib.Path(root) / path).is_file()]
 
 
 def sums_of(root, paths):

@@ -73,4 +73,4 @@ fuzz-coverage: $(fuzz_reach_TARGETS)
 # For an outside fuzzing service, which sets CC, CFLAGS and LIB_FUZZING_ENGINE. Installs nothing.
 .PHONY: fuzz-targets
 fuzz-targets:
-	@CC='$(FUZZ_CC)' tools/fuzz/fuzz_targets.sh '$(OUT)'
+	@CC='$(FUZZ_CC)' FUZZ_SOURCES='$(FUZZ_SOURCES)' tools/fuzz/fuzz_targets.sh '$(OUT)'
