@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a call waits for beside its own claims, see call_waits.h.
- */
+/* Reasons for a call to wait beside its own claims, see call_waits.h. */
 #include "agent/calls/call_waits.h"
 
 #include "agent/api/client.h"
@@ -20,7 +18,10 @@ static bool is_prepare(const struct call *c)
     return c->state == CALL_RUNNING && !c->unprepare;
 }
 
-/* From when on a prepare that runs hangs; UINT64_MAX: it waits for what unprepares wait for too. */
+/*
+ * When a running prepare counts as hanging; UINT64_MAX: it waits for something that unprepares wait
+ * for too.
+ */
 static uint64_t hangs_ms(const struct agent *a, const struct call *c)
 {
     uint64_t since_ms = later(c->start_ms, api_since_ms(a));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call waits for beside its own claims (call_waits.c): the claim store, and for an unprepare
- * a stream of the kubelet's connection, which prepares that hang give up. A prepare hangs once it
- * could have been answered for PREPARE_STALL_MS. Owns no state. Internal to src/agent.
+ * Reasons for a call to wait beside its own claims (call_waits.c): the claim store and, for an
+ * unprepare, a stream of the kubelet's connection, which hanging prepares give up. A prepare hangs
+ * once it could have been answered for PREPARE_STALL_MS. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_CALLS_CALL_WAITS_H
 #define AGENT_CALLS_CALL_WAITS_H
@@ -12,14 +12,14 @@
 struct call;
 
 /*
- * Whether another agent has the store, or gets it once the calls that came before have ended, or
- * the next step makes it again. While the disk refuses the lock, another agent may have the store
- * and hold the claim on: an unprepare waits for a later try, but not for ever.
+ * Whether another agent has the store, or gets it once earlier calls have ended, or the next step
+ * recreates it. While the disk refuses the lock, another agent may have the store and keep holding
+ * the claim: an unprepare then waits for a later try, for a limited time.
  */
 bool call_waits_for_store(const struct agent *a, const struct call *c);
-/* Whether a prepare gives its stream up: PREPARES_STALLED_MAX that came before it hang. */
+/* Whether a prepare gives up its stream: PREPARES_STALLED_MAX prepares before it hang. */
 bool call_yields(const struct agent *a, const struct call *c);
-/* When call_yields has to be asked again, not in the past; UINT64_MAX: not by time. */
+/* The latest time for the next call_yields; UINT64_MAX: no timer runs. */
 uint64_t call_yield_deadline(const struct agent *a, const struct call *c);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NodePrepareResources and NodeUnprepareResources: one call is a list of operations, one for each
- * claim UID, each with its own result. Owns calls and operations; the ledger does what they decide,
- * fetch.c reads claims for them, replies.c encodes and sends their replies.
+ * NodePrepareResources and NodeUnprepareResources: a call is a list of operations, one for each
+ * claim UID, each with its own result. Owns calls and operations; the ledger carries out their
+ * decisions, fetch.c reads claims for them, replies.c encodes and sends their replies.
  *
  * Life of a prepare operation: WAITING → FETCHING → WRITTEN → DONE, or FAILED from anywhere. A
- * claim that the ledger holds needs no API server: it goes straight to WRITTEN. A GET that fails
- * for a reason that passes puts it back to WAITING, for as long as the call's time allows. One
- * flush covers all claims of a call.
+ * claim that the ledger holds needs no API server: it goes straight to WRITTEN. A GET with a
+ * transient failure puts it back to WAITING, as long as the call's time allows. One flush covers
+ * all claims of a call.
  */
 #include "agent/calls/calls.h"
 
@@ -51,7 +51,7 @@ void calls_release(struct agent *a, unsigned index)
     c->state = CALL_FREE;
 }
 
-/* Ends one operation without success: `why`, not empty, becomes its error and a log line. */
+/* Fails one operation: `why`, not empty, becomes its error and a log line. */
 static void operation_fail(struct agent *a, struct operation *o, struct view why)
 {
     ASSERT(why.len > 0u);
@@ -72,7 +72,7 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
         const struct call *c = &a->call[i];
         bool named = c->id.index == id.index && c->id.serial == id.serial;
         if (c->state != CALL_FREE && c->server == server && (named || id.serial == 0u)) {
-            /* What is written stays: the kubelet asks again, and the ledger answers. */
+            /* Written claims stay: the kubelet retries, and the ledger answers. */
             calls_release(a, i);
         }
     }
@@ -88,7 +88,7 @@ static void call_over(struct agent *a, unsigned index)
     calls_release(a, index);
 }
 
-/* Sends the status of a call that failed as a whole, or tries again with the next step. */
+/* Sends the status of a call that failed as a whole; without room the next step retries. */
 static void call_finish(struct agent *a, unsigned index)
 {
     const struct call *c = &a->call[index];
@@ -153,8 +153,10 @@ static void fail_with(struct agent *a, struct operation *o, const struct writer 
         a, o, (why->len > 0u) ? writer_view(why) : view_text("internal error without a reason"));
 }
 
-/* Ledger or disk refused. A store that was just removed is there again with the next step: the
- * claim waits for it, once. */
+/*
+ * The ledger or the disk refused. If the store was just removed, the next step recreates it: the
+ * claim waits for that, once.
+ */
 static void prepare_refused(struct agent *a, struct operation *o, const struct writer *why)
 {
     if (o->again || !ledger_reopens(a)) {
@@ -172,7 +174,7 @@ static void operation_written(struct operation *o, unsigned slot, const struct c
     o->state = OPERATION_WRITTEN;
 }
 
-/* The record of a held claim, if its devices are there and its CDI file is right. */
+/* Finds the record of a held claim, if its devices are present and its CDI file is right. */
 static enum status check_known(struct agent *a, unsigned slot, const struct claim_record **r,
                                struct writer *why)
 {
@@ -215,9 +217,9 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
     operation_written(o, slot, r);
 }
 
-/* --- prepare: a claim that was read from the API server --- */
+/* --- prepare: a claim read from the API server --- */
 
-/* All that may refuse a claim comes before it takes the devices of one that gives way. */
+/* Makes all checks that may refuse a claim, before other claims are released for it. */
 static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r)
 {
     char text[CLAIM_ERROR_CAP];
@@ -252,8 +254,8 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
 }
 
 /*
- * Cores for a part of a device. That there are too few says that somebody who has a part of it is
- * not to have it any more, but not who: nobody gives way, and each is looked up.
+ * Chooses cores for a part of a device. Too few cores means that a stale holder exists, but not
+ * which one: none is released, and all holders are checked at the API server.
  */
 static enum status take_cores(struct agent *a, struct claim_record *r, struct writer *why)
 {
@@ -296,8 +298,9 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
 }
 
 /*
- * A claim that is held may have been allocated again under its UID: a pod that was deleted by force
- * leaves no unprepare (kubernetes#139772). A record that cannot be read is replaced as well.
+ * Prepares a claim that was read. A held claim may have been allocated again under its UID, because
+ * a pod that was deleted by force causes no unprepare (kubernetes#139772). An unreadable record is
+ * replaced as well.
  */
 static void prepare_fetched(struct agent *a, struct operation *o, struct claim_builder *b)
 {
@@ -325,12 +328,12 @@ static bool prepare_read(struct agent *a, struct operation *o, struct claim_buil
     } else if (s != STATUS_MORE) {
         fail_with(a, o, &why);
     } else {
-        /* it waits, and its GET's place with it */
+        /* it waits, and keeps its fetch */
     }
     return s != STATUS_MORE;
 }
 
-/* The GET is made again at once, or as soon as there is a connection. */
+/* Repeats the GET at once, or as soon as there is a connection. */
 static void repeat_fetch(const struct agent *a, struct operation *o, const struct fetch *f)
 {
     const struct call *c = &a->call[o->call];
@@ -340,8 +343,8 @@ static void repeat_fetch(const struct agent *a, struct operation *o, const struc
 }
 
 /*
- * The GET is made again after the server's wait, if the call has time for that, or after our own;
- * without time for either the claim fails by what the GET failed by.
+ * Repeats the GET after the server's wait, if the call has time for that, or after its own backoff.
+ * Without time for either, the claim fails with the GET's failure.
  */
 static void repeat_fetch_later(struct agent *a, struct operation *o, const struct fetch *f)
 {
@@ -361,7 +364,7 @@ static void repeat_fetch_later(struct agent *a, struct operation *o, const struc
     }
 }
 
-/* The API server has the claim, and what it has allocated is not what the record says. */
+/* Whether the claim at the API server has another allocation than the record. */
 static bool is_reallocated(struct agent *a, unsigned slot, const struct fetch *f)
 {
     const struct claim_record *before = NULL;
@@ -371,16 +374,16 @@ static bool is_reallocated(struct agent *a, unsigned slot, const struct fetch *f
 }
 
 /*
- * A GET that only compares did not end with a claim that can be prepared. The stored record answers
- * when nothing was heard of the claim, and when it has its devices still: what its configuration
- * asks for may be refused by this release, or while nodes elect. Another allocation fails by what
- * is wrong with it. That the claim is gone is for the reconciliation to find out: it asks twice.
+ * Handles a comparing GET that did not return a preparable claim. The stored record answers if the
+ * claim was not received, or if it still has the recorded devices: this release may refuse its
+ * configuration, or refuse it only during the UltraServer leader election. Another allocation fails
+ * with its own reason. A deleted claim is left to the reconciliation, which checks twice.
  */
 static void compare_failed(struct agent *a, struct operation *o, const struct fetch *f)
 {
     int slot = ledger_known(a, o->id.uid);
     if (slot < 0) {
-        repeat_fetch(a, o, f); /* it was unprepared meanwhile: it is as new */
+        repeat_fetch(a, o, f); /* it was unprepared meanwhile: treat it as new */
         o->compares = false;
     } else if (is_reallocated(a, (unsigned)slot, f)) {
         operation_fail(a, o, view_text(f->builder.why));
@@ -392,7 +395,7 @@ static void compare_failed(struct agent *a, struct operation *o, const struct fe
     }
 }
 
-/* Takes the result of the operation's GET, if it has one. */
+/* Handles the result of the operation's GET, if it has one. */
 static void collect_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
@@ -426,13 +429,15 @@ static void collect_fetch(struct agent *a, unsigned index)
     fetch_release(a, fetch);
 }
 
-/* The list of claims does not get on: whoever waits for it is answered soon. */
+/* Whether the list of claims is failing: then claims that wait for it are answered soon. */
 static bool list_fails(const struct agent *a)
 {
     return unlisted_failing(a) && api_ready(a) && version_readable(a);
 }
 
-/* A call that queues for its first GET may wait longer than one whose server is away. */
+/*
+ * A call that waits for its first GET may wait longer than one without a connection to the server.
+ */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
     const struct call *c = &a->call[o->call];
@@ -446,7 +451,7 @@ static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
     return earlier(o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u), c->end_ms);
 }
 
-/* The time for a GET is over: the claim fails by what the last one failed by, or by its wait. */
+/* The time for a GET is over: the claim fails with the last GET's failure, or with its wait. */
 static void wait_over(struct agent *a, struct operation *o)
 {
     char text[CLAIM_ERROR_CAP];
@@ -462,7 +467,7 @@ static void wait_over(struct agent *a, struct operation *o)
     fail_with(a, o, &why);
 }
 
-/* Whether the API server can be asked now, or soon as after a start, and its answer be judged. */
+/* Whether the API server can be asked now, or soon after a start, and its answer be judged. */
 static bool may_compare(const struct agent *a, const struct operation *o)
 {
     struct writer nowhere = writer_of(NULL, 0);
@@ -471,7 +476,7 @@ static bool may_compare(const struct agent *a, const struct operation *o)
            claim_id_check(&o->id, &nowhere) == STATUS_OK;
 }
 
-/* A claim that is held is compared with the API server's, if that answers soon. */
+/* Compares a held claim with the API server, if that answers soon. */
 static void prepare_held(struct agent *a, struct operation *o, unsigned slot)
 {
     if (!o->compares) {
@@ -506,7 +511,7 @@ static void prepare_step(struct agent *a, unsigned index)
 
 /* --- unprepare --- */
 
-/* A prepare of the same claim that still runs must not bring it back. */
+/* A running prepare of the same claim must not restore it. */
 static void stop_prepares(struct agent *a, const char *uid)
 {
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
@@ -529,7 +534,7 @@ static void unprepare_step(struct agent *a, unsigned index)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     stop_prepares(a, o->id.uid);
-    /* The UID alone names the claim: whatever the call gives for its name, it is unprepared. */
+    /* Only the UID identifies the claim: it is unprepared whatever name the call gives. */
     if (claim_uid_like(o->id.uid)) {
         int slot = ledger_find(a, o->id.uid);
         if (ledger_remove(a, o->id.uid, &why) != STATUS_OK) {
@@ -550,7 +555,7 @@ static void unprepare_step(struct agent *a, unsigned index)
 
 /* --- all calls --- */
 
-/* Whether every operation of the call has its result. */
+/* Whether every operation of the call has a result. */
 static bool call_complete(const struct agent *a, const struct call *c)
 {
     for (unsigned i = 0; i < c->count; i++) {
@@ -572,7 +577,7 @@ static void flush_failed(struct agent *a, struct operation *o, const struct writ
     prepare_refused(a, o, why);
 }
 
-/* One flush covers what every call wrote: none of it may be taken back for a later failure. */
+/* One flush covers what every call wrote: a later failure cannot undo any of it. */
 static void settle_written(struct agent *a)
 {
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
@@ -583,9 +588,9 @@ static void settle_written(struct agent *a)
 }
 
 /*
- * A tombstone survives a kill but no power cut, because the CDI root is in memory: so an unprepare
- * tries a failed flush once more. A disk that refuses that too ends no pod's termination: after a
- * reboot its record gives way.
+ * Flushes for a call. A tombstone survives a kill but not a power cut, because the CDI root is in
+ * memory: so an unprepare retries a failed flush once. If the disk refuses that too, the pod's
+ * termination still succeeds; after a reboot the record can be released for another claim.
  */
 static bool flush_written(struct agent *a, const struct call *c, struct writer *why)
 {
@@ -608,7 +613,7 @@ static void call_flush(struct agent *a, struct call *c)
             continue;
         }
         if (flushed || c->unprepare) {
-            /* an unprepare that the disk did not keep is repeated by the next flush */
+            /* the next flush repeats an unprepare that the disk refused */
             o->state = OPERATION_DONE;
             if (!c->unprepare) {
                 claim_status_prepared(a, o->slot);
@@ -620,8 +625,9 @@ static void call_flush(struct agent *a, struct call *c)
 }
 
 /*
- * Numbers in containers are given in the order of the call's claims: a claim that was read waits
- * while one before it is still being read. What waits for a later GET is not waited for.
+ * Whether an operation waits for its turn: numbers in containers follow the order of the call's
+ * claims, so a claim that was read waits for earlier ones that are still being read, but not for
+ * those that wait for a later GET.
  */
 static bool waits_for_numbers(const struct agent *a, const struct call *c, unsigned at)
 {
@@ -632,7 +638,7 @@ static bool waits_for_numbers(const struct agent *a, const struct call *c, unsig
     return waits;
 }
 
-/* `at`: which of the call's operations. */
+/* `at`: index of the operation within the call. */
 static void operation_step(struct agent *a, const struct call *c, unsigned at)
 {
     unsigned index = c->operation[at];
@@ -674,7 +680,10 @@ static void call_step(struct agent *a, unsigned index)
     }
 }
 
-/* Calls whose claims all hang leave GETs to others: the last ones are for calls without any. */
+/*
+ * Whether the call may start a GET: calls whose claims all hang leave the last GETs to calls
+ * without any.
+ */
 static bool may_fetch(const struct agent *a, const struct call *c)
 {
     unsigned own = 0;
@@ -688,7 +697,7 @@ static bool may_fetch(const struct agent *a, const struct call *c)
     return own == 0u || (own < FETCHES_PER_CALL_MAX && idle > FETCHES_SPARE);
 }
 
-/* The first GET of the call starts: its other claims wait from now on as if they had just come. */
+/* The first GET of the call starts: its other claims begin their wait now. */
 static void call_asks(struct agent *a, struct call *c)
 {
     uint64_t fresh = a->now_ms + CLAIM_GET_MS;
@@ -706,7 +715,7 @@ static bool has_round(const struct agent *a, const struct call *c, unsigned roun
            !call_waits_for_store(a, c);
 }
 
-/* false: no GET can start now. */
+/* Starts an operation's GET. false: none can start now. */
 static bool start_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
@@ -727,10 +736,7 @@ static bool waits_for_fetch(const struct agent *a, const struct operation *o)
     return o->state == OPERATION_WAITING && o->next_ms == 0u && may;
 }
 
-/*
- * Fair between calls: round by round, the n-th waiting claim of each call gets its GET before
- * anybody's next one.
- */
+/* Fair between calls: in each round every call gets one GET, for its next waiting claim. */
 static void start_fetches(struct agent *a)
 {
     for (unsigned round = 0; round < CLAIMS_PER_CALL_MAX; round++) {
@@ -777,7 +783,7 @@ bool calls_open_since(const struct agent *a, uint64_t start_ms)
     return false;
 }
 
-/* What is written is the next owner's; it answers when the kubelet repeats the call. */
+/* Written claims belong to the next owner, which answers when the kubelet repeats the call. */
 static void retire_operation(struct agent *a, struct operation *o)
 {
     if (o->state == OPERATION_FETCHING) {
@@ -797,11 +803,11 @@ void calls_retire(struct agent *a)
     }
 }
 
-/* --- places for unprepares --- */
+/* --- streams for unprepares --- */
 
 /*
- * The kubelet sends no more calls than a connection has streams: while all of them are prepares
- * that hang, its unprepares, which need no API server, would wait behind them.
+ * Ends prepares that hang. The kubelet sends no more calls than a connection has streams: if
+ * hanging prepares held them all, its unprepares, which need no API server, would have to wait.
  */
 static void leave_places(struct agent *a)
 {

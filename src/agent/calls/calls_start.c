@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request of the kubelet becomes a call: one operation for each claim UID that it names. Owns
- * nothing: calls and operations are those of calls.h.
+ * Makes a call of a kubelet's request: one operation for each claim UID in it. Owns nothing: calls
+ * and operations belong to calls.h.
  */
 #include <string.h>
 
@@ -22,8 +22,8 @@ static int free_call(const struct agent *a)
 }
 
 /*
- * A full call's worth is kept for unprepares: they wait for nobody, so a hanging API server never
- * holds them up.
+ * Reserves a full call's operations for unprepares, which wait for no server, so that a hanging API
+ * server never delays them.
  */
 static int free_operation(const struct agent *a, bool unprepare)
 {
@@ -36,7 +36,10 @@ static int free_operation(const struct agent *a, bool unprepare)
     return -1;
 }
 
-/* The reply is a map by UID: a UID that is named twice is one operation. */
+/*
+ * Whether the call has the UID already: the reply is a map by UID, so a repeated UID is one
+ * operation.
+ */
 static bool call_has(const struct agent *a, const struct call *c, const char *uid)
 {
     for (unsigned i = 0; i < c->count; i++) {
@@ -47,7 +50,7 @@ static bool call_has(const struct agent *a, const struct call *c, const char *ui
     return false;
 }
 
-/* One claim of a request becomes an operation. GRPC_OK, or a refusal of the call with its *text. */
+/* Makes an operation of a request's claim. GRPC_OK, or a refusal of the call with its *text. */
 static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Claim *claim,
                                   const char **text)
 {
@@ -90,7 +93,7 @@ _Static_assert(sizeof((dra_Claim *)0)->name == NAME_CAP,
 _Static_assert(sizeof((dra_Claim *)0)->namespace == NAMESPACE_CAP,
                "proto/dra.options and cfg/limits.h agree");
 
-/* The next claim of a request; other fields are skipped. false: not readable. */
+/* Reads the next claim of a request; skips other fields. false: malformed. */
 static bool read_claim(pb_istream_t *in, dra_Claim *claim, bool *found)
 {
     pb_wire_type_t type = PB_WT_VARINT;
@@ -126,7 +129,7 @@ static enum grpc_status read_claims(struct agent *a, unsigned index, struct view
         } else if (found) {
             code = add_claim(a, index, &claim, text);
         } else {
-            /* a field that this version does not know */
+            /* a field unknown to this version */
         }
     }
     return code;
@@ -135,12 +138,12 @@ _Static_assert(dra_NodePrepareResourcesRequest_claims_tag ==
                    dra_NodeUnprepareResourcesRequest_claims_tag,
                "both requests have the same form");
 
-/* When the last GET of a call has to be over, so that its reply is in time. */
+/* Latest end of a call's last GET, so that its reply is in time. */
 static uint64_t call_end(uint64_t now_ms, uint64_t deadline_ms)
 {
     uint64_t limit = earlier(later(deadline_ms, now_ms) - now_ms, CLAIM_CALL_MS);
     if (limit < CLAIM_REPEAT_MS) {
-        return now_ms + CLAIM_CALL_MS; /* too short to be divided: the call ends at its deadline */
+        return now_ms + CLAIM_CALL_MS; /* too short to divide: the call ends at its deadline */
     }
     return now_ms + limit - earlier(limit / 4u, CLAIM_REPLY_MS);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replies to prepare and unprepare calls: a map from claim UID to result, encoded entry by entry
- * and sent as the peer takes it. The message's length goes out first (gRPC PROTOCOL-HTTP2,
+ * and sent as the peer accepts it. The message's length is sent first (gRPC PROTOCOL-HTTP2,
  * Length-Prefixed-Message), so the length of each entry is computed from the claim's record when
- * the claim is prepared; the entry itself is encoded once, when its turn to be sent comes.
+ * the claim is prepared; the entry itself is encoded once, just before it is sent.
  *
  * The messages are those of proto/dra.proto. All their fields are texts or messages with numbers
- * below 16: one byte of tag, a varint of length, the bytes. A field with an empty text is left out.
+ * below 16: one byte of tag, a varint of length, the bytes. Fields with an empty text are omitted.
  */
 #include "agent/calls/replies.h"
 
@@ -20,7 +20,7 @@
 /* --- fields --- */
 
 #define WIRE_TYPE_LEN 2u /* of texts and messages (Protocol Buffers, "Encoding") */
-/* The largest numbers that are one, two and three bytes as a varint: 7 bits in each. */
+/* The largest numbers that take one, two and three bytes as a varint, with 7 bits in each. */
 #define VARINT_1_MAX 0x7fu
 #define VARINT_2_MAX 0x3fffu
 #define VARINT_3_MAX 0x1fffffu
@@ -35,7 +35,7 @@ static size_t varint_len(size_t value)
 }
 _Static_assert(REPLY_ENTRY_BYTES_MAX <= VARINT_3_MAX, "three bytes hold every length");
 
-/* Tag, length and content of a field. */
+/* Length of a field: tag, length and content. */
 static size_t field_len(size_t content)
 {
     return 1u + varint_len(content) + content;
@@ -151,14 +151,14 @@ static void write_prepared(struct writer *out, const struct claim_record *r)
     write_devices(out, r);
 }
 
-/* The entry of a claim that failed or is unprepared; `error` is empty where it succeeded. */
+/* Writes the entry of a claim that failed or is unprepared; `error` is empty on success. */
 static void write_verdict(struct writer *out, const char *uid, unsigned tag, const char *error)
 {
     write_entry_head(out, uid, text_len(error));
     write_text(out, tag, error);
 }
 
-/* Whether the entry lists devices; else it has an error, or nothing. */
+/* Whether the entry lists devices; otherwise it has an error, or nothing. */
 static bool has_devices(const struct call *c, const struct operation *o)
 {
     return !c->unprepare && o->state == OPERATION_DONE;
@@ -171,7 +171,10 @@ static uint32_t entry_len(const struct call *c, const struct operation *o)
                : (uint32_t)field_len(entry_content_len(o->id.uid, text_len(o->error)));
 }
 
-/* false: the record of a prepared claim is gone, or is no longer what was announced. */
+/*
+ * Encodes the next entry. false: the record of a prepared claim is gone, or no longer has the
+ * announced length.
+ */
 static bool encode_entry(struct agent *a, unsigned call)
 {
     const struct call *c = &a->call[call];

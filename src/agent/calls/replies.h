@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies to prepare and unprepare calls (replies.c). Owns struct reply, where the reply of a call
- * stands, and struct reply_entry. Internal to src/agent.
+ * Replies to prepare and unprepare calls (replies.c). Owns struct reply, the progress of a call's
+ * reply, and struct reply_entry. Internal to src/agent.
  */
 #ifndef AGENT_CALLS_REPLIES_H
 #define AGENT_CALLS_REPLIES_H
@@ -9,16 +9,16 @@
 #include "agent/agent.h"
 #include "dra/claim.h"
 
-/* How much of the reply to one call is sent. All zero: nothing. */
+/* Progress of the reply to one call. All zero: nothing sent. */
 struct reply {
-    bool started;    /* the length of the whole message was sent */
-    uint16_t at;     /* operation of the call whose entry is next, or under way */
-    uint32_t offset; /* bytes of that entry that were sent */
+    bool started;    /* the message's length was sent */
+    uint16_t at;     /* operation whose entry is next, or being sent */
+    uint32_t offset; /* sent bytes of that entry */
 };
 
 /*
- * The entry that was encoded last. It is kept until it is sent, unless another call needs the room
- * first because the peer of this one takes nothing.
+ * The last encoded entry. It is kept until it is sent, unless another call needs the room first
+ * because this call's peer accepts nothing.
  */
 struct reply_entry {
     uint16_t call;
@@ -27,18 +27,18 @@ struct reply_entry {
     uint8_t bytes[REPLY_ENTRY_BYTES_MAX];
 };
 
-/* What reply_send achieved. */
+/* The result of reply_send. */
 enum reply_progress {
-    REPLY_WAITS,    /* for the peer to take what was sent */
-    REPLY_COMPLETE, /* all is sent, or the call is gone */
-    REPLY_BROKEN    /* the length that was announced cannot be kept: a prepared claim is gone */
+    REPLY_WAITS,    /* the peer must accept sent bytes first */
+    REPLY_COMPLETE, /* all is sent, or the call has ended */
+    REPLY_BROKEN    /* the announced length is impossible now: a prepared claim is gone */
 };
 
-/* Bytes of the entry of a prepared claim in a reply, found without encoding it. */
+/* Length of a prepared claim's entry in a reply, computed without encoding it. */
 uint32_t reply_entry_len(const struct claim_record *r);
-/* Sends as much as there is room for of the reply to a call whose operations are all complete. */
+/* Sends as much of the reply as there is room for; all operations of the call are complete. */
 enum reply_progress reply_send(struct agent *a, unsigned call);
-/* The call is over: drops what is kept for its reply. */
+/* The call has ended: drops the state of its reply. */
 void reply_end(struct agent *a, unsigned call);
 
 #endif

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Claims that have a device which another claim is allocated, see rivals.h.
- */
+/* Claims that already hold a device allocated to another claim, see rivals.h. */
 #include "agent/calls/rivals.h"
 
 #include "agent/recovery/reconcile.h"
 #include "agent/state.h"
 #include "base/assert.h"
 
-/* Names are cut, so that what follows has its place. */
+/* Cuts the names, so that the text behind them fits. */
 static void write_claim_name(const struct claim_id *id, struct writer *why)
 {
     writer_shown(why, view_text(id->namespace_), SHOWN_BYTES_MAX);
@@ -17,8 +15,8 @@ static void write_claim_name(const struct claim_id *id, struct writer *why)
 }
 
 /*
- * Which device of the record the claim in `slot` holds. True: none, but one of them has a uverbs
- * node that the record of that claim names for another device.
+ * Writes which device of the record the claim in `slot` holds. true: none, but one of them has a
+ * uverbs node that the claim's record names for another device.
  */
 static bool write_contested(const struct agent *a, unsigned slot, const struct claim_record *r,
                             struct writer *why)
@@ -30,7 +28,7 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
     }
     const struct claim_result *result = &r->result[at];
     bool node = result->efa_address != 0u && !ledger_holds_address(a, slot, result->efa_address);
-    if (result->node) { /* of all its devices, the one that is held */
+    if (result->node) { /* the held one of all its devices */
         uint64_t both = a->ledger.entry[slot].numbers & claim_numbers(r);
         devices_name(&a->devices, (unsigned)__builtin_ctzll(both), name);
     } else {
@@ -74,7 +72,7 @@ void rivals_write(const struct agent *a, unsigned slot, const struct claim_recor
         return;
     }
     writer_text(why, "); once no pod uses that one: kubectl -n ");
-    writer_text(why, a->ledger.id[slot].namespace_); /* whole, as a command needs it */
+    writer_text(why, a->ledger.id[slot].namespace_); /* uncut, as a command needs it */
     writer_text(why, " delete resourceclaim ");
     writer_text(why, a->ledger.id[slot].name);
     writer_text(why, "; the agent then releases it by itself");
@@ -91,15 +89,18 @@ int rivals_disputing(struct agent *a, unsigned slot)
 }
 
 /*
- * First slot from `from` on of another claim in the way of the record's, or -1. What was shared
- * stays shared when sharing is switched off, but nobody joins it.
+ * First slot from `from` on of a claim that conflicts with the record, or -1. When sharing is
+ * switched off, shared devices stay shared, but no new claim joins them.
  */
 static int rival_from(const struct agent *a, unsigned from, const struct claim_record *r)
 {
     return ledger_rival(a, from, r, a->driver->shares > 1u);
 }
 
-/* A part of which the cores are not known stays beside a part of the rest of its device. */
+/*
+ * Whether the claim can stay: a part with unknown cores can stay beside a part of the rest of its
+ * device.
+ */
 static bool stays_beside(const struct agent *a, unsigned slot, const struct claim_record *r)
 {
     return a->ledger.entry[slot].guessed && claim_joins(r);

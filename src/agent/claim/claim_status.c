@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes status.devices of claims, see claim_status.h. Owns what waits to be written; the claims
- * are the ledger's, from whose records a body is built again for each piece of it that is sent.
- * Sources: resource.k8s.io AllocatedDeviceStatus (KEP-4817), Kubernetes API concepts, "Server-Side
- * Apply".
+ * Writes status.devices of claims, see claim_status.h. Owns the list of pending writes; the ledger
+ * owns the claims, from whose records a body is built again for each piece that is sent. Sources:
+ * resource.k8s.io AllocatedDeviceStatus (KEP-4817), Kubernetes API concepts, "Server-Side Apply".
  */
 #include "agent/claim/claim_status.h"
 
@@ -17,7 +16,7 @@
 #include "base/time.h"
 #include "cfg/identity.h"
 
-/* --- what is to be written --- */
+/* --- pending writes --- */
 
 void claim_status_prepared(struct agent *a, unsigned slot)
 {
@@ -70,7 +69,7 @@ void claim_status_retire(struct agent *a)
     memset(c->claim, 0, sizeof c->claim);
 }
 
-/* Slot of a claim whose status is to be written, -1: the first of those that are gone. */
+/* Finds the next claim to write; *slot -1: the first of those that are gone. */
 static bool next_job(const struct claim_status *c, int *slot)
 {
     *slot = -1;
@@ -98,7 +97,7 @@ static void job_over(struct claim_status *c)
 
 /* --- the body --- */
 
-/* What was asked of the device, if anything was. */
+/* Writes the configuration of the device, if it has any. */
 static void write_data(struct writer *out, const struct claim_result *r)
 {
     const char *comma = "";
@@ -123,7 +122,7 @@ static void write_device(struct writer *out, const char *driver, const struct cl
     json_fill(out, shared ? "{\"pool\":%,\"shareID\":%" : "{\"pool\":%", values);
     char device[DEVICE_NAME_CAP];
     claim_device_name(result, device);
-    writer_text(out, ",\"driver\":\""); /* a name like that of a DNS domain */
+    writer_text(out, ",\"driver\":\""); /* driver names have the form of a DNS domain */
     writer_text(out, driver);
     writer_text(out, "\",\"device\":\"");
     writer_text(out, device);
@@ -132,7 +131,7 @@ static void write_device(struct writer *out, const char *driver, const struct cl
     if (r->consumer.kind == (uint8_t)CONSUMER_POD) {
         writer_text(out, "its containers");
     } else {
-        /* A name is of letters, digits, '-' and '.': JSON as it is. */
+        /* Names consist of letters, digits, '-' and '.', which need no escapes in JSON. */
         writer_text(out, claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
         writer_text(out, " ");
         writer_text(out, r->consumer.name);
@@ -143,7 +142,7 @@ static void write_device(struct writer *out, const char *driver, const struct cl
     writer_text(out, "}}");
 }
 
-/* Two requests with admin access may name one device: it has one entry. */
+/* Two requests with admin access may name one device, which gets one entry. */
 static bool entry_written(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *one = &r->result[at];
@@ -156,7 +155,7 @@ static bool entry_written(const struct claim_record *r, unsigned at)
     return false;
 }
 
-/* The record's devices; those of a claim that is gone: none. */
+/* Writes the record's devices; none for a claim that is gone. */
 static void write_devices(struct writer *out, const char *driver, const struct claim_record *r,
                           uint64_t wall_ms)
 {
@@ -170,7 +169,7 @@ static void write_devices(struct writer *out, const char *driver, const struct c
     }
 }
 
-/* The record of the claim under way; NULL: it is gone. False: it cannot be read. */
+/* Finds the record of the current claim; NULL: it is gone. false: it is unreadable. */
 static bool find_record(struct agent *a, const struct claim_record **r)
 {
     const struct claim_status *c = &a->claim_status;
@@ -183,7 +182,7 @@ static bool find_record(struct agent *a, const struct claim_record **r)
            ledger_record(a, slot, r) == STATUS_OK;
 }
 
-/* Empty: there is nothing that could be written. */
+/* The body of the request; empty: nothing can be written. */
 static struct view body_of(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
@@ -222,7 +221,10 @@ static void start(struct agent *a)
         job_over(c);
         return;
     }
-    /* A manager for each driver: an apply takes back what the same manager applied before. */
+    /*
+     * Each driver is a manager of its own, because an apply removes what the same manager applied
+     * before.
+     */
     const struct kube_manager manager = {a->driver->name, a->settings->node_name};
     enum status s =
         kube_path_claim_status(&out, version_name(a), id->namespace_, id->name, &manager);

@@ -10,7 +10,7 @@ static uint64_t bit(unsigned number)
     return UINT64_C(1) << number;
 }
 
-/* Cores whose files are read: as many as any device has, where the number is not known. */
+/* Number of cores whose files are read; unknown: as many as any device has. */
 static unsigned cores_of(const struct agent *a, unsigned number)
 {
     int at = devices_numbered(&a->devices, number);
@@ -18,7 +18,7 @@ static unsigned cores_of(const struct agent *a, unsigned number)
     return (cores == 0u || cores > TELEMETRY_CORES_MAX) ? TELEMETRY_CORES_MAX : cores;
 }
 
-/* Of these cores of a device, 0: of all, those with memory in use, and how much that is. */
+/* Cores among `of` (0: all cores) whose memory is in use, and how much that is. */
 static uint8_t cores_used(const struct agent *a, unsigned number, uint8_t of, uint64_t *bytes)
 {
     const struct files *f = a->files;
@@ -86,7 +86,7 @@ static void write_used(const struct agent *a, unsigned number, uint64_t bytes, s
     writer_text(why, "; the claim is prepared once that memory is free");
 }
 
-/* The devices that are to be looked at before the claim gets them. */
+/* The devices to check before the claim gets them. */
 static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
 {
     int slot = ledger_find(a, r->id.uid);
@@ -178,7 +178,7 @@ static void look_again(struct agent *a, unsigned number)
         m->stuck |= bit(number);
         log_device(a, LOG_ID_DEVICE_MEMORY_STUCK, number, bytes);
     } else {
-        /* it is reported, or has time left */
+        /* already reported, or still has time */
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claim GETs: reads a ResourceClaim and feeds it, piece by piece, to its builder. Owns the table of
- * fetches; a fetch has the API request of its own index.
+ * Claim GETs: reads a ResourceClaim and passes it, piece by piece, to its builder. Owns the table
+ * of fetches; a fetch uses the API slot of its own index.
  */
 #include "agent/claim/fetch.h"
 
@@ -13,7 +13,7 @@
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
-/* A path that the server did not know is asked for again when it is clear which ones it serves. */
+/* Whether to try a path again that the server did not know: once the served versions are known. */
 static bool may_ask(const struct agent *a, unsigned history)
 {
     enum api_version version = version_now(a);
@@ -55,7 +55,7 @@ struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct 
 {
     struct claim_builder *b = fetch_builder(a, fetch);
     claim_begin(b, &a->devices, a->driver->name, a->settings->node_name, id);
-    /* an EFA device has the kernel's own number in a container */
+    /* EFA devices keep the kernel's number in a container */
     b->zero_numbering = a->settings->zero_numbering && a->driver->kind == DRIVER_NEURON;
     b->record.metadata = a->settings->device_metadata;
     return b;
@@ -170,7 +170,7 @@ static void consumer(struct claim_builder *b, struct view message)
     }
 }
 
-/* Takes a length-delimited field as a view into the record itself: nothing is copied. */
+/* Reads a length-delimited field as a view into the record itself, without copying. */
 static bool take_view(pb_istream_t *in, struct view *out)
 {
     /* Streams over buffers keep their position in `state`. */
@@ -241,13 +241,14 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record)
         consumer(b, record->message);
         break;
     default:
-        break; /* nothing of a claim */
+        break; /* not part of a claim */
     }
 }
 
 /*
- * What the class files say now decides about a claim's UltraServer mode: links fail, and nodes
- * elect, between two looks at the node. One that fails leaves what the last look found.
+ * Reads the class files again, because the current ones decide about a claim's UltraServer mode:
+ * between two probes links may fail, or a leader election may start. If reading fails, the last
+ * probe's values stay.
  */
 static void look_at_ultraserver(const struct agent *a, struct claim_builder *b)
 {
@@ -296,7 +297,7 @@ static void write_failure(const struct claim_id *id, const struct api_result *r,
     }
 }
 
-/* Adds a bit to the history; false: it was there before. */
+/* Adds a bit to the history; false: it was set before. */
 static bool first_time(struct fetch *f, unsigned bit)
 {
     bool first = (f->history & bit) == 0u;
@@ -305,9 +306,9 @@ static bool first_time(struct fetch *f, unsigned bit)
 }
 
 /*
- * A read is repeated at once: on the next connection when the connection ended rather than the
- * request; once when the server did not look at it; and, where it did not know the path, once it is
- * clear which versions it serves.
+ * Whether to repeat a read at once: on the next connection if the connection ended rather than the
+ * request; once if the server did not process it; and, if it did not know the path, once the served
+ * versions are known.
  */
 static bool is_repeated(const struct agent *a, struct fetch *f, const struct api_result *r)
 {
@@ -317,7 +318,7 @@ static bool is_repeated(const struct agent *a, struct fetch *f, const struct api
     return r->status == PEER_UNSUPPORTED && first_time(f, 1u << (unsigned)r->version);
 }
 
-/* What may be different a moment later: a stream that was reset, a server that is too busy. */
+/* Whether the failure is transient: a stream was reset, or the server is too busy. */
 static bool passes(const struct api_result *r)
 {
     return r->status == PEER_CLOSED || (r->status == PEER_REFUSED && retry_passes(r->http));

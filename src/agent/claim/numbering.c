@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of devices in containers, see numbering.h. Which containers use a claim is not known to
- * a driver: claims of one pod count as used by one.
+ * Numbers of devices in containers, see numbering.h. A driver does not know which containers use a
+ * claim, so claims of one pod count as used by one container.
  */
 #include "agent/claim/numbering.h"
 
@@ -16,12 +16,12 @@ static bool is_in_call(const struct agent *a, const struct call *c, const char *
     return found;
 }
 
-/* Whether a container can use the claim of this slot beside that of the record. */
+/* Whether one container may use the claim of this slot and that of the record. */
 static bool is_beside(const struct agent *a, const struct call *c, unsigned slot,
                       const struct claim_record *r)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
-    /* the host's numbers are distinct, unless devices are shared: then both mean the same one */
+    /* the host's numbers are distinct, or mean the same shared device */
     bool counts = e->state == (uint8_t)LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
     if (!counts || view_is(view_text(r->id.uid), a->ledger.id[slot].uid)) {
         return false;
@@ -84,7 +84,7 @@ enum status consecutive_check(const struct agent *a, const struct claim_record *
     return PEER_REFUSED;
 }
 
-/* `total`: cores of the device; 0: it is none that claims share. */
+/* `total`: cores of the device; 0: it is not shared. */
 static void write_no_cores(const struct agent *a, const struct claim_record *r, unsigned total,
                            struct writer *why)
 {
@@ -107,8 +107,8 @@ static void write_no_cores(const struct agent *a, const struct claim_record *r, 
 }
 
 /*
- * The cores that the claim has of its device already, if they are as many, and nobody else's; else
- * 0. Its containers may run on them, whatever changed in its record.
+ * The cores that the claim already has of its device, if they are as many as asked for and no other
+ * claim has them; else 0. Its containers may run on them, whatever has changed in its record.
  */
 static uint8_t own_cores(const struct agent *a, const struct claim_record *r, uint8_t used)
 {
@@ -122,7 +122,7 @@ static uint8_t own_cores(const struct agent *a, const struct claim_record *r, ui
     return same ? e->cores : 0u;
 }
 
-/* The device may be gone, or have another number of cores, since the claim was read. */
+/* Since the claim was read, the device may have vanished, or changed its number of cores. */
 enum status cores_choose(const struct agent *a, struct claim_record *r, struct writer *why)
 {
     uint8_t part = claim_cores(r);

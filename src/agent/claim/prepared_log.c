@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is logged of a claim that was prepared; see prepared_log.h. Decides nothing: a container
- * that uses one of two contradictory requests alone is right, so none of them is refused.
+ * Logs a prepared claim; see prepared_log.h. Refuses nothing: a container that uses only one of two
+ * contradictory requests works.
  */
 #include "agent/claim/prepared_log.h"
 
@@ -18,7 +18,7 @@ static void log_config(struct agent *a, const char *request, const char *version
     log_text(a, "kind", kind);
 }
 
-/* What the result's request was configured with: one line for each kind. */
+/* Logs the configuration of the result's request: one line for each kind. */
 static void log_configs(struct agent *a, const struct claim_builder *b, unsigned at)
 {
     const struct claim_result *r = &b->record.result[at];
@@ -44,7 +44,7 @@ static bool request_logged(const struct claim_record *r, unsigned at)
     return false;
 }
 
-/* --- what contradicts itself --- */
+/* --- contradictions --- */
 
 static void log_ambiguous(struct agent *a, const struct claim_record *r, const char *setting)
 {
@@ -55,7 +55,7 @@ static void log_ambiguous(struct agent *a, const struct claim_record *r, const c
     log_text(a, "claim", r->id.name);
 }
 
-/* Configurations of one request that are equally good: the last one counts. */
+/* Logs equally strong configurations of one request: the last one counts. */
 static void warn_request(struct agent *a, const struct claim_builder *b, unsigned at)
 {
     const struct claim_result *r = &b->record.result[at];
@@ -77,7 +77,9 @@ static bool lnc_differs(unsigned x, unsigned y)
     return x != y && x != 0u && y != 0u;
 }
 
-/* The environment of a container has one LNC, whatever requests of the claim it uses. */
+/*
+ * Logs different LNCs in a claim: a container's environment has one LNC, whatever requests it uses.
+ */
 static void warn_requests(struct agent *a, const struct claim_record *r)
 {
     unsigned first = claim_logical_neuron_core(r);
@@ -94,7 +96,7 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
     }
 }
 
-/* Another claim of the same pod: the environment of a container has one LNC. */
+/* Logs a different LNC of another claim of the same pod: a container's environment has one LNC. */
 static void warn_claims(struct agent *a, const struct claim_record *r, unsigned other)
 {
     if (lnc_differs(claim_logical_neuron_core(r), a->ledger.entry[other].logical_neuron_core)) {
@@ -105,7 +107,7 @@ static void warn_claims(struct agent *a, const struct claim_record *r, unsigned 
     }
 }
 
-/* The other claims of the claim's pod, as far as they hold devices. */
+/* Checks the other claims of the claim's pod, if they hold devices. */
 static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slot)
 {
     bool pod = r->consumer.kind == (uint8_t)CONSUMER_POD && r->consumer.uid[0] != '\0';
@@ -120,7 +122,7 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
 
 /* --- devices with gaps --- */
 
-/* Device numbers as a field of the log line being built. */
+/* Adds device numbers as a field of the current line. */
 static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
 {
     uint8_t text[DEVICE_NUMBERS_CAP];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices at the moment of a prepare, see presence.h. Without this look a device that is gone, or
- * that came back as another one, would only show as an error of the container runtime.
+ * Checks devices at the time of a prepare, see presence.h. Without this check a device that is
+ * gone, or was replaced by another one, would only cause an error of the container runtime.
  */
 #include "agent/claim/presence.h"
 
@@ -13,10 +13,10 @@
 static const char *const remedies[DRIVERS] = {
     [DRIVER_NEURON] = "; reload the Neuron" AGAIN, [DRIVER_EFA] = "; reload the efa" AGAIN};
 
-/* The next probe knows it. */
+/* the next probe will notice */
 static const char changed[] = " changed since the last probe; try again";
 
-/* What is wrong with a device that the last probe found; NULL: nothing. */
+/* How a device differs from the last probe; NULL: not at all. */
 static const char *difference(enum status s, const struct device_place *now,
                               const struct device_place *probed)
 {
@@ -28,15 +28,15 @@ static const char *difference(enum status s, const struct device_place *now,
     } else if (now->node != probed->node || now->folder != probed->folder) {
         text = changed;
     } else {
-        /* it is the one that was probed */
+        /* it is the probed one */
     }
     return text;
 }
 
 /*
- * Whether the device at this place of the table is there as it was probed; else `why` gets what is
- * wrong with it. `uverbs`: the node that the record of an EFA device names, which a reload of the
- * driver changes; that of a Neuron device follows from the number.
+ * Whether the device at this index of the table is the one that was probed; if not, `why` gets the
+ * difference. `uverbs`: the node in the record of an EFA device, which a reload of the driver
+ * changes; that of a Neuron device follows from the number.
  */
 static bool device_is_here(const struct agent *a, const struct claim_record *r, int at,
                            unsigned uverbs, struct writer *why)
@@ -62,7 +62,7 @@ static bool device_is_here(const struct agent *a, const struct claim_record *r, 
     return text == NULL;
 }
 
-/* EFA devices by address: the number that a record has for one may be another one's by now. */
+/* Finds EFA devices by address: the number in a record may belong to another device now. */
 static enum status functions_check(const struct agent *a, const struct claim_record *r,
                                    const char *what, struct writer *why)
 {
@@ -90,7 +90,7 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
     if (r->driver == DRIVER_EFA) {
         return functions_check(a, r, what, why);
     }
-    /* A probe that failed must not cost a running pod its claim. */
+    /* A failed probe must not cost a running pod its claim. */
     uint64_t numbers = a->devices.unknown ? 0u : claim_all_numbers(r);
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         writer_text(why, what);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of claims that are reserved, see reservations.h. Each page is read as a stream, and of a
- * claim no more is kept than its line: neither pages nor consumers add memory. What cannot be read
- * ends the list as a failure, because "none" would let somebody take the driver away.
+ * Lists the reserved claims, see reservations.h. Each page is read as a stream, and of a claim only
+ * its line is kept: neither pages nor consumers add memory. An unreadable part makes the list fail,
+ * because a wrong "none" could make an operator remove the driver.
  *
- * The client and the version have the events that agent.c passes on in a process that serves.
+ * The client and the version get the events that agent.c passes on in a serving process.
  */
 #include "agent/commands/reservations.h"
 
@@ -19,10 +19,10 @@
 void reservations_init(struct agent *a, const struct reservations *k)
 {
     ASSERT(!k->running && k->found == 0u);
-    api_hurry(a); /* somebody waits, and no other node asks at this moment */
+    api_hurry(a); /* a user waits, and no other node connects at this moment */
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 static bool may_ask(const struct agent *a, const struct reservations *k)
 {
@@ -84,7 +84,7 @@ static void take_result(const struct settings *s, struct reservations *k, struct
         k->ours = true;
         text_cut(k->claim.pool, sizeof k->claim.pool, view_text(m.pool));
     } else {
-        /* another driver's, or one more */
+        /* another driver's, or a further one */
     }
 }
 
@@ -110,7 +110,7 @@ static void take_page(struct reservations *k, struct view message)
 
 static void record(const struct settings *s, struct reservations *k, const struct kube_record *r)
 {
-    /* A configuration may be longer than any that this driver takes: it is not read. */
+    /* A configuration may exceed what this driver accepts; it is not needed here. */
     k->broken = k->broken || (r->truncated && r->record != KUBE_CONFIG);
     switch (r->record) {
     case KUBE_LIST_META:
@@ -133,7 +133,7 @@ static void record(const struct settings *s, struct reservations *k, const struc
         k->ours = false;
         break;
     default:
-        break; /* says nothing of who holds it */
+        break; /* unrelated to its holder */
     }
 }
 
@@ -158,7 +158,7 @@ static void explain(const struct agent *a, struct reservations *k, const struct 
     k->why[w.len] = '\0';
 }
 
-/* Whether the same request would have the same answer, or its lines would come twice. */
+/* Whether repeating the request would give the same answer, or report claims twice. */
 static bool is_final(const struct reservations *k, const struct api_result *r)
 {
     return k->found > 0u || r->http == HTTP_FORBIDDEN || r->status == STATUS_OK ||
@@ -199,7 +199,7 @@ static void take(struct agent *a, struct reservations *k, const struct api_event
     } else if (event->kind == API_EVENT_END) {
         version_end(a, event->result);
     } else {
-        /* api_trouble has it */
+        /* api_trouble has the reason */
     }
 }
 

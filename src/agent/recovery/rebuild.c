@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of claims at the API server, see rebuild.h. It is read as a stream, page by page; each
- * claim of this node is checked as for a prepare, gets its CDI file, which the next start of a
- * container needs, and is adopted by that. What fails starts again from the first page: what was
- * taken in stays.
+ * Lists the claims at the API server, see rebuild.h. The list is read as a stream, page by page;
+ * each claim of this node is checked as for a prepare, gets its CDI file, which the next start of a
+ * container needs, and is then adopted. After a failure the list starts again from the first page;
+ * adopted claims stay.
  *
- * A page has the place of a fetch, and its builder: a place of its own would take 28 KiB, and what
- * fetches are for waits for the list.
+ * A page uses the place of a fetch, and its builder: a place of its own would take 28 KiB, and
+ * fetches wait for the list anyway.
  */
 #include "agent/recovery/rebuild.h"
 
@@ -29,7 +29,7 @@ static bool may_list(const struct agent *a)
            !a->devices_missing && api_ready(a) && version_ready(a);
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 static void first_page(struct rebuild *k)
 {
@@ -48,7 +48,7 @@ void rebuild_step(struct agent *a)
     }
     const char *token = (k->token[0] != '\0') ? k->token : NULL;
     if (kube_path_claims(&out, version_name(a), token) != STATUS_OK) {
-        first_page(k); /* no server's token: rebuild_record refuses it with the next page */
+        first_page(k); /* not a server's token: rebuild_record refuses it with the next page */
         k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
         return;
     }
@@ -103,14 +103,14 @@ static void log_claim_failed(struct agent *a, const char *why)
     log_end(a);
 }
 
-/* What is held already, or was unprepared since, is not taken in. */
+/* Whether the claim is held already, or was unprepared since; then it is skipped. */
 static bool is_settled(struct agent *a)
 {
     const char *uid = a->rebuild.id.uid;
     if (ledger_known(a, uid) >= 0) {
         return true;
     }
-    /* Beside a record that was given up at the opening there is no tombstone, and no CDI file. */
+    /* A record that was given up at the opening has neither tombstone nor CDI file. */
     enum status s = ledger_freeing_file(a, uid) ? STATUS_OK : ledger_tombstone(a, uid);
     if (s != STATUS_OK && s != HOST_ABSENT) {
         log_claim_failed(a, "whether it was unprepared is not known: the CDI root cannot be read");
@@ -119,7 +119,7 @@ static bool is_settled(struct agent *a)
     return s != HOST_ABSENT;
 }
 
-/* Whether another claim is in its way, which is logged. */
+/* Whether another claim holds its devices, which is logged. */
 static bool is_others(struct agent *a, const struct claim_record *r)
 {
     bool others = ledger_listed_rival(a, r) >= 0;
@@ -129,7 +129,7 @@ static bool is_others(struct agent *a, const struct claim_record *r)
     return others;
 }
 
-/* Whether a claim whose record does not answer is held: then with these devices too. */
+/* Whether a claim with an unreadable record is held; then it also holds these devices. */
 static bool is_held(struct agent *a, const struct claim_record *r)
 {
     struct rebuild *k = &a->rebuild;
@@ -140,7 +140,7 @@ static bool is_held(struct agent *a, const struct claim_record *r)
     return slot >= 0;
 }
 
-/* Nobody knows of the claim but the API server. */
+/* Adopts a claim that only the API server knows. */
 static void hold(struct agent *a, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
@@ -166,9 +166,9 @@ static void hold(struct agent *a, struct claim_builder *b)
 }
 
 /*
- * The claim is read to its end. One that no prepare would take was never prepared by this release,
- * nor was one whose device another claim has here by its record or CDI file: that it is reserved
- * only means that its pod waits. It is reported, and holds nothing.
+ * The claim was read completely. A claim that no prepare would accept was never prepared by this
+ * release; nor was one whose device another claim has by its record or CDI file, and its
+ * reservation only means that its pod waits. Such a claim is reported, and holds nothing.
  */
 static void take_in(struct agent *a, struct claim_builder *b)
 {
@@ -185,7 +185,7 @@ static void take_in(struct agent *a, struct claim_builder *b)
     }
 }
 
-/* A claim begins: its names come first. */
+/* Begins a claim: its names come first. */
 static void begin_claim(struct agent *a, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
@@ -211,14 +211,14 @@ static void begin_claim(struct agent *a, struct view message)
     claim_meta(b, view_text(k->id.uid));
 }
 
-/* Results of other nodes and drivers, and what configures them, are not looked at. */
+/* Skips results of other nodes and drivers, and their configuration. */
 static void claim_record(struct agent *a, const struct kube_record *record)
 {
     struct rebuild *k = &a->rebuild;
     struct claim_builder *b = fetch_builder(a, k->fetch);
     bool counts = k->ours;
     switch (record->record) {
-    case KUBE_RESULT_CAPACITY: /* of the result that comes next */
+    case KUBE_RESULT_CAPACITY: /* belongs to the next result */
         counts = true;
         break;
     case KUBE_RESULT:
@@ -259,7 +259,7 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
     ASSERT(k->running);
     (void)r;
     if (!a->ledger.usable) {
-        k->broken = true; /* the store went away: what comes cannot be held */
+        k->broken = true; /* the store is closed: the claims cannot be held */
     } else if (record->record == KUBE_LIST_META) {
         page_meta(a, record);
     } else if (record->record == KUBE_META) {
@@ -269,7 +269,7 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
     } else if (record->record == KUBE_ANNOTATION) {
         fetch_annotation(record->message, k->pod_claim);
     } else {
-        /* of no claim */
+        /* not part of a claim */
     }
 }
 
@@ -295,8 +295,8 @@ static void list_complete(struct agent *a)
 }
 
 /*
- * Whether nobody needs to know of it. 410: the token of the page is too old, which happens to a
- * list that takes minutes. A path that is not known is asked for in another version.
+ * Whether the failure needs no log line. 410: the token of the page is too old, which happens to
+ * lists that take minutes. An unknown path is requested in another version.
  */
 static bool passes(const struct rebuild *k, const struct api_result *r)
 {
@@ -304,7 +304,7 @@ static bool passes(const struct rebuild *k, const struct api_result *r)
     return outdated || r->status == PEER_UNSUPPORTED || r->status == PEER_CLOSED;
 }
 
-/* What was wrong with an answer of success is in the log by now. */
+/* A successful answer with invalid content was logged already. */
 static void list_failed(struct agent *a, const struct api_result *r)
 {
     struct rebuild *k = &a->rebuild;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reconciliation, see reconcile.h. A prepared claim has two witnesses: its record and its CDI file.
- * When the store is opened, a claim of which only the CDI file is left gets its record back. At the
- * same time, and each --reconcile-interval, every CDI file is compared with the record, and each
- * held claim is read from the API server. The store itself is looked at before that.
+ * When the store is opened, a claim with only its CDI file left gets its record back. At the same
+ * time, and each --reconcile-interval, every CDI file is compared with its record, and each held
+ * claim is read from the API server. The store itself is checked before that.
  */
 #include "agent/recovery/reconcile.h"
 
@@ -20,7 +20,7 @@
 
 /* --- releasing --- */
 
-/* Whether the claim is released. One that the disk does not let go stays held. */
+/* Releases a claim; returns whether it is released. If the disk refuses, it stays held. */
 static bool release(struct agent *a, unsigned slot, const char *reason)
 {
     struct writer nowhere = writer_of(NULL, 0);
@@ -49,13 +49,13 @@ static bool of_another_boot(const struct agent *a, const struct claim_record *r)
     return texts_differ(r->boot_id, a->devices.boot_id);
 }
 
-/* Made on another machine, from which this one's disk was copied. */
+/* Whether the record was made on another machine, from which this one's disk was copied. */
 static bool is_foreign(const struct agent *a, const struct claim_record *r)
 {
     return of_another_boot(a, r) && texts_differ(r->pool, a->settings->node_name);
 }
 
-/* Takes up the look at a slot; one that has another record since starts over. */
+/* The state of checking a slot, which starts over if the slot has another record since. */
 static struct claim_look *look_of(struct agent *a, unsigned slot)
 {
     struct claim_look *look = &a->reconcile.look[slot];
@@ -95,8 +95,8 @@ bool reconcile_gives_way(struct agent *a, unsigned slot)
 }
 
 /*
- * A record that was just written, into the other half of its slot too: whether a claim was rebuilt
- * is in no CDI file, so that either half may be all that is left of it.
+ * Writes a record again, into the other half of its slot: no CDI file shows whether a claim was
+ * rebuilt, so each half must suffice.
  */
 static enum status into_other_half(struct agent *a, const struct claim_record *r, unsigned *slot,
                                    struct writer *why)
@@ -141,7 +141,7 @@ static void log_file(struct agent *a, const char *name, const char *reason, cons
     log_end(a);
 }
 
-/* `aside`: the name that it gets; NULL: it is unlinked. false: it is still there. */
+/* `aside`: the new name; NULL: the file is unlinked. false: it is still there. */
 static bool remove_file(struct agent *a, const char *name, const char *aside)
 {
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, aside);
@@ -152,7 +152,7 @@ static bool remove_file(struct agent *a, const char *name, const char *aside)
     return true;
 }
 
-/* A CDI file without a record goes; `reason`: why it is of no claim in use. */
+/* Removes a CDI file without a record; `reason`: why no claim needs it. */
 static void discard_file(struct agent *a, const char *name, const char *reason)
 {
     if (remove_file(a, name, NULL)) {
@@ -163,7 +163,7 @@ static void discard_file(struct agent *a, const char *name, const char *reason)
     }
 }
 
-/* The next of names that each end in NUL; NULL: that was the last one. */
+/* The next of several names that each end in NUL; NULL: no more. */
 static const char *next_name(struct view names, size_t *at)
 {
     if (*at >= names.len) {
@@ -192,7 +192,10 @@ bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *
     return slot < CLAIMS_MAX;
 }
 
-/* Whether the claim of a CDI file without a record is held now, or is none of this machine. */
+/*
+ * Adopts the claim of a CDI file without a record. true: it is held now, or belongs to another
+ * machine.
+ */
 static bool adopt(struct agent *a, const char *name, const char *uid)
 {
     char text[CLAIM_ERROR_CAP];
@@ -216,7 +219,7 @@ static bool adopt(struct agent *a, const char *name, const char *uid)
     return held;
 }
 
-/* Where the disk did not take this boot's id into the record, the CDI file has it alone. */
+/* If the disk refused to write this boot's id into the record, only the CDI file has it. */
 static void see_boot(struct agent *a, unsigned slot, const char *uid)
 {
     const struct claim_record *record = NULL;
@@ -228,7 +231,7 @@ static void see_boot(struct agent *a, unsigned slot, const char *uid)
     }
 }
 
-/* A CDI file. Of a claim that is not held it is a leftover, or the only witness. */
+/* Handles a CDI file. If its claim is not held, the file is a leftover, or the only witness. */
 static bool see_file(struct agent *a, const char *name, const char *uid, bool opening)
 {
     char aside[CDI_FILE_NAME_CAP];
@@ -249,8 +252,8 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
 }
 
 /*
- * A tombstone frees the record that its process could not free. Beside a CDI file it means nothing:
- * the claim was prepared again.
+ * Handles a tombstone, which frees the record that its process could not free. Beside a CDI file it
+ * is void: the claim was prepared again.
  */
 static void see_tombstone(struct agent *a, const char *name, const char *uid, bool opening)
 {
@@ -260,7 +263,7 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid, bo
     } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty && !a->ledger.unlisted)) {
         (void)remove_file(a, name, NULL);
     } else {
-        /* its record is freed with the next flush, or the API server may still list its claim */
+        /* the next flush frees its record, or the API server may still list its claim */
     }
     a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
 }
@@ -277,7 +280,7 @@ static bool see_name(struct agent *a, const char *name, bool opening)
     return true;
 }
 
-/* Whether all files of a page were taken in. */
+/* Handles a page of names; returns whether all files were handled. */
 static bool see_page(struct agent *a, struct view names, bool opening)
 {
     bool complete = true;
@@ -291,8 +294,8 @@ static bool see_page(struct agent *a, struct view names, bool opening)
 }
 
 /*
- * Which files there are besides those that were seen is not known: one of them may be the only
- * witness of a claim. So it is tried again soon.
+ * The listing failed, so there may be further files, each of which may be the only witness of a
+ * claim: lists again soon.
  */
 static void list_failed(struct agent *a, enum status s)
 {
@@ -304,7 +307,10 @@ static void list_failed(struct agent *a, enum status s)
     k->files_ms = earlier(k->files_ms, a->now_ms + RECONCILE_LIST_MS);
 }
 
-/* Nothing that is called for a name uses scratch.body, which holds a page of them. */
+/*
+ * Handles all files of the directory. scratch.body holds a page of names, so no function called for
+ * a name may use it.
+ */
 static void look_through(struct agent *a, bool opening)
 {
     struct reconcile *k = &a->reconcile;
@@ -313,7 +319,7 @@ static void look_through(struct agent *a, bool opening)
     enum status s = STATUS_MORE;
     bool complete = true;
     k->files_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
-    while (s == STATUS_MORE) { /* the port bounds the pages */
+    while (s == STATUS_MORE) { /* the port bounds the number of pages */
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
         s = a->files->list(a->files->ctx, FILES_CDI, prefix, &at, &out);
         complete = see_page(a, writer_view(&out), opening) && complete;
@@ -330,7 +336,10 @@ static void look_through(struct agent *a, bool opening)
 
 /* --- the CDI files of held claims --- */
 
-/* A CDI file that somebody edited is no witness of a record that rots. */
+/*
+ * Whether the claim is held with this record: otherwise an edited CDI file could replace a rotting
+ * record.
+ */
 static bool is_held_as(const struct agent *a, unsigned slot, const struct claim_record *r)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
@@ -358,7 +367,7 @@ bool reconcile_restore(struct agent *a, unsigned slot)
     return restored;
 }
 
-/* One line for a device of a held claim that has another uverbs node now. */
+/* Logs that a device of a held claim has another uverbs node now. */
 static void log_moved(struct agent *a, const struct claim_record *r, const struct claim_result *was,
                       unsigned now, const char *refused)
 {
@@ -376,9 +385,9 @@ static void log_moved(struct agent *a, const struct claim_record *r, const struc
 }
 
 /*
- * Gives the EFA devices of a held claim's record the uverbs nodes that the last look found them
- * with, and logs each. A node that the record of another claim names, whose device is gone or has
- * it still, is not taken: that claim's containers may have it open. Whether anything changed.
+ * Copies the uverbs nodes of the last probe into the record of a held EFA claim, and logs each
+ * change. A node is not copied if the record of another claim names it and that device is gone or
+ * still has it: that claim's containers may have it open. Returns whether anything changed.
  */
 static bool take_nodes(struct agent *a, struct claim_record *r)
 {
@@ -398,7 +407,7 @@ static bool take_nodes(struct agent *a, struct claim_record *r)
     return changed;
 }
 
-/* Record and CDI file of a claim follow the nodes of its devices. HOST_*: the disk refuses. */
+/* Updates record and CDI file of a claim to the nodes of its devices. HOST_*: the disk refuses. */
 static enum status follow_nodes(struct agent *a, unsigned slot, const struct claim_record **r,
                                 struct writer *why)
 {
@@ -422,7 +431,7 @@ void reconcile_devices(struct agent *a)
     }
 }
 
-/* false: the disk refuses, and the other files would fare no better. */
+/* false: the disk refuses, and would refuse the other files too. */
 static bool check_slot(struct agent *a, unsigned slot)
 {
     char text[CLAIM_ERROR_CAP];
@@ -453,7 +462,7 @@ bool reconcile_begins(const struct agent *a)
     return a->reconcile.next_slot == CLAIMS_MAX && a->now_ms >= a->reconcile.files_ms;
 }
 
-/* Device metadata files that were lost before the Node was read have none of its labels. */
+/* Device metadata files that were rewritten before the Node was read lack its labels. */
 static void see_labels(struct agent *a)
 {
     struct reconcile *k = &a->reconcile;
@@ -505,7 +514,7 @@ void reconcile_look(struct agent *a, unsigned slot)
     a->reconcile.look_ms = earlier(a->reconcile.look_ms, look->due_ms);
 }
 
-/* The held claim that is due first, or -1; look_ms is when. */
+/* The held claim whose check is due first, or -1; look_ms is the time. */
 static int first_look(struct agent *a)
 {
     struct reconcile *k = &a->reconcile;
@@ -546,8 +555,9 @@ static bool may_look(const struct agent *a)
 }
 
 /*
- * A server that lost this Node has lost more than a claim, so its second answer proves nothing. A
- * watch that stays open does not show that: the Node is read between the two.
+ * Whether the Node was read since the first answer. A server that lost this Node has lost more than
+ * a claim, so its second answer would prove nothing. An open watch does not show that, so the Node
+ * is read between the two.
  */
 static bool node_was_read(const struct agent *a)
 {
@@ -582,7 +592,7 @@ bool reconcile_asks_node(struct agent *a)
     return asks;
 }
 
-/* An object of another name is no answer. */
+/* An object with another name does not count as an answer. */
 void reconcile_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
@@ -599,9 +609,9 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
 }
 
 /*
- * Whether a claim that exists still is over all the same. One that was listed while its pod waited
- * was perhaps never asked for, and then nobody unprepares it: it is over when nothing of this node
- * is allocated to it any more. What the kubelet asked for waits for its unprepare.
+ * Whether an existing claim is over nevertheless. A claim that was listed while its pod waited was
+ * perhaps never prepared, and then is never unprepared: it is over when nothing of this node is
+ * allocated to it. A claim that the kubelet prepared waits for its unprepare.
  */
 static bool is_over(struct agent *a, unsigned slot)
 {
@@ -610,7 +620,7 @@ static bool is_over(struct agent *a, unsigned slot)
            ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt;
 }
 
-/* The claim stays held; the first call logs that and reports an Event. */
+/* Keeps the claim held; the first call logs that and reports an Event. */
 static void withhold(struct agent *a, unsigned slot, const char *why)
 {
     struct claim_look *look = look_of(a, slot);
@@ -629,8 +639,8 @@ static void withhold(struct agent *a, unsigned slot, const char *why)
 }
 
 /*
- * Whether the kubelet will never unprepare a claim that is gone. Of one that was prepared before
- * the node was booted no container is left.
+ * Whether the kubelet will never unprepare a deleted claim. If the claim was prepared before the
+ * node booted, it has no containers left.
  */
 static bool may_release(struct agent *a, unsigned slot, struct writer *why)
 {
@@ -666,9 +676,9 @@ static void present(struct agent *a, unsigned slot)
 }
 
 /*
- * Nothing was learned of the claim: it goes to the back of the queue. Claims that fail one after
- * another are a server that fails: the pause between looks grows. One claim that always fails
- * waits alone.
+ * No answer about the claim: moves it to the back of the queue. If successive claims fail, the
+ * server is at fault, and the pause between checks grows. A single claim that always fails waits
+ * alone.
  */
 static void look_failed(struct agent *a, const struct api_result *r)
 {

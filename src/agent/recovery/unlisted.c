@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether new claims wait for the list of claims, and why. Apart from the list, because whoever
- * waits for it is asked by what the list needs.
+ * Whether new claims wait for the list of claims, and why. Separate from the list, because
+ * functions that the list calls ask for it too.
  */
 #include "agent/recovery/unlisted.h"
 
 #include "agent/api/client.h"
 #include "agent/state.h"
 
-/* Without devices nothing can be given away, and no allocation be understood. */
+/* Without devices no claim can get one, and no allocation can be understood. */
 bool unlisted_holds(const struct agent *a)
 {
     return a->ledger.usable && (a->ledger.unlisted || a->reconcile.unseen) && a->devices.count > 0u;
@@ -36,6 +36,6 @@ void unlisted_reason(const struct agent *a, struct writer *out)
     } else if (a->rebuild.failing) {
         writer_text(out, "; the last try failed, see api_request_failed in the log");
     } else {
-        /* it takes a moment */
+        /* the list has just started */
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether new claims wait for the list of claims, and why (unlisted.c); the list itself is that of
- * rebuild.h. Owns no state. Internal to src/agent.
+ * Whether new claims wait for the list of claims, and why (unlisted.c); rebuild.h has the list
+ * itself. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_RECOVERY_UNLISTED_H
 #define AGENT_RECOVERY_UNLISTED_H
@@ -9,11 +9,11 @@
 #include "agent/agent.h"
 #include "base/bytes.h"
 
-/* Whether new claims have to wait for the list, or until all CDI files were seen. */
+/* Whether new claims must wait for the list, or until all CDI files are listed. */
 bool unlisted_holds(const struct agent *a);
 /* Whether they wait and the last page failed. */
 bool unlisted_failing(const struct agent *a);
-/* Appends why, as one line. */
+/* Appends the reason, as one line. */
 void unlisted_reason(const struct agent *a, struct writer *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kubelet's checkpoint as a witness, see witness.h. The kubelet writes it before it has a claim
- * prepared and after it has one unprepared, under one lock. So one that was written after the
- * prepare and does not list the claim is of a kubelet that is done with it. One that is older may
- * be a copy that somebody put back, or be of a kubelet that does not run: it proves nothing.
+ * The kubelet's checkpoint as a witness, see witness.h. The kubelet writes it before a claim is
+ * prepared and after one is unprepared, under one lock. So if it was written after the prepare and
+ * does not list the claim, the kubelet has finished with the claim. An older one may be a restored
+ * copy, or belong to a kubelet that does not run: it proves nothing.
  */
 #include "agent/recovery/witness.h"
 
@@ -11,7 +11,7 @@
 #include "agent/state.h"
 #include "dra/kubelet_state.h"
 
-/* What a reading of the file came to. */
+/* The result of reading the file. */
 struct reading {
     struct kubelet_state state;
     uint64_t written_ms;
