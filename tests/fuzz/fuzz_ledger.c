@@ -407,7 +407,7 @@ static void repeat_claim(unsigned uid)
     make_record(&scratch, uid, 0);
     int slot = ledger_find(agent, scratch.id.uid);
     const struct claim_record *r = NULL;
-    if (slot < 0 || ledger_assure(agent, (unsigned)slot, &why) != STATUS_OK ||
+    if (slot < 0 || ledger_rewrite_refused(agent, (unsigned)slot, &why) != STATUS_OK ||
         ledger_read(agent, (unsigned)slot, &r) != STATUS_OK) {
         return;
     }
@@ -439,7 +439,8 @@ static void sync_claims(void)
     for (unsigned i = 0; i < UIDS_MAX; i++) {
         int slot = find(i);
         claims[i].held = slot >= 0;
-        claims[i].doubt = slot >= 0 && agent->ledger.entry[slot].refused; /* ledger_assure */
+        claims[i].doubt =
+            slot >= 0 && agent->ledger.entry[slot].refused; /* ledger_rewrite_refused */
         enum sure sure = claims[i].held ? SURE_HELD : SURE_GONE;
         claims[i].sure = claims[i].doubt ? NOT_SURE : sure;
     }

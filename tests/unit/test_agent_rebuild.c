@@ -184,8 +184,8 @@ static void test_allocated_again(void **state)
     for (unsigned look = 0; look < 8u; look++) {
         api.claim[4].unallocated = (look % 2u) == 0u;
         unsigned slot = (unsigned)ledger_find(world.agent, api.claim[4].uid);
-        uint64_t due_ms = world.agent->reconcile.look[slot].due_ms;
-        while (world.agent->reconcile.look[slot].due_ms == due_ms) {
+        uint64_t due_ms = world.agent->reconcile.check[slot].due_ms;
+        while (world.agent->reconcile.check[slot].due_ms == due_ms) {
             pass(1000);
         }
     }

@@ -159,11 +159,11 @@ static void fail_with(struct agent *a, struct operation *o, const struct writer 
  */
 static void prepare_refused(struct agent *a, struct operation *o, const struct writer *why)
 {
-    if (o->again || !ledger_reopens(a)) {
+    if (o->store_awaited || !ledger_reopens(a)) {
         fail_with(a, o, why);
         return;
     }
-    o->again = true;
+    o->store_awaited = true;
     o->state = OPERATION_WAITING;
 }
 
@@ -179,7 +179,7 @@ static enum status check_known(struct agent *a, unsigned slot, const struct clai
                                struct writer *why)
 {
     int other = rivals_disputing(a, slot);
-    enum status s = ledger_assure(a, slot, why);
+    enum status s = ledger_rewrite_refused(a, slot, why);
     if (s != STATUS_OK) {
         return s;
     }
@@ -232,7 +232,7 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
         fail_with(a, o, &why);
         return false;
     }
-    if (unlisted_holds(a)) {
+    if (unlisted_blocks(a)) {
         unlisted_reason(a, &why);
         fail_with(a, o, &why);
         return false;
@@ -240,7 +240,7 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
     if (holder < 0) {
         s = presence_check(a, r, "requested", &why);
         s = (s == STATUS_OK) ? device_memory_check(a, r, false, &why) : s;
-        s = (s == STATUS_OK) ? rivals_take(a, r, &holder, &why) : s;
+        s = (s == STATUS_OK) ? rivals_release(a, r, &holder, &why) : s;
     }
     if (s != STATUS_OK) {
         prepare_refused(a, o, &why);
@@ -257,12 +257,12 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
  * Chooses cores for a part of a device. Too few cores means that a stale holder exists, but not
  * which one: none is released, and all holders are checked at the API server.
  */
-static enum status take_cores(struct agent *a, struct claim_record *r, struct writer *why)
+static enum status choose_cores(struct agent *a, struct claim_record *r, struct writer *why)
 {
     enum status s = cores_choose(a, r, why);
     int slot = (s != STATUS_OK) ? ledger_rival(a, 0, r, false) : -1;
     for (unsigned i = 0; i < CLAIMS_MAX && slot >= 0; i++) {
-        reconcile_look(a, (unsigned)slot);
+        reconcile_check(a, (unsigned)slot);
         slot = ledger_rival(a, (unsigned)slot + 1u, r, false);
     }
     return (s == STATUS_OK) ? device_memory_check(a, r, true, why) : s;
@@ -283,7 +283,7 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
     if (!may_prepare(a, o, r)) {
         return;
     }
-    if (take_cores(a, r, &why) != STATUS_OK) {
+    if (choose_cores(a, r, &why) != STATUS_OK) {
         fail_with(a, o, &why);
         return;
     }
@@ -389,7 +389,7 @@ static void compare_failed(struct agent *a, struct operation *o, const struct fe
         operation_fail(a, o, view_text(f->builder.why));
     } else {
         if (f->state == FETCH_FAILED && f->failed == PEER_NOT_FOUND) {
-            reconcile_look(a, (unsigned)slot);
+            reconcile_check(a, (unsigned)slot);
         }
         prepare_known(a, o, (unsigned)slot);
     }
@@ -419,7 +419,7 @@ static void collect_fetch(struct agent *a, unsigned index)
     case FETCH_REPEAT:
         repeat_fetch(a, o, f);
         break;
-    case FETCH_PASSES:
+    case FETCH_TRANSIENT:
         repeat_fetch_later(a, o, f);
         break;
     default:
@@ -456,7 +456,7 @@ static void wait_over(struct agent *a, struct operation *o)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    if (unlisted_holds(a) && api_ready(a) && version_readable(a)) {
+    if (unlisted_blocks(a) && api_ready(a) && version_readable(a)) {
         unlisted_reason(a, &why);
     } else if (o->error[0] != '\0' && api_ready(a)) {
         writer_text(&why, o->error);
@@ -470,10 +470,10 @@ static void wait_over(struct agent *a, struct operation *o)
 /* Whether the API server can be asked now, or soon after a start, and its answer be judged. */
 static bool may_compare(const struct agent *a, const struct operation *o)
 {
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     bool ready = api_ready(a) && (version_readable(a) || version_pending(a));
     return (ready || api_pending(a)) && !a->devices.unknown &&
-           claim_id_check(&o->id, &nowhere) == STATUS_OK;
+           claim_id_check(&o->id, &discarded) == STATUS_OK;
 }
 
 /* Compares a held claim with the API server, if that answers soon. */
@@ -569,9 +569,9 @@ static bool call_complete(const struct agent *a, const struct call *c)
 
 static void flush_failed(struct agent *a, struct operation *o, const struct writer *why)
 {
-    struct writer nowhere = writer_of(NULL, 0);
-    if (o->fresh && (o->again || !ledger_reopens(a))) {
-        enum status s = ledger_remove(a, o->id.uid, &nowhere);
+    struct writer discarded = writer_of(NULL, 0);
+    if (o->fresh && (o->store_awaited || !ledger_reopens(a))) {
+        enum status s = ledger_remove(a, o->id.uid, &discarded);
         status_ignore(s, "the claim fails in any case; a repeated call finds the record, or none");
     }
     prepare_refused(a, o, why);
@@ -594,9 +594,9 @@ static void settle_written(struct agent *a)
  */
 static bool flush_written(struct agent *a, const struct call *c, struct writer *why)
 {
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     return ledger_sync(a, why) == STATUS_OK ||
-           (c->unprepare && ledger_sync(a, &nowhere) == STATUS_OK);
+           (c->unprepare && ledger_sync(a, &discarded) == STATUS_OK);
 }
 
 static void call_flush(struct agent *a, struct call *c)
@@ -732,7 +732,7 @@ static bool start_fetch(struct agent *a, unsigned index)
 
 static bool waits_for_fetch(const struct agent *a, const struct operation *o)
 {
-    bool may = o->compares || !unlisted_holds(a);
+    bool may = o->compares || !unlisted_blocks(a);
     return o->state == OPERATION_WAITING && o->next_ms == 0u && may;
 }
 

@@ -30,7 +30,7 @@ struct operation {
     uint16_t call;
     uint16_t slot;        /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
     bool compares;        /* the claim is held: its GET only compares it with the API server */
-    bool again;           /* it has waited once for a removed store */
+    bool store_awaited;   /* it has waited once for a removed store */
     bool fresh;           /* this operation wrote the record, which is not flushed yet */
     uint32_t entry_len;   /* WRITTEN, DONE of a prepare: bytes of its entry in the reply */
     uint64_t deadline_ms; /* WAITING: when the operation fails */

@@ -73,7 +73,7 @@ static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Cla
     o->history = 0;
     o->fresh = false;
     o->compares = false;
-    o->again = false;
+    o->store_awaited = false;
     o->entry_len = 0;
     o->deadline_ms = a->now_ms + CLAIM_GET_MS;
     o->next_ms = 0;

@@ -232,7 +232,7 @@ static enum reply_progress send_entry(struct agent *a, unsigned call)
     return REPLY_COMPLETE;
 }
 
-static enum reply_progress start(struct agent *a, unsigned call)
+static enum reply_progress start_reply(struct agent *a, unsigned call)
 {
     const struct call *c = &a->call[call];
     uint32_t total = 0;
@@ -250,7 +250,7 @@ static enum reply_progress start(struct agent *a, unsigned call)
 enum reply_progress reply_send(struct agent *a, unsigned call)
 {
     const struct call *c = &a->call[call];
-    enum reply_progress p = a->reply[call].started ? REPLY_COMPLETE : start(a, call);
+    enum reply_progress p = a->reply[call].started ? REPLY_COMPLETE : start_reply(a, call);
     while (p == REPLY_COMPLETE && a->reply[call].at < c->count) {
         p = send_entry(a, call);
     }

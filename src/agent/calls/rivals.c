@@ -61,7 +61,7 @@ void rivals_write(const struct agent *a, unsigned slot, const struct claim_recor
                          "before its pod is prepared again or ends");
         return;
     }
-    if (ledger_joins(a, e) && !node && a->driver->shares <= 1u) {
+    if (ledger_shares_rest(a, e) && !node && a->driver->shares <= 1u) {
         writer_text(why, "), which has a share of it, and the agent shares no device now: switch "
                          "sharing on again, or end the pods of that claim");
         return;
@@ -81,10 +81,10 @@ void rivals_write(const struct agent *a, unsigned slot, const struct claim_recor
 int rivals_disputing(struct agent *a, unsigned slot)
 {
     int other = ledger_disputed(a, slot);
-    if (other < 0 || reconcile_may_give_way(a, (unsigned)other)) {
+    if (other < 0 || reconcile_is_stale(a, (unsigned)other)) {
         return -1;
     }
-    reconcile_look(a, (unsigned)other);
+    reconcile_check(a, (unsigned)other);
     return other;
 }
 
@@ -110,8 +110,8 @@ int rivals_firm(struct agent *a, const struct claim_record *r)
 {
     int holder = rival_from(a, 0, r);
     for (unsigned i = 0; i < CLAIMS_MAX && holder >= 0; i++) {
-        if (stays_beside(a, (unsigned)holder, r) || !reconcile_may_give_way(a, (unsigned)holder)) {
-            reconcile_look(a, (unsigned)holder);
+        if (stays_beside(a, (unsigned)holder, r) || !reconcile_is_stale(a, (unsigned)holder)) {
+            reconcile_check(a, (unsigned)holder);
             break;
         }
         holder = rival_from(a, (unsigned)holder + 1u, r);
@@ -119,20 +119,20 @@ int rivals_firm(struct agent *a, const struct claim_record *r)
     return holder;
 }
 
-enum status rivals_take(struct agent *a, const struct claim_record *r, int *holder,
-                        struct writer *why)
+enum status rivals_release(struct agent *a, const struct claim_record *r, int *holder,
+                           struct writer *why)
 {
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     *holder = rival_from(a, 0, r);
     bool announced = *holder >= 0 && ledger_find(a, r->id.uid) < 0;
     enum status s = announced ? ledger_put_file(a, r, why) : STATUS_OK;
     bool gone = s == STATUS_OK;
     for (unsigned i = 0; i < CLAIMS_MAX && gone && *holder >= 0; i++) {
-        gone = reconcile_gives_way(a, (unsigned)*holder);
+        gone = reconcile_release_stale(a, (unsigned)*holder);
         *holder = rival_from(a, 0, r);
     }
     if (announced && s == STATUS_OK && !gone) {
-        enum status removed = ledger_remove(a, r->id.uid, &nowhere);
+        enum status removed = ledger_remove(a, r->id.uid, &discarded);
         status_ignore(removed, "reconciliation removes a file without a record");
     }
     return s;

@@ -24,7 +24,7 @@ int rivals_firm(struct agent *a, const struct claim_record *r);
  * only step that may still refuse it. *holder: slot of a claim that the disk could not release, or
  * -1. FULL_TABLE, FULL_BUFFER, HOST_*: the file cannot be written; `why` gets one line.
  */
-MUST_USE enum status rivals_take(struct agent *a, const struct claim_record *r, int *holder,
-                                 struct writer *why);
+MUST_USE enum status rivals_release(struct agent *a, const struct claim_record *r, int *holder,
+                                    struct writer *why);
 
 #endif

@@ -209,7 +209,7 @@ static struct view body_part(struct agent *a, uint32_t offset, size_t room)
     return outgoing_piece(&a->claim_status.out, body_of(a), offset, room);
 }
 
-static void start(struct agent *a)
+static void start_write(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
     const struct claim_id *id = (c->slot < 0) ? &c->gone[0] : &a->ledger.id[c->slot];
@@ -245,7 +245,7 @@ void claim_status_step(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
     if (outgoing_ready(a, &c->out) && version_ready(a) && next_job(c, &c->slot)) {
-        start(a);
+        start_write(a);
     }
 }
 

@@ -5,7 +5,7 @@
 #include "agent/state.h"
 #include "base/assert.h"
 
-static uint64_t bit(unsigned number)
+static uint64_t device_bit(unsigned number)
 {
     return UINT64_C(1) << number;
 }
@@ -44,13 +44,13 @@ static void note_used(struct agent *a, unsigned number, uint8_t cores)
 {
     struct device_memory *m = &a->device_memory;
     if (m->used == 0u) {
-        m->look_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
+        m->check_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
     }
-    if ((m->used & bit(number)) == 0u) {
+    if ((m->used & device_bit(number)) == 0u) {
         m->since_ms[number] = a->now_ms;
         m->cores[number] = 0;
     }
-    m->used |= bit(number);
+    m->used |= device_bit(number);
     m->cores[number] |= cores;
 }
 
@@ -121,7 +121,8 @@ enum status device_memory_check(struct agent *a, const struct claim_record *r, b
     uint64_t numbers = (has_part == parts) ? numbers_of(a, r) : 0u;
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         uint64_t bytes = 0;
-        uint8_t used = ((numbers & bit(n)) != 0u) ? cores_used(a, n, claim_cores(r), &bytes) : 0u;
+        uint8_t used =
+            ((numbers & device_bit(n)) != 0u) ? cores_used(a, n, claim_cores(r), &bytes) : 0u;
         if (used != 0u) {
             note_used(a, n, used);
             write_used(a, n, bytes, why);
@@ -163,19 +164,19 @@ static void log_device(struct agent *a, enum log_id id, unsigned number, uint64_
     log_end(a);
 }
 
-static void look_again(struct agent *a, unsigned number)
+static void check_again(struct agent *a, unsigned number)
 {
     struct device_memory *m = &a->device_memory;
     uint64_t bytes = 0;
     if (cores_used(a, number, m->cores[number], &bytes) == 0u) {
-        if ((m->stuck & bit(number)) != 0u) {
+        if ((m->stuck & device_bit(number)) != 0u) {
             log_device(a, LOG_ID_DEVICE_MEMORY_FREED, number, 0);
         }
-        m->used &= ~bit(number);
-        m->stuck &= ~bit(number);
-    } else if ((m->stuck & bit(number)) == 0u &&
+        m->used &= ~device_bit(number);
+        m->stuck &= ~device_bit(number);
+    } else if ((m->stuck & device_bit(number)) == 0u &&
                a->now_ms - m->since_ms[number] >= DEVICE_MEMORY_STUCK_MS) {
-        m->stuck |= bit(number);
+        m->stuck |= device_bit(number);
         log_device(a, LOG_ID_DEVICE_MEMORY_STUCK, number, bytes);
     } else {
         /* already reported, or still has time */
@@ -185,23 +186,23 @@ static void look_again(struct agent *a, unsigned number)
 void device_memory_step(struct agent *a)
 {
     struct device_memory *m = &a->device_memory;
-    if (m->used == 0u || (a->now_ms < m->look_ms && !m->reading)) {
+    if (m->used == 0u || (a->now_ms < m->check_ms && !m->reading)) {
         return;
     }
     enum status s = read_of(a, m->used);
     m->reading = s == STATUS_MORE;
-    m->look_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
+    m->check_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
     if (s != STATUS_OK) {
         return;
     }
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
-        if ((m->used & bit(n)) != 0u) {
-            look_again(a, n);
+        if ((m->used & device_bit(n)) != 0u) {
+            check_again(a, n);
         }
     }
 }
 
 uint64_t device_memory_deadline(const struct agent *a)
 {
-    return (a->device_memory.used != 0u) ? a->device_memory.look_ms : UINT64_MAX;
+    return (a->device_memory.used != 0u) ? a->device_memory.check_ms : UINT64_MAX;
 }

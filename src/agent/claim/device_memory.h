@@ -12,10 +12,10 @@
 #include "dra/claim.h"
 
 struct device_memory {
-    uint64_t used;    /* bit N: a new claim was refused device N, whose memory is in use */
-    uint64_t stuck;   /* those of them that were reported after DEVICE_MEMORY_STUCK_MS */
-    uint64_t look_ms; /* next check of these devices */
-    bool reading;     /* the check is running: their files are being read */
+    uint64_t used;     /* bit N: a new claim was refused device N, whose memory is in use */
+    uint64_t stuck;    /* those of them that were reported after DEVICE_MEMORY_STUCK_MS */
+    uint64_t check_ms; /* next check of these devices */
+    bool reading;      /* the check is running: their files are being read */
     uint64_t since_ms[DEVICES_MAX]; /* time of the first refusal */
     uint8_t cores[DEVICES_MAX];     /* bit K: memory of core K was in use */
 };

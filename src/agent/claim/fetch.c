@@ -113,14 +113,14 @@ void fetch_release(struct agent *a, unsigned fetch)
 
 /* --- records --- */
 
-static void meta(struct claim_builder *b, struct view message)
+static void feed_meta(struct claim_builder *b, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     bool ok = decode(message, projection_MetaRecord_fields, &m);
     claim_meta(b, ok ? view_text(m.uid) : view_of(0, 0));
 }
 
-static void result(struct claim_builder *b, const struct kube_record *record)
+static void feed_result(struct claim_builder *b, const struct kube_record *record)
 {
     projection_ResultRecord r = projection_ResultRecord_init_zero;
     if (record->truncated || !decode(record->message, projection_ResultRecord_fields, &r)) {
@@ -154,7 +154,7 @@ void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP])
     }
 }
 
-static void capacity(struct claim_builder *b, struct view message)
+static void feed_capacity(struct claim_builder *b, struct view message)
 {
     projection_LabelRecord l = projection_LabelRecord_init_zero;
     if (decode(message, projection_LabelRecord_fields, &l)) {
@@ -162,7 +162,7 @@ static void capacity(struct claim_builder *b, struct view message)
     }
 }
 
-static void consumer(struct claim_builder *b, struct view message)
+static void feed_consumer(struct claim_builder *b, struct view message)
 {
     projection_ConsumerRecord r = projection_ConsumerRecord_init_zero;
     if (decode(message, projection_ConsumerRecord_fields, &r)) {
@@ -171,7 +171,7 @@ static void consumer(struct claim_builder *b, struct view message)
 }
 
 /* Reads a length-delimited field as a view into the record itself, without copying. */
-static bool take_view(pb_istream_t *in, struct view *out)
+static bool read_view(pb_istream_t *in, struct view *out)
 {
     /* Streams over buffers keep their position in `state`. */
     *out = view_of(in->state, in->bytes_left);
@@ -185,7 +185,7 @@ static bool read_request(pb_istream_t *in, const pb_field_t *field, void **arg)
     if (c->requests >= CONFIG_REQUESTS_MAX) {
         return false;
     }
-    bool ok = take_view(in, &c->request[c->requests]);
+    bool ok = read_view(in, &c->request[c->requests]);
     c->requests++;
     return ok;
 }
@@ -194,10 +194,10 @@ static bool read_parameters(pb_istream_t *in, const pb_field_t *field, void **ar
 {
     struct claim_config_in *c = *arg;
     (void)field;
-    return take_view(in, &c->parameters);
+    return read_view(in, &c->parameters);
 }
 
-static void config(struct claim_builder *b, const struct kube_record *record)
+static void feed_config(struct claim_builder *b, const struct kube_record *record)
 {
     projection_ConfigRecord r = projection_ConfigRecord_init_zero;
     struct claim_config_in in = {.truncated = record->truncated};
@@ -223,22 +223,22 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record)
         }
         break;
     case KUBE_META:
-        meta(b, record->message);
+        feed_meta(b, record->message);
         break;
     case KUBE_RESULT_CAPACITY:
-        capacity(b, record->message);
+        feed_capacity(b, record->message);
         break;
     case KUBE_RESULT:
-        result(b, record);
+        feed_result(b, record);
         break;
     case KUBE_CONFIG:
-        config(b, record);
+        feed_config(b, record);
         break;
     case KUBE_ALLOCATION:
         claim_allocated(b);
         break;
     case KUBE_CONSUMER:
-        consumer(b, record->message);
+        feed_consumer(b, record->message);
         break;
     default:
         break; /* not part of a claim */
@@ -250,7 +250,7 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record)
  * between two probes links may fail, or a leader election may start. If reading fails, the last
  * probe's values stay.
  */
-static void look_at_ultraserver(const struct agent *a, struct claim_builder *b)
+static void refresh_ultraserver(const struct agent *a, struct claim_builder *b)
 {
     struct found_ultraserver found;
     struct ultraserver now;
@@ -264,7 +264,7 @@ void fetch_record(struct agent *a, const struct api_result *r, const struct kube
 {
     struct claim_builder *b = &fetch_of(a, r)->builder;
     if (record->record == KUBE_CONFIG && !b->configured && b->ultraserver.member) {
-        look_at_ultraserver(a, b);
+        refresh_ultraserver(a, b);
     }
     fetch_feed(b, record);
 }
@@ -319,15 +319,15 @@ static bool is_repeated(const struct agent *a, struct fetch *f, const struct api
 }
 
 /* Whether the failure is transient: a stream was reset, or the server is too busy. */
-static bool passes(const struct api_result *r)
+static bool is_transient(const struct api_result *r)
 {
     return r->status == PEER_CLOSED || (r->status == PEER_REFUSED && retry_passes(r->http));
 }
 
-static void fail(struct fetch *f, const struct api_result *r)
+static void fail_fetch(struct fetch *f, const struct api_result *r)
 {
     char *text = f->builder.why;
-    f->state = passes(r) ? FETCH_PASSES : FETCH_FAILED;
+    f->state = is_transient(r) ? FETCH_TRANSIENT : FETCH_FAILED;
     f->retry_after_ms = api_retry_after_ms(r);
     f->whole = r->status == STATUS_OK;
     f->failed = (r->status == STATUS_OK) ? f->builder.failed : r->status;
@@ -347,6 +347,6 @@ void fetch_end(struct agent *a, const struct api_result *r)
     } else if (r->status == STATUS_OK && claim_end(&f->builder) == STATUS_OK) {
         f->state = FETCH_DONE;
     } else {
-        fail(f, r);
+        fail_fetch(f, r);
     }
 }

@@ -13,10 +13,10 @@
 enum {
     FETCH_FREE,
     FETCH_RUNNING,
-    FETCH_DONE,   /* builder.record is the claim's record, complete and checked */
-    FETCH_FAILED, /* builder.why has the reason in one line */
-    FETCH_REPEAT, /* no answer: start again at once, with `history` */
-    FETCH_PASSES  /* transient failure: start again after a wait; builder.why has it */
+    FETCH_DONE,     /* builder.record is the claim's record, complete and checked */
+    FETCH_FAILED,   /* builder.why has the reason in one line */
+    FETCH_REPEAT,   /* no answer: start again at once, with `history` */
+    FETCH_TRANSIENT /* transient failure: start again after a wait; builder.why has it */
 };
 
 /*

@@ -57,7 +57,7 @@ enum status numbering_choose(const struct agent *a, const struct call *c, struct
     unsigned other = 0;
     uint64_t own = claim_container_numbers(r);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        uint64_t seen = is_beside(a, c, i, r) ? a->ledger.entry[i].seen : 0u;
+        uint64_t seen = is_beside(a, c, i, r) ? a->ledger.entry[i].container_numbers : 0u;
         other = ((seen & own) != 0u) ? i : other;
         taken |= seen;
     }

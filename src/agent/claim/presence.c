@@ -17,8 +17,8 @@ static const char *const remedies[DRIVERS] = {
 static const char changed[] = " changed since the last probe; try again";
 
 /* How a device differs from the last probe; NULL: not at all. */
-static const char *difference(enum status s, const struct device_place *now,
-                              const struct device_place *probed)
+static const char *place_difference(enum status s, const struct device_place *now,
+                                    const struct device_place *probed)
 {
     const char *text = NULL;
     if (s != STATUS_OK) {
@@ -50,7 +50,7 @@ static bool device_is_here(const struct agent *a, const struct claim_record *r, 
     const struct device *d = &a->devices.device[at];
     bool efa = r->driver == DRIVER_EFA;
     enum status s = f->device(f->ctx, efa ? d->efa.uverbs : d->number, &now);
-    const char *text = difference(s, &now, &d->place);
+    const char *text = place_difference(s, &now, &d->place);
     if (text == NULL && efa && d->efa.uverbs != uverbs) {
         text = " has another uverbs node since the claim was prepared";
     }

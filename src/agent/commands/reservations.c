@@ -29,7 +29,7 @@ static bool may_ask(const struct agent *a, const struct reservations *k)
     return !k->running && api_ready(a) && version_ready(a);
 }
 
-static void ask(struct agent *a, struct reservations *k)
+static void request_page(struct agent *a, struct reservations *k)
 {
     char path[KUBE_PATH_CAP];
     struct writer out = writer_of(path, sizeof path);
@@ -75,7 +75,7 @@ static bool is_ours(const struct settings *s, struct view driver)
 }
 
 /* Of several pools the first one is shown. */
-static void take_result(const struct settings *s, struct reservations *k, struct view message)
+static void parse_result(const struct settings *s, struct reservations *k, struct view message)
 {
     projection_ResultRecord m = projection_ResultRecord_init_zero;
     if (!decode(message, projection_ResultRecord_fields, &m)) {
@@ -88,7 +88,7 @@ static void take_result(const struct settings *s, struct reservations *k, struct
     }
 }
 
-static void take_consumer(struct reservations *k, struct view message)
+static void parse_consumer(struct reservations *k, struct view message)
 {
     projection_ConsumerRecord m = projection_ConsumerRecord_init_zero;
     struct claim_reservation *c = &k->claim;
@@ -100,7 +100,7 @@ static void take_consumer(struct reservations *k, struct view message)
     c->consumers++;
 }
 
-static void take_page(struct reservations *k, struct view message)
+static void parse_page(struct reservations *k, struct view message)
 {
     projection_ListMetaRecord m = projection_ListMetaRecord_init_zero;
     k->broken = k->broken || !decode(message, projection_ListMetaRecord_fields, &m);
@@ -108,22 +108,23 @@ static void take_page(struct reservations *k, struct view message)
     text_set(k->token, sizeof k->token, m.continue_token);
 }
 
-static void record(const struct settings *s, struct reservations *k, const struct kube_record *r)
+static void handle_record(const struct settings *s, struct reservations *k,
+                          const struct kube_record *r)
 {
     /* A configuration may exceed what this driver accepts; it is not needed here. */
     k->broken = k->broken || (r->truncated && r->record != KUBE_CONFIG);
     switch (r->record) {
     case KUBE_LIST_META:
-        take_page(k, r->message);
+        parse_page(k, r->message);
         break;
     case KUBE_META:
         begin_claim(k, r->message);
         break;
     case KUBE_RESULT:
-        take_result(s, k, r->message);
+        parse_result(s, k, r->message);
         break;
     case KUBE_CONSUMER:
-        take_consumer(k, r->message);
+        parse_consumer(k, r->message);
         break;
     case KUBE_OBJECT_END:
         if (k->ours && k->claim.consumers > 0u) {
@@ -139,7 +140,7 @@ static void record(const struct settings *s, struct reservations *k, const struc
 
 /* --- the end of a page --- */
 
-static void explain(const struct agent *a, struct reservations *k, const struct api_result *r)
+static void write_failure(const struct agent *a, struct reservations *k, const struct api_result *r)
 {
     struct writer w = writer_of(k->why, sizeof k->why - 1u);
     if (r->status == PEER_REFUSED || r->status == PEER_UNSUPPORTED) {
@@ -172,7 +173,7 @@ static void page_end(struct agent *a, struct reservations *k, const struct api_r
         k->state = (k->token[0] == '\0') ? RESERVATIONS_END : RESERVATIONS_WAIT;
         return;
     }
-    explain(a, k, r);
+    write_failure(a, k, r);
     if (is_final(k, r)) {
         k->state = RESERVATIONS_FAILED;
         return;
@@ -184,13 +185,13 @@ static void page_end(struct agent *a, struct reservations *k, const struct api_r
 
 /* --- the step --- */
 
-static void take(struct agent *a, struct reservations *k, const struct api_event *event)
+static void handle_event(struct agent *a, struct reservations *k, const struct api_event *event)
 {
     bool list = event->result != NULL && event->result->kind == API_LIST_CLAIMS;
     if (event->kind == API_EVENT_OPENED) {
         version_connected(a);
     } else if (event->kind == API_EVENT_RECORD && list) {
-        record(a->settings, k, &event->record);
+        handle_record(a->settings, k, &event->record);
     } else if (event->kind == API_EVENT_RECORD) {
         version_record(a, event->result, &event->record);
     } else if (event->kind == API_EVENT_END && list) {
@@ -210,12 +211,12 @@ enum reservations_state reservations_step(struct agent *a, struct reservations *
     k->state = RESERVATIONS_WAIT;
     for (unsigned i = 0;
          i < LINK_EVENTS_PER_STEP && k->state == RESERVATIONS_WAIT && api_next(a, &event); i++) {
-        take(a, k, &event);
+        handle_event(a, k, &event);
     }
     if (k->state == RESERVATIONS_WAIT) {
         api_step(a);
         version_step(a);
-        ask(a, k);
+        request_page(a, k);
     }
     return k->state;
 }

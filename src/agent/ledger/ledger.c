@@ -78,7 +78,7 @@ static bool is_partial(const struct agent *a, const struct ledger_entry *e)
     return e->shares && (a->driver->kind == DRIVER_EFA || e->cores != 0u);
 }
 
-bool ledger_joins(const struct agent *a, const struct ledger_entry *e)
+bool ledger_shares_rest(const struct agent *a, const struct ledger_entry *e)
 {
     return is_partial(a, e) && !e->guessed;
 }
@@ -132,7 +132,7 @@ static int rival_from(const struct agent *a, unsigned from, const struct claim_r
     for (unsigned i = from; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
         bool joined = (joins == JOINS_ANY && is_partial(a, e)) ||
-                      (joins == JOINS_KNOWN && ledger_joins(a, e));
+                      (joins == JOINS_KNOWN && ledger_shares_rest(a, e));
         bool other = e->state == LEDGER_HELD && !view_is(view_text(a->ledger.id[i].uid), r->id.uid);
         if (other && ledger_in_the_way(a, e, r, joined)) {
             return (int)i;
@@ -208,7 +208,7 @@ bool ledger_shares(const struct agent *a)
  */
 static bool has_consumer(const struct ledger_entry *e)
 {
-    return e->numbers != 0u || e->seen != 0u;
+    return e->numbers != 0u || e->container_numbers != 0u;
 }
 
 void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
@@ -238,7 +238,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     a->ledger.id[slot] = r->id;
     e->zero_numbering = r->zero_numbering;
     e->metadata = r->metadata;
-    e->seen = claim_container_numbers(r);
+    e->container_numbers = claim_container_numbers(r);
     e->logical_neuron_core = claim_logical_neuron_core(r);
     e->functions = 0; /* its places may be taken again */
     e->functions = ledger_functions(a, r);

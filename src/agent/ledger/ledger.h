@@ -47,7 +47,7 @@ struct ledger_entry {
     uint64_t sequence;           /* of that half */
     uint64_t entered;            /* the sequence with which the record came; copies have others */
     uint64_t numbers;            /* device numbers held, exclusively or by shares, bit N */
-    uint64_t seen;               /* device numbers in its containers, bit N */
+    uint64_t container_numbers;  /* device numbers in its containers, bit N */
     /*
      * Of the EFA driver, bit N: it holds ledger.function[N], exclusively or by shares; all bits:
      * the table has no room for what it holds, so it counts as holding every device. 0: only its
@@ -156,7 +156,7 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
  */
 int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing);
 /* Whether others may hold the rest of what it holds, see claim_joins; of a guess nobody may. */
-bool ledger_joins(const struct agent *a, const struct ledger_entry *e);
+bool ledger_shares_rest(const struct agent *a, const struct ledger_entry *e);
 /*
  * Slot of a claim in the way of one that was prepared before the store was lost, or -1. Parts whose
  * cores are not known are not in each other's way.
@@ -239,7 +239,7 @@ MUST_USE enum status ledger_read(struct agent *a, unsigned slot, const struct cl
  * Makes sure that the store has the record of a held slot: one whose release the disk refused, but
  * perhaps did, is written again. HOST_*: it is not certain; `why` gets one line.
  */
-MUST_USE enum status ledger_assure(struct agent *a, unsigned slot, struct writer *why);
+MUST_USE enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer *why);
 /*
  * Makes sure that the CDI file of a record is there and right. FULL_BUFFER, HOST_*: it cannot be
  * written; `why` gets one line.

@@ -22,7 +22,7 @@
 _Static_assert(METADATA_PART_MAX <= CDI_BYTES_MAX, "a part fits where it is made");
 
 /* The one that no other driver or agent of the node writes. */
-static const char *temporary(const struct agent *a)
+static const char *temporary_name(const struct agent *a)
 {
     return a->files->temporary(a->files->ctx);
 }
@@ -73,7 +73,7 @@ void ledger_try_cdi(struct agent *a)
         return;
     }
     memset(a->scratch.half, 0, sizeof a->scratch.half);
-    root_answered(a, f->write(f->ctx, FILES_CDI, temporary(a), 0,
+    root_answered(a, f->write(f->ctx, FILES_CDI, temporary_name(a), 0,
                               view_of(a->scratch.half, sizeof a->scratch.half)));
     ledger_tidy(a);
 }
@@ -82,15 +82,15 @@ void ledger_try_cdi(struct agent *a)
  * What was written under the temporary name, or was not, gets the name that it is for, and is gone
  * if that fails; `what` is the kind of file. HOST_*: `why` gets one line.
  */
-static enum status finish(struct agent *a, const char *what, const char *name, enum status written,
-                          struct writer *why)
+static enum status finish_file(struct agent *a, const char *what, const char *name,
+                               enum status written, struct writer *why)
 {
     const struct files *f = a->files;
     enum status s = written;
-    const char *refused = temporary(a);
+    const char *refused = temporary_name(a);
     if (s == STATUS_OK) {
         refused = name;
-        s = f->commit(f->ctx, FILES_CDI, temporary(a), name);
+        s = f->commit(f->ctx, FILES_CDI, temporary_name(a), name);
     }
     root_answered(a, s);
     if (s != STATUS_OK) {
@@ -104,7 +104,7 @@ static enum status finish(struct agent *a, const char *what, const char *name, e
         writer_text(why, "); ");
         writer_text(why, ledger_remedy(s));
         file_failed(a, name, s);
-        enum status cleared = f->remove(f->ctx, FILES_CDI, temporary(a), 0);
+        enum status cleared = f->remove(f->ctx, FILES_CDI, temporary_name(a), 0);
         status_ignore(cleared, "the next claim overwrites it, or reconciliation removes it");
     }
     return s;
@@ -115,7 +115,7 @@ static enum status finish(struct agent *a, const char *what, const char *name, e
 /*
  * What the node's slices are made of, in scratch.devices. False: the Node's labels are not known.
  */
-static bool take_devices(struct agent *a, const struct claim_record *r)
+static bool copy_devices(struct agent *a, const struct claim_record *r)
 {
     struct devices *d = &a->scratch.devices;
     devices_copy(d, &a->devices);
@@ -157,7 +157,7 @@ static enum status go_through(struct agent *a, const struct claim_record *r, uns
         if (!writes) {
             s = compare_part(a, name, offset, writer_view(&out), !more);
         } else if (out.len > 0u) {
-            s = f->write(f->ctx, FILES_CDI, temporary(a), offset, writer_view(&out));
+            s = f->write(f->ctx, FILES_CDI, temporary_name(a), offset, writer_view(&out));
         } else {
             /* a result of another request */
         }
@@ -171,7 +171,7 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
 {
     char name[CDI_FILE_NAME_CAP];
     metadata_file_name(r->driver, r->id.uid, at, name);
-    bool labels = take_devices(a, r);
+    bool labels = copy_devices(a, r);
     enum status s = go_through(a, r, at, name, false);
     bool known = labels && metadata_known(r, at, &a->scratch.devices);
     bool stays = s == HOST_DAMAGED && !known;
@@ -183,9 +183,9 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
     }
     /* A container can start with the file that is there: a full disk does not keep it from that. */
     bool spare = again && s == HOST_DAMAGED;
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     s = go_through(a, r, at, name, true);
-    s = finish(a, "device metadata file", name, s, spare ? &nowhere : why);
+    s = finish_file(a, "device metadata file", name, s, spare ? &discarded : why);
     return spare ? STATUS_OK : s;
 }
 
@@ -214,12 +214,12 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
     char name[CDI_FILE_NAME_CAP];
     const struct files *f = a->files;
     cdi_file_name(a->driver->kind, r->id.uid, name);
-    enum status s = f->write(f->ctx, FILES_CDI, temporary(a), 0, content);
-    return finish(a, "CDI file", name, s, why);
+    enum status s = f->write(f->ctx, FILES_CDI, temporary_name(a), 0, content);
+    return finish_file(a, "CDI file", name, s, why);
 }
 
-static enum status build(struct agent *a, const struct claim_record *r, struct writer *out,
-                         struct writer *why)
+static enum status build_file(struct agent *a, const struct claim_record *r, struct writer *out,
+                              struct writer *why)
 {
     const struct cdi_host host = {.dev_root = a->settings->dev_root,
                                   .cdi_root = a->settings->cdi_root,
@@ -236,7 +236,7 @@ enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer
 {
     struct writer content;
     enum status s = metadata_put(a, r, false, why);
-    s = (s == STATUS_OK) ? build(a, r, &content, why) : s;
+    s = (s == STATUS_OK) ? build_file(a, r, &content, why) : s;
     return (s == STATUS_OK) ? write_file(a, r, writer_view(&content), why) : s;
 }
 
@@ -256,7 +256,7 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
     struct writer wanted;
     struct writer stored;
     enum status s = metadata_put(a, r, true, why);
-    s = (s == STATUS_OK) ? build(a, r, &wanted, why) : s;
+    s = (s == STATUS_OK) ? build_file(a, r, &wanted, why) : s;
     if (s != STATUS_OK) {
         return s;
     }
@@ -281,7 +281,7 @@ enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_recor
 }
 
 /* HOST_ABSENT: there is no such file. Other HOST_*: not known. */
-static enum status look_for(const struct agent *a, const char *name)
+static enum status find_file(const struct agent *a, const char *name)
 {
     uint8_t first;
     struct writer byte = writer_of(&first, sizeof first);
@@ -293,14 +293,14 @@ bool ledger_has_cdi_file(const struct agent *a, const char *uid)
 {
     char name[CDI_FILE_NAME_CAP];
     cdi_file_name(a->driver->kind, uid, name);
-    return look_for(a, name) != HOST_ABSENT;
+    return find_file(a, name) != HOST_ABSENT;
 }
 
 enum status ledger_tombstone(const struct agent *a, const char *uid)
 {
     char name[CDI_FILE_NAME_CAP];
     cdi_tombstone_name(a->driver->kind, uid, name);
-    return look_for(a, name);
+    return find_file(a, name);
 }
 
 /* --- removing --- */

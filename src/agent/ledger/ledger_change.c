@@ -218,7 +218,7 @@ static enum status remove_unread(struct agent *a, const char *uid, struct writer
     return s;
 }
 
-enum status ledger_assure(struct agent *a, unsigned slot, struct writer *why)
+enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer *why)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
     ASSERT(e->state == LEDGER_HELD);
@@ -244,7 +244,7 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
     e->state = LEDGER_HELD;
     a->ledger.held++;
     enum status s = slot_write(a, slot);
-    status_ignore(s, "ledger_assure tries it again");
+    status_ignore(s, "ledger_rewrite_refused tries it again");
     writer_text(why, a->ledger.trouble);
     writer_text(why, "; and the claim's CDI file cannot be removed");
     return HOST_IO;

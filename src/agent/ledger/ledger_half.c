@@ -143,7 +143,7 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
     } else if (s == STATUS_OK) {
         e->state = LEDGER_HELD;
         e->opaque = true;
-        e->seen = 0;
+        e->container_numbers = 0;
         e->entered = e->sequence;
         a->ledger.id[slot] = o.id;
         e->functions = 0;

@@ -25,7 +25,7 @@ static const char doing[] = "list resourceclaims";
 
 static bool may_list(const struct agent *a)
 {
-    return !a->rebuild.running && a->ledger.unlisted && unlisted_holds(a) && !a->devices.unknown &&
+    return !a->rebuild.running && a->ledger.unlisted && unlisted_blocks(a) && !a->devices.unknown &&
            !a->devices_missing && api_ready(a) && version_ready(a);
 }
 
@@ -141,11 +141,11 @@ static bool is_held(struct agent *a, const struct claim_record *r)
 }
 
 /* Adopts a claim that only the API server knows. */
-static void hold(struct agent *a, struct claim_builder *b)
+static void hold_claim(struct agent *a, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     struct rebuild *k = &a->rebuild;
     if (cores_choose(a, &b->record, &why) != STATUS_OK) {
         text[why.len] = '\0';
@@ -153,7 +153,7 @@ static void hold(struct agent *a, struct claim_builder *b)
         return;
     }
     b->record.rebuilt = true;
-    enum status s = numbering_choose(a, NULL, &b->record, &nowhere);
+    enum status s = numbering_choose(a, NULL, &b->record, &discarded);
     status_ignore(s, "it was prepared all the same");
     bool held = ledger_ensure_cdi(a, &b->record, &why) == STATUS_OK &&
                 reconcile_adopt(a, &b->record, "API server", &why);
@@ -170,7 +170,7 @@ static void hold(struct agent *a, struct claim_builder *b)
  * release; nor was one whose device another claim has by its record or CDI file, and its
  * reservation only means that its pod waits. Such a claim is reported, and holds nothing.
  */
-static void take_in(struct agent *a, struct claim_builder *b)
+static void adopt_claim(struct agent *a, struct claim_builder *b)
 {
     const struct rebuild *k = &a->rebuild;
     if (!k->ours || !k->reserved || is_settled(a)) {
@@ -181,7 +181,7 @@ static void take_in(struct agent *a, struct claim_builder *b)
         return;
     }
     if (!is_others(a, &b->record) && !is_held(a, &b->record)) {
-        hold(a, b);
+        hold_claim(a, b);
     }
 }
 
@@ -189,7 +189,7 @@ static void take_in(struct agent *a, struct claim_builder *b)
 static void begin_claim(struct agent *a, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     struct rebuild *k = &a->rebuild;
     char pod_claim[NAMESPACE_CAP];
     k->ours = false;
@@ -200,7 +200,7 @@ static void begin_claim(struct agent *a, struct view message)
     text_cut(k->id.uid, sizeof k->id.uid, view_text(m.uid));
     text_cut(k->id.namespace_, sizeof k->id.namespace_, view_text(m.namespace));
     text_cut(k->id.name, sizeof k->id.name, view_text(m.name));
-    if (!read || claim_id_check(&k->id, &nowhere) != STATUS_OK) {
+    if (!read || claim_id_check(&k->id, &discarded) != STATUS_OK) {
         k->id.uid[0] = '\0';
         return;
     }
@@ -229,7 +229,7 @@ static void claim_record(struct agent *a, const struct kube_record *record)
         k->reserved = true;
         break;
     case KUBE_OBJECT_END:
-        take_in(a, b);
+        adopt_claim(a, b);
         k->id.uid[0] = '\0';
         k->claims++;
         return;
@@ -298,7 +298,7 @@ static void list_complete(struct agent *a)
  * Whether the failure needs no log line. 410: the token of the page is too old, which happens to
  * lists that take minutes. An unknown path is requested in another version.
  */
-static bool passes(const struct rebuild *k, const struct api_result *r)
+static bool is_transient(const struct rebuild *k, const struct api_result *r)
 {
     bool outdated = r->http == HTTP_GONE && k->pages > 0u && k->backoff_ms == 0u;
     return outdated || r->status == PEER_UNSUPPORTED || r->status == PEER_CLOSED;
@@ -308,7 +308,7 @@ static bool passes(const struct rebuild *k, const struct api_result *r)
 static void list_failed(struct agent *a, const struct api_result *r)
 {
     struct rebuild *k = &a->rebuild;
-    bool alarming = !passes(k, r);
+    bool alarming = !is_transient(k, r);
     const char *remedy = (r->http == HTTP_FORBIDDEN)
                              ? "allow the verb list for resourceclaims in the agent's ClusterRole; "
                                "until then no new claim is prepared here"

@@ -21,12 +21,12 @@
 /* --- releasing --- */
 
 /* Releases a claim; returns whether it is released. If the disk refuses, it stays held. */
-static bool release(struct agent *a, unsigned slot, const char *reason)
+static bool release_claim(struct agent *a, unsigned slot, const char *reason)
 {
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     struct claim_id id;
     id = a->ledger.id[slot];
-    if (ledger_remove(a, id.uid, &nowhere) != STATUS_OK) {
+    if (ledger_remove(a, id.uid, &discarded) != STATUS_OK) {
         return false;
     }
     claim_status_unprepared(a, slot);
@@ -56,42 +56,43 @@ static bool is_foreign(const struct agent *a, const struct claim_record *r)
 }
 
 /* The state of checking a slot, which starts over if the slot has another record since. */
-static struct claim_look *look_of(struct agent *a, unsigned slot)
+static struct claim_check *check_of(struct agent *a, unsigned slot)
 {
-    struct claim_look *look = &a->reconcile.look[slot];
+    struct claim_check *check = &a->reconcile.check[slot];
     uint64_t entered = a->ledger.entry[slot].entered;
-    if (look->entered != entered) {
-        *look = (struct claim_look){.due_ms = a->now_ms + a->settings->reconcile_ms,
-                                    .since_wall_ms = a->wall_ms,
-                                    .entered = entered};
+    if (check->entered != entered) {
+        *check = (struct claim_check){.due_ms = a->now_ms + a->settings->reconcile_ms,
+                                      .since_wall_ms = a->wall_ms,
+                                      .entered = entered};
     }
-    return look;
+    return check;
 }
 
 void reconcile_prepared(struct agent *a, unsigned slot)
 {
-    look_of(a, slot)->since_wall_ms = a->wall_ms;
+    check_of(a, slot)->since_wall_ms = a->wall_ms;
 }
 
 bool reconcile_withholds(const struct agent *a, unsigned slot)
 {
-    const struct claim_look *look = &a->reconcile.look[slot];
+    const struct claim_check *check = &a->reconcile.check[slot];
     const struct ledger_entry *e = &a->ledger.entry[slot];
-    return e->state == LEDGER_HELD && look->entered == e->entered && look->withheld;
+    return e->state == LEDGER_HELD && check->entered == e->entered && check->withheld;
 }
 
-bool reconcile_may_give_way(struct agent *a, unsigned slot)
+bool reconcile_is_stale(struct agent *a, unsigned slot)
 {
     const struct claim_record *r = NULL;
     return !a->ledger.entry[slot].opaque && ledger_record(a, slot, &r) == STATUS_OK &&
-           of_another_boot(a, r) && !look_of(a, slot)->again;
+           of_another_boot(a, r) && !check_of(a, slot)->boot_unwritten;
 }
 
-bool reconcile_gives_way(struct agent *a, unsigned slot)
+bool reconcile_release_stale(struct agent *a, unsigned slot)
 {
-    return reconcile_may_give_way(a, slot) &&
-           release(a, slot,
-                   "prepared before the node was booted, and another claim has its devices now");
+    return reconcile_is_stale(a, slot) &&
+           release_claim(
+               a, slot,
+               "prepared before the node was booted, and another claim has its devices now");
 }
 
 /*
@@ -125,7 +126,7 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
         writer_append(why, writer_view(&refused));
         return s;
     }
-    look_of(a, slot)->again = s != STATUS_OK;
+    check_of(a, slot)->boot_unwritten = s != STATUS_OK;
     *r = changed;
     return STATUS_OK;
 }
@@ -196,7 +197,7 @@ bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *
  * Adopts the claim of a CDI file without a record. true: it is held now, or belongs to another
  * machine.
  */
-static bool adopt(struct agent *a, const char *name, const char *uid)
+static bool adopt_file(struct agent *a, const char *name, const char *uid)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
@@ -227,7 +228,7 @@ static void see_boot(struct agent *a, unsigned slot, const char *uid)
     if (ledger_record(a, slot, &record) == STATUS_OK && of_another_boot(a, record) &&
         ledger_read_cdi(a, uid, file) == STATUS_OK &&
         view_is(view_text(file->boot_id), a->devices.boot_id)) {
-        look_of(a, slot)->again = true;
+        check_of(a, slot)->boot_unwritten = true;
     }
 }
 
@@ -244,7 +245,7 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
         cdi_tombstone_name(a->driver->kind, uid, aside);
         (void)remove_file(a, name, aside);
     } else if (opening || !a->reconcile.complete) {
-        return adopt(a, name, uid);
+        return adopt_file(a, name, uid);
     } else {
         discard_file(a, name, "its claim was unprepared by this agent");
     }
@@ -259,7 +260,8 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid, bo
 {
     int slot = ledger_find(a, uid);
     if (opening && slot >= 0 && !ledger_has_cdi_file(a, uid)) {
-        (void)release(a, (unsigned)slot, "unprepared before, when its record could not be freed");
+        (void)release_claim(a, (unsigned)slot,
+                            "unprepared before, when its record could not be freed");
     } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty && !a->ledger.unlisted)) {
         (void)remove_file(a, name, NULL);
     } else {
@@ -311,7 +313,7 @@ static void list_failed(struct agent *a, enum status s)
  * Handles all files of the directory. scratch.body holds a page of names, so no function called for
  * a name may use it.
  */
-static void look_through(struct agent *a, bool opening)
+static void handle_files(struct agent *a, bool opening)
 {
     struct reconcile *k = &a->reconcile;
     const char *prefix = cdi_file_prefix(a->driver->kind);
@@ -348,7 +350,7 @@ static bool is_held_as(const struct agent *a, unsigned slot, const struct claim_
 
 bool reconcile_restore(struct agent *a, unsigned slot)
 {
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     const struct claim_record *kept = NULL;
     enum status s = ledger_record(a, slot, &kept);
     if (s == STATUS_OK) {
@@ -358,7 +360,7 @@ bool reconcile_restore(struct agent *a, unsigned slot)
         s = (s == STATUS_OK && !is_held_as(a, slot, &a->reconcile.record)) ? HOST_DAMAGED : s;
     }
     bool restored =
-        s == STATUS_OK && ledger_adopt(a, &a->reconcile.record, &slot, &nowhere) == STATUS_OK;
+        s == STATUS_OK && ledger_adopt(a, &a->reconcile.record, &slot, &discarded) == STATUS_OK;
     log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
     log_number(a, "slot", (int64_t)slot);
     log_remedy(a, restored ? "none: the record was written again"
@@ -389,7 +391,7 @@ static void log_moved(struct agent *a, const struct claim_record *r, const struc
  * change. A node is not copied if the record of another claim names it and that device is gone or
  * still has it: that claim's containers may have it open. Returns whether anything changed.
  */
-static bool take_nodes(struct agent *a, struct claim_record *r)
+static bool copy_nodes(struct agent *a, struct claim_record *r)
 {
     bool changed = false;
     for (unsigned i = 0; i < r->count; i++) {
@@ -416,7 +418,7 @@ static enum status follow_nodes(struct agent *a, unsigned slot, const struct cla
         return STATUS_OK;
     }
     claim_record_copy(changed, *r);
-    if (!take_nodes(a, changed)) {
+    if (!copy_nodes(a, changed)) {
         return STATUS_OK;
     }
     enum status s = ledger_put(a, changed, &slot, why);
@@ -445,10 +447,11 @@ static bool check_slot(struct agent *a, unsigned slot)
         return s == HOST_DAMAGED;
     }
     if (is_foreign(a, r)) {
-        return release(a, slot,
-                       "prepared on another machine, from which this one's disk was copied");
+        return release_claim(a, slot,
+                             "prepared on another machine, from which this one's disk was copied");
     }
-    if (look_of(a, slot)->again && reconcile_prepared_again(a, slot, &r, &why) != STATUS_OK) {
+    if (check_of(a, slot)->boot_unwritten &&
+        reconcile_prepared_again(a, slot, &r, &why) != STATUS_OK) {
         return false;
     }
     if (follow_nodes(a, slot, &r, &why) != STATUS_OK) {
@@ -478,7 +481,7 @@ static void files_step(struct agent *a)
     unsigned checked = 0;
     if (reconcile_begins(a)) {
         ledger_tidy(a);
-        look_through(a, false);
+        handle_files(a, false);
     }
     see_labels(a);
     while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
@@ -496,44 +499,44 @@ void reconcile_opened(struct agent *a)
 {
     struct reconcile *k = &a->reconcile;
     uint64_t first_ms = a->now_ms + agent_random(a) % RECONCILE_SPREAD_MS;
-    look_through(a, true);
+    handle_files(a, true);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        struct claim_look *look = look_of(a, i);
-        look->due_ms = first_ms;
-        look->gone = false;
+        struct claim_check *check = check_of(a, i);
+        check->due_ms = first_ms;
+        check->gone = false;
     }
-    k->look_ms = first_ms;
+    k->check_ms = first_ms;
 }
 
-void reconcile_look(struct agent *a, unsigned slot)
+void reconcile_check(struct agent *a, unsigned slot)
 {
-    struct claim_look *look = look_of(a, slot);
-    if (!look->gone || look->withheld) {
-        look->due_ms = earlier(look->due_ms, a->now_ms); /* it keeps its place in the queue */
+    struct claim_check *check = check_of(a, slot);
+    if (!check->gone || check->withheld) {
+        check->due_ms = earlier(check->due_ms, a->now_ms); /* it keeps its place in the queue */
     }
-    a->reconcile.look_ms = earlier(a->reconcile.look_ms, look->due_ms);
+    a->reconcile.check_ms = earlier(a->reconcile.check_ms, check->due_ms);
 }
 
-/* The held claim whose check is due first, or -1; look_ms is the time. */
-static int first_look(struct agent *a)
+/* The held claim whose check is due first, or -1; check_ms is the time. */
+static int first_check(struct agent *a)
 {
     struct reconcile *k = &a->reconcile;
     int first = -1;
-    k->look_ms = a->now_ms + a->settings->reconcile_ms;
+    k->check_ms = a->now_ms + a->settings->reconcile_ms;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         if (a->ledger.entry[i].state != LEDGER_HELD) {
             continue;
         }
-        const struct claim_look *look = look_of(a, i);
-        if (look->due_ms < k->look_ms) {
-            k->look_ms = look->due_ms;
+        const struct claim_check *check = check_of(a, i);
+        if (check->due_ms < k->check_ms) {
+            k->check_ms = check->due_ms;
             first = (int)i;
         }
     }
     return first;
 }
 
-static void start_look(struct agent *a, unsigned slot)
+static void start_check(struct agent *a, unsigned slot)
 {
     struct reconcile *k = &a->reconcile;
     const struct claim_id *id = &a->ledger.id[slot];
@@ -548,7 +551,7 @@ static void start_look(struct agent *a, unsigned slot)
     text_set(k->uid, sizeof k->uid, id->uid);
 }
 
-static bool may_look(const struct agent *a)
+static bool may_check(const struct agent *a)
 {
     return !a->reconcile.running && a->ledger.usable && !a->stopping && api_ready(a) &&
            version_ready(a);
@@ -566,23 +569,23 @@ static bool node_was_read(const struct agent *a)
            a->now_ms - n->read_ms < RECONCILE_CONFIRM_MS;
 }
 
-static void look_step(struct agent *a)
+static void check_step(struct agent *a)
 {
     struct reconcile *k = &a->reconcile;
-    if (!may_look(a) || a->now_ms < k->look_ms || a->now_ms < k->pause_ms) {
+    if (!may_check(a) || a->now_ms < k->check_ms || a->now_ms < k->pause_ms) {
         return;
     }
-    int slot = first_look(a);
-    if (slot < 0 || a->now_ms < k->look_ms) {
+    int slot = first_check(a);
+    if (slot < 0 || a->now_ms < k->check_ms) {
         return;
     }
-    if (k->look[slot].gone && !node_was_read(a)) {
+    if (k->check[slot].gone && !node_was_read(a)) {
         k->asks_node = true;
-        k->look[slot].due_ms = a->now_ms + OUTGOING_GAP_MS;
-        k->look_ms = a->now_ms;
+        k->check[slot].due_ms = a->now_ms + OUTGOING_GAP_MS;
+        k->check_ms = a->now_ms;
         return;
     }
-    start_look(a, (unsigned)slot);
+    start_check(a, (unsigned)slot);
 }
 
 bool reconcile_asks_node(struct agent *a)
@@ -621,15 +624,15 @@ static bool is_over(struct agent *a, unsigned slot)
 }
 
 /* Keeps the claim held; the first call logs that and reports an Event. */
-static void withhold(struct agent *a, unsigned slot, const char *why)
+static void withhold_claim(struct agent *a, unsigned slot, const char *why)
 {
-    struct claim_look *look = look_of(a, slot);
+    struct claim_check *check = check_of(a, slot);
     const struct claim_id *id = &a->ledger.id[slot];
-    look->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
-    if (look->withheld) {
+    check->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+    if (check->withheld) {
         return;
     }
-    look->withheld = true;
+    check->withheld = true;
     log_begin(a, LOG_ID_CLAIM_RELEASE_WITHHELD);
     log_text(a, "namespace", id->namespace_);
     log_text(a, "claim", id->name);
@@ -644,35 +647,35 @@ static void withhold(struct agent *a, unsigned slot, const char *why)
  */
 static bool may_release(struct agent *a, unsigned slot, struct writer *why)
 {
-    return reconcile_may_give_way(a, slot) ||
-           witness_unlisted(a, a->ledger.id[slot].uid, look_of(a, slot)->since_wall_ms, why);
+    return reconcile_is_stale(a, slot) ||
+           witness_unlisted(a, a->ledger.id[slot].uid, check_of(a, slot)->since_wall_ms, why);
 }
 
-static void gone(struct agent *a, unsigned slot, const char *reason)
+static void answered_gone(struct agent *a, unsigned slot, const char *reason)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    struct claim_look *look = look_of(a, slot);
-    bool sure = look->gone && a->common->node.presence == NODE_PRESENT;
+    struct claim_check *check = check_of(a, slot);
+    bool sure = check->gone && a->common->node.presence == NODE_PRESENT;
     if (sure && !may_release(a, slot, &why)) {
         enum status ended = writer_end_text(&why);
         status_ignore(ended, "what is too long is cut");
-        withhold(a, slot, text);
+        withhold_claim(a, slot, text);
         return;
     }
-    if (sure && release(a, slot, reason)) {
+    if (sure && release_claim(a, slot, reason)) {
         return;
     }
-    look->gone = true;
-    look->due_ms = a->now_ms + RECONCILE_CONFIRM_MS;
+    check->gone = true;
+    check->due_ms = a->now_ms + RECONCILE_CONFIRM_MS;
 }
 
-static void present(struct agent *a, unsigned slot)
+static void answered_present(struct agent *a, unsigned slot)
 {
-    struct claim_look *look = look_of(a, slot);
-    look->gone = false;
-    look->withheld = false;
-    look->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+    struct claim_check *check = check_of(a, slot);
+    check->gone = false;
+    check->withheld = false;
+    check->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
 }
 
 /*
@@ -680,17 +683,17 @@ static void present(struct agent *a, unsigned slot)
  * server is at fault, and the pause between checks grows. A single claim that always fails waits
  * alone.
  */
-static void look_failed(struct agent *a, const struct api_result *r)
+static void check_failed(struct agent *a, const struct api_result *r)
 {
     struct reconcile *k = &a->reconcile;
     uint64_t until_ms = a->now_ms + retry_wait(a, r, &k->backoff_ms);
     bool another = k->failed_uid[0] != '\0' && !view_is(view_text(k->failed_uid), k->uid);
     text_set(k->failed_uid, sizeof k->failed_uid, k->uid);
     if (ledger_holds(a, k->slot, k->uid)) {
-        struct claim_look *look = look_of(a, k->slot);
-        uint64_t again_ms = a->now_ms + (look->failed ? RECONCILE_FAILED_MS : 0u);
-        look->due_ms = later(until_ms, again_ms);
-        look->failed = true;
+        struct claim_check *check = check_of(a, k->slot);
+        uint64_t again_ms = a->now_ms + (check->failed ? RECONCILE_FAILED_MS : 0u);
+        check->due_ms = later(until_ms, again_ms);
+        check->failed = true;
     }
     if (another && k->failures < RECONCILE_FAILURES_MAX) {
         k->failures++;
@@ -708,10 +711,10 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     bool absent = r->status == PEER_NOT_FOUND;
     ASSERT(k->running);
     k->running = false;
-    k->look_ms = a->now_ms;
+    k->check_ms = a->now_ms;
     k->pause_ms = a->now_ms + OUTGOING_GAP_MS;
     if (!found && !absent) {
-        look_failed(a, r);
+        check_failed(a, r);
         return;
     }
     k->backoff_ms = 0;
@@ -720,13 +723,14 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     if (!a->ledger.usable || !ledger_holds(a, k->slot, k->uid)) {
         return; /* unprepared meanwhile */
     }
-    look_of(a, k->slot)->failed = false;
+    check_of(a, k->slot)->failed = false;
     if (!found || !view_is(view_text(k->found_uid), k->uid)) {
-        gone(a, k->slot, "the API server does not know the claim any more");
+        answered_gone(a, k->slot, "the API server does not know the claim any more");
     } else if (is_over(a, k->slot)) {
-        gone(a, k->slot, "rebuilt from the API server, and deallocated before a pod used it");
+        answered_gone(a, k->slot,
+                      "rebuilt from the API server, and deallocated before a pod used it");
     } else {
-        present(a, k->slot);
+        answered_present(a, k->slot);
     }
 }
 
@@ -736,7 +740,7 @@ void reconcile_step(struct agent *a)
 {
     if (a->ledger.usable) {
         files_step(a);
-        look_step(a);
+        check_step(a);
     }
 }
 
@@ -747,6 +751,6 @@ uint64_t reconcile_deadline(const struct agent *a)
         return UINT64_MAX;
     }
     uint64_t files = (k->next_slot < CLAIMS_MAX) ? a->now_ms : k->files_ms;
-    uint64_t look = may_look(a) ? later(k->look_ms, k->pause_ms) : UINT64_MAX;
-    return earlier(files, look);
+    uint64_t check_ms = may_check(a) ? later(k->check_ms, k->pause_ms) : UINT64_MAX;
+    return earlier(files, check_ms);
 }

@@ -22,7 +22,7 @@
 #include "dra/claim.h"
 
 /* When to check the claim in a slot next, and the last answer. */
-struct claim_look {
+struct claim_check {
     uint64_t due_ms;
     uint64_t entered;       /* identifies the record that was checked, see struct ledger_entry */
     bool gone;              /* the API server answered once that the claim is deleted */
@@ -30,7 +30,7 @@ struct claim_look {
     uint64_t since_wall_ms; /* Unix time before which it was prepared, see witness.h */
     bool failed;            /* its last GET failed */
     /* prepared in this boot, but the disk refused to write that into the record */
-    bool again;
+    bool boot_unwritten;
 };
 
 struct reconcile {
@@ -48,12 +48,12 @@ struct reconcile {
     char uid[UID_CAP];
     char found_uid[UID_CAP]; /* UID in the response; empty: none yet */
     bool allocated;          /* the claim in the response has devices of this node */
-    uint64_t look_ms;        /* earliest time at which a GET is due */
+    uint64_t check_ms;       /* earliest time at which a GET is due */
     uint64_t pause_ms;       /* no GET may start before this time */
     uint64_t backoff_ms;
     char failed_uid[UID_CAP]; /* claim whose check failed last; empty: none since */
     uint8_t failures;         /* checks of successive claims that failed */
-    struct claim_look look[CLAIMS_MAX];
+    struct claim_check check[CLAIMS_MAX];
     struct claim_record record; /* record being read from a CDI file, or changed */
 };
 
@@ -71,7 +71,7 @@ void reconcile_opened(struct agent *a);
  */
 void reconcile_devices(struct agent *a);
 /* The claim in this slot blocks another one: checks it at once. */
-void reconcile_look(struct agent *a, unsigned slot);
+void reconcile_check(struct agent *a, unsigned slot);
 /* The claim in this slot was prepared, perhaps again: only a newer witness counts. */
 void reconcile_prepared(struct agent *a, unsigned slot);
 /* Whether the held claim in this slot is deleted, but not released for lack of a witness. */
@@ -80,9 +80,9 @@ bool reconcile_withholds(const struct agent *a, unsigned slot);
  * Whether the claim in this slot was prepared before the node booted, and not since: then it may be
  * released for another claim.
  */
-bool reconcile_may_give_way(struct agent *a, unsigned slot);
+bool reconcile_is_stale(struct agent *a, unsigned slot);
 /* Releases it in that case; false: it stays held. */
-bool reconcile_gives_way(struct agent *a, unsigned slot);
+bool reconcile_release_stale(struct agent *a, unsigned slot);
 /*
  * Holds a claim that has a CDI file and no record; `from`: its source. `why` gets a line if the
  * record could not be written: then only the CDI file tells the next process. false: no place for

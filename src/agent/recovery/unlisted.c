@@ -9,14 +9,14 @@
 #include "agent/state.h"
 
 /* Without devices no claim can get one, and no allocation can be understood. */
-bool unlisted_holds(const struct agent *a)
+bool unlisted_blocks(const struct agent *a)
 {
     return a->ledger.usable && (a->ledger.unlisted || a->reconcile.unseen) && a->devices.count > 0u;
 }
 
 bool unlisted_failing(const struct agent *a)
 {
-    return unlisted_holds(a) && (a->rebuild.failing || a->reconcile.unseen);
+    return unlisted_blocks(a) && (a->rebuild.failing || a->reconcile.unseen);
 }
 
 void unlisted_reason(const struct agent *a, struct writer *out)

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 
 /* Whether new claims must wait for the list, or until all CDI files are listed. */
-bool unlisted_holds(const struct agent *a);
+bool unlisted_blocks(const struct agent *a);
 /* Whether they wait and the last page failed. */
 bool unlisted_failing(const struct agent *a);
 /* Appends the reason, as one line. */

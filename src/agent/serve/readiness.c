@@ -72,7 +72,7 @@ static unsigned reason_bits(const struct agent *a)
         [REASON_OTHER_DRIVER] = other,
         [REASON_SLICES] = slices,
         [REASON_API] = slices && !(api_ready(a) && version_ready(a)),
-        [REASON_CLAIMS] = unlisted_holds(a),
+        [REASON_CLAIMS] = unlisted_blocks(a),
     };
     unsigned mask = 0;
     for (unsigned i = 0; i < (unsigned)REASONS; i++) {

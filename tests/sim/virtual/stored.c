@@ -40,7 +40,7 @@ bool world_looks_fair(const struct world *w)
 {
     for (unsigned i = 0; world_owns(w) && i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &w->agent->ledger.entry[i];
-        const struct claim_look *look = &w->agent->reconcile.look[i];
+        const struct claim_check *look = &w->agent->reconcile.check[i];
         if (e->state == LEDGER_HELD && look->entered == e->entered &&
             look->due_ms + LOOK_WAITS_MS < w->now_ms) {
             return false;
