@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's frame: its one instance, facts from the host, orders for the host, and the step. A
- * step lets each module do its work and hands the results of one to the others that they concern.
- * Decides nothing about claims or slices.
+ * The agent's frame: its only instance, facts from the host, orders for the host, and the step. A
+ * step lets each module do its work and passes results to the modules that need them. Decides
+ * nothing about claims or slices.
  */
 #include "agent/serve/links.h"
 #include "agent/state.h"
@@ -24,7 +24,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
                          uint64_t now_ms, uint64_t wall_ms)
 {
     struct agent *a = &the_agent.neuron;
-    /* Only what must differ from zero is written: untouched pages of the tables cost nothing. */
+    /* Writes only what must differ from zero: untouched pages of the tables stay non-resident. */
     ASSERT(settings != NULL && files != NULL);
     a->common = &the_agent.common;
     a->settings = settings;
@@ -71,7 +71,7 @@ static uint32_t issues_sum(const struct probe_issues *issues)
     return sum;
 }
 
-/* Each set of issues is logged once, however often the node is probed. */
+/* Logs each set of issues once, however often the node is probed. */
 static void report_issues(struct agent *a, const struct probe_issues *issues)
 {
     uint32_t sum = issues_sum(issues);
@@ -93,9 +93,9 @@ static void report_issues(struct agent *a, const struct probe_issues *issues)
 }
 
 /*
- * Whether a look that found no device leaves those of the looks before as they are. A kernel module
- * that is reloaded takes all of them away for seconds: the pods keep their claims, and the slices
- * stay, until a look DEVICES_GRACE_MS later finds none either.
+ * Whether a probe that found no device leaves the devices of the probe before it. Reloading the
+ * kernel module removes all of them for seconds: the pods keep their claims, and the slices stay,
+ * until a probe DEVICES_GRACE_MS later finds none either.
  */
 static bool keeps_devices(struct agent *a, const struct devices *next)
 {
@@ -117,7 +117,7 @@ static void log_devices(struct agent *a)
     log_begin(a, LOG_ID_DEVICES_FOUND);
     log_text(a, "instance_type", a->devices.instance_type);
     log_number(a, "devices", a->devices.count);
-    if (a->driver->kind == DRIVER_NEURON) { /* that of efa is the kernel's */
+    if (a->driver->kind == DRIVER_NEURON) { /* the version of efa is the kernel's */
         log_text(a, "driver_version", a->devices.driver_version);
     }
     if (a->devices.lnc_host > 0u) {
@@ -126,8 +126,8 @@ static void log_devices(struct agent *a)
     log_end(a);
 }
 
-/* Judges the health of the devices as this look, or an older one, found them. */
-static bool look_done(struct agent *a, bool certain)
+/* Applies the health of the devices, from this probe or an older one. */
+static bool apply_health(struct agent *a, bool certain)
 {
     return device_states_apply(a, ledger_numbers(a), ledger_shares(a), certain);
 }
@@ -142,8 +142,8 @@ static void log_found(struct agent *a, bool shown, bool same)
     }
 }
 
-/* Of a driver that is switched off nothing is reported or published. */
-static void take_quietly(struct agent *a)
+/* For a driver that is switched off, nothing is reported or published. */
+static void copy_silently(struct agent *a)
 {
     const struct devices *next = &a->scratch.devices;
     bool same = a->found && devices_same(next, &a->devices);
@@ -154,24 +154,25 @@ static void take_quietly(struct agent *a)
     }
 }
 
-/* Takes over the table that the scratch has, with its issues. */
-static void take_found(struct agent *a)
+/* Adopts the table in the scratch memory, with its issues. */
+static void adopt_found(struct agent *a)
 {
     const struct devices *next = &a->scratch.devices;
     ASSERT(devices_valid(next));
     if (a->draining) {
-        take_quietly(a);
+        copy_silently(a);
         return;
     }
     report_issues(a, &a->scratch.issues);
     bool returned = a->devices_missing;
     if (keeps_devices(a, next)) {
-        (void)look_done(a, false); /* what is unhealthy stays so, and nothing else becomes it */
+        (void)apply_health(a,
+                           false); /* unhealthy devices stay unhealthy, and no other becomes so */
         return;
     }
     bool same = a->found && devices_same(next, &a->devices);
     bool shown = same && !returned && next->lnc_host == a->devices.lnc_host;
-    /* what is not published, like a boot id that became readable, is taken over all the same */
+    /* unpublished facts, like a boot id that became readable, are copied too */
     devices_copy(&a->devices, next);
     a->devices_missing = false;
     a->found = true;
@@ -179,7 +180,7 @@ static void take_found(struct agent *a)
     if (!same) {
         reconcile_devices(a);
     }
-    if (look_done(a, !a->devices.unknown) || !same) {
+    if (apply_health(a, !a->devices.unknown) || !same) {
         publish_changed(a);
     }
 }
@@ -187,7 +188,7 @@ static void take_found(struct agent *a)
 void agent_found(struct agent *a, const struct found_node *found)
 {
     devices_build(&a->scratch.devices, found, &a->scratch.issues);
-    take_found(a);
+    adopt_found(a);
 }
 
 void agent_telemetry(struct agent *a, const struct telemetry *t)
@@ -201,10 +202,13 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
     ASSERT(e != NULL && a->found);
     devices_copy(&e->scratch.devices, &a->devices); /* for the type, its row and the boot id */
     efas_build(&e->scratch.devices, &e->devices, found, &e->scratch.issues);
-    take_found(e);
+    adopt_found(e);
 }
 
-/* What a store holds counts from its opening on: a device in use is listed in the first slices. */
+/*
+ * Records of the store count from its opening on, so that devices in use are listed in the first
+ * slices.
+ */
 static void store_step(struct agent *a)
 {
     bool before = a->ledger.usable;
@@ -212,7 +216,7 @@ static void store_step(struct agent *a)
     opening_step(a);
     bool opened = a->ledger.usable && !before && !a->draining;
     bool certain = !a->devices.unknown && !a->devices_missing;
-    if (opened && a->found && look_done(a, certain)) {
+    if (opened && a->found && apply_health(a, certain)) {
         publish_changed(a);
     }
 }
@@ -280,7 +284,7 @@ void agent_stop(struct agent *a, uint64_t now_ms)
     a->step_now = true;
 }
 
-/* Whether no driver has a call or bytes under way; calls are ended where the time is over. */
+/* Whether no driver has a running call or pending bytes; ends calls whose time is over. */
 static bool drivers_quiet(struct agent *a, bool expired)
 {
     bool quiet = true;
@@ -313,14 +317,14 @@ static void stop_step(struct agent *a)
 
 /* --- the EFA driver without --efa --- */
 
-/* Whether there may be claims that the kubelet has to unprepare yet. */
+/* Whether there may be claims that the kubelet must still unprepare. */
 static bool may_hold(const struct agent *e)
 {
     const struct ledger *l = &e->ledger;
     return l->held > 0u || l->freeing > 0u || l->unlisted || !e->reconcile.complete;
 }
 
-static void drain(struct agent *e)
+static void start_draining(struct agent *e)
 {
     e->drains = true;
     e->order_open_sockets = true;
@@ -329,7 +333,7 @@ static void drain(struct agent *e)
     log_end(e);
 }
 
-/* The driver is no part of the agent any more: nothing steps it. */
+/* Removes the driver from the agent: it is no longer stepped. */
 static void driver_remove(struct agent *a)
 {
     struct agent *e = a->next;
@@ -341,7 +345,7 @@ static void driver_remove(struct agent *a)
     a->next = NULL;
 }
 
-/* Its sockets close and its last calls end, then it goes. */
+/* Closes the driver's sockets and ends its last calls, then removes it. */
 static void driver_leave(struct agent *a)
 {
     struct agent *e = a->next;
@@ -358,8 +362,8 @@ static void driver_leave(struct agent *a)
 }
 
 /*
- * A run with --efa may have left claims. Their pods stay Terminating until somebody unprepares
- * them: that is what the driver is there for, until it holds none.
+ * An earlier run with --efa may have left claims, whose pods stay Terminating until the claims are
+ * unprepared. The driver runs for that until it holds none.
  */
 static void drain_step(struct agent *a)
 {
@@ -371,7 +375,7 @@ static void drain_step(struct agent *a)
     if (!may_hold(e)) {
         driver_leave(a);
     } else if (!e->drains) {
-        drain(e);
+        start_draining(e);
     } else {
         /* the kubelet unprepares them */
     }
@@ -404,14 +408,14 @@ static void link_event(struct agent *a, unsigned link, const struct grpc_event *
         calls_gone(a, &a->link[link].grpc, event->call);
         break;
     case GRPC_EVENT_WRITABLE:
-        break; /* calls_step tries every reply that waits */
+        break; /* calls_step retries every waiting reply */
     }
 }
 
 static void serve_link(struct agent *a, unsigned link)
 {
     struct grpc_event event;
-    /* Each event takes at least a frame of what was read, or ends a call: both are bounded. */
+    /* Each event consumes at least a frame of the input, or ends a call: both are bounded. */
     for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && links_next(a, link, &event); i++) {
         link_event(a, link, &event);
     }
@@ -419,7 +423,7 @@ static void serve_link(struct agent *a, unsigned link)
 
 /* --- the API server --- */
 
-/* Records that no owner needs: the result is enough. */
+/* Ignores records: the result is enough. */
 static void pass_record(struct agent *a, const struct api_result *r,
                         const struct kube_record *record)
 {
@@ -481,7 +485,7 @@ static void report_streams_limited(struct agent *a)
     log_end(a);
 }
 
-/* Whether the driver that asked is still there. */
+/* Whether the driver that sent the request still runs. */
 static bool is_owned(const struct agent *a, const struct api_result *r)
 {
     return r->owner == a || r->owner == a->next;
@@ -533,12 +537,12 @@ static void api_event(struct agent *a, const struct api_event *event)
 static void serve_api(struct agent *a)
 {
     struct api_event event;
-    /* Each event takes a frame or a byte of what was read, or ends a request: all are bounded. */
+    /* Each event consumes a frame or a byte of the input, or ends a request: all are bounded. */
     for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && api_next(a, &event); i++) {
         api_event(a, &event);
     }
     if (a->registration.asked || (a->next != NULL && a->next->registration.asked)) {
-        api_hurry(a); /* pods may come: the first connection need not wait for others' starts */
+        api_hurry(a); /* pods may come: do not spread the first connection over time */
     }
     api_step(a);
 }
@@ -560,7 +564,7 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
     for (struct agent *d = a; d != NULL; d = d->next) {
         d->now_ms = at_ms;
     }
-    /* A file may be missing for as long as the node lives: one line, until something else fails. */
+    /* A file may be missing as long as the node lives: one log line, until something else fails. */
     bool again = status == HOST_ABSENT && view_starts(view_text(why), api_trouble(a));
     api_failed(a, why);
     if (again) {
@@ -581,7 +585,7 @@ void agent_api_ended(struct agent *a, const char *why)
 
 /* --- two agents on one node --- */
 
-/* The other agent has the claims from now on; this one publishes nothing and holds nothing. */
+/* Another agent owns the claims from now on; this one publishes and holds nothing. */
 static void hand_over(struct agent *a)
 {
     bool wanted = a->registration.registered && a->found && !a->stopping;
@@ -596,17 +600,17 @@ static void hand_over(struct agent *a)
     }
 }
 
-/* Whether the slices are this agent's to write. */
-static bool publishes(const struct agent *a)
+/* Whether this agent should write the slices. */
+static bool may_publish(const struct agent *a)
 {
     return !a->ledger.busy && a->other_driver[0] == '\0';
 }
 
-/* What only the owner of the claim store does. */
+/* Work of the owner of the claim store only. */
 static void owner_step(struct agent *a)
 {
-    if (publishes(a)) {
-        publish_step(a); /* what a round waits for goes before a watch that can wait */
+    if (may_publish(a)) {
+        publish_step(a); /* a round's requests come before a watch, which can wait */
     }
     if (!a->ledger.busy) {
         claim_status_step(a);
@@ -621,7 +625,7 @@ static void owner_step(struct agent *a)
 
 static uint64_t owner_deadline(const struct agent *a)
 {
-    uint64_t at = publishes(a) ? publish_deadline(a) : UINT64_MAX;
+    uint64_t at = may_publish(a) ? publish_deadline(a) : UINT64_MAX;
     at = earlier(at, claim_status_deadline(a));
     at = earlier(at, earlier(reconcile_deadline(a), rebuild_deadline(a)));
     at = earlier(at, device_memory_deadline(a));
@@ -641,7 +645,7 @@ static void log_start(struct agent *a)
     }
 }
 
-/* What a driver does before results of the API server come. */
+/* What a driver does before results of the API server arrive. */
 static void driver_begin(struct agent *a)
 {
     a->step_now = false;
@@ -680,30 +684,30 @@ void agent_step(struct agent *a)
     stop_step(a);
 }
 
-/* Takes a wish: it counts as carried out. */
-static bool taken(bool *wish)
+/* Tests and clears a pending flag. */
+static bool clear_pending(bool *pending)
 {
-    bool was = *wish;
-    *wish = false;
+    bool was = *pending;
+    *pending = false;
     return was;
 }
 
 enum agent_order agent_next_order(struct agent *a)
 {
-    if (taken(&a->order_open_sockets)) {
+    if (clear_pending(&a->order_open_sockets)) {
         return ORDER_OPEN_SOCKETS;
     }
-    if (taken(&a->order_close_registration)) {
+    if (clear_pending(&a->order_close_registration)) {
         return ORDER_CLOSE_REGISTRATION;
     }
-    if (taken(&a->order_end_driver)) {
+    if (clear_pending(&a->order_end_driver)) {
         return ORDER_END_DRIVER;
     }
-    if (taken(&a->registration.socket_wanted)) {
+    if (clear_pending(&a->registration.socket_wanted)) {
         return ORDER_RENEW_REGISTRATION;
     }
-    enum agent_order order = api_order(a); /* whichever driver asks first hands it out */
-    if (order == ORDER_NONE && taken(&a->order_exit)) {
+    enum agent_order order = api_order(a); /* shared: the first driver asked returns it */
+    if (order == ORDER_NONE && clear_pending(&a->order_exit)) {
         order = ORDER_EXIT;
     }
     return order;
@@ -714,7 +718,7 @@ bool agent_step_due(const struct agent *a)
     return a->step_now || (a->next != NULL && a->next->step_now);
 }
 
-/* When a driver has to be stepped for what is its own. */
+/* The latest time for the next step of this driver's own work. */
 static uint64_t driver_deadline(const struct agent *a)
 {
     uint64_t at = a->step_now ? a->now_ms : links_deadline(a);

@@ -42,20 +42,20 @@
 #include "agent/report/k8s_event_writer.h"
 #include "agent/api/version.h"
 
-/* --- memory for one step of work: its user names it in every call that fills or reads it --- */
+/* --- memory for one step of work: passed to every function that fills or reads it --- */
 
 /* Working memory: too large for the stack. */
 struct scratch {
     uint8_t half[STORE_HALF_BYTES];
     uint8_t record[STORE_RECORD_MAX];
-    uint8_t body[CDI_BYTES_MAX];   /* of a CDI file or of a request to the API server */
-    uint8_t stored[CDI_BYTES_MAX]; /* a CDI file as the disk has it */
+    uint8_t body[CDI_BYTES_MAX];   /* for a CDI file or a request to the API server */
+    uint8_t stored[CDI_BYTES_MAX]; /* a CDI file read from the disk */
     struct devices devices;
     struct probe_issues issues;
-    struct attributes attributes; /* of a device, for a file of the claim that has it */
+    struct attributes attributes; /* of a device, for the metadata file of its claim */
 };
 
-/* What the drivers share: one log, one connection to the API server, one Node. */
+/* Shared by all drivers: one log, one connection to the API server, one Node. */
 struct common {
     struct report report;
     struct durations durations;
@@ -67,10 +67,10 @@ struct common {
     struct k8s_event_writer k8s_event_writer;
 };
 
-/* Everything of one driver. */
+/* The state of one driver. */
 struct agent {
     struct common *common;
-    struct agent *next;                /* that of the next driver, or NULL */
+    struct agent *next;                /* the next driver, or NULL */
     const struct driver *driver;       /* borrowed from the settings */
     const struct settings *settings;   /* borrowed */
     const struct files *files;         /* borrowed */
@@ -80,15 +80,15 @@ struct agent {
     struct randomness randomness;
     uint64_t started_ms;
     bool started;         /* the first step was made */
-    bool found;           /* the node was looked at */
-    bool devices_missing; /* the last look found none: those of the look before it are kept */
-    uint64_t missing_ms;  /* when that was first so */
+    bool found;           /* the node was probed */
+    bool devices_missing; /* the last probe found none: those of the probe before are kept */
+    uint64_t missing_ms;  /* when that began */
     bool service_lost;    /* the kubelet cannot connect to the service socket */
-    char device_plugin[SOCKET_PATH_CAP]; /* socket of one that runs on the node; empty: none */
-    char other_driver[SOCKET_PATH_CAP];  /* the same of another driver of this name */
-    uint32_t issues_sum;                 /* of the issues that were logged last; 0: none */
-    bool draining; /* --efa is off: the driver lives until no claim of earlier runs is held */
-    bool drains;   /* and it holds some, which was logged: the sockets are open */
+    char device_plugin[SOCKET_PATH_CAP]; /* socket of a device plugin on the node; empty: none */
+    char other_driver[SOCKET_PATH_CAP];  /* socket of another driver of this name; empty: none */
+    uint32_t issues_sum;                 /* checksum of the issues last logged; 0: none */
+    bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
+    bool drains;   /* it holds some, which was logged, and its sockets are open */
     bool stopping;
     uint64_t stop_ms; /* when running calls are ended */
     bool step_now;    /* something changed outside a step */
@@ -122,9 +122,9 @@ struct agent {
     struct scratch scratch;
 };
 
-/* All state of the program. That of the EFA driver stays untouched while there is none. */
+/* All state of the program. The EFA driver's part stays untouched without that driver. */
 struct agents {
-    struct agent neuron; /* first: who has it has all */
+    struct agent neuron; /* first member, so that a pointer to it finds all */
     struct common common;
     struct agent efa;
 };
