@@ -229,6 +229,16 @@ static void test_orphan_unreadable_for_a_time(void **state)
     assert_non_null(cdi_of(0));
 }
 
+/* Files of others fill the first pages of a listing: those of claims come behind them. */
+static void fill_pages(void)
+{
+    for (unsigned i = 0; i < 2u * DISK_PAGE_FILES; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "other-%u.json", i);
+        (void)disk_make(FILES_CDI, name);
+    }
+}
+
 /*
  * The CDI root could not be listed whole at the start: a file that was not seen may be the only
  * witness of a claim. No new claim gets a device until all were seen, and no file is removed.
@@ -240,14 +250,9 @@ static void test_listing_cut_at_start(void **state)
     prepare_well(0, 2);
     lose_store();
     struct view last = copy_of(1);
-    /* others fill the first pages: those of the claims come behind them */
     disk_unlink(cdi_of(0));
     disk_unlink(cdi_of(1));
-    for (unsigned i = 0; i < 2u * DISK_PAGE_FILES; i++) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "other-%u.json", i);
-        (void)disk_make(FILES_CDI, name);
-    }
+    fill_pages();
     char file[CDI_FILE_NAME_CAP];
     cdi_file_name(DRIVER_NEURON, api.claim[1].uid, file);
     disk_set(disk_make(FILES_CDI, file), 0, last);
@@ -269,6 +274,40 @@ static void test_listing_cut_at_start(void **state)
     assert_true(held() == 1 && cdi_of(1) != NULL);
     assert_non_null(strstr(prepare_error(prepare_soon(7, 1), 7), "is already held by"));
     assert_true(agent_ready(world.agent));
+}
+
+/*
+ * Among what is not seen is the tombstone of a claim that the store still has: the claim stays
+ * unprepared, and gets no CDI file beside which the tombstone would mean nothing.
+ */
+static void test_tombstone_behind_a_cut(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk_refuse(FILES_STATE, HOST_DENIED);
+    unprepare_well(0, 1);
+    assert_non_null(tombstone_of(0));
+    kill_agent();
+    disk_unlink(tombstone_of(0));
+    fill_pages();
+    char file[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(DRIVER_NEURON, api.claim[0].uid, file);
+    disk_set(disk_make(FILES_CDI, file), 0, view_text(api.claim[0].uid));
+    disk.list_cut = 1;
+    start();
+    register_driver();
+    pass(2000);
+    assert_int_equal(held(), 1);
+    assert_null(cdi_of(0));
+    restart();
+    assert_int_equal(held(), 1);
+    disk.list_cut = 0;
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(ROUND);
+    assert_int_equal(held(), 1);
+    assert_null(tombstone_of(0));
+    assert_string_equal(rival_error(), "");
 }
 
 /* A listing of a later round that is cut removes nothing and refuses nothing. */
@@ -825,6 +864,7 @@ int main(void)
         cmocka_unit_test(test_orphan_without_room_for_a_record),
         cmocka_unit_test(test_orphan_unreadable_for_a_time),
         cmocka_unit_test(test_listing_cut_at_start),
+        cmocka_unit_test(test_tombstone_behind_a_cut),
         cmocka_unit_test(test_listing_cut_later),
         cmocka_unit_test(test_temporary_file_of_another),
         cmocka_unit_test(test_file_of_another_uid),

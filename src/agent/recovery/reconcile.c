@@ -270,6 +270,22 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid, bo
     a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
 }
 
+/*
+ * A listing that ended early may have left out tombstones. Those of the claims that the store has
+ * are looked up by name, before a new CDI file takes their meaning from them.
+ */
+static void see_tombstones_of_held(struct agent *a)
+{
+    char name[CDI_FILE_NAME_CAP];
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const char *uid = a->ledger.id[i].uid;
+        if (a->ledger.entry[i].state == LEDGER_HELD && ledger_tombstone(a, uid) == STATUS_OK) {
+            cdi_tombstone_name(a->driver->kind, uid, name);
+            see_tombstone(a, name, uid, true);
+        }
+    }
+}
+
 static bool see_name(struct agent *a, const char *name, bool opening)
 {
     char uid[UID_CAP];
@@ -328,6 +344,9 @@ static void handle_files(struct agent *a, bool opening)
     }
     if (s != STATUS_OK) {
         list_failed(a, s);
+    }
+    if (s != STATUS_OK && opening) {
+        see_tombstones_of_held(a);
     }
     k->list_failing = s;
     k->unseen = s != STATUS_OK && (opening || k->unseen);
