@@ -117,6 +117,29 @@ static void test_half_beside_a_free_one(void **state)
     assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
 }
 
+/*
+ * Or it said that the claim was unprepared, and the older half brings it back: held until it is
+ * unprepared again, and without a CDI file.
+ */
+static void test_half_that_was_free(void **state)
+{
+    (void)state;
+    begin();
+    unsigned slot = (unsigned)(slot_entry(0) - world.agent->ledger.entry);
+    unprepare_well(0, 1);
+    api.claim[0].unreserved = true;
+    unsigned half = world.agent->ledger.entry[slot].half;
+    kill_agent();
+    rot(slot, half);
+    up_again();
+    pass(3u * world.settings.reconcile_ms);
+    assert_int_equal(held(), 3);
+    assert_null(cdi_of(0));
+    assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+    unprepare_well(0, 1);
+    assert_string_equal(rival_error("neuron-device-0"), "");
+}
+
 /* What was damaged is repaired, and the list is asked for all the same, by the next process too. */
 static void test_question_outlives_the_repair(void **state)
 {
@@ -328,6 +351,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_half_beside_a_free_one),
+        cmocka_unit_test(test_half_that_was_free),
         cmocka_unit_test(test_question_outlives_the_repair),
         cmocka_unit_test(test_header_first),
         cmocka_unit_test(test_older_half_beside_the_file),

@@ -633,7 +633,7 @@ static void call_for(struct play *p, uint64_t ms)
     for (unsigned n = 0; p->w->now_ms < end && !p->r->failed; n++) {
         bool unprepare = n % 4 == 3;
         uint64_t begin = p->w->now_ms;
-        (void)world_call(p->w, unprepare, "spare", "claim-uid-spare");
+        (void)world_call(p->w, unprepare, "spare", SPARE_UID);
         while (!p->w->answered.done && p->w->now_ms < begin + UPDATE_CALL_MS) {
             world_pass(p->w, UPDATE_GAP_MS);
         }
@@ -834,7 +834,7 @@ static void play(struct world *w, struct row *r, uint64_t seed, const struct lis
         world_pair(w, &second);
     }
     world_devices(w, DEVICES + 1, false);
-    world_claim_put("spare", "claim-uid-spare", SPARE, false);
+    world_claim_put("spare", SPARE_UID, SPARE, false);
     start(&p);
     world_pass(w, SECONDS(30));
     for (unsigned i = 0; i < l->count && !r->failed; i++) {

@@ -9,6 +9,7 @@
 #include "tests/sim/virtual/row.h"
 
 #define CLAIMS 10
+#define SPARE_UID "claim-uid-spare"
 
 #define ACTIONS_MAX 48
 /* Each fourth schedule has a second agent. */

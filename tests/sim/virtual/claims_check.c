@@ -85,7 +85,7 @@ static void check_claims(const struct play *p)
 
 bool spare(const struct play *p, bool unprepare)
 {
-    bool well = world_call(p->w, unprepare, "spare", "claim-uid-spare");
+    bool well = world_call(p->w, unprepare, "spare", SPARE_UID);
     while (!p->w->answered.done && p->w->answered.text[0] != 0 &&
            strcmp(p->w->answered.text, "no answer") == 0) {
         world_pass(p->w, SECONDS(1));
@@ -146,7 +146,7 @@ void check_always(const struct play *p)
  * A claim whose newer record may be lost has no record until it is prepared again, and perhaps no
  * file. Returns whether there is a file.
  */
-static bool check_cdi(const struct play *p, const struct claim *c)
+static bool check_cdi(const struct play *p, const char *uid)
 {
     static uint8_t wanted_bytes[CDI_BYTES_MAX];
     static uint8_t stored_bytes[CDI_BYTES_MAX];
@@ -154,21 +154,21 @@ static bool check_cdi(const struct play *p, const struct claim *c)
     struct writer stored = writer_of(stored_bytes, sizeof stored_bytes);
     const struct claim_record *r = NULL;
     char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(DRIVER_NEURON, c->uid, name);
+    cdi_file_name(DRIVER_NEURON, uid, name);
     const struct disk_file *f = disk_find(FILES_CDI, name);
-    int slot = ledger_find(agent_of(p), c->uid);
+    int slot = ledger_find(agent_of(p), uid);
     bool readable = slot >= 0 && ledger_record(agent_of(p), (unsigned)slot, &r) == STATUS_OK;
     bool unsure = slot >= 0 && agent_of(p)->ledger.entry[slot].opaque;
-    expect(p->r, readable || unsure, "the record of claim %s cannot be read", c->uid);
-    expect(p->r, f != NULL || unsure, "claim %s has no CDI file", c->uid);
+    expect(p->r, readable || unsure, "the record of claim %s cannot be read", uid);
+    expect(p->r, f != NULL || unsure, "claim %s has no CDI file", uid);
     if (readable && f != NULL) {
         expect(p->r,
                cdi_write(r, &(struct cdi_host){.dev_root = p->w->settings.dev_root}, &wanted) ==
                    STATUS_OK,
-               "claim %s", c->uid);
+               "claim %s", uid);
         disk_get(f, 0, &stored);
         expect(p->r, view_equal(writer_view(&wanted), writer_view(&stored)),
-               "claim %s has another CDI file than its record", c->uid);
+               "claim %s has another CDI file than its record", uid);
     }
     return f != NULL;
 }
@@ -176,7 +176,8 @@ static bool check_cdi(const struct play *p, const struct claim *c)
 void check_rest(const struct play *p)
 {
     /* A store that was damaged may have it back: without proof its device is held. */
-    unsigned held = ledger_find(agent_of(p), "claim-uid-spare") >= 0 ? 1u : 0u;
+    bool back = ledger_find(agent_of(p), SPARE_UID) >= 0;
+    unsigned held = back && check_cdi(p, SPARE_UID) ? 1u : 0u;
     expect(p->r, disk_find(FILES_STATE, STORE_FILE_NAME) != NULL, "the store is not made again");
     for (unsigned i = 0; i < CLAIMS && !p->r->failed; i++) {
         const struct claim *c = &p->claim[i];
@@ -184,7 +185,7 @@ void check_rest(const struct play *p)
         expect(p->r, c->allocated || c->freed || !here,
                "claim %s is gone and still holds its device", c->uid);
         if (here) {
-            held += check_cdi(p, c) ? 1u : 0u;
+            held += check_cdi(p, c->uid) ? 1u : 0u;
         }
     }
     expect(p->r, agent_of(p)->ledger.usable, "the store is not usable: %s",
