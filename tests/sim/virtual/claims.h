@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A schedule of claims: its actions (claims_list.c), what the calls for each claim came to while it
- * is played (claims.c), and what must hold (claims_check.c). Internal to these.
+ * is played (claims.c), what a second agent does (claims_pair.c), and what must hold
+ * (claims_check.c). Internal to these.
  */
 #ifndef TESTS_SIM_VIRTUAL_CLAIMS_H
 #define TESTS_SIM_VIRTUAL_CLAIMS_H
@@ -114,6 +115,10 @@ unsigned device_number(unsigned device);
 struct agent *agent_of(const struct play *p);
 bool two_run(const struct play *p);
 bool is_held(const struct play *p, const struct claim *c);
+/* Whether no damage is known that an agent has not read since. */
+bool store_sound(const struct play *p);
+/* An action with a second agent. */
+void pair_act(struct play *p, enum act act);
 /* The claim that only the look at readiness prepares; whether it was answered well. */
 bool spare(const struct play *p, bool unprepare);
 
