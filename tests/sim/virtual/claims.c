@@ -65,9 +65,30 @@ static void kill_all(struct play *p)
     }
 }
 
+/* What is read from a CDI file waits for an unprepare, whether the kubelet asked for it or not. */
+static void leave_to_file(struct claim *c)
+{
+    c->from_file = c->waits || c->listed;
+    c->freed = c->freed || (c->there && c->known == UNKNOWN);
+}
+
+/* So does what one half names, with no CDI file to say that the other one was older. */
+static void leave_to_half(struct claim *c)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(DRIVER_NEURON, c->uid, name);
+    if (c->worn && disk_find(FILES_CDI, name) == NULL) {
+        leave_to_file(c);
+    }
+    c->worn = false;
+}
+
 static void start(struct play *p)
 {
     kill_all(p);
+    for (unsigned i = 0; i < CLAIMS; i++) {
+        leave_to_half(&p->claim[i]);
+    }
     world_start(p->w);
     world_pass(p->w, SECONDS(3));
     p->damaged = p->store_refused && !store_sound(p);
@@ -310,6 +331,7 @@ static void act_rot_one(struct play *p, struct claim *c, bool newest)
         flip(store_file(),
              store_offset((unsigned)slot, newest ? half : 1u - half) + p->number / CLAIMS % 200u);
         c->rotted = c->rotted || newest;
+        c->worn = c->worn || !newest;
     }
 }
 
@@ -359,13 +381,10 @@ static void meet_overwritten(struct play *p)
     expect(p->r, !p->damaged, "the store is not made again");
 }
 
-/* What is read from CDI files waits for an unprepare, whether the kubelet asked for it or not. */
 static void left_to_files(struct play *p)
 {
     for (unsigned i = 0; i < CLAIMS; i++) {
-        struct claim *c = &p->claim[i];
-        c->from_file = c->waits || c->listed;
-        c->freed = c->freed || (c->there && c->known == UNKNOWN);
+        leave_to_file(&p->claim[i]);
     }
 }
 

@@ -84,6 +84,7 @@ struct claim {
     bool moved;     /* it is prepared, and allocated another device since */
     bool unfit;     /* it is allocated a device that the node has not: it cannot be prepared */
     bool rotted;    /* its newest half, and the process has not read it since */
+    bool worn;      /* its older half did */
     unsigned device;
     unsigned round; /* of its UID */
     unsigned boot;  /* in which it was prepared */
