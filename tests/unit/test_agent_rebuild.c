@@ -193,6 +193,39 @@ static void test_allocated_again(void **state)
     assert_int_equal(said("event=claim_released"), 0);
 }
 
+static uint64_t numbers(unsigned n)
+{
+    int slot = ledger_find(world.agent, api.claim[n].uid);
+    assert_true(slot >= 0);
+    return world.agent->ledger.entry[slot].numbers;
+}
+
+/*
+ * Allocated again after the list, and its pod asks while the API server cannot be asked: what was
+ * listed answers, and stays its own until a prepare hears of the other device.
+ */
+static void test_allocated_again_without_a_server(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[4].unallocated = false;
+    lose_all();
+    up_again();
+    api.reachable = false;
+    restart();
+    register_driver();
+    pass(3000);
+    api.claim[4].result[0].device = "neuron-device-5";
+    prepare_well(4, 1);
+    assert_int_equal(numbers(4), UINT64_C(1) << 4);
+    api.reachable = true;
+    pass_looks();
+    assert_non_null(strstr(rival_error("neuron-device-4"), "already held by claim ml/claim-4"));
+    prepare_well(4, 1);
+    assert_int_equal(numbers(4), UINT64_C(1) << 5);
+    assert_string_equal(rival_error("neuron-device-4"), "");
+}
+
 /* What the older half of the record says of the claim is true as well. */
 static void test_newest_half_rots_after_use(void **state)
 {
@@ -335,6 +368,29 @@ static void test_nothing_is_granted_before(void **state)
     assert_true(agent_ready(world.agent));
     assert_int_equal(held(), USED + 1u); /* the claim that waits is in use, too */
     assert_string_equal(rival_error("neuron-device-5"), "");
+}
+
+/* Store, CDI files and API server: then nobody knows what is held, and nothing is answered. */
+static void test_no_witness_is_left(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    api.reachable = false;
+    up_again();
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(60000);
+    assert_non_null(
+        strstr(prepare_error(call_reply_of(c), 0), "cannot be read from the API server"));
+    peer_close(p);
+    unprepare_well(1, 1);
+    assert_int_equal(disk_count(FILES_CDI), 1); /* its tombstone */
+    api.reachable = true;
+    pass(60000);
+    assert_int_equal(held(), USED - 1u);
+    assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+    prepare_well(0, 1);
 }
 
 /* A prepare that came before the list was through goes on by itself. */
@@ -551,12 +607,14 @@ int main(void)
         cmocka_unit_test(test_claims_of_others),
         cmocka_unit_test(test_deallocated_before_use),
         cmocka_unit_test(test_allocated_again),
+        cmocka_unit_test(test_allocated_again_without_a_server),
         cmocka_unit_test(test_newest_half_rots_after_use),
         cmocka_unit_test(test_newest_half_rots_before_use),
         cmocka_unit_test(test_used_while_the_disk_refuses),
         cmocka_unit_test(test_what_asks_for_a_list),
         cmocka_unit_test(test_node_without_devices),
         cmocka_unit_test(test_nothing_is_granted_before),
+        cmocka_unit_test(test_no_witness_is_left),
         cmocka_unit_test(test_prepare_waits),
         cmocka_unit_test(test_killed_before_the_end),
         cmocka_unit_test(test_disk_that_refuses),

@@ -142,11 +142,17 @@ static void reserve(struct claim *c, bool reserved)
     }
 }
 
+/* Whether the agent may hold the claim: it was prepared, or is listed while its pod waits. */
+static bool may_hold(const struct play *p, const struct claim *c)
+{
+    return c->known != UNPREPARED || is_held(p, c);
+}
+
 /* What is held of the claim is not what is allocated to it now. */
 static void moves(const struct play *p, struct claim *c)
 {
     c->moved = true;
-    if (c->boot != p->boot) {
+    if (c->known == PREPARED && c->boot != p->boot) {
         c->known = UNKNOWN; /* it gives way to a claim that has its old device */
     }
 }
@@ -155,11 +161,12 @@ static void act_reallocate(struct play *p, struct claim *c)
 {
     unsigned device = (unsigned)(p->number / CLAIMS % DEVICES);
     if (c->allocated && !device_taken(p, device, c)) {
-        if (c->moved || (c->known != UNPREPARED && device != c->device)) {
+        if (c->moved || (may_hold(p, c) && device != c->device)) {
             moves(p, c);
         }
         c->device = device;
         c->unfit = false;
+        c->given = (c->listed && !is_held(p, c)) ? 0u : c->given;
         reserve(c, c->reserved);
     }
 }
@@ -168,7 +175,7 @@ static void act_reallocate(struct play *p, struct claim *c)
 static void act_unfit(struct play *p, struct claim *c)
 {
     if (c->allocated) {
-        if (c->known != UNPREPARED) {
+        if (may_hold(p, c)) {
             moves(p, c);
         }
         c->known = c->listed ? UNKNOWN : c->known; /* its old device nobody can tell any more */
@@ -195,12 +202,20 @@ static bool is_refused(const struct claim *c)
 
 static void prepared(const struct play *p, struct claim *c)
 {
+    c->given = check_allocation(p, c);
     c->known = PREPARED;
     c->boot = p->boot;
     c->moved = c->moved && p->away;
     c->listed = c->listed && p->store_refused;
     c->from_file = c->listed; /* whether its record says that it was listed is not known */
-    check_allocation(p, c);
+}
+
+/* The call may have replaced a record that was allocated again, all the same. */
+static void not_prepared(const struct play *p, struct claim *c)
+{
+    if (c->moved && !c->unfit && !p->away) {
+        c->given = 0;
+    }
 }
 
 static void act_prepare(struct play *p, struct claim *c)
@@ -224,7 +239,7 @@ static void act_prepare(struct play *p, struct claim *c)
     } else if (c->known == UNPREPARED && !nothing) {
         c->known = UNKNOWN;
     } else {
-        /* it stays what it was */
+        not_prepared(p, c);
     }
 }
 
@@ -497,6 +512,7 @@ static void only_listed(struct claim *c)
     c->freed = c->freed || (c->there && c->known == UNKNOWN);
     c->listed = c->listed || c->known == PREPARED;
     c->from_file = c->from_file || c->listed;
+    c->given = c->moved ? 0u : c->given;
 }
 
 /*
@@ -547,6 +563,7 @@ static void act_all_gone(struct play *p)
         c->known = (c->freed || c->unfit) ? UNKNOWN : c->known;
         c->freed = false;
         c->listed = c->known == PREPARED;
+        c->given = allocated_number(c);
     }
     start(p);
 }

@@ -81,11 +81,12 @@ struct claim {
     bool waits;     /* its pod was never prepared, but may be: who lists claims holds it */
     bool listed;    /* it was prepared, and of that only the list of claims is left */
     bool freed;     /* it waits for its unprepare, and its allocation is gone */
-    bool moved;     /* it is prepared, and allocated another device since */
+    bool moved;     /* it is held, and allocated another device since */
     bool unfit;     /* it is allocated a device that the node has not: it cannot be prepared */
     bool rotted;    /* its newest half, and the process has not read it since */
     bool worn;      /* its older half did */
     unsigned device;
+    uint64_t given; /* PREPARED: device of the last answer, bit N; 0: which it was may be lost */
     unsigned round; /* of its UID */
     unsigned boot;  /* in which it was prepared */
     bool from_file; /* its CDI file alone was left, which does not tell what was only listed */
@@ -112,6 +113,8 @@ struct play {
  * `device` counts are these.
  */
 unsigned device_number(unsigned device);
+/* That of the device which the API server names for the claim, as in claim.given. */
+uint64_t allocated_number(const struct claim *c);
 /* The agent that has the claim store; if none has, one that runs. */
 struct agent *agent_of(const struct play *p);
 bool two_run(const struct play *p);
@@ -131,7 +134,10 @@ void check_rest(const struct play *p);
 void check_prepared(const struct play *p, const struct claim *c, bool well, bool simple);
 /* Whether the file of the store has its length, and a header. */
 bool store_is_whole(void);
-/* The API server was asked, so the claim has the device that it is allocated now. */
-void check_allocation(const struct play *p, const struct claim *c);
+/*
+ * A prepare was answered well: with the device that the claim is allocated now, or, while the API
+ * server cannot be asked, with the one that was held. Returns its number, as in claim.given.
+ */
+uint64_t check_allocation(const struct play *p, const struct claim *c);
 
 #endif

@@ -34,6 +34,11 @@ unsigned device_number(unsigned device)
     return world_parts ? device / 2u : device;
 }
 
+uint64_t allocated_number(const struct claim *c)
+{
+    return UINT64_C(1) << device_number(c->device);
+}
+
 /*
  * A claim without cores of its own has all of them. What is held by a guess blocks new claims; an
  * outline does not say that it was one.
@@ -55,13 +60,11 @@ static void check_devices(const struct play *p)
     }
 }
 
-/* Whether the device that it was prepared with is held, for others to see. */
+/* Whether the device that its last prepare was answered with is held, for others to see. */
 static bool holds_device(const struct play *p, const struct claim *c)
 {
     int slot = ledger_find(agent_of(p), c->uid);
-    const struct ledger_entry *e = &agent_of(p)->ledger.entry[slot >= 0 ? slot : 0];
-    bool elsewhere = c->moved || c->unfit || !c->allocated;
-    return slot < 0 || elsewhere || (e->numbers >> device_number(c->device) & 1u) != 0u;
+    return slot < 0 || (c->given & ~agent_of(p)->ledger.entry[slot].numbers) == 0u;
 }
 
 static void check_claim(const struct play *p, const struct claim *c)
@@ -196,15 +199,20 @@ void check_rest(const struct play *p)
     expect(p->r, world_looks_fair(p->w), "a held claim was not looked up in its turn");
 }
 
-void check_allocation(const struct play *p, const struct claim *c)
+/* While the API server is away, the record of a claim that was allocated again answers. */
+uint64_t check_allocation(const struct play *p, const struct claim *c)
 {
     int slot = ledger_find(agent_of(p), c->uid);
-    if (slot >= 0 && !p->away) {
-        const struct ledger_entry *e = &agent_of(p)->ledger.entry[slot];
-        expect(p->r, e->numbers == UINT64_C(1) << device_number(c->device),
-               "claim %s was prepared with a device that is not its own", c->uid);
-        expect(p->r, world_parts == (e->cores != 0u), "claim %s has no cores of its own", c->uid);
+    if (slot < 0) {
+        return 0;
     }
+    const struct ledger_entry *e = &agent_of(p)->ledger.entry[slot];
+    bool told = c->known == PREPARED && c->given != 0u;
+    bool before = p->away && c->moved && (!told || e->numbers == c->given);
+    expect(p->r, before || e->numbers == allocated_number(c),
+           "claim %s was prepared with a device that is not its own", c->uid);
+    expect(p->r, world_parts == (e->cores != 0u), "claim %s has no cores of its own", c->uid);
+    return e->numbers;
 }
 
 bool store_is_whole(void)
