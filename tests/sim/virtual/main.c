@@ -10,6 +10,7 @@
  *   sim --aligned N        the schedule of one seed with both drivers, with the agent's log
  *   sim --aligned-seeds N  N schedules with both drivers
  *   sim --jobs N           seeds are shared by N processes
+ *   sim --first N          the seeds before N are left out: what ran already, or runs elsewhere
  *   sim --scenario TEXT    the scenarios whose name holds TEXT, with the agent's log
  */
 #include <stdio.h>
@@ -50,6 +51,7 @@ struct plan {
     uint64_t aligned; /* seed of one schedule with both drivers; 0: none */
     uint64_t aligned_seeds;
     bool aligned_only;
+    uint64_t first; /* seed */
     unsigned jobs;
 };
 
@@ -147,16 +149,16 @@ static pid_t start_process(runs *play, struct totals *t, const struct share *sha
     return child;
 }
 
-static struct totals run_shared(runs *play, uint64_t seeds, unsigned jobs)
+static struct totals run_shared(runs *play, const struct plan *plan, uint64_t seeds)
 {
     struct totals *each = shared_totals();
     struct totals sum = {0};
     pid_t child[JOBS_MAX];
-    for (unsigned i = 0; i < jobs; i++) {
-        const struct share share = {.first = 1 + i, .last = seeds, .stride = jobs};
+    for (unsigned i = 0; i < plan->jobs; i++) {
+        const struct share share = {.first = plan->first + i, .last = seeds, .stride = plan->jobs};
         child[i] = start_process(play, &each[i], &share);
     }
-    for (unsigned i = 0; i < jobs; i++) {
+    for (unsigned i = 0; i < plan->jobs; i++) {
         int status = 0;
         bool ended = waitpid(child[i], &status, 0) == child[i];
         add(&sum, &each[i]);
@@ -166,10 +168,10 @@ static struct totals run_shared(runs *play, uint64_t seeds, unsigned jobs)
     return sum;
 }
 
-static unsigned run_seeds(const char *name, runs *play, uint64_t seeds, unsigned jobs)
+static unsigned run_seeds(const char *name, runs *play, const struct plan *plan, uint64_t seeds)
 {
     double begin = seconds_now();
-    struct totals t = run_shared(play, seeds, jobs);
+    struct totals t = run_shared(play, plan, seeds);
     double minutes = (seconds_now() - begin) / 60.0;
     if (seeds > 0) {
         (void)printf("%s: %llu seeds, %.0f hours, %.2f million steps of the agent (%.1f million a "
@@ -186,12 +188,12 @@ static unsigned run_seeds(const char *name, runs *play, uint64_t seeds, unsigned
 
 static unsigned run_claim_seeds(const struct plan *plan, uint64_t seeds)
 {
-    return run_seeds("random schedules of claims", claim_runs, seeds, plan->jobs);
+    return run_seeds("random schedules of claims", claim_runs, plan, seeds);
 }
 
 static unsigned run_aligned_seeds(const struct plan *plan, uint64_t seeds)
 {
-    return run_seeds("random schedules of both drivers", aligned_runs, seeds, plan->jobs);
+    return run_seeds("random schedules of both drivers", aligned_runs, plan, seeds);
 }
 
 static unsigned scenarios(const struct plan *plan)
@@ -204,7 +206,7 @@ static unsigned scenarios(const struct plan *plan)
     run_list(life_scenarios, plan, &outcome);
     run_list(answer_scenarios, plan, &outcome);
     run_troubles(plan, &outcome);
-    outcome.failed += run_seeds("random schedules", random_runs, seeds, plan->jobs);
+    outcome.failed += run_seeds("random schedules", random_runs, plan, seeds);
     outcome.failed += run_claim_seeds(plan, claim_seeds);
     outcome.failed += run_aligned_seeds(plan, aligned_seeds);
     (void)printf("sim: %u scenarios, %llu seeds, %u failed\n", outcome.count,
@@ -257,6 +259,8 @@ static void take(struct plan *plan, const char *option, const char *value)
     } else if (strcmp(option, "--jobs") == 0) {
         uint64_t jobs = number_of(value);
         plan->jobs = jobs == 0 ? 1 : (unsigned)(jobs < JOBS_MAX ? jobs : JOBS_MAX);
+    } else if (strcmp(option, "--first") == 0) {
+        plan->first = number_of(value);
     } else if (strcmp(option, "--scenario") == 0) {
         plan->only = value;
     } else {
@@ -284,7 +288,8 @@ static unsigned run(const struct plan *plan)
 
 int main(int argc, char **argv)
 {
-    struct plan plan = {.seeds = SEEDS_DEFAULT, .claim_seeds = CLAIM_SEEDS_DEFAULT, .jobs = 1};
+    struct plan plan = {
+        .seeds = SEEDS_DEFAULT, .claim_seeds = CLAIM_SEEDS_DEFAULT, .first = 1, .jobs = 1};
     plan.aligned_seeds = ALIGNED_SEEDS_DEFAULT;
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
