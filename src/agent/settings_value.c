@@ -8,6 +8,7 @@
 #include "agent/settings_internal.h"
 #include "base/assert.h"
 #include "base/chars.h"
+#include "base/ip.h"
 #include "cfg/identity.h"
 
 /* Longest piece of a user's text that an error quotes. */
@@ -473,81 +474,11 @@ static enum status store_taint(struct settings *out, const struct setting_source
 
 /* --- addresses --- */
 
-#define IPV4_PARTS 4u
-#define IPV6_GROUPS 8u
-
-/* Consumes the part before the next `mark`, or all; drops the mark. */
-static struct view part_before(struct view *rest, char mark)
-{
-    size_t len = view_find(*rest, (uint8_t)mark);
-    struct view part = view_first(*rest, len);
-    *rest = view_from(*rest, len + 1u);
-    return part;
-}
-
-/* Four decimals up to 255 without leading zeros, as inet_pton(3) accepts them. */
-static bool is_ipv4(struct view text)
-{
-    struct view rest = text;
-    unsigned dots = 0;
-    bool good = true;
-    for (size_t i = 0; i < text.len; i++) {
-        dots += (text.data[i] == '.') ? 1u : 0u;
-    }
-    for (unsigned i = 0; i < IPV4_PARTS && good; i++) {
-        uint64_t n = 0;
-        struct view part = part_before(&rest, '.');
-        good = view_decimal(part, 255, &n) == STATUS_OK && (part.len == 1u || part.data[0] != '0');
-    }
-    return good && dots == IPV4_PARTS - 1u;
-}
-
-static bool is_ipv6_group(struct view part)
-{
-    bool good = part.len > 0u && part.len <= 4u;
-    for (size_t i = 0; i < part.len; i++) {
-        good = good && is_hex_digit(part.data[i]);
-    }
-    return good;
-}
-
-/* Consumes a group and the colon behind it, or IPv4 at the end, which counts as two. 0: neither. */
-static unsigned parse_ipv6_group(struct view *rest)
-{
-    bool last = view_find(*rest, ':') == rest->len;
-    bool ends_in_colon = rest->data[rest->len - 1u] == ':';
-    struct view part = part_before(rest, ':');
-    if (last && is_ipv4(part)) {
-        return 2;
-    }
-    bool lone_colon = rest->len == 0u && ends_in_colon;
-    return (is_ipv6_group(part) && !lone_colon) ? 1u : 0u;
-}
-
-/* RFC 4291 §2.2: groups of hexadecimal digits, at most one gap, optionally IPv4 at the end. */
-static bool is_ipv6(struct view text)
-{
-    struct view rest = view_starts(text, "::") ? view_from(text, 2) : text;
-    unsigned gaps = (rest.len < text.len) ? 1u : 0u;
-    unsigned groups = 0;
-    while (rest.len > 0u && groups <= IPV6_GROUPS) {
-        unsigned taken = parse_ipv6_group(&rest);
-        if (taken == 0u) {
-            return false;
-        }
-        groups += taken;
-        if (view_starts(rest, ":")) {
-            gaps++;
-            rest = view_from(rest, 1);
-        }
-    }
-    return (gaps == 0u && groups == IPV6_GROUPS) || (gaps == 1u && groups < IPV6_GROUPS);
-}
-
 static enum status store_address(void *field, size_t cap, const struct setting_source *source,
                                  struct writer *why)
 {
-    if (source->text.len > 0u && !is_ipv4(source->text) && !is_ipv6(source->text)) {
+    struct ip_address address;
+    if (source->text.len > 0u && !ip_parse(source->text, &address)) {
         return refuse_setting(source, why, "is not an IP address");
     }
     return store_text(field, cap, source, why);

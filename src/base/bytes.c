@@ -37,6 +37,11 @@ size_t view_find(struct view a, uint8_t byte)
     return (size_t)offset;
 }
 
+bool view_has(struct view a, uint8_t byte)
+{
+    return view_find(a, byte) < a.len;
+}
+
 /* --- reader --- */
 
 struct reader reader_of(struct view v)

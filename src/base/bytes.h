@@ -68,6 +68,8 @@ struct view view_trim(struct view a);
 struct view view_without_dot(struct view a);
 /* Index of the first `byte`, or a.len. */
 size_t view_find(struct view a, uint8_t byte);
+/* Whether a byte of the view is `byte`. */
+bool view_has(struct view a, uint8_t byte);
 /*
  * Parses a view of decimal digits, at most `max`. PEER_MALFORMED: anything else, also an empty
  * view.

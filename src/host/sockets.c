@@ -135,12 +135,21 @@ static bool any_address(const struct listener *l)
     return l->address == NULL || l->address[0] == '\0';
 }
 
+/* The address to bind; all zero: every one of the machine. */
+static struct ip_address listener_address(const struct listener *l, bool v6)
+{
+    struct ip_address address = {.v6 = v6};
+    bool known = any_address(l) || ip_parse(view_text(l->address), &address);
+    ASSERT(known && address.v6 == v6); /* settings accept nothing else */
+    return address;
+}
+
 static int bind_tcp6(const struct listener *l, int fd)
 {
     int off = 0;
     struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(l->port)};
-    bool known = any_address(l) || inet_pton(AF_INET6, l->address, &at.sin6_addr) == 1;
-    ASSERT(known); /* settings accept nothing else */
+    struct ip_address address = listener_address(l, true);
+    memcpy(&at.sin6_addr, address.bytes, IPV6_BYTES);
     if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0) {
         return -1;
     }
@@ -150,8 +159,8 @@ static int bind_tcp6(const struct listener *l, int fd)
 static int bind_tcp4(const struct listener *l, int fd)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(l->port)};
-    bool known = any_address(l) || inet_pton(AF_INET, l->address, &at.sin_addr) == 1;
-    ASSERT(known);
+    struct ip_address address = listener_address(l, false);
+    memcpy(&at.sin_addr, address.bytes, IPV4_BYTES);
     return bind(fd, (const struct sockaddr *)&at, sizeof at);
 }
 

@@ -20,11 +20,6 @@
 #define DNS_LABEL_MAX 63u
 #define DNS_NAME_MAX 253u
 
-bool ip_address_equal(const struct ip_address *a, const struct ip_address *b)
-{
-    return a->v6 == b->v6 && memcmp(a->bytes, b->bytes, a->v6 ? 16u : 4u) == 0;
-}
-
 /* Writes the labels of a host name in wire form. */
 static enum status name_write(struct writer *out, struct view name)
 {

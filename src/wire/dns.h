@@ -13,20 +13,11 @@
 #ifndef WIRE_DNS_H
 #define WIRE_DNS_H
 
-#include "base/bytes.h"
+#include "base/ip.h"
 #include "cfg/limits.h"
 
 /* Types of records, RFC 1035 §3.2.2 and RFC 3596 §2.1. */
 enum dns_type { DNS_A = 1, DNS_AAAA = 28 };
-
-/* One address. */
-struct ip_address {
-    bool v6;
-    uint8_t bytes[16]; /* network order; IPv4 uses the first four */
-};
-
-/* Whether two addresses are the same. */
-bool ip_address_equal(const struct ip_address *a, const struct ip_address *b);
 
 /* Addresses in the order of the response; those over the bound are dropped. */
 struct ip_addresses {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the certificate itself: order of its fields, names, algorithms and key. See x509.h. */
-#include <string.h>
 
 #include "base/chars.h"
 #include "cfg/limits.h"
@@ -37,7 +36,7 @@ static bool is_printable_string(struct view text)
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.data[i];
         /* Two more than X.680 allows: certificates often have '*' and '&'. */
-        if (!is_alphanumeric(c) && (c == 0u || strchr(" '()+,-./:=?*&", c) == NULL)) {
+        if (!is_alphanumeric(c) && !view_has(view_text(" '()+,-./:=?*&"), c)) {
             return false;
         }
     }

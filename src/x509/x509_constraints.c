@@ -4,7 +4,6 @@
  * Directory names and other kinds are not evaluated: a critical extension with one of them is
  * refused; in one that is not critical they are ignored. See x509_names.h.
  */
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/chars.h"
@@ -67,7 +66,7 @@ static bool mailbox_split(struct view mailbox, struct view *local, struct view *
     *domain = view_from(mailbox, at + 1u);
     for (size_t i = 0; i < local->len; i++) {
         uint8_t c = local->data[i];
-        if (!is_alphanumeric(c) && (c == 0u || strchr("!#$%&'*+-/=?^_`{|}~.", c) == NULL)) {
+        if (!is_alphanumeric(c) && !view_has(view_text("!#$%&'*+-/=?^_`{|}~."), c)) {
             return false;
         }
         if (c == '.' && before == '.') {

@@ -2,16 +2,13 @@
 /* Subject alternative names: whether they list the server. See x509_names.h. */
 #include "x509/x509_names.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/chars.h"
+#include "base/ip.h"
 #include "cfg/limits.h"
 #include "x509/der.h"
 #include "x509/x509_names_internal.h"
-
-#define V4_BYTES 4u
-#define V6_BYTES 16u
 
 /* --- well-formedness --- */
 
@@ -97,7 +94,7 @@ bool x509_uri_authority(struct view uri, struct view *authority)
     }
     rest = view_from(rest, 2);
     size_t end = 0;
-    while (end < rest.len && strchr("/?#", rest.data[end]) == NULL) {
+    while (end < rest.len && rest.data[end] != 0u && !view_has(view_text("/?#"), rest.data[end])) {
         end++;
     }
     *authority = view_first(rest, end);
@@ -114,7 +111,7 @@ static bool name_valid(const struct der *name)
     case X509_NAME_URI:
         return der_is_ascii(name->content) && x509_uri_authority(name->content, &authority);
     case X509_NAME_IP:
-        return name->content.len == V4_BYTES || name->content.len == V6_BYTES;
+        return name->content.len == IPV4_BYTES || name->content.len == IPV6_BYTES;
     default:
         return true;
     }
@@ -210,7 +207,7 @@ static bool lists_name(const struct x509_cert *cert, struct view host)
 struct view x509_unmapped(struct view address)
 {
     static const uint8_t prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    bool mapped = address.len == V6_BYTES && memcmp(address.data, prefix, sizeof prefix) == 0;
+    bool mapped = address.len == IPV6_BYTES && memcmp(address.data, prefix, sizeof prefix) == 0;
     return mapped ? view_from(address, sizeof prefix) : address;
 }
 
@@ -229,16 +226,14 @@ static bool lists_address(const struct x509_cert *cert, struct view address)
 
 size_t x509_address_of(struct view host, uint8_t address[16])
 {
-    char text[INET6_ADDRSTRLEN];
+    struct ip_address ip;
     bool brackets = host.len >= 3u && host.data[0] == '[' && host.data[host.len - 1u] == ']';
     struct view inner = brackets ? view_first(view_from(host, 1), host.len - 2u) : host;
-    if (text_copy(text, sizeof text, inner) != STATUS_OK) {
+    if (!ip_parse(inner, &ip)) {
         return 0;
     }
-    if (inet_pton(AF_INET, text, address) == 1) {
-        return V4_BYTES;
-    }
-    return (inet_pton(AF_INET6, text, address) == 1) ? V6_BYTES : 0u;
+    memcpy(address, ip.bytes, ip_len(&ip));
+    return ip_len(&ip);
 }
 
 /*
@@ -247,7 +242,7 @@ size_t x509_address_of(struct view host, uint8_t address[16])
  */
 static void show_address(struct writer *w, struct view address)
 {
-    bool v4 = address.len == V4_BYTES;
+    bool v4 = address.len == IPV4_BYTES;
     for (size_t i = 0; i < address.len; i++) {
         if (v4) {
             writer_text(w, (i > 0u) ? "." : "");
@@ -265,7 +260,7 @@ void x509_show_general_name(struct writer *w, struct view name)
     if (!der_any(&name, &e)) {
         return;
     }
-    if (e.tag == X509_NAME_IP && (e.content.len == V4_BYTES || e.content.len == V6_BYTES)) {
+    if (e.tag == X509_NAME_IP && (e.content.len == IPV4_BYTES || e.content.len == IPV6_BYTES)) {
         show_address(w, e.content);
     } else {
         writer_shown(w, e.content, SHOWN_BYTES_MAX);
@@ -274,7 +269,7 @@ void x509_show_general_name(struct writer *w, struct view name)
 
 bool x509_lists_host(const struct x509_cert *cert, struct view host)
 {
-    uint8_t address[V6_BYTES];
+    uint8_t address[IPV6_BYTES];
     size_t len = x509_address_of(host, address);
     return (len > 0u) ? lists_address(cert, view_of(address, len)) : lists_name(cert, host);
 }

@@ -265,6 +265,27 @@ class Layers(Tree):
                 self.assert_found(self.judge_header(name, '#include "agent/state.h"\n'), f"{name}:2",
                                   "is for .c files")
 
+    def test_certificates_make_no_system_call(self):
+        for room in ("x509", "kubeconfig"):
+            with self.subTest(room=room):
+                self.assert_found(self.check(f"src/{room}/bad.c", "#include <time.h>\n"), f"src/{room}/bad.c:2",
+                                  "<time.h>")
+                (self.root / f"src/{room}/bad.c").unlink()
+        self.assert_found(self.check("src/x509/bad.c", "int open(const char *p, int f);\n"
+                                     "int f(void) { return open(\"x\", 0); }\n"), "src/x509/bad.c", "open()")
+
+    def test_rooms_of_the_host(self):
+        self.rooms()
+        self.write("src/host/node/probe.h", SPDX + "int probe(void);\n")
+        self.assert_clean(self.check("src/host/node/probe.c", "#include <time.h>\nint serve_step(void);\n"
+                                     "int probe(void) { return serve_step(); }\n"))
+        self.assert_found(self.check("src/host/sockets.c", "int probe(void);\nint f(void) { return probe(); }\n"),
+                          "src/host/sockets.c", "probe of src/host/node")
+        self.assert_found(self.judge_header("src/host/apiserver/bad.h", '#include "host/node/probe.h"\n'),
+                          "src/host/apiserver must not know src/host/node")
+        self.assert_found(self.judge_header("src/host/commands/bad.h", '#include "agent/serve/serve.h"\n'),
+                          "src/host/commands must not know src/agent/serve")
+
     def test_unknown_room(self):
         self.assert_found(self.check("src/agent/attic/bad.c", GOOD), "src/agent/attic is no room")
 

@@ -39,6 +39,9 @@ static void test_views(void **state)
     assert_int_equal(view_find(v, '-'), 6);
     assert_int_equal(view_find(v, 'x'), v.len);
     assert_int_equal(view_find(view_of(NULL, 0), 'x'), 0);
+    assert_true(view_has(v, (uint8_t)'-'));
+    assert_false(view_has(v, 0));
+    assert_false(view_has(view_of(NULL, 0), 0));
 }
 
 static void test_trim(void **state)

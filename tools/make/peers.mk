@@ -35,7 +35,7 @@ $(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(ENGINE_SOURCES)
 
 HANDSHAKE_SOURCES := tests/interop/handshake.c $(addprefix src/host/,panic.c system.c) $(wildcard src/host/apiserver/tls*.c src/x509/*.c) \
-	src/base/bytes.c src/base/text.c src/base/status.c src/base/time.c
+	src/base/bytes.c src/base/ip.c src/base/text.c src/base/status.c src/base/time.c
 $(INTEROP)/handshake: $(HANDSHAKE_SOURCES) $(wildcard src/host/*.h src/host/apiserver/*.h src/x509/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(HANDSHAKE_SOURCES) $(unit_MBEDTLS)

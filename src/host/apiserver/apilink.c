@@ -218,7 +218,7 @@ static unsigned first_address(const struct apilink *l)
     const struct ip_addresses *found = &l->resolver.found;
     ASSERT(found->count > 0u);
     for (unsigned i = 0; i < found->count && l->worked; i++) {
-        if (ip_address_equal(&found->address[i], &l->address)) {
+        if (ip_equal(&found->address[i], &l->address)) {
             return i;
         }
     }

@@ -5,7 +5,6 @@
  */
 #include "host/apiserver/resolver.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -23,20 +22,6 @@
 #define ANSWERED_ALL 3u
 
 /* --- texts --- */
-
-static bool address_parse(struct view text, struct ip_address *out)
-{
-    char literal[INET6_ADDRSTRLEN];
-    if (text_copy(literal, sizeof literal, text) != STATUS_OK) {
-        return false;
-    }
-    memset(out, 0, sizeof *out);
-    if (inet_pton(AF_INET, literal, out->bytes) == 1) {
-        return true;
-    }
-    out->v6 = true;
-    return inet_pton(AF_INET6, literal, out->bytes) == 1;
-}
 
 /* Consumes the first word of `rest`; empty at the end or at a comment. */
 static struct view word_next(struct view *rest)
@@ -84,7 +69,7 @@ static void address_add(struct ip_addresses *list, const struct ip_address *a)
 static void hosts_line(struct resolver *r, struct view line)
 {
     struct ip_address a;
-    if (!address_parse(word_next(&line), &a)) {
+    if (!ip_parse(word_next(&line), &a)) {
         return;
     }
     struct view name = word_next(&line);
@@ -101,7 +86,7 @@ static void hosts_line(struct resolver *r, struct view line)
 static void servers_line(struct resolver *r, struct view line)
 {
     struct ip_address a;
-    if (!view_is(word_next(&line), "nameserver") || !address_parse(word_next(&line), &a)) {
+    if (!view_is(word_next(&line), "nameserver") || !ip_parse(word_next(&line), &a)) {
         return;
     }
     if (r->servers < NAMESERVERS_MAX) {
@@ -179,7 +164,7 @@ enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms
     if (text_copy(r->name, sizeof r->name, host) != STATUS_OK) {
         return PEER_MALFORMED;
     }
-    if (address_parse(host, &literal)) {
+    if (ip_parse(host, &literal)) {
         address_add(&r->found, &literal);
         return STATUS_OK;
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the agent's own pages for the commands: HTTP/1.0, in bounded time. Holds no state. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -36,10 +35,9 @@ static int page_wait(const struct page *p, short events)
 /* Opens and connects a socket. Returns an errno; 0: it is connecting. */
 static int page_socket(struct page *p, const struct settings *s)
 {
-    struct ip_address address = {0};
+    struct ip_address address;
     const char *text = (s->metrics_address[0] != '\0') ? s->metrics_address : "127.0.0.1";
-    address.v6 = inet_pton(AF_INET6, text, address.bytes) == 1;
-    if (!address.v6 && inet_pton(AF_INET, text, address.bytes) != 1) {
+    if (!ip_parse(view_text(text), &address)) {
         return EINVAL;
     }
     p->fd = socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

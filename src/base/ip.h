@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * IP addresses and their texts. Owns no state.
+ *
+ * Invariants:
+ * I1 ip_parse accepts what inet_pton(3) accepts, and gives it the same octets.
+ * I2 A text that is refused changes nothing.
+ */
+#ifndef BASE_IP_H
+#define BASE_IP_H
+
+#include "base/bytes.h"
+
+/* Octets of an address (RFC 791, RFC 4291). */
+#define IPV4_BYTES 4u
+/* See IPV4_BYTES. */
+#define IPV6_BYTES 16u
+
+/* One address. */
+struct ip_address {
+    bool v6;
+    uint8_t bytes[IPV6_BYTES]; /* network order; IPv4 uses the first four */
+};
+
+/* Whether both are the same address. */
+bool ip_equal(const struct ip_address *a, const struct ip_address *b);
+/* Number of octets that the address has. */
+size_t ip_len(const struct ip_address *a);
+/*
+ * Reads an address without brackets, port or zone: IPv4 in four decimals without leading zeros, or
+ * IPv6 in one of the forms of RFC 4291 §2.2. False: the text is something else.
+ */
+MUST_USE bool ip_parse(struct view text, struct ip_address *out);
+
+#endif
