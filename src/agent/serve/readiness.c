@@ -16,6 +16,7 @@
 #include "agent/serve/readiness.h"
 #include "agent/recovery/unlisted.h"
 #include "agent/state.h"
+#include "agent/troubles.h"
 #include "base/assert.h"
 
 enum {
@@ -102,31 +103,6 @@ static void write_registration(const struct agent *a, struct writer *out)
     }
 }
 
-static void write_rival(struct writer *out)
-{
-    writer_text(out, " runs on this node and gives away the same devices: let only one of the two "
-                     "run here; its socket is ");
-}
-
-void ready_device_plugin(const struct settings *settings, enum driver_kind driver, const char *name,
-                         struct writer *out)
-{
-    writer_text(out, (driver == DRIVER_EFA) ? "an EFA device plugin" : "a Neuron device plugin");
-    write_rival(out);
-    writer_text(out, settings->device_plugins_dir);
-    writer_text(out, "/");
-    writer_shown(out, view_text(name), SOCKET_PATH_CAP);
-}
-
-static void write_other_driver(const char *driver, const char *path, struct writer *out)
-{
-    writer_text(out, "another driver ");
-    writer_text(out, driver);
-    writer_text(out, ", as dranet is,");
-    write_rival(out);
-    writer_text(out, path);
-}
-
 static void write_reason(const struct agent *a, unsigned reason, struct writer *out)
 {
     switch (reason) {
@@ -164,10 +140,10 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         writer_text(out, (a->driver->kind == DRIVER_EFA) ? "efa loaded?" : "neuron loaded?");
         break;
     case REASON_DEVICE_PLUGIN:
-        ready_device_plugin(a->settings, a->driver->kind, a->device_plugin, out);
+        trouble_device_plugin(a->settings, a->driver->kind, a->device_plugin, out);
         break;
     case REASON_OTHER_DRIVER:
-        write_other_driver(a->driver->name, a->other_driver, out);
+        trouble_other_driver(a->driver->name, a->other_driver, out);
         break;
     case REASON_SLICES:
         writer_text(out, "the stored ResourceSlices are not known to be the wanted ones: ");

@@ -10,7 +10,6 @@
 #ifndef AGENT_SERVE_READINESS_H
 #define AGENT_SERVE_READINESS_H
 
-#include "agent/settings.h"
 #include "base/bytes.h"
 
 struct agent;
@@ -19,11 +18,5 @@ struct agent;
 bool agent_ready(const struct agent *a);
 /* Appends reason `index` (from 0) against readiness, as one line; false: there is none. */
 bool ready_reason(const struct agent *a, unsigned index, struct writer *out);
-/*
- * Appends the reason for a device plugin, with the name of its socket; the command `check` uses it
- * too.
- */
-void ready_device_plugin(const struct settings *settings, enum driver_kind driver, const char *name,
-                         struct writer *out);
 
 #endif

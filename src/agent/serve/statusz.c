@@ -4,6 +4,7 @@
 
 #include "agent/serve/metrics.h"
 #include "agent/state.h"
+#include "agent/troubles.h"
 #include "cfg/identity.h"
 
 /* --- versions --- */
@@ -77,7 +78,7 @@ static bool has_trouble(const struct agent *a, unsigned trouble)
 
 static void write_trouble(const struct agent *a, unsigned trouble, struct writer *out)
 {
-    writer_text(out, STATUSZ_TROUBLE);
+    writer_text(out, TROUBLE_LINE);
     if (trouble < API_KINDS) {
         const char *verb = metrics_verb((enum api_kind)trouble);
         writer_text(out, "the API server forbids the agent to ");
@@ -115,7 +116,7 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
                 continue;
             }
             if (before == number) {
-                writer_text(out, STATUSZ_TROUBLE "claim ");
+                writer_text(out, TROUBLE_LINE "claim ");
                 writer_text(out, id->namespace_);
                 writer_text(out, "/");
                 writer_text(out, id->name);
@@ -137,7 +138,7 @@ static bool write_kept(const struct agent *a, struct writer *out)
     if (e == NULL || !e->drains) {
         return false;
     }
-    writer_text(out, STATUSZ_TROUBLE "--efa is off, and the EFA driver ");
+    writer_text(out, TROUBLE_LINE "--efa is off, and the EFA driver ");
     writer_text(out, e->driver->name);
     writer_text(out, " stays until its claims are unprepared, now ");
     writer_decimal(out, e->ledger.held);

@@ -10,9 +10,6 @@
 
 struct agent;
 
-/* Prefix of each line about a trouble; the command `check` prints the rest of it. */
-#define STATUSZ_TROUBLE "trouble: "
-
 /* Appends line `index` (from 0) without its end; false: there is none. */
 bool statusz_line(const struct agent *a, unsigned index, struct writer *out);
 

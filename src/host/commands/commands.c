@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/serve/readiness.h"
-#include "agent/serve/statusz.h"
+#include "agent/troubles.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
@@ -656,8 +655,8 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
     while (code == HTTP_OK && body.len > 0u && s == STATUS_OK) {
         size_t end = view_find(body, '\n');
         struct view text = view_first(body, end);
-        if (view_starts(text, STATUSZ_TROUBLE)) {
-            text = view_from(text, sizeof STATUSZ_TROUBLE - 1u);
+        if (view_starts(text, TROUBLE_LINE)) {
+            text = view_from(text, sizeof TROUBLE_LINE - 1u);
             s = add_reason(m, view_first(text, COMMAND_PART_BYTES / 2u), why);
         }
         body = view_from(body, end + 1u);
@@ -680,7 +679,7 @@ static enum status check_device_plugin(struct command_memory *m, unsigned driver
         writer_errno(&line, error);
         writer_text(&line, "; see --kubelet-device-plugins-directory-path");
     } else if (name[0] != '\0') {
-        ready_device_plugin(m->settings, kind, name, &line);
+        trouble_device_plugin(m->settings, kind, name, &line);
     } else {
         return STATUS_OK;
     }
