@@ -65,7 +65,8 @@ _Static_assert(METRICS_LINE_BYTES_MAX + 32u <= HTTP1_TX_BYTES, "a line fits");
 /* The largest number of scrapes leaves places to all other pages. */
 _Static_assert(METRICS_SCRAPES < METRICS_LINKS, "scrapes leave places");
 /* In each window every TCP connection can read once and write once. */
-_Static_assert(STRANGER_TRANSFERS >= 2u * (HEALTH_LINKS + METRICS_LINKS), "nobody is left out");
+_Static_assert(STRANGER_TRANSFERS >= 2u * (GRPC_HEALTH_LINKS + METRICS_LINKS),
+               "nobody is left out");
 /* A request head with the longest token fits the send buffer. */
 _Static_assert(TOKEN_CAP + KUBE_PATH_CAP + NAME_CAP + 512u <= H2_CLIENT_TX_BYTES,
                "a request head fits");

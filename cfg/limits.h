@@ -268,8 +268,8 @@
  */
 #define REGISTRATION_LINKS 4u
 #define SERVICE_LINKS 4u
-#define HEALTH_LINKS 4u
-#define GRPC_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + HEALTH_LINKS)
+#define GRPC_HEALTH_LINKS 4u
+#define GRPC_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + GRPC_HEALTH_LINKS)
 /*
  * Connections that share GRPC_BUFFERS: those of the unix sockets. The health port, which any
  * process can reach, gets none. Never reached: each connection is one share.
@@ -294,7 +294,7 @@
  * Health watches of one connection: liveness, readiness, the empty name, and one more while an old
  * one ends. A client needs one for each service. More: RESOURCE_EXHAUSTED.
  */
-#define HEALTH_SUBSCRIPTIONS_PER_LINK 4u
+#define GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK 4u
 
 /*
  * Health streams of one connection (NodeWatchResources): a kubelet has one, and one more while an

@@ -96,7 +96,7 @@
  * long as a GET from a busy API server takes: the streams that unprepares and watches leave. More:
  * the last ones end with UNAVAILABLE, and the kubelet repeats them.
  */
-#define WATCHES_PER_LINK (HEALTH_SUBSCRIPTIONS_PER_LINK + DEVICE_STREAMS_PER_LINK)
+#define WATCHES_PER_LINK (GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK + DEVICE_STREAMS_PER_LINK)
 #define PREPARES_STALLED_MAX (H2_SERVER_STREAMS - UNPREPARE_STREAMS - WATCHES_PER_LINK)
 #define PREPARE_STALL_MS 1000u
 /*

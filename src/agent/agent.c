@@ -678,7 +678,7 @@ void agent_step(struct agent *a)
     node_step(a);
     k8s_event_writer_step(a);
     for_all(a, peer_failures_step);
-    health_step(a);
+    grpc_health_step(a);
     for_all(a, device_streams_step);
     pages_step(a);
     stop_step(a);

@@ -34,7 +34,7 @@
 struct agent;
 
 /* The kinds of server sockets, to which a link belongs. */
-enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH, LINK_METRICS };
+enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_GRPC_HEALTH, LINK_METRICS };
 /* index of the API connection; server links are 0 … SERVER_LINKS-1 */
 #define LINK_API SERVER_LINKS
 /* All links: those of the servers and the one to the API server. */

@@ -30,7 +30,7 @@
 #include "agent/recovery/reconcile.h"
 #include "agent/calls/replies.h"
 #include "agent/serve/device_streams.h"
-#include "agent/serve/health.h"
+#include "agent/serve/grpc_health.h"
 #include "agent/serve/links.h"
 #include "agent/publish/device_states.h"
 #include "agent/publish/node.h"
@@ -114,7 +114,8 @@ struct agent {
     struct operation operation[OPERATIONS_MAX];
     struct grpc_buffers buffers;
     struct response response[RESPONSES_MAX];
-    struct health_subscription health_subscription[GRPC_LINKS][HEALTH_SUBSCRIPTIONS_PER_LINK];
+    struct grpc_health_subscription grpc_health_subscription[GRPC_LINKS]
+                                                            [GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK];
     struct device_stream device_stream[SERVICE_LINKS][DEVICE_STREAMS_PER_LINK];
     struct server_link link[GRPC_LINKS];
     struct page_link page[METRICS_LINKS];

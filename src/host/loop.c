@@ -38,7 +38,7 @@ enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOTS_FIXED };
 #define SLOT_READER (SLOT_SERVER + SERVERS * DRIVERS)
 #define SLOT_LINK (SLOT_READER + READERS)
 #define SLOT_PENDING (SLOT_LINK + SERVER_LINKS * DRIVERS)
-#define PORTS 2u /* LINK_HEALTH and LINK_METRICS */
+#define PORTS 2u /* LINK_GRPC_HEALTH and LINK_METRICS */
 #define SLOTS (SLOT_PENDING + PENDING_LINKS * PORTS)
 
 /* The state of one driver. */
@@ -196,7 +196,7 @@ static void poll_fill(struct host *h)
     probes_interest(&h->probes, &h->slots[SLOT_READER]);
     for (unsigned i = 0; i < PORTS; i++) { /* only the first driver has the ports */
         const struct host_driver *d = &h->driver[DRIVER_NEURON];
-        strangers_interest(&d->links, (i == 0u) ? LINK_HEALTH : LINK_METRICS,
+        strangers_interest(&d->links, (i == 0u) ? LINK_GRPC_HEALTH : LINK_METRICS,
                            &h->slots[SLOT_PENDING + i * PENDING_LINKS], h->time.now_ms);
     }
     for (unsigned d = 0; d < DRIVERS; d++) {
@@ -223,7 +223,7 @@ static uint64_t pace_ms(const struct host *h)
     /* Only the first driver has the TCP ports. */
     const struct host_driver *d = &h->driver[DRIVER_NEURON];
     uint64_t at = server_links_due(&d->links);
-    at = earlier(at, strangers_due(&d->links, LINK_HEALTH, h->time.now_ms));
+    at = earlier(at, strangers_due(&d->links, LINK_GRPC_HEALTH, h->time.now_ms));
     return earlier(at, strangers_due(&d->links, LINK_METRICS, h->time.now_ms));
 }
 
@@ -433,8 +433,8 @@ static void strangers_turn(struct host *h)
 {
     struct host_driver *d = &h->driver[DRIVER_NEURON];
     for (unsigned i = 0; i < PORTS; i++) {
-        struct server *s = &d->server[(unsigned)LINK_HEALTH + i];
-        bool stirs = h->slots[SLOT_SERVER + (unsigned)LINK_HEALTH + i].revents != 0 ||
+        struct server *s = &d->server[(unsigned)LINK_GRPC_HEALTH + i];
+        bool stirs = h->slots[SLOT_SERVER + (unsigned)LINK_GRPC_HEALTH + i].revents != 0 ||
                      strangers_due(&d->links, s->kind, h->time.now_ms) <= h->time.now_ms;
         for (unsigned n = 0; n < PENDING_LINKS; n++) {
             stirs = stirs || h->slots[SLOT_PENDING + i * PENDING_LINKS + n].revents != 0;
@@ -645,7 +645,7 @@ static enum status driver_servers_begin(struct host *h, unsigned at, struct writ
         return s;
     }
     server_try(&d->server[LINK_REGISTRATION], d->agent, h->time.now_ms);
-    server_try(&d->server[LINK_HEALTH], d->agent, h->time.now_ms);
+    server_try(&d->server[LINK_GRPC_HEALTH], d->agent, h->time.now_ms);
     server_try(&d->server[LINK_METRICS], d->agent, h->time.now_ms);
     return STATUS_OK;
 }

@@ -16,8 +16,8 @@ static bool is_stranger(unsigned link)
 
 static unsigned port_of(enum link_kind kind)
 {
-    ASSERT(kind == LINK_HEALTH || kind == LINK_METRICS);
-    return (unsigned)kind - (unsigned)LINK_HEALTH;
+    ASSERT(kind == LINK_GRPC_HEALTH || kind == LINK_METRICS);
+    return (unsigned)kind - (unsigned)LINK_GRPC_HEALTH;
 }
 
 void pace_begin(struct pace *p, unsigned link)

@@ -42,7 +42,7 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
 {
     const struct driver *names = &settings->driver[driver];
     bool ports = driver == DRIVER_NEURON;
-    static const enum link_kind kinds[SERVERS] = {LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH,
+    static const enum link_kind kinds[SERVERS] = {LINK_REGISTRATION, LINK_SERVICE, LINK_GRPC_HEALTH,
                                                   LINK_METRICS};
     for (unsigned i = 0; i < SERVERS; i++) {
         ASSERT((unsigned)kinds[i] == i);
@@ -52,7 +52,7 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
     servers[LINK_REGISTRATION].listener.path = names->registration_socket;
     servers[LINK_SERVICE].listener.path = names->service_socket;
     servers[LINK_SERVICE].directory = service_dir;
-    port_set(&servers[LINK_HEALTH], ports ? settings->healthcheck_port : -1,
+    port_set(&servers[LINK_GRPC_HEALTH], ports ? settings->healthcheck_port : -1,
              settings->healthcheck_address);
     port_set(&servers[LINK_METRICS], ports ? settings->metrics_port : -1,
              settings->metrics_address);
@@ -63,8 +63,8 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
 static void name_write(const struct server *s, struct writer *out)
 {
     if (s->listener.path == NULL) {
-        writer_text(out, (s->kind == LINK_HEALTH) ? "health service on TCP port "
-                                                  : "metrics on TCP port ");
+        writer_text(out, (s->kind == LINK_GRPC_HEALTH) ? "health service on TCP port "
+                                                       : "metrics on TCP port ");
         writer_decimal(out, s->listener.port);
         if (s->listener.address[0] != '\0') {
             writer_text(out, " of ");
@@ -101,7 +101,7 @@ static void trouble_write(const struct server *s, int error, struct writer *out)
     }
     writer_text(out, (error == EADDRINUSE) ? "end the process that has it, or " : "");
     writer_text(out, "choose another with --");
-    writer_text(out, (s->kind == LINK_HEALTH) ? "healthcheck-" : "metrics-");
+    writer_text(out, (s->kind == LINK_GRPC_HEALTH) ? "healthcheck-" : "metrics-");
     writer_text(out, (error == EADDRNOTAVAIL) ? "bind-address" : "port");
 }
 

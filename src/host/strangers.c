@@ -7,19 +7,19 @@
 
 bool strangers_come(enum link_kind kind)
 {
-    return kind == LINK_HEALTH || kind == LINK_METRICS;
+    return kind == LINK_GRPC_HEALTH || kind == LINK_METRICS;
 }
 
 static const struct pending *pending_of(const struct server_links *l, enum link_kind kind)
 {
     ASSERT(strangers_come(kind));
-    return (kind == LINK_HEALTH) ? &l->health : &l->metrics;
+    return (kind == LINK_GRPC_HEALTH) ? &l->health : &l->metrics;
 }
 
 static struct pending *pending_at(struct server_links *l, enum link_kind kind)
 {
     ASSERT(strangers_come(kind));
-    return (kind == LINK_HEALTH) ? &l->health : &l->metrics;
+    return (kind == LINK_GRPC_HEALTH) ? &l->health : &l->metrics;
 }
 
 bool strangers_may(const struct server_links *l, enum link_kind kind, uint64_t now_ms)
@@ -81,8 +81,8 @@ static void accept_some(struct server_links *l, struct server *s, uint64_t now_m
 static unsigned links_of(const struct server_links *l, enum link_kind kind, uint32_t peer)
 {
     unsigned n = 0;
-    unsigned first = (kind == LINK_HEALTH) ? STRANGER_FIRST : GRPC_LINKS;
-    unsigned end = (kind == LINK_HEALTH) ? GRPC_LINKS : SERVER_LINKS;
+    unsigned first = (kind == LINK_GRPC_HEALTH) ? STRANGER_FIRST : GRPC_LINKS;
+    unsigned end = (kind == LINK_GRPC_HEALTH) ? GRPC_LINKS : SERVER_LINKS;
     for (unsigned i = first; i < end; i++) {
         n += (l->link[i].fd >= 0 && l->link[i].peer == peer) ? 1u : 0u;
     }

@@ -58,7 +58,7 @@ func (a *agent) places() []place {
 	return []place{
 		{"registration.sock", "unix", a.registrationSocket(), "/pluginregistration.Registration/GetInfo", "REGISTRATION_LINKS"},
 		{"dra.sock", "unix", a.serviceSocket(), checkPath, "SERVICE_LINKS"},
-		{"TCP port", "tcp", a.healthAddress(), checkPath, "HEALTH_LINKS"},
+		{"TCP port", "tcp", a.healthAddress(), checkPath, "GRPC_HEALTH_LINKS"},
 	}
 }
 

@@ -6,7 +6,7 @@
  */
 #include "wire/decode.h"
 #include "generated/dra.pb.h"
-#include "generated/health.pb.h"
+#include "generated/grpc_health.pb.h"
 #include "generated/kube.pb.h"
 #include "generated/projection.pb.h"
 #include "generated/registration.pb.h"
@@ -22,8 +22,8 @@ static const struct row {
     {dra_Claim_fields, sizeof(dra_Claim)},
     {dra_NodeUnprepareResourceResponse_fields, sizeof(dra_NodeUnprepareResourceResponse)},
     {dra_Device_fields, sizeof(dra_Device)},
-    {health_HealthCheckRequest_fields, sizeof(health_HealthCheckRequest)},
-    {health_HealthCheckResponse_fields, sizeof(health_HealthCheckResponse)},
+    {grpc_health_HealthCheckRequest_fields, sizeof(grpc_health_HealthCheckRequest)},
+    {grpc_health_HealthCheckResponse_fields, sizeof(grpc_health_HealthCheckResponse)},
     {pluginregistration_PluginInfo_fields, sizeof(pluginregistration_PluginInfo)},
     {kube_TypeMeta_fields, sizeof(kube_TypeMeta)},
     {kube_ObjectMeta_fields, sizeof(kube_ObjectMeta)},

@@ -52,7 +52,7 @@ static void test_states(void **state)
     (void)state;
     world_new();
     start();
-    struct peer *p = peer_open(LINK_HEALTH, 65535);
+    struct peer *p = peer_open(LINK_GRPC_HEALTH, 65535);
     const struct peer_call *all = watch(p, "");
     const struct peer_call *live = watch(p, "liveness");
     const struct peer_call *ready = watch(p, "readiness");
@@ -122,7 +122,7 @@ static void test_slow_reader(void **state)
     world_new();
     node_up();
     struct peer *kubelet = peer_open(LINK_REGISTRATION, 65535);
-    struct peer *p = peer_open(LINK_HEALTH, 1);
+    struct peer *p = peer_open(LINK_GRPC_HEALTH, 1);
     p->deaf = true;
     const struct peer_call *c = watch(p, "readiness");
     for (unsigned i = 0; i < 101; i++) {
@@ -145,7 +145,7 @@ static void test_state_comes_back(void **state)
     world_new();
     node_up();
     struct peer *kubelet = peer_open(LINK_REGISTRATION, 65535);
-    struct peer *p = peer_open(LINK_HEALTH, 1);
+    struct peer *p = peer_open(LINK_GRPC_HEALTH, 1);
     const struct peer_call *c = watch(p, "readiness");
     assert_string_equal(told(c), "1");
     p->deaf = true;
@@ -159,13 +159,13 @@ static void test_state_comes_back(void **state)
 
 static void test_many(void **state)
 {
-    struct peer_call *c[HEALTH_SUBSCRIPTIONS_PER_LINK];
+    struct peer_call *c[GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK];
     (void)state;
     world_new();
     start();
-    struct peer *p = peer_open(LINK_HEALTH, 65535);
-    struct peer *q = peer_open(LINK_HEALTH, 65535);
-    for (unsigned i = 0; i < HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
+    struct peer *p = peer_open(LINK_GRPC_HEALTH, 65535);
+    struct peer *q = peer_open(LINK_GRPC_HEALTH, 65535);
+    for (unsigned i = 0; i < GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
         c[i] = watch(p, "liveness");
         assert_string_equal(told(c[i]), "1");
     }
@@ -176,8 +176,8 @@ static void test_many(void **state)
     call_refused(p, WATCH_PATH, view_of(NULL, 0), GRPC_RESOURCE_EXHAUSTED);
     /* what a connection leaves behind is not the next one's */
     peer_close(p);
-    p = peer_open(LINK_HEALTH, 65535);
-    for (unsigned i = 0; i < HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
+    p = peer_open(LINK_GRPC_HEALTH, 65535);
+    for (unsigned i = 0; i < GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
         assert_string_equal(told(watch(p, "other")), "3");
     }
 }
@@ -189,7 +189,7 @@ static void test_rapid_cancels(void **state)
     (void)state;
     world_new();
     start();
-    struct peer *p = peer_open(LINK_HEALTH, 65535);
+    struct peer *p = peer_open(LINK_GRPC_HEALTH, 65535);
     for (; n < 2 * H2_CREDIT_MAX && !p->closed_by_agent; n++) {
         struct peer_call *c = call_send(p, WATCH_PATH, view_of(NULL, 0));
         call_cancel(p, c);
@@ -197,7 +197,7 @@ static void test_rapid_cancels(void **state)
     }
     assert_true(p->closed_by_agent && p->goaway);
     assert_in_range(n, H2_CREDIT_MAX, H2_CREDIT_MAX + 1);
-    assert_string_equal(told(watch(peer_open(LINK_HEALTH, 65535), "")), "1");
+    assert_string_equal(told(watch(peer_open(LINK_GRPC_HEALTH, 65535), "")), "1");
 }
 
 /* Connections that only watch give way to the kubelet: none of them is at work. */
@@ -228,7 +228,7 @@ static void test_stop(void **state)
     (void)state;
     world_new();
     node_up();
-    struct peer *p = peer_open(LINK_HEALTH, 65535);
+    struct peer *p = peer_open(LINK_GRPC_HEALTH, 65535);
     const struct peer_call *ready = watch(p, "readiness");
     const struct peer_call *live = watch(p, "liveness");
     agent_stop(world.agent, world.now_ms);

@@ -42,9 +42,9 @@ static void test_services_of_sockets(void **state)
     enum {
         REGISTRATION = 1u << LINK_REGISTRATION,
         SERVICE = 1u << LINK_SERVICE,
-        HEALTH = 1u << LINK_HEALTH
+        HEALTH = 1u << LINK_GRPC_HEALTH
     };
-    static const enum link_kind kinds[] = {LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH};
+    static const enum link_kind kinds[] = {LINK_REGISTRATION, LINK_SERVICE, LINK_GRPC_HEALTH};
     static const struct {
         const char *path;
         unsigned served_on;
@@ -150,7 +150,7 @@ static void test_health(void **state)
     world_new();
     api.hangs = true;
     start();
-    struct peer *p = peer_open(LINK_HEALTH, 65535);
+    struct peer *p = peer_open(LINK_GRPC_HEALTH, 65535);
     assert_int_equal(health_of(p, ""), SERVING);
     assert_int_equal(health_of(p, "liveness"), SERVING);
     assert_int_equal(health_of(p, "readiness"), NOT_SERVING);
@@ -221,23 +221,23 @@ static void test_links_full(void **state)
     world_new();
     start();
     for (unsigned i = 0; i < 4; i++) {
-        p[i] = peer_open(LINK_HEALTH, 65535);
+        p[i] = peer_open(LINK_GRPC_HEALTH, 65535);
         pass(1);
     }
     /* each has a moment; then the oldest one without calls goes, and there is room */
-    assert_false(agent_link_free(world.agent, LINK_HEALTH));
-    uint64_t room_ms = agent_link_room_ms(world.agent, LINK_HEALTH);
+    assert_false(agent_link_free(world.agent, LINK_GRPC_HEALTH));
+    uint64_t room_ms = agent_link_room_ms(world.agent, LINK_GRPC_HEALTH);
     assert_int_equal(room_ms, world.now_ms - 4u + LINK_GRACE_MS);
-    assert_int_equal(agent_link_open(world.agent, LINK_HEALTH, 0, room_ms - 1u), -1);
+    assert_int_equal(agent_link_open(world.agent, LINK_GRPC_HEALTH, 0, room_ms - 1u), -1);
     settle();
     assert_false(p[0]->closed_by_agent);
     pass(room_ms - world.now_ms);
-    assert_int_equal(agent_link_open(world.agent, LINK_HEALTH, 0, world.now_ms), -1);
+    assert_int_equal(agent_link_open(world.agent, LINK_GRPC_HEALTH, 0, world.now_ms), -1);
     world.poked = true;
     settle();
     assert_true(p[0]->closed_by_agent && p[0]->goaway);
     assert_false(p[1]->closed_by_agent);
-    (void)peer_open(LINK_HEALTH, 65535);
+    (void)peer_open(LINK_GRPC_HEALTH, 65535);
     assert_int_equal(health_of(p[1], "liveness"), 1);
 }
 
@@ -327,7 +327,7 @@ static void test_health_takes_no_buffer(void **state)
     (void)state;
     world_new();
     start();
-    struct peer *p = peer_open(LINK_HEALTH, 65535);
+    struct peer *p = peer_open(LINK_GRPC_HEALTH, 65535);
     call_refused(p, CHECK_PATH, view_of(bytes, sizeof bytes), GRPC_RESOURCE_EXHAUSTED);
     check_idle();
     struct peer *kubelet = peer_open(LINK_REGISTRATION, 65535);

@@ -52,12 +52,12 @@ static void test_rounds(void **state)
 {
     (void)state;
     memset(&pace, 0, sizeof pace);
-    assert_int_equal(pace_round_ms(&pace, LINK_HEALTH, 1000), 1000);
+    assert_int_equal(pace_round_ms(&pace, LINK_GRPC_HEALTH, 1000), 1000);
     for (unsigned i = 0; i < STRANGER_ROUNDS; i++) {
-        assert_int_equal(pace_round_ms(&pace, LINK_HEALTH, 1003), 1003);
-        pace_round(&pace, LINK_HEALTH, 1003);
+        assert_int_equal(pace_round_ms(&pace, LINK_GRPC_HEALTH, 1003), 1003);
+        pace_round(&pace, LINK_GRPC_HEALTH, 1003);
     }
-    assert_int_equal(pace_round_ms(&pace, LINK_HEALTH, 1004), 1003 + STRANGER_ROUND_MS);
+    assert_int_equal(pace_round_ms(&pace, LINK_GRPC_HEALTH, 1004), 1003 + STRANGER_ROUND_MS);
     assert_int_equal(pace_round_ms(&pace, LINK_METRICS, 1004), 1004);
     pace_round(&pace, LINK_METRICS, 1004);
     for (unsigned i = 0; i < STRANGER_ACCEPTS; i++) {

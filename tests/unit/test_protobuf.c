@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "generated/dra.pb.h"
-#include "generated/health.pb.h"
+#include "generated/grpc_health.pb.h"
 #include "generated/kube.pb.h"
 #include "generated/projection.pb.h"
 #include "generated/registration.pb.h"
@@ -174,11 +174,11 @@ static void share_id_has_presence(void **state)
 
 static void health_status(void **state)
 {
-    health_HealthCheckResponse response = {
-        .status = health_HealthCheckResponse_ServingStatus_NOT_SERVING};
+    grpc_health_HealthCheckResponse response = {
+        .status = grpc_health_HealthCheckResponse_ServingStatus_NOT_SERVING};
 
     (void)state;
-    assert_encodes(health_HealthCheckResponse_fields, &response, "0802");
+    assert_encodes(grpc_health_HealthCheckResponse_fields, &response, "0802");
 }
 
 static void attribute_values_have_presence(void **state)

@@ -154,7 +154,7 @@ static bool answers(uint16_t port, uint8_t last)
 /* --healthcheck-bind-address and --metrics-bind-address: the port is that of one address alone. */
 static void test_bind_addresses(void **state)
 {
-    static const enum link_kind kinds[] = {LINK_HEALTH, LINK_METRICS};
+    static const enum link_kind kinds[] = {LINK_GRPC_HEALTH, LINK_METRICS};
     (void)state;
     begin();
     settings.healthcheck_port = 0;

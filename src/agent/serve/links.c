@@ -6,7 +6,7 @@
 #include "agent/serve/links.h"
 
 #include "agent/serve/device_streams.h"
-#include "agent/serve/health.h"
+#include "agent/serve/grpc_health.h"
 #include "agent/serve/peer_failures.h"
 #include "agent/serve/responses.h"
 #include "agent/state.h"
@@ -21,7 +21,7 @@ enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, WATCH_DEVICES, CHECK,
  * Sources: kubelet pluginregistration v1, dra v1 and v1beta1 and dra-health v1 and
  * v1alpha1 (the same messages by number), grpc.health.v1.
  */
-#define HEALTH_METHODS                                                                             \
+#define GRPC_HEALTH_METHODS                                                                        \
     {"/grpc.health.v1.Health/Check", CHECK}, {"/grpc.health.v1.Health/Watch", WATCH},
 
 static const struct grpc_method registration_methods[] = {
@@ -35,9 +35,9 @@ static const struct grpc_method service_methods[] = {
     {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", UNPREPARE},
     {"/v1.DRAResourceHealth/NodeWatchResources", WATCH_DEVICES},
     {"/v1alpha1.DRAResourceHealth/NodeWatchResources", WATCH_DEVICES},
-    HEALTH_METHODS /* the kubelet's own checks */
+    GRPC_HEALTH_METHODS /* the kubelet's own checks */
 };
-static const struct grpc_method health_methods[] = {HEALTH_METHODS};
+static const struct grpc_method grpc_health_methods[] = {GRPC_HEALTH_METHODS};
 
 /* src/agent/calls responds to the call, unless it is refused here. */
 static void start_call(struct agent *a, unsigned link, const struct grpc_event *event,
@@ -70,10 +70,10 @@ void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
         device_streams_watch(a, link, event);
         break;
     case CHECK:
-        health_check(a, link, event);
+        grpc_health_check(a, link, event);
         break;
     case WATCH:
-        health_watch(a, link, event);
+        grpc_health_watch(a, link, event);
         break;
     default:
         ASSERT(false); /* wire/grpc returns only rows of these tables */
@@ -83,7 +83,7 @@ void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
 
 /* --- connections --- */
 
-#define LINK_KINDS ((unsigned)LINK_HEALTH + 1u)
+#define LINK_KINDS ((unsigned)LINK_GRPC_HEALTH + 1u)
 #define METHODS(table) .method = (table), .methods = sizeof(table) / sizeof(table)[0]
 /* For each kind of link: index of the first, number, and the methods of its socket. */
 static const struct {
@@ -94,7 +94,8 @@ static const struct {
 } kinds[LINK_KINDS] = {
     [LINK_REGISTRATION] = {0, REGISTRATION_LINKS, METHODS(registration_methods)},
     [LINK_SERVICE] = {REGISTRATION_LINKS, SERVICE_LINKS, METHODS(service_methods)},
-    [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS, METHODS(health_methods)},
+    [LINK_GRPC_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, GRPC_HEALTH_LINKS,
+                          METHODS(grpc_health_methods)},
 };
 
 static void link_fail(struct agent *a, unsigned link)
@@ -118,7 +119,7 @@ static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint
     l->kind = kind;
     l->opened_ms = now_ms;
     /* Any process can reach the health port, so its links get none of the kubelet's buffers. */
-    struct grpc_buffers *buffers = (kind == LINK_HEALTH) ? NULL : &a->buffers;
+    struct grpc_buffers *buffers = (kind == LINK_GRPC_HEALTH) ? NULL : &a->buffers;
     grpc_init(&l->grpc, buffers, kinds[kind].method, kinds[kind].methods, now_ms);
     /* No GOAWAY: a client with no other server would reconnect at once, again and again. */
     l->grpc.refusing = a->stopping;
@@ -163,7 +164,7 @@ static unsigned links_most(const struct agent *a, enum link_kind kind)
  */
 static uint64_t yields_ms(const struct agent *a, const struct server_link *l)
 {
-    if (!l->open || l->failed || l->kind != LINK_HEALTH) {
+    if (!l->open || l->failed || l->kind != LINK_GRPC_HEALTH) {
         return 0;
     }
     bool most = links_of(a, l->kind, l->peer) == links_most(a, l->kind);
@@ -196,9 +197,9 @@ static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, uns
      * A health check is answered at once: an open call there has sent half a request and may be cut
      * off. So may a subscription, or a request that does not arrive, on any socket.
      */
-    unsigned cut = health_subscriptions(a, link) + device_streams_open(a, link) +
+    unsigned cut = grpc_health_subscriptions(a, link) + device_streams_open(a, link) +
                    grpc_calls_slow(&l->grpc, a->now_ms);
-    bool idle = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == cut;
+    bool idle = l->kind == LINK_GRPC_HEALTH || grpc_calls_open(&l->grpc) == cut;
     unsigned tolerated = idle ? own : own + 1u;
     bool may = (idle && l->peer == peer) || held > tolerated;
     uint32_t rank = may ? held * 2u + (idle ? 1u : 0u) : 0u;

@@ -4,7 +4,7 @@
  * pages to pages.c, the API connection to src/agent/api. Owns no state.
  */
 #include "agent/serve/device_streams.h"
-#include "agent/serve/health.h"
+#include "agent/serve/grpc_health.h"
 #include "agent/serve/pages.h"
 #include "agent/serve/responses.h"
 #include "agent/state.h"
@@ -26,7 +26,7 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_
     int link = links_open(a, kind, peer, now_ms);
     if (link >= 0) {
         responses_forget(a, (unsigned)link);
-        health_forget(a, (unsigned)link);
+        grpc_health_forget(a, (unsigned)link);
         device_streams_forget(a, (unsigned)link);
     }
     return link;

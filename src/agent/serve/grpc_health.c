@@ -3,7 +3,7 @@
  * grpc.health.v1.Health: the state of a service, once or as a subscription. Does not decide about
  * readiness. Sources: grpc.health.v1 and the text of the "GRPC Health Checking Protocol".
  */
-#include "agent/serve/health.h"
+#include "agent/serve/grpc_health.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "agent/serve/responses.h"
 #include "agent/state.h"
 #include "base/assert.h"
-#include "generated/health.pb.h"
+#include "generated/grpc_health.pb.h"
 #include "wire/decode.h"
 
 enum { SERVICE_LIVENESS, SERVICE_READINESS, SERVICE_OTHER };
@@ -19,12 +19,12 @@ enum { SERVICE_LIVENESS, SERVICE_READINESS, SERVICE_OTHER };
 /* HealthCheckResponse: field 1, a varint of one octet. No state is 0, which protobuf would omit. */
 #define STATE_BYTES 2u
 #define STATE_TAG 0x08u
-_Static_assert(health_HealthCheckResponse_status_tag == 1, "the tag is that of the field");
+_Static_assert(grpc_health_HealthCheckResponse_status_tag == 1, "the tag is that of the field");
 
 static uint8_t service_asked(const struct grpc_event *event)
 {
-    health_HealthCheckRequest request = health_HealthCheckRequest_init_zero;
-    bool readable = decode(event->message, health_HealthCheckRequest_fields, &request);
+    grpc_health_HealthCheckRequest request = grpc_health_HealthCheckRequest_init_zero;
+    bool readable = decode(event->message, grpc_health_HealthCheckRequest_fields, &request);
     struct view name = view_text(readable ? request.service : "?");
     if (name.len == 0u || view_is(name, "liveness")) {
         return SERVICE_LIVENESS;
@@ -35,14 +35,14 @@ static uint8_t service_asked(const struct grpc_event *event)
 static uint8_t state_of(const struct agent *a, uint8_t service)
 {
     if (service == SERVICE_OTHER) {
-        return health_HealthCheckResponse_ServingStatus_SERVICE_UNKNOWN;
+        return grpc_health_HealthCheckResponse_ServingStatus_SERVICE_UNKNOWN;
     }
     bool serving = service == SERVICE_LIVENESS || agent_ready(a);
-    return serving ? health_HealthCheckResponse_ServingStatus_SERVING
-                   : health_HealthCheckResponse_ServingStatus_NOT_SERVING;
+    return serving ? grpc_health_HealthCheckResponse_ServingStatus_SERVING
+                   : grpc_health_HealthCheckResponse_ServingStatus_NOT_SERVING;
 }
 
-void health_check(struct agent *a, unsigned link, const struct grpc_event *event)
+void grpc_health_check(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     uint8_t service = service_asked(event);
     if (service == SERVICE_OTHER) {
@@ -54,16 +54,16 @@ void health_check(struct agent *a, unsigned link, const struct grpc_event *event
     response_message(a, link, event->call, view_of(response, sizeof response));
 }
 
-void health_watch(struct agent *a, unsigned link, const struct grpc_event *event)
+void grpc_health_watch(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     ASSERT(link < GRPC_LINKS);
     const struct grpc_server *s = &a->link[link].grpc;
-    struct health_subscription *own = a->health_subscription[link];
+    struct grpc_health_subscription *own = a->grpc_health_subscription[link];
     ASSERT(grpc_call_alive(s, event->call));
-    for (unsigned i = 0; i < HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
+    for (unsigned i = 0; i < GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
         if (!grpc_call_alive(s, own[i].id)) {
-            own[i] =
-                (struct health_subscription){.id = event->call, .service = service_asked(event)};
+            own[i] = (struct grpc_health_subscription){.id = event->call,
+                                                       .service = service_asked(event)};
             return;
         }
     }
@@ -71,27 +71,27 @@ void health_watch(struct agent *a, unsigned link, const struct grpc_event *event
                     "too many health watches on one connection");
 }
 
-unsigned health_subscriptions(const struct agent *a, unsigned link)
+unsigned grpc_health_subscriptions(const struct agent *a, unsigned link)
 {
     ASSERT(link < GRPC_LINKS);
     const struct grpc_server *s = &a->link[link].grpc;
     unsigned n = 0;
-    for (unsigned i = 0; i < HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
-        n += grpc_call_alive(s, a->health_subscription[link][i].id) ? 1u : 0u;
+    for (unsigned i = 0; i < GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
+        n += grpc_call_alive(s, a->grpc_health_subscription[link][i].id) ? 1u : 0u;
     }
     ASSERT(n <= grpc_calls_open(s));
     return n;
 }
 
-void health_forget(struct agent *a, unsigned link)
+void grpc_health_forget(struct agent *a, unsigned link)
 {
     ASSERT(link < GRPC_LINKS);
-    memset(a->health_subscription[link], 0, sizeof a->health_subscription[link]);
+    memset(a->grpc_health_subscription[link], 0, sizeof a->grpc_health_subscription[link]);
 }
 
 /* A message whose sending has begun takes the latest state: its length never changes. */
 static void subscription_step(const struct agent *a, struct grpc_server *s,
-                              struct health_subscription *h)
+                              struct grpc_health_subscription *h)
 {
     if (!grpc_call_alive(s, h->id)) {
         return;
@@ -109,14 +109,15 @@ static void subscription_step(const struct agent *a, struct grpc_server *s,
     }
 }
 
-void health_step(struct agent *a)
+void grpc_health_step(struct agent *a)
 {
-    for (unsigned i = 0; i < GRPC_LINKS * HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
-        unsigned link = i / HEALTH_SUBSCRIPTIONS_PER_LINK;
+    for (unsigned i = 0; i < GRPC_LINKS * GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
+        unsigned link = i / GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK;
         struct server_link *l = &a->link[link];
         if (l->open && !l->failed) {
-            subscription_step(a, &l->grpc,
-                              &a->health_subscription[link][i % HEALTH_SUBSCRIPTIONS_PER_LINK]);
+            subscription_step(
+                a, &l->grpc,
+                &a->grpc_health_subscription[link][i % GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK]);
         }
     }
 }

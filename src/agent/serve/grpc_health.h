@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc.health.v1.Health, Check and Watch (health.c). Owns struct health_subscription. Internal to
- * src/agent.
+ * grpc.health.v1.Health, Check and Watch (grpc_health.c). Owns struct grpc_health_subscription.
+ * Internal to src/agent.
  *
  * A subscription is a call of Watch. It has a state and no queue: its peer gets the current state
  * at once and then each change; a slow peer gets the newest state, and one that does not take a
@@ -10,14 +10,14 @@
  * request buffer. A connection without other calls counts as idle, so that the agent may close it
  * in favour of the kubelet or a probe (links.c); its client then reconnects.
  */
-#ifndef AGENT_SERVE_HEALTH_H
-#define AGENT_SERVE_HEALTH_H
+#ifndef AGENT_SERVE_GRPC_HEALTH_H
+#define AGENT_SERVE_GRPC_HEALTH_H
 
 #include "agent/agent.h"
 #include "wire/grpc.h"
 
 /* One subscription; free when its call has ended. */
-struct health_subscription {
+struct grpc_health_subscription {
     struct grpc_call_id id;
     uint8_t service; /* the service whose state it gets */
     uint8_t sent;    /* the state sent last; 0: none, or a message is being sent */
@@ -26,17 +26,17 @@ struct health_subscription {
 /*
  * Handles a complete request of a link whose call is open: a check gets its response, a
  * subscription starts. For an unknown service or a malformed request, a check gets NOT_FOUND and a
- * subscription the state SERVICE_UNKNOWN; more than HEALTH_SUBSCRIPTIONS_PER_LINK get
+ * subscription the state SERVICE_UNKNOWN; more than GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK get
  * RESOURCE_EXHAUSTED.
  */
-void health_check(struct agent *a, unsigned link, const struct grpc_event *event);
-/* See health_check. */
-void health_watch(struct agent *a, unsigned link, const struct grpc_event *event);
+void grpc_health_check(struct agent *a, unsigned link, const struct grpc_event *event);
+/* See grpc_health_check. */
+void grpc_health_watch(struct agent *a, unsigned link, const struct grpc_event *event);
 /* Number of a link's open subscriptions. */
-unsigned health_subscriptions(const struct agent *a, unsigned link);
+unsigned grpc_health_subscriptions(const struct agent *a, unsigned link);
 /* Drops the subscriptions of a link's previous connection. */
-void health_forget(struct agent *a, unsigned link);
+void grpc_health_forget(struct agent *a, unsigned link);
 /* Sends changes to the subscriptions of all links; ends them when the agent stops. */
-void health_step(struct agent *a);
+void grpc_health_step(struct agent *a);
 
 #endif
