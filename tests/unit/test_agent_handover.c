@@ -208,10 +208,11 @@ static void test_retired_and_called(void **state)
 static void other_is_next(void)
 {
     other_has(LOCK_NEXT, HOLDER_AGENT);
-    for (unsigned i = 0; i < HANDOVER_CHECK_MS && !world.agent->handover.leaving; i++) {
+    for (unsigned i = 0; i < HANDOVER_CHECK_MS && world.agent->handover.state != HANDOVER_LEAVING;
+         i++) {
         pass(1);
     }
-    assert_true(world.agent->handover.leaving);
+    assert_int_equal(world.agent->handover.state, HANDOVER_LEAVING);
 }
 
 /* A call that runs is finished first; one that comes meanwhile waits. */

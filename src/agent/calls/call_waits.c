@@ -8,8 +8,8 @@
 
 bool call_waits_for_store(const struct agent *a, const struct call *c)
 {
-    bool leaving = a->handover.leaving && c->start_ms >= a->handover.leaving_ms;
-    bool unlocked = !a->handover.locked && a->now_ms < c->start_ms + STORE_WAIT_MS;
+    bool leaving = handover_defers(a, c->start_ms);
+    bool unlocked = !handover_owns(a) && a->now_ms < c->start_ms + STORE_WAIT_MS;
     return a->ledger.busy || leaving || (c->unprepare ? unlocked : ledger_reopens(a));
 }
 

@@ -836,7 +836,7 @@ void calls_step(struct agent *a)
 static uint64_t call_deadline(const struct agent *a, const struct call *c)
 {
     uint64_t at = UINT64_MAX;
-    if (!a->handover.locked && (c->unprepare || call_waits_for_store(a, c))) {
+    if (!handover_owns(a) && (c->unprepare || call_waits_for_store(a, c))) {
         return c->start_ms + STORE_WAIT_MS;
     }
     if (call_waits_for_store(a, c)) {

@@ -6,8 +6,47 @@
 #include "agent/ledger/handover.h"
 
 #include "agent/state.h"
+#include "base/assert.h"
 #include "base/time.h"
 #include "cfg/identity.h"
+
+#define TO(state) (1u << (unsigned)(state))
+
+/* Where each state may lead. */
+static const uint8_t handover_moves[HANDOVER_STATES] = {
+    [HANDOVER_WAITING] = TO(HANDOVER_NEXT) | TO(HANDOVER_OWNER),
+    [HANDOVER_NEXT] = TO(HANDOVER_WAITING) | TO(HANDOVER_OWNER),
+    [HANDOVER_OWNER] = TO(HANDOVER_LEAVING) | TO(HANDOVER_RETIRED),
+    [HANDOVER_LEAVING] = TO(HANDOVER_RETIRED),
+    [HANDOVER_RETIRED] = TO(HANDOVER_RETURNING) | TO(HANDOVER_OWNER),
+    [HANDOVER_RETURNING] = TO(HANDOVER_RETIRED) | TO(HANDOVER_OWNER),
+};
+
+static void move_to(struct handover *h, enum handover_state to)
+{
+    ASSERT(h->state == to || (handover_moves[h->state] & TO(to)) != 0u);
+    h->state = to;
+}
+
+static bool is_next(const struct handover *h)
+{
+    return h->state == HANDOVER_NEXT || h->state == HANDOVER_RETURNING;
+}
+
+static bool had_store(const struct handover *h)
+{
+    return h->state != HANDOVER_WAITING && h->state != HANDOVER_NEXT;
+}
+
+bool handover_owns(const struct agent *a)
+{
+    return a->handover.state == HANDOVER_OWNER || a->handover.state == HANDOVER_LEAVING;
+}
+
+bool handover_defers(const struct agent *a, uint64_t start_ms)
+{
+    return a->handover.state == HANDOVER_LEAVING && start_ms >= a->handover.leaving_ms;
+}
 
 /*
  * Another agent has the store: this one asks for it. One that gave the store away asks again only
@@ -19,13 +58,14 @@ static void ask(struct agent *a)
     struct handover *h = &a->handover;
     const struct files *f = a->files;
     h->older = f->holder(f->ctx, LOCK_OWNER) == HOLDER_OLDER;
-    bool asks = h->wanted && !h->next && !h->older;
-    if (asks && (!h->owned || h->called)) {
-        h->next = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_NEXT) == STATUS_OK;
+    bool asks = h->wanted && !is_next(h) && !h->older;
+    if (asks && (!had_store(h) || h->called) &&
+        f->lock(f->ctx, STORE_LOCK_NAME, LOCK_NEXT) == STATUS_OK) {
+        move_to(h, had_store(h) ? HANDOVER_RETURNING : HANDOVER_NEXT);
     }
-    if (!h->wanted && h->next) {
+    if (!h->wanted && is_next(h)) {
         f->unlock(f->ctx, LOCK_NEXT);
-        h->next = false;
+        move_to(h, had_store(h) ? HANDOVER_RETIRED : HANDOVER_WAITING);
     }
 }
 
@@ -34,12 +74,14 @@ enum status handover_take(struct agent *a)
     struct handover *h = &a->handover;
     const struct files *f = a->files;
     enum status s = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_OWNER);
-    if (s == STATUS_OK && !h->next && f->holder(f->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
+    if (s == STATUS_OK && !is_next(h) && f->holder(f->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
         f->unlock(f->ctx, LOCK_OWNER); /* it was given up for that agent */
         s = HOST_BUSY;
     }
     if (s == HOST_BUSY) {
-        h->locked = false;
+        if (handover_owns(a)) {
+            move_to(h, HANDOVER_RETIRED);
+        }
         ask(a);
     }
     if (s != STATUS_OK) {
@@ -47,10 +89,10 @@ enum status handover_take(struct agent *a)
     }
     /* Also where it was refused as ours: the system may have given it all the same. */
     f->unlock(f->ctx, LOCK_NEXT);
-    h->next = false;
+    if (!handover_owns(a)) {
+        move_to(h, HANDOVER_OWNER);
+    }
     h->older = false;
-    h->owned = true;
-    h->locked = true;
     h->check_ms = a->now_ms + HANDOVER_CHECK_MS;
     return STATUS_OK;
 }
@@ -71,8 +113,10 @@ static void look_for_next(struct agent *a)
 {
     struct handover *h = &a->handover;
     h->check_ms = a->now_ms + HANDOVER_CHECK_MS;
-    h->leaving = lock_replaced(a) || a->files->holder(a->files->ctx, LOCK_NEXT) != HOLDER_NOBODY;
     h->leaving_ms = a->now_ms;
+    if (lock_replaced(a) || a->files->holder(a->files->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
+        move_to(h, HANDOVER_LEAVING);
+    }
 }
 
 void handover_called(struct agent *a, bool called)
@@ -87,7 +131,7 @@ void handover_step(struct agent *a, bool wanted)
     if (a->ledger.busy) {
         return;
     }
-    if (!h->leaving && h->owned && a->now_ms >= h->check_ms) {
+    if (h->state == HANDOVER_OWNER && a->now_ms >= h->check_ms) {
         look_for_next(a);
     }
 }
@@ -96,13 +140,12 @@ bool handover_ends(const struct agent *a, bool running)
 {
     const struct handover *h = &a->handover;
     bool late = a->now_ms >= h->leaving_ms + HANDOVER_MS;
-    return !a->ledger.busy && h->leaving && (late || !running);
+    return !a->ledger.busy && h->state == HANDOVER_LEAVING && (late || !running);
 }
 
 void handover_retire(struct agent *a)
 {
-    a->handover.leaving = false;
-    a->handover.locked = false;
+    move_to(&a->handover, HANDOVER_RETIRED);
     a->files->unlock(a->files->ctx, LOCK_OWNER);
     log_one(a, LOG_ID_STORE_HANDED_OVER, "text",
             "this one serves no claim until the other one has ended");
@@ -111,8 +154,8 @@ void handover_retire(struct agent *a)
 uint64_t handover_deadline(const struct agent *a)
 {
     const struct handover *h = &a->handover;
-    if (a->ledger.busy || !h->owned) {
+    if (a->ledger.busy || !handover_owns(a)) {
         return UINT64_MAX;
     }
-    return h->leaving ? h->leaving_ms + HANDOVER_MS : h->check_ms;
+    return (h->state == HANDOVER_LEAVING) ? h->leaving_ms + HANDOVER_MS : h->check_ms;
 }

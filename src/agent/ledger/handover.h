@@ -16,20 +16,35 @@
 
 #include "agent/agent.h"
 
-/* Where this agent stands. */
+/*
+ * Where this agent stands with the two locks. handover_moves in handover.c lists the legal moves;
+ * one function makes them.
+ */
+enum handover_state {
+    HANDOVER_WAITING,   /* it never had the store, and holds no lock */
+    HANDOVER_NEXT,      /* it never had the store, and holds LOCK_NEXT */
+    HANDOVER_OWNER,     /* it holds LOCK_OWNER */
+    HANDOVER_LEAVING,   /* the same, and another agent is the next: no new call begins */
+    HANDOVER_RETIRED,   /* it gave the store away, or lost it, and holds no lock */
+    HANDOVER_RETURNING, /* the same, and it holds LOCK_NEXT */
+    HANDOVER_STATES
+};
+
+/* The state, and facts that are independent of it. */
 struct handover {
+    enum handover_state state;
     bool wanted;         /* the kubelet sends its calls to this agent */
     bool called;         /* a call waits that came after `leaving_ms` */
-    bool next;           /* LOCK_NEXT is ours */
-    bool owned;          /* the store was ours once */
-    bool locked;         /* LOCK_OWNER is ours */
     bool older;          /* the owner is an agent of a release that hands nothing over */
-    bool leaving;        /* another agent is next: no new call begins */
     unsigned looks;      /* since the lock file was last looked at, see HANDOVER_LOCK_LOOKS */
-    uint64_t leaving_ms; /* since when, if at all */
+    uint64_t leaving_ms; /* when the owner last looked for a next agent, or found one */
     uint64_t check_ms;   /* when the owner looks next whether another agent is next */
 };
 
+/* Whether LOCK_OWNER is this agent's: nobody else changes the store. */
+bool handover_owns(const struct agent *a);
+/* Whether a call that came at `start_ms` has to wait, because the store is being handed over. */
+bool handover_defers(const struct agent *a, uint64_t start_ms);
 /*
  * Takes the store if nobody has it. HOST_BUSY: another agent has it; HOST_*: it cannot be locked.
  */
@@ -41,7 +56,7 @@ void handover_step(struct agent *a, bool wanted);
 /* Whether the owner must retire now; `running`: a call runs that came before `leaving_ms`. */
 MUST_USE bool handover_ends(const struct agent *a, bool running);
 uint64_t handover_deadline(const struct agent *a);
-/* The store is given up. */
+/* Gives LOCK_OWNER up; the caller has closed the store. */
 void handover_retire(struct agent *a);
 
 #endif
