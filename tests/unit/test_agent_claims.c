@@ -267,7 +267,7 @@ static void test_opaque_record(void **state)
     (void)state;
     begin();
     prepare_well(0, 1);
-    world.agent->ledger.entry[ledger_find(world.agent, UID_0)].opaque = true;
+    world.agent->ledger.entry[ledger_find(world.agent, UID_0)].record = RECORD_OUTLINE;
     api.reachable = false;
     api_end("connection reset");
     struct peer *p = service_open();

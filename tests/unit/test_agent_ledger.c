@@ -92,7 +92,7 @@ static void test_made_again_without_files(void **state)
     unsigned opaque = 0;
     for (unsigned i = 0; i < CLAIMS; i++) {
         const struct ledger_entry *e = &world.agent->ledger.entry[i];
-        opaque += (e->state == LEDGER_HELD && e->opaque) ? 1 : 0;
+        opaque += (e->state == LEDGER_HELD && e->record != RECORD_WHOLE) ? 1 : 0;
     }
     assert_int_equal(opaque, CLAIMS - LEDGER_RECORDS_MAX);
     api.claim[7].result[0].device = "neuron-device-1";

@@ -399,7 +399,7 @@ static void test_record_of_a_newer_agent(void **state)
     disk_get(store(), at, &was);
     restart();
     assert_int_equal(held(), 3);
-    assert_true(world.agent->ledger.entry[slot_of(0)].opaque);
+    assert_int_not_equal(world.agent->ledger.entry[slot_of(0)].record, RECORD_WHOLE);
     assert_non_null(strstr(rival(7, "neuron-device-9"), "already held by claim ml/claim-0"));
     /* it is carried over as it is */
     file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
@@ -412,7 +412,7 @@ static void test_record_of_a_newer_agent(void **state)
     assert_memory_equal(after, before, STORE_HALF_HEADER + length);
     /* the API server knows what it has */
     assert_string_equal(prepare_error(prepare_soon(0, 1), 0), "");
-    assert_false(world.agent->ledger.entry[slot_of(0)].opaque);
+    assert_int_equal(world.agent->ledger.entry[slot_of(0)].record, RECORD_WHOLE);
     assert_string_equal(rival(7, "neuron-device-9"), "");
 }
 

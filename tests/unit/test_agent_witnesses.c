@@ -239,7 +239,7 @@ static void test_newer_half_alone(void **state)
     lose_files();
     up_again();
     assert_int_equal(held(), 3);
-    assert_false(slot_entry(1)->opaque);
+    assert_int_equal(slot_entry(1)->record, RECORD_WHOLE);
     assert_non_null(cdi_of(1));
     api.reachable = false;
     prepare_well(1, 1);

@@ -22,7 +22,7 @@ static bool is_beside(const struct agent *a, const struct call *c, unsigned slot
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
     /* the host's numbers are distinct, or mean the same shared device */
-    bool counts = e->state == (uint8_t)LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
+    bool counts = e->state == LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
     if (!counts || view_is(view_text(r->id.uid), a->ledger.id[slot].uid)) {
         return false;
     }

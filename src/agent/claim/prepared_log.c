@@ -113,7 +113,7 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
     bool pod = r->consumer.kind == (uint8_t)CONSUMER_POD && r->consumer.uid[0] != '\0';
     for (unsigned i = 0; pod && i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
-        if (i != slot && e->state == (uint8_t)LEDGER_HELD &&
+        if (i != slot && e->state == LEDGER_HELD &&
             view_is(view_text(r->consumer.uid), ledger_consumer(a, i)->uid)) {
             warn_claims(a, r, i);
         }

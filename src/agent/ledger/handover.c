@@ -6,27 +6,8 @@
 #include "agent/ledger/handover.h"
 
 #include "agent/state.h"
-#include "base/assert.h"
 #include "base/time.h"
 #include "cfg/identity.h"
-
-#define TO(state) (1u << (unsigned)(state))
-
-/* Where each state may lead. */
-static const uint8_t handover_moves[HANDOVER_STATES] = {
-    [HANDOVER_WAITING] = TO(HANDOVER_NEXT) | TO(HANDOVER_OWNER),
-    [HANDOVER_NEXT] = TO(HANDOVER_WAITING) | TO(HANDOVER_OWNER),
-    [HANDOVER_OWNER] = TO(HANDOVER_LEAVING) | TO(HANDOVER_RETIRED),
-    [HANDOVER_LEAVING] = TO(HANDOVER_RETIRED),
-    [HANDOVER_RETIRED] = TO(HANDOVER_RETURNING) | TO(HANDOVER_OWNER),
-    [HANDOVER_RETURNING] = TO(HANDOVER_RETIRED) | TO(HANDOVER_OWNER),
-};
-
-static void move_to(struct handover *h, enum handover_state to)
-{
-    ASSERT(h->state == to || (handover_moves[h->state] & TO(to)) != 0u);
-    h->state = to;
-}
 
 static bool is_next(const struct handover *h)
 {
@@ -48,6 +29,15 @@ bool handover_defers(const struct agent *a, uint64_t start_ms)
     return a->handover.state == HANDOVER_LEAVING && start_ms >= a->handover.leaving_ms;
 }
 
+static void ask_for_next(struct agent *a)
+{
+    struct handover *h = &a->handover;
+    const struct files *f = a->files;
+    if (f->lock(f->ctx, STORE_LOCK_NAME, LOCK_NEXT) == STATUS_OK) {
+        handover_move(h, had_store(h) ? HANDOVER_RETURNING : HANDOVER_NEXT);
+    }
+}
+
 /*
  * Another agent has the store: this one asks for it. One that gave the store away asks again only
  * when a call comes: the kubelet calls the agent that registered last, and of two that start at
@@ -59,13 +49,12 @@ static void ask(struct agent *a)
     const struct files *f = a->files;
     h->older = f->holder(f->ctx, LOCK_OWNER) == HOLDER_OLDER;
     bool asks = h->wanted && !is_next(h) && !h->older;
-    if (asks && (!had_store(h) || h->called) &&
-        f->lock(f->ctx, STORE_LOCK_NAME, LOCK_NEXT) == STATUS_OK) {
-        move_to(h, had_store(h) ? HANDOVER_RETURNING : HANDOVER_NEXT);
+    if (asks && (!had_store(h) || h->called)) {
+        ask_for_next(a);
     }
     if (!h->wanted && is_next(h)) {
         f->unlock(f->ctx, LOCK_NEXT);
-        move_to(h, had_store(h) ? HANDOVER_RETIRED : HANDOVER_WAITING);
+        handover_move(h, had_store(h) ? HANDOVER_RETIRED : HANDOVER_WAITING);
     }
 }
 
@@ -80,7 +69,7 @@ enum status handover_take(struct agent *a)
     }
     if (s == HOST_BUSY) {
         if (handover_owns(a)) {
-            move_to(h, HANDOVER_RETIRED);
+            handover_move(h, HANDOVER_RETIRED);
         }
         ask(a);
     }
@@ -90,7 +79,7 @@ enum status handover_take(struct agent *a)
     /* Also where it was refused as ours: the system may have given it all the same. */
     f->unlock(f->ctx, LOCK_NEXT);
     if (!handover_owns(a)) {
-        move_to(h, HANDOVER_OWNER);
+        handover_move(h, HANDOVER_OWNER);
     }
     h->older = false;
     h->check_ms = a->now_ms + HANDOVER_CHECK_MS;
@@ -115,7 +104,7 @@ static void look_for_next(struct agent *a)
     h->check_ms = a->now_ms + HANDOVER_CHECK_MS;
     h->leaving_ms = a->now_ms;
     if (lock_replaced(a) || a->files->holder(a->files->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
-        move_to(h, HANDOVER_LEAVING);
+        handover_move(h, HANDOVER_LEAVING);
     }
 }
 
@@ -145,7 +134,7 @@ bool handover_ends(const struct agent *a, bool running)
 
 void handover_retire(struct agent *a)
 {
-    move_to(&a->handover, HANDOVER_RETIRED);
+    handover_move(&a->handover, HANDOVER_RETIRED);
     a->files->unlock(a->files->ctx, LOCK_OWNER);
     log_one(a, LOG_ID_STORE_HANDED_OVER, "text",
             "this one serves no claim until the other one has ended");

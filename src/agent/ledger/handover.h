@@ -16,10 +16,7 @@
 
 #include "agent/agent.h"
 
-/*
- * Where this agent stands with the two locks. handover_moves in handover.c lists the legal moves;
- * one function makes them.
- */
+/* Where this agent stands with the two locks; states.c lists the legal moves. */
 enum handover_state {
     HANDOVER_WAITING,   /* it never had the store, and holds no lock */
     HANDOVER_NEXT,      /* it never had the store, and holds LOCK_NEXT */
@@ -41,6 +38,8 @@ struct handover {
     uint64_t check_ms;   /* when the owner looks next whether another agent is next */
 };
 
+/* Moves the state; ASSERTs that the move is legal. */
+void handover_move(struct handover *h, enum handover_state to);
 /* Whether LOCK_OWNER is this agent's: nobody else changes the store. */
 bool handover_owns(const struct agent *a);
 /* Whether a call that came at `start_ms` has to wait, because the store is being handed over. */

@@ -9,33 +9,36 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-static int find_state(const struct agent *a, const char *uid, uint8_t state)
+int ledger_find(const struct agent *a, const char *uid)
 {
-    struct view wanted = view_text(uid);
-    ASSERT(wanted.len < sizeof a->ledger.id[0].uid);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == state && view_is(wanted, a->ledger.id[i].uid)) {
+        if (ledger_holds(a, i, uid)) {
             return (int)i;
         }
     }
     return -1;
 }
 
-int ledger_find(const struct agent *a, const char *uid)
-{
-    return find_state(a, uid, LEDGER_HELD);
-}
-
 int ledger_known(const struct agent *a, const char *uid)
 {
     int slot = ledger_find(a, uid);
-    return (slot >= 0 && !a->ledger.entry[slot].opaque) ? slot : -1;
+    return (slot >= 0 && a->ledger.entry[slot].record == RECORD_WHOLE) ? slot : -1;
+}
+
+static bool is_freeing_of(const struct agent *a, unsigned slot, const char *uid)
+{
+    return ledger_is_freeing(&a->ledger.entry[slot]) &&
+           view_is(view_text(uid), a->ledger.id[slot].uid);
 }
 
 int ledger_freeing_slot(const struct agent *a, const char *uid)
 {
-    return find_state(a, uid, LEDGER_FREEING);
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (is_freeing_of(a, i, uid)) {
+            return (int)i;
+        }
+    }
+    return -1;
 }
 
 bool ledger_freeing(const struct agent *a, const char *uid)
@@ -46,7 +49,7 @@ bool ledger_freeing(const struct agent *a, const char *uid)
 bool ledger_freeing_file(const struct agent *a, const char *uid)
 {
     int slot = ledger_freeing_slot(a, uid);
-    return slot >= 0 && a->ledger.entry[slot].file;
+    return slot >= 0 && a->ledger.entry[slot].state == LEDGER_FREEING_FILE;
 }
 
 bool ledger_reopens(const struct agent *a)
@@ -58,7 +61,7 @@ bool ledger_reopens(const struct agent *a)
 bool ledger_full(const struct agent *a)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        if (a->ledger.entry[i].state == (uint8_t)LEDGER_FREE) {
+        if (a->ledger.entry[i].state == LEDGER_FREE) {
             return false;
         }
     }
@@ -98,8 +101,9 @@ bool ledger_overlaps(const struct agent *a, const struct ledger_entry *x,
 {
     bool parts = is_partial(a, x) && is_partial(a, y) && (x->cores & y->cores) == 0u;
     bool functions = x->functions != 0u && y->functions != 0u;
-    return (functions && !x->opaque && !y->opaque) ? ledger_functions_meet(a, x, y, parts)
-                                                   : share_number(a, x, y, parts);
+    bool whole = x->record == RECORD_WHOLE && y->record == RECORD_WHOLE;
+    return (functions && whole) ? ledger_functions_meet(a, x, y, parts)
+                                : share_number(a, x, y, parts);
 }
 
 int ledger_disputed(const struct agent *a, unsigned slot)
@@ -107,7 +111,7 @@ int ledger_disputed(const struct agent *a, unsigned slot)
     const struct ledger_entry *e = a->ledger.entry;
     ASSERT(e[slot].state == LEDGER_HELD);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        bool certain = i != slot && e[i].state == LEDGER_HELD && !e[i].opaque;
+        bool certain = i != slot && e[i].state == LEDGER_HELD && e[i].record == RECORD_WHOLE;
         if (certain && ledger_overlaps(a, &e[slot], &e[i])) {
             return (int)i;
         }
@@ -245,7 +249,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);
     e->cores = claim_cores(r);
     e->guessed = r->rebuilt && e->cores != 0u;
-    e->unsure = false;
+    ledger_move_record(e, RECORD_WHOLE);
 }
 
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot)
@@ -262,7 +266,7 @@ enum { SLOT_TAKEN, SLOT_REFUSED, SLOT_GOOD, SLOT_OWN };
 static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
-    bool own = e->state == LEDGER_FREEING && view_is(view_text(a->ledger.id[slot].uid), uid);
+    bool own = is_freeing_of(a, slot, uid);
     if (!own && e->state != LEDGER_FREE) {
         return SLOT_TAKEN;
     }
@@ -288,26 +292,10 @@ int ledger_free_slot(const struct agent *a, const char *uid)
     return at;
 }
 
-void ledger_set_free(struct agent *a, unsigned slot)
-{
-    struct ledger_entry *e = &a->ledger.entry[slot];
-    if (e->state == LEDGER_FREEING) {
-        ASSERT(a->ledger.freeing > 0u);
-        a->ledger.freeing--;
-    }
-    e->state = LEDGER_FREE;
-}
-
 void ledger_set_freeing(struct agent *a, unsigned slot)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
-    if (e->state == LEDGER_HELD) {
-        ASSERT(a->ledger.held > 0u);
-        a->ledger.held--;
-    }
-    a->ledger.freeing = (uint16_t)(a->ledger.freeing + (e->state != LEDGER_FREEING ? 1u : 0u));
-    e->state = LEDGER_FREEING;
-    e->refused = true; /* until it is written */
+    ledger_move(a, slot, LEDGER_FREEING);
+    a->ledger.entry[slot].refused = true; /* until it is written */
 }
 
 /* --- texts --- */

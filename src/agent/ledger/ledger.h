@@ -19,27 +19,46 @@
 #include "dra/claim.h"
 #include "dra/store.h"
 
-/* `state` of a slot. */
-enum {
-    LEDGER_FREE,
-    LEDGER_HELD,
-    LEDGER_FREEING /* to be free: until the store says so for certain, and the CDI file is gone */
+/* What a slot is used for. */
+enum ledger_state {
+    LEDGER_FREE,         /* nothing is left of what it held */
+    LEDGER_HELD,         /* its claim holds devices */
+    LEDGER_FREEING,      /* its claim was released: the next flushes free the slot */
+    LEDGER_FREEING_FILE, /* the same, and the CDI file is left, which the record says */
+    LEDGER_STATES
 };
 
-/* What is always known of a slot; its record is on the disk. */
+/* How well the record of a held claim is known. */
+enum ledger_record {
+    RECORD_WHOLE,   /* it is understood, and answers a prepare */
+    RECORD_OUTLINE, /* only the claim and its device numbers are understood */
+    RECORD_UNSURE,  /* as OUTLINE: a newer record of the claim may be lost; see ledger_doubt.c */
+    RECORD_STATES
+};
+
+/* What is known of the disk's copy of the half that counts. */
+enum ledger_flush {
+    FLUSH_SETTLED, /* a flush made it safe */
+    FLUSH_DUE,     /* it was written since the last good flush */
+    FLUSH_DOUBTED, /* it was loaded, and may be in the page cache alone */
+    FLUSH_STATES
+};
+
+/*
+ * What is always known of a slot; its record is on the disk. The three states move by the functions
+ * and tables of states.c alone. The flags are facts that occur with every state.
+ */
 struct ledger_entry {
-    uint8_t state; /* LEDGER_… */
-    uint8_t half;  /* which half counts */
-    bool unsynced; /* it was written since the last good sync */
-    bool doubted;  /* it was loaded, and may be in the page cache alone */
-    bool damaged;  /* the other half is damaged, or the disk refuses it */
-    bool refused;  /* the disk refused the last write, in both halves */
-    bool file;     /* FREEING: the claim's CDI file was not renamed; HELD: it may have been */
-    bool opaque;   /* HELD: of its record only the outline is understood, or `unsure` */
-    bool unsure;   /* HELD: a newer record of the claim may be lost; see ledger_doubt.c */
-    bool guessed;  /* HELD: which cores it has is not certain: nobody joins it */
-    bool shares;   /* of each of its devices it holds a share, see claim_shares */
-    uint8_t cores; /* of its one device, of which it has a part; 0: it has no part */
+    enum ledger_state state;
+    enum ledger_record record; /* without meaning while FREE */
+    enum ledger_flush flush;
+    uint8_t half;   /* which half counts */
+    bool damaged;   /* the other half is damaged, or the disk refuses it: a fact of the disk */
+    bool refused;   /* the disk refused the last write, in both halves: a fact of the disk */
+    bool tombstone; /* HELD: a release that failed may have left a tombstone, whatever the record */
+    bool guessed;   /* HELD: which cores it has is not certain, so that nobody joins it */
+    bool shares;    /* HELD: of each of its devices it holds a share, see claim_shares */
+    uint8_t cores;  /* of its one device, of which it has a part; 0: it has no part */
     bool zero_numbering;
     bool metadata;               /* it has device metadata files */
     uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */
@@ -127,6 +146,11 @@ void ledger_tidy(struct agent *a);
  * `uid` not empty those of one claim.
  */
 void ledger_tidy_metadata(struct agent *a, const char *uid);
+/* Whether the slot waits to be freed, with or without its CDI file. */
+static inline bool ledger_is_freeing(const struct ledger_entry *e)
+{
+    return e->state == LEDGER_FREEING || e->state == LEDGER_FREEING_FILE;
+}
 /* Slot that holds `uid`, or -1. */
 int ledger_find(const struct agent *a, const char *uid);
 /* Slot that holds `uid` with a record that is understood, or -1. */
@@ -142,8 +166,6 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
 /* A slot holds these devices, or shares of them, but no part, for this consumer. */
 void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
                  const struct claim_consumer *consumer);
-/* Nothing is left of what a slot held. */
-void ledger_set_free(struct agent *a, unsigned slot);
 /* What a slot holds, or perhaps holds, has to go; its CDI file is left to the caller. */
 void ledger_set_freeing(struct agent *a, unsigned slot);
 /* For whom the claim of a held slot is; never NULL, empty when it holds no device. */
@@ -230,7 +252,8 @@ MUST_USE enum status ledger_adopt(struct agent *a, const struct claim_record *r,
 /*
  * The record of a held slot, from memory where it is one of those written or read last, else from
  * the store. *out is valid until a record of another slot is put or read. HOST_DAMAGED: it is not
- * there any more; PEER_UNSUPPORTED: it is opaque; other HOST_*: the file cannot be read.
+ * there any more; PEER_UNSUPPORTED: only its outline is known; other HOST_*: the file cannot be
+ * read.
  */
 MUST_USE enum status ledger_record(struct agent *a, unsigned slot, const struct claim_record **out);
 /* Like ledger_record, but always from the store. The same statuses. */

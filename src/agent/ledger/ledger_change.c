@@ -22,7 +22,6 @@ static const char no_slot[] = "all places of the claim store are in use; unprepa
 static enum status put_in(struct agent *a, const struct claim_record *r, unsigned slot,
                           struct writer *why)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
     struct writer record = writer_of(a->scratch.record, sizeof a->scratch.record);
     enum status s = store_record_encode(r, &record);
     if (s != STATUS_OK) {
@@ -35,23 +34,26 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
         store_failed(a, "written", s);
         return s;
     }
-    a->ledger.held = (uint16_t)(a->ledger.held + (e->state != LEDGER_HELD ? 1u : 0u));
-    ledger_set_free(a, slot);
-    e->state = LEDGER_HELD;
-    e->opaque = false;
-    e->file = false;
+    ledger_move(a, slot, LEDGER_HELD);
+    a->ledger.entry[slot].tombstone = false;
     ledger_enter(a, slot, r);
     record_keep(a, slot, r);
     return STATUS_OK;
 }
 
+/* Whether the CDI file of a released claim is left, and could not be made a tombstone. */
+static void set_file_left(struct agent *a, unsigned slot, bool left)
+{
+    ledger_move(a, slot, left ? LEDGER_FREEING_FILE : LEDGER_FREEING);
+}
+
 /* Nothing may be left of the claim in this slot, and its CDI file has to go. */
 static void release(struct agent *a, unsigned slot)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger.entry[slot];
     ledger_set_freeing(a, slot);
     enum status buried = cdi_bury(a, a->ledger.id[slot].uid);
-    e->file = buried != STATUS_OK && buried != HOST_ABSENT;
+    set_file_left(a, slot, buried != STATUS_OK && buried != HOST_ABSENT);
     if (e->metadata) {
         ledger_tidy_metadata(a, a->ledger.id[slot].uid);
     }
@@ -64,9 +66,9 @@ static void release(struct agent *a, unsigned slot)
     }
     if (buried == HOST_ABSENT && (s != STATUS_OK || a->ledger.unlisted)) {
         buried = cdi_mark_gone(a, a->ledger.id[slot].uid);
-        e->file = buried != STATUS_OK;
+        set_file_left(a, slot, buried != STATUS_OK);
     }
-    if (e->file) {
+    if (e->state == LEDGER_FREEING_FILE) {
         cdi_failed(a, a->ledger.id[slot].uid, buried);
     }
 }
@@ -134,10 +136,8 @@ void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigne
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
     ASSERT(e->state != LEDGER_HELD);
-    a->ledger.held++;
-    ledger_set_free(a, slot);
-    e->state = LEDGER_HELD;
-    e->opaque = false;
+    e->tombstone = e->state == LEDGER_FREEING_FILE;
+    ledger_move(a, slot, LEDGER_HELD);
     a->ledger.sequence++; /* no half has it: who reads the record finds damage, and the CDI file */
     e->sequence = a->ledger.sequence;
     ledger_enter(a, slot, r);
@@ -237,12 +237,11 @@ enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
-    if (e->state != LEDGER_FREEING || !e->refused || !e->file) {
+    if (e->state != LEDGER_FREEING_FILE || !e->refused) {
         return STATUS_OK;
     }
-    ledger_set_free(a, slot);
-    e->state = LEDGER_HELD;
-    a->ledger.held++;
+    ledger_move(a, slot, LEDGER_HELD);
+    e->tombstone = true;
     enum status s = slot_write(a, slot);
     status_ignore(s, "ledger_rewrite_refused tries it again");
     writer_text(why, a->ledger.trouble);

@@ -38,12 +38,11 @@ static void judge_record(struct agent *a, unsigned slot)
     const struct claim_record *record = NULL;
     struct claim_record *file = record_room(a);
     bool read = ledger_read_cdi(a, a->ledger.id[slot].uid, file) == STATUS_OK;
-    bool known = !e->opaque && ledger_record(a, slot, &record) == STATUS_OK;
+    bool known = e->record == RECORD_WHOLE && ledger_record(a, slot, &record) == STATUS_OK;
     if (read && known && claim_results_same(record, file)) {
         return;
     }
-    e->unsure = true;
-    e->opaque = true;
+    ledger_move_record(e, RECORD_UNSURE);
     a->ledger.unlisted = true;
     if (read) {
         widen(a, slot, file);
@@ -63,8 +62,9 @@ void doubt_judge(struct agent *a)
             continue;
         }
         a->ledger.unlisted = true;
-        if (e->state == LEDGER_FREEING) {
-            ledger_set_free(a, i); /* it may have been prepared since: its CDI file is taken in */
+        if (ledger_is_freeing(e)) {
+            ledger_move(
+                a, i, LEDGER_FREE); /* it may have been prepared since: its CDI file is taken in */
         }
     }
     a->ledger.flags_due = a->ledger.unlisted && !before;
@@ -78,7 +78,7 @@ static void log_damaged(struct agent *a, unsigned slot)
     log_number(a, "slot", (int64_t)slot);
     log_number(a, "half", 1 - (int64_t)e->half);
     log_text(a, "claim_uid", (e->state == LEDGER_HELD) ? a->ledger.id[slot].uid : "");
-    if (e->state == LEDGER_HELD && e->unsure) {
+    if (e->state == LEDGER_HELD && e->record == RECORD_UNSURE) {
         log_text(a, "text",
                  "a newer record of the claim may be lost: all devices that are known of it stay "
                  "held, and it is prepared by the API server's allocation alone");
@@ -91,7 +91,7 @@ static void replace_damaged(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
     const struct claim_record *r = NULL;
-    if (e->state != LEDGER_HELD || !e->unsure) {
+    if (e->state != LEDGER_HELD || e->record != RECORD_UNSURE) {
         half_heal(a, slot);
     } else if (!half_names(a, slot, &r) || claim_numbers(r) != e->numbers) {
         enum status s = slot_write(a, slot);
@@ -115,7 +115,7 @@ void doubt_settle(struct agent *a)
     }
     for (unsigned i = 0; i < CLAIMS_MAX && !l->flags_due; i++) {
         const struct ledger_entry *e = &l->entry[i];
-        if (e->damaged && e->state != LEDGER_FREEING) { /* which the next flush writes */
+        if (e->damaged && !ledger_is_freeing(e)) { /* which the next flush writes */
             replace_damaged(a, i);
         }
     }
@@ -127,10 +127,9 @@ enum status ledger_listed_claim(struct agent *a, unsigned slot, const struct cla
     const struct claim_record *record = NULL;
     struct writer nowhere = writer_of(NULL, 0);
     enum status s = STATUS_OK;
-    ASSERT(e->state == LEDGER_HELD && e->opaque);
-    if (e->unsure && half_names(a, slot, &record) && claim_numbers(record) == e->numbers &&
-        claim_devices_same(record, r)) {
-        e->opaque = false;
+    ASSERT(e->state == LEDGER_HELD && e->record != RECORD_WHOLE);
+    if (e->record == RECORD_UNSURE && half_names(a, slot, &record) &&
+        claim_numbers(record) == e->numbers && claim_devices_same(record, r)) {
         ledger_enter(a, slot, record);
         half_heal(a, slot);
         s = ledger_ensure_cdi(a, record, &nowhere);
@@ -138,7 +137,7 @@ enum status ledger_listed_claim(struct agent *a, unsigned slot, const struct cla
         s = STATUS_OK;
     } else if ((claim_numbers(r) & ~e->numbers) != 0u ||
                (ledger_functions(a, r) & ~e->functions) != 0u) {
-        e->unsure = true;
+        ledger_move_record(e, RECORD_UNSURE);
         widen(a, slot, r);
         s = slot_write(a, slot);
     } else {

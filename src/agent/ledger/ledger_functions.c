@@ -82,7 +82,7 @@ bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
 /* Whether its numbers say what it holds: of a Neuron device, and where no whole record is known. */
 static bool by_number(const struct agent *a, const struct ledger_entry *e)
 {
-    return a->driver->kind != DRIVER_EFA || e->functions == 0u || e->opaque;
+    return a->driver->kind != DRIVER_EFA || e->functions == 0u || e->record != RECORD_WHOLE;
 }
 
 /*

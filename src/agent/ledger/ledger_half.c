@@ -129,20 +129,18 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
     struct store_outline o;
     if (store_record_decode(record, &k->record) == STATUS_OK) {
         k->sequence = e->sequence;
-        e->state = LEDGER_HELD;
-        e->opaque = false;
+        ledger_move(a, slot, LEDGER_HELD);
         ledger_enter(a, slot, &k->record);
         return STATUS_OK;
     }
     enum status s = store_outline_decode(record, &o);
     if (s == STATUS_OK && o.released) {
-        e->state = LEDGER_FREEING;
+        ledger_move(a, slot, LEDGER_FREEING_FILE);
         a->ledger.id[slot] = o.id;
-        e->file = true;
         e->refused = false;
     } else if (s == STATUS_OK) {
-        e->state = LEDGER_HELD;
-        e->opaque = true;
+        ledger_move(a, slot, LEDGER_HELD);
+        ledger_move_record(e, RECORD_OUTLINE);
         e->container_numbers = 0;
         e->entered = e->sequence;
         a->ledger.id[slot] = o.id;
@@ -169,7 +167,7 @@ enum status ledger_read(struct agent *a, unsigned slot, const struct claim_recor
 {
     ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
     struct store_half half;
-    if (a->ledger.entry[slot].opaque) {
+    if (a->ledger.entry[slot].record != RECORD_WHOLE) {
         return PEER_UNSUPPORTED;
     }
     enum status s = read_counting(a, slot, &half);
@@ -213,8 +211,8 @@ static struct view freeing_bytes(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
     struct writer out = writer_of(a->scratch.record, sizeof a->scratch.record);
-    ASSERT(e->state == LEDGER_FREEING);
-    if (e->file) {
+    ASSERT(ledger_is_freeing(e));
+    if (e->state == LEDGER_FREEING_FILE) {
         const struct store_outline o = {.id = a->ledger.id[slot], .released = true};
         enum status s = store_outline_encode(&o, &out);
         ASSERT(s == STATUS_OK);
@@ -222,25 +220,39 @@ static struct view freeing_bytes(struct agent *a, unsigned slot)
     return writer_view(&out);
 }
 
-struct view record_bytes(struct agent *a, unsigned slot)
+/* The record of a held slot from memory, or from its CDI file; NULL: neither has it whole. */
+static const struct claim_record *record_elsewhere(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
+    if (e->record != RECORD_WHOLE) {
+        return NULL;
+    }
+    const struct claim_record *r = record_kept(a, slot);
+    r = (r == NULL) ? record_of_cdi(a, slot) : r;
+    if (r == NULL) {
+        ledger_move_record(e, RECORD_OUTLINE);
+    }
+    return r;
+}
+
+struct view record_bytes(struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
     struct store_half half;
     struct writer out = writer_of(a->scratch.record, sizeof a->scratch.record);
-    if (e->state == LEDGER_FREEING) {
+    if (ledger_is_freeing(e)) {
         return freeing_bytes(a, slot);
     }
     ASSERT(e->state == LEDGER_HELD);
-    if (!e->unsure && half_read(a, STORE_FILE_NAME, slot, e->half, &half) == STATUS_OK &&
+    if (e->record != RECORD_UNSURE &&
+        half_read(a, STORE_FILE_NAME, slot, e->half, &half) == STATUS_OK &&
         half.state == STORE_HALF_RECORD && half.sequence == e->sequence) {
         writer_append(&out, half.record);
         return writer_view(&out);
     }
-    const struct claim_record *r = e->opaque ? NULL : record_kept(a, slot);
-    r = (r != NULL || e->opaque) ? r : record_of_cdi(a, slot);
+    const struct claim_record *r = record_elsewhere(a, slot);
     struct store_outline o = {.id = a->ledger.id[slot], .numbers = e->numbers};
-    e->opaque = r == NULL;
-    enum status s = e->opaque ? store_outline_encode(&o, &out) : store_record_encode(r, &out);
+    enum status s = (r == NULL) ? store_outline_encode(&o, &out) : store_record_encode(r, &out);
     ASSERT(s == STATUS_OK);
     return writer_view(&out);
 }
@@ -268,8 +280,7 @@ static enum status write_at(struct agent *a, unsigned slot, unsigned half, struc
 static void set_dirty(struct agent *a, struct ledger_entry *e)
 {
     struct ledger *l = &a->ledger;
-    e->unsynced = true;
-    e->doubted = false;
+    ledger_move_flush(e, FLUSH_DUE);
     l->flush_ms = l->dirty ? l->flush_ms : a->now_ms + STORE_FLUSH_MS;
     l->dirty = true;
 }
@@ -307,13 +318,13 @@ enum status half_write(struct agent *a, unsigned slot, struct view record)
         store_check(a, first);
         return first;
     }
-    unsigned half = e->unsynced ? e->half : 1u - e->half;
+    unsigned half = (e->flush == FLUSH_DUE) ? e->half : 1u - e->half;
     enum status s = write_at(a, slot, half, record);
     /* A bad place; what else fails concerns the whole disk. */
     if (s == HOST_IO && may_move(a, slot, half, record)) {
         s = write_at(a, slot, 1u - half, record);
         e->damaged = e->damaged || s == STATUS_OK;
-    } else if (s == STATUS_OK && !e->unsynced) {
+    } else if (s == STATUS_OK && e->flush != FLUSH_DUE) {
         e->damaged = false;
     } else {
         /* the other half is as it was */
@@ -387,7 +398,7 @@ void flush_doubted(struct agent *a)
 {
     struct ledger *l = &a->ledger;
     for (unsigned i = 0; i < CLAIMS_MAX && l->doubt && l->usable; i++) {
-        if (l->entry[i].doubted) {
+        if (l->entry[i].flush == FLUSH_DOUBTED) {
             enum status s = write_as_is(a, i, l->entry[i].half);
             status_ignore(s, "what a flush made safe is on the disk all the same");
         }
@@ -396,7 +407,9 @@ void flush_doubted(struct agent *a)
         return;
     }
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        l->entry[i].doubted = false;
+        if (l->entry[i].flush == FLUSH_DOUBTED) {
+            ledger_move_flush(&l->entry[i], FLUSH_SETTLED);
+        }
     }
     l->doubt = false;
 }
@@ -406,10 +419,10 @@ enum status slot_write(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
     enum status s = half_write(a, slot, record_bytes(a, slot));
-    if (s == STATUS_OK && e->state == LEDGER_HELD && e->file) {
+    if (s == STATUS_OK && e->state == LEDGER_HELD && e->tombstone) {
         s = cdi_unmark(a, a->ledger.id[slot].uid);
-        e->file = s != STATUS_OK;
-        e->refused = e->file;
+        e->tombstone = s != STATUS_OK;
+        e->refused = e->tombstone;
     }
     return s;
 }
@@ -440,15 +453,16 @@ static enum status rewrite_unsynced(struct agent *a)
 {
     enum status s = STATUS_OK;
     for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.failed_flushes > 0u && s == STATUS_OK; i++) {
-        if (!a->ledger.entry[i].unsynced) {
+        struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->flush != FLUSH_DUE) {
             continue;
         }
         if (a->ledger.failed_flushes > 1u) {
-            a->ledger.entry[i].unsynced = false;
+            ledger_move_flush(e, FLUSH_SETTLED); /* so that half_copy takes the other half */
             s = half_copy(a, i);
-            a->ledger.entry[i].unsynced = true;
+            ledger_move_flush(e, FLUSH_DUE);
         } else {
-            s = write_as_is(a, i, a->ledger.entry[i].half);
+            s = write_as_is(a, i, e->half);
         }
         s = (s == HOST_DAMAGED) ? STATUS_OK : s; /* who reads it finds out */
     }
@@ -466,12 +480,13 @@ static void settle_slot(struct agent *a, unsigned slot)
         enum status unmarked = cdi_unmark(a, a->ledger.id[slot].uid);
         status_ignore(unmarked, "a tombstone of no record means nothing");
     }
-    if (e->file && (elsewhere || cdi_remove(a, a->ledger.id[slot].uid) == STATUS_OK)) {
-        e->file = false;
+    bool file = e->state == LEDGER_FREEING_FILE;
+    if (file && (elsewhere || cdi_remove(a, a->ledger.id[slot].uid) == STATUS_OK)) {
+        ledger_move(a, slot, LEDGER_FREEING);
         enum status s = slot_write(a, slot);
         status_ignore(s, "the next flush tries it again");
-    } else if (!e->file) {
-        ledger_set_free(a, slot);
+    } else if (!file) {
+        ledger_move(a, slot, LEDGER_FREE);
     } else {
         /* the CDI file stays, and the record that says so */
     }
@@ -481,7 +496,7 @@ static void settle_freeing(struct agent *a)
 {
     for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.freeing > 0u; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == LEDGER_FREEING && !e->refused && !e->unsynced) {
+        if (ledger_is_freeing(e) && !e->refused && e->flush != FLUSH_DUE) {
             settle_slot(a, i);
         }
     }
@@ -490,7 +505,9 @@ static void settle_freeing(struct agent *a)
 static void settle_synced(struct agent *a)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        a->ledger.entry[i].unsynced = false;
+        if (a->ledger.entry[i].flush == FLUSH_DUE) {
+            ledger_move_flush(&a->ledger.entry[i], FLUSH_SETTLED);
+        }
     }
     a->ledger.dirty = false;
     a->ledger.failed_flushes = 0;

@@ -8,6 +8,17 @@
 
 #include "agent/ledger/ledger.h"
 
+/* --- states --- */
+
+/* Moves a slot, and counts what is held and what is freeing; ASSERTs that the move is legal. */
+void ledger_move(struct agent *a, unsigned slot, enum ledger_state to);
+/* Forgets all slots, without a move: they are loaded next, or another agent owns the store. */
+void ledger_clear(struct agent *a);
+/* How well the record of the entry is known from now on; ASSERTs that the move is legal. */
+void ledger_move_record(struct ledger_entry *e, enum ledger_record to);
+/* What is known of the half that counts; ASSERTs that the move is legal. */
+void ledger_move_flush(struct ledger_entry *e, enum ledger_flush to);
+
 /* --- the table --- */
 
 /*
@@ -71,13 +82,13 @@ bool half_names(struct agent *a, unsigned slot, const struct claim_record **r);
 /* The record of a slot, if memory has it; else NULL. */
 const struct claim_record *record_kept(struct agent *a, unsigned slot);
 /*
- * Enters what the bytes of a record say: HELD, opaque if only its outline is understood.
+ * Enters what the bytes of a record say: HELD, as OUTLINE if only that is understood.
  * HOST_DAMAGED: not even that.
  */
 MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view record);
 /*
  * The record of a slot that is held, or released, as bytes, from what knows it best: the store,
- * memory, the CDI file; in the end its outline, and the slot is opaque then. Of a claim that is
+ * memory, the CDI file; in the end its outline, as which it is known then. Of a claim that is
  * unsure the outline has all that it holds. They stay in scratch.record.
  */
 struct view record_bytes(struct agent *a, unsigned slot);

@@ -29,21 +29,6 @@ struct opening {
     const char *doing;
 };
 
-static unsigned count_entries(const struct agent *a, uint8_t state)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        n += (a->ledger.entry[i].state == (uint8_t)state) ? 1u : 0u;
-    }
-    return n;
-}
-
-static void recount(struct agent *a)
-{
-    a->ledger.held = (uint16_t)count_entries(a, LEDGER_HELD);
-    a->ledger.freeing = (uint16_t)count_entries(a, LEDGER_FREEING);
-}
-
 /* The store cannot be opened now: logs why, once for each reason. The next try comes later. */
 static void not_usable(struct agent *a, const struct opening *o, enum status s)
 {
@@ -51,7 +36,6 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     ASSERT(!l->usable);
-    recount(a);
     ledger_trouble_text(a, o->file, o->doing, s, &why);
     enum status ended = writer_end_text(&why);
     ASSERT(ended == STATUS_OK);
@@ -75,7 +59,7 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
 static void disown(struct agent *a)
 {
     struct ledger *l = &a->ledger;
-    memset(l->entry, 0, sizeof l->entry);
+    ledger_clear(a);
     l->usable = false;
     l->known = false;
     l->unlisted = false;
@@ -83,7 +67,6 @@ static void disown(struct agent *a)
     l->dirty = false;
     l->doubt = false;
     l->failed_flushes = 0;
-    recount(a);
 }
 
 /* --- the header --- */
@@ -199,7 +182,7 @@ static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
     struct ledger *l = &a->ledger;
     struct ledger_entry *e = &l->entry[slot];
     struct store_half halves[2];
-    *e = (struct ledger_entry){.state = LEDGER_FREE};
+    ASSERT(e->state == LEDGER_FREE);
     for (unsigned i = 0; i < 2u; i++) {
         unsigned half = 1u - i;
         enum status s = half_read(a, STORE_FILE_NAME, slot, half, &halves[half]);
@@ -231,6 +214,7 @@ static enum status load(struct agent *a, unsigned *lost)
 {
     struct ledger *l = &a->ledger;
     bool damaged = false;
+    ledger_clear(a);
     l->sequence = 0;
     *lost = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
@@ -244,7 +228,6 @@ static enum status load(struct agent *a, unsigned *lost)
     }
     /* A half that cannot be read today may be readable tomorrow. */
     l->sequence += damaged ? STORE_SEQUENCE_SKIP : 0u;
-    recount(a);
     return STATUS_OK;
 }
 
@@ -292,7 +275,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     unsigned other = first ? two : one;
     if (same) {
         ledger_set_freeing(a, other);
-    } else if (e[other].unsure) {
+    } else if (e[other].record == RECORD_UNSURE) {
         give_up(a, stays, other);
     } else {
         /* both stay, and neither is answered before the other one is gone */
@@ -321,8 +304,10 @@ static void doubt_all(struct agent *a)
     struct ledger *l = &a->ledger;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         struct ledger_entry *e = &l->entry[i];
-        e->doubted = e->sequence > 1u;
-        l->doubt = l->doubt || e->doubted;
+        if (e->sequence > 1u) {
+            l->doubt = true;
+            ledger_move_flush(e, (e->flush == FLUSH_DUE) ? FLUSH_DUE : FLUSH_DOUBTED);
+        }
     }
     l->flush_ms = a->now_ms + STORE_FLUSH_MS;
 }
@@ -365,7 +350,7 @@ static enum status format(struct agent *a)
 /* Held, or released with its CDI file left. */
 static bool has_record(const struct ledger_entry *e)
 {
-    return e->state == LEDGER_HELD || (e->state == LEDGER_FREEING && e->file);
+    return e->state == LEDGER_HELD || e->state == LEDGER_FREEING_FILE;
 }
 
 /*
@@ -397,6 +382,9 @@ static enum status carry_record(struct agent *a, unsigned slot)
 static enum status carry_over(struct agent *a)
 {
     enum status s = STATUS_OK;
+    if (!a->ledger.known) {
+        ledger_clear(a);
+    }
     for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
         bool lost = false;
         s = a->ledger.known ? STATUS_OK : load_slot(a, slot, &lost);
@@ -494,10 +482,9 @@ static enum status create_again(struct agent *a, struct opening *o, enum status 
         bool record = has_record(e);
         e->half = record ? 0 : 1;
         e->sequence = record ? e->sequence : 1u;
-        e->unsynced = false;
-        e->doubted = false;
+        ledger_move_flush(e, FLUSH_SETTLED);
         e->damaged = false;
-        e->refused = e->state == LEDGER_HELD && e->file;
+        e->refused = e->state == LEDGER_HELD && e->tombstone;
     }
     l->dirty = l->dirty && s != STATUS_OK;
     l->doubt = l->doubt && s != STATUS_OK;

@@ -83,8 +83,9 @@ bool reconcile_withholds(const struct agent *a, unsigned slot)
 bool reconcile_is_stale(struct agent *a, unsigned slot)
 {
     const struct claim_record *r = NULL;
-    return !a->ledger.entry[slot].opaque && ledger_record(a, slot, &r) == STATUS_OK &&
-           of_another_boot(a, r) && !check_of(a, slot)->boot_unwritten;
+    return a->ledger.entry[slot].record == RECORD_WHOLE &&
+           ledger_record(a, slot, &r) == STATUS_OK && of_another_boot(a, r) &&
+           !check_of(a, slot)->boot_unwritten;
 }
 
 bool reconcile_release_stale(struct agent *a, unsigned slot)
@@ -505,7 +506,7 @@ static void files_step(struct agent *a)
     see_labels(a);
     while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
         const struct ledger_entry *e = &a->ledger.entry[k->next_slot];
-        bool whole = e->state == LEDGER_HELD && !e->opaque;
+        bool whole = e->state == LEDGER_HELD && e->record == RECORD_WHOLE;
         bool goes_on = !whole || check_slot(a, k->next_slot);
         checked += whole ? 1u : 0u;
         k->next_slot = goes_on ? k->next_slot + 1u : CLAIMS_MAX;
@@ -638,7 +639,7 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
 static bool is_over(struct agent *a, unsigned slot)
 {
     const struct claim_record *r = NULL;
-    return !a->reconcile.allocated && !a->ledger.entry[slot].opaque &&
+    return !a->reconcile.allocated && a->ledger.entry[slot].record == RECORD_WHOLE &&
            ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt;
 }
 

@@ -230,7 +230,7 @@ static bool check_file(const struct aligned *p, unsigned driver, const struct pa
     cdi_file_name((enum driver_kind)driver, c->uid, name);
     const struct disk_file *f = disk_find(FILES_CDI, name);
     enum status s = ledger_record(driver_at(p, driver), (unsigned)slot, &record);
-    bool unsure = driver_at(p, driver)->ledger.entry[slot].unsure;
+    bool unsure = driver_at(p, driver)->ledger.entry[slot].record == RECORD_UNSURE;
     expect(p->r, unsure || (s == STATUS_OK && f != NULL),
            "driver %u: claim %s has no record or no file", driver, c->uid);
     if (s == STATUS_OK && f != NULL) {

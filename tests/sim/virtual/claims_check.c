@@ -49,7 +49,7 @@ static void check_devices(const struct play *p)
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &agent_of(p)->ledger.entry[i];
         uint8_t cores = (e->cores != 0u) ? e->cores : UINT8_MAX;
-        bool guess = e->guessed || (world_parts && e->opaque);
+        bool guess = e->guessed || (world_parts && e->record != RECORD_WHOLE);
         for (unsigned n = 0; n < DEVICES_MAX && e->state == LEDGER_HELD && !guess; n++) {
             if ((e->numbers >> n & 1u) != 0u) {
                 expect(p->r, (seen[n] & cores) == 0u, "a core of claim %s is held twice",
@@ -161,7 +161,7 @@ static bool check_cdi(const struct play *p, const char *uid)
     const struct disk_file *f = disk_find(FILES_CDI, name);
     int slot = ledger_find(agent_of(p), uid);
     bool readable = slot >= 0 && ledger_record(agent_of(p), (unsigned)slot, &r) == STATUS_OK;
-    bool unsure = slot >= 0 && agent_of(p)->ledger.entry[slot].opaque;
+    bool unsure = slot >= 0 && agent_of(p)->ledger.entry[slot].record != RECORD_WHOLE;
     expect(p->r, readable || unsure, "the record of claim %s cannot be read", uid);
     expect(p->r, f != NULL || unsure, "claim %s has no CDI file", uid);
     if (readable && f != NULL) {
