@@ -47,10 +47,13 @@ VIRTUAL_OBJECTS := $(VIRTUAL_SOURCES:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nan
 sim: $(BUILD)/sim/sim
 	@$(BUILD)/sim/sim --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CLAIMS),--claims $(CLAIMS)) $(if $(ALIGNED),--aligned $(ALIGNED)) $(if $(SCENARIO),--scenario '$(SCENARIO)')
 
+# tests/sim/virtual/moves.c counts the moves between states; link-time optimization would inline them past the linker.
+MOVING := ledger_move ledger_move_record ledger_move_flush handover_move
+$(SIM)/src/agent/claims/states.o $(SIM)/tests/sim/virtual/moves.o: SIM_FLAGS += -fno-lto
 $(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
 	$(call show,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(SIM_FLAGS) -o $@ $^
+	$(Q)$(CC) $(SIM_FLAGS) $(MOVING:%=-Wl,--wrap=%) -o $@ $^
 
 # The same, with calls of the agent recorded: tools/graph/way.py.
 WAY := $(BUILD)/obj/way

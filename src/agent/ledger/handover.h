@@ -38,6 +38,8 @@ struct handover {
     uint64_t check_ms;   /* when the owner looks next whether another agent is next */
 };
 
+/* Where each state may lead: bit n of an element, to state n. */
+extern const uint8_t handover_moves[HANDOVER_STATES];
 /* Moves the state; ASSERTs that the move is legal. */
 void handover_move(struct handover *h, enum handover_state to);
 /* Whether LOCK_OWNER is this agent's: nobody else changes the store. */

@@ -10,6 +10,13 @@
 
 /* --- states --- */
 
+/* Where each state of a slot may lead: bit n of an element, to state n. */
+extern const uint8_t ledger_slot_moves[LEDGER_STATES];
+/* The same of a record. */
+extern const uint8_t ledger_record_moves[RECORD_STATES];
+/* The same of the half that counts. */
+extern const uint8_t ledger_flush_moves[FLUSH_STATES];
+
 /* Moves a slot, and counts what is held and what is freeing; ASSERTs that the move is legal. */
 void ledger_move(struct agent *a, unsigned slot, enum ledger_state to);
 /* Forgets all slots, without a move: they are loaded next, or another agent owns the store. */

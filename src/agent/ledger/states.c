@@ -19,26 +19,26 @@ static bool is_legal(const uint8_t *moves, unsigned from, unsigned to)
 }
 
 /* A held claim is never freed at once: first its release is written. */
-static const uint8_t slot_moves[LEDGER_STATES] = {
+const uint8_t ledger_slot_moves[LEDGER_STATES] = {
     [LEDGER_FREE] = TO(LEDGER_HELD) | TO(LEDGER_FREEING) | TO(LEDGER_FREEING_FILE),
     [LEDGER_HELD] = TO(LEDGER_FREEING),
     [LEDGER_FREEING] = TO(LEDGER_FREE) | TO(LEDGER_HELD) | TO(LEDGER_FREEING_FILE),
     [LEDGER_FREEING_FILE] = TO(LEDGER_FREE) | TO(LEDGER_HELD) | TO(LEDGER_FREEING),
 };
 
-static const uint8_t record_moves[RECORD_STATES] = {
+const uint8_t ledger_record_moves[RECORD_STATES] = {
     [RECORD_WHOLE] = TO(RECORD_OUTLINE) | TO(RECORD_UNSURE),
     [RECORD_OUTLINE] = TO(RECORD_WHOLE) | TO(RECORD_UNSURE),
     [RECORD_UNSURE] = TO(RECORD_WHOLE),
 };
 
-static const uint8_t flush_moves[FLUSH_STATES] = {
+const uint8_t ledger_flush_moves[FLUSH_STATES] = {
     [FLUSH_SETTLED] = TO(FLUSH_DUE) | TO(FLUSH_DOUBTED),
     [FLUSH_DUE] = TO(FLUSH_SETTLED),
     [FLUSH_DOUBTED] = TO(FLUSH_SETTLED) | TO(FLUSH_DUE),
 };
 
-static const uint8_t handover_moves[HANDOVER_STATES] = {
+const uint8_t handover_moves[HANDOVER_STATES] = {
     [HANDOVER_WAITING] = TO(HANDOVER_NEXT) | TO(HANDOVER_OWNER),
     [HANDOVER_NEXT] = TO(HANDOVER_WAITING) | TO(HANDOVER_OWNER),
     [HANDOVER_OWNER] = TO(HANDOVER_LEAVING) | TO(HANDOVER_RETIRED),
@@ -61,7 +61,7 @@ void ledger_move(struct agent *a, unsigned slot, enum ledger_state to)
     struct ledger *l = &a->ledger;
     ASSERT(slot < CLAIMS_MAX);
     struct ledger_entry *e = &l->entry[slot];
-    ASSERT(is_legal(slot_moves, (unsigned)e->state, (unsigned)to));
+    ASSERT(is_legal(ledger_slot_moves, (unsigned)e->state, (unsigned)to));
     count_slot(l, e, false);
     e->state = to;
     count_slot(l, e, true);
@@ -76,13 +76,13 @@ void ledger_clear(struct agent *a)
 
 void ledger_move_record(struct ledger_entry *e, enum ledger_record to)
 {
-    ASSERT(is_legal(record_moves, (unsigned)e->record, (unsigned)to));
+    ASSERT(is_legal(ledger_record_moves, (unsigned)e->record, (unsigned)to));
     e->record = to;
 }
 
 void ledger_move_flush(struct ledger_entry *e, enum ledger_flush to)
 {
-    ASSERT(is_legal(flush_moves, (unsigned)e->flush, (unsigned)to));
+    ASSERT(is_legal(ledger_flush_moves, (unsigned)e->flush, (unsigned)to));
     e->flush = to;
 }
 

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "tests/sim/virtual/moves.h"
 #include "tests/sim/virtual/row.h"
 
 #define SEEDS_DEFAULT 300
@@ -209,6 +210,11 @@ static unsigned scenarios(const struct plan *plan)
     outcome.failed += run_seeds("random schedules", random_runs, plan, seeds);
     outcome.failed += run_claim_seeds(plan, claim_seeds);
     outcome.failed += run_aligned_seeds(plan, aligned_seeds);
+    if (plan->only == NULL) {
+        unsigned missing = moves_print();
+        (void)printf("%u legal moves without a count or a reason\n", missing);
+        outcome.failed += missing;
+    }
     (void)printf("sim: %u scenarios, %llu seeds, %u failed\n", outcome.count,
                  (unsigned long long)(seeds + claim_seeds + aligned_seeds), outcome.failed);
     return outcome.count > 0 ? outcome.failed : 1;
@@ -291,6 +297,7 @@ int main(int argc, char **argv)
     struct plan plan = {
         .seeds = SEEDS_DEFAULT, .claim_seeds = CLAIM_SEEDS_DEFAULT, .first = 1, .jobs = 1};
     plan.aligned_seeds = ALIGNED_SEEDS_DEFAULT;
+    moves_begin();
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!take_aligned(&plan, argv[i], value)) {
