@@ -16,6 +16,7 @@ import re
 import sys
 
 import attributes
+import states
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CATALOGUE = "src/agent/report/CATALOGUE.md"
@@ -170,7 +171,8 @@ def operators(root):
 
 
 # Each file that is written, and its text.
-WRITTEN = {CATALOGUE: catalogue, OPERATORS: operators, attributes.DOCUMENT: attributes.document}
+WRITTEN = {CATALOGUE: catalogue, OPERATORS: operators, attributes.DOCUMENT: attributes.document,
+           states.DOCUMENT: lambda root: states.document(root, table)}
 
 
 def main():

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "agent/claims/handover.h"
-#include "agent/claims/ledger_internal.h"
+#include "agent/ledger/handover.h"
+#include "agent/ledger/ledger_internal.h"
 #include "agent/state.h"
 
 #define STATES_MAX 8u

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the state machines of the claim table and of the handover, from the code that moves them.
+
+docs.py writes them into the README of the room: for each state what it means, and where it may lead.
+"""
+
+import pathlib
+import re
+
+ROOM = "src/agent/ledger"
+DOCUMENT = f"{ROOM}/README.md"
+MOVES = f"{ROOM}/states.c"
+FIRST = "<!-- states: written by make docs -->"
+LAST = "<!-- states: end -->"
+
+# The array of moves, the header of its states, their enum, their common prefix, and what has such a state.
+MACHINES = [
+    ("ledger_slot_moves", "ledger.h", "ledger_state", "LEDGER_", "A slot of the claim table"),
+    ("ledger_record_moves", "ledger.h", "ledger_record", "RECORD_", "The record of a held claim"),
+    ("ledger_flush_moves", "ledger.h", "ledger_flush", "FLUSH_", "The half that counts"),
+    ("handover_moves", "handover.h", "handover_state", "HANDOVER_", "An agent and the two locks"),
+]
+
+
+class Unreadable(ValueError):
+    """The code has not the form that this file reads."""
+
+
+def states_of(header, enum):
+    """(name, meaning) of each state, without the last member, which counts them."""
+    body = re.search(rf"^enum {enum} \{{\n(.*?)^\}};", header, re.M | re.S)
+    rows = re.findall(r"^    (\w+), +/\* (.*?) \*/", body[1] if body else "", re.M | re.S)
+    if not rows:
+        raise Unreadable(f"enum {enum} has no members with a comment")
+    return [(name, " ".join(meaning.split())) for name, meaning in rows]
+
+
+def moves_of(text, array):
+    """For each state the states that follow it."""
+    body = re.search(rf"^const uint8_t {array}\[\w+\] = \{{\n(.*?)^\}};", text, re.M | re.S)
+    if body is None:
+        raise Unreadable(f"{MOVES} has no array {array}")
+    rows = re.findall(r"\[(\w+)\] = ([^,]*),", body[1])
+    return {state: re.findall(r"TO\((\w+)\)", to) for state, to in rows}
+
+
+def tables(root, table):
+    """Markdown: one table a machine; `table` makes one of heads and rows."""
+    text = (pathlib.Path(root) / MOVES).read_text()
+    made = []
+    for array, header, enum, prefix, what in MACHINES:
+        states = states_of((pathlib.Path(root) / ROOM / header).read_text(), enum)
+        moves = moves_of(text, array)
+        if set(moves) != {name for name, _ in states}:
+            raise Unreadable(f"{array} and enum {enum} have different states")
+        rows = [[f"`{name.removeprefix(prefix)}`", meaning,
+                 ", ".join(f"`{to.removeprefix(prefix)}`" for to in moves[name])] for name, meaning in states]
+        made.append(table([what, "meaning", "may become"], rows))
+    return "\n".join(made)
+
+
+def document(root, table):
+    """The README of the room with its tables."""
+    text = (pathlib.Path(root) / DOCUMENT).read_text()
+    first, last = text.find(FIRST), text.find(LAST)
+    if first < 0 or last < first:
+        raise Unreadable(f"{DOCUMENT} lacks the lines {FIRST} and {LAST}")
+    return f"{text[:first]}{FIRST}\n\n{tables(root, table)}\n{text[last:]}"
