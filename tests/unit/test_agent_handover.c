@@ -204,6 +204,51 @@ static void test_retired_and_called(void **state)
     assert_true(agent_ready(world.agent));
 }
 
+/* The kubelet refuses the registration that it had accepted. */
+static void refuse_registration(void)
+{
+    struct peer *p = peer_open(LINK_REGISTRATION, 65535);
+    (void)call_now(p, "/pluginregistration.Registration/NotifyRegistrationStatus",
+                   view_of("\x08\x00", 2));
+    peer_close(p);
+    pass(STORE_BUSY_MS);
+}
+
+/* An agent that the kubelet does not know any more asks for the store no longer. */
+static void test_no_longer_wanted(void **state)
+{
+    (void)state;
+    begin();
+    other_has(LOCK_OWNER, HOLDER_AGENT);
+    start();
+    register_driver();
+    pass(3000);
+    assert_int_equal(world.agent->handover.state, HANDOVER_NEXT);
+    refuse_registration();
+    assert_int_equal(world.agent->handover.state, HANDOVER_WAITING);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_NEXT]);
+}
+
+static void test_retired_and_no_longer_wanted(void **state)
+{
+    (void)state;
+    begin();
+    node_up();
+    struct peer *p = service_open();
+    other_has(LOCK_NEXT, HOLDER_AGENT);
+    pass(HANDOVER_CHECK_MS);
+    other_has(LOCK_OWNER, HOLDER_AGENT);
+    other_has(LOCK_NEXT, HOLDER_NOBODY);
+    pass(10000);
+    assert_int_equal(world.agent->handover.state, HANDOVER_RETIRED);
+    (void)call_send(p, PREPARE, claims_request(0, 1));
+    pass(STORE_BUSY_MS);
+    assert_int_equal(world.agent->handover.state, HANDOVER_RETURNING);
+    refuse_registration();
+    assert_int_equal(world.agent->handover.state, HANDOVER_RETIRED);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_NEXT]);
+}
+
 /* Another agent is to be the next, and the owner looks. */
 static void other_is_next(void)
 {
@@ -295,6 +340,8 @@ int main(void)
         cmocka_unit_test(test_lock_refused),
         cmocka_unit_test(test_retires),
         cmocka_unit_test(test_retired_and_called),
+        cmocka_unit_test(test_no_longer_wanted),
+        cmocka_unit_test(test_retired_and_no_longer_wanted),
         cmocka_unit_test(test_running_calls),
         cmocka_unit_test(test_calls_that_end),
         cmocka_unit_test(test_lock_file_replaced),

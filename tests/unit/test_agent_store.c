@@ -416,6 +416,26 @@ static void test_record_of_a_newer_agent(void **state)
     assert_string_equal(rival(7, "neuron-device-9"), "");
 }
 
+/* The list of claims names a device that the outline of a newer record does not have. */
+static void test_newer_record_and_list(void **state)
+{
+    (void)state;
+    begin();
+    put_outline(0);
+    file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
+    api.lists_claims = true;
+    api.claim[0].result[0].device = "neuron-device-12";
+    restart();
+    pass(5000); /* the list comes */
+    assert_int_equal(world.agent->ledger.entry[slot_of(0)].record, RECORD_UNSURE);
+    assert_non_null(strstr(rival(7, "neuron-device-12"), "already held by claim ml/claim-0"));
+    assert_non_null(strstr(rival(7, "neuron-device-9"), "already held by claim ml/claim-0"));
+    /* a prepare by the API server's allocation ends that */
+    assert_string_equal(prepare_error(prepare_soon(0, 1), 0), "");
+    assert_int_equal(world.agent->ledger.entry[slot_of(0)].record, RECORD_WHOLE);
+    assert_string_equal(rival(7, "neuron-device-9"), "");
+}
+
 static void test_unprepare_of_a_newer_agents_record(void **state)
 {
     (void)state;
@@ -475,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_repair_killed_between_renames),
         cmocka_unit_test(test_repair_refused),
         cmocka_unit_test(test_record_of_a_newer_agent),
+        cmocka_unit_test(test_newer_record_and_list),
         cmocka_unit_test(test_unprepare_of_a_newer_agents_record),
         cmocka_unit_test(test_claim_in_two_slots),
     };

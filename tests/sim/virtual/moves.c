@@ -45,7 +45,16 @@ static const struct {
     unsigned to;
     const char *why;
 } explained[] = {
-    {0, 0, 0, ""},
+    {MACHINE_RECORD, RECORD_WHOLE, RECORD_OUTLINE,
+     "takes more lost records than memory keeps: unit/test_agent_ledger"},
+    {MACHINE_RECORD, RECORD_OUTLINE, RECORD_WHOLE,
+     "no schedule has records of a newer release: unit/test_agent_store"},
+    {MACHINE_RECORD, RECORD_OUTLINE, RECORD_UNSURE,
+     "no schedule has records of a newer release: unit/test_agent_store"},
+    {MACHINE_HANDOVER, HANDOVER_NEXT, HANDOVER_WAITING,
+     "the kubelet of the simulator refuses no agent: unit/test_agent_handover"},
+    {MACHINE_HANDOVER, HANDOVER_RETURNING, HANDOVER_RETIRED,
+     "the kubelet of the simulator refuses no agent: unit/test_agent_handover"},
 };
 
 typedef uint64_t counts[MACHINES][STATES_MAX][STATES_MAX];
