@@ -166,8 +166,8 @@ static void adopt_found(struct agent *a)
     report_issues(a, &a->scratch.issues);
     bool returned = a->devices_missing;
     if (keeps_devices(a, next)) {
-        (void)apply_health(a,
-                           false); /* unhealthy devices stay unhealthy, and no other becomes so */
+        /* unhealthy devices stay unhealthy, and no other becomes so */
+        (void)apply_health(a, false);
         return;
     }
     bool same = a->found && devices_same(next, &a->devices);
