@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What claims have in the CDI root. CDI files, and their tombstones: a claim that is unprepared has
- * its CDI file renamed, and the tombstone goes as soon as the store has forgotten the claim for
- * certain. reconcile.c heeds those that it finds at an opening.
+ * Files of claims in the CDI root: CDI files and their tombstones. An unprepared claim has its CDI
+ * file renamed to a tombstone, which is removed as soon as the store has certainly freed the claim.
+ * reconcile.c handles tombstones that it finds at an opening.
  *
- * Device metadata files, which CDI files mount: each is compared with what is known of its devices
- * and written again where it differs. A container that runs keeps the file that it was started
- * with; one that is started later sees what holds then. While a device or the Node is not known,
- * what is there stays. A runtime refuses a container whose file is missing, so they come before the
- * CDI file and go after it.
+ * Device metadata files, which CDI files mount, are compared with the facts about their devices and
+ * rewritten where they differ. A running container keeps the file that it was started with; one
+ * that is started later gets the current one. While a device or the Node is unknown, existing files
+ * stay. A runtime refuses a container whose file is missing, so they are written before the CDI
+ * file and removed after it.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -21,7 +21,7 @@
 
 _Static_assert(METADATA_PART_MAX <= CDI_BYTES_MAX, "a part fits where it is made");
 
-/* The one that no other driver or agent of the node writes. */
+/* The temporary name that no other driver or agent of the node uses. */
 static const char *temporary_name(const struct agent *a)
 {
     return a->files->temporary(a->files->ctx);
@@ -65,7 +65,7 @@ static void root_answered(struct agent *a, enum status s)
     a->ledger.cdi_ms = a->now_ms + CDI_TRY_MS;
 }
 
-/* A page, because an empty file takes no space on a full disk. */
+/* Writes a page, because an empty file needs no space on a full disk. */
 void ledger_try_cdi(struct agent *a)
 {
     const struct files *f = a->files;
@@ -79,8 +79,8 @@ void ledger_try_cdi(struct agent *a)
 }
 
 /*
- * What was written under the temporary name, or was not, gets the name that it is for, and is gone
- * if that fails; `what` is the kind of file. HOST_*: `why` gets one line.
+ * Renames the temporary file to its final name, or removes it if writing or renaming failed; `what`
+ * is the kind of file. HOST_*: `why` gets one line.
  */
 static enum status finish_file(struct agent *a, const char *what, const char *name,
                                enum status written, struct writer *why)
@@ -113,7 +113,8 @@ static enum status finish_file(struct agent *a, const char *what, const char *na
 /* --- writing device metadata files --- */
 
 /*
- * What the node's slices are made of, in scratch.devices. False: the Node's labels are not known.
+ * Copies what the node's slices are made of into scratch.devices. false: the Node's labels are
+ * unknown.
  */
 static bool copy_devices(struct agent *a, const struct claim_record *r)
 {
@@ -126,7 +127,7 @@ static bool copy_devices(struct agent *a, const struct claim_record *r)
     return a->common->node.facts.uid[0] != '\0';
 }
 
-/* STATUS_OK: these bytes are in the file. `last`: and nothing follows. */
+/* STATUS_OK: the file has these bytes at this place. `last`: and ends there. */
 static enum status compare_part(struct agent *a, const char *name, uint64_t offset,
                                 struct view part, bool last)
 {
@@ -136,7 +137,7 @@ static enum status compare_part(struct agent *a, const char *name, uint64_t offs
     return (s == STATUS_OK && !view_equal(writer_view(&stored), part)) ? HOST_DAMAGED : s;
 }
 
-/* Writes the parts of the file of a request under the temporary name, or compares them. */
+/* Writes the parts of a request's file under the temporary name, or compares them. */
 static enum status go_through(struct agent *a, const struct claim_record *r, unsigned at,
                               const char *name, bool writes)
 {
@@ -181,7 +182,7 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
     if (again && s == HOST_ABSENT) {
         log_rebuilt(a, r->id.uid, name);
     }
-    /* A container can start with the file that is there: a full disk does not keep it from that. */
+    /* A container can start with the existing file, so a full disk is not an error. */
     bool spare = again && s == HOST_DAMAGED;
     struct writer discarded = writer_of(NULL, 0);
     s = go_through(a, r, at, name, true);
@@ -190,9 +191,8 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
 }
 
 /*
- * Makes sure that the device metadata files of a record are there, if it has them; those of which
- * not all is known stay as they are. `again`: they should be, and their loss is logged.
- * HOST_*: `why` gets one line.
+ * Ensures that a record with device metadata files has them; those with unknown facts stay
+ * unchanged. `again`: they should exist, and their loss is logged. HOST_*: `why` gets one line.
  */
 static enum status metadata_put(struct agent *a, const struct claim_record *r, bool again,
                                 struct writer *why)
@@ -242,7 +242,7 @@ enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer
 
 /* --- reading --- */
 
-/* The claim's CDI file as the disk has it, in scratch.stored. */
+/* Reads the claim's CDI file into scratch.stored. */
 static enum status read_file(struct agent *a, const char *uid, struct writer *out)
 {
     char name[CDI_FILE_NAME_CAP];
@@ -280,7 +280,7 @@ enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_recor
                : s;
 }
 
-/* HOST_ABSENT: there is no such file. Other HOST_*: not known. */
+/* HOST_ABSENT: no such file. Other HOST_*: unknown. */
 static enum status find_file(const struct agent *a, const char *name)
 {
     uint8_t first;
@@ -337,7 +337,7 @@ enum status cdi_unmark(struct agent *a, const char *uid)
     return (s == HOST_ABSENT) ? STATUS_OK : s;
 }
 
-/* Of these device metadata files, those of no claim go. */
+/* Removes the device metadata files on this page that belong to no claim. */
 static void tidy_page(const struct agent *a, struct view names)
 {
     char found[UID_CAP];
@@ -365,7 +365,7 @@ void ledger_tidy_metadata(struct agent *a, const char *uid)
     writer_text(&w, (uid[0] == '\0') ? "" : "_");
     enum status s = writer_end_text(&w);
     ASSERT(s == STATUS_OK);
-    do { /* the port bounds the pages */
+    do { /* the port bounds the number of pages */
         struct writer names = writer_of(a->scratch.stored, sizeof a->scratch.stored);
         s = f->list(f->ctx, FILES_CDI, prefix, &at, &names);
         tidy_page(a, writer_view(&names));

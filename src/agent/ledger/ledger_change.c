@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims come into the table and go from it: store, CDI file and table change together. Owns
- * nothing: the table is that of ledger.h.
+ * Adds claims to the table and removes them: store, CDI file and table change together. Owns
+ * nothing: ledger.h owns the table.
  *
- * A prepared claim has two witnesses, its record and its CDI file, and prepare writes the CDI file
- * first. Unprepare makes a tombstone of the CDI file, frees the record, flushes, and removes the
- * tombstone. So a kill, or a store that takes no writes, leaves at worst a claim that is held until
- * the kubelet repeats its call; what was answered stays.
+ * A prepared claim has two witnesses, its record and its CDI file, and a prepare writes the CDI
+ * file first. An unprepare renames the CDI file to a tombstone, frees the record, flushes, and
+ * removes the tombstone. So a kill, or a store that refuses writes, leaves at worst a claim that is
+ * held until the kubelet repeats its call; answers that were given stay true.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -18,7 +18,7 @@ static const char no_slot[] = "all places of the claim store are in use; unprepa
 
 /* --- prepare --- */
 
-/* The record into a slot: one that is free, one that is to be, or that of the claim. */
+/* Writes the record into a slot: a free one, one that is being freed, or the claim's own. */
 static enum status put_in(struct agent *a, const struct claim_record *r, unsigned slot,
                           struct writer *why)
 {
@@ -58,7 +58,7 @@ static void release(struct agent *a, unsigned slot)
         ledger_tidy_metadata(a, a->ledger.id[slot].uid);
     }
     enum status s = HOST_IO;
-    if (a->ledger.usable) { /* one that is not open may be another agent's by now */
+    if (a->ledger.usable) { /* a store that is not open may be another agent's now */
         s = slot_write(a, slot);
     }
     if (a->ledger.usable && s != STATUS_OK) {
@@ -73,7 +73,7 @@ static void release(struct agent *a, unsigned slot)
     }
 }
 
-/* The CDI file of a held claim, and what it mounts, are those of its record again. */
+/* Restores the CDI file of a held claim, and the files that it mounts, to its record. */
 static void restore_files(struct agent *a, unsigned slot)
 {
     const struct claim_record *before = NULL;
@@ -83,12 +83,12 @@ static void restore_files(struct agent *a, unsigned slot)
     status_ignore(s, "the next prepare or round of reconciliation writes it");
 }
 
-/* A disk may fail a write after it took part or all of it: the earlier record is written again. */
+/* A disk may fail a write after it did part or all of it: writes the earlier record again. */
 static void restore(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
     enum status s = half_copy(a, slot);
-    if (s != STATUS_OK) { /* which of the two a restart finds is not known */
+    if (s != STATUS_OK) { /* a restart may find either of the two */
         struct claim_consumer consumer;
         consumer = *ledger_consumer(a, slot);
         bool part = e->cores != 0u && claim_cores(r) != 0u && e->numbers == claim_numbers(r);
@@ -104,7 +104,7 @@ static void restore(struct agent *a, unsigned slot, const struct claim_record *r
     restore_files(a, slot);
 }
 
-/* Whether a record can be stored: *slot is where. */
+/* Whether a record can be stored; *slot gets its slot. */
 static enum status put_slot(const struct agent *a, const char *uid, unsigned *slot,
                             struct writer *why)
 {
@@ -157,7 +157,7 @@ static enum status put_file(struct agent *a, const struct claim_record *r, struc
     } else if (s != STATUS_OK && r->metadata) {
         restore_files(a, (unsigned)held);
     } else {
-        /* all is there, or as it was */
+        /* everything is present, or unchanged */
     }
     return s;
 }
@@ -191,7 +191,7 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
         a->ledger.entry[*slot].metadata = r->metadata;
         release(a, *slot);
     } else {
-        /* all that was there is replaced, or stays */
+        /* all of it was replaced, or stays */
     }
     return s;
 }
@@ -199,10 +199,10 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
 /* --- unprepare --- */
 
 /*
- * What a store that is not open holds of a claim would come back with it, or with the list of
- * claims that a lost store asks for: the tombstone says that it has to go. A claim without a CDI
- * file gets one too: its file may have been removed, and its claim live on, allocated to another
- * node, so that the API server would never release it here.
+ * Removes a claim from a store that is not open, whose record would return with the store, or with
+ * the list of claims after its loss: the tombstone shows that it must be removed. A claim without a
+ * CDI file gets a tombstone too: its file may have been removed while the claim lives on, allocated
+ * to another node, so that the API server would never release it here.
  */
 static enum status remove_unread(struct agent *a, const char *uid, struct writer *why)
 {
@@ -230,9 +230,9 @@ enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer
 }
 
 /*
- * A claim that the next process would find as before, because neither the store nor its CDI file
- * can be changed, stays held. A disk may fail what it has done: so its record is written again, and
- * a tombstone removed; entry.refused is left true if that fails as well.
+ * A released claim that the next process would find unchanged, because neither the store nor its
+ * CDI file can be changed, stays held. A disk may have done a write that it reports as failed: so
+ * its record is written again, and a tombstone removed; entry.refused stays true if that fails too.
  */
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {
@@ -250,8 +250,8 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
 }
 
 /*
- * The next flush removes what is left. Until the store takes that, the tombstone is all that the
- * next process would go by, and it may have been removed.
+ * Repeats a removal. The next flush removes the rest. Until the store accepts that, only the
+ * tombstone tells the next process, and it may have been removed.
  */
 static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
 {

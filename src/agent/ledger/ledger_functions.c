@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * EFA devices in the claim table: a claim holds them by PCI address, and by the uverbs node that
- * its containers have. The kernel renumbers these nodes when the efa driver is reloaded, and a
- * device that no map names has a number that follows from the order of the devices; so neither
- * number alone shows whether two claims have one device. Owns nothing: the table is that of
- * ledger.h.
+ * its containers have. The kernel renumbers these nodes when the efa driver is reloaded, and the
+ * number of a device that no map names follows from the order of the devices; so neither number
+ * alone shows whether two claims have one device. Owns nothing: ledger.h owns the table.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -12,7 +11,7 @@
 #include "base/assert.h"
 #include "boards/board.h"
 
-/* Places of the table that held claims have, bit N. */
+/* Entries of the function table that held claims use, bit N. */
 static uint64_t places_in_use(const struct agent *a)
 {
     uint64_t used = 0;
@@ -23,7 +22,9 @@ static uint64_t places_in_use(const struct agent *a)
     return used;
 }
 
-/* The bit of a device and its node, in a place of its own; LEDGER_ALL_FUNCTIONS: there is none. */
+/*
+ * The bit of a device and its node in the function table; LEDGER_ALL_FUNCTIONS: the table is full.
+ */
 static uint64_t function_bit(struct agent *a, const struct claim_result *r, uint64_t taken)
 {
     struct held_function *f = a->ledger.function;
@@ -52,7 +53,7 @@ uint64_t ledger_functions(struct agent *a, const struct claim_record *r)
     return functions;
 }
 
-/* Whether a device and its node are in the way of claims that hold these functions. */
+/* Whether a device and its node conflict with claims that hold these functions. */
 static bool function_meets(const struct agent *a, uint64_t functions, const struct held_function *f,
                            bool sharing)
 {
@@ -79,15 +80,18 @@ bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
     return meets;
 }
 
-/* Whether its numbers say what it holds: of a Neuron device, and where no whole record is known. */
+/*
+ * Whether numbers alone determine what the entry holds: for Neuron devices, and without a whole
+ * record.
+ */
 static bool by_number(const struct agent *a, const struct ledger_entry *e)
 {
     return a->driver->kind != DRIVER_EFA || e->functions == 0u || e->record != RECORD_WHOLE;
 }
 
 /*
- * Numbers of devices that no map names are those of one process. A claim of which nothing else is
- * known may have any of them.
+ * Numbers of devices that no map names are valid in one process only. A claim without further facts
+ * may have any of them.
  */
 static uint64_t widened(const struct agent *a, uint64_t numbers)
 {
@@ -158,11 +162,11 @@ bool ledger_moved(const struct agent *a, unsigned slot)
         int at = has ? devices_addressed(&a->devices, f->address) : -1;
         moved = moved || (at >= 0 && a->devices.device[at].efa.uverbs != f->uverbs);
     }
-    /* one that the table has no room for is compared record by record */
+    /* without a place in the table, the claim is compared record by record */
     return moved || (e->state == LEDGER_HELD && e->functions == LEDGER_ALL_FUNCTIONS);
 }
 
-/* Device numbers of a held claim, as the node's devices are numbered now. */
+/* Device numbers of a held claim, in the node's current numbering. */
 uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e)
 {
     uint64_t numbers = 0;
@@ -174,7 +178,7 @@ uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e)
         int at = has ? devices_addressed(&a->devices, a->ledger.function[k].address) : -1;
         numbers |= (at >= 0) ? UINT64_C(1) << a->devices.device[at].number : 0u;
     }
-    /* what is gone has the number of its record, unless another device has that by now */
+    /* a vanished device keeps its record's number, unless another device has it now */
     return numbers | (e->numbers & ~devices_numbers(&a->devices));
 }
 

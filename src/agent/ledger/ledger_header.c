@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the header of the claim store: two copies, with the flag that asks for the list of claims.
- * Owns nothing: the flag is that of struct ledger.
+ * Writes the header of the claim store: two copies, with the flag that requests the list of claims.
+ * Owns nothing: the flag is a member of struct ledger.
  */
 #include "agent/ledger/ledger_internal.h"
 

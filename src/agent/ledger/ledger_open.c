@@ -4,10 +4,10 @@
  * no call did. Fills the table of ledger.c.
  *
  * A store that exists but has no valid header, or a slot without an intact half, is damaged and
- * never new: it is kept aside, and its readable records are carried over into a new one. One that
- * is taken away or overwritten while the agent runs is made again from memory. Claims whose record
- * is lost are found by their CDI files (reconcile.c), and at the API server (rebuild.c), for which
- * a flag of the header asks until that is done.
+ * never new: it is moved aside, and its readable records are copied into a new one. A store that is
+ * removed or overwritten while the agent runs is recreated from memory. Claims with a lost record
+ * are recovered from their CDI files (reconcile.c) and from the API server (rebuild.c), which a
+ * flag of the header requests until it is done.
  */
 #include "agent/ledger/ledger_open.h"
 
@@ -23,7 +23,7 @@ static const char store_new[] = STORE_FILE_NAME ".new";
 static const char store_aside[] = STORE_FILE_NAME ".damaged";
 static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
-/* What an opening failed at. */
+/* Why an opening failed. */
 struct opening {
     const char *file;
     const char *doing;
@@ -53,8 +53,8 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
 }
 
 /*
- * Another agent is the owner of the store from now on: this one holds nothing. What it has not
- * written of its unprepares, their tombstones say.
+ * Another agent owns the store from now on: this one holds nothing. Tombstones show its unprepares
+ * that are not in the store.
  */
 static void disown(struct agent *a)
 {
@@ -71,19 +71,19 @@ static void disown(struct agent *a)
 
 /* --- the header --- */
 
-/* A store never shrinks: one that ends early was truncated. */
+/* A store never shrinks: a short one was truncated. */
 static enum status check_length(const struct agent *a, const char *name)
 {
     uint8_t last;
     struct writer byte = writer_of(&last, sizeof last);
     enum status s = state_read(a, name, STORE_FILE_BYTES - 1u, &byte);
     if (s != STATUS_OK) {
-        return (s == HOST_IO) ? STATUS_OK : s; /* a half that cannot be read */
+        return (s == HOST_IO) ? STATUS_OK : s; /* an unreadable half */
     }
     return (byte.len == sizeof last) ? STATUS_OK : HOST_DAMAGED;
 }
 
-/* One copy, whose flags are added to *flags; HOST_IO: it cannot be read. */
+/* Reads one copy, and adds its flags to *flags; HOST_IO: unreadable. */
 static enum status read_copy(struct agent *a, const char *name, unsigned copy, uint32_t *flags)
 {
     struct store_header h = {0};
@@ -94,7 +94,7 @@ static enum status read_copy(struct agent *a, const char *name, unsigned copy, u
     return s;
 }
 
-/* Whether anything of the slots can be read: else it is not the store that is damaged. */
+/* Whether any slot is readable; if none is, the disk is at fault and not the store. */
 static bool any_readable(const struct agent *a, const char *name)
 {
     const struct files *f = a->files;
@@ -126,13 +126,13 @@ static bool is_bad_copy(enum status s)
     return s == HOST_DAMAGED || s == HOST_IO;
 }
 
-/* The file cannot be opened, or is of another format. */
+/* Whether the file cannot be opened, or has another format. */
 static bool is_no_verdict(enum status s)
 {
     return s != STATUS_OK && !is_bad_copy(s);
 }
 
-/* No header copy can be read. */
+/* Decides when no header copy is readable. */
 static enum status judge_unreadable(const struct agent *a, const char *name)
 {
     return any_readable(a, name) ? HOST_DAMAGED : HOST_IO;
@@ -146,9 +146,9 @@ static void take_flags(struct agent *a, uint32_t flags)
 }
 
 /*
- * One valid copy is enough; what either one says of the list of claims counts, if this process does
- * not know better. HOST_DAMAGED: there is none, or the file is short; HOST_IO: nothing in it can be
- * read.
+ * Reads the header: one valid copy is enough; the flag for the list of claims counts in either
+ * copy, unless this process knows better. HOST_DAMAGED: no valid copy, or the file is short;
+ * HOST_IO: nothing in it is readable.
  */
 static enum status read_header(struct agent *a, const char *name, bool heal)
 {
@@ -174,8 +174,8 @@ static enum status read_header(struct agent *a, const char *name, bool heal)
 /* --- loading --- */
 
 /*
- * Reads one slot into its entry. *lost: it has no intact half, or a record in it of which not even
- * the outline is understood.
+ * Reads one slot into its entry. *lost: it has no intact half, or its record's outline is
+ * unreadable.
  */
 static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
 {
@@ -203,13 +203,13 @@ static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
     if (halves[pick].state == STORE_HALF_FREE) {
         return STATUS_OK;
     }
-    /* The last half that was read is 0. */
+    /* Half 0 was read last. */
     enum status s = (pick == 0) ? STATUS_OK : half_read(a, STORE_FILE_NAME, slot, 1, &halves[1]);
     *lost = s == STATUS_OK && record_enter(a, slot, halves[pick].record) != STATUS_OK;
     return s;
 }
 
-/* *lost: slots that cannot be used without a repair. */
+/* Reads all slots; *lost: those that need a repair. */
 static enum status load(struct agent *a, unsigned *lost)
 {
     struct ledger *l = &a->ledger;
@@ -226,12 +226,12 @@ static enum status load(struct agent *a, unsigned *lost)
         *lost += without ? 1u : 0u;
         damaged = damaged || without || l->entry[i].damaged;
     }
-    /* A half that cannot be read today may be readable tomorrow. */
+    /* An unreadable half may become readable later. */
     l->sequence += damaged ? STORE_SEQUENCE_SKIP : 0u;
     return STATUS_OK;
 }
 
-/* --- what a load leaves to decide --- */
+/* --- conflicts after loading --- */
 
 static void log_conflict(struct agent *a, unsigned stays, unsigned other)
 {
@@ -244,8 +244,9 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
 }
 
 /*
- * The claim in `other` is unsure: it had left the devices of the one that stays before that one was
- * prepared with them. What is left of it is held; if nothing is, a CDI file says that it is in use.
+ * The claim in `other` is uncertain: it was released before the other claim was prepared with the
+ * same devices. It keeps what is left of its devices; if nothing is, a CDI file would show that it
+ * is in use.
  */
 static void give_up(struct agent *a, unsigned stays, unsigned other)
 {
@@ -266,7 +267,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     if (!same && !ledger_overlaps(a, &e[one], &e[two])) {
         return;
     }
-    /* Sequences rise over all slots: the record that was written last is right. */
+    /* Sequences rise over all slots: the record written last is right. */
     bool first = e[one].sequence > e[two].sequence;
     if (e[one].damaged != e[two].damaged) {
         first = e[two].damaged;
@@ -278,7 +279,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     } else if (e[other].record == RECORD_UNSURE) {
         give_up(a, stays, other);
     } else {
-        /* both stay, and neither is answered before the other one is gone */
+        /* both stay, and neither is answered until the other one is gone */
     }
     log_conflict(a, stays, other);
 }
@@ -296,8 +297,8 @@ static void settle_conflicts(struct agent *a)
 }
 
 /*
- * What a killed process wrote may be in the page cache alone, even as pages that count as clean
- * after a failed fdatasync(2): all that was ever changed is written again and flushed.
+ * Writes by a killed process may be only in the page cache, even in pages that count as clean after
+ * a failed fdatasync(2): everything that was ever changed is written again and flushed.
  */
 static void doubt_all(struct agent *a)
 {
@@ -315,7 +316,7 @@ static void doubt_all(struct agent *a)
 /* --- creating and repairing --- */
 
 /*
- * Every half is written as free, so that later a half of zeros can only be damage; the blocks exist
+ * Writes every half as free, so that a later half of zeros can only be damage, and the blocks exist
  * from then on.
  */
 static enum status format(struct agent *a)
@@ -323,8 +324,8 @@ static enum status format(struct agent *a)
     const struct files *f = a->files;
     struct writer out;
     /*
-     * A header of zeros first: a write at the front creates the file, and until the real header it
-     * is damaged.
+     * A header of zeros first: a write at the front creates the file, which counts as damaged until
+     * it has its real header.
      */
     memset(a->scratch.half, 0, sizeof a->scratch.half);
     enum status begun =
@@ -347,15 +348,15 @@ static enum status format(struct agent *a)
     return STATUS_OK;
 }
 
-/* Held, or released with its CDI file left. */
+/* Whether the slot is held, or released with its CDI file left. */
 static bool has_record(const struct ledger_entry *e)
 {
     return e->state == LEDGER_HELD || e->state == LEDGER_FREEING_FILE;
 }
 
 /*
- * One record into the new file. Whether its slot had a damaged half is carried over as well: what
- * such a half brought back gives way to a later claim (settle_conflict).
+ * Copies one record into the new file, and whether its slot had a damaged half: a record from such
+ * a half is released for a later claim (settle_conflict).
  */
 static enum status carry_record(struct agent *a, unsigned slot)
 {
@@ -364,7 +365,7 @@ static enum status carry_record(struct agent *a, unsigned slot)
     struct ledger_entry *e = &a->ledger.entry[slot];
     struct view record = record_bytes(a, slot);
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
-    e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above those of a new file */
+    e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above the sequences of a new file */
     store_half_write(&out, slot, e->sequence, record);
     enum status s =
         f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 0), writer_view(&out));
@@ -376,8 +377,8 @@ static enum status carry_record(struct agent *a, unsigned slot)
 }
 
 /*
- * Copies the records into the new file, each into its old slot: those that are held, and at first
- * those that are readable in the damaged file.
+ * Copies the records into the new file, each into its old slot: the held ones, and at first those
+ * that are readable in the damaged file.
  */
 static enum status carry_over(struct agent *a)
 {
@@ -395,7 +396,7 @@ static enum status carry_over(struct agent *a)
     return s;
 }
 
-/* A new file with a header is complete: all else was flushed before. */
+/* Writes the header, which completes a new file: all else was flushed before. */
 static enum status write_header(struct agent *a)
 {
     const struct files *f = a->files;
@@ -403,13 +404,14 @@ static enum status write_header(struct agent *a)
     for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
         s = header_write_copy(a, store_new, copy);
     }
-    a->ledger.flags_due = false; /* in the new file, which is put in place, or made once more */
+    /* they are in the new file, which is put in place, or created again */
+    a->ledger.flags_due = false;
     return (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, store_new, 0) : s;
 }
 
 /*
- * Where a damaged store goes: the first one stays for good, of later ones the newest. More would
- * fill a disk that damages one after the other.
+ * Name for a damaged store: the first one is kept for good, of later ones only the newest. Keeping
+ * all would fill a disk that damages one after another.
  */
 static const char *aside_name(struct agent *a)
 {
@@ -419,13 +421,13 @@ static const char *aside_name(struct agent *a)
     return (s == HOST_ABSENT) ? store_aside : store_aside_newest;
 }
 
-/* `aside`: where the store goes that is there; NULL: there is none. */
+/* `aside`: the new name of the existing store; NULL: there is none. */
 static enum status create(struct agent *a, struct opening *o, const char *aside)
 {
     const struct files *f = a->files;
     o->file = store_new;
     o->doing = "created";
-    /* What was there before this process, and is not any more, only the API server knows. */
+    /* Only the API server knows claims of an earlier store that is gone. */
     a->ledger.unlisted = a->ledger.unlisted || !a->ledger.known;
     enum status s = format(a);
     if (s == STATUS_OK && (aside != NULL || a->ledger.known)) {
@@ -449,7 +451,7 @@ static enum status repair(struct agent *a, struct opening *o, unsigned lost)
     const char *aside = aside_name(a);
     enum status before = a->ledger.failing;
     enum status s = create(a, o, aside);
-    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* not with each try */
+    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* not with each attempt */
         log_begin(a, LOG_ID_STORE_DAMAGED);
         log_text(a, "file", STORE_FILE_NAME);
         log_text(a, "kept_as", aside);
@@ -463,7 +465,7 @@ static enum status repair(struct agent *a, struct opening *o, unsigned lost)
     return s;
 }
 
-/* The store was taken away, emptied, or another one put in its place: memory makes it again. */
+/* The store was removed, emptied or replaced by another one: recreates it from memory. */
 static enum status create_again(struct agent *a, struct opening *o, enum status header)
 {
     struct ledger *l = &a->ledger;
@@ -491,17 +493,17 @@ static enum status create_again(struct agent *a, struct opening *o, enum status 
     return s;
 }
 
-/* The first opening, with no store there. */
+/* The first opening, without an existing store. */
 static enum status create_first(struct agent *a, struct opening *o)
 {
     enum status s = read_header(a, store_new, false);
     o->file = store_new;
     if (s == STATUS_OK) {
-        /* A kill between the two renames of a repair, or before the one of a creation. */
+        /* Left by a kill between the two renames of a repair, or before that of a creation. */
         return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
     }
     if (s == PEER_UNSUPPORTED) {
-        return s; /* another version was between those renames */
+        return s; /* a store of another version was between those renames */
     }
     s = create(a, o, NULL);
     if (s == STATUS_OK) {
@@ -510,7 +512,7 @@ static enum status create_first(struct agent *a, struct opening *o)
     return s;
 }
 
-/* The store as the first one to open it in this process finds it, in the table. */
+/* Opens the store for the first time in this process, and loads it into the table. */
 static enum status open_first(struct agent *a, struct opening *o, enum status header)
 {
     unsigned lost = 0;
@@ -520,7 +522,7 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
     } else if (s == HOST_DAMAGED) {
         s = repair(a, o, 0);
     } else {
-        /* it is there, or cannot be had */
+        /* the store exists, or is inaccessible */
     }
     for (unsigned i = 0; i < 2u && s == STATUS_OK; i++) {
         *o = (struct opening){STORE_FILE_NAME, "read"};
@@ -540,9 +542,9 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
 }
 
 /*
- * Whether the store takes writes: a copy of the header is written as it is. A store on a read-only
- * file system can be opened and read, and would refuse the first claim. A place that cannot be
- * written (HOST_IO) says nothing of the others.
+ * Checks that the store accepts writes, by writing a copy of the header unchanged. A store on a
+ * read-only file system could be opened and read, and would refuse the first claim. A single
+ * unwritable place (HOST_IO) proves nothing about the others.
  */
 static void check_writable(struct agent *a)
 {
@@ -552,7 +554,7 @@ static void check_writable(struct agent *a)
     } else if (s == STATUS_OK) {
         a->ledger.failing = STATUS_OK;
     } else {
-        /* the first claim finds out */
+        /* the first claim will show it */
     }
 }
 
@@ -565,13 +567,16 @@ static bool any_refused(const struct agent *a)
     return any;
 }
 
-/* Opens the store, creating or repairing it: whether it is open; ledger.trouble says why not. */
+/*
+ * Opens the store, creating or repairing it; returns whether it is open; ledger.trouble has the
+ * reason if not.
+ */
 static bool open_store(struct agent *a)
 {
     struct ledger *l = &a->ledger;
     struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
     ASSERT(!l->usable);
-    /* Before anything is looked at: the files of another agent are not ours to judge or repair. */
+    /* First of all: the files of another agent must not be judged or repaired. */
     enum status s = handover_take(a);
     if (s != STATUS_OK) {
         if (s == HOST_BUSY && !l->busy) {
@@ -629,7 +634,7 @@ enum status ledger_listed(struct agent *a)
         l->failing = STATUS_OK; /* all of it is on the disk */
         l->flags_due = false;
     } else {
-        /* the flush said so */
+        /* ledger_sync has already logged it */
     }
     return s;
 }
@@ -658,7 +663,7 @@ void ledger_flush(struct agent *a)
     }
 }
 
-/* Whether the store is still what was opened. */
+/* Checks whether the store is still the one that was opened. */
 static void look(struct agent *a)
 {
     enum status s = read_header(a, STORE_FILE_NAME, false);
