@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text functions of base/bytes.h: numbers as digits, UTF-8, texts in arrays. No function here runs
- * for each octet of a frame, so this file is compiled for size (HOT in the Makefile).
+ * for each octet of a frame, so this file is compiled for size (HOT in tools/make/agent.mk).
  */
 #include <string.h>
 

@@ -28,6 +28,7 @@ import check_style  # noqa: E402
 import check_tree  # noqa: E402
 import docs  # noqa: E402
 import generate  # noqa: E402
+import states  # noqa: E402
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 GOOD = SPDX + "int answer(void);\nint answer(void)\n{\n    return 42;\n}\n"
@@ -450,6 +451,7 @@ class Docs(Tree):
             self.write(name, (ROOT / name).read_text())
         for name in (attributes.TEXTS, attributes.IDENTITY):
             self.write(name, (ROOT / name).read_text())
+        shutil.copytree(ROOT / states.ROOM, self.root / states.ROOM)
         shutil.copytree(ROOT / attributes.VECTORS, self.root / attributes.VECTORS,
                         ignore=shutil.ignore_patterns("recorded", "dranet"))
         self.write(attributes.DOCUMENT, attributes.document(self.root))

@@ -9,16 +9,16 @@ import re
 
 ROOM = "src/agent/ledger"
 DOCUMENT = f"{ROOM}/README.md"
-MOVES = f"{ROOM}/states.c"
 FIRST = "<!-- states: written by make docs -->"
 LAST = "<!-- states: end -->"
 
-# The array of moves, the header of its states, their enum, their common prefix, and what has such a state.
+# The array of moves, the headers of states (NAME.h) and of moves (NAME_states.h), the enum of the states, their common
+# prefix, and what has such a state.
 MACHINES = [
-    ("ledger_slot_moves", "ledger.h", "ledger_state", "LEDGER_", "A slot of the claim table"),
-    ("ledger_record_moves", "ledger.h", "ledger_record", "RECORD_", "The record of a held claim"),
-    ("ledger_flush_moves", "ledger.h", "ledger_flush", "FLUSH_", "The half that counts"),
-    ("handover_moves", "handover.h", "handover_state", "HANDOVER_", "An agent and the two locks"),
+    ("ledger_slot_moves", "ledger", "ledger_state", "LEDGER_", "A slot of the claim table"),
+    ("ledger_record_moves", "ledger", "ledger_record", "RECORD_", "The record of a held claim"),
+    ("ledger_flush_moves", "ledger", "ledger_flush", "FLUSH_", "The half that counts"),
+    ("handover_moves", "handover", "handover_state", "HANDOVER_", "An agent and the two locks"),
 ]
 
 
@@ -37,20 +37,20 @@ def states_of(header, enum):
 
 def moves_of(text, array):
     """For each state the states that follow it."""
-    body = re.search(rf"^const uint8_t {array}\[\w+\] = \{{\n(.*?)^\}};", text, re.M | re.S)
+    body = re.search(rf"^static const uint8_t {array}\[\w+\] = \{{\n(.*?)^\}};", text, re.M | re.S)
     if body is None:
-        raise Unreadable(f"{MOVES} has no array {array}")
-    rows = re.findall(r"\[(\w+)\] = ([^,]*),", body[1])
-    return {state: re.findall(r"TO\((\w+)\)", to) for state, to in rows}
+        raise Unreadable(f"no array {array}")
+    rows = re.findall(r"\[(\w+)\] =\s([^,]*),", body[1])
+    return {state: re.findall(r"MOVES_TO\((\w+)\)", to) for state, to in rows}
 
 
 def tables(root, table):
     """Markdown: one table a machine; `table` makes one of heads and rows."""
-    text = (pathlib.Path(root) / MOVES).read_text()
+    room = pathlib.Path(root) / ROOM
     made = []
     for array, header, enum, prefix, what in MACHINES:
-        states = states_of((pathlib.Path(root) / ROOM / header).read_text(), enum)
-        moves = moves_of(text, array)
+        states = states_of((room / f"{header}.h").read_text(), enum)
+        moves = moves_of((room / f"{header}_states.h").read_text(), array)
         if set(moves) != {name for name, _ in states}:
             raise Unreadable(f"{array} and enum {enum} have different states")
         rows = [[f"`{name.removeprefix(prefix)}`", meaning,

@@ -49,7 +49,7 @@ sim: $(BUILD)/sim/sim
 
 # tests/sim/virtual/moves.c counts the moves between states; link-time optimization would inline them past the linker.
 MOVING := ledger_move ledger_move_record ledger_move_flush handover_move
-$(SIM)/src/agent/ledger/states.o $(SIM)/tests/sim/virtual/moves.o: SIM_FLAGS += -fno-lto
+$(SIM)/src/agent/ledger/ledger_states.o $(SIM)/src/agent/ledger/handover_states.o $(SIM)/tests/sim/virtual/moves.o: SIM_FLAGS += -fno-lto
 $(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
 	$(call show,LINK,$@)
 	@mkdir -p $(@D)

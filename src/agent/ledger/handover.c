@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two locks of the claim store: who holds LOCK_OWNER owns it, who holds LOCK_NEXT is to be the
- * next. The owner looks for the latter once a second, finishes its calls, and retires.
+ * The two locks of the claim store: the holder of LOCK_OWNER owns the store, the holder of
+ * LOCK_NEXT gets it next. The owner checks for the latter once a second, finishes its calls, and
+ * retires.
  */
 #include "agent/ledger/handover.h"
 
@@ -39,9 +40,9 @@ static void ask_for_next(struct agent *a)
 }
 
 /*
- * Another agent has the store: this one asks for it. One that gave the store away asks again only
- * when a call comes: the kubelet calls the agent that registered last, and of two that start at
- * once, or that a kubelet which was restarted finds, that need not be the one that asked last.
+ * Asks for the store that another agent has. An agent that gave the store away asks again only when
+ * a call comes: the kubelet calls the agent that registered last, and when two agents start at once,
+ * or the kubelet restarts, that may be the agent that gave it away.
  */
 static void ask(struct agent *a)
 {
@@ -64,7 +65,7 @@ enum status handover_take(struct agent *a)
     const struct files *f = a->files;
     enum status s = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_OWNER);
     if (s == STATUS_OK && !is_next(h) && f->holder(f->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
-        f->unlock(f->ctx, LOCK_OWNER); /* it was given up for that agent */
+        f->unlock(f->ctx, LOCK_OWNER); /* the owner gave it up for the agent that holds LOCK_NEXT */
         s = HOST_BUSY;
     }
     if (s == HOST_BUSY) {
@@ -76,7 +77,7 @@ enum status handover_take(struct agent *a)
     if (s != STATUS_OK) {
         return s;
     }
-    /* Also where it was refused as ours: the system may have given it all the same. */
+    /* Even if locking LOCK_NEXT failed: the system may have granted it all the same. */
     f->unlock(f->ctx, LOCK_NEXT);
     if (!handover_owns(a)) {
         handover_move(h, HANDOVER_OWNER);
@@ -87,8 +88,9 @@ enum status handover_take(struct agent *a)
 }
 
 /*
- * Whoever removes the lock file leaves two agents with a lock each, and the store with the first.
- * Now and then the owner looks for that, so that the other one is no less the next.
+ * If the lock file is removed, each of two agents has a lock on a file of its own, and the first one
+ * keeps the store. The owner checks for that at each HANDOVER_LOCK_LOOKS-th time, and then treats
+ * the other agent as the next.
  */
 static bool lock_replaced(struct agent *a)
 {

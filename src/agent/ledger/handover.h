@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which agent of the node owns the claim store (handover.c). In a rolling update two run at a time:
- * the owner serves claims and publishes, and gives the store to the other one as soon as the
- * kubelet knows that one. Owns struct handover and the two locks of agent/files.h. Internal to
+ * the owner serves claims and publishes, and hands the store over as soon as the kubelet has
+ * registered the other one. Owns struct handover and the two locks of agent/files.h. Internal to
  * src/agent.
  *
  * Invariants:
@@ -16,33 +16,31 @@
 
 #include "agent/agent.h"
 
-/* Where this agent stands with the two locks; states.c lists the legal moves. */
+/* Where this agent stands with the two locks; handover_states.h lists the legal moves. */
 enum handover_state {
     HANDOVER_WAITING,   /* it never had the store, and holds no lock */
     HANDOVER_NEXT,      /* it never had the store, and holds LOCK_NEXT */
     HANDOVER_OWNER,     /* it holds LOCK_OWNER */
-    HANDOVER_LEAVING,   /* the same, and another agent is the next: no new call begins */
+    HANDOVER_LEAVING,   /* it holds LOCK_OWNER, and another agent is next: new calls wait */
     HANDOVER_RETIRED,   /* it gave the store away, or lost it, and holds no lock */
-    HANDOVER_RETURNING, /* the same, and it holds LOCK_NEXT */
+    HANDOVER_RETURNING, /* it gave the store away, or lost it, and holds LOCK_NEXT */
     HANDOVER_STATES
 };
 
 /* The state, and facts that are independent of it. */
 struct handover {
     enum handover_state state;
-    bool wanted;         /* the kubelet sends its calls to this agent */
-    bool called;         /* a call waits that came after `leaving_ms` */
-    bool older;          /* the owner is an agent of a release that hands nothing over */
-    unsigned looks;      /* since the lock file was last looked at, see HANDOVER_LOCK_LOOKS */
-    uint64_t leaving_ms; /* when the owner last looked for a next agent, or found one */
-    uint64_t check_ms;   /* when the owner looks next whether another agent is next */
+    bool wanted;    /* the kubelet sends its calls to this agent */
+    bool called;    /* a call waits that came after `leaving_ms` */
+    bool older;     /* the owner is an agent of a release that hands nothing over */
+    unsigned looks; /* checks since the lock file itself was checked, see HANDOVER_LOCK_LOOKS */
+    uint64_t leaving_ms; /* when the owner last checked for a next agent, or found one */
+    uint64_t check_ms;   /* when the owner checks again for a next agent */
 };
 
-/* Where each state may lead: bit n of an element, to state n. */
-extern const uint8_t handover_moves[HANDOVER_STATES];
 /* Moves the state; ASSERTs that the move is legal. */
 void handover_move(struct handover *h, enum handover_state to);
-/* Whether LOCK_OWNER is this agent's: nobody else changes the store. */
+/* Whether this agent holds LOCK_OWNER: no other agent changes the store. */
 bool handover_owns(const struct agent *a);
 /* Whether a call that came at `start_ms` has to wait, because the store is being handed over. */
 bool handover_defers(const struct agent *a, uint64_t start_ms);
@@ -50,14 +48,14 @@ bool handover_defers(const struct agent *a, uint64_t start_ms);
  * Takes the store if nobody has it. HOST_BUSY: another agent has it; HOST_*: it cannot be locked.
  */
 MUST_USE enum status handover_take(struct agent *a);
-/* `called`: a call waits that came after `leaving_ms`. Before handover_take. */
+/* `called`: a call that came after `leaving_ms` waits. The frame calls it before handover_take. */
 void handover_called(struct agent *a, bool called);
 /* `wanted`: the kubelet knows this agent, and the node was looked at. */
 void handover_step(struct agent *a, bool wanted);
 /* Whether the owner must retire now; `running`: a call runs that came before `leaving_ms`. */
 MUST_USE bool handover_ends(const struct agent *a, bool running);
 uint64_t handover_deadline(const struct agent *a);
-/* Gives LOCK_OWNER up; the caller has closed the store. */
+/* Releases LOCK_OWNER; the caller has closed the store. */
 void handover_retire(struct agent *a);
 
 #endif

@@ -75,7 +75,7 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
     return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger.id[slot].uid);
 }
 
-/* Whether it has a share or a part of its devices, be it known which or not. */
+/* Whether the claim has shares or parts of its devices, even if its cores are not certain. */
 static bool is_partial(const struct agent *a, const struct ledger_entry *e)
 {
     return e->shares && (a->driver->kind == DRIVER_EFA || e->cores != 0u);
@@ -86,11 +86,11 @@ bool ledger_shares_rest(const struct agent *a, const struct ledger_entry *e)
     return is_partial(a, e) && !e->guessed;
 }
 
-/* Whether two claims have one device of the same number, and at least one of them all of it. */
+/* Whether two claims have the same device, and at least one of them all of it. */
 static bool share_number(const struct agent *a, const struct ledger_entry *x,
                          const struct ledger_entry *y, bool parts)
 {
-    /* A guess is not in the way of a part that is known: what it blocks are new claims. */
+    /* A guess does not conflict with a part whose cores are known: it blocks new claims alone. */
     bool guess = (x->guessed && is_partial(a, y)) || (y->guessed && is_partial(a, x)) ||
                  (x->guessed && y->guessed);
     return (x->numbers & y->numbers) != 0u && !parts && !guess;
@@ -119,7 +119,7 @@ int ledger_disputed(const struct agent *a, unsigned slot)
     return -1;
 }
 
-/* Whether another claim than `uid` holds one of these devices, or a share or part of it. */
+/* Whether a claim other than `uid` holds one of these devices, or a share or part of it. */
 static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, const char *uid)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
@@ -207,8 +207,8 @@ bool ledger_shares(const struct agent *a)
 }
 
 /*
- * A claim with admin access holds no device, and sees some: a part of a device is not to be beside
- * it in a pod. Else a page of the table stays untouched.
+ * A claim with admin access holds no device, but its containers see some, and a pod cannot have such
+ * a claim beside a part of a device. Other claims without devices leave their page untouched.
  */
 static bool has_consumer(const struct ledger_entry *e)
 {
@@ -244,7 +244,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     e->metadata = r->metadata;
     e->container_numbers = claim_container_numbers(r);
     e->logical_neuron_core = claim_logical_neuron_core(r);
-    e->functions = 0; /* its places may be taken again */
+    e->functions = 0; /* so that ledger_functions may reuse its places */
     e->functions = ledger_functions(a, r);
     ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);
     e->cores = claim_cores(r);
@@ -260,7 +260,7 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
     return has_consumer(e) ? &a->ledger.consumer[slot] : &nobody;
 }
 
-/* How good a slot is for a new record of this claim. */
+/* How well a slot suits a new record of this claim. */
 enum { SLOT_TAKEN, SLOT_REFUSED, SLOT_GOOD, SLOT_OWN };
 
 static int judge_slot(const struct agent *a, unsigned slot, const char *uid)

@@ -18,7 +18,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-/* Devices that the claim may have besides those that it holds; parts of them are held whole. */
+/* Adds devices that the claim may have to those that it holds; parts are held as whole devices. */
 static void widen(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
@@ -31,7 +31,7 @@ static void widen(struct agent *a, unsigned slot, const struct claim_record *r)
     e->guessed = parts;
 }
 
-/* An intact record beside a damaged half. The CDI file may name other cores of the same device. */
+/* Judges an intact record beside a damaged half, by the CDI file of its claim. */
 static void judge_record(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
@@ -64,7 +64,8 @@ void doubt_judge(struct agent *a)
         a->ledger.unlisted = true;
         if (ledger_is_freeing(e)) {
             ledger_move(
-                a, i, LEDGER_FREE); /* it may have been prepared since: its CDI file is taken in */
+                a, i,
+                LEDGER_FREE); /* it may have been prepared since: then its CDI file is adopted */
         }
     }
     a->ledger.flags_due = a->ledger.unlisted && !before;
@@ -86,7 +87,7 @@ static void log_damaged(struct agent *a, unsigned slot)
     log_end(a);
 }
 
-/* Replaces a damaged half, unless the list or the kubelet may say more. */
+/* Replaces a damaged half, unless the list of claims or a prepare may still need it. */
 static void replace_damaged(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
@@ -115,7 +116,7 @@ void doubt_settle(struct agent *a)
     }
     for (unsigned i = 0; i < CLAIMS_MAX && !l->flags_due; i++) {
         const struct ledger_entry *e = &l->entry[i];
-        if (e->damaged && !ledger_is_freeing(e)) { /* which the next flush writes */
+        if (e->damaged && !ledger_is_freeing(e)) { /* the next flush writes those */
             replace_damaged(a, i);
         }
     }

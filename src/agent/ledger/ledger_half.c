@@ -40,7 +40,7 @@ void store_failed(struct agent *a, const char *doing, enum status s)
 
 /* --- records in memory --- */
 
-/* The place that has the record of a slot, perhaps an old one; NULL: none has. */
+/* The place in memory that has a record of the slot, perhaps an old one; NULL: none. */
 static struct kept_record *kept_find(struct ledger *l, unsigned slot)
 {
     for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
@@ -51,7 +51,7 @@ static struct kept_record *kept_find(struct ledger *l, unsigned slot)
     return NULL;
 }
 
-/* An empty place for the record of a slot: the one that it has, else that of the oldest record. */
+/* An empty place for the record of a slot: its own, else that of the record kept longest. */
 static struct kept_record *kept_place(struct ledger *l, unsigned slot)
 {
     struct kept_record *k = kept_find(l, slot);
@@ -190,12 +190,12 @@ enum status ledger_record(struct agent *a, unsigned slot, const struct claim_rec
     return (*out != NULL) ? STATUS_OK : ledger_read(a, slot, out);
 }
 
-/* What the CDI file of a held claim says, if it is of the same devices. */
+/* The record in the CDI file of a held claim, if it names the same devices; else NULL. */
 static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
     if (!ledger_has_cdi_file(a, a->ledger.id[slot].uid)) {
-        return NULL; /* before the record of another slot gives way */
+        return NULL; /* without evicting the record of another slot for nothing */
     }
     struct kept_record *k = kept_place(&a->ledger, slot);
     if (ledger_read_cdi(a, a->ledger.id[slot].uid, &k->record) != STATUS_OK ||
@@ -206,7 +206,7 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
     return &k->record;
 }
 
-/* A CDI file without a record would be taken in again: so a record says that it is a leftover. */
+/* The next process would adopt a CDI file without a record, so a record marks it as released. */
 static struct view freeing_bytes(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
@@ -264,7 +264,7 @@ static enum status write_at(struct agent *a, unsigned slot, unsigned half, struc
     struct ledger *l = &a->ledger;
     struct ledger_entry *e = &l->entry[slot];
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
-    /* Also above what a refused write may have left. */
+    /* Higher than the sequence that a refused write may have left on the disk. */
     l->sequence++;
     store_half_write(&out, slot, l->sequence, record);
     ASSERT(!out.full);
@@ -285,7 +285,7 @@ static void set_dirty(struct agent *a, struct ledger_entry *e)
     l->dirty = true;
 }
 
-/* What a damaged half may have held is not known any more once a half of its slot is written. */
+/* Writing a half destroys what is left of a damaged one, so the header flag comes first. */
 static enum status flags_first(struct agent *a)
 {
     enum status s = a->ledger.flags_due ? flags_write(a) : STATUS_OK;
@@ -294,9 +294,9 @@ static enum status flags_first(struct agent *a)
 }
 
 /*
- * Whether what the disk refuses in `half` may go into the other half, which counts. A torn write
- * there would leave nothing of a claim whose record it replaces, and in a free slot it would bring
- * back the released claim whose record `half` still has.
+ * Whether a record that the disk refuses in `half` may go into the other half, the one that counts.
+ * A torn write there would destroy the only record of a held claim, and in a free slot it would
+ * bring back the released claim whose record `half` still has.
  */
 static bool may_move(struct agent *a, unsigned slot, unsigned half, struct view record)
 {
@@ -320,7 +320,7 @@ enum status half_write(struct agent *a, unsigned slot, struct view record)
     }
     unsigned half = (e->flush == FLUSH_DUE) ? e->half : 1u - e->half;
     enum status s = write_at(a, slot, half, record);
-    /* A bad place; what else fails concerns the whole disk. */
+    /* HOST_IO is a bad sector; other errors concern the whole disk. */
     if (s == HOST_IO && may_move(a, slot, half, record)) {
         s = write_at(a, slot, 1u - half, record);
         e->damaged = e->damaged || s == STATUS_OK;
@@ -337,7 +337,7 @@ enum status half_write(struct agent *a, unsigned slot, struct view record)
     return s;
 }
 
-/* What counts, in scratch.record. */
+/* Copies the record of the half that counts into scratch.record. */
 static enum status take_counting(struct agent *a, unsigned slot, struct view *record)
 {
     struct store_half half;
@@ -357,7 +357,7 @@ enum status half_copy(struct agent *a, unsigned slot)
     return (s == STATUS_OK) ? half_write(a, slot, record) : s;
 }
 
-/* What counts, as it is, in that half or the other. HOST_DAMAGED: it is not what was written. */
+/* Writes the half that counts unchanged into `half`. HOST_DAMAGED: it is not what was written. */
 static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
 {
     struct store_half counting;
@@ -370,7 +370,7 @@ static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
                            whole);
 }
 
-/* With the same sequence: a record gets no newer than those of other slots by that. */
+/* Keeps the sequence, so that the record does not become newer than those of other slots. */
 void half_heal(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
@@ -414,7 +414,7 @@ void flush_doubted(struct agent *a)
     l->doubt = false;
 }
 
-/* A claim that is held has no tombstone: the disk may have made one that it refused. */
+/* Removes the tombstone of a held claim: the disk may have made one although it refused. */
 enum status slot_write(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
@@ -428,8 +428,8 @@ enum status slot_write(struct agent *a, unsigned slot)
 }
 
 /*
- * Slots whose last write the disk refused: asked again, so that a restart does not find a claim
- * held that was unprepared, and so that the agent is ready as soon as the disk takes writes.
+ * Repeats the writes that the disk refused, so that a restart does not find an unprepared claim
+ * held, and so that the agent is ready as soon as the disk takes writes.
  */
 static void retry_refused(struct agent *a)
 {
@@ -445,9 +445,9 @@ static void retry_refused(struct agent *a)
 }
 
 /*
- * After a failed fdatasync(2) the kernel counts the pages as clean: the next one succeeds without
- * what the disk did not take. So it is written again: first where it is, for the other half is all
- * that the disk has for certain; if that does not help, into the other half.
+ * After a failed fdatasync(2) the kernel counts the pages as clean, so the next one succeeds without
+ * the data. The records are therefore written again: first in place, because the other half is the
+ * only one that the disk has for certain; after another failure into the other half.
  */
 static enum status rewrite_unsynced(struct agent *a)
 {
@@ -464,18 +464,18 @@ static enum status rewrite_unsynced(struct agent *a)
         } else {
             s = write_as_is(a, i, e->half);
         }
-        s = (s == HOST_DAMAGED) ? STATUS_OK : s; /* who reads it finds out */
+        s = (s == HOST_DAMAGED) ? STATUS_OK : s; /* the next read of the record reports it */
     }
     return s;
 }
 
-/* What is free on the disk, or released: the claim's files go, and then nothing is left of it. */
+/* Removes the files of a claim whose release is on the disk, then frees its slot. */
 static void settle_slot(struct agent *a, unsigned slot)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger.entry[slot];
     bool elsewhere =
         ledger_find(a, a->ledger.id[slot].uid) >= 0; /* prepared again, in another slot */
-    /* While the claims are listed, a page may name it that was written before. */
+    /* While the claims are being listed, a page that was written earlier may still name the claim. */
     if (!elsewhere && !a->ledger.unlisted) {
         enum status unmarked = cdi_unmark(a, a->ledger.id[slot].uid);
         status_ignore(unmarked, "a tombstone of no record means nothing");
@@ -488,7 +488,7 @@ static void settle_slot(struct agent *a, unsigned slot)
     } else if (!file) {
         ledger_move(a, slot, LEDGER_FREE);
     } else {
-        /* the CDI file stays, and the record that says so */
+        /* the CDI file stays, and so does the record that marks it as released */
     }
 }
 

@@ -10,20 +10,13 @@
 
 /* --- states --- */
 
-/* Where each state of a slot may lead: bit n of an element, to state n. */
-extern const uint8_t ledger_slot_moves[LEDGER_STATES];
-/* The same of a record. */
-extern const uint8_t ledger_record_moves[RECORD_STATES];
-/* The same of the half that counts. */
-extern const uint8_t ledger_flush_moves[FLUSH_STATES];
-
 /* Moves a slot, and counts what is held and what is freeing; ASSERTs that the move is legal. */
 void ledger_move(struct agent *a, unsigned slot, enum ledger_state to);
-/* Forgets all slots, without a move: they are loaded next, or another agent owns the store. */
+/* Empties all slots, before a load or because another agent owns the store now. */
 void ledger_clear(struct agent *a);
-/* How well the record of the entry is known from now on; ASSERTs that the move is legal. */
+/* Sets how well the entry's record is known; ASSERTs that the move is legal. */
 void ledger_move_record(struct ledger_entry *e, enum ledger_record to);
-/* What is known of the half that counts; ASSERTs that the move is legal. */
+/* Sets what is known of the half that counts; ASSERTs that the move is legal. */
 void ledger_move_flush(struct ledger_entry *e, enum ledger_flush to);
 
 /* --- the table --- */
@@ -34,76 +27,75 @@ void ledger_move_flush(struct ledger_entry *e, enum ledger_flush to);
  */
 int ledger_free_slot(const struct agent *a, const char *uid);
 /*
- * Whether what a held claim has is in the way of the record of another one. `joined`: of the same
- * device both have shares or parts.
+ * Whether a held claim conflicts with the record of another one. `joined`: both have shares or
+ * parts of the same device.
  */
 bool ledger_in_the_way(const struct agent *a, const struct ledger_entry *e,
                        const struct claim_record *r, bool joined);
 /* Device numbers of a held claim, as the node's devices are numbered now. */
 uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e);
-/* What the claim in `slot` has of the devices of the one in `to` is not its own any more. */
+/* Takes the devices that the claim in `to` holds from the claim in `slot`. */
 void ledger_give_functions(struct agent *a, unsigned slot, unsigned to);
-/* The functions that the record of a claim holds, each with a place in the table from now on. */
+/* Bits of the functions that the record of a claim holds; enters new ones into the table. */
 uint64_t ledger_functions(struct agent *a, const struct claim_record *r);
-/* The slot in which what is left of `uid` waits to be freed, or -1. */
+/* The slot of `uid` that was released and is not free yet, or -1. */
 int ledger_freeing_slot(const struct agent *a, const char *uid);
 
 /* --- halves of the store --- */
 
 /*
- * Fills *out, from its start, with what a file of the state directory has from `at` on. HOST_IO:
- * the disk could not read it twice; an error that passes is no damage. Other HOST_*: as files.read.
+ * Fills *out from its start with the bytes of a file of the state directory from `at` on. HOST_IO:
+ * two tries failed, because a transient error is not damage. Other HOST_*: as files.read.
  */
 MUST_USE enum status state_read(const struct agent *a, const char *file, uint64_t at,
                                 struct writer *out);
 /*
- * Reads a half of a file of the store's form; its record stays in scratch.half. What the disk
- * cannot read (HOST_IO, twice) is damaged. Other HOST_*: the file cannot be opened.
+ * Reads a half of a file that has the form of the store; its record stays in scratch.half. A half
+ * that the disk cannot read (HOST_IO, twice) counts as damaged. HOST_*: the file cannot be opened.
  */
 MUST_USE enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned half,
                                struct store_half *out);
 /*
- * Writes a slot's record, none for a free slot, with the next sequence. The half that a flush has
- * made safe stays, unless the disk refuses the other one and no record is replaced. HOST_*: both
- * are as they were, or damaged.
+ * Writes the record of a slot, empty for a free slot, with the next sequence. The half that a flush
+ * made safe is not overwritten, unless the disk refuses the other one and no record would be
+ * replaced. HOST_*: both halves are as they were, or damaged.
  */
 MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view record);
 /*
- * Writes what the slot holds: its record, or that its claim was unprepared. Then the slot is free,
- * or, while the CDI file cannot be removed, released. HOST_*: as of half_write.
+ * Writes what the slot holds: its record, or that its claim was released. HOST_*: as of half_write.
  */
 MUST_USE enum status slot_write(struct agent *a, unsigned slot);
 /* Writes the half that counts once more. HOST_DAMAGED: it cannot be read. */
 MUST_USE enum status half_copy(struct agent *a, unsigned slot);
-/* Writes what counts into the damaged half too; what the disk refuses stays damaged. */
+/* Copies the half that counts into the damaged one; if the disk refuses, that stays damaged. */
 void half_heal(struct agent *a, unsigned slot);
-/* A record that was read from the slot's half that counts, or is written there: kept in memory. */
+/* Keeps in memory a record that the slot's half that counts has. */
 void record_keep(struct agent *a, unsigned slot, const struct claim_record *r);
-/* Room for a record of no slot, until another one is read. */
+/* Room for a record that belongs to no slot, valid until another record is read. */
 struct claim_record *record_room(struct agent *a);
 /*
- * Whether the half that counts has a whole record: *r, valid until the next one is read. Also of a
- * slot whose claim is unsure.
+ * Whether the half that counts has a readable record: *r, valid until the next one is read. Works
+ * for UNSURE records too.
  */
 bool half_names(struct agent *a, unsigned slot, const struct claim_record **r);
 /* The record of a slot, if memory has it; else NULL. */
 const struct claim_record *record_kept(struct agent *a, unsigned slot);
 /*
- * Enters what the bytes of a record say: HELD, as OUTLINE if only that is understood.
- * HOST_DAMAGED: not even that.
+ * Enters the record of these bytes: the slot is HELD with a WHOLE record or an OUTLINE, or
+ * FREEING_FILE. HOST_DAMAGED: not even the outline is readable.
  */
 MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view record);
 /*
- * The record of a slot that is held, or released, as bytes, from what knows it best: the store,
- * memory, the CDI file; in the end its outline, as which it is known then. Of a claim that is
- * unsure the outline has all that it holds. They stay in scratch.record.
+ * The bytes of the record of a held or released slot, in scratch.record. The store is asked first,
+ * then memory, then the CDI file. If none has the record, the bytes are its outline, and the entry
+ * moves to OUTLINE. The outline of an UNSURE record has all devices that the claim holds.
  */
 struct view record_bytes(struct agent *a, unsigned slot);
-/* The store failed: logs that, but only once until it works again. */
+/* Logs that the store failed, once until it works again. */
 void store_failed(struct agent *a, const char *doing, enum status s);
-/* A store that vanished, by the status of a call, is made again from memory with the next step. */
+/* After HOST_ABSENT, the store has vanished: the next step makes it again from memory. */
 void store_check(struct agent *a, enum status s);
-/* Flushes what was loaded and may be in the page cache alone. Failures are left for later. */
+/* Flushes loaded records that may be in the page cache alone. A later call repeats a failure. */
 void flush_doubted(struct agent *a);
 
 /* --- the header --- */
@@ -112,8 +104,8 @@ void flush_doubted(struct agent *a);
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
 /*
- * Writes the flags into both header copies; one is safe before the other one is touched. HOST_*:
- * they may be in one of them.
+ * Writes the flags into both header copies, the second one after a flush of the first. HOST_*: one
+ * copy may have them.
  */
 MUST_USE enum status flags_write(struct agent *a);
 /* Writes header copy 0 or 1 of the file `name`, without a flush. HOST_*: it is not written. */
@@ -121,28 +113,28 @@ MUST_USE enum status header_write_copy(struct agent *a, const char *name, unsign
 
 /* --- what a damaged half leaves in doubt --- */
 
-/* After a load: what damaged halves may have said is held too, or asked for at the API server. */
+/* After a load: holds what a damaged half may have held, or asks for the list of claims. */
 void doubt_judge(struct agent *a);
 /*
- * After conflicts are settled: damaged halves are logged, and replaced as soon as nothing depends
- * on them any more.
+ * After conflicts are settled: logs damaged halves, and replaces those that no later decision
+ * needs.
  */
 void doubt_settle(struct agent *a);
 
 /* --- CDI files --- */
 
 /*
- * The claim's CDI file is made or replaced, and before it the device metadata files that it mounts.
+ * Writes the device metadata files that the claim's CDI file mounts, then the CDI file.
  * FULL_BUFFER, HOST_*: `why` gets one line.
  */
 MUST_USE enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer *why);
-/* The CDI file becomes a tombstone. HOST_ABSENT: there is none; other HOST_*: it stays. */
+/* Renames the CDI file to a tombstone. HOST_ABSENT: there is no file; other HOST_*: it stays. */
 MUST_USE enum status cdi_bury(struct agent *a, const char *uid);
-/* Makes a tombstone where there was no CDI file. */
+/* Creates a tombstone for a claim that has no CDI file. */
 MUST_USE enum status cdi_mark_gone(struct agent *a, const char *uid);
-/* HOST_*: it is still there. */
+/* Removes the CDI file. HOST_*: it is still there. */
 MUST_USE enum status cdi_remove(struct agent *a, const char *uid);
-/* The tombstone goes, if there is one. HOST_*: it may still be there; reconciliation removes it. */
+/* Removes the tombstone, if any. HOST_*: it may still exist; reconciliation removes it. */
 MUST_USE enum status cdi_unmark(struct agent *a, const char *uid);
 void cdi_failed(struct agent *a, const char *uid, enum status s);
 

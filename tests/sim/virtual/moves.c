@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "agent/ledger/handover.h"
+#include "agent/ledger/handover_states.h"
 #include "agent/ledger/ledger_internal.h"
+#include "agent/ledger/ledger_states.h"
 #include "agent/state.h"
 
 #define STATES_MAX 8u

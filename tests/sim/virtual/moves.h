@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts which moves of the state machines in states.c the schedules make, in memory that all
+ * Counts which moves of the state machines of src/agent/ledger the schedules make, in memory that all
  * processes of the simulator share. The linker puts the counting in front of the moving functions
  * (--wrap); a program that is linked without that counts nothing.
  */

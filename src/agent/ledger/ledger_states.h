@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The legal moves between the states of a slot, of its record and of its half that counts. The
+ * README of the room shows them, and the simulator counts which of them its schedules make.
+ */
+#ifndef AGENT_LEDGER_LEDGER_STATES_H
+#define AGENT_LEDGER_LEDGER_STATES_H
+
+#include "agent/ledger/ledger.h"
+#include "agent/ledger/states.h"
+
+/* A held claim becomes free only by way of FREEING: its release is written first. */
+static const uint8_t ledger_slot_moves[LEDGER_STATES] = {
+    [LEDGER_FREE] =
+        MOVES_TO(LEDGER_HELD) | MOVES_TO(LEDGER_FREEING) | MOVES_TO(LEDGER_FREEING_FILE),
+    [LEDGER_HELD] = MOVES_TO(LEDGER_FREEING),
+    [LEDGER_FREEING] =
+        MOVES_TO(LEDGER_FREE) | MOVES_TO(LEDGER_HELD) | MOVES_TO(LEDGER_FREEING_FILE),
+    [LEDGER_FREEING_FILE] =
+        MOVES_TO(LEDGER_FREE) | MOVES_TO(LEDGER_HELD) | MOVES_TO(LEDGER_FREEING),
+};
+
+static const uint8_t ledger_record_moves[RECORD_STATES] = {
+    [RECORD_WHOLE] = MOVES_TO(RECORD_OUTLINE) | MOVES_TO(RECORD_UNSURE),
+    [RECORD_OUTLINE] = MOVES_TO(RECORD_WHOLE) | MOVES_TO(RECORD_UNSURE),
+    [RECORD_UNSURE] = MOVES_TO(RECORD_WHOLE),
+};
+
+static const uint8_t ledger_flush_moves[FLUSH_STATES] = {
+    [FLUSH_SETTLED] = MOVES_TO(FLUSH_DUE) | MOVES_TO(FLUSH_DOUBTED),
+    [FLUSH_DUE] = MOVES_TO(FLUSH_SETTLED),
+    [FLUSH_DOUBTED] = MOVES_TO(FLUSH_SETTLED) | MOVES_TO(FLUSH_DUE),
+};
+
+#endif
