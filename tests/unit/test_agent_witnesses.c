@@ -207,6 +207,34 @@ static void test_older_half_beside_the_file(void **state)
     assert_string_equal(rival_error("neuron-device-0"), "");
 }
 
+/*
+ * A flush of the opening fails, after the outline was written: the kernel may have dropped that too.
+ * Once the agent counts all as flushed, a power cut and a reboot lose no device.
+ */
+static void test_flush_of_the_opening_fails(void **state)
+{
+    (void)state;
+    unsigned flushed = 0;
+    for (unsigned call = 1; call <= 40u; call++) {
+        reallocate();
+        lose_newest(0);
+        api.reachable = false;
+        disk_fault(FAULT_ERROR, call, true, HOST_IO);
+        up_again();
+        pass(60000);
+        disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+        const struct ledger_entry *e = slot_entry(0);
+        bool settled = e->flush == FLUSH_SETTLED && !e->damaged && !e->refused;
+        kill_agent();
+        disk_power_cut(NULL, NULL);
+        lose_files();
+        up_again();
+        flushed += settled ? 1u : 0u;
+        assert_true(!settled || slot_entry(0)->numbers == bits(0, 5));
+    }
+    assert_true(flushed > 10u);
+}
+
 /* The CDI file is gone as well: the list has the newer allocation. */
 static void test_older_half_alone(void **state)
 {
@@ -355,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_question_outlives_the_repair),
         cmocka_unit_test(test_header_first),
         cmocka_unit_test(test_older_half_beside_the_file),
+        cmocka_unit_test(test_flush_of_the_opening_fails),
         cmocka_unit_test(test_older_half_alone),
         cmocka_unit_test(test_newer_half_alone),
         cmocka_unit_test(test_edited_file_beside_a_rotten_record),

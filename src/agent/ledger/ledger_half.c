@@ -403,7 +403,12 @@ void flush_doubted(struct agent *a)
             status_ignore(s, "what a flush made safe is on the disk all the same");
         }
     }
-    if (!l->doubt || !l->usable || commit(a) != STATUS_OK) {
+    if (!l->doubt || !l->usable) {
+        return;
+    }
+    if (commit(a) != STATUS_OK) {
+        /* The kernel may have dropped what is DUE as well: ledger_sync writes that again. */
+        l->failed_flushes += l->dirty ? 1u : 0u;
         return;
     }
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
