@@ -310,6 +310,32 @@ static void test_tombstone_behind_a_cut(void **state)
     assert_string_equal(rival_error(), "");
 }
 
+/* The same, while the tombstone cannot be read by name either. */
+static void test_tombstone_that_nobody_can_read(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk_refuse(FILES_STATE, HOST_DENIED);
+    unprepare_well(0, 1);
+    kill_agent();
+    disk_refuse(FILES_STATE, STATUS_OK);
+    disk.list_cut = 1;
+    fill_pages();
+    disk.refusal = HOST_IO;
+    disk.refuse_read[FILES_CDI] = true;
+    start();
+    register_driver();
+    pass(2000);
+    assert_null(cdi_of(0));
+    disk.refuse_read[FILES_CDI] = false;
+    disk.list_cut = 0;
+    pass(ROUND);
+    assert_int_equal(held(), 1);
+    assert_null(cdi_of(0));
+    assert_string_equal(rival_error(), "");
+}
+
 /* A listing of a later round that is cut removes nothing and refuses nothing. */
 static void test_listing_cut_later(void **state)
 {
@@ -865,6 +891,7 @@ int main(void)
         cmocka_unit_test(test_orphan_unreadable_for_a_time),
         cmocka_unit_test(test_listing_cut_at_start),
         cmocka_unit_test(test_tombstone_behind_a_cut),
+        cmocka_unit_test(test_tombstone_that_nobody_can_read),
         cmocka_unit_test(test_listing_cut_later),
         cmocka_unit_test(test_temporary_file_of_another),
         cmocka_unit_test(test_file_of_another_uid),

@@ -273,6 +273,8 @@ MUST_USE enum status ledger_rewrite_refused(struct agent *a, unsigned slot, stru
  */
 MUST_USE enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r,
                                        struct writer *why);
+/* STATUS_OK: the claim has a CDI file; HOST_ABSENT: none; other HOST_*: the CDI root fails. */
+MUST_USE enum status ledger_find_cdi_file(const struct agent *a, const char *uid);
 /* Whether the claim has a CDI file, or may have one because the CDI root fails. */
 bool ledger_has_cdi_file(const struct agent *a, const char *uid);
 /* STATUS_OK: the claim has a tombstone; HOST_ABSENT: none; other HOST_*: the CDI root fails. */

@@ -289,11 +289,16 @@ static enum status find_file(const struct agent *a, const char *name)
     return (s == FULL_BUFFER) ? STATUS_OK : s;
 }
 
-bool ledger_has_cdi_file(const struct agent *a, const char *uid)
+enum status ledger_find_cdi_file(const struct agent *a, const char *uid)
 {
     char name[CDI_FILE_NAME_CAP];
     cdi_file_name(a->driver->kind, uid, name);
-    return find_file(a, name) != HOST_ABSENT;
+    return find_file(a, name);
+}
+
+bool ledger_has_cdi_file(const struct agent *a, const char *uid)
+{
+    return ledger_find_cdi_file(a, uid) != HOST_ABSENT;
 }
 
 enum status ledger_tombstone(const struct agent *a, const char *uid)

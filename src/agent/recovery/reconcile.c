@@ -253,6 +253,12 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
     return true;
 }
 
+/* Whether a tombstone has done its work: no record is left to free, and no list may name the claim. */
+static bool is_past(const struct agent *a, const char *uid)
+{
+    return !ledger_freeing(a, uid) && !a->ledger.dirty && !a->ledger.unlisted;
+}
+
 /*
  * Handles a tombstone, which frees the record that its process could not free. Beside a CDI file it
  * is void: the claim was prepared again.
@@ -260,13 +266,15 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
 static void see_tombstone(struct agent *a, const char *name, const char *uid, bool opening)
 {
     int slot = ledger_find(a, uid);
-    if (opening && slot >= 0 && !ledger_has_cdi_file(a, uid)) {
+    bool first = opening || a->reconcile.unseen; /* no listing since the opening was whole */
+    enum status file = (first && slot >= 0) ? ledger_find_cdi_file(a, uid) : STATUS_OK;
+    if (file == HOST_ABSENT) {
         (void)release_claim(a, (unsigned)slot,
                             "unprepared before, when its record could not be freed");
-    } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty && !a->ledger.unlisted)) {
+    } else if (file == STATUS_OK && (slot >= 0 || is_past(a, uid))) {
         (void)remove_file(a, name, NULL);
     } else {
-        /* the next flush frees its record, or the API server may still list its claim */
+        /* a later round finds out more */
     }
     a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
 }
@@ -453,6 +461,15 @@ void reconcile_devices(struct agent *a)
     }
 }
 
+/*
+ * Whether an earlier process may have unprepared the claim, because no listing was whole since the
+ * opening, and its tombstone cannot be looked up. A new CDI file would make the tombstone void.
+ */
+static bool may_have_tombstone(const struct agent *a, unsigned slot)
+{
+    return a->reconcile.unseen && ledger_tombstone(a, a->ledger.id[slot].uid) != HOST_ABSENT;
+}
+
 /* false: the disk refuses, and would refuse the other files too. */
 static bool check_slot(struct agent *a, unsigned slot)
 {
@@ -477,7 +494,7 @@ static bool check_slot(struct agent *a, unsigned slot)
     if (follow_nodes(a, slot, &r, &why) != STATUS_OK) {
         return false;
     }
-    return ledger_ensure_cdi(a, r, &why) == STATUS_OK;
+    return may_have_tombstone(a, slot) || ledger_ensure_cdi(a, r, &why) == STATUS_OK;
 }
 
 bool reconcile_begins(const struct agent *a)
