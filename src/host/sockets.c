@@ -144,12 +144,28 @@ static struct ip_address listener_address(const struct listener *l, bool v6)
     return address;
 }
 
+static struct sockaddr_in6 ipv6_address(const struct ip_address *a, uint16_t port)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    memcpy(address.sin6_addr.s6_addr, a->bytes, sizeof address.sin6_addr.s6_addr);
+    return address;
+}
+
+static struct sockaddr_in ipv4_address(const struct ip_address *a, uint16_t port)
+{
+    uint32_t v4 = 0;
+    struct reader r = reader_of(view_of(a->bytes, sizeof v4));
+    enum status s = reader_u32(&r, &v4);
+    ASSERT(s == STATUS_OK);
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(v4)};
+}
+
 static int bind_tcp6(const struct listener *l, int fd)
 {
     int off = 0;
-    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(l->port)};
     struct ip_address address = listener_address(l, true);
-    memcpy(&at.sin6_addr, address.bytes, IPV6_BYTES);
+    struct sockaddr_in6 at = ipv6_address(&address, l->port);
     if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0) {
         return -1;
     }
@@ -158,9 +174,8 @@ static int bind_tcp6(const struct listener *l, int fd)
 
 static int bind_tcp4(const struct listener *l, int fd)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(l->port)};
     struct ip_address address = listener_address(l, false);
-    memcpy(&at.sin_addr, address.bytes, IPV4_BYTES);
+    struct sockaddr_in at = ipv4_address(&address, l->port);
     return bind(fd, (const struct sockaddr *)&at, sizeof at);
 }
 
@@ -274,16 +289,10 @@ static enum status check_peer(struct accepted *out)
 int address_connect(int fd, const struct ip_address *a, uint16_t port)
 {
     if (a->v6) {
-        struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-        memcpy(to.sin6_addr.s6_addr, a->bytes, sizeof to.sin6_addr.s6_addr);
+        struct sockaddr_in6 to = ipv6_address(a, port);
         return connect(fd, (const struct sockaddr *)&to, sizeof to);
     }
-    uint32_t v4 = 0;
-    struct reader r = reader_of(view_of(a->bytes, sizeof v4));
-    enum status s = reader_u32(&r, &v4);
-    ASSERT(s == STATUS_OK);
-    struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(v4)};
+    struct sockaddr_in to = ipv4_address(a, port);
     return connect(fd, (const struct sockaddr *)&to, sizeof to);
 }
 
