@@ -41,8 +41,8 @@ static void ask_for_next(struct agent *a)
 
 /*
  * Asks for the store that another agent has. An agent that gave the store away asks again only when
- * a call comes: the kubelet calls the agent that registered last, and when two agents start at once,
- * or the kubelet restarts, that may be the agent that gave it away.
+ * a call comes: the kubelet calls the agent that registered last, and when two agents start at
+ * once, or the kubelet restarts, that may be the agent that gave it away.
  */
 static void ask(struct agent *a)
 {
@@ -88,9 +88,9 @@ enum status handover_take(struct agent *a)
 }
 
 /*
- * If the lock file is removed, each of two agents has a lock on a file of its own, and the first one
- * keeps the store. The owner checks for that at each HANDOVER_LOCK_LOOKS-th time, and then treats
- * the other agent as the next.
+ * If the lock file is removed, each of two agents has a lock on a file of its own, and the first
+ * one keeps the store. The owner checks for that at each HANDOVER_LOCK_LOOKS-th time, and then
+ * treats the other agent as the next.
  */
 static bool lock_replaced(struct agent *a)
 {

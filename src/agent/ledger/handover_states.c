@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves the state of the handover; a move that the table does not have is a defect of the caller. */
+/*
+ * Moves the state of the handover; a move that the table does not have is a defect of the caller.
+ */
 #include "agent/ledger/handover_states.h"
 
 #include "base/assert.h"

@@ -207,8 +207,8 @@ bool ledger_shares(const struct agent *a)
 }
 
 /*
- * A claim with admin access holds no device, but its containers see some, and a pod cannot have such
- * a claim beside a part of a device. Other claims without devices leave their page untouched.
+ * A claim with admin access holds no device, but its containers see some, and a pod cannot have
+ * such a claim beside a part of a device. Other claims without devices leave their page untouched.
  */
 static bool has_consumer(const struct ledger_entry *e)
 {

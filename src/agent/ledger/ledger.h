@@ -45,8 +45,8 @@ enum ledger_flush {
 };
 
 /*
- * What memory keeps of each slot; the slot's record is on the disk. The functions of ledger_states.c alone
- * change the three states. The flags are facts beside them.
+ * What memory keeps of each slot; the slot's record is on the disk. The functions of
+ * ledger_states.c alone change the three states. The flags are facts beside them.
  */
 struct ledger_entry {
     enum ledger_state state;
@@ -159,7 +159,9 @@ int ledger_find(const struct agent *a, const char *uid);
 int ledger_known(const struct agent *a, const char *uid);
 /* Whether this slot holds `uid`. */
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
-/* Whether `uid` was released and its slot is not free yet: its CDI file, if any, is to be removed. */
+/*
+ * Whether `uid` was released and its slot is not free yet: its CDI file, if any, is to be removed.
+ */
 bool ledger_freeing(const struct agent *a, const char *uid);
 /* The same, and its CDI file could neither be removed nor become a tombstone. */
 bool ledger_freeing_file(const struct agent *a, const char *uid);
@@ -284,9 +286,9 @@ MUST_USE enum status ledger_read_cdi(struct agent *a, const char *uid, struct cl
 /*
  * Releases a claim: its CDI file becomes a tombstone, its record is freed, and the next flush
  * removes both. What the disk refuses is tried again, by the next process too. Succeeds for a claim
- * that was never seen. HOST_BUSY: another agent uses the store; HOST_*: the store is not open and no
- * tombstone can be made, or neither store nor CDI file can be changed. Then the claim stays as it
- * was, and `why` gets one line.
+ * that was never seen. HOST_BUSY: another agent uses the store; HOST_*: the store is not open and
+ * no tombstone can be made, or neither store nor CDI file can be changed. Then the claim stays as
+ * it was, and `why` gets one line.
  */
 MUST_USE enum status ledger_remove(struct agent *a, const char *uid, struct writer *why);
 /* Flushes all writes since the last good flush at once. HOST_*: `why` gets one line. */

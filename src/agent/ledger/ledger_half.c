@@ -450,9 +450,9 @@ static void retry_refused(struct agent *a)
 }
 
 /*
- * After a failed fdatasync(2) the kernel counts the pages as clean, so the next one succeeds without
- * the data. The records are therefore written again: first in place, because the other half is the
- * only one that the disk has for certain; after another failure into the other half.
+ * After a failed fdatasync(2) the kernel counts the pages as clean, so the next one succeeds
+ * without the data. The records are therefore written again: first in place, because the other half
+ * is the only one that the disk has for certain; after another failure into the other half.
  */
 static enum status rewrite_unsynced(struct agent *a)
 {
@@ -480,7 +480,9 @@ static void settle_slot(struct agent *a, unsigned slot)
     const struct ledger_entry *e = &a->ledger.entry[slot];
     bool elsewhere =
         ledger_find(a, a->ledger.id[slot].uid) >= 0; /* prepared again, in another slot */
-    /* While the claims are being listed, a page that was written earlier may still name the claim. */
+    /*
+     * While the claims are being listed, a page that was written earlier may still name the claim.
+     */
     if (!elsewhere && !a->ledger.unlisted) {
         enum status unmarked = cdi_unmark(a, a->ledger.id[slot].uid);
         status_ignore(unmarked, "a tombstone of no record means nothing");

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 
+/* The bit of a state in an element of a table. */
 #define MOVES_TO(state) (1u << (unsigned)(state))
 
 /* Whether the table has the move; one to the same state is legal, and changes nothing. */

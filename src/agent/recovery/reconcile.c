@@ -253,7 +253,9 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
     return true;
 }
 
-/* Whether a tombstone has done its work: no record is left to free, and no list may name the claim. */
+/*
+ * Whether a tombstone has done its work: no record is left to free, and no list may name the claim.
+ */
 static bool is_past(const struct agent *a, const char *uid)
 {
     return !ledger_freeing(a, uid) && !a->ledger.dirty && !a->ledger.unlisted;
