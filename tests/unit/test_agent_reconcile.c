@@ -3,51 +3,11 @@
  * What is held, compared with the CDI root, the boot of the node and the API server: what is lost
  * comes back, what is in use no more goes, and an error releases nothing.
  */
-#include "agent_kubelet.h"
-
-#define INTERVAL UINT64_C(60000)
-/* Whatever is due at the interval, with its jitter, and a GET for each claim. */
-#define ROUND (INTERVAL * 5u / 4u + 5000u)
-
-static void begin(void)
-{
-    static const char *const more[] = {"--reconcile-interval", "60s"};
-    world_new();
-    settings_set(more, 2);
-    for (unsigned n = 0; n < 8; n++) {
-        (void)claim_add(n);
-    }
-    node_up();
-}
-
-/* The bytes of the CDI file of claim `n`, by turns in two places. */
-static struct view copy_of(unsigned n)
-{
-    static uint8_t bytes[2][DISK_PAGE];
-    static unsigned turn;
-    struct view v = file_content(cdi_of(n));
-    turn = 1u - turn;
-    memcpy(bytes[turn], v.data, v.len);
-    return view_of(bytes[turn], v.len);
-}
-
-static struct disk_file *tombstone_of(unsigned n)
-{
-    char name[CDI_FILE_NAME_CAP];
-    cdi_tombstone_name(DRIVER_NEURON, api.claim[n].uid, name);
-    return disk_find(FILES_CDI, name);
-}
+#include "agent_reconcile.h"
 
 static void boot(const char *id)
 {
     (void)snprintf(world.found.boot_id, sizeof world.found.boot_id, "%s\n", id);
-}
-
-/* Another claim asks for the device of claim 0; empty: it gets it. */
-static const char *rival_error(void)
-{
-    api.claim[7].result[0].device = "neuron-device-0";
-    return prepare_error(prepare_soon(7, 1), 7);
 }
 
 /* What a kill left of a prepare, and the disk did not let the next process remove, goes later. */
@@ -143,12 +103,6 @@ static void test_rotten_record(void **state)
 
 /* --- CDI files without a record --- */
 
-static void lose_store(void)
-{
-    kill_agent();
-    disk_unlink(disk_find(FILES_STATE, STORE_FILE_NAME));
-}
-
 static void test_orphans_hold_their_devices(void **state)
 {
     (void)state;
@@ -227,128 +181,6 @@ static void test_orphan_unreadable_for_a_time(void **state)
     pass(ROUND);
     assert_int_equal(held(), 2);
     assert_non_null(cdi_of(0));
-}
-
-/* Files of others fill the first pages of a listing: those of claims come behind them. */
-static void fill_pages(void)
-{
-    for (unsigned i = 0; i < 2u * DISK_PAGE_FILES; i++) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "other-%u.json", i);
-        (void)disk_make(FILES_CDI, name);
-    }
-}
-
-/*
- * The CDI root could not be listed whole at the start: a file that was not seen may be the only
- * witness of a claim. No new claim gets a device until all were seen, and no file is removed.
- */
-static void test_listing_cut_at_start(void **state)
-{
-    (void)state;
-    begin();
-    prepare_well(0, 2);
-    lose_store();
-    struct view last = copy_of(1);
-    disk_unlink(cdi_of(0));
-    disk_unlink(cdi_of(1));
-    fill_pages();
-    char file[CDI_FILE_NAME_CAP];
-    cdi_file_name(DRIVER_NEURON, api.claim[1].uid, file);
-    disk_set(disk_make(FILES_CDI, file), 0, last);
-    disk.list_cut = 1;
-    start();
-    register_driver();
-    pass(2000);
-    assert_int_equal(held(), 0);
-    assert_false(agent_ready(world.agent));
-    api.claim[7].result[0].device = api.claim[1].result[0].device;
-    const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(7, 1));
-    pass(STORE_WAIT_MS + 1000u);
-    assert_non_null(
-        strstr(prepare_error(call_reply_of(c), 7), "not all CDI files could be listed"));
-    assert_int_equal(said("event=cdi_file_failed"), 1); /* told once */
-    assert_non_null(cdi_of(1));
-    disk.list_cut = 0;
-    pass(2u * RECONCILE_LIST_MS);
-    assert_true(held() == 1 && cdi_of(1) != NULL);
-    assert_non_null(strstr(prepare_error(prepare_soon(7, 1), 7), "is already held by"));
-    assert_true(agent_ready(world.agent));
-}
-
-/*
- * Among what is not seen is the tombstone of a claim that the store still has: the claim stays
- * unprepared, and gets no CDI file beside which the tombstone would mean nothing.
- */
-static void test_tombstone_behind_a_cut(void **state)
-{
-    (void)state;
-    begin();
-    prepare_well(0, 2);
-    disk_refuse(FILES_STATE, HOST_DENIED);
-    unprepare_well(0, 1);
-    assert_non_null(tombstone_of(0));
-    kill_agent();
-    disk_unlink(tombstone_of(0));
-    fill_pages();
-    char file[CDI_FILE_NAME_CAP];
-    cdi_tombstone_name(DRIVER_NEURON, api.claim[0].uid, file);
-    disk_set(disk_make(FILES_CDI, file), 0, view_text(api.claim[0].uid));
-    disk.list_cut = 1;
-    start();
-    register_driver();
-    pass(2000);
-    assert_int_equal(held(), 1);
-    assert_null(cdi_of(0));
-    restart();
-    assert_int_equal(held(), 1);
-    disk.list_cut = 0;
-    disk_refuse(FILES_STATE, STATUS_OK);
-    pass(ROUND);
-    assert_int_equal(held(), 1);
-    assert_null(tombstone_of(0));
-    assert_string_equal(rival_error(), "");
-}
-
-/* The same, while the tombstone cannot be read by name either. */
-static void test_tombstone_that_nobody_can_read(void **state)
-{
-    (void)state;
-    begin();
-    prepare_well(0, 2);
-    disk_refuse(FILES_STATE, HOST_DENIED);
-    unprepare_well(0, 1);
-    kill_agent();
-    disk_refuse(FILES_STATE, STATUS_OK);
-    disk.list_cut = 1;
-    fill_pages();
-    disk.refusal = HOST_IO;
-    disk.refuse_read[FILES_CDI] = true;
-    start();
-    register_driver();
-    pass(2000);
-    assert_null(cdi_of(0));
-    disk.refuse_read[FILES_CDI] = false;
-    disk.list_cut = 0;
-    pass(ROUND);
-    assert_int_equal(held(), 1);
-    assert_null(cdi_of(0));
-    assert_string_equal(rival_error(), "");
-}
-
-/* A listing of a later round that is cut removes nothing and refuses nothing. */
-static void test_listing_cut_later(void **state)
-{
-    (void)state;
-    begin();
-    prepare_well(0, 2);
-    disk.list_cut = 1;
-    pass(ROUND);
-    assert_true(held() == 2 && cdi_of(0) != NULL && cdi_of(1) != NULL);
-    prepare_well(2, 1);
-    disk.list_cut = 0;
-    pass(2u * RECONCILE_LIST_MS);
-    assert_true(agent_ready(world.agent));
 }
 
 /* In a rolling update the other process is writing a CDI file: this one leaves it alone. */
@@ -889,10 +721,6 @@ int main(void)
         cmocka_unit_test(test_damaged_orphan),
         cmocka_unit_test(test_orphan_without_room_for_a_record),
         cmocka_unit_test(test_orphan_unreadable_for_a_time),
-        cmocka_unit_test(test_listing_cut_at_start),
-        cmocka_unit_test(test_tombstone_behind_a_cut),
-        cmocka_unit_test(test_tombstone_that_nobody_can_read),
-        cmocka_unit_test(test_listing_cut_later),
         cmocka_unit_test(test_temporary_file_of_another),
         cmocka_unit_test(test_file_of_another_uid),
         cmocka_unit_test(test_leftover),

@@ -208,8 +208,8 @@ static void test_older_half_beside_the_file(void **state)
 }
 
 /*
- * A flush of the opening fails, after the outline was written: the kernel may have dropped that too.
- * Once the agent counts all as flushed, a power cut and a reboot lose no device.
+ * A flush of the opening fails, after the outline was written: the kernel may have dropped that
+ * too. Once the agent counts all as flushed, a power cut and a reboot lose no device.
  */
 static void test_flush_of_the_opening_fails(void **state)
 {

@@ -394,6 +394,15 @@ static enum status commit(struct agent *a)
     return s;
 }
 
+static void settle_halves(struct ledger *l, enum ledger_flush from)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (l->entry[i].flush == from) {
+            ledger_move_flush(&l->entry[i], FLUSH_SETTLED);
+        }
+    }
+}
+
 void flush_doubted(struct agent *a)
 {
     struct ledger *l = &a->ledger;
@@ -411,11 +420,7 @@ void flush_doubted(struct agent *a)
         l->failed_flushes += l->dirty ? 1u : 0u;
         return;
     }
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        if (l->entry[i].flush == FLUSH_DOUBTED) {
-            ledger_move_flush(&l->entry[i], FLUSH_SETTLED);
-        }
-    }
+    settle_halves(l, FLUSH_DOUBTED);
     l->doubt = false;
 }
 
@@ -511,11 +516,7 @@ static void settle_freeing(struct agent *a)
 
 static void settle_synced(struct agent *a)
 {
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        if (a->ledger.entry[i].flush == FLUSH_DUE) {
-            ledger_move_flush(&a->ledger.entry[i], FLUSH_SETTLED);
-        }
-    }
+    settle_halves(&a->ledger, FLUSH_DUE);
     a->ledger.dirty = false;
     a->ledger.failed_flushes = 0;
     a->ledger.failing = STATUS_OK;

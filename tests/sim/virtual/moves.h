@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts which moves of the state machines of src/agent/ledger the schedules make, in memory that all
- * processes of the simulator share. The linker puts the counting in front of the moving functions
- * (--wrap); a program that is linked without that counts nothing.
+ * Counts which moves of the state machines of src/agent/ledger the schedules make, in memory that
+ * all processes of the simulator share. The linker puts the counting in front of the moving
+ * functions (--wrap); a program that is linked without that counts nothing.
  */
 #ifndef TESTS_SIM_VIRTUAL_MOVES_H
 #define TESTS_SIM_VIRTUAL_MOVES_H

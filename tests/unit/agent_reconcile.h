@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node of which the tests change the disk, the boot or the API server between two rounds. */
+#ifndef TESTS_UNIT_AGENT_RECONCILE_H
+#define TESTS_UNIT_AGENT_RECONCILE_H
+
+#include "agent_kubelet.h"
+
+#define INTERVAL UINT64_C(60000)
+/* Whatever is due at the interval, with its jitter, and a GET for each claim. */
+#define ROUND (INTERVAL * 5u / 4u + 5000u)
+
+UNUSED_OK static void begin(void)
+{
+    static const char *const more[] = {"--reconcile-interval", "60s"};
+    world_new();
+    settings_set(more, 2);
+    for (unsigned n = 0; n < 8; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+}
+
+/* The bytes of the CDI file of claim `n`, by turns in two places. */
+UNUSED_OK static struct view copy_of(unsigned n)
+{
+    static uint8_t bytes[2][DISK_PAGE];
+    static unsigned turn;
+    struct view v = file_content(cdi_of(n));
+    turn = 1u - turn;
+    memcpy(bytes[turn], v.data, v.len);
+    return view_of(bytes[turn], v.len);
+}
+
+UNUSED_OK static struct disk_file *tombstone_of(unsigned n)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(DRIVER_NEURON, api.claim[n].uid, name);
+    return disk_find(FILES_CDI, name);
+}
+
+/* Another claim asks for the device of claim 0; empty: it gets it. */
+UNUSED_OK static const char *rival_error(void)
+{
+    api.claim[7].result[0].device = "neuron-device-0";
+    return prepare_error(prepare_soon(7, 1), 7);
+}
+
+UNUSED_OK static void lose_store(void)
+{
+    kill_agent();
+    disk_unlink(disk_find(FILES_STATE, STORE_FILE_NAME));
+}
+
+#endif
