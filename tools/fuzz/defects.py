@@ -156,7 +156,7 @@ def find(defect, program, folder):
     lines = done.stdout.decode(errors="replace").splitlines()
     (folder / "output").write_text("\n".join(lines))
     if target in PROGRAMS:
-        shown = [line for line in lines if line.startswith("FAIL") or "assertion failed" in line]
+        shown = [line for line in lines if line.startswith(("FAIL", "VIOLATION")) or "assertion failed" in line]
         return shown[0].strip() if done.returncode and shown else ""
     begun = [line.split()[-1] for line in lines if line.startswith("[ RUN")]
     failed = [line.split()[-1] for line in lines if line.startswith("[  FAILED  ]")]
