@@ -51,4 +51,14 @@ UNUSED_OK static void lose_store(void)
     disk_unlink(disk_find(FILES_STATE, STORE_FILE_NAME));
 }
 
+UNUSED_OK static void boot(const char *id)
+{
+    (void)snprintf(world.found.boot_id, sizeof world.found.boot_id, "%s\n", id);
+}
+
+UNUSED_OK static void claim_away(unsigned n)
+{
+    api.claim[n].uid[0] = '\0';
+}
+
 #endif

@@ -5,11 +5,6 @@
  */
 #include "agent_reconcile.h"
 
-static void boot(const char *id)
-{
-    (void)snprintf(world.found.boot_id, sizeof world.found.boot_id, "%s\n", id);
-}
-
 /* What a kill left of a prepare, and the disk did not let the next process remove, goes later. */
 static void test_temporary_file(void **state)
 {
@@ -325,11 +320,6 @@ static void test_other_names(void **state)
 }
 
 /* --- claims that the API server does not know --- */
-
-static void claim_away(unsigned n)
-{
-    api.claim[n].uid[0] = '\0';
-}
 
 static void test_stale_claim(void **state)
 {

@@ -3,41 +3,9 @@
  * When a held claim that is gone from the API server is released without an unprepare: what the
  * kubelet's checkpoint and the boot id prove, and how long it takes.
  */
-#include "agent_kubelet.h"
+#include "agent_reconcile.h"
 
 #define UID_0 "c1a10000-0000-4000-8000-000000000000"
-#define INTERVAL UINT64_C(60000)
-/* Whatever is due at the interval, with its jitter, and a GET for each claim. */
-#define ROUND (INTERVAL * 5u / 4u + 5000u)
-
-static void begin(void)
-{
-    static const char *const more[] = {"--reconcile-interval", "60s"};
-    world_new();
-    settings_set(more, 2);
-    for (unsigned n = 0; n < 8; n++) {
-        (void)claim_add(n);
-    }
-    node_up();
-}
-
-static void boot(const char *id)
-{
-    (void)snprintf(world.found.boot_id, sizeof world.found.boot_id, "%s\n", id);
-}
-
-/* Another claim asks for the device of claim 0; empty: it gets it. */
-static const char *rival_error(void)
-{
-    api.claim[7].result[0].device = "neuron-device-0";
-    return prepare_error(prepare_soon(7, 1), 7);
-}
-
-static void claim_away(unsigned n)
-{
-    api.claim[n].uid[0] = '\0';
-}
-
 /* --- the kubelet's checkpoint --- */
 
 /* Claim 0 of two is gone at the API server, by the time that this returns for long enough. */
