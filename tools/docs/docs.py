@@ -156,23 +156,33 @@ def calls(root, name):
                  [[f"`{row[0].removeprefix('SYS_')}`", row[1]] for row in rows_of(read(root, CALLS), name, 2)])
 
 
+def between_marks(root, name, mark_first, mark_last, made):
+    """The text of a document with what was made between two lines of it."""
+    text = read(root, name)
+    first, last = text.find(mark_first), text.find(mark_last)
+    if first < 0 or last < first:
+        raise Unreadable(f"{name} lacks the lines {mark_first} and {mark_last}")
+    return f"{text[:first]}{mark_first}\n\n{made}\n{text[last:]}"
+
+
 def operators(root):
     """The operator's document with its table of Events: what happened, what to do."""
     log = {row[0]: row for row in rows_of(read(root, LOG), "LOG_CATALOGUE", 5)}
     rows = [[f"`{row[2]}`", f"`{log[row[0]][2]}`", log[row[0]][3], log[row[0]][4]]
             for row in rows_of(read(root, EVENTS), "K8S_EVENT_REASONS", 4)
             if row[0] in log]   # catalogue() refuses the others
-    text = read(root, OPERATORS)
-    first, last = text.find(MARK_FIRST), text.find(MARK_LAST)
-    if first < 0 or last < first:
-        raise Unreadable(f"{OPERATORS} lacks the lines {MARK_FIRST} and {MARK_LAST}")
     made = table(["the Event's reason", "the log's `event=`", "what happened", "what to do"], rows)
-    return f"{text[:first]}{MARK_FIRST}\n\n{made}\n{text[last:]}"
+    return between_marks(root, OPERATORS, MARK_FIRST, MARK_LAST, made)
+
+
+def room_of_states(root):
+    """The README of the ledger's room with its tables of states."""
+    return between_marks(root, states.DOCUMENT, states.FIRST, states.LAST, states.tables(root, table))
 
 
 # Each file that is written, and its text.
 WRITTEN = {CATALOGUE: catalogue, OPERATORS: operators, attributes.DOCUMENT: attributes.document,
-           states.DOCUMENT: lambda root: states.document(root, table)}
+           states.DOCUMENT: room_of_states}
 
 
 def main():

@@ -57,12 +57,3 @@ def tables(root, table):
                  ", ".join(f"`{to.removeprefix(prefix)}`" for to in moves[name])] for name, meaning in states]
         made.append(table([what, "meaning", "may become"], rows))
     return "\n".join(made)
-
-
-def document(root, table):
-    """The README of the room with its tables."""
-    text = (pathlib.Path(root) / DOCUMENT).read_text()
-    first, last = text.find(FIRST), text.find(LAST)
-    if first < 0 or last < first:
-        raise Unreadable(f"{DOCUMENT} lacks the lines {FIRST} and {LAST}")
-    return f"{text[:first]}{FIRST}\n\n{tables(root, table)}\n{text[last:]}"

@@ -81,8 +81,7 @@ static void count(unsigned machine, unsigned from, unsigned to)
 static const char *reason_of(unsigned machine, unsigned from, unsigned to)
 {
     for (unsigned i = 0; i < sizeof explained / sizeof explained[0]; i++) {
-        if (explained[i].machine == machine && explained[i].from == from && explained[i].to == to &&
-            from != to) {
+        if (explained[i].machine == machine && explained[i].from == from && explained[i].to == to) {
             return explained[i].why;
         }
     }
