@@ -215,12 +215,7 @@ static void stream_step(struct agent *a, struct grpc_server *server, struct devi
     if (s->busy) {
         report_send(a, server, s);
     }
-    if (a->stopping) {
-        /* Without room it is retried until the time to stop is over. */
-        enum status st =
-            grpc_finish(server, s->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
-        ASSERT(st == STATUS_OK || st == STATUS_MORE);
-    }
+    response_stop(a, server, s->id);
 }
 
 void device_streams_step(struct agent *a)

@@ -101,12 +101,7 @@ static void subscription_step(const struct agent *a, struct grpc_server *s,
         enum status st = grpc_reply_message(s, h->id, view_of(response, sizeof response));
         h->sent = (st == STATUS_OK) ? response[1] : 0u;
     }
-    if (a->stopping) {
-        /* Without room it is retried until the time to stop is over. */
-        enum status st =
-            grpc_finish(s, h->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
-        ASSERT(st == STATUS_OK || st == STATUS_MORE);
-    }
+    response_stop(a, s, h->id);
 }
 
 void grpc_health_step(struct agent *a)

@@ -79,6 +79,15 @@ void responses_forget(struct agent *a, unsigned link)
     }
 }
 
+void response_stop(const struct agent *a, struct grpc_server *server, struct grpc_call_id id)
+{
+    if (a->stopping) {
+        enum status s =
+            grpc_finish(server, id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
+        ASSERT(s == STATUS_OK || s == STATUS_MORE);
+    }
+}
+
 void responses_step(struct agent *a)
 {
     for (unsigned i = 0; i < RESPONSES_MAX; i++) {

@@ -28,6 +28,11 @@ void response_status(struct agent *a, unsigned link, struct grpc_call_id id, enu
 /* response_status, and logs call_refused. */
 void response_refuse(struct agent *a, unsigned link, const struct grpc_event *event,
                      enum grpc_status code, const char *text);
+/*
+ * Ends an open stream if the agent is stopping. Without room nothing is sent, and the next step
+ * tries again until the time to stop is over.
+ */
+void response_stop(const struct agent *a, struct grpc_server *server, struct grpc_call_id id);
 /* Sends the responses that wait for room. */
 void responses_step(struct agent *a);
 /* Drops the responses of a link's previous connection. */
