@@ -332,6 +332,16 @@ const char *ledger_remedy(enum status s)
     }
 }
 
+void ledger_cannot_text(const struct agent *a, const char *doing, enum status s, struct writer *why)
+{
+    writer_text(why, " cannot be ");
+    writer_text(why, doing);
+    writer_text(why, " (");
+    writer_text(why, ledger_reason(a, s));
+    writer_text(why, "); ");
+    writer_text(why, ledger_remedy(s));
+}
+
 void ledger_trouble_text(const struct agent *a, const char *file, const char *doing, enum status s,
                          struct writer *why)
 {
@@ -341,10 +351,5 @@ void ledger_trouble_text(const struct agent *a, const char *file, const char *do
     writer_text(why, a->driver->name);
     writer_text(why, "/");
     writer_text(why, file);
-    writer_text(why, " cannot be ");
-    writer_text(why, doing);
-    writer_text(why, " (");
-    writer_text(why, ledger_reason(a, s));
-    writer_text(why, "); ");
-    writer_text(why, ledger_remedy(s));
+    ledger_cannot_text(a, doing, s, why);
 }

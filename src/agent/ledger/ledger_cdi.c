@@ -99,10 +99,7 @@ static enum status finish_file(struct agent *a, const char *what, const char *na
         writer_text(why, a->settings->cdi_root);
         writer_text(why, "/");
         writer_text(why, refused);
-        writer_text(why, " cannot be written (");
-        writer_text(why, ledger_reason(a, s));
-        writer_text(why, "); ");
-        writer_text(why, ledger_remedy(s));
+        ledger_cannot_text(a, "written", s, why);
         file_failed(a, name, s);
         enum status cleared = f->remove(f->ctx, FILES_CDI, temporary_name(a), 0);
         status_ignore(cleared, "the next claim overwrites it, or reconciliation removes it");

@@ -16,7 +16,7 @@ void ledger_move(struct agent *a, unsigned slot, enum ledger_state to);
 void ledger_clear(struct agent *a);
 /* Sets how well the entry's record is known; ASSERTs that the move is legal. */
 void ledger_move_record(struct ledger_entry *e, enum ledger_record to);
-/* Sets what is known of the half that counts; ASSERTs that the move is legal. */
+/* Sets whether the half that counts is safe on the disk; ASSERTs that the move is legal. */
 void ledger_move_flush(struct ledger_entry *e, enum ledger_flush to);
 
 /* --- the table --- */
@@ -40,6 +40,12 @@ void ledger_give_functions(struct agent *a, unsigned slot, unsigned to);
 uint64_t ledger_functions(struct agent *a, const struct claim_record *r);
 /* The slot of `uid` that was released and is not free yet, or -1. */
 int ledger_freeing_slot(const struct agent *a, const char *uid);
+
+/* --- texts --- */
+
+/* Appends, behind the name of a file, what could not be done with it, why, and the remedy. */
+void ledger_cannot_text(const struct agent *a, const char *doing, enum status s,
+                        struct writer *why);
 
 /* --- halves of the store --- */
 
