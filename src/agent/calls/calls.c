@@ -59,9 +59,7 @@ static void operation_fail(struct agent *a, struct operation *o, struct view why
     text_cut(o->error, sizeof o->error, why);
     log_begin(a, LOG_ID_CLAIM_FAILED);
     log_about(a, &o->id);
-    log_text(a, "namespace", o->id.namespace_);
-    log_text(a, "claim", o->id.name);
-    log_text(a, "claim_uid", o->id.uid);
+    log_claim(a, &o->id);
     log_text(a, "error", o->error);
     log_end(a);
 }
@@ -545,9 +543,7 @@ static void unprepare_step(struct agent *a, unsigned index)
             claim_status_unprepared(a, (unsigned)slot);
         }
         log_begin(a, LOG_ID_CLAIM_UNPREPARED);
-        log_text(a, "namespace", o->id.namespace_);
-        log_text(a, "claim", o->id.name);
-        log_text(a, "claim_uid", o->id.uid);
+        log_claim(a, &o->id);
         log_end(a);
     }
     o->state = OPERATION_WRITTEN;

@@ -150,9 +150,7 @@ void prepared_log_other(struct agent *a, const struct claim_record *before,
 {
     log_begin(a, LOG_ID_CLAIM_REALLOCATED);
     log_about(a, &r->id);
-    log_text(a, "namespace", r->id.namespace_);
-    log_text(a, "claim", r->id.name);
-    log_text(a, "claim_uid", r->id.uid);
+    log_claim(a, &r->id);
     log_numbers(a, "devices_before", claim_all_numbers(before));
     log_numbers(a, "devices", claim_all_numbers(r));
     log_end(a);
@@ -163,9 +161,7 @@ void prepared_log_adopted(struct agent *a, const struct claim_record *r, const c
     int holder = ledger_rival(a, 0, r, true);
     log_begin(a, LOG_ID_CLAIM_ADOPTED);
     log_about(a, &r->id);
-    log_text(a, "namespace", r->id.namespace_);
-    log_text(a, "claim", r->id.name);
-    log_text(a, "claim_uid", r->id.uid);
+    log_claim(a, &r->id);
     log_number(a, "devices", r->count);
     log_text(a, "from", from);
     if (holder >= 0) {
@@ -185,9 +181,7 @@ void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
         }
     }
     log_begin(a, LOG_ID_CLAIM_PREPARED);
-    log_text(a, "namespace", r->id.namespace_);
-    log_text(a, "claim", r->id.name);
-    log_text(a, "claim_uid", r->id.uid);
+    log_claim(a, &r->id);
     log_number(a, "devices", r->count);
     log_end(a);
     for (unsigned i = 0; i < r->count; i++) {

@@ -96,9 +96,7 @@ static void log_claim_failed(struct agent *a, const char *why)
     const struct claim_id *id = &a->rebuild.id;
     log_begin(a, LOG_ID_CLAIM_FAILED);
     log_about(a, id);
-    log_text(a, "namespace", id->namespace_);
-    log_text(a, "claim", id->name);
-    log_text(a, "claim_uid", id->uid);
+    log_claim(a, id);
     log_text(a, "error", why);
     log_end(a);
 }

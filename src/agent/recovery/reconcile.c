@@ -31,9 +31,7 @@ static bool release_claim(struct agent *a, unsigned slot, const char *reason)
     }
     claim_status_unprepared(a, slot);
     log_begin(a, LOG_ID_CLAIM_RELEASED);
-    log_text(a, "namespace", id.namespace_);
-    log_text(a, "claim", id.name);
-    log_text(a, "claim_uid", id.uid);
+    log_claim(a, &id);
     log_text(a, "reason", reason);
     log_end(a);
     return true;
@@ -265,11 +263,11 @@ static bool is_past(const struct agent *a, const char *uid)
  * Handles a tombstone, which frees the record that its process could not free. Beside a CDI file it
  * is void: the claim was prepared again.
  */
-static void see_tombstone(struct agent *a, const char *name, const char *uid, bool opening)
+static void see_tombstone(struct agent *a, const char *name, const char *uid)
 {
     int slot = ledger_find(a, uid);
-    bool first = opening || a->reconcile.unseen; /* no listing since the opening was whole */
-    enum status file = (first && slot >= 0) ? ledger_find_cdi_file(a, uid) : STATUS_OK;
+    bool frees = a->reconcile.unseen && slot >= 0;
+    enum status file = frees ? ledger_find_cdi_file(a, uid) : STATUS_OK;
     if (file == HOST_ABSENT) {
         (void)release_claim(a, (unsigned)slot,
                             "unprepared before, when its record could not be freed");
@@ -292,7 +290,7 @@ static void see_tombstones_of_held(struct agent *a)
         const char *uid = a->ledger.id[i].uid;
         if (a->ledger.entry[i].state == LEDGER_HELD && ledger_tombstone(a, uid) == STATUS_OK) {
             cdi_tombstone_name(a->driver->kind, uid, name);
-            see_tombstone(a, name, uid, true);
+            see_tombstone(a, name, uid);
         }
     }
 }
@@ -304,7 +302,7 @@ static bool see_name(struct agent *a, const char *name, bool opening)
         return see_file(a, name, uid, opening);
     }
     if (cdi_name_uid(a->driver->kind, name, CDI_TOMBSTONE_SUFFIX, uid)) {
-        see_tombstone(a, name, uid, opening);
+        see_tombstone(a, name, uid);
     }
     return true;
 }
@@ -348,6 +346,7 @@ static void handle_files(struct agent *a, bool opening)
     enum status s = STATUS_MORE;
     bool complete = true;
     k->files_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+    k->unseen = k->unseen || opening;
     while (s == STATUS_MORE) { /* the port bounds the number of pages */
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
         s = a->files->list(a->files->ctx, FILES_CDI, prefix, &at, &out);
@@ -360,7 +359,7 @@ static void handle_files(struct agent *a, bool opening)
         see_tombstones_of_held(a);
     }
     k->list_failing = s;
-    k->unseen = s != STATUS_OK && (opening || k->unseen);
+    k->unseen = k->unseen && s != STATUS_OK;
     k->complete = complete && s == STATUS_OK;
     ledger_tidy_metadata(a, "");
     k->next_slot = 0;
@@ -406,9 +405,7 @@ static void log_moved(struct agent *a, const struct claim_record *r, const struc
     char name[DEVICE_NAME_CAP];
     claim_device_name(was, name);
     log_begin(a, refused[0] == '\0' ? LOG_ID_EFA_NODE_MOVED : LOG_ID_EFA_NODE_CONTESTED);
-    log_text(a, "namespace", r->id.namespace_);
-    log_text(a, "claim", r->id.name);
-    log_text(a, "claim_uid", r->id.uid);
+    log_claim(a, &r->id);
     log_text(a, "device", name);
     log_number(a, "uverbs_before", was->uverbs);
     log_number(a, "uverbs", now);
@@ -673,9 +670,7 @@ static void withhold_claim(struct agent *a, unsigned slot, const char *why)
     }
     check->withheld = true;
     log_begin(a, LOG_ID_CLAIM_RELEASE_WITHHELD);
-    log_text(a, "namespace", id->namespace_);
-    log_text(a, "claim", id->name);
-    log_text(a, "claim_uid", id->uid);
+    log_claim(a, id);
     log_text(a, "reason", why);
     log_end(a);
 }

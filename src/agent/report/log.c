@@ -111,6 +111,13 @@ void log_number(struct agent *a, const char *key, int64_t value)
     add_to_note(&a->common->report.event, key, writer_view(&text));
 }
 
+void log_claim(struct agent *a, const struct claim_id *id)
+{
+    log_text(a, "namespace", id->namespace_);
+    log_text(a, "claim", id->name);
+    log_text(a, "claim_uid", id->uid);
+}
+
 void log_about(struct agent *a, const struct claim_id *id)
 {
     struct writer discarded = writer_of(NULL, 0);

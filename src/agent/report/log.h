@@ -52,6 +52,8 @@ void log_view(struct agent *a, const char *key, struct view value);
 void log_number(struct agent *a, const char *key, int64_t value);
 /* Adds a remedy that fits this cause better than the catalogue's. */
 void log_remedy(struct agent *a, const char *text);
+/* Adds the three fields that name a claim: namespace, claim and claim_uid. */
+void log_claim(struct agent *a, const struct claim_id *id);
 /*
  * Makes the current line's Kubernetes Event regard this claim. `id` is borrowed until log_end. If
  * its names cannot be a claim's, the Event regards the Node.
