@@ -38,7 +38,7 @@ static void skip_blanks(struct reader *in)
 
 /* --- strings --- */
 
-/* Length of the escape at the front of `v`, which begins with a backslash; 0: not an escape. */
+/* Length of the escape at the front of `v`, which starts with a backslash; 0: not an escape. */
 static size_t escape_length(struct view v)
 {
     static const char simple[] = "\"\\/bfnrt";
@@ -298,7 +298,7 @@ static uint32_t parse_hex4(struct view v)
 }
 
 /*
- * Decodes one \uXXXX, or a surrogate pair of them; returns the bytes consumed. `v` begins with the
+ * Decodes one \uXXXX, or a surrogate pair of them; returns the bytes consumed. `v` starts with the
  * backslash.
  */
 static size_t unescape_unicode(struct view v, struct writer *out)

@@ -58,7 +58,7 @@ void json_open(struct json_reader *r, struct view text);
  */
 MUST_USE enum status json_next(struct json_reader *r, struct json_token *token);
 /*
- * Skips the value that begins with `token` (already read); a scalar needs no skipping. Fails like
+ * Skips the value that starts with `token` (already read); a scalar needs no skipping. Fails like
  * json_next.
  */
 MUST_USE enum status json_skip(struct json_reader *r, const struct json_token *token);

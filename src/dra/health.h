@@ -112,8 +112,8 @@ bool device_health_apply(struct health_track *h, const struct device_reading *r,
 /* Health from a single reading, for a device without a track. */
 enum health device_reading_health(const struct device_reading *r);
 /*
- * Writes the reasons in words, such as "hbm, sram", or why the health is unknown; nothing for a
- * healthy device.
+ * Writes the reasons in words, such as "hbm, sram", or why the health is unknown. Writes nothing
+ * for a healthy device.
  */
 void device_health_text(struct writer *w, enum health state, uint32_t reasons);
 

@@ -11,7 +11,7 @@
  *
  * Receiving goes through stages: preface, then for each frame header, fixed part, and one of
  * fragment, body, skip. A stage consumes what it can from mem.rx and returns the result. Only an
- * incomplete header field is parsed twice. Each step begins with at least H2_STEP_BYTES free in the
+ * incomplete header field is parsed twice. Each step starts with at least H2_STEP_BYTES free in the
  * send buffer, so that no handler fails for lack of room.
  */
 #ifndef WIRE_H2_INTERNAL_H

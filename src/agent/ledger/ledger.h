@@ -36,7 +36,7 @@ enum ledger_record {
     RECORD_STATES
 };
 
-/* What is known of the disk's copy of the half that counts. */
+/* Whether the half that counts is safe on the disk. */
 enum ledger_flush {
     FLUSH_SETTLED, /* a flush made it safe */
     FLUSH_DUE,     /* it was written since the last good flush */
