@@ -122,8 +122,8 @@ static void test_device_plugin(void **state)
     assert_string_equal(e->about_name, NODE_NAME);
     assert_string_equal(e->note,
                         "directory=/var/lib/kubelet/device-plugins socket=neuron.sock "
-                        "remedy=\"let one of the two run on this node: a nodeSelector keeps the "
-                        "device plugin's DaemonSet or the agent's away\"");
+                        "remedy=\"run only one of the two on this node: exclude the node from the "
+                        "DaemonSet of the other by a nodeSelector\"");
     assert_int_equal(e->count, 0);
     assert_int_equal(said("event=device_plugin_found directory=/var/lib/kubelet/device-plugins "
                           "socket=neuron.sock remedy="),

@@ -16,10 +16,11 @@
       "none")                                                                                      \
     X(LOG_ID_STOPPED, LOG_INFO, "stopped", "the agent stopped", "none")                            \
     X(LOG_ID_SANDBOX, LOG_INFO, "sandbox", "the agent gave up the rights that it does not need",   \
-      "none; where the kernel has no means, the pod's own restrictions remain")                    \
+      "none; where the kernel lacks a mechanism, the restrictions of the pod remain")              \
     X(LOG_ID_SANDBOX_WIDE, LOG_WARN, "sandbox_wide",                                               \
-      "a rule of the sandbox is for the whole file system",                                        \
-      "make the directory that the text names a mount point, or give one below another directory") \
+      "a rule of the sandbox covers the whole file system",                                        \
+      "make the directory that the text names a mount point, or set a directory below another "    \
+      "one")                                                                                       \
     /* sockets and their peers */                                                                  \
     X(LOG_ID_SOCKET_OPENED, LOG_INFO, "socket_opened", "a server socket is open", "none")          \
     X(LOG_ID_SOCKET_OPEN_FAILED, LOG_WARN, "socket_open_failed",                                   \
@@ -28,17 +29,17 @@
       "a socket file was removed or replaced; the agent creates it again",                         \
       "find out which other program uses these paths")                                             \
     X(LOG_ID_STALE_SOCKET_REMOVED, LOG_INFO, "stale_socket_removed",                               \
-      "a socket that an earlier pod of the agent left behind was removed at start", "none")        \
+      "the agent removed a socket at start that an earlier pod of the agent left behind", "none")  \
     X(LOG_ID_PEER_DENIED, LOG_WARN, "peer_denied",                                                 \
-      "a peer that runs as another user was disconnected",                                         \
-      "connect as root or as the agent's own user; nobody else is served")                         \
+      "the agent disconnected a peer that runs as another user",                                   \
+      "connect as root or as the user of the agent; the agent serves nobody else")                 \
     X(LOG_ID_ACCEPT_FAILED, LOG_WARN, "accept_failed", "a connection could not be accepted",       \
       "free the descriptors or the memory that the text names")                                    \
     X(LOG_ID_CALL_REFUSED, LOG_WARN, "call_refused",                                               \
       "a gRPC call was malformed or exceeded a limit",                                             \
       "find out who calls this socket; it serves only the kubelet and health probes")              \
     X(LOG_ID_CONNECTION_FAILED, LOG_WARN, "connection_failed",                                     \
-      "a peer broke the protocol; its connection was closed",                                      \
+      "a peer broke the protocol; the agent closed its connection",                                \
       "find out who connects to this socket; it serves gRPC over HTTP/2")                          \
     X(LOG_ID_CONNECTION_FAILURES_SUPPRESSED, LOG_WARN, "connection_failures_suppressed",           \
       "more peers of a TCP port broke the protocol than are logged one by one",                    \
@@ -49,49 +50,51 @@
       "look",                                                                                      \
       "give the process memory and descriptors, and the right to read the sysfs root")             \
     X(LOG_ID_SYSFS_READ_STALLED, LOG_WARN, "sysfs_read_stalled",                                   \
-      "a read of a file in sysfs hangs in the kernel; its device is unhealthy until it was read",  \
-      "see dmesg; if it stays, reload the Neuron driver, or that of EFA devices, or replace the "  \
-      "node")                                                                                      \
+      "a read of a file in sysfs hangs in the kernel; its device is unhealthy until the read "     \
+      "returns",                                                                                   \
+      "see dmesg; if the read stays stalled, reload the kernel module (neuron, or efa for EFA "    \
+      "devices), or replace the node")                                                             \
     X(LOG_ID_SYSFS_READ_RESUMED, LOG_INFO, "sysfs_read_resumed",                                   \
-      "a file in sysfs whose read hung was read", "none")                                          \
+      "a stalled read of a file in sysfs returned", "none")                                        \
     X(LOG_ID_DEVICES_FOUND, LOG_INFO, "devices_found",                                             \
       "the devices of the node were read for the first time, or they changed", "none")             \
     X(LOG_ID_DEVICES_MISSING, LOG_WARN, "devices_missing",                                         \
-      "no device was found where there were some, or where a stored slice has some at a start; "   \
-      "the agent keeps them until none is found after grace_ms either",                            \
-      "load the kernel module, neuron or that of EFA devices, efa; while it is reloaded, none")    \
+      "the probe found no device, although the probe before or the stored slice has some; the "    \
+      "agent keeps those devices until a probe after grace_ms finds none either",                  \
+      "load the kernel module (neuron, or efa for EFA devices); none while the module is being "   \
+      "reloaded")                                                                                  \
     X(LOG_ID_DEVICE_ISSUE_FOUND, LOG_WARN, "device_issue_found",                                   \
       "a fact about the node or a device is missing or unexpected",                                \
-      "depends on the issue; every line has its own")                                              \
+      "depends on the issue; each line states its own")                                            \
     X(LOG_ID_DEVICE_UNHEALTHY, LOG_WARN, "device_unhealthy",                                       \
-      "a device is unhealthy: new pods do not get it, and it stays listed for those that have it", \
+      "a device is unhealthy: new pods do not get it, and it stays in the slice for the pods "     \
+      "that have it",                                                                              \
       "see dmesg and the files of the device in --sysfs-root; delete its pods and reset it, or "   \
       "replace the instance")                                                                      \
     X(LOG_ID_DEVICE_RECOVERED, LOG_INFO, "device_recovered",                                       \
-      "nothing is wrong any more with a device that was unhealthy", "none")                        \
+      "a device that was unhealthy is healthy again", "none")                                      \
     X(LOG_ID_DEVICE_MEMORY_STUCK, LOG_WARN, "device_memory_stuck",                                 \
-      "claims of a device are refused for five minutes, because a process of an earlier claim "    \
-      "still has memory of it",                                                                    \
+      "the agent has refused claims of a device for five minutes, because a process of an "        \
+      "earlier claim still has memory of it",                                                      \
       "end that process; if there is none, reload the Neuron driver or replace the node")          \
     X(LOG_ID_DEVICE_MEMORY_FREED, LOG_INFO, "device_memory_freed",                                 \
-      "the memory of such a device is free again", "none")                                         \
+      "the memory of a device that device_memory_stuck named is free again", "none")               \
     X(LOG_ID_DEVICE_PLUGIN_FOUND, LOG_WARN, "device_plugin_found",                                 \
-      "a Neuron or EFA device plugin serves a socket on this node: it gives away the devices "     \
-      "that the agent gives away too; the agent is not ready meanwhile",                           \
-      "let one of the two run on this node: a nodeSelector keeps the device plugin's DaemonSet "   \
-      "or the agent's away")                                                                       \
+      "a Neuron or EFA device plugin serves a socket on this node and allocates the same "         \
+      "devices as the agent; the agent is not ready until the plugin is gone",                     \
+      "run only one of the two on this node: exclude the node from the DaemonSet of the other "    \
+      "by a nodeSelector")                                                                         \
     X(LOG_ID_DEVICE_PLUGIN_GONE, LOG_INFO, "device_plugin_gone",                                   \
       "no device plugin serves a socket on this node any more", "none")                            \
     X(LOG_ID_OTHER_DRIVER_FOUND, LOG_WARN, "other_driver_found",                                   \
-      "another EFA driver of the same name, as dranet is, serves a socket on this node: the "      \
-      "agent is not ready meanwhile, and leaves the ResourceSlices to that driver",                \
-      "let one of the two run on this node: a nodeSelector keeps the other DaemonSet away, and "   \
-      "draDriver.efa.enabled=false the agent's driver")                                            \
+      "another EFA driver of the same name, such as dranet, serves a socket on this node; the "    \
+      "agent is not ready until that driver is gone, and leaves the ResourceSlices to it",         \
+      "run only one of the two on this node: exclude the node from the other DaemonSet by a "      \
+      "nodeSelector, or set draDriver.efa.enabled=false")                                          \
     X(LOG_ID_OTHER_DRIVER_GONE, LOG_INFO, "other_driver_gone",                                     \
       "no other driver of that name serves a socket on this node any more", "none")                \
     X(LOG_ID_DEVICE_PLUGIN_SEARCH_FAILED, LOG_WARN, "device_plugin_search_failed",                 \
-      "the directory of device plugins cannot be read: whether a Neuron device plugin runs on "    \
-      "this node stays as it was last known",                                                      \
+      "the directory of device plugins cannot be read; the agent goes by what it last read there", \
       "give the agent the right to read the directory, or correct "                                \
       "--kubelet-device-plugins-directory-path")                                                   \
     X(LOG_ID_NODE_CHANGED, LOG_INFO, "node_changed",                                               \
@@ -147,15 +150,15 @@
       "the API server stored less than the agent sent",                                            \
       "check the version and the feature gates of the API server")                                 \
     X(LOG_ID_DEVICE_TAINT_DROPPED, LOG_INFO, "device_taint_dropped",                               \
-      "the API server does not keep the taint of an unhealthy device; it is left out of the "      \
-      "slice instead, unless a claim holds it",                                                    \
-      "none; Kubernetes 1.36 keeps taints by default, before that by the feature gate "            \
+      "the API server drops the taint of an unhealthy device; the agent leaves the device out "    \
+      "of the slice instead, unless a claim holds it",                                             \
+      "none; Kubernetes 1.36 keeps taints by default, earlier versions with the feature gate "     \
       "DRADeviceTaints")                                                                           \
     X(LOG_ID_DEVICE_SHARING_DROPPED, LOG_WARN, "device_sharing_dropped",                           \
-      "the API server does not keep that claims share a device; devices are published as "         \
-      "exclusive, and pods that would share one stay Pending",                                     \
-      "from Kubernetes 1.34 on switch the feature gate DRAConsumableCapacity on, of API server, "  \
-      "scheduler and kubelet (1.36 has it on by default), then restart the agent; or give "        \
+      "the API server drops the fields by which claims share a device; the agent publishes "       \
+      "devices as exclusive, and pods that would share one stay Pending",                          \
+      "from Kubernetes 1.34 on, enable the feature gate DRAConsumableCapacity of API server, "     \
+      "scheduler and kubelet (1.36 enables it by default), then restart the agent; or set "        \
       "--efa-share=1 or --share-cores=false")                                                      \
     X(LOG_ID_SLICE_ITEM_OMITTED, LOG_ERROR, "slice_item_omitted",                                  \
       "the API server would reject the slice because of this device or attribute; the rest is "    \
@@ -174,15 +177,16 @@
     X(LOG_ID_CLAIM_REALLOCATED, LOG_WARN, "claim_reallocated",                                     \
       "the API server allocated other devices to a prepared claim; the agent prepares it again "   \
       "with them",                                                                                 \
-      "check that no container of a pod that was deleted by force still uses the devices before")  \
+      "check that no container of a pod that was deleted by force still uses the earlier devices") \
     X(LOG_ID_EFA_NODE_MOVED, LOG_WARN, "efa_node_moved",                                           \
-      "an EFA device of a prepared claim has another uverbs node, as after a reload of the "       \
-      "driver efa; record and CDI file of the claim name the new one",                             \
-      "restart the pod: its containers have the node from before")                                 \
+      "an EFA device of a prepared claim has another uverbs node, for example after a reload of "  \
+      "the kernel module efa; the agent writes the new node to the record and the CDI file of "    \
+      "the claim",                                                                                 \
+      "restart the pod: its containers still have the earlier node")                               \
     X(LOG_ID_EFA_NODE_CONTESTED, LOG_ERROR, "efa_node_contested",                                  \
-      "an EFA device of a prepared claim has a uverbs node that the record of claim "              \
-      "other_uid names for another device; the claim keeps the node of its record",                \
-      "delete the pods of both claims; the agent tries again with each round")                     \
+      "an EFA device of a prepared claim has a uverbs node that the record of claim other_uid "    \
+      "names for another device; the claim keeps the node of its record",                          \
+      "delete the pods of both claims; the agent retries in each round of reconciliation")         \
     X(LOG_ID_CLAIM_UNPREPARED, LOG_INFO, "claim_unprepared", "a claim was unprepared", "none")     \
     X(LOG_ID_CLAIM_FAILED, LOG_WARN, "claim_failed",                                               \
       "a claim could not be prepared or unprepared",                                               \
@@ -192,12 +196,12 @@
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, LOG_WARN, "claim_config_ambiguous",                           \
       "a request, or a container that uses both of the named requests or claims, has two "         \
       "contradictory settings; the last one counts",                                               \
-      "give each container one of them, or give both the same setting")                            \
+      "give each container one of the settings, or give both requests the same setting")           \
     X(LOG_ID_CLAIM_DEVICES_SCATTERED, LOG_WARN, "claim_devices_scattered",                         \
-      "the Neuron devices of a prepared claim are not consecutive on the host: the kernel module " \
-      "counts cores from the first of them on, and reaches devices of other pods",                 \
-      "delete the pod, and ask for 2 devices by matchAttribute contiguous2_id, for 4, 8 or 16 by " \
-      "devicegroup4_id, 8 or 16; --require-consecutive refuses such claims")                       \
+      "the Neuron devices of a prepared claim are not consecutive on the host: the kernel "        \
+      "module counts cores from the first of them on, and reaches devices of other pods",          \
+      "delete the pod, and ask for 2 devices by matchAttribute contiguous2_id, for 4, 8 or 16 "    \
+      "by devicegroup4_id, 8 or 16; --require-consecutive refuses such claims")                    \
     X(LOG_ID_CLAIM_STATUS_REFUSED, LOG_WARN, "claim_status_refused",                               \
       "the status of a claim's devices was not written; the claim itself is not affected",         \
       "allow patch of resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch "  \
@@ -205,52 +209,54 @@
     X(LOG_ID_CDI_FILE_REBUILT, LOG_WARN, "cdi_file_rebuilt",                                       \
       "the CDI file of a prepared claim was missing or changed; the agent wrote it again", "none") \
     X(LOG_ID_CLAIM_ADOPTED, LOG_WARN, "claim_adopted",                                             \
-      "a claim had no record in the claim store, but a CDI file, or it is in use here by what "    \
-      "the API server says; the agent holds it",                                                   \
-      "none: unprepare frees the claim, and the agent does once the API server does not know it")  \
+      "a claim has no record in the claim store, but it has a CDI file, or the API server lists "  \
+      "it as in use on this node; the agent holds it",                                             \
+      "none: an unprepare frees the claim, and so does the agent once the API server no longer "   \
+      "knows the claim")                                                                           \
     X(LOG_ID_CLAIMS_LISTED, LOG_INFO, "claims_listed",                                             \
-      "the claim store was new or damaged, so the claims of the cluster were listed; those in "    \
-      "use on this node are held",                                                                 \
+      "the claim store was new or damaged, so the agent listed the claims of the cluster; it "     \
+      "holds those in use on this node",                                                           \
       "none")                                                                                      \
     X(LOG_ID_CLAIM_RELEASED, LOG_WARN, "claim_released",                                           \
-      "a held claim is in use no more; its devices are free again", "none")                        \
+      "a held claim is no longer in use; its devices are free again", "none")                      \
     X(LOG_ID_CDI_FILE_REMOVED, LOG_WARN, "cdi_file_removed",                                       \
-      "a CDI file without a record was made on another machine, from which this one's disk was "   \
-      "copied, or its claim was unprepared before; the agent removed it",                          \
+      "the agent removed a CDI file without a record: its claim was already unprepared, or "       \
+      "another machine wrote the file, from which the disk of this one was copied",                \
       "none")                                                                                      \
     X(LOG_ID_CLAIM_RELEASE_WITHHELD, LOG_WARN, "claim_release_withheld",                           \
-      "a held claim is gone from the API server, and nothing shows that the kubelet will not "     \
-      "unprepare it: it stays held",                                                               \
-      "once no container of the node uses its devices: neuron-dra-agent release CLAIM-UID")        \
+      "a held claim is gone from the API server, but the kubelet may still unprepare it; the "     \
+      "agent keeps holding it",                                                                    \
+      "once no container of the node uses its devices, run: neuron-dra-agent release CLAIM-UID")   \
     X(LOG_ID_CDI_FILE_FAILED, LOG_ERROR, "cdi_file_failed",                                        \
       "a CDI file cannot be read, written or removed",                                             \
       "check the free space and the permissions of the CDI root")                                  \
     X(LOG_ID_DRIVER_KEPT, LOG_WARN, "driver_kept",                                                 \
-      "--efa is off, and claims for EFA devices are held here: the driver lets their pods end, "   \
-      "prepares no new claim, and goes with the last of them",                                     \
-      "end the pods that have EFA devices, or switch draDriver.efa.enabled on again")              \
+      "--efa is off, but claims for EFA devices are held here; the driver lets their pods end, "   \
+      "prepares no new claim, and ends with the last held claim",                                  \
+      "end the pods that have EFA devices, or set draDriver.efa.enabled=true again")               \
     X(LOG_ID_DRIVER_ENDED, LOG_INFO, "driver_ended",                                               \
-      "--efa is off, and the last claim for EFA devices is no longer held: its driver is gone",    \
+      "--efa is off, and no claim for EFA devices is held any longer; the EFA driver ended",       \
       "none")                                                                                      \
     /* the claim store */                                                                          \
     X(LOG_ID_STORE_CREATED, LOG_INFO, "store_created",                                             \
       "there was no claim store; the agent created an empty one", "none")                          \
     X(LOG_ID_STORE_OPENED, LOG_INFO, "store_opened", "the claim store was opened", "none")         \
     X(LOG_ID_STORE_AWAITED, LOG_INFO, "store_awaited",                                             \
-      "another agent of this node has the claim store; this one waits for it", "none")             \
+      "another agent of this node owns the claim store; this agent waits for it", "none")          \
     X(LOG_ID_STORE_HANDED_OVER, LOG_INFO, "store_handed_over",                                     \
-      "the claim store was given to another agent of this node, to which the kubelet sends its "   \
-      "calls now",                                                                                 \
+      "this agent handed the claim store over to another agent of this node, which the kubelet "   \
+      "calls from now on",                                                                         \
       "none")                                                                                      \
     X(LOG_ID_STORE_DAMAGED, LOG_ERROR, "store_damaged", "the claim store is missing or damaged",   \
-      "depends on the damage; every line has its own")                                             \
+      "depends on the damage; each line states its own")                                           \
     X(LOG_ID_STORE_HALF_DAMAGED, LOG_WARN, "store_half_damaged",                                   \
-      "half of a slot of the claim store, or a copy of its header, cannot be read; the other one " \
-      "counts",                                                                                    \
-      "none after a loss of power, which can tear a write; else check the disk")                   \
+      "one half of a slot of the claim store, or one copy of its header, cannot be read; the "     \
+      "agent uses the other one",                                                                  \
+      "none after a loss of power, which can tear a write; otherwise check the disk")              \
     X(LOG_ID_STORE_CONFLICT, LOG_ERROR, "store_conflict",                                          \
       "two records of the claim store name the same claim or the same device",                     \
-      "none if the other one was released; else delete one of the two claims once no pod uses it") \
+      "none if the other claim was released; otherwise delete one of the two claims once no pod "  \
+      "uses it")                                                                                   \
     X(LOG_ID_STORE_FAILED, LOG_ERROR, "store_failed", "the claim store cannot be read or written", \
       "check the free space and the permissions of the plugin directory")                          \
     /* Kubernetes Events */                                                                        \
