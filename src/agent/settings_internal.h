@@ -63,7 +63,7 @@ struct command_row {
 extern const struct command_row command_rows[COMMANDS];
 
 /* In the order of --help. */
-extern const struct setting_row setting_rows[SETTINGS_COUNT];
+extern const struct setting_row setting_rows[];
 
 /* A value and its source, which an error names. */
 struct setting_source {

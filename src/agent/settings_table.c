@@ -19,7 +19,7 @@
 #define BY_DRIVERS (BY_NODE | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_RELEASE) | BY_CLUSTER)
 #define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | BY_CLUSTER)
 
-const struct setting_row setting_rows[SETTINGS_COUNT] = {
+const struct setting_row setting_rows[] = {
     {.flag = "--node-name",
      .readers = READ_BY(COMMAND_SLICES) | READ_BY(COMMAND_BUNDLE),
      .variable = "NODE_NAME",
@@ -287,6 +287,8 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      FIELD(pod),
      .default_text = "all pods",
      .help = "pod of which claims prints the claims, and their devices as the node has them now"}};
+_Static_assert(sizeof setting_rows / sizeof setting_rows[0] == SETTINGS_COUNT,
+               "SETTINGS_COUNT in settings_internal.h is the number of rows");
 
 #define SELF "  " AGENT_NAME " "
 

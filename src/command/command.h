@@ -71,7 +71,10 @@ void command_board_names(struct writer *out);
 void command_issue(const struct probe_issue *issue, struct writer *out);
 /* Writes a line for the device of this number if it is unhealthy. false: it is not. */
 bool command_unhealthy(const struct inventory *v, unsigned number, struct writer *out);
-/* Writes part `part` of a command's output, from 0 on. false: no such part. */
+/*
+ * Write part `part`, counted from 0, of the output of `devices`: as text, and as a document. false:
+ * no such part.
+ */
 bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out);
 bool command_devices_document(const struct inventory *v, unsigned part, struct document *d);
 /*
@@ -87,7 +90,7 @@ struct claim_shown {
     enum cdi_state cdi;
     const struct inventory *node; /* to show the current state of each device; NULL: not shown */
 };
-/* Writes part `part` of one claim, from 0 on. false: no such part. */
+/* Writes part `part`, counted from 0, of one claim. false: no such part. */
 bool command_claim_text(const struct claim_shown *c, unsigned part, struct writer *out);
 bool command_claim_document(const struct claim_shown *c, unsigned part, struct document *d);
 /* Writes a claim that was released, or that this release cannot read. */

@@ -235,7 +235,10 @@ static void build_cores(const struct devices *d, struct device *device,
     }
 }
 
-/* The kernel's NUMA node; -1 in its file means none. */
+/*
+ * Sets what sysfs shows at the device's PCI address: whether a function is there, its NUMA node
+ * (-1 in the file: none), its root complex.
+ */
 static void build_pci(struct device *device, const struct found_device *found)
 {
     uint64_t node = 0;

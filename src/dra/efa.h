@@ -58,9 +58,9 @@ MUST_USE bool efa_link_parse(struct view link, struct view name, uint32_t *addre
                              char pcie_root[PCIE_ROOT_CAP]);
 
 /*
- * Builds the table of EFA devices over that of the Neuron devices, whose type, row and boot id it
- * keeps. `before`: the table of the previous probe, or NULL. Never fails: whatever is uncertain is
- * left out and reported.
+ * Replaces the Neuron devices in *d by the EFA devices; type, board row and boot id stay. `before`:
+ * the table of the previous probe, or NULL. Never fails: whatever is uncertain is left out and
+ * reported.
  */
 void efas_build(struct devices *d, const struct devices *before, const struct found_efas *found,
                 struct probe_issues *issues);

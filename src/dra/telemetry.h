@@ -17,7 +17,10 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* The values of a device, by kind: errors of it and its cores, memory of its cores, its power. */
+/*
+ * How many values a device has: errors of the device (5) and of each core (8); memory of each core
+ * (2). Its power is one value more.
+ */
 #define TELEMETRY_ERRORS (5u + 8u * TELEMETRY_CORES_MAX)
 #define TELEMETRY_MEMORIES (2u * TELEMETRY_CORES_MAX)
 

@@ -44,7 +44,8 @@ struct ultraserver {
 
 /* The UltraServer variables of a claim's containers; all zero: none. */
 struct ultraserver_use {
-    uint8_t mode; /* of the runtime: 1 four nodes, 2 and 3 two nodes, 4 one node */
+    /* The runtime's mode: 1 means four nodes, 2 and 3 mean two nodes, 4 means one node. */
+    uint8_t mode;
     struct ultraserver_place place;
 };
 

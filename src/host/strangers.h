@@ -4,8 +4,9 @@
  * from there given places in the agent. Owns nothing: server_links.h owns the connections, pace.h
  * the budget.
  *
- * A peer that has sent nothing only gets a free place, and never replaces another; the others get
- * places by how many their peers have, then by age.
+ * A connection whose peer has sent nothing gets a place only if one is free; it never replaces
+ * another. The rest get places in this order: those whose peer holds the fewest places, then the
+ * oldest.
  */
 #ifndef HOST_STRANGERS_H
 #define HOST_STRANGERS_H

@@ -727,7 +727,10 @@ bool h2_has_work(const struct h2 *c)
     return !c->starved || c->writable_due || c->sweeping;
 }
 
-/* Ends one more of the streams that the end of the connection or the peer's GOAWAY ends. */
+/*
+ * Closes one of the streams that cannot continue, because the connection ended or the peer's
+ * GOAWAY excludes them, and reports it as reset. H2_STEP_AGAIN: none is left.
+ */
 static enum h2_step sweep_stream(struct h2 *c, struct h2_event *event)
 {
     ASSERT(c->sweeping);

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 
-#define DER_BOOLEAN 0x01u          /* TRUE or FALSE */
+#define DER_BOOLEAN 0x01u          /* one octet: 0x00 is FALSE, 0xff is TRUE */
 #define DER_INTEGER 0x02u          /* two's complement */
 #define DER_BIT_STRING 0x03u       /* bits, and the number of unused ones */
 #define DER_OCTET_STRING 0x04u     /* bytes */

@@ -533,11 +533,11 @@ class Docs(Tree):
 
     def test_name_of_another_form(self):
         self.change(docs.LOG, '"store_failed"', '"Store failed"')
-        self.found("not snake_case: ['Store failed']")
+        self.found("Store failed is not snake_case")
 
     def test_name_twice(self):
         self.change(docs.LOG, '"store_failed"', '"started"')
-        self.found("twice: ['started', 'started']")
+        self.found("started stands there twice")
 
     def test_reason_of_no_event(self):
         self.change(docs.EVENTS, "LOG_ID_STORE_FAILED", "LOG_ID_STORE_LOST")

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "agent/settings.h"
+#include "agent/settings_internal.h"
 #include "unit.h"
 
 #define WORDS_MAX 16
@@ -707,7 +708,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 38);
+    assert_int_equal(count, SETTINGS_COUNT);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -727,7 +728,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 40); /* head, 38 flags, exit codes */
+    assert_int_equal(count, SETTINGS_COUNT + 2u); /* head, flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -751,7 +752,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 38);
+    assert_int_equal(flags, SETTINGS_COUNT);
 }
 
 int main(void)

@@ -123,9 +123,12 @@ def catalogue(root):
     name_of = {row[0]: row[2] for row in log}
     unknown = set(reason_of) - set(name_of)
     odd = [row[2] for row in log if not NAME.fullmatch(row[2]) and row[2] not in FOREIGN_NAMES]
-    twice = [name for name in name_of.values() if list(name_of.values()).count(name) > 1]
-    if unknown or odd or twice:
-        raise Unreadable(f"{LOG}: unknown in {EVENTS}: {unknown}; not snake_case: {odd}; twice: {twice}")
+    twice = {name for name in name_of.values() if list(name_of.values()).count(name) > 1}
+    wrong = [f"{name} of {EVENTS} is not in it" for name in sorted(unknown)]
+    wrong += [f"{name} is not snake_case" for name in odd]
+    wrong += [f"{name} stands there twice" for name in sorted(twice)]
+    if wrong:
+        raise Unreadable(f"{LOG}: {'; '.join(wrong)}")
     text = [HEAD, "## Log events\n",
             "The `event=` of a line. A warning or an error carries its remedy in `remedy=`; some causes have a more",
             "precise one than the table. Each event is also counted in `neuron_dra_log_events_total`.\n",

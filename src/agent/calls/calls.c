@@ -217,7 +217,10 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 
 /* --- prepare: a claim read from the API server --- */
 
-/* Makes all checks that may refuse a claim, before other claims are released for it. */
+/*
+ * Makes all checks that may refuse a claim, then releases the claims in its way. false: the
+ * operation failed, with the reason.
+ */
 static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r)
 {
     char text[CLAIM_ERROR_CAP];
@@ -315,7 +318,10 @@ static void prepare_fetched(struct agent *a, struct operation *o, struct claim_b
     prepare_new(a, o, b);
 }
 
-/* false: the memory of its devices is still being read. */
+/*
+ * Prepares the claim, or fails the operation, once the memory of the claim's devices is read.
+ * false: it is still being read; call again.
+ */
 static bool prepare_read(struct agent *a, struct operation *o, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];

@@ -59,7 +59,10 @@ void node_refresh(struct agent *a);
 void node_read(struct agent *a);
 /* Whether UID and labels are known, and no round waits for a read. */
 bool node_ready(const struct agent *a);
-/* Compares the label of the instance type with the node's own; logs a difference once. */
+/*
+ * Compares the instance type in the Node's label with the type that the probe found; logs a
+ * difference once.
+ */
 void node_check_type(struct agent *a);
 
 /* The x of the kubelet's version 1.x, from its Node; 0: unknown. */

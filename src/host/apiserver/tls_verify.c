@@ -149,8 +149,8 @@ void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view
 }
 
 /*
- * Parses the received certificates. All must be valid, as in Go, and points must be on their
- * curves.
+ * Parses the certificates that the server sent. Like Go's crypto/x509, refuses the chain if one of
+ * them cannot be parsed or has an EC key whose point is not on its curve.
  */
 static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_crt *sent)
 {

@@ -763,7 +763,7 @@ static enum status run_check(struct command_memory *m, struct writer *why)
     return (s == STATUS_OK) ? check_end(m, why) : s;
 }
 
-/* --- all --- */
+/* --- every command --- */
 
 enum status commands_print(struct command_memory *m, struct writer *why)
 {

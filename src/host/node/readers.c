@@ -12,7 +12,10 @@
 #include "base/time.h"
 #include "host/system.h"
 
-/* Bytes received from a reader in one turn: an answer, and errors of a second or two. */
+/*
+ * Bytes read from a reader in one turn: its answer, and one for each error event, of which a second
+ * has at most one. What does not fit is read in the next turn.
+ */
 #define HEARD_MAX 8u
 
 /* --- start and end --- */
