@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "cfg/limits.h"
 
 /* Borrowed bytes. */
 struct view {
@@ -129,6 +130,59 @@ void writer_hex(struct writer *w, uint64_t value, unsigned digits);
  */
 void writer_shown(struct writer *w, struct view v, size_t max);
 
+/* What stands in a hole of a form. */
+enum fill_kind {
+    FILL_END, /* behind the last fill */
+    FILL_TEXT,
+    FILL_VIEW,
+    FILL_SHOWN,
+    FILL_NUMBER
+};
+/* One of them; made by the functions below. */
+struct fill {
+    enum fill_kind kind;
+    uint32_t most;    /* FILL_SHOWN: bytes */
+    const void *data; /* borrowed; FILL_NUMBER: unused */
+    uint64_t number;  /* FILL_VIEW and FILL_SHOWN: length of the data */
+};
+/* A text that ends in NUL. */
+static inline struct fill fill_text(const char *text)
+{
+    return (struct fill){.kind = FILL_TEXT, .data = text};
+}
+/* The bytes of a view. */
+static inline struct fill fill_view(struct view v)
+{
+    return (struct fill){.kind = FILL_VIEW, .data = v.data, .number = v.len};
+}
+/* Foreign bytes as writer_shown writes them, at most `most`. */
+static inline struct fill fill_shown(struct view v, uint32_t most)
+{
+    return (struct fill){.kind = FILL_SHOWN, .most = most, .data = v.data, .number = v.len};
+}
+/* A number in decimal digits. */
+static inline struct fill fill_number(uint64_t number)
+{
+    return (struct fill){.kind = FILL_NUMBER, .number = number};
+}
+/* Short names for the calls of WRITE; SHOWN: as many bytes as a message shows. */
+#define TEXT(value) fill_text(value)
+#define VIEW(value) fill_view(value)
+#define NUMBER(value) fill_number(value)
+#define SHOWN(value) fill_shown((value), SHOWN_BYTES_MAX)
+#define SHOWN_LONG(value, most) fill_shown((value), (most))
+
+/*
+ * Appends `form` with a fill in the place of each '%', so that a sentence stands in one literal:
+ * WRITE(why, "slot % of % is damaged", NUMBER(slot), TEXT(driver)). As many fills as holes.
+ */
+#define WRITE(out, form, ...)                                                                      \
+    do { /* a scope of its own, so that the fills of several sentences share their stack */        \
+        writer_fill((out), (form), (const struct fill[]){__VA_ARGS__, {.kind = FILL_END}});        \
+    } while (0)
+/* What WRITE does; the fills end with FILL_END. */
+void writer_fill(struct writer *w, const char *form, const struct fill *fills);
+
 /*
  * Appends foreign text at the end of a message: as much as fits, cut on a UTF-8 boundary with "..."
  * for the rest; control characters become blanks. Never makes the writer full.
@@ -146,11 +200,20 @@ MUST_USE enum status text_copy(char *text, size_t cap, struct view v);
 void text_set(char *text, size_t cap, const char *value);
 /* Like text_copy, but cuts the text at its first NUL and, on a UTF-8 boundary, at `cap` bytes. */
 void text_cut(char *text, size_t cap, struct view v);
+/* Like WRITE, into the array text[cap], with a NUL behind. Asserts that it fits. */
+#define WRITE_TEXT(text, cap, form, ...)                                                           \
+    do {                                                                                           \
+        text_fill((text), (cap), (form), (const struct fill[]){__VA_ARGS__, {.kind = FILL_END}});  \
+    } while (0)
+/* What WRITE_TEXT does; the fills end with FILL_END. */
+void text_fill(char *text, size_t cap, const char *form, const struct fill *fills);
 /*
  * Terminates the written bytes with NUL inside the writer's buffer. FULL_BUFFER: not everything
  * fitted.
  */
 MUST_USE enum status writer_end_text(struct writer *w);
+/* Like writer_end_text, for text that is known to fit: asserts it. */
+void writer_close_text(struct writer *w);
 /* Whether the bytes are valid UTF-8 (RFC 3629: shortest form, no surrogates). */
 bool view_is_utf8(struct view v);
 

@@ -158,6 +158,47 @@ void writer_shown(struct writer *w, struct view v, size_t max)
     }
 }
 
+static struct view view_of_fill(const struct fill *fill)
+{
+    return view_of(fill->data, (size_t)fill->number);
+}
+
+static void write_fill(struct writer *w, const struct fill *fill)
+{
+    switch (fill->kind) {
+    case FILL_TEXT:
+        writer_text(w, fill->data);
+        break;
+    case FILL_VIEW:
+        writer_append(w, view_of_fill(fill));
+        break;
+    case FILL_SHOWN:
+        writer_shown(w, view_of_fill(fill), fill->most);
+        break;
+    case FILL_NUMBER:
+        writer_decimal(w, fill->number);
+        break;
+    case FILL_END:
+    default:
+        ASSERT(false); /* fewer fills than holes */
+        break;
+    }
+}
+
+void writer_fill(struct writer *w, const char *form, const struct fill *fills)
+{
+    struct view rest = view_text(form);
+    const struct fill *fill = fills;
+    for (size_t at = view_find(rest, '%'); at < rest.len; at = view_find(rest, '%')) {
+        writer_append(w, view_first(rest, at));
+        write_fill(w, fill);
+        fill++;
+        rest = view_from(rest, at + 1u);
+    }
+    writer_append(w, rest);
+    ASSERT(fill->kind == FILL_END);
+}
+
 /* --- NUL-terminated text in arrays, and UTF-8 --- */
 
 enum status text_copy(char *text, size_t cap, struct view v)
@@ -180,6 +221,13 @@ void text_set(char *text, size_t cap, const char *value)
 {
     enum status s = text_copy(text, cap, view_text(value));
     ASSERT(s == STATUS_OK);
+}
+
+void text_fill(char *text, size_t cap, const char *form, const struct fill *fills)
+{
+    struct writer w = writer_of(text, cap);
+    writer_fill(&w, form, fills);
+    writer_close_text(&w);
 }
 
 /* Longest length up to `max` that does not split a character of `v`. */
@@ -237,6 +285,12 @@ enum status writer_end_text(struct writer *w)
     }
     w->data[w->len] = 0;
     return STATUS_OK;
+}
+
+void writer_close_text(struct writer *w)
+{
+    enum status ended = writer_end_text(w);
+    ASSERT(ended == STATUS_OK);
 }
 
 /*

@@ -129,6 +129,12 @@ class Style(Tree):
         self.assert_found(self.check("int f(int a, int b, int c, int d, int e, int g)\n{\n}\n"),
                           "f()", "6 parameters")
 
+    def test_forms(self):
+        body = "void f(struct writer *w)\n{\n    WRITE(w,\n          %s);\n}\n"
+        self.assert_clean(self.check(body % '"% of %" NAME "\\"%\\"", TEXT(a(b, ",")), NUMBER(1), VIEW(v)'))
+        self.assert_found(self.check(body % '"% of %", TEXT(a)'), "bad.c:4:", "2 holes, 1 fills")
+        self.assert_found(self.check(body % 'form, TEXT(a)'), "bad.c:4:", "not a literal")
+
     def test_columns(self):
         self.assert_found(self.check("/* " + "x" * 100 + " */\n"), "bad.c:2:", "columns")
 

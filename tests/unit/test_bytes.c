@@ -282,6 +282,24 @@ static void test_shown(void **state)
     assert_view(writer_view(&w), "abcde");
 }
 
+static void test_forms(void **state)
+{
+    char text[64];
+    struct writer w = writer_of(text, sizeof text);
+    (void)state;
+    WRITE(&w, "% of % is %%.", NUMBER(UINT64_MAX), TEXT("node"), VIEW(view_text("do")), TEXT(""));
+    assert_view(writer_view(&w), "18446744073709551615 of node is do.");
+    w = writer_of(text, sizeof text);
+    WRITE(&w, "\"%\" %", SHOWN(view_text("a\"b%")), SHOWN_LONG(view_text("abcdef"), 5));
+    assert_view(writer_view(&w), "\"a?b%\" abcde...");
+    WRITE_TEXT(text, 5, "%%", TEXT("abc"), NUMBER(7));
+    assert_string_equal(text, "abc7");
+    w = writer_of(text, sizeof text);
+    writer_text(&w, "abc");
+    writer_close_text(&w);
+    assert_string_equal(text, "abc");
+}
+
 /* What does not fit goes, the rest stays: an error keeps the start of its reason. */
 static void test_cut(void **state)
 {
@@ -538,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_writer_texts),
         cmocka_unit_test(test_writer_full_is_sticky),
         cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_forms),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_text_copy),
         cmocka_unit_test(test_text_set),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes and shapes of hand-written C: lines, files, functions, nesting, parameters, complexity, goto."""
+"""Sizes and shapes of hand-written C: lines, files, functions, nesting, parameters, complexity, goto, forms."""
 
 import pathlib
 import re
@@ -35,6 +35,33 @@ def check_lines(report, path, text):
     lines = text.count("\n")
     if lines > FILE_LINES_MAX:
         report.add(f"{path}:{FILE_LINES_MAX}", f"{lines} lines: cut it where a subject ends ({FILE_LINES_MAX} at most)")
+
+
+def arguments(text, begin):
+    """Arguments of the call whose text begins behind its parenthesis; strings stay whole."""
+    depth, found = 0, [""]
+    for token in re.findall(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[^"\']', text[begin:]):
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token, 0)
+        if depth < 0:
+            break
+        if token == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += token
+    return found
+
+
+def check_forms(report, path, text):
+    """WRITE and WRITE_TEXT: the form is literals, with one hole for each fill."""
+    for call in re.finditer(r"^(?!#).*?\bWRITE(_TEXT)?\(", text, re.MULTILINE):
+        given = arguments(text, call.end())
+        form, *fills = given[2 if call[1] else 1:]
+        place = f"{path}:{text.count(chr(10), 0, call.end()) + 1}"
+        strings = "".join(re.findall(r'"(?:[^"\\]|\\.)*"', form))
+        if re.search(r"[^A-Z0-9_()\s]", re.sub(r'"(?:[^"\\]|\\.)*"', "", form)):
+            report.add(place, "the form of WRITE is not a literal: hand a variable in as TEXT")
+        elif strings.count("%") != len(fills):
+            report.add(place, f"{strings.count('%')} holes, {len(fills)} fills: WRITE asserts that they are as many")
 
 
 def check_words(report, path, code):
@@ -134,6 +161,7 @@ def check(root):
         code[str(path)] = gate.code_only(text)
         check_lines(report, path, text)
         check_words(report, path, code[str(path)])
+        check_forms(report, path, text)
     functions = list_functions(root, paths)
     for function in functions:
         check_function(report, function, code[function.path].splitlines())
