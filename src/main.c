@@ -31,9 +31,7 @@ static int print_refusal(struct view why, int exit_code)
     struct writer w = writer_of(bytes, sizeof bytes);
     int error = 0;
     ASSERT(why.len <= WHY_BYTES);
-    writer_text(&w, AGENT_NAME ": ");
-    writer_append(&w, why);
-    writer_text(&w, "\n");
+    WRITE(&w, AGENT_NAME ": %\n", VIEW(why));
     enum status s = descriptor_write(STDERR_FILENO, writer_view(&w), -1, &error);
     return (s == STATUS_OK || exit_code != EXIT_STOPPED) ? exit_code : EXIT_CANNOT_RUN;
 }
@@ -53,11 +51,7 @@ __attribute__((noinline)) static int print_help(enum settings_command topic)
 
 static void print_limit(struct writer *w, const char *name, uint64_t value)
 {
-    writer_text(w, "  ");
-    writer_text(w, name);
-    writer_text(w, ": ");
-    writer_decimal(w, value);
-    writer_text(w, "\n");
+    WRITE(w, "  %: %\n", TEXT(name), NUMBER(value));
 }
 
 __attribute__((noinline)) static int print_version(void)

@@ -239,8 +239,7 @@ static void temporary_choose(struct host_files *f)
     writer_text(&w, temporary_prefix);
     writer_hex(&w, random_seed(), 16);
     writer_text(&w, temporary_suffix);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&w);
 }
 
 static bool is_temporary(const struct host_files *f, const char *name)
@@ -651,8 +650,7 @@ static enum status port_memory_read(void *ctx, uint64_t numbers)
     if (f->by_reader) {
         struct writer w = writer_of(f->words, sizeof f->words);
         readers_why(f->readers, &w);
-        enum status ended = writer_end_text(&w);
-        ASSERT(ended == STATUS_OK);
+        writer_close_text(&w);
     }
     return s;
 }
@@ -686,11 +684,7 @@ static const char *port_why(void *ctx)
     if (f->error == ELOOP) {
         return "it is a symbolic link"; /* errno of O_NOFOLLOW */
     }
-    struct writer w = writer_of(f->words, sizeof f->words);
-    writer_errno(&w, f->error);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
-    return f->words;
+    return errno_words(f->error, f->words);
 }
 
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir,

@@ -288,12 +288,7 @@ static void scan_plugins(struct host *h, enum driver_kind kind)
     int error = device_plugin_scan(directory, kind, d->device_plugin);
     if (error != 0 && error != h->plugin_error) {
         char text[HOST_TEXT_CAP];
-        struct writer w = writer_of(text, sizeof text);
-        writer_text(&w, directory);
-        writer_text(&w, ": ");
-        writer_errno(&w, error);
-        enum status ended = writer_end_text(&w);
-        ASSERT(ended == STATUS_OK);
+        WRITE_TEXT(text, sizeof text, "%: %", TEXT(directory), ERRNO(error));
         agent_host_log(h->agent, LOG_ID_DEVICE_PLUGIN_SEARCH_FAILED, text);
     }
     h->plugin_error = error;
@@ -541,12 +536,10 @@ static enum status state_begin(struct host *h, struct writer *why)
         s = directory_make(state_dir, 0750, &error);
     }
     if (s != STATUS_OK) {
-        writer_text(why, "directory ");
-        writer_text(why, state_dir);
-        writer_text(why, " cannot be created: ");
-        writer_errno(why, error);
-        writer_text(why,
-                    "; correct --kubelet-plugins-directory-path, or the permissions of its parent");
+        WRITE(why,
+              "directory % cannot be created: %; correct --kubelet-plugins-directory-path, or the "
+              "permissions of its parent",
+              TEXT(state_dir), ERRNO(error));
     }
     return s;
 }
@@ -563,8 +556,8 @@ static enum status process_begin(struct host *h, struct writer *why)
     log_open(h);
     s = descriptors_enough();
     if (s != STATUS_OK) {
-        writer_text(why, "the limit of open files is too low; raise it (ulimit -n) to ");
-        writer_decimal(why, DESCRIPTORS_NEEDED);
+        WRITE(why, "the limit of open files is too low; raise it (ulimit -n) to %",
+              NUMBER(DESCRIPTORS_NEEDED));
         return s;
     }
     s = signals_begin(h);
@@ -615,11 +608,9 @@ static void sandbox_begin(struct host *h)
     char kubelet_dir[PATH_CAP];
     paths.file = kubelet_directory(s, kubelet_dir) ? kubelet_dir : "/etc";
     sandbox_enter(&paths, &w, &wide);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&w);
     agent_host_log(h->agent, LOG_ID_SANDBOX, text);
-    ended = writer_end_text(&wide);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&wide);
     if (wide.len > 0u) {
         agent_host_log(h->agent, LOG_ID_SANDBOX_WIDE, wide_text);
     }

@@ -88,8 +88,7 @@ static bool is_mount_point(const char path[PATH_CAP])
     struct stat own;
     struct stat parent;
     struct writer w = writer_of(above, sizeof above);
-    writer_text(&w, path);
-    writer_text(&w, "/..");
+    WRITE(&w, "%/..", TEXT(path));
     enum status s = writer_end_text(&w);
     return s != STATUS_OK || path_stat(path, &own) != 0 || path_stat(above, &parent) != 0 ||
            own.st_dev != parent.st_dev || own.st_ino == parent.st_ino;
@@ -137,11 +136,9 @@ static bool rule_add(struct rules *r, const char *path, uint64_t access, bool fi
     }
     bool meant = path[1] == '\0' && access == ACCESS_READ;
     if (good && root && !meant && r->wide->len == 0u) {
-        writer_text(r->wide, "the rule for ");
-        writer_text(r->wide, path);
-        writer_text(r->wide, " lets the agent ");
-        writer_text(r->wide, (access == ACCESS_READ) ? "read" : "change");
-        writer_text(r->wide, " everything: the directory that it is for is /");
+        WRITE(r->wide,
+              "the rule for % lets the agent % everything: the directory that it is for is /",
+              TEXT(path), TEXT((access == ACCESS_READ) ? "read" : "change"));
     }
     if (!good) {
         r->failed = path;
@@ -260,15 +257,15 @@ void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struc
     struct rules rules = {.wide = wide};
     long abi = bound ? restrict_paths(paths, &rules) : 0;
     if (abi > 0) {
-        writer_text(text, "paths are restricted by landlock, ABI ");
-        writer_decimal(text, (uint64_t)abi);
+        WRITE(text, "paths are restricted by landlock, ABI %", NUMBER((uint64_t)abi));
     } else {
         int error = errno;
-        writer_text(text, "paths are not restricted: landlock");
-        writer_text(text, (rules.failed != NULL) ? "'s rule for " : "");
-        writer_text(text, (rules.failed != NULL) ? rules.failed : " is not available");
-        writer_text(text, ": ");
-        writer_errno(text, error);
+        if (rules.failed != NULL) {
+            WRITE(text, "paths are not restricted: landlock's rule for %: %", TEXT(rules.failed),
+                  ERRNO(error));
+        } else {
+            WRITE(text, "paths are not restricted: landlock is not available: %", ERRNO(error));
+        }
     }
     /* last, because the filter forbids the calls above */
     writer_text(text, (bound && restrict_calls(paths->reader))

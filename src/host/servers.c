@@ -63,17 +63,16 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
 static void name_write(const struct server *s, struct writer *out)
 {
     if (s->listener.path == NULL) {
-        writer_text(out, (s->kind == LINK_GRPC_HEALTH) ? "health service on TCP port "
-                                                       : "metrics on TCP port ");
-        writer_decimal(out, s->listener.port);
+        WRITE(out, "% on TCP port %",
+              TEXT((s->kind == LINK_GRPC_HEALTH) ? "health service" : "metrics"),
+              NUMBER(s->listener.port));
         if (s->listener.address[0] != '\0') {
-            writer_text(out, " of ");
-            writer_text(out, s->listener.address);
+            WRITE(out, " of %", TEXT(s->listener.address));
         }
         return;
     }
-    writer_text(out, (s->kind == LINK_REGISTRATION) ? "registration socket " : "service socket ");
-    writer_text(out, s->listener.path);
+    WRITE(out, "% socket %", TEXT((s->kind == LINK_REGISTRATION) ? "registration" : "service"),
+          TEXT(s->listener.path));
 }
 
 /* The remedy for a socket with a path that cannot be opened. */
@@ -92,23 +91,20 @@ static const char *remedy_for(const struct server *s, int error)
 static void trouble_write(const struct server *s, int error, struct writer *out)
 {
     name_write(s, out);
-    writer_text(out, " cannot be opened: ");
-    writer_errno(out, error);
-    writer_text(out, "; ");
+    WRITE(out, " cannot be opened: %; ", ERRNO(error));
     if (s->listener.path != NULL) {
         writer_text(out, remedy_for(s, error));
         return;
     }
-    writer_text(out, (error == EADDRINUSE) ? "end the process that has it, or " : "");
-    writer_text(out, "choose another with --");
-    writer_text(out, (s->kind == LINK_GRPC_HEALTH) ? "healthcheck-" : "metrics-");
-    writer_text(out, (error == EADDRNOTAVAIL) ? "bind-address" : "port");
+    WRITE(out, "%choose another with --%%",
+          TEXT((error == EADDRINUSE) ? "end the process that has it, or " : ""),
+          TEXT((s->kind == LINK_GRPC_HEALTH) ? "healthcheck-" : "metrics-"),
+          TEXT((error == EADDRNOTAVAIL) ? "bind-address" : "port"));
 }
 
 static void log_text(struct agent *agent, int event, struct writer *w)
 {
-    enum status ended = writer_end_text(w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(w);
     agent_host_log(agent, event, (const char *)w->data);
 }
 
@@ -169,8 +165,7 @@ static void remove_if_stale(const struct server *s, struct view folder, const ch
     char text[HOST_TEXT_CAP];
     char path[SOCKET_PATH_CAP];
     struct writer p = writer_of(path, sizeof path);
-    writer_append(&p, folder);
-    writer_text(&p, name);
+    WRITE(&p, "%%", VIEW(folder), TEXT(name));
     if (!name_is_ours(s, name) || writer_end_text(&p) != STATUS_OK ||
         strcmp(path, s->listener.path) == 0 || !socket_is_dead(path) || unlink(path) != 0) {
         return;
@@ -300,9 +295,8 @@ static void log_denied(const struct server *s, struct agent *agent, uid_t uid)
 {
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
-    writer_text(&w, "connection from user id ");
-    writer_decimal(&w, uid);
-    writer_text(&w, " closed: only root and the agent's own user may use the ");
+    WRITE(&w, "connection from user id % closed: only root and the agent's own user may use the ",
+          NUMBER(uid));
     name_write(s, &w);
     log_text(agent, LOG_ID_PEER_DENIED, &w);
 }
@@ -312,10 +306,10 @@ static void log_accept(const struct server *s, struct agent *agent, int error)
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
-    writer_text(&w, " cannot accept a connection: ");
-    writer_errno(&w, error);
-    writer_text(&w, "; check this node's limits of open files and memory; the agent retries until "
-                    "it works");
+    WRITE(&w,
+          " cannot accept a connection: %; check this node's limits of open files and memory; the "
+          "agent retries until it works",
+          ERRNO(error));
     log_text(agent, LOG_ID_ACCEPT_FAILED, &w);
 }
 

@@ -72,6 +72,8 @@ enum status errno_status(int error)
     return HOST_IO;
 }
 
+static const char unknown_error[] = "unexpected error";
+
 const char *errno_text(int error)
 {
     for (unsigned i = 0; i < ERRNO_ROWS; i++) {
@@ -79,17 +81,21 @@ const char *errno_text(int error)
             return errno_rows[i].words;
         }
     }
-    return "unexpected error";
+    return unknown_error;
 }
 
-void writer_errno(struct writer *w, int error)
+const char *errno_words(int error, char text[ERRNO_WORDS_CAP])
 {
-    writer_text(w, errno_text(error));
-    if (view_is(view_text(errno_text(error)), "unexpected error")) {
-        writer_text(w, " (errno ");
-        writer_signed(w, error);
-        writer_text(w, ")");
+    const char *words = errno_text(error);
+    if (words != unknown_error) {
+        return words;
     }
+    struct writer w = writer_of(text, ERRNO_WORDS_CAP);
+    WRITE(&w, "% (errno ", TEXT(words));
+    writer_signed(&w, error);
+    writer_text(&w, ")");
+    writer_close_text(&w);
+    return text;
 }
 
 /* Reads until `cap` bytes, the end, or a failure; then returns -1 and sets *error. */
@@ -218,12 +224,7 @@ static int stat_at(int fd, const char *path, struct stat *st, int flags)
 
 void path_join(char *path, size_t cap, const char *directory, const char *rest)
 {
-    struct writer w = writer_of(path, cap);
-    writer_text(&w, directory);
-    writer_text(&w, "/");
-    writer_text(&w, rest);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(path, cap, "%/%", TEXT(directory), TEXT(rest));
 }
 
 int path_stat(const char *path, struct stat *st)

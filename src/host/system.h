@@ -12,6 +12,9 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
+/* Room for the text of any errno, NUL included. */
+#define ERRNO_WORDS_CAP sizeof "unexpected error (errno -2147483648)"
+
 /* Verdict of an errno: HOST_NO_SPACE, HOST_DENIED, HOST_ABSENT or HOST_IO. */
 MUST_USE enum status errno_status(int error);
 /*
@@ -19,8 +22,10 @@ MUST_USE enum status errno_status(int error);
  * error".
  */
 const char *errno_text(int error);
-/* Appends the text of an errno, with "(errno N)" after it for unknown numbers. */
-void writer_errno(struct writer *w, int error);
+/* The same, but with "(errno N)" after it for unknown numbers, which needs the array. */
+const char *errno_words(int error, char text[ERRNO_WORDS_CAP]);
+/* What errno_words returns, as a fill of WRITE. */
+#define ERRNO(error) TEXT(errno_words((error), (char[ERRNO_WORDS_CAP]){0}))
 
 /*
  * Appends the whole file. FULL_BUFFER: it exceeds the room, *error is EFBIG; HOST_*: *error is the

@@ -305,7 +305,7 @@ static void test_verdicts(void **state)
     assert_string_equal(errno_text(ENOSPC), "no space left on device");
     char text[64];
     struct writer w = writer_of(text, sizeof text);
-    writer_errno(&w, 4095);
+    WRITE(&w, "%", ERRNO(4095));
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     assert_string_equal(text, "unexpected error (errno 4095)");
 }

@@ -59,10 +59,7 @@ static void fail_attempt(struct apilink *l, enum status status, const char *doin
     struct writer w = writer_of(text, sizeof text - 1u);
     ASSERT(status != STATUS_OK && status != STATUS_MORE);
     if (doing[0] != '\0') {
-        writer_text(&w, doing);
-        writer_text(&w, " ");
-        writer_text(&w, l->credentials.authority);
-        writer_text(&w, ": ");
+        WRITE(&w, "% %: ", TEXT(doing), TEXT(l->credentials.authority));
     }
     writer_append(&w, view_first(reason, writer_room(&w)));
     text[w.len] = 0;
@@ -167,10 +164,9 @@ static void connect_next(struct apilink *l, uint64_t now_ms)
         l->phase = APILINK_CONNECTING;
         return;
     }
-    char text[HOST_TEXT_CAP];
-    struct writer w = writer_of(text, sizeof text);
-    writer_errno(&w, l->error);
-    fail_attempt(l, connect_status(l->error), "connect to", writer_view(&w), now_ms);
+    char text[ERRNO_WORDS_CAP];
+    struct view reason = view_text(errno_words(l->error, text));
+    fail_attempt(l, connect_status(l->error), "connect to", reason, now_ms);
 }
 
 static void connect_turn(struct apilink *l, short revents, uint64_t now_ms)

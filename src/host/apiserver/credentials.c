@@ -24,15 +24,6 @@
 
 #define OF_LENGTH "; leave out what the agent does not need, or name another file"
 
-/* --- failures --- */
-
-static enum status fail_reading(struct writer *why, const char *a, const char *b, enum status s)
-{
-    writer_text(why, a);
-    writer_text(why, b);
-    return s;
-}
-
 /*
  * Reads a whole file. An empty one counts as missing, because it may be in the middle of being
  * written.
@@ -45,21 +36,17 @@ static enum status read_file(const char *path, struct writer *out, const char *w
     if (s == STATUS_OK && view_trim(writer_view(out)).len > 0u) {
         return STATUS_OK;
     }
-    writer_text(why, what);
-    writer_text(why, " ");
-    writer_text(why, path);
     if (s == FULL_BUFFER) {
-        writer_text(why, " is longer than ");
-        writer_decimal(why, out->cap);
-        return fail_reading(why, " bytes", OF_LENGTH, s);
+        WRITE(why, "% % is longer than % bytes" OF_LENGTH, TEXT(what), TEXT(path),
+              NUMBER(out->cap));
+        return s;
     }
     if (s == STATUS_OK) {
-        writer_text(why, " is empty");
+        WRITE(why, "% % is empty%", TEXT(what), TEXT(path), TEXT(remedy));
     } else {
-        writer_text(why, " cannot be read: ");
-        writer_errno(why, error);
+        WRITE(why, "% % cannot be read: %%", TEXT(what), TEXT(path), ERRNO(error), TEXT(remedy));
     }
-    return fail_reading(why, remedy, "", HOST_ABSENT);
+    return HOST_ABSENT;
 }
 
 /* --- PEM --- */
@@ -69,9 +56,8 @@ static enum status pem_check(const struct pem *pem, const char *what, const char
                              struct writer *why)
 {
     if (!pem_begins(view_of(pem->text, pem->len))) {
-        writer_text(why, what);
-        writer_text(why, " ");
-        return fail_reading(why, from, " is not PEM: it has no line -----BEGIN", PEER_MALFORMED);
+        WRITE(why, "% % is not PEM: it has no line -----BEGIN", TEXT(what), TEXT(from));
+        return PEER_MALFORMED;
     }
     return STATUS_OK;
 }
@@ -95,14 +81,15 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
     bool decoded = pem_base64(data, &w);
     pem->len = w.len;
     if (!decoded) {
-        return fail_reading(why, what, "-data in the kubeconfig is not base64; copy it again",
-                            PEER_MALFORMED);
+        WRITE(why, "%-data in the kubeconfig is not base64; copy it again", TEXT(what));
+        return PEER_MALFORMED;
     }
     if (w.full) {
-        return fail_reading(
-            why, what,
-            "-data in the kubeconfig is longer than 32 KiB; leave out what the agent does not need",
-            FULL_BUFFER);
+        WRITE(why,
+              "%-data in the kubeconfig is longer than 32 KiB; leave out what the agent does not "
+              "need",
+              TEXT(what));
+        return FULL_BUFFER;
     }
     return pem_check(pem, what, "in the kubeconfig", why);
 }
@@ -126,14 +113,14 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
 {
     struct view token = view_trim(raw);
     if (token.len == 0u || !token_plain(token)) {
-        writer_text(why, from);
-        return fail_reading(
-            why, (token.len == 0u) ? " is empty" : " contains a character that tokens do not have",
-            "; create a new token", PEER_MALFORMED);
+        WRITE(
+            why, "% %; create a new token", TEXT(from),
+            TEXT((token.len == 0u) ? "is empty" : "contains a character that tokens do not have"));
+        return PEER_MALFORMED;
     }
     if (token.len >= sizeof c->token) {
-        return fail_reading(why, from, " is longer than 4095 bytes; create a new token",
-                            FULL_BUFFER);
+        WRITE(why, "% is longer than 4095 bytes; create a new token", TEXT(from));
+        return FULL_BUFFER;
     }
     *changed = !view_is(token, c->token);
     explicit_bzero(c->token, sizeof c->token); /* the new token may be shorter */
@@ -174,21 +161,17 @@ static enum status address_set(struct credentials *c, struct view host, uint16_t
 {
     struct view name = view_without_dot(host);
     if (name.len == 0u || text_copy(c->host, sizeof c->host, name) != STATUS_OK) {
-        return fail_reading(why,
-                            "the API server's host name is empty or longer than 253 characters",
-                            "; correct it, or use an IP address", FULL_BUFFER);
+        writer_text(why, "the API server's host name is empty or longer than 253 characters; "
+                         "correct it, or use an IP address");
+        return FULL_BUFFER;
     }
     bool v6 = view_find(host, ':') < host.len;
     struct writer w = writer_of(c->authority, sizeof c->authority);
-    writer_text(&w, v6 ? "[" : "");
-    writer_append(&w, host);
-    writer_text(&w, v6 ? "]" : "");
+    WRITE(&w, "%%%", TEXT(v6 ? "[" : ""), VIEW(host), TEXT(v6 ? "]" : ""));
     if (port != HTTPS_PORT) {
-        writer_text(&w, ":");
-        writer_decimal(&w, port);
+        WRITE(&w, ":%", NUMBER(port));
     }
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK);
+    writer_close_text(&w);
     c->port = port;
     text_cut(c->server_name, sizeof c->server_name, host);
     return STATUS_OK;
@@ -208,8 +191,8 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
     writer_append(&w, name);
     if (writer_end_text(&w) != STATUS_OK) {
         out[0] = 0;
-        return fail_reading(why, "a file name in the kubeconfig is longer than 511 bytes",
-                            "; move the file", FULL_BUFFER);
+        writer_text(why, "a file name in the kubeconfig is longer than 511 bytes; move the file");
+        return FULL_BUFFER;
     }
     return STATUS_OK;
 }
@@ -269,8 +252,8 @@ static enum status server_from_config(struct credentials *c, const char *path,
     struct view host = {0};
     uint16_t port = 0;
     if (kubeconfig_server(k->server, &host, &port) != STATUS_OK) {
-        return fail_reading(why, path, ": server is not of the form https://host:port",
-                            PEER_MALFORMED);
+        WRITE(why, "%: server is not of the form https://host:port", TEXT(path));
+        return PEER_MALFORMED;
     }
     enum status s = address_set(c, host, port, why);
     if (s == STATUS_OK && k->tls_server_name.len > 0u) {
@@ -278,8 +261,7 @@ static enum status server_from_config(struct credentials *c, const char *path,
         s = fits ? text_copy(c->server_name, sizeof c->server_name, k->tls_server_name)
                  : FULL_BUFFER;
         if (s != STATUS_OK) {
-            return fail_reading(why, path,
-                                ": tls-server-name is longer than 253 characters; correct it", s);
+            WRITE(why, "%: tls-server-name is longer than 253 characters; correct it", TEXT(path));
         }
     }
     return s;
@@ -296,9 +278,7 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
     }
     c->remedy = OF_KUBECONFIG;
     size_t before = why->len;
-    writer_text(why, "kubeconfig ");
-    writer_text(why, path);
-    writer_text(why, ": ");
+    WRITE(why, "kubeconfig %: ", TEXT(path));
     s = kubeconfig_read(writer_view(&text), c->values, &k, why);
     explicit_bzero(c->pems, c->text_len);
     if (s != STATUS_OK) {
@@ -332,14 +312,13 @@ static enum status load_service_account(struct credentials *c, struct writer *wh
     const char *port_text = environment_value("KUBERNETES_SERVICE_PORT");
     uint64_t port = 0;
     if (host == NULL || port_text == NULL || host[0] == '\0') {
-        return fail_reading(
-            why, "no API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; ",
-            "run in a pod, or give --kubeconfig", PEER_NOT_FOUND);
+        writer_text(why, "no API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are "
+                         "not set; run in a pod, or give --kubeconfig");
+        return PEER_NOT_FOUND;
     }
     if (view_decimal(view_text(port_text), UINT16_MAX, &port) != STATUS_OK || port == 0u) {
-        return fail_reading(why,
-                            "KUBERNETES_SERVICE_PORT is not a port from 1 to 65535: ", port_text,
-                            PEER_MALFORMED);
+        WRITE(why, "KUBERNETES_SERVICE_PORT is not a port from 1 to 65535: %", TEXT(port_text));
+        return PEER_MALFORMED;
     }
     enum status s = address_set(c, view_text(host), (uint16_t)port, why);
     if (s != STATUS_OK) {

@@ -277,8 +277,7 @@ static enum status load_authorities(const struct tls_identity *id, struct writer
         return PEER_MALFORMED;
     }
     if (count_readable(anchors, &fault) == 0u) {
-        writer_text(why, "the certificate authority's certificate cannot be read: ");
-        writer_text(why, fault);
+        WRITE(why, "the certificate authority's certificate cannot be read: %", TEXT(fault));
         return PEER_MALFORMED;
     }
     tls_verifier_start(&session.verifier, anchors, view_text(session.name));

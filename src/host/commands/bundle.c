@@ -21,9 +21,7 @@
 
 static enum status copy_failed(struct writer *why, const char *from, int error)
 {
-    writer_text(why, from);
-    writer_text(why, " cannot be read: ");
-    writer_errno(why, error);
+    WRITE(why, "% cannot be read: %", TEXT(from), ERRNO(error));
     return errno_status(error);
 }
 
@@ -66,9 +64,7 @@ static enum status write_settings(struct command_memory *m, const struct setting
 
 static void known_or_not(struct writer *out, const char *what, const char *value)
 {
-    writer_text(out, what);
-    writer_text(out, (value[0] != '\0') ? value : "not known");
-    writer_text(out, "\n");
+    WRITE(out, "%%\n", TEXT(what), TEXT((value[0] != '\0') ? value : "not known"));
 }
 
 /* Not inlined, so that its buffers are not part of the frame of `check`. */
@@ -171,11 +167,11 @@ static enum status print_entry(struct command_memory *m, const char *path, struc
 {
     m->out = writer_of(m->part, sizeof m->part);
     m->out_fd = STDOUT_FILENO;
-    writer_text(&m->out, (reason.len == 0u) ? "wrote " : "missing ");
-    writer_text(&m->out, path);
-    writer_text(&m->out, (reason.len == 0u) ? "" : ": ");
-    writer_append(&m->out, reason);
-    writer_text(&m->out, "\n");
+    if (reason.len == 0u) {
+        WRITE(&m->out, "wrote %\n", TEXT(path));
+    } else {
+        WRITE(&m->out, "missing %: %\n", TEXT(path), VIEW(reason));
+    }
     return commands_flush(m, why);
 }
 
@@ -194,7 +190,7 @@ static enum status entry_write(struct command_memory *m, const struct settings_i
         s = entry_fill(m, input, e, name, &line);
         (void)close(m->out_fd);
     } else {
-        writer_errno(&line, errno);
+        WRITE(&line, "%", ERRNO(errno));
     }
     if (s != STATUS_OK) {
         (void)unlink(path);
@@ -227,13 +223,12 @@ static enum status cdi_write_all(struct command_memory *m, int *error, struct wr
 
 static enum status cdi_copy_all(struct command_memory *m, struct writer *why)
 {
-    struct writer line = writer_of(m->reason, sizeof m->reason);
+    char text[ERRNO_WORDS_CAP];
     int error = 0;
     enum status s = cdi_write_all(m, &error, why);
     if (s == STATUS_OK && error != 0) {
-        writer_errno(&line, error);
         m->incomplete = true;
-        s = print_entry(m, m->settings->cdi_root, writer_view(&line), why);
+        s = print_entry(m, m->settings->cdi_root, view_text(errno_words(error, text)), why);
     }
     return s;
 }
@@ -263,10 +258,9 @@ enum status bundle_write(struct command_memory *m, const struct settings_input *
     int error = directory_ready(directory);
     enum status s = STATUS_OK;
     if (error != 0) {
-        writer_text(why, directory);
-        writer_text(why, (error == ENOTEMPTY) ? " is not empty" : ": ");
-        writer_text(why, (error == ENOTEMPTY) ? "" : errno_text(error));
-        writer_text(why, "; give a directory that is empty, or that can be made");
+        WRITE(why, "%%%; give a directory that is empty, or that can be made", TEXT(directory),
+              TEXT((error == ENOTEMPTY) ? " is not empty" : ": "),
+              TEXT((error == ENOTEMPTY) ? "" : errno_text(error)));
         return (error == ENOTEMPTY) ? PEER_MALFORMED : errno_status(error);
     }
     for (unsigned i = 0; i < sizeof entries / sizeof entries[0] && s == STATUS_OK; i++) {

@@ -64,9 +64,7 @@ static int page_ask(const struct page *p, const char *path)
     uint8_t bytes[64];
     struct writer request = writer_of(bytes, sizeof bytes);
     int error = 0;
-    writer_text(&request, "GET ");
-    writer_text(&request, path);
-    writer_text(&request, " HTTP/1.0\r\n\r\n");
+    WRITE(&request, "GET % HTTP/1.0\r\n\r\n", TEXT(path));
     ASSERT(!request.full);
     enum status s = descriptor_write(p->fd, writer_view(&request), -1, &error);
     return (s == STATUS_OK) ? 0 : error;
@@ -119,13 +117,8 @@ static int page_read(struct page *p)
 
 static void page_failed(const struct settings *s, const char *path, int error, struct writer *why)
 {
-    writer_text(why, "no agent responds to ");
-    writer_text(why, path);
-    writer_text(why, " at port ");
-    writer_decimal(why, (uint64_t)s->metrics_port);
-    writer_text(why, ": ");
-    writer_errno(why, error);
-    writer_text(why, "; is it running here, with this --metrics-port?");
+    WRITE(why, "no agent responds to % at port %: %; is it running here, with this --metrics-port?",
+          TEXT(path), NUMBER((uint64_t)s->metrics_port), ERRNO(error));
 }
 
 /* Reads the page; returns its code, or 0 with a line in `why`. */
@@ -133,9 +126,8 @@ static unsigned page_run(struct command_memory *m, const char *path, struct page
                          struct writer *why)
 {
     if (m->settings->metrics_port <= 0) {
-        writer_text(why, "--metrics-port must be the agent's port, from 1 on: ");
-        writer_text(why, path);
-        writer_text(why, " is asked there");
+        WRITE(why, "--metrics-port must be the agent's port, from 1 on: % is asked there",
+              TEXT(path));
         return 0;
     }
     p->bytes = writer_of(m->cdi[0], sizeof m->cdi[0]);
@@ -166,9 +158,10 @@ enum status page_copy(struct command_memory *m, const char *path, struct writer 
     struct page p = {.fd = -1, .sink = m->out_fd};
     unsigned code = page_run(m, path, &p, why);
     if (code == HTTP_NOT_FOUND) {
-        writer_text(why, "the agent does not serve ");
-        writer_text(why, path);
-        writer_text(why, " here; it serves the log in its own pod alone, and older agents do not");
+        WRITE(why,
+              "the agent does not serve % here; it serves the log in its own pod alone, and older "
+              "agents do not",
+              TEXT(path));
     }
     return (code == 0u || code == HTTP_NOT_FOUND) ? HOST_ABSENT : STATUS_OK;
 }

@@ -78,8 +78,7 @@ static enum status judge_reply(const struct call_out *c, const struct claim_id *
 {
     struct view reply = writer_view(&c->reply);
     if (c->code != 0u || reply.len < 5u) {
-        writer_text(why, "the agent refused: ");
-        writer_shown(why, writer_view(&c->text), SHOWN_BYTES_MAX);
+        WRITE(why, "the agent refused: %", SHOWN(writer_view(&c->text)));
         return HOST_IO;
     }
     dra_NodeUnprepareResourcesResponse_ClaimsEntry entry =
@@ -89,8 +88,7 @@ static enum status judge_reply(const struct call_out *c, const struct claim_id *
         return HOST_IO;
     }
     if (entry.value.error[0] != '\0') {
-        writer_text(why, "the agent could not release it: ");
-        writer_shown(why, view_text(entry.value.error), SHOWN_BYTES_MAX);
+        WRITE(why, "the agent could not release it: %", SHOWN(view_text(entry.value.error)));
         return HOST_IO;
     }
     return STATUS_OK;
@@ -235,11 +233,8 @@ enum status release_call(struct command_memory *m, const char *socket_path,
         (void)close(c.fd);
     }
     if (error != 0) {
-        writer_text(why, "no agent answers at ");
-        writer_text(why, socket_path);
-        writer_text(why, ": ");
-        writer_errno(why, error);
-        writer_text(why, "; is it running here, with this --pod-uid?");
+        WRITE(why, "no agent answers at %: %; is it running here, with this --pod-uid?",
+              TEXT(socket_path), ERRNO(error));
         return HOST_IO;
     }
     return judge_reply(&c, id, why);

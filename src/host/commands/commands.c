@@ -26,9 +26,8 @@ enum status output_flush(struct writer *out, int fd, struct writer *why)
     enum status s = descriptor_write(fd, writer_view(out), -1, &error);
     out->len = 0;
     if (s != STATUS_OK) {
-        writer_text(why, (fd == STDOUT_FILENO) ? "standard output" : "the file");
-        writer_text(why, " cannot be written: ");
-        writer_errno(why, error);
+        WRITE(why, "% cannot be written: %",
+              TEXT((fd == STDOUT_FILENO) ? "standard output" : "the file"), ERRNO(error));
     }
     return s;
 }
@@ -62,9 +61,8 @@ static enum status board_load(struct command_memory *m, struct writer *why)
 {
     struct inventory *v = &m->inventory;
     if (!command_board(m->settings->board, &m->probe.found)) {
-        writer_text(why, "--board: unknown instance type \"");
-        writer_shown(why, view_text(m->settings->board), SHOWN_BYTES_MAX);
-        writer_text(why, "\"; known: ");
+        WRITE(why, "--board: unknown instance type \"%\"; known: ",
+              SHOWN(view_text(m->settings->board)));
         command_board_names(why);
         return PEER_MALFORMED;
     }
@@ -77,10 +75,10 @@ enum status commands_node(struct command_memory *m, struct writer *why)
 {
     int error = probe_node(m->settings, &m->probe);
     if (error != 0) {
-        writer_text(why, m->settings->sysfs_root);
-        writer_text(why, "/class/neuron_device cannot be read: ");
-        writer_errno(why, error);
-        writer_text(why, "; run this as root on the node, or in the agent's pod");
+        WRITE(why,
+              "%/class/neuron_device cannot be read: %; run this as root on the node, or in the "
+              "agent's pod",
+              TEXT(m->settings->sysfs_root), ERRNO(error));
         return errno_status(error);
     }
     devices_build(&m->inventory.devices, &m->probe.found, &m->inventory.issues);
@@ -100,11 +98,10 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
         /* the devices in the board's map */
     }
     if (error != 0) {
-        writer_text(why, "the EFA devices in ");
-        writer_text(why, m->settings->sysfs_root);
-        writer_text(why, " cannot be read: ");
-        writer_errno(why, error);
-        writer_text(why, "; run this as root on the node, or in the agent's pod");
+        WRITE(why,
+              "the EFA devices in % cannot be read: %; run this as root on the node, or in the "
+              "agent's pod",
+              TEXT(m->settings->sysfs_root), ERRNO(error));
         return errno_status(error);
     }
     efas_build(&v->devices, NULL, &m->efas, &v->issues);
@@ -176,8 +173,7 @@ static enum slot_state slot_load(struct command_memory *m, unsigned slot)
 
 static void store_trouble(const struct command_memory *m, enum status s, struct writer *why)
 {
-    writer_text(why, m->state_dir);
-    writer_text(why, "/" STORE_FILE_NAME);
+    WRITE(why, "%/" STORE_FILE_NAME, TEXT(m->state_dir));
     switch (s) {
     case HOST_ABSENT:
         writer_text(why, " does not exist: no agent has run on this node; see "
@@ -310,11 +306,8 @@ static void write_damaged(struct command_memory *m, unsigned slot, const char *d
         document_object_end(&m->document);
         return;
     }
-    writer_text(&m->out, "slot ");
-    writer_decimal(&m->out, slot);
-    writer_text(&m->out, " of ");
-    writer_text(&m->out, driver);
-    writer_text(&m->out, " is damaged; an agent that starts repairs the store\n");
+    WRITE(&m->out, "slot % of % is damaged; an agent that starts repairs the store\n", NUMBER(slot),
+          TEXT(driver));
 }
 
 /* --pod: show the devices in their current state. */
@@ -427,10 +420,10 @@ static enum status claims_end(struct command_memory *m, bool any, struct writer 
     }
     enum status s = commands_flush(m, why);
     if (s == STATUS_OK && missing) {
-        writer_text(why, "no claim was prepared here for pod ");
-        writer_text(why, m->settings->pod);
-        writer_text(why, "; a claim of several pods is listed for the first of them, and one of a "
-                         "pod group for the group: see \"claims\"");
+        WRITE(why,
+              "no claim was prepared here for pod %; a claim of several pods is listed for the "
+              "first of them, and one of a pod group for the group: see \"claims\"",
+              TEXT(m->settings->pod));
         s = HOST_ABSENT;
     }
     return s;
@@ -501,15 +494,8 @@ static enum status release_at(struct command_memory *m, unsigned driver, bool *a
         return s;
     }
     *any = true;
-    writer_text(&m->out, "released claim ");
-    writer_text(&m->out, id.namespace_);
-    writer_text(&m->out, "/");
-    writer_text(&m->out, id.name);
-    writer_text(&m->out, " (");
-    writer_text(&m->out, id.uid);
-    writer_text(&m->out, ") of ");
-    writer_text(&m->out, names->name);
-    writer_text(&m->out, "\n");
+    WRITE(&m->out, "released claim %/% (%) of %\n", TEXT(id.namespace_), TEXT(id.name),
+          TEXT(id.uid), TEXT(names->name));
     return commands_flush(m, why);
 }
 
@@ -533,8 +519,7 @@ static enum status add_reason(struct command_memory *m, struct view text, struct
 {
     m->reasons++;
     if (is_text(m)) {
-        writer_append(&m->out, text);
-        writer_text(&m->out, "\n");
+        WRITE(&m->out, "%\n", VIEW(text));
     } else {
         document_element(&m->document, text);
     }
@@ -569,15 +554,12 @@ static enum status check_socket(struct command_memory *m, const char *path, stru
     struct writer line = writer_of(bytes, sizeof bytes);
     struct stat st;
     bool there = link_stat(path, &st) == 0;
-    writer_text(&line, "socket ");
-    writer_text(&line, path);
     if (!there) {
-        writer_text(&line, ": ");
-        writer_errno(&line, errno);
+        WRITE(&line, "socket %: %", TEXT(path), ERRNO(errno));
     } else if (!S_ISSOCK(st.st_mode)) {
-        writer_text(&line, " is no socket");
+        WRITE(&line, "socket % is no socket", TEXT(path));
     } else if (socket_is_dead(path)) {
-        writer_text(&line, ": nobody listens");
+        WRITE(&line, "socket %: nobody listens", TEXT(path));
     } else {
         return STATUS_OK;
     }
@@ -613,11 +595,10 @@ static enum status check_store(struct command_memory *m, struct writer *why)
         return told;
     }
     if (s == STATUS_OK) {
-        writer_text(&line, m->state_dir);
-        writer_text(&line, "/" STORE_FILE_NAME " has ");
-        writer_decimal(&line, damaged);
-        writer_text(&line,
-                    " damaged slots; see store_damaged in the agent's log, and check the disk");
+        WRITE(&line,
+              "%/" STORE_FILE_NAME
+              " has % damaged slots; see store_damaged in the agent's log, and check the disk",
+              TEXT(m->state_dir), NUMBER(damaged));
     } else {
         store_trouble(m, s, &line);
     }
@@ -633,11 +614,10 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
     if (error == 0 && S_ISDIR(st.st_mode)) {
         return STATUS_OK;
     }
-    writer_text(&line, "CDI directory ");
-    writer_text(&line, m->settings->cdi_root);
-    writer_text(&line, (error == 0) ? " is no directory" : ": ");
-    if (error != 0) {
-        writer_errno(&line, error);
+    if (error == 0) {
+        WRITE(&line, "CDI directory % is no directory", TEXT(m->settings->cdi_root));
+    } else {
+        WRITE(&line, "CDI directory %: %", TEXT(m->settings->cdi_root), ERRNO(error));
     }
     writer_text(&line, "; see --cdi-root, and cdi_spec_dirs of the container runtime");
     return add_reason(m, writer_view(&line), why);
@@ -674,10 +654,8 @@ static enum status check_device_plugin(struct command_memory *m, unsigned driver
     enum driver_kind kind = (enum driver_kind)driver;
     int error = device_plugin_scan(m->settings->device_plugins_dir, kind, name);
     if (error != 0) {
-        writer_text(&line, m->settings->device_plugins_dir);
-        writer_text(&line, ": ");
-        writer_errno(&line, error);
-        writer_text(&line, "; see --kubelet-device-plugins-directory-path");
+        WRITE(&line, "%: %; see --kubelet-device-plugins-directory-path",
+              TEXT(m->settings->device_plugins_dir), ERRNO(error));
     } else if (name[0] != '\0') {
         trouble_device_plugin(m->settings, kind, name, &line);
     } else {
@@ -702,9 +680,10 @@ static enum status check_agent(struct command_memory *m, struct writer *why)
     }
     enum status s = STATUS_OK;
     if (code != HTTP_OK && body.len == 0u) {
-        writer_text(&line, "the response of /readyz has no reason, but the status ");
-        writer_decimal(&line, code);
-        writer_text(&line, "; check that --metrics-port is the agent's");
+        WRITE(&line,
+              "the response of /readyz has no reason, but the status %; check that --metrics-port "
+              "is the agent's",
+              NUMBER(code));
         s = add_reason(m, writer_view(&line), why);
     }
     while (code != HTTP_OK && body.len > 0u && s == STATUS_OK) {

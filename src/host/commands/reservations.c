@@ -107,10 +107,10 @@ static enum status print_end(struct reservations_memory *m, const struct setting
 /* A server's text may be long and may contain line ends. */
 static void write_trouble(const struct reservations_memory *m, struct writer *why)
 {
-    writer_text(why, "which claims are reserved cannot be told: ");
-    writer_shown(why, view_text(reservations_trouble(m->agent, &m->list)), CLAIM_ERROR_CAP);
-    writer_text(why, "; see that the API server can be reached, and that the account may list "
-                     "resourceclaims");
+    WRITE(why,
+          "which claims are reserved cannot be told: %; see that the API server can be reached, "
+          "and that the account may list resourceclaims",
+          SHOWN_LONG(view_text(reservations_trouble(m->agent, &m->list)), CLAIM_ERROR_CAP));
 }
 
 static enum status print_all(struct reservations_memory *m, const struct settings *settings,

@@ -42,9 +42,7 @@ static bool is_served(struct plugin_search *l, const char *name)
     char path[HOST_TEXT_CAP];
     struct stat st;
     struct writer w = writer_of(path, sizeof path);
-    writer_text(&w, l->directory);
-    writer_text(&w, "/");
-    writer_text(&w, name);
+    WRITE(&w, "%/%", TEXT(l->directory), TEXT(name));
     if (writer_end_text(&w) != STATUS_OK || link_stat(path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
         return false;
     }
@@ -90,12 +88,8 @@ bool other_driver_scan(const struct settings *settings, enum driver_kind driver,
     char name[DRIVER_CAP + sizeof REGISTRATION_SOCKET_SUFFIX];
     struct writer n = writer_of(name, sizeof name);
     struct writer p = writer_of(path, SOCKET_PATH_CAP);
-    writer_text(&n, ours->name);
-    writer_text(&n, REGISTRATION_SOCKET_SUFFIX);
-    writer_text(&p, settings->registrar_dir);
-    writer_text(&p, "/");
-    writer_text(&p, ours->name);
-    writer_text(&p, REGISTRATION_SOCKET_SUFFIX);
+    WRITE(&n, "%" REGISTRATION_SOCKET_SUFFIX, TEXT(ours->name));
+    WRITE(&p, "%/%" REGISTRATION_SOCKET_SUFFIX, TEXT(settings->registrar_dir), TEXT(ours->name));
     /* A path too long for unix(7) cannot be a served socket. */
     bool good = writer_end_text(&n) == STATUS_OK && writer_end_text(&p) == STATUS_OK;
     bool own = good && strcmp(path, ours->registration_socket) == 0;

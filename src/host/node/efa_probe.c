@@ -34,15 +34,8 @@ struct efa_listing {
 static void rest_path(char path[EFA_PATH_CAP], const char *sysfs_root, const char *folder,
                       const char *name, const char *file)
 {
-    struct writer w = writer_of(path, EFA_PATH_CAP);
-    writer_text(&w, sysfs_root);
-    writer_text(&w, "/");
-    writer_text(&w, folder);
-    writer_text(&w, "/");
-    writer_text(&w, name);
-    writer_text(&w, file);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK); /* `name` was parsed, or is an RDMA device's, so it fits */
+    WRITE_TEXT(path, EFA_PATH_CAP, "%/%/%%", TEXT(sysfs_root), TEXT(folder), TEXT(name),
+               TEXT(file)); /* `name` was parsed, or is an RDMA device's, so it fits */
 }
 
 /* Reads one value of sysfs, without surrounding white space; empty: unreadable. */
@@ -88,23 +81,14 @@ static struct found_efa *find_efa(struct found_efas *out, uint32_t address)
 
 static void verbs_name(char name[VERBS_NAME_CAP], unsigned number)
 {
-    struct writer w = writer_of(name, VERBS_NAME_CAP);
-    writer_text(&w, verbs_prefix);
-    writer_decimal(&w, number);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(name, VERBS_NAME_CAP, "%%", TEXT(verbs_prefix), NUMBER(number));
 }
 
 static void probe_node_file(const char *dev_root, const char *name, struct found_efa *efa)
 {
     char path[EFA_PATH_CAP];
     struct stat st;
-    struct writer w = writer_of(path, sizeof path);
-    writer_text(&w, dev_root);
-    writer_text(&w, "/infiniband/");
-    writer_text(&w, name);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(path, sizeof path, "%/infiniband/%", TEXT(dev_root), TEXT(name));
     efa->node_exists = path_stat(path, &st) == 0;
     bool special = efa->node_exists && S_ISCHR(st.st_mode);
     efa->place.node = special ? (uint64_t)st.st_rdev : 0u;

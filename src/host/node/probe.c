@@ -380,12 +380,7 @@ static bool device_number(const char *name, uint16_t *number)
 /* The path of a device below `folder`, which ends in a slash or is empty. */
 static void device_path(char path[DEVICE_PATH_CAP], const char *folder, unsigned number)
 {
-    struct writer w = writer_of(path, DEVICE_PATH_CAP);
-    writer_text(&w, folder);
-    writer_text(&w, device_prefix);
-    writer_decimal(&w, number);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(path, DEVICE_PATH_CAP, "%%%", TEXT(folder), TEXT(device_prefix), NUMBER(number));
 }
 
 /* Inode of a directory; 0: not a directory. */
@@ -532,15 +527,9 @@ int probe_memory(const char *sysfs_root, unsigned number, unsigned core,
 {
     char path[PROBE_PATH_CAP];
     int error = 0;
-    struct writer w = writer_of(path, sizeof path);
-    writer_text(&w, sysfs_root);
-    writer_text(&w, "/class/neuron_device/neuron");
-    writer_decimal(&w, number);
-    writer_text(&w, "/neuron_core");
-    writer_decimal(&w, core);
-    writer_text(&w, "/stats/memory_usage/device_mem/total");
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(path, sizeof path,
+               "%/class/neuron_device/neuron%/neuron_core%/stats/memory_usage/device_mem/total",
+               TEXT(sysfs_root), NUMBER(number), NUMBER(core));
     return value_at(AT_FDCWD, path, value, &error) ? 0 : errno;
 }
 

@@ -37,11 +37,7 @@ uint64_t probes_deadline(const struct probes *l)
 static void log_failure(struct probes *l, struct agent *agent, const char *what, int error)
 {
     char text[HOST_TEXT_CAP];
-    struct writer w = writer_of(text, sizeof text);
-    writer_text(&w, what);
-    writer_errno(&w, error);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(text, sizeof text, "%%", TEXT(what), ERRNO(error));
     agent_host_log((agent != NULL) ? agent : l->agent, LOG_ID_PROBE_FAILED, text);
 }
 
@@ -96,13 +92,10 @@ static void log_changed(const struct probes *l)
         if (x->hangs) {
             readers_hanging(&l->readers, i, &w);
         } else {
-            writer_text(&w, x->file);
-            writer_text(&w, " was read after ");
-            writer_decimal(&w, (l->readers.now_ms - x->hung_since_ms) / 1000u);
-            writer_text(&w, " s");
+            WRITE(&w, "% was read after % s", TEXT(x->file),
+                  NUMBER((l->readers.now_ms - x->hung_since_ms) / 1000u));
         }
-        enum status ended = writer_end_text(&w);
-        ASSERT(ended == STATUS_OK);
+        writer_close_text(&w);
         agent_host_log(l->agent, x->hangs ? LOG_ID_SYSFS_READ_STALLED : LOG_ID_SYSFS_READ_RESUMED,
                        text);
     }

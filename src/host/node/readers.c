@@ -63,11 +63,10 @@ enum status readers_begin(struct readers *r, const struct settings *settings, st
     }
     if (!good) {
         int error = errno;
-        writer_text(why, "the processes that read sysfs cannot be started: ");
-        writer_errno(why, error);
-        writer_text(why, (error == EAGAIN) ? "; allow the container 3 more processes (podPidsLimit "
-                                             "of the kubelet, ulimit -u)"
-                                           : "");
+        WRITE(why, "the processes that read sysfs cannot be started: %%", ERRNO(error),
+              TEXT((error == EAGAIN) ? "; allow the container 3 more processes (podPidsLimit "
+                                       "of the kubelet, ulimit -u)"
+                                     : ""));
         return HOST_IO;
     }
     return STATUS_OK;
@@ -611,10 +610,9 @@ void readers_hanging(const struct readers *r, unsigned i, struct writer *w)
 {
     const struct reader_state *x = &r->reader[i];
     ASSERT(i < READERS);
-    writer_shown(w, view_text(x->file), sizeof x->file);
-    writer_text(w, " does not answer: a read of it has taken ");
-    writer_decimal(w, (r->now_ms - x->since_ms) / 1000u);
-    writer_text(w, " s");
+    WRITE(w, "% does not answer: a read of it has taken % s",
+          SHOWN_LONG(view_text(x->file), sizeof x->file),
+          NUMBER((r->now_ms - x->since_ms) / 1000u));
 }
 
 void readers_why(struct readers *r, struct writer *w)

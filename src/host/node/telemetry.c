@@ -16,19 +16,12 @@ static void file_path(const struct settings *s, unsigned number, const struct te
                       char path[TELEMETRY_PATH_CAP])
 {
     struct writer w = writer_of(path, TELEMETRY_PATH_CAP);
-    writer_text(&w, s->sysfs_root);
-    writer_text(&w, "/class/neuron_device/neuron");
-    writer_decimal(&w, number);
+    WRITE(&w, "%/class/neuron_device/neuron%", TEXT(s->sysfs_root), NUMBER(number));
     if (f->core >= 0) {
-        writer_text(&w, "/neuron_core");
-        writer_decimal(&w, (unsigned)f->core);
+        WRITE(&w, "/neuron_core%", NUMBER((unsigned)f->core));
     }
-    writer_text(&w, "/stats/");
-    writer_text(&w, f->folder);
-    writer_text(&w, f->name);
-    writer_text(&w, (f->core >= 0) ? "/total" : "");
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE(&w, "/stats/%%%", TEXT(f->folder), TEXT(f->name), TEXT((f->core >= 0) ? "/total" : ""));
+    writer_close_text(&w);
 }
 
 void telemetry_read(const struct settings *settings, const struct found_node *found,
