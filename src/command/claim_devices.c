@@ -62,11 +62,7 @@ static bool is_nearest(const struct inventory *v, const struct device_shown *s, 
         return neuron == s->neuron && name[0] != '\0';
     }
     bool same = view_is(view_text(name), s->name);
-    struct writer w = writer_of(name, DEVICE_NAME_CAP);
-    writer_text(&w, DEVICE_NAME_PREFIX);
-    writer_decimal(&w, neuron);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(name, DEVICE_NAME_CAP, DEVICE_NAME_PREFIX "%", NUMBER(neuron));
     return same;
 }
 
@@ -77,39 +73,38 @@ static void write_attribute(const struct attribute *a, struct writer *out)
     if (!group && !view_starts(key, "logical")) {
         return;
     }
-    writer_text(out, "    ");
-    writer_append(out, key);
-    writer_text(out, ": ");
     if (a->type == ATTRIBUTE_INT) {
-        writer_decimal(out, (uint64_t)a->number);
+        WRITE(out, "    %: %\n", VIEW(key), NUMBER((uint64_t)a->number));
     } else {
-        writer_text(out, a->text);
+        WRITE(out, "    %: %\n", VIEW(key), TEXT(a->text));
     }
+}
+
+/* Not inlined: the caller's frame, which has all attributes, is as large as a frame may be. */
+__attribute__((noinline)) static void write_device(const struct inventory *v,
+                                                   const struct device_shown *s, struct writer *out)
+{
+    char name[DEVICE_NAME_CAP];
+    WRITE(out, "  %: ", TEXT(s->name));
+    command_health_text(v, device_at(v, s->index), out);
     writer_text(out, "\n");
+    for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
+        if (is_nearest(v, s, i, name)) {
+            WRITE(out, "    nearest: %\n", TEXT(name));
+        }
+    }
+    for (unsigned i = 0; i < s->all.count; i++) {
+        write_attribute(&s->all.attribute[i], out);
+    }
+    ASSERT(!out->full);
 }
 
 void command_device_text(const struct inventory *v, const struct claim_result *result,
                          unsigned number, struct writer *out)
 {
     struct device_shown s;
-    char name[DEVICE_NAME_CAP];
     look_up(v, result, number, &s);
-    writer_text(out, "  ");
-    writer_text(out, s.name);
-    writer_text(out, ": ");
-    command_health_text(v, device_at(v, s.index), out);
-    writer_text(out, "\n");
-    for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
-        if (is_nearest(v, &s, i, name)) {
-            writer_text(out, "    nearest: ");
-            writer_text(out, name);
-            writer_text(out, "\n");
-        }
-    }
-    for (unsigned i = 0; i < s.all.count; i++) {
-        write_attribute(&s.all.attribute[i], out);
-    }
-    ASSERT(!out->full);
+    write_device(v, &s, out);
 }
 
 void command_device_document(const struct inventory *v, const struct claim_result *result,

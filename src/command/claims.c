@@ -35,18 +35,13 @@ static void write_results(const struct claim_record *r, struct writer *out)
     writer_text(out, "  devices:");
     for (unsigned i = 0; i < r->count; i++) {
         const struct claim_result *result = &r->result[i];
-        writer_text(out, (i == 0u) ? " " : ", ");
         claim_device_name(result, name);
-        writer_text(out, name);
-        writer_text(out, " (request ");
-        writer_text(out, result->request);
+        WRITE(out, "% % (request %", TEXT((i == 0u) ? "" : ","), TEXT(name), TEXT(result->request));
         if (result->logical_neuron_core != 0u) {
-            writer_text(out, ", logicalNeuronCore ");
-            writer_decimal(out, result->logical_neuron_core);
+            WRITE(out, ", logicalNeuronCore %", NUMBER(result->logical_neuron_core));
         }
         if (result->ultraserver_mode != 0u) {
-            writer_text(out, ", ultraserverMode ");
-            writer_decimal(out, result->ultraserver_mode);
+            WRITE(out, ", ultraserverMode %", NUMBER(result->ultraserver_mode));
         }
         if (result->cores != 0u) {
             writer_text(out, ", cores ");
@@ -61,14 +56,10 @@ static void write_results(const struct claim_record *r, struct writer *out)
 
 static void write_id(const struct claim_id *id, const char *driver, struct writer *out)
 {
-    writer_text(out, id->namespace_);
-    writer_text(out, "/");
-    writer_text(out, id->name);
-    writer_text(out, "\n  uid: ");
-    writer_text(out, id->uid);
-    writer_text(out, (driver != NULL) ? "\n  driver: " : "");
-    writer_text(out, (driver != NULL) ? driver : "");
-    writer_text(out, "\n");
+    WRITE(out, "%/%\n  uid: %\n", TEXT(id->namespace_), TEXT(id->name), TEXT(id->uid));
+    if (driver != NULL) {
+        WRITE(out, "  driver: %\n", TEXT(driver));
+    }
 }
 
 void command_outline_text(const struct store_outline *o, const char *driver, struct writer *out)
@@ -113,19 +104,15 @@ static void write_claim(const struct claim_shown *c, struct writer *out)
 {
     const struct claim_record *r = c->record;
     write_id(&r->id, c->driver, out);
-    writer_text(out, "  prepared for: ");
     if (r->consumer.name[0] != '\0') {
-        writer_text(out, claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
-        writer_text(out, " ");
-        writer_text(out, r->consumer.name);
+        WRITE(out, "  prepared for: % %\n",
+              TEXT(claim_consumer_name((enum claim_consumer_kind)r->consumer.kind)),
+              TEXT(r->consumer.name));
     } else {
-        writer_text(out, "not known");
+        writer_text(out, "  prepared for: not known\n");
     }
-    writer_text(out, "\n");
     write_results(r, out);
-    writer_text(out, "  CDI file: ");
-    writer_text(out, cdi_states[c->cdi]);
-    writer_text(out, "\n");
+    WRITE(out, "  CDI file: %\n", TEXT(cdi_states[c->cdi]));
     ASSERT(!out->full);
 }
 

@@ -6,6 +6,7 @@
 #include "cfg/identity.h"
 #include "command/command_internal.h"
 
+#define ANSI_ESCAPE "\033"
 #define COLOUR_RED 1u /* used only for health */
 /* Terminal colours that are readable on black and on white; claims use 32 to 36. */
 #define COLOUR_CLAIMS 2u
@@ -39,13 +40,8 @@ void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *
             continue;
         }
         struct holder *h = &v->holder[i];
-        struct writer w = writer_of(h->claim, sizeof h->claim);
         h->others = (uint16_t)(h->others + ((h->claim[0] != '\0') ? 1u : 0u));
-        writer_text(&w, id->namespace_);
-        writer_text(&w, "/");
-        writer_text(&w, id->name);
-        enum status ended = writer_end_text(&w);
-        ASSERT(ended == STATUS_OK);
+        WRITE_TEXT(h->claim, sizeof h->claim, "%/%", TEXT(id->namespace_), TEXT(id->name));
         text_set(h->pod, sizeof h->pod, pod);
     }
 }
@@ -92,8 +88,7 @@ static void neurons_text(const struct inventory *v, unsigned number, char text[D
             writer_decimal(&w, i);
         }
     }
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&w);
 }
 
 /* Whether the board or the kernel has the device, or a claim holds it. */
@@ -141,8 +136,7 @@ static void health_text(const struct inventory *v, unsigned number, char text[HE
 {
     struct writer w = writer_of(text, HEALTH_COLUMN_CAP);
     command_health_text(v, device_of(v, number), &w);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&w);
 }
 
 /* Whether this device is the lowest of the claim that holds it. */
@@ -174,14 +168,6 @@ static void write_padded(struct writer *out, const char *text, size_t width)
     for (size_t i = v.len; i < width; i++) {
         writer_text(out, " ");
     }
-}
-
-static void number_text(struct writer *w, const char *before, unsigned value)
-{
-    writer_text(w, before);
-    writer_decimal(w, value);
-    enum status ended = writer_end_text(w);
-    ASSERT(ended == STATUS_OK);
 }
 
 static size_t column_width(size_t width, const char *text)
@@ -229,36 +215,23 @@ static void write_head(const struct inventory *v, struct writer *out)
 static void write_colour(const struct inventory *v, unsigned number, struct writer *out)
 {
     if (v->colour) {
-        writer_text(out, "\033"
-                         "[1;3");
-        writer_decimal(out, number);
-        writer_text(out, "m");
+        WRITE(out, ANSI_ESCAPE "[1;3%m", NUMBER(number));
     }
 }
 
 static void colour_end(const struct inventory *v, struct writer *out)
 {
-    writer_text(out, v->colour ? "\033"
-                                 "[0m"
-                               : "");
+    writer_text(out, v->colour ? ANSI_ESCAPE "[0m" : "");
 }
 
 /* Empty: unknown. */
 static void cores_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
 {
     const struct device *d = device_of(v, number);
-    struct writer w = writer_of(text, DEVICE_NAME_CAP);
     text[0] = '\0';
     if (d != NULL && d->core_count > 0u) {
-        number_text(&w, "", d->core_count);
+        WRITE_TEXT(text, DEVICE_NAME_CAP, "%", NUMBER(d->core_count));
     }
-}
-
-static void write_count(const char *before, unsigned n, const char *after, struct writer *out)
-{
-    writer_text(out, before);
-    writer_decimal(out, n);
-    writer_text(out, after);
 }
 
 static void write_row(const struct inventory *v, unsigned number, struct writer *out)
@@ -290,7 +263,7 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     }
     writer_text(out, (h->pod[0] != '\0') ? h->pod : "-");
     if (h->others > 0u) {
-        write_count(" and ", h->others, (h->others == 1u) ? " other claim" : " other claims", out);
+        WRITE(out, " and % other claim%", NUMBER(h->others), TEXT((h->others == 1u) ? "" : "s"));
     }
     writer_text(out, "\n");
 }
@@ -307,9 +280,8 @@ static void write_cell(const struct inventory *v, unsigned number, struct writer
 {
     bool good = !is_bad(v, number);
     bool held = is_held(v, number);
-    writer_text(out, (number < 10u) ? "   " : "  ");
-    writer_decimal(out, number);
-    writer_text(out, (good || !held) ? " " : "");
+    WRITE(out, "  %%%", TEXT((number < 10u) ? " " : ""), NUMBER(number),
+          TEXT((good || !held) ? " " : ""));
     if (!good) {
         write_colour(v, COLOUR_RED, out);
         writer_text(out, "!");
@@ -343,8 +315,8 @@ static bool is_shared(const struct inventory *v)
 
 static void write_number_of(const struct inventory *v, struct writer *out)
 {
-    write_count(": ", v->devices.count, is_efa(v) ? " EFA device" : " device", out);
-    writer_text(out, (v->devices.count == 1u) ? "" : "s");
+    WRITE(out, ": % %device%", NUMBER(v->devices.count), TEXT(is_efa(v) ? "EFA " : ""),
+          TEXT((v->devices.count == 1u) ? "" : "s"));
 }
 
 static void write_summary(const struct inventory *v, struct writer *out)
@@ -355,17 +327,17 @@ static void write_summary(const struct inventory *v, struct writer *out)
         held += is_held(v, i) ? 1u : 0u;
         bad += (is_listed(v, i) && is_bad(v, i)) ? 1u : 0u;
     }
-    writer_text(out, "\n");
-    writer_text(out, (v->devices.instance_type[0] != '\0') ? v->devices.instance_type
-                                                           : "unknown instance type");
+    WRITE(out, "\n%",
+          TEXT((v->devices.instance_type[0] != '\0') ? v->devices.instance_type
+                                                     : "unknown instance type"));
     write_number_of(v, out);
-    write_count(", ", held, " held", out);
+    WRITE(out, ", % held", NUMBER(held));
     if (bad > 0u) {
-        write_count(", ", bad, " unhealthy or gone", out);
+        WRITE(out, ", % unhealthy or gone", NUMBER(bad));
     }
     if (lnc_of(&v->devices) > 0u) {
-        write_count(", LNC ", lnc_of(&v->devices), "", out);
-        writer_text(out, (v->devices.lnc_host > 0u) ? " by logical_nc_config" : "");
+        WRITE(out, ", LNC %%", NUMBER(lnc_of(&v->devices)),
+              TEXT((v->devices.lnc_host > 0u) ? " by logical_nc_config" : ""));
     }
     writer_text(out, "\n");
 }
@@ -398,8 +370,7 @@ static void write_legend(const struct inventory *v, unsigned number, struct writ
     writer_text(out, "  ");
     writer_text(out, h->claim);
     if (h->pod[0] != '\0') {
-        writer_text(out, ", pod ");
-        writer_text(out, h->pod);
+        WRITE(out, ", pod %", TEXT(h->pod));
     }
     writer_text(out, "\n");
 }
@@ -408,16 +379,12 @@ void command_issue(const struct probe_issue *issue, struct writer *out)
 {
     writer_text(out, probe_issue_name(issue->kind));
     if (issue->number != PROBE_ISSUE_NO_NUMBER) {
-        writer_text(out, ", " DEVICE_NAME_PREFIX);
-        writer_decimal(out, issue->number);
+        WRITE(out, ", " DEVICE_NAME_PREFIX "%", NUMBER(issue->number));
     }
     if (issue->text[0] != '\0') {
-        writer_text(out, " \"");
-        writer_text(out, issue->text);
-        writer_text(out, "\"");
+        WRITE(out, " \"%\"", TEXT(issue->text));
     }
-    writer_text(out, ": ");
-    writer_text(out, issue->remedy);
+    WRITE(out, ": %", TEXT(issue->remedy));
 }
 
 bool command_unhealthy(const struct inventory *v, unsigned number, struct writer *out)
@@ -429,11 +396,9 @@ bool command_unhealthy(const struct inventory *v, unsigned number, struct writer
     }
     devices_name(&v->devices, number, name);
     health_text(v, number, health);
-    writer_text(out, name);
-    writer_text(out, " is ");
-    writer_text(out, health);
-    writer_text(out, is_efa(v) ? "; see dmesg, and restart or replace the instance"
-                               : "; delete its pods and reset it, or replace the instance");
+    WRITE(out, "% is %%", TEXT(name), TEXT(health),
+          TEXT(is_efa(v) ? "; see dmesg, and restart or replace the instance"
+                         : "; delete its pods and reset it, or replace the instance"));
     return true;
 }
 
@@ -481,8 +446,7 @@ static void efa_document(const struct inventory *v, unsigned number, struct docu
     for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
         if (belongs_to(v, number, i)) {
             char name[DEVICE_NAME_CAP];
-            struct writer w = writer_of(name, sizeof name);
-            number_text(&w, DEVICE_NAME_PREFIX, i);
+            WRITE_TEXT(name, sizeof name, DEVICE_NAME_PREFIX "%", NUMBER(i));
             document_element(d, view_text(name));
         }
     }
@@ -501,8 +465,7 @@ void command_health_document(const struct inventory *v, const struct device *dev
         char reasons[HEALTH_TEXT_CAP];
         struct writer w = writer_of(reasons, sizeof reasons);
         device_health_text(&w, HEALTH_UNHEALTHY, device->reading.reasons);
-        enum status ended = writer_end_text(&w);
-        ASSERT(ended == STATUS_OK);
+        writer_close_text(&w);
         document_text(d, "reasons", reasons);
     }
 }

@@ -44,8 +44,7 @@ static void member_name(struct document *d, const char *text)
         return;
     }
     line_begin(d);
-    writer_text(out_of(d), text);
-    writer_text(out_of(d), ":");
+    WRITE(out_of(d), "%:", TEXT(text));
 }
 
 void document_object_begin(struct document *d)
@@ -67,8 +66,7 @@ void document_object_begin(struct document *d)
 static void close_empty(struct document *d, const char *form)
 {
     if (d->empty) {
-        writer_text(out_of(d), d->dash ? "" : " ");
-        writer_text(out_of(d), form);
+        WRITE(out_of(d), "%%", TEXT(d->dash ? "" : " "), TEXT(form));
     }
     d->dash = false;
     d->empty = false;

@@ -5,27 +5,14 @@
 #include "command/command.h"
 
 /* Names come from a server of the user's choice: control characters must not reach a terminal. */
-static void write_name(struct writer *out, const char *text)
-{
-    writer_shown(out, view_text(text), NAME_CAP);
-}
+#define NAME(text) SHOWN_LONG(view_text(text), NAME_CAP)
 
 void command_reservation_text(const struct claim_reservation *c, struct writer *out)
 {
-    writer_text(out, "claim ");
-    write_name(out, c->id.namespace_);
-    writer_text(out, "/");
-    write_name(out, c->id.name);
-    writer_text(out, " on node ");
-    write_name(out, c->pool);
-    writer_text(out, " is reserved for ");
-    write_name(out, c->resource);
-    writer_text(out, "/");
-    write_name(out, c->consumer);
+    WRITE(out, "claim %/% on node % is reserved for %/%", NAME(c->id.namespace_), NAME(c->id.name),
+          NAME(c->pool), NAME(c->resource), NAME(c->consumer));
     if (c->consumers > 1u) {
-        writer_text(out, " and ");
-        writer_decimal(out, c->consumers - 1u);
-        writer_text(out, " more");
+        WRITE(out, " and % more", NUMBER(c->consumers - 1u));
     }
     writer_text(out, "\n");
     ASSERT(!out->full);
@@ -49,13 +36,14 @@ void command_reservations_end(uint32_t found, const char *efa_driver, struct wri
 {
     if (found == 0u) {
         writer_text(out, "No claim of " DRIVER_NAME);
-        writer_text(out, (efa_driver != NULL) ? " or " : "");
-        writer_text(out, (efa_driver != NULL) ? efa_driver : "");
+        if (efa_driver != NULL) {
+            WRITE(out, " or %", TEXT(efa_driver));
+        }
         writer_text(out, " is reserved.\n");
         return;
     }
-    writer_text(out, "Without the driver their pods cannot end: end these pods first, then "
-                     "uninstall again; `helm uninstall --no-hooks` does not ask. Claims: ");
-    writer_decimal(out, found);
-    writer_text(out, "\n");
+    WRITE(out,
+          "Without the driver their pods cannot end: end these pods first, then uninstall again; "
+          "`helm uninstall --no-hooks` does not ask. Claims: %\n",
+          NUMBER(found));
 }

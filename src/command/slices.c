@@ -21,10 +21,8 @@ bool command_board(const char *type, struct found_node *out)
         d->node_exists = true;
         d->reading.known = true; /* without hardware, every device counts as healthy */
         text_set(d->numa_node, sizeof d->numa_node, "-1"); /* only a real machine has it */
-        struct writer w = writer_of(d->core_count, sizeof d->core_count);
-        writer_decimal(&w, board_family(type)->cores_per_device);
-        enum status ended = writer_end_text(&w);
-        ASSERT(ended == STATUS_OK);
+        WRITE_TEXT(d->core_count, sizeof d->core_count, "%",
+                   NUMBER(board_family(type)->cores_per_device));
     }
     return true;
 }
@@ -56,8 +54,7 @@ void command_board_names(struct writer *out)
     const struct board *board = board_at(0);
     unsigned i = 0;
     while (board != NULL) {
-        writer_text(out, (i == 0u) ? "" : ", ");
-        writer_text(out, board->instance_type);
+        WRITE(out, "%%", TEXT((i == 0u) ? "" : ", "), TEXT(board->instance_type));
         i++;
         board = board_at(i);
     }
@@ -89,13 +86,7 @@ static void write_head(const char *driver, const char *node_name, unsigned slice
                        struct document *d)
 {
     char prefix[NAME_CAP + DRIVER_CAP + 2u];
-    struct writer w = writer_of(prefix, sizeof prefix);
-    writer_text(&w, node_name);
-    writer_text(&w, "-");
-    writer_text(&w, driver);
-    writer_text(&w, "-");
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(prefix, sizeof prefix, "%-%-", TEXT(node_name), TEXT(driver));
     document_object_begin(d);
     document_text(d, "apiVersion", "resource.k8s.io/v1");
     document_text(d, "kind", "ResourceSlice");
