@@ -69,12 +69,7 @@ static void add_contiguous(struct attributes *out, const struct board *board, un
         unsigned line = number / size;
         if (size <= longest && (line + 1u) * size <= board->devices) {
             char key[sizeof "contiguous12_id"];
-            struct writer w = writer_of(key, sizeof key);
-            writer_text(&w, "contiguous");
-            writer_decimal(&w, size);
-            writer_text(&w, "_id");
-            enum status ended = writer_end_text(&w);
-            ASSERT(ended == STATUS_OK);
+            WRITE_TEXT(key, sizeof key, "contiguous%_id", NUMBER(size));
             add_int(out, key, line);
         }
     }
@@ -133,12 +128,9 @@ static void add_memory(struct attributes *out, const struct devices *d, const st
     unsigned gib = family->memory_gib * devices;
     struct attribute *a = append_attribute(out, "memory", ATTRIBUTE_CAPACITY);
     a->number = device_shared(d, device) ? CAPACITY_UNASKED_NOTHING : CAPACITY_ALL;
-    struct writer w = writer_of(a->text, sizeof a->text);
     bool tebi = gib % 1024u == 0u;
-    writer_decimal(&w, tebi ? gib / 1024u : gib);
-    writer_text(&w, tebi ? "Ti" : "Gi");
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(a->text, sizeof a->text, "%%i", NUMBER(tebi ? gib / 1024u : gib),
+               TEXT(tebi ? "T" : "G"));
 }
 
 static void add_grid(struct attributes *out, const struct board *board, unsigned number)
@@ -181,8 +173,7 @@ static void add_subsystem(struct attributes *out, uint16_t subsystem)
     if (subsystem != 0u) {
         writer_hex(&w, subsystem, 4u);
     }
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&w);
     add_string(out, "dra.net/pciSubsystem", text);
 }
 
@@ -190,11 +181,8 @@ static void add_subsystem(struct attributes *out, uint16_t subsystem)
 static void add_shares(struct attributes *out, const char *key, unsigned units, unsigned step)
 {
     struct attribute *a = append_attribute(out, key, ATTRIBUTE_CAPACITY);
-    struct writer w = writer_of(a->text, sizeof a->text);
     a->number = step;
-    writer_decimal(&w, units);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(a->text, sizeof a->text, "%", NUMBER(units));
 }
 
 static void add_cores(struct attributes *out, const struct devices *d, const struct device *device)
@@ -232,8 +220,7 @@ static void add_claimed(struct attributes *out, const struct devices *d,
     if (cores != 0u && claim_numbers_count(cores) % lnc == 0u) {
         cores_write(&w, cores, lnc);
     }
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&w);
     add_string(out, "logicalCores", text);
     add_int(out, "logicalNeuronCore", lnc);
 }

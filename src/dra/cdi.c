@@ -32,12 +32,8 @@ static const char *kind_of(enum driver_kind driver)
 static void file_name(enum driver_kind driver, const char *uid, const char *suffix,
                       char out[CDI_FILE_NAME_CAP])
 {
-    struct writer w = writer_of(out, CDI_FILE_NAME_CAP);
-    writer_text(&w, cdi_file_prefix(driver));
-    writer_text(&w, uid);
-    writer_text(&w, suffix);
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK); /* the bound of a UID leaves room for prefix and suffix */
+    WRITE_TEXT(out, CDI_FILE_NAME_CAP, "%%%", TEXT(cdi_file_prefix(driver)), TEXT(uid),
+               TEXT(suffix));
 }
 
 void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP])
@@ -65,20 +61,13 @@ bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix,
 
 static void device_name(struct writer *w, const char *uid, const char *request)
 {
-    writer_text(w, uid);
-    writer_text(w, "-");
-    writer_text(w, request);
+    WRITE(w, "%-%", TEXT(uid), TEXT(request));
 }
 
 void cdi_device_id(enum driver_kind driver, const char *uid, const char *request,
                    char out[CDI_ID_CAP])
 {
-    struct writer w = writer_of(out, CDI_ID_CAP);
-    writer_text(&w, kind_of(driver));
-    writer_text(&w, "=");
-    device_name(&w, uid, request);
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK);
+    WRITE_TEXT(out, CDI_ID_CAP, "%=%-%", TEXT(kind_of(driver)), TEXT(uid), TEXT(request));
 }
 
 _Static_assert(sizeof(EFA_CDI_KIND) + UID_CAP + REQUEST_BASE_CAP <= CDI_ID_CAP &&
@@ -112,9 +101,7 @@ static void member_numbered(struct json_writer *j, const char *name, const char 
 {
     char text[NODE_PATH_CAP];
     struct writer w = writer_of(text, sizeof text);
-    writer_text(&w, dir);
-    writer_text(&w, stem);
-    writer_decimal(&w, number);
+    WRITE(&w, "%%%", TEXT(dir), TEXT(stem), NUMBER(number));
     ASSERT(!w.full);
     json_name(j, name);
     json_string(j, writer_view(&w));
@@ -156,12 +143,8 @@ static void result_annotation(struct json_writer *j, const struct claim_record *
 {
     char key_text[RESULT_KEY_CAP];
     char value_text[RESULT_VALUE_CAP];
-    struct writer key = writer_of(key_text, sizeof key_text);
     struct writer value = writer_of(value_text, sizeof value_text);
-    writer_text(&key, ANNOTATION("result-"));
-    writer_decimal(&key, at);
-    enum status s = writer_end_text(&key);
-    ASSERT(s == STATUS_OK);
+    WRITE_TEXT(key_text, sizeof key_text, ANNOTATION("result-") "%", NUMBER(at));
     result_object(&value, &r->result[at]);
     json_name(j, key_text);
     json_string(j, writer_view(&value));
@@ -355,9 +338,7 @@ static void write_mounts(struct json_writer *j, const struct claim_record *r, un
     json_array_begin(j);
     json_object_begin(j);
     json_name(j, "hostPath");
-    writer_text(&w, host->cdi_root);
-    writer_text(&w, "/");
-    writer_text(&w, name);
+    WRITE(&w, "%/%", TEXT(host->cdi_root), TEXT(name));
     json_string(j, writer_view(&w));
     w.len = 0;
     json_name(j, "containerPath");

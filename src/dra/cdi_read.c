@@ -214,8 +214,7 @@ static bool is_next_result(struct view name, unsigned count)
 {
     char key[RESULT_KEY_CAP];
     struct writer w = writer_of(key, sizeof key);
-    writer_text(&w, ANNOTATION("result-"));
-    writer_decimal(&w, count);
+    WRITE(&w, ANNOTATION("result-") "%", NUMBER(count));
     return view_equal(name, writer_view(&w));
 }
 

@@ -35,12 +35,8 @@ static bool name_like(struct view v, bool dots)
 static enum status bad_name(const char *what, const char *text, const char *rule,
                             struct writer *why)
 {
-    writer_text(why, what);
-    writer_text(why, " \"");
-    writer_shown(why, view_text(text), SHOWN_BYTES_MAX);
-    writer_text(why, "\" is not valid: it needs ");
-    writer_text(why, rule);
-    writer_text(why, ", letters or digits at both ends");
+    WRITE(why, "% \"%\" is not valid: it needs %, letters or digits at both ends", TEXT(what),
+          SHOWN(view_text(text)), TEXT(rule));
     return PEER_MALFORMED;
 }
 
@@ -191,11 +187,8 @@ bool claim_consecutive(const struct claim_record *r)
 
 void claim_scattered_write(struct writer *out, const struct claim_record *r)
 {
-    writer_text(out, "claim ");
-    writer_shown(out, view_text(r->id.namespace_), SHOWN_BYTES_MAX);
-    writer_text(out, "/");
-    writer_shown(out, view_text(r->id.name), SHOWN_BYTES_MAX);
-    writer_text(out, " has devices ");
+    WRITE(out, "claim %/% has devices ", SHOWN(view_text(r->id.namespace_)),
+          SHOWN(view_text(r->id.name)));
     device_numbers_write(out, claim_numbers(r));
     writer_text(out, ", which are not consecutive on the host: the kernel module counts cores from "
                      "the first of them on, and reaches devices of other pods; delete the pod, and "
@@ -273,17 +266,13 @@ uint64_t claim_container_numbers(const struct claim_record *r)
 
 void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP])
 {
-    struct writer w = writer_of(out, DEVICE_NAME_CAP);
     if (result->efa_address != 0u) {
         efa_device_name(result->efa_address, out);
-        return;
+    } else if (result->node) {
+        text_set(out, DEVICE_NAME_CAP, NODE_DEVICE_NAME);
+    } else {
+        WRITE_TEXT(out, DEVICE_NAME_CAP, DEVICE_NAME_PREFIX "%", NUMBER(result->number));
     }
-    writer_text(&w, result->node ? NODE_DEVICE_NAME : DEVICE_NAME_PREFIX);
-    if (!result->node) {
-        writer_decimal(&w, result->number);
-    }
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK);
 }
 
 uint64_t claim_numbers(const struct claim_record *r)
@@ -381,24 +370,14 @@ static struct writer begin_failure(struct claim_builder *b, enum status s)
 static struct writer claim_failure(struct claim_builder *b, enum status s)
 {
     struct writer why = begin_failure(b, s);
-    writer_text(&why, "claim ");
-    writer_text(&why, b->wanted->namespace_);
-    writer_text(&why, "/");
-    writer_text(&why, b->wanted->name);
+    WRITE(&why, "claim %/%", TEXT(b->wanted->namespace_), TEXT(b->wanted->name));
     return why;
-}
-
-static void write_shown(struct writer *why, const char *before, struct view text)
-{
-    writer_text(why, before);
-    writer_shown(why, text, SHOWN_BYTES_MAX);
 }
 
 void claim_malformed(struct claim_builder *b, const char *what)
 {
     struct writer why = claim_failure(b, PEER_MALFORMED);
-    writer_text(&why, " has a malformed allocation: ");
-    writer_text(&why, what);
+    WRITE(&why, " has a malformed allocation: %", TEXT(what));
 }
 
 void claim_meta(struct claim_builder *b, struct view uid)
@@ -409,8 +388,8 @@ void claim_meta(struct claim_builder *b, struct view uid)
         return;
     }
     struct writer why = claim_failure(b, PEER_NOT_FOUND);
-    write_shown(&why, " got replaced: UID ", view_text(b->wanted->uid));
-    write_shown(&why, " was asked for, the API server has UID ", uid);
+    WRITE(&why, " got replaced: UID % was asked for, the API server has UID %",
+          SHOWN(view_text(b->wanted->uid)), SHOWN(uid));
 }
 
 /* --- results --- */
@@ -419,42 +398,33 @@ static void unknown_device(struct claim_builder *b, struct view device)
 {
     const struct devices *d = b->devices;
     struct writer why = begin_failure(b, PEER_NOT_FOUND);
-    write_shown(&why, "device ", device);
-    writer_text(&why, " not found on node ");
-    writer_text(&why, b->pool);
+    WRITE(&why, "device % not found on node %", SHOWN(device), TEXT(b->pool));
     if (d->unknown) {
         writer_text(&why, ": its devices are not known, the sysfs root cannot be read");
         return;
     }
     if (view_is(device, NODE_DEVICE_NAME) && d->ultraserver.member) {
-        writer_text(&why, ": it is all devices of the type, of which only ");
-        writer_decimal(&why, d->count);
-        writer_text(&why, " are here");
+        WRITE(&why, ": it is all devices of the type, of which only % are here", NUMBER(d->count));
         return;
     }
-    writer_text(&why, "; devices here: ");
-    writer_text(&why, (d->count == 0u) ? "none" : d->device[0].name);
+    WRITE(&why, "; devices here: %", TEXT((d->count == 0u) ? "none" : d->device[0].name));
     if (d->count > 1u) {
-        writer_text(&why, " ... ");
-        writer_text(&why, d->device[d->count - 1u].name);
+        WRITE(&why, " ... %", TEXT(d->device[d->count - 1u].name));
     }
 }
 
 static void foreign_pool(struct claim_builder *b, const struct claim_result_in *in)
 {
     struct writer why = begin_failure(b, PEER_NOT_FOUND);
-    write_shown(&why, "device ", in->device);
-    write_shown(&why, " is allocated from pool ", in->pool);
-    writer_text(&why, ", the pool of this node is ");
-    writer_text(&why, b->pool);
+    WRITE(&why, "device % is allocated from pool %, the pool of this node is %", SHOWN(in->device),
+          SHOWN(in->pool), TEXT(b->pool));
 }
 
 static void fail_duplicate(struct claim_builder *b, const struct claim_result_in *in)
 {
     struct writer why = claim_failure(b, PEER_MALFORMED);
-    writer_text(&why, " has a malformed allocation: ");
-    write_shown(&why, "device ", in->device);
-    writer_text(&why, " is allocated to it twice");
+    WRITE(&why, " has a malformed allocation: device % is allocated to it twice",
+          SHOWN(in->device));
 }
 
 static bool held_twice(const struct claim_record *r, const struct claim_result *next)
@@ -630,9 +600,7 @@ static enum status read_config(const struct claim_builder *b, const struct claim
                                struct config *c, struct writer *why)
 {
     if (in->truncated || in->parameters.len > OPAQUE_BYTES_MAX) {
-        writer_text(why, "configuration is longer than ");
-        writer_decimal(why, OPAQUE_BYTES_MAX);
-        writer_text(why, " bytes");
+        WRITE(why, "configuration is longer than % bytes", NUMBER(OPAQUE_BYTES_MAX));
         return FULL_BUFFER;
     }
     enum status s = config_decode(in->parameters, c, why);
@@ -663,8 +631,8 @@ static void read_and_apply(struct claim_builder *b, const struct claim_config_in
 static void unknown_source(struct claim_builder *b, struct view source)
 {
     struct writer why = claim_failure(b, PEER_UNSUPPORTED);
-    write_shown(&why, " has a configuration from unknown source \"", source);
-    writer_text(&why, "\"; known: FromClass, FromClaim");
+    WRITE(&why, " has a configuration from unknown source \"%\"; known: FromClass, FromClaim",
+          SHOWN(source));
 }
 
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
@@ -782,8 +750,7 @@ static void apply_host_lnc(struct claim_record *r, uint8_t host)
 static void no_part(struct claim_builder *b, const char *what)
 {
     struct writer why = claim_failure(b, PEER_REFUSED);
-    writer_text(&why, " asks for a part of a device's cores ");
-    writer_text(&why, what);
+    WRITE(&why, " asks for a part of a device's cores %", TEXT(what));
 }
 
 /*
@@ -840,8 +807,8 @@ enum status claim_end(struct claim_builder *b)
     const char *what = incomplete_reason(b);
     if (what != NULL) {
         struct writer why = claim_failure(b, PEER_REFUSED);
-        writer_text(&why, what);
-        writer_text(&why, (b->allocated && b->record.count == 0u) ? b->driver : "");
+        WRITE(&why, "%%", TEXT(what),
+              TEXT((b->allocated && b->record.count == 0u) ? b->driver : ""));
         return b->failed;
     }
     b->record.zero_numbering = b->zero_numbering;

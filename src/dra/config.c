@@ -50,13 +50,6 @@ struct decoder {
     unsigned complaints;      /* unknown and duplicate members so far */
 };
 
-static void write_quoted(struct writer *why, struct view text)
-{
-    writer_u8(why, '"');
-    writer_shown(why, text, SHOWN_BYTES_MAX);
-    writer_u8(why, '"');
-}
-
 /* --- members of the top object --- */
 
 static enum status syntax_error(struct decoder *d)
@@ -64,8 +57,7 @@ static enum status syntax_error(struct decoder *d)
     if (d->in.failed == FULL_BUFFER) {
         writer_text(d->why, "configuration is nested too deeply; it has plain members only");
     } else if (d->in.failed != STATUS_OK) {
-        writer_text(d->why, "configuration is not valid JSON, at byte ");
-        writer_decimal(d->why, d->in.in.pos);
+        WRITE(d->why, "configuration is not valid JSON, at byte %", NUMBER(d->in.in.pos));
     } else {
         writer_text(d->why, "configuration is not a JSON object");
     }
@@ -133,15 +125,10 @@ static const char *found_name(enum json_kind kind)
 static enum status wrong_type(struct decoder *d, const char *field, const char *expected,
                               const struct json_token *found)
 {
-    writer_text(d->why, "field ");
-    write_quoted(d->why, view_text(field));
-    writer_text(d->why, ": expected ");
-    writer_text(d->why, expected);
-    writer_text(d->why, ", found ");
-    writer_text(d->why, found_name(found->kind));
+    WRITE(d->why, "field \"%\": expected %, found %", SHOWN(view_text(field)), TEXT(expected),
+          TEXT(found_name(found->kind)));
     if (found->kind == JSON_NUMBER) {
-        writer_u8(d->why, ' ');
-        writer_shown(d->why, found->text, SHOWN_BYTES_MAX);
+        WRITE(d->why, " %", SHOWN(found->text));
     }
     return PEER_MALFORMED;
 }
@@ -183,26 +170,21 @@ static void list_known(struct writer *why)
 {
     writer_text(why, "; known: NeuronConfig, UltraServerConfig in ");
     for (unsigned i = 0; i < VERSIONS; i++) {
-        writer_text(why, (i == 0u) ? "" : ", ");
-        writer_text(why, versions[i]);
+        WRITE(why, "%%", TEXT((i == 0u) ? "" : ", "), TEXT(versions[i]));
     }
 }
 
 static enum status fail_missing(struct decoder *d, const char *name)
 {
-    writer_text(d->why, "Object '");
-    writer_text(d->why, name);
-    writer_text(d->why, "' is missing");
+    WRITE(d->why, "Object '%' is missing", TEXT(name));
     list_known(d->why);
     return PEER_MALFORMED;
 }
 
 static enum status not_registered(struct decoder *d)
 {
-    writer_text(d->why, "no kind ");
-    write_quoted(d->why, d->text[FIELD_KIND]);
-    writer_text(d->why, " is registered for version ");
-    write_quoted(d->why, d->text[FIELD_VERSION]);
+    WRITE(d->why, "no kind \"%\" is registered for version \"%\"", SHOWN(d->text[FIELD_KIND]),
+          SHOWN(d->text[FIELD_VERSION]));
     list_known(d->why);
     return PEER_UNSUPPORTED;
 }
@@ -238,10 +220,9 @@ static enum status find_row(struct decoder *d, struct config *out)
 static void add_complaint(struct decoder *d, const char *what)
 {
     if (d->complaints < CONFIG_STRICT_ERRORS_MAX) {
-        writer_text(d->why, (d->complaints == 0u) ? "strict decoding error: " : ", ");
-        writer_text(d->why, what);
-        writer_text(d->why, " field ");
-        write_quoted(d->why, d->name);
+        WRITE(d->why, "%% field \"%\"",
+              TEXT((d->complaints == 0u) ? "strict decoding error: " : ", "), TEXT(what),
+              SHOWN(d->name));
     }
     d->complaints++;
 }
@@ -269,12 +250,9 @@ static enum status end_complaints(struct decoder *d)
         return STATUS_OK;
     }
     if (d->complaints > CONFIG_STRICT_ERRORS_MAX) {
-        writer_text(d->why, " and ");
-        writer_decimal(d->why, d->complaints - CONFIG_STRICT_ERRORS_MAX);
-        writer_text(d->why, " more");
+        WRITE(d->why, " and % more", NUMBER(d->complaints - CONFIG_STRICT_ERRORS_MAX));
     }
-    writer_text(d->why, "; known fields: apiVersion, kind, ");
-    writer_text(d->why, d->row->field);
+    WRITE(d->why, "; known fields: apiVersion, kind, %", TEXT(d->row->field));
     return PEER_MALFORMED;
 }
 
@@ -313,8 +291,7 @@ static enum status check_value(struct decoder *d, struct config *out)
     } else {
         writer_text(d->why, ": Required value");
     }
-    writer_text(d->why, "; supported values: ");
-    writer_text(d->why, d->row->values);
+    WRITE(d->why, "; supported values: %", TEXT(d->row->values));
     return PEER_MALFORMED;
 }
 
@@ -352,15 +329,13 @@ enum status config_check(const struct config *c, unsigned lnc_allowed,
     }
     ASSERT(c->kind == CONFIG_NEURON);
     if (lnc_allowed == 0u) {
-        writer_text(why, "LNC value is not configurable for instance type ");
-        writer_text(why, (instance_type[0] != '\0') ? instance_type : "(unknown)");
+        WRITE(why, "LNC value is not configurable for instance type %",
+              TEXT((instance_type[0] != '\0') ? instance_type : "(unknown)"));
         return PEER_UNSUPPORTED;
     }
     if ((lnc_allowed >> c->value & 1u) == 0u) {
-        writer_text(why, "LNC value ");
-        writer_decimal(why, c->value);
-        writer_text(why, " is not supported by instance type ");
-        writer_text(why, instance_type);
+        WRITE(why, "LNC value % is not supported by instance type %", NUMBER(c->value),
+              TEXT(instance_type));
         return PEER_UNSUPPORTED;
     }
     return STATUS_OK;

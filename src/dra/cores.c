@@ -41,7 +41,6 @@ void cores_write(struct writer *out, uint8_t part, unsigned unit)
     unsigned last = first + claim_numbers_count(part) / unit - 1u;
     writer_decimal(out, first);
     if (last > first) {
-        writer_text(out, "-");
-        writer_decimal(out, last);
+        WRITE(out, "-%", NUMBER(last));
     }
 }

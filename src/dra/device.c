@@ -298,11 +298,7 @@ static void build_neighbours(struct device *device, const struct found_device *f
 
 static void number_name(unsigned number, char name[DEVICE_NAME_CAP])
 {
-    struct writer w = writer_of(name, DEVICE_NAME_CAP);
-    writer_text(&w, DEVICE_NAME_PREFIX);
-    writer_decimal(&w, number);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(name, DEVICE_NAME_CAP, DEVICE_NAME_PREFIX "%", NUMBER(number));
 }
 
 static void build_name(struct device *device)
@@ -510,9 +506,7 @@ static void report_health_files(const struct devices *d, struct probe_issues *is
     if (lacking == 0u) {
         return;
     }
-    writer_text(&out, "health unknown: module ");
-    writer_text(&out, d->driver_version);
-    writer_text(&out, " should have");
+    WRITE(&out, "health unknown: module % should have", TEXT(d->driver_version));
     for (unsigned file = 0; file < (unsigned)HEALTH_FILES; file++) {
         bool named = (absent >> file & 1u) != 0u;
         writer_text(&out, named ? " " : "");
@@ -749,8 +743,7 @@ void device_numbers_write(struct writer *out, uint64_t numbers)
     const char *comma = "";
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         if ((numbers >> n & 1u) != 0u) {
-            writer_text(out, comma);
-            writer_decimal(out, n);
+            WRITE(out, "%%", TEXT(comma), NUMBER(n));
             comma = ",";
         }
     }

@@ -298,8 +298,7 @@ void device_health_text(struct writer *w, enum health state, uint32_t reasons)
     }
     for (unsigned i = 0; i < REASONS; i++) {
         if ((reasons >> i & 1u) != 0u) {
-            writer_text(w, between);
-            writer_text(w, reason_names[i]);
+            WRITE(w, "%%", TEXT(between), TEXT(reason_names[i]));
             between = ", ";
         }
     }

@@ -17,13 +17,8 @@ const char *metadata_file_prefix(enum driver_kind driver)
 void metadata_file_name(enum driver_kind driver, const char *uid, unsigned at,
                         char out[CDI_FILE_NAME_CAP])
 {
-    struct writer w = writer_of(out, CDI_FILE_NAME_CAP);
-    writer_text(&w, metadata_file_prefix(driver));
-    writer_text(&w, uid);
-    writer_text(&w, "_");
-    writer_decimal(&w, at);
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK);
+    WRITE_TEXT(out, CDI_FILE_NAME_CAP, "%%_%", TEXT(metadata_file_prefix(driver)), TEXT(uid),
+               NUMBER(at));
 }
 _Static_assert(sizeof METADATA_FILE_PREFIX + UID_CAP + 3u <= CDI_FILE_NAME_CAP &&
                    sizeof EFA_METADATA_FILE_PREFIX + UID_CAP + 3u <= CDI_FILE_NAME_CAP &&
@@ -44,14 +39,9 @@ void metadata_container_path(const struct claim_record *r, unsigned at, const ch
                              struct writer *out)
 {
     bool template = r->pod_claim[0] != '\0';
-    writer_text(out, METADATA_CONTAINER_DIR);
-    writer_text(out, template ? "/resourceclaimtemplates/" : "/resourceclaims/");
-    writer_text(out, template ? r->pod_claim : r->id.name);
-    writer_text(out, "/");
-    writer_text(out, r->result[at].request);
-    writer_text(out, "/");
-    writer_text(out, driver);
-    writer_text(out, METADATA_FILE_SUFFIX);
+    WRITE(out, METADATA_CONTAINER_DIR "%%/%/%" METADATA_FILE_SUFFIX,
+          TEXT(template ? "/resourceclaimtemplates/" : "/resourceclaims/"),
+          TEXT(template ? r->pod_claim : r->id.name), TEXT(r->result[at].request), TEXT(driver));
 }
 _Static_assert(sizeof METADATA_CONTAINER_DIR "/resourceclaimtemplates/" + NAME_CAP +
                        REQUEST_BASE_CAP + DRIVER_CAP + sizeof METADATA_FILE_SUFFIX <=

@@ -79,8 +79,7 @@ void pci_address_text(uint32_t address, char out[PCI_ADDRESS_CAP])
 {
     struct writer w = writer_of(out, PCI_ADDRESS_CAP);
     write_fields(&w, 0u, address);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&w);
 }
 
 void efa_device_name(uint32_t address, char out[DEVICE_NAME_CAP])
@@ -88,8 +87,7 @@ void efa_device_name(uint32_t address, char out[DEVICE_NAME_CAP])
     struct writer w = writer_of(out, DEVICE_NAME_CAP);
     writer_text(&w, EFA_DEVICE_PREFIX);
     write_fields(&w, (uint8_t)'-', address);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&w);
 }
 
 bool efa_device_address(struct view name, uint32_t *address)

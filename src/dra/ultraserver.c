@@ -130,18 +130,17 @@ static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
 static void write_not_offered(const struct ultraserver *u, unsigned nodes, struct writer *why)
 {
     const char *before = " offers modes ";
-    writer_text(why, "UltraServer mode ");
-    writer_decimal(why, nodes);
-    writer_text(why, " is not available on this node: ultraserver_mode of the kernel module");
+    WRITE(why,
+          "UltraServer mode % is not available on this node: ultraserver_mode of the kernel module",
+          NUMBER(nodes));
     for (unsigned mode = 1; mode <= ULTRASERVER_MODE_MAX; mode++) {
         if (((unsigned)u->modes >> mode & 1u) != 0u) {
-            writer_text(why, before);
-            writer_decimal(why, mode);
+            WRITE(why, "%%", TEXT(before), NUMBER(mode));
             before = ",";
         }
     }
-    writer_text(why, (u->modes == 0u) ? " offers none" : "");
-    writer_text(why, " (1: four nodes; 2, 3: two; 4: one); check the links between the nodes");
+    WRITE(why, "% (1: four nodes; 2, 3: two; 4: one); check the links between the nodes",
+          TEXT((u->modes == 0u) ? " offers none" : ""));
 }
 
 enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes, const char *instance_type,
@@ -150,8 +149,8 @@ enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes, const 
     uint8_t mode = mode_for(u, nodes);
     memset(use, 0, sizeof *use);
     if (!u->member) {
-        writer_text(why, "UltraServer mode is not configurable for instance type ");
-        writer_text(why, (instance_type[0] != '\0') ? instance_type : "(unknown)");
+        WRITE(why, "UltraServer mode is not configurable for instance type %",
+              TEXT((instance_type[0] != '\0') ? instance_type : "(unknown)"));
         return PEER_UNSUPPORTED;
     }
     if (u->electing) {
