@@ -122,18 +122,13 @@ static enum status fail_malformed(struct walk *w, unsigned line, const char *wha
                                   const char *problem)
 {
     ASSERT(line > 0u);
-    writer_text(w->why, "line ");
-    writer_decimal(w->why, line);
-    writer_text(w->why, ": ");
-    writer_text(w->why, what);
-    writer_text(w->why, problem);
+    WRITE(w->why, "line %: %%", NUMBER(line), TEXT(what), TEXT(problem));
     return PEER_MALFORMED;
 }
 
 static void put_wanted(struct walk *w, unsigned kind)
 {
-    writer_text(w->why, keys[(unsigned)CONTEXT + kind].name);
-    writer_text(w->why, " \"");
+    WRITE(w->why, "% \"", TEXT(keys[(unsigned)CONTEXT + kind].name));
     for (size_t i = 0; i < w->wanted[kind].len; i++) {
         uint8_t c = w->wanted[kind].bytes[i];
         writer_u8(w->why, is_control(c) ? (uint8_t)'?' : c);

@@ -36,11 +36,8 @@ const char *http1_code_text(enum http1_code code)
 static void write_head(struct http1 *h, enum http1_code code, const char *content_type)
 {
     h->moved_ms = h->now_ms;
-    writer_text(&h->tx, "HTTP/1.1 ");
-    writer_text(&h->tx, http1_code_text(code));
-    writer_text(&h->tx, "\r\nContent-Type: ");
-    writer_text(&h->tx, content_type);
-    writer_text(&h->tx, "\r\n");
+    WRITE(&h->tx, "HTTP/1.1 %\r\nContent-Type: %\r\n", TEXT(http1_code_text(code)),
+          TEXT(content_type));
 }
 
 /* `code` HTTP1_OK: sends no response. */
@@ -58,11 +55,9 @@ static void fail_connection(struct http1 *h, enum status why, enum http1_code co
     const char *text = http1_code_text(code);
     ASSERT(h->tx.len == 0u);
     write_head(h, code, "text/plain");
-    writer_text(&h->tx, (code == HTTP1_BAD_METHOD) ? "Allow: GET, HEAD\r\n" : "");
-    writer_text(&h->tx, "Connection: close\r\nContent-Length: ");
-    writer_decimal(&h->tx, strlen(text));
-    writer_text(&h->tx, "\r\n\r\n");
-    writer_text(&h->tx, h->head ? "" : text);
+    WRITE(&h->tx, "%Connection: close\r\nContent-Length: %\r\n\r\n%",
+          TEXT((code == HTTP1_BAD_METHOD) ? "Allow: GET, HEAD\r\n" : ""), NUMBER(strlen(text)),
+          TEXT(h->head ? "" : text));
 }
 
 static void fail_malformed(struct http1 *h)
@@ -502,8 +497,8 @@ bool http1_respond(struct http1 *h, enum http1_code code, const char *content_ty
     }
     ASSERT(h->phase == HTTP1_RESPONDING && h->tx.len == 0u);
     write_head(h, code, content_type);
-    writer_text(&h->tx, h->old ? "" : "Transfer-Encoding: chunked\r\n");
-    writer_text(&h->tx, h->close ? "Connection: close\r\n\r\n" : "\r\n");
+    WRITE(&h->tx, "%%", TEXT(h->old ? "" : "Transfer-Encoding: chunked\r\n"),
+          TEXT(h->close ? "Connection: close\r\n\r\n" : "\r\n"));
     if (h->head) {
         response_over(h);
         return false;

@@ -440,8 +440,7 @@ static enum status end_path(struct writer *out, struct writer before)
 
 static void write_watch(struct writer *out, const char *resource_version)
 {
-    writer_text(out, "&watch=true&allowWatchBookmarks=true&timeoutSeconds=");
-    writer_decimal(out, WATCH_SECONDS);
+    WRITE(out, "&watch=true&allowWatchBookmarks=true&timeoutSeconds=%", NUMBER(WATCH_SECONDS));
     if (resource_version[0] != '\0') {
         writer_text(out, "&resourceVersion=");
         write_encoded(out, resource_version);
@@ -506,8 +505,7 @@ enum status kube_path_claims(struct writer *out, const char *version, const char
 
     writer_text(out, RESOURCE_PATH);
     write_encoded(out, version);
-    writer_text(out, "/resourceclaims?limit=");
-    writer_decimal(out, CLAIM_LIST_PAGE);
+    WRITE(out, "/resourceclaims?limit=%", NUMBER(CLAIM_LIST_PAGE));
     if (continue_token != NULL) {
         writer_text(out, "&continue=");
         write_encoded(out, continue_token);
@@ -610,8 +608,7 @@ static void send_token(struct h2 *c, struct view token)
     if (token.len == 0u) {
         return;
     }
-    writer_text(&value, "Bearer ");
-    writer_append(&value, token);
+    WRITE(&value, "Bearer %", VIEW(token));
     ASSERT(!value.full);
     h2_header(c, "authorization", writer_view(&value), true);
     explicit_bzero(space, sizeof space);

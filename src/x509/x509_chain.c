@@ -405,8 +405,7 @@ static void explain_reason(struct writer *w, enum x509_reason reason, struct vie
         writer_shown(w, detail, SHOWN_BYTES_MAX);
     }
     if (reason == X509_HOST) {
-        writer_append(w, host);
-        writer_text(w, " among its subject alternative names");
+        WRITE(w, "% among its subject alternative names", VIEW(host));
     }
 }
 
