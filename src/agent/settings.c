@@ -89,8 +89,7 @@ static enum status parse_flag(struct given *given, struct words *words, struct w
     if (equals == word.len) {
         /* Values may begin with one dash (-1), flags begin with two. */
         if (words->next == words->count || view_starts(view_text(words->args[words->next]), "--")) {
-            writer_text(why, row->flag);
-            writer_text(why, " needs a value; see --help");
+            WRITE(why, "% needs a value; see --help", TEXT(row->flag));
             return PEER_MALFORMED;
         }
         value = view_text(words->args[words->next]);
@@ -121,8 +120,7 @@ static enum status parse_operand(struct settings *out, struct view word, struct 
         if (text_copy(out->operand, sizeof out->operand, word) == STATUS_OK) {
             return STATUS_OK;
         }
-        writer_text(why, row->name);
-        writer_text(why, ": the path is too long");
+        WRITE(why, "%: the path is too long", TEXT(row->name));
         return PEER_MALFORMED;
     }
     for (unsigned i = 0;
@@ -169,12 +167,9 @@ static enum status operand_check(const struct settings *out, struct writer *why)
     if ((row->operand[0] == NULL && row->directory == NULL) || out->operand[0] != '\0') {
         return STATUS_OK;
     }
-    writer_text(why, row->name);
-    writer_text(why, " needs ");
-    writer_text(why, (row->directory != NULL) ? row->directory : "");
+    WRITE(why, "% needs %", TEXT(row->name), TEXT((row->directory != NULL) ? row->directory : ""));
     for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
-        writer_text(why, (i == 0u) ? "" : " or ");
-        writer_text(why, row->operand[i]);
+        WRITE(why, "%%", TEXT((i == 0u) ? "" : " or "), TEXT(row->operand[i]));
     }
     writer_text(why, "; see --help");
     return PEER_MALFORMED;
@@ -237,13 +232,10 @@ static enum status derive_beside(const struct settings *out, char path[PATH_CAP]
     }
     struct writer w = writer_of(path, PATH_CAP);
     writer_bytes(&w, out->plugins_dir, slash);
-    writer_text(&w, "/");
-    writer_text(&w, name);
+    WRITE(&w, "/%", TEXT(name));
     if (writer_end_text(&w) != STATUS_OK) {
-        writer_text(why, "--kubelet-plugins-directory-path leaves no room for ");
-        writer_text(why, name);
-        writer_text(why, " next to it; give ");
-        writer_text(why, flag);
+        WRITE(why, "--kubelet-plugins-directory-path leaves no room for % next to it; give %",
+              TEXT(name), TEXT(flag));
         return PEER_MALFORMED;
     }
     return STATUS_OK;
@@ -262,24 +254,17 @@ static enum status derive_socket(char path[SOCKET_PATH_CAP], const struct socket
 {
     uint8_t whole[PATH_CAP + UID_CAP + 64u];
     struct writer w = writer_of(whole, sizeof whole);
-    writer_text(&w, (strlen(name->folder) == 1u) ? "" : name->folder);
-    writer_text(&w, name->before_uid);
-    writer_text(&w, (pod_uid[0] == '\0') ? "" : "-");
-    writer_text(&w, pod_uid);
-    writer_text(&w, name->after_uid);
+    WRITE(&w, "%%%%%", TEXT((strlen(name->folder) == 1u) ? "" : name->folder),
+          TEXT(name->before_uid), TEXT((pod_uid[0] == '\0') ? "" : "-"), TEXT(pod_uid),
+          TEXT(name->after_uid));
     ASSERT(!w.full);
     if (text_copy(path, SOCKET_PATH_CAP, writer_view(&w)) == STATUS_OK) {
         return STATUS_OK;
     }
-    writer_text(why, name->what);
-    writer_text(why, " ");
+    WRITE(why, "% ", TEXT(name->what));
     setting_quote(why, writer_view(&w));
-    writer_text(why, " is ");
-    writer_decimal(why, w.len);
-    writer_text(why, " bytes long, the limit of unix sockets is ");
-    writer_decimal(why, SOCKET_PATH_CAP - 1u);
-    writer_text(why, "; give a shorter ");
-    writer_text(why, name->folder_flag);
+    WRITE(why, " is % bytes long, the limit of unix sockets is %; give a shorter %", NUMBER(w.len),
+          NUMBER(SOCKET_PATH_CAP - 1u), TEXT(name->folder_flag));
     return PEER_MALFORMED;
 }
 
@@ -288,17 +273,8 @@ static enum status derive_sockets(const struct settings *out, struct driver *dri
 {
     char before[DRIVER_CAP + 1u];
     char stem[DRIVER_CAP + sizeof SERVICE_SOCKET_STEM + 2u];
-    struct writer b = writer_of(before, sizeof before);
-    struct writer t = writer_of(stem, sizeof stem);
-    writer_text(&b, "/");
-    writer_text(&b, driver->name);
-    writer_text(&t, "/");
-    writer_text(&t, driver->name);
-    writer_text(&t, "/" SERVICE_SOCKET_STEM);
-    enum status ended = writer_end_text(&b);
-    ASSERT(ended == STATUS_OK);
-    ended = writer_end_text(&t);
-    ASSERT(ended == STATUS_OK);
+    WRITE_TEXT(before, sizeof before, "/%", TEXT(driver->name));
+    WRITE_TEXT(stem, sizeof stem, "/%/" SERVICE_SOCKET_STEM, TEXT(driver->name));
     const struct socket_name registration = {
         .what = "registration socket",
         .folder_flag = "--kubelet-registrar-directory-path",
@@ -370,12 +346,9 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     const struct setting_row *row = &setting_rows[index];
     const struct setting_source *source = &given.source[index];
     const char *otherwise = (row->default_value != NULL) ? row->default_value : row->default_text;
-    writer_text(out, row->flag);
-    writer_text(out, "=");
-    writer_shown(out, (source->name != NULL) ? source->text : view_text(otherwise), PATH_CAP);
-    writer_text(out, "   # ");
-    writer_text(out, (source->name != NULL) ? source->name : "default");
-    writer_text(out, "\n");
+    WRITE(out, "%=%   # %\n", TEXT(row->flag),
+          SHOWN_LONG((source->name != NULL) ? source->text : view_text(otherwise), PATH_CAP),
+          TEXT((source->name != NULL) ? source->name : "default"));
     return true;
 }
 

@@ -374,49 +374,39 @@ static void help_value(struct writer *out, const struct setting_row *row)
         return;
     }
     for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != NULL; i++) {
-        writer_text(out, (i == 0u) ? "" : "|");
-        writer_text(out, row->choices[i]);
+        WRITE(out, "%%", TEXT((i == 0u) ? "" : "|"), TEXT(row->choices[i]));
     }
 }
 
 static void help_row(struct writer *out, const struct setting_row *row)
 {
     ASSERT(row->default_text != NULL || row->default_value != NULL);
-    writer_text(out, "  ");
-    writer_text(out, row->flag);
-    writer_text(out, " ");
+    WRITE(out, "  % ", TEXT(row->flag));
     help_value(out, row);
-    writer_text(out, "\n      ");
-    writer_text(out, row->help);
-    writer_text(out, "\n      ");
+    WRITE(out, "\n      %\n      ", TEXT(row->help));
     if (row->variable != NULL) {
-        writer_text(out, "variable ");
-        writer_text(out, row->variable);
-        writer_text(out, ", ");
+        WRITE(out, "variable %, ", TEXT(row->variable));
     }
-    writer_text(out, "default: ");
-    writer_text(out, (row->default_text != NULL) ? row->default_text : row->default_value);
-    writer_text(out, "\n");
+    WRITE(out, "default: %\n",
+          TEXT((row->default_text != NULL) ? row->default_text : row->default_value));
 }
 
 static void write_command(struct writer *out, const struct command_row *row)
 {
     writer_text(out, row->name);
     for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
-        writer_text(out, (i == 0u) ? " " : "|");
-        writer_text(out, row->operand[i]);
+        WRITE(out, "%%", TEXT((i == 0u) ? " " : "|"), TEXT(row->operand[i]));
     }
-    writer_text(out, (row->directory != NULL) ? " " : "");
-    writer_text(out, (row->directory != NULL) ? row->directory : "");
+    if (row->directory != NULL) {
+        WRITE(out, " %", TEXT(row->directory));
+    }
 }
 
 static void help_command(struct writer *out, const struct command_row *row)
 {
     writer_text(out, "  ");
     write_command(out, row);
-    writer_text(out, "\n      ");
-    writer_text(out, row->help);
-    writer_text(out, "\n");
+    WRITE(out, "\n      %\n", TEXT(row->help));
 }
 
 static void help_head(struct writer *out)
@@ -444,15 +434,12 @@ static void help_tail(struct writer *out)
 
 static void topic_head(struct writer *out, const struct command_row *row)
 {
-    writer_text(out, AGENT_NAME " ");
-    writer_text(out, row->name);
-    writer_text(out, ": ");
-    writer_text(out, row->help);
-    writer_text(out, (row->more != NULL) ? ".\n\n" : ".\n");
-    writer_text(out, (row->more != NULL) ? row->more : "");
-    writer_text(out, (row->more != NULL) ? "\n\nExamples:\n" : "\nExamples:\n");
-    writer_text(out, row->example);
-    writer_text(out, "\nOptions (the others of " AGENT_NAME " --help have no effect):\n");
+    WRITE(out, AGENT_NAME " %: %.\n", TEXT(row->name), TEXT(row->help));
+    if (row->more != NULL) {
+        WRITE(out, "\n%\n", TEXT(row->more));
+    }
+    WRITE(out, "\nExamples:\n%\nOptions (the others of " AGENT_NAME " --help have no effect):\n",
+          TEXT(row->example));
 }
 
 static void topic_tail(struct writer *out, const struct command_row *row)
@@ -491,12 +478,9 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
 static void complete_after(struct writer *out, const char *word, const char *const *follow,
                            unsigned most)
 {
-    writer_text(out, "    ");
-    writer_text(out, word);
-    writer_text(out, ") words=\"");
+    WRITE(out, "    %) words=\"", TEXT(word));
     for (unsigned i = 0; i < most && follow[i] != NULL; i++) {
-        writer_text(out, (i == 0u) ? "" : " ");
-        writer_text(out, follow[i]);
+        WRITE(out, "%%", TEXT((i == 0u) ? "" : " "), TEXT(follow[i]));
     }
     writer_text(out, "\" ;;\n");
 }
@@ -532,12 +516,10 @@ void settings_completion(struct writer *out)
     }
     writer_text(out, "    *) words=\"");
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
-        writer_text(out, command_rows[i].name);
-        writer_text(out, " ");
+        WRITE(out, "% ", TEXT(command_rows[i].name));
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        writer_text(out, setting_rows[i].flag);
-        writer_text(out, " ");
+        WRITE(out, "% ", TEXT(setting_rows[i].flag));
     }
     writer_text(out, "-o\" ;;\n"
                      "    esac\n"

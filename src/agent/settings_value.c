@@ -18,11 +18,9 @@
 static enum status refuse_setting(const struct setting_source *source, struct writer *why,
                                   const char *problem)
 {
-    writer_text(why, source->name);
-    writer_text(why, " ");
+    WRITE(why, "% ", TEXT(source->name));
     setting_quote(why, source->text);
-    writer_text(why, ": ");
-    writer_text(why, problem);
+    WRITE(why, ": %", TEXT(problem));
     return PEER_MALFORMED;
 }
 
@@ -95,9 +93,7 @@ static enum status store_text(void *field, size_t cap, const struct setting_sour
         return STATUS_OK;
     }
     (void)refuse_setting(source, why, "is ");
-    writer_decimal(why, source->text.len);
-    writer_text(why, " bytes long, the limit is ");
-    writer_decimal(why, cap - 1u);
+    WRITE(why, "% bytes long, the limit is %", NUMBER(source->text.len), NUMBER(cap - 1u));
     return PEER_MALFORMED;
 }
 
@@ -212,8 +208,7 @@ static bool clean_path(struct view path, struct writer *out)
             return false;
         }
         if (part.len > 0u && !view_is(part, ".")) {
-            writer_u8(out, '/');
-            writer_append(out, part);
+            WRITE(out, "/%", VIEW(part));
         }
     }
     if (out->len == 0u && !out->full) {
@@ -304,8 +299,7 @@ static enum status store_choice(struct settings *out, const struct setting_row *
     }
     (void)refuse_setting(source, why, "must be one of ");
     for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != NULL; i++) {
-        writer_text(why, (i == 0u) ? "" : ", ");
-        writer_text(why, row->choices[i]);
+        WRITE(why, "%%", TEXT((i == 0u) ? "" : ", "), TEXT(row->choices[i]));
     }
     return PEER_MALFORMED;
 }
@@ -427,8 +421,7 @@ static enum status store_duration(struct settings *out, const struct setting_row
     }
     if (ms < row->least_ms) {
         (void)refuse_setting(source, why, "must be at least ");
-        writer_decimal(why, row->least_ms);
-        writer_text(why, "ms");
+        WRITE(why, "%ms", NUMBER(row->least_ms));
         return PEER_MALFORMED;
     }
     store_number(field_of(out, row), row->size, ms);
