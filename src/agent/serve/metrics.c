@@ -476,8 +476,7 @@ static void write_seconds(struct writer *out, uint64_t ms)
 /* Names in a cluster are printable ASCII; any other byte becomes '?'. */
 static void write_label(struct writer *out, const char *key, const char *value)
 {
-    writer_text(out, key);
-    writer_text(out, "=\"");
+    WRITE(out, "%=\"", TEXT(key));
     for (size_t i = 0; value[i] != '\0'; i++) {
         uint8_t c = (uint8_t)value[i];
         if (c == '\\' || c == '"' || c == '\n') {
@@ -514,17 +513,14 @@ static void write_labels(struct writer *out, const struct family *f, const struc
 
 static void write_name(struct writer *out, unsigned family)
 {
-    writer_text(out, METRICS_PREFIX);
-    writer_text(out, families[family].name);
+    WRITE(out, METRICS_PREFIX "%", TEXT(families[family].name));
 }
 
 static void write_head(struct writer *out, unsigned family)
 {
     writer_text(out, "# HELP ");
     write_name(out, family);
-    writer_text(out, " ");
-    writer_text(out, families[family].help);
-    writer_text(out, "\n# TYPE ");
+    WRITE(out, " %\n# TYPE ", TEXT(families[family].help));
     write_name(out, family);
     writer_text(out, " ");
     writer_text(out, type_names[families[family].type]);
@@ -551,8 +547,7 @@ static void write_bucket(struct writer *out, const struct metrics_cursor *c, con
     } else {
         writer_text(&bound, "+Inf");
     }
-    enum status ended = writer_end_text(&bound);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&bound);
     writer_text(out, "_bucket");
     write_labels(out, &families[c->family], s, le);
     writer_decimal(out, below);

@@ -113,8 +113,8 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         write_registration(a, out);
         break;
     case REASON_SERVICE:
-        writer_text(out, "the kubelet cannot connect: this process has no service socket ");
-        writer_text(out, a->driver->service_socket);
+        WRITE(out, "the kubelet cannot connect: this process has no service socket %",
+              TEXT(a->driver->service_socket));
         break;
     case REASON_STORE:
         writer_text(out, (a->ledger.usable && a->ledger.failing == STATUS_OK)
@@ -122,10 +122,8 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
                              : a->ledger.trouble);
         break;
     case REASON_CDI:
-        writer_text(out, "CDI files cannot be written to ");
-        writer_text(out, a->settings->cdi_root);
-        writer_text(out, "; ");
-        writer_text(out, ledger_remedy(a->ledger.cdi_failing));
+        WRITE(out, "CDI files cannot be written to %; %", TEXT(a->settings->cdi_root),
+              TEXT(ledger_remedy(a->ledger.cdi_failing)));
         break;
     case REASON_CDI_FILE:
         writer_text(out, "claims whose CDI files cannot be read may have devices that are given to "
@@ -146,12 +144,11 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         trouble_other_driver(a->driver->name, a->other_driver, out);
         break;
     case REASON_SLICES:
-        writer_text(out, "the stored ResourceSlices are not known to be the wanted ones: ");
-        writer_text(out, publish_reason(a));
+        WRITE(out, "the stored ResourceSlices are not known to be the wanted ones: %",
+              TEXT(publish_reason(a)));
         break;
     case REASON_API:
-        writer_text(out, "the API server cannot be asked: ");
-        writer_text(out, version_waits_for(a));
+        WRITE(out, "the API server cannot be asked: %", TEXT(version_waits_for(a)));
         break;
     default:
         unlisted_reason(a, out);
@@ -168,8 +165,9 @@ bool ready_reason(const struct agent *a, unsigned index, struct writer *out)
         unsigned mask = (d != NULL) ? reason_bits(d) : 0u;
         unsigned reason = i % (unsigned)REASONS;
         if ((mask >> reason & 1u) != 0u && left == 0u) {
-            writer_text(out, (a->next != NULL) ? d->driver->name : "");
-            writer_text(out, (a->next != NULL) ? ": " : "");
+            if (a->next != NULL) {
+                WRITE(out, "%: ", TEXT(d->driver->name));
+            }
             write_reason(d, reason, out);
             return true;
         }

@@ -19,12 +19,10 @@ static void write_version(const struct agent *a, unsigned line, struct writer *o
         writer_text(out, "agent: " AGENT_VERSION ", build " BUILD_ID);
         break;
     case LINE_KUBELET:
-        writer_text(out, "kubelet: ");
-        writer_text(out, (kubelet[0] != '\0') ? kubelet : "not known");
+        WRITE(out, "kubelet: %", TEXT((kubelet[0] != '\0') ? kubelet : "not known"));
         break;
     default:
-        writer_text(out, "API: ");
-        writer_text(out, version_ready(a) ? version_group(version_now(a)) : "not known");
+        WRITE(out, "API: %", TEXT(version_ready(a) ? version_group(version_now(a)) : "not known"));
         break;
     }
 }
@@ -81,28 +79,25 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
     writer_text(out, TROUBLE_LINE);
     if (trouble < API_KINDS) {
         const char *verb = metrics_verb((enum api_kind)trouble);
-        writer_text(out, "the API server forbids the agent to ");
-        writer_text(out, (trouble == (unsigned)API_WRITE_SLICE)  ? "create or update"
-                         : (trouble == (unsigned)API_LOOK_CLAIM) ? "get"
-                                                                 : verb);
-        writer_text(out, " ");
-        writer_text(out, metrics_resource((enum api_kind)trouble));
-        writer_text(out,
-                    "; allow it in the agent's ClusterRole, or see the log for the policy that "
-                    "denied it");
+        WRITE(out,
+              "the API server forbids the agent to % %; allow it in the agent's ClusterRole, or "
+              "see the log for the policy that denied it",
+              TEXT((trouble == (unsigned)API_WRITE_SLICE)  ? "create or update"
+                   : (trouble == (unsigned)API_LOOK_CLAIM) ? "get"
+                                                           : verb),
+              TEXT(metrics_resource((enum api_kind)trouble)));
         return;
     }
     if (trouble >= (unsigned)TROUBLE_DEVICE) {
         device_memory_text(a, trouble - TROUBLE_DEVICE, out);
         return;
     }
-    writer_text(out, "kubelet ");
-    writer_text(out, a->common->node.facts.kubelet_version);
-    writer_text(out, (trouble == TROUBLE_KUBELET_IDLE)
-                         ? " prepares no claim after 30 idle minutes until it is restarted; update "
-                           "it to 1.34.4"
-                         : " skips claims of a pod that follow an already prepared one; update it "
-                           "to 1.34.4");
+    WRITE(out, "kubelet %%", TEXT(a->common->node.facts.kubelet_version),
+          TEXT((trouble == TROUBLE_KUBELET_IDLE)
+                   ? " prepares no claim after 30 idle minutes until it is restarted; update "
+                     "it to 1.34.4"
+                   : " skips claims of a pod that follow an already prepared one; update it "
+                     "to 1.34.4"));
 }
 
 /* Writes the `number`th claim that is deleted but stays held. false: there are fewer. */
@@ -116,13 +111,11 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
                 continue;
             }
             if (before == number) {
-                writer_text(out, TROUBLE_LINE "claim ");
-                writer_text(out, id->namespace_);
-                writer_text(out, "/");
-                writer_text(out, id->name);
-                writer_text(out, " is gone and stays held; once no container uses its devices: "
-                                 "neuron-dra-agent release ");
-                writer_text(out, id->uid);
+                WRITE(out,
+                      TROUBLE_LINE
+                      "claim %/% is gone and stays held; once no container uses its devices: "
+                      "neuron-dra-agent release %",
+                      TEXT(id->namespace_), TEXT(id->name), TEXT(id->uid));
                 return true;
             }
             before++;
@@ -138,11 +131,11 @@ static bool write_kept(const struct agent *a, struct writer *out)
     if (e == NULL || !e->drains) {
         return false;
     }
-    writer_text(out, TROUBLE_LINE "--efa is off, and the EFA driver ");
-    writer_text(out, e->driver->name);
-    writer_text(out, " stays until its claims are unprepared, now ");
-    writer_decimal(out, e->ledger.held);
-    writer_text(out, ": end their pods, or switch draDriver.efa.enabled on again");
+    WRITE(out,
+          TROUBLE_LINE
+          "--efa is off, and the EFA driver % stays until its claims are unprepared, now %: end "
+          "their pods, or switch draDriver.efa.enabled on again",
+          TEXT(e->driver->name), NUMBER(e->ledger.held));
     return true;
 }
 
