@@ -186,9 +186,9 @@ static enum status check_known(struct agent *a, unsigned slot, const struct clai
         s = ledger_read(a, slot, r);
     }
     if (s != STATUS_OK) {
-        writer_text(why, "the stored record of this claim cannot be read (");
-        writer_text(why, ledger_reason(a, s));
-        writer_text(why, "); delete and re-create the pod");
+        WRITE(why,
+              "the stored record of this claim cannot be read (%); delete and re-create the pod",
+              TEXT(ledger_reason(a, s)));
         return s;
     }
     if (other >= 0) {
@@ -465,8 +465,7 @@ static void wait_over(struct agent *a, struct operation *o)
     } else if (o->error[0] != '\0' && api_ready(a)) {
         writer_text(&why, o->error);
     } else {
-        writer_text(&why, "the claim cannot be read from the API server: ");
-        writer_text(&why, version_waits_for(a));
+        WRITE(&why, "the claim cannot be read from the API server: %", TEXT(version_waits_for(a)));
     }
     fail_with(a, o, &why);
 }

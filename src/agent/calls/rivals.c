@@ -9,9 +9,7 @@
 /* Cuts the names, so that the text behind them fits. */
 static void write_claim_name(const struct claim_id *id, struct writer *why)
 {
-    writer_shown(why, view_text(id->namespace_), SHOWN_BYTES_MAX);
-    writer_text(why, "/");
-    writer_shown(why, view_text(id->name), SHOWN_BYTES_MAX);
+    WRITE(why, "%/%", SHOWN(view_text(id->namespace_)), SHOWN(view_text(id->name)));
 }
 
 /*
@@ -34,12 +32,9 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
     } else {
         claim_device_name(result, name);
     }
-    writer_text(why, ": requested device ");
-    writer_text(why, name);
+    WRITE(why, ": requested device %", TEXT(name));
     if (node) {
-        writer_text(why, " has /dev/infiniband/uverbs");
-        writer_decimal(why, result->uverbs);
-        writer_text(why, ", which");
+        WRITE(why, " has /dev/infiniband/uverbs%, which", NUMBER(result->uverbs));
     }
     return node;
 }
@@ -54,8 +49,7 @@ void rivals_write(const struct agent *a, unsigned slot, const struct claim_recor
     writer_text(why,
                 node ? " is already named by the record of claim " : " is already held by claim ");
     write_claim_name(&a->ledger.id[slot], why);
-    writer_text(why, " (");
-    writer_text(why, a->ledger.id[slot].uid);
+    WRITE(why, " (%", TEXT(a->ledger.id[slot].uid));
     if (e->guessed && claim_joins(r)) {
         writer_text(why, "), of whose part it is not known which cores they are: nobody joins it "
                          "before its pod is prepared again or ends");
@@ -67,15 +61,15 @@ void rivals_write(const struct agent *a, unsigned slot, const struct claim_recor
         return;
     }
     if (reconcile_withholds(a, slot)) {
-        writer_text(why, "), which is gone; once no container uses it: neuron-dra-agent release ");
-        writer_text(why, a->ledger.id[slot].uid);
+        WRITE(why, "), which is gone; once no container uses it: neuron-dra-agent release %",
+              TEXT(a->ledger.id[slot].uid));
         return;
     }
-    writer_text(why, "); once no pod uses that one: kubectl -n ");
-    writer_text(why, a->ledger.id[slot].namespace_); /* uncut, as a command needs it */
-    writer_text(why, " delete resourceclaim ");
-    writer_text(why, a->ledger.id[slot].name);
-    writer_text(why, "; the agent then releases it by itself");
+    /* uncut names, as a command needs them */
+    WRITE(why,
+          "); once no pod uses that one: kubectl -n % delete resourceclaim %; the agent then "
+          "releases it by itself",
+          TEXT(a->ledger.id[slot].namespace_), TEXT(a->ledger.id[slot].name));
 }
 
 int rivals_disputing(struct agent *a, unsigned slot)

@@ -102,14 +102,11 @@ static void write_data(struct writer *out, const struct claim_result *r)
 {
     const char *comma = "";
     if (r->logical_neuron_core > 0u) {
-        writer_text(out, "\"logicalNeuronCore\":");
-        writer_decimal(out, r->logical_neuron_core);
+        WRITE(out, "\"logicalNeuronCore\":%", NUMBER(r->logical_neuron_core));
         comma = ",";
     }
     if (r->ultraserver_mode > 0u) {
-        writer_text(out, comma);
-        writer_text(out, "\"ultraserverMode\":");
-        writer_decimal(out, r->ultraserver_mode);
+        WRITE(out, "%\"ultraserverMode\":%", TEXT(comma), NUMBER(r->ultraserver_mode));
     }
 }
 
@@ -122,19 +119,17 @@ static void write_device(struct writer *out, const char *driver, const struct cl
     json_fill(out, shared ? "{\"pool\":%,\"shareID\":%" : "{\"pool\":%", values);
     char device[DEVICE_NAME_CAP];
     claim_device_name(result, device);
-    writer_text(out, ",\"driver\":\""); /* driver names have the form of a DNS domain */
-    writer_text(out, driver);
-    writer_text(out, "\",\"device\":\"");
-    writer_text(out, device);
-    writer_text(out, "\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","
-                     "\"reason\":\"Prepared\",\"message\":\"prepared for ");
+    /* driver names have the form of a DNS domain */
+    WRITE(out,
+          ",\"driver\":\"%\",\"device\":\"%\",\"conditions\":[{\"type\":\"Ready\","
+          "\"status\":\"True\",\"reason\":\"Prepared\",\"message\":\"prepared for ",
+          TEXT(driver), TEXT(device));
     if (r->consumer.kind == (uint8_t)CONSUMER_POD) {
         writer_text(out, "its containers");
     } else {
         /* Names consist of letters, digits, '-' and '.', which need no escapes in JSON. */
-        writer_text(out, claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
-        writer_text(out, " ");
-        writer_text(out, r->consumer.name);
+        WRITE(out, "% %", TEXT(claim_consumer_name((enum claim_consumer_kind)r->consumer.kind)),
+              TEXT(r->consumer.name));
     }
     writer_text(out, "\",\"lastTransitionTime\":\"");
     writer_time(out, wall_ms, "Z\"}],\"data\":{");

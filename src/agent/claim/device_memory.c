@@ -61,27 +61,18 @@ static void write_last(const struct agent *a, unsigned number, struct writer *ou
     if (last->uid[0] == '\0') {
         writer_text(out, "which claim had it last is not known");
     } else {
-        writer_text(out, "claim ");
-        writer_shown(out, view_text(last->namespace_), SHOWN_BYTES_MAX);
-        writer_text(out, "/");
-        writer_shown(out, view_text(last->name), SHOWN_BYTES_MAX);
-        writer_text(out, " (");
-        writer_text(out, last->uid);
-        writer_text(out, ") had it last");
+        WRITE(out, "claim %/% (%) had it last", SHOWN(view_text(last->namespace_)),
+              SHOWN(view_text(last->name)), TEXT(last->uid));
     }
-    writer_text(out, "; find the process on the node by fuser -v /dev/neuron");
-    writer_decimal(out, number);
+    WRITE(out, "; find the process on the node by fuser -v /dev/neuron%", NUMBER(number));
 }
 
 static void write_used(const struct agent *a, unsigned number, uint64_t bytes, struct writer *why)
 {
     char name[DEVICE_NAME_CAP];
     devices_name(&a->devices, number, name);
-    writer_text(why, "requested device ");
-    writer_text(why, name);
-    writer_text(why, " has ");
-    writer_decimal(why, bytes);
-    writer_text(why, " bytes of memory in use by a process of another claim: ");
+    WRITE(why, "requested device % has % bytes of memory in use by a process of another claim: ",
+          TEXT(name), NUMBER(bytes));
     write_last(a, number, why);
     writer_text(why, "; the claim is prepared once that memory is free");
 }
@@ -107,9 +98,11 @@ enum status device_memory_read(const struct agent *a, const struct claim_record 
 {
     enum status s = read_of(a, numbers_of(a, r));
     if (s == HOST_BUSY) {
-        writer_text(why, "the memory of its devices cannot be looked at: ");
-        writer_text(why, a->files->why(a->files->ctx));
-        writer_text(why, "; the claim is prepared once the file is read");
+        const char *reason = a->files->why(a->files->ctx);
+        WRITE(why,
+              "the memory of its devices cannot be looked at: %; the claim is prepared once the "
+              "file is read",
+              TEXT(reason));
     }
     return s;
 }
@@ -138,9 +131,10 @@ void device_memory_text(const struct agent *a, unsigned number, struct writer *o
 {
     char name[DEVICE_NAME_CAP];
     devices_name(&a->devices, number, name);
-    writer_text(out, "claims are refused device ");
-    writer_text(out, name);
-    writer_text(out, ", because a process of another claim still has memory of it: ");
+    WRITE(out,
+          "claims are refused device %, because a process of another claim still has memory of "
+          "it: ",
+          TEXT(name));
     write_last(a, number, out);
 }
 
@@ -154,8 +148,7 @@ static void log_device(struct agent *a, enum log_id id, unsigned number, uint64_
     log_text(a, "device", name);
     if (bytes > 0u) {
         write_last(a, number, &w);
-        enum status ended = writer_end_text(&w);
-        ASSERT(ended == STATUS_OK);
+        writer_close_text(&w);
         log_number(a, "bytes", (int64_t)bytes);
         uint64_t used_ms = a->now_ms - a->device_memory.since_ms[number];
         log_number(a, "used_ms", (int64_t)used_ms);

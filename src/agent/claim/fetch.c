@@ -274,10 +274,7 @@ void fetch_record(struct agent *a, const struct api_result *r, const struct kube
 static void write_failure(const struct claim_id *id, const struct api_result *r, struct writer *why)
 {
     enum status status = r->status;
-    writer_text(why, "claim ");
-    writer_text(why, id->namespace_);
-    writer_text(why, "/");
-    writer_text(why, id->name);
+    WRITE(why, "claim %/%", TEXT(id->namespace_), TEXT(id->name));
     if (status == PEER_NOT_FOUND) {
         writer_text(why, " not found on the API server");
         return;
@@ -286,9 +283,7 @@ static void write_failure(const struct claim_id *id, const struct api_result *r,
     if (status == PEER_TIMEOUT) {
         writer_text(why, "no response in time");
     } else if (status == PEER_REFUSED || status == PEER_UNSUPPORTED) {
-        writer_text(why, "HTTP ");
-        writer_decimal(why, r->http);
-        writer_text(why, " ");
+        WRITE(why, "HTTP % ", NUMBER(r->http));
         writer_cut(why, view_text(r->message));
     } else if (status == PEER_CLOSED) {
         writer_text(why, "the server reset the request");

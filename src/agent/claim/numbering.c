@@ -34,20 +34,17 @@ static bool is_beside(const struct agent *a, const struct call *c, unsigned slot
 static void write_conflict(struct writer *why, const struct claim_record *r, const char *other,
                            uint64_t both, bool part)
 {
-    writer_text(why, "claim ");
-    writer_shown(why, view_text(r->id.name), SHOWN_BYTES_MAX);
-    writer_text(why, " and claim ");
-    writer_shown(why, view_text(other), SHOWN_BYTES_MAX);
-    writer_text(why, " of the same pod");
+    WRITE(why, "claim % and claim % of the same pod", SHOWN(view_text(r->id.name)),
+          SHOWN(view_text(other)));
     if (part) {
         writer_text(why, ": one has a part of a device's cores, and has to be the only one of its "
                          "pod, because NEURON_RT_VISIBLE_CORES holds for a whole container");
         return;
     }
-    writer_text(why, " would both have /dev/neuron");
-    writer_decimal(why, (unsigned)__builtin_ctzll(both));
-    writer_text(why, " in a container: --device-numbering changed between them; delete and "
-                     "re-create the pod");
+    WRITE(why,
+          " would both have /dev/neuron% in a container: --device-numbering changed between them; "
+          "delete and re-create the pod",
+          NUMBER((unsigned)__builtin_ctzll(both)));
 }
 
 enum status numbering_choose(const struct agent *a, const struct call *c, struct claim_record *r,
@@ -91,19 +88,12 @@ static void write_no_cores(const struct agent *a, const struct claim_record *r, 
     char name[DEVICE_NAME_CAP];
     unsigned used = ledger_cores(a, claim_numbers(r), r->id.uid);
     devices_name(&a->devices, r->result[0].number, name);
-    writer_text(why, "claim ");
-    writer_shown(why, view_text(r->id.namespace_), SHOWN_BYTES_MAX);
-    writer_text(why, "/");
-    writer_shown(why, view_text(r->id.name), SHOWN_BYTES_MAX);
-    writer_text(why, ": device ");
-    writer_text(why, name);
-    writer_text(why, " has no ");
-    writer_decimal(why, claim_numbers_count(claim_cores(r)));
-    writer_text(why, " free cores side by side (free: ");
-    writer_decimal(why, claim_numbers_count(((1u << total) - 1u) & ~used));
-    writer_text(why, " of ");
-    writer_decimal(why, total);
-    writer_text(why, "); it is tried again: end pods that have parts of this device");
+    WRITE(why,
+          "claim %/%: device % has no % free cores side by side (free: % of %); it is tried "
+          "again: end pods that have parts of this device",
+          SHOWN(view_text(r->id.namespace_)), SHOWN(view_text(r->id.name)), TEXT(name),
+          NUMBER(claim_numbers_count(claim_cores(r))),
+          NUMBER(claim_numbers_count(((1u << total) - 1u) & ~used)), NUMBER(total));
 }
 
 /*

@@ -71,9 +71,7 @@ static enum status functions_check(const struct agent *a, const struct claim_rec
         char name[DEVICE_NAME_CAP];
         const struct claim_result *result = &r->result[i];
         claim_device_name(result, name);
-        writer_text(why, what);
-        writer_text(why, " device ");
-        writer_text(why, name);
+        WRITE(why, "% device %", TEXT(what), TEXT(name));
         if (!device_is_here(a, r, devices_addressed(&a->devices, result->efa_address),
                             result->uverbs, why)) {
             return PEER_NOT_FOUND;
@@ -96,8 +94,7 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
         writer_text(why, what);
         char name[DEVICE_NAME_CAP];
         devices_name(&a->devices, n, name);
-        writer_text(why, " device ");
-        writer_text(why, name);
+        WRITE(why, " device %", TEXT(name));
         if ((numbers >> n & 1u) != 0u &&
             !device_is_here(a, r, devices_numbered(&a->devices, n), 0, why)) {
             return PEER_NOT_FOUND;
