@@ -144,9 +144,7 @@ static void write_failure(const struct agent *a, struct reservations *k, const s
 {
     struct writer w = writer_of(k->why, sizeof k->why - 1u);
     if (r->status == PEER_REFUSED || r->status == PEER_UNSUPPORTED) {
-        writer_text(&w, "HTTP ");
-        writer_decimal(&w, r->http);
-        writer_text(&w, " ");
+        WRITE(&w, "HTTP % ", NUMBER(r->http));
         writer_cut(&w, view_text(r->message));
     } else if (r->status == PEER_TIMEOUT) {
         writer_text(&w, "no response in time");

@@ -334,22 +334,14 @@ const char *ledger_remedy(enum status s)
 
 void ledger_cannot_text(const struct agent *a, const char *doing, enum status s, struct writer *why)
 {
-    writer_text(why, " cannot be ");
-    writer_text(why, doing);
-    writer_text(why, " (");
-    writer_text(why, ledger_reason(a, s));
-    writer_text(why, "); ");
-    writer_text(why, ledger_remedy(s));
+    WRITE(why, " cannot be % (%); %", TEXT(doing), TEXT(ledger_reason(a, s)),
+          TEXT(ledger_remedy(s)));
 }
 
 void ledger_trouble_text(const struct agent *a, const char *file, const char *doing, enum status s,
                          struct writer *why)
 {
-    writer_text(why, "claim store ");
-    writer_text(why, a->settings->plugins_dir);
-    writer_text(why, "/");
-    writer_text(why, a->driver->name);
-    writer_text(why, "/");
-    writer_text(why, file);
+    WRITE(why, "claim store %/%/%", TEXT(a->settings->plugins_dir), TEXT(a->driver->name),
+          TEXT(file));
     ledger_cannot_text(a, doing, s, why);
 }

@@ -244,8 +244,7 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
     e->tombstone = true;
     enum status s = slot_write(a, slot);
     status_ignore(s, "ledger_rewrite_refused tries it again");
-    writer_text(why, a->ledger.trouble);
-    writer_text(why, "; and the claim's CDI file cannot be removed");
+    WRITE(why, "%; and the claim's CDI file cannot be removed", TEXT(a->ledger.trouble));
     return HOST_IO;
 }
 

@@ -37,8 +37,7 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
     struct writer why = writer_of(text, sizeof text);
     ASSERT(!l->usable);
     ledger_trouble_text(a, o->file, o->doing, s, &why);
-    enum status ended = writer_end_text(&why);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&why);
     l->busy = s == HOST_BUSY;
     if (l->failing != s || !view_is(view_text(text), l->trouble)) {
         log_begin(a, l->busy ? LOG_ID_STORE_AWAITED : LOG_ID_STORE_FAILED);

@@ -18,8 +18,7 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
     char name[DEVICE_NAME_CAP];
     struct writer w = writer_of(text, sizeof text);
     device_health_text(&w, (enum health)h->state, h->reasons);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    writer_close_text(&w);
     devices_name(&a->devices, number, name);
     log_begin(a, id);
     log_text(a, "device", name);

@@ -255,13 +255,8 @@ static void set_owner(const struct wanted *wanted, kube_ObjectMeta *m)
  */
 static void set_generate_name(const struct wanted *wanted, kube_ObjectMeta *m)
 {
-    struct writer w = writer_of(m->generateName, sizeof m->generateName);
-    writer_append(&w, view_first(view_text(wanted->node_name), 185));
-    writer_text(&w, "-");
-    writer_text(&w, wanted->driver);
-    writer_text(&w, "-");
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK);
+    WRITE_TEXT(m->generateName, sizeof m->generateName, "%-%-",
+               VIEW(view_first(view_text(wanted->node_name), 185)), TEXT(wanted->driver));
     m->has_generateName = true;
 }
 

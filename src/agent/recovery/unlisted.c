@@ -22,10 +22,10 @@ bool unlisted_failing(const struct agent *a)
 void unlisted_reason(const struct agent *a, struct writer *out)
 {
     if (a->reconcile.unseen) {
-        writer_text(out, "not all CDI files could be listed since the start, and each may be of a "
-                         "claim in use: no new claim is prepared until ");
-        writer_text(out, a->settings->cdi_root);
-        writer_text(out, " can be listed; see cdi_file_failed in the log");
+        WRITE(out,
+              "not all CDI files could be listed since the start, and each may be of a claim in "
+              "use: no new claim is prepared until % can be listed; see cdi_file_failed in the log",
+              TEXT(a->settings->cdi_root));
         return;
     }
     writer_text(out, "the claim store is new or lost a part: no new claim is prepared until the "

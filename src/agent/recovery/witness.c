@@ -58,9 +58,7 @@ bool witness_unlisted(struct agent *a, const char *uid, uint64_t since_wall_ms, 
     } else if (s == PEER_MALFORMED) {
         writer_text(why, "the kubelet's checkpoint is damaged, or too long");
     } else if (s != STATUS_OK) {
-        writer_text(why, "the kubelet's checkpoint cannot be read (");
-        writer_text(why, ledger_reason(a, s));
-        writer_text(why, ")");
+        WRITE(why, "the kubelet's checkpoint cannot be read (%)", TEXT(ledger_reason(a, s)));
     } else if (r.listed) {
         writer_text(why, "the kubelet has yet to unprepare it");
     } else if (r.written_ms <= since_wall_ms) {

@@ -46,11 +46,9 @@ static void write_name(const struct agent *a, const struct k8s_event *e, char ou
     while (name.len > 1u && (name.data[name.len - 1u] == '.' || name.data[name.len - 1u] == '-')) {
         name.len--;
     }
-    writer_append(&text, name);
-    writer_u8(&text, '.');
+    WRITE(&text, "%.", VIEW(name));
     writer_hex(&text, e->serial, SERIAL_DIGITS);
-    enum status s = writer_end_text(&text);
-    ASSERT(s == STATUS_OK);
+    writer_close_text(&text);
 }
 
 /* --- bodies --- */
@@ -104,9 +102,7 @@ static void write_event(struct agent *a, const struct k8s_event *e, struct write
 /* JSON merge patch (RFC 7386): members that it does not name stay. */
 static void write_series(const struct k8s_event_writer *w, struct writer *out)
 {
-    writer_text(out, "{\"series\":{\"count\":");
-    writer_decimal(out, w->count);
-    writer_text(out, ",\"lastObservedTime\":\"");
+    WRITE(out, "{\"series\":{\"count\":%,\"lastObservedTime\":\"", NUMBER(w->count));
     writer_time(out, w->last_wall_ms, "000Z\"}}");
 }
 
