@@ -493,8 +493,6 @@ static void complete_value(struct writer *out, const struct setting_row *row)
     } else if (row->kind == KIND_CHOICE || row->kind == KIND_FOLDER || row->kind == KIND_FILE ||
                row->kind == KIND_KUBECONFIG) {
         complete_after(out, row->flag, row->choices, SETTING_CHOICES_MAX);
-    } else {
-        /* free text: nothing to complete */
     }
 }
 

@@ -196,8 +196,6 @@ static void add_cores(struct attributes *out, const struct devices *d, const str
          * so no claim for cores fits beside it.
          */
         add_shares(out, CORES_CAPACITY, 1u, (unsigned)CAPACITY_ALL);
-    } else {
-        /* not shared: the capacity is left out */
     }
 }
 

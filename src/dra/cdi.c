@@ -275,8 +275,6 @@ static void device_nodes(struct json_writer *j, const struct claim_record *r, un
             write_nodes(j, r, devices, dev_root);
         } else if (devices != 0u) {
             write_node(j, dev_root, "/infiniband/uverbs", r->result[i].uverbs, r->result[i].uverbs);
-        } else {
-            /* another share of a device already written */
         }
         written |= devices;
     }

@@ -787,8 +787,6 @@ static void apply_part(struct claim_builder *b)
         no_part(b, "with logicalNeuronCore 1; ask for 2, or for all cores");
     } else if (unit > 1u) {
         part->logical_neuron_core = (uint8_t)unit;
-    } else {
-        /* each core is one logical core */
     }
 }
 

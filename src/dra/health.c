@@ -145,8 +145,6 @@ void device_reading_reset(struct device_reading *r, struct view text)
         r->blind = true;
     } else if (view_is(state, "2")) {
         r->reasons |= HEALTH_REASON_RESET;
-    } else {
-        /* ready, or a module that does not report it */
     }
 }
 

@@ -254,8 +254,6 @@ static void parse_field(struct http1 *h, struct view name, struct view value)
         parse_host(h, value);
     } else if (kind == FIELD_CONNECTION) {
         parse_connection(h, value);
-    } else {
-        /* other fields are ignored */
     }
 }
 

@@ -186,8 +186,6 @@ void kube_response_field(struct kube_response *r, struct view name, struct view 
         parse_content_type(r, value);
     } else if (view_is(name, "retry-after")) {
         r->retry_after_s = retry_after(value);
-    } else {
-        /* other fields are ignored */
     }
 }
 

@@ -318,8 +318,6 @@ static void expire_requests(struct agent *a)
             count_timeout(a, x);
         } else if (lacks_stream(a, x->result.kind)) {
             leave_room(a, i);
-        } else {
-            /* it waits for its response */
         }
     }
 }

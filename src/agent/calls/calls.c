@@ -331,8 +331,6 @@ static bool prepare_read(struct agent *a, struct operation *o, struct claim_buil
         prepare_fetched(a, o, b);
     } else if (s != STATUS_MORE) {
         fail_with(a, o, &why);
-    } else {
-        /* it waits, and keeps its fetch */
     }
     return s != STATUS_MORE;
 }
@@ -507,8 +505,6 @@ static void prepare_step(struct agent *a, unsigned index)
         operation_fail(a, o, view_text(a->ledger.trouble));
     } else if (a->now_ms >= wait_deadline(a, o)) {
         wait_over(a, o);
-    } else {
-        /* its GET starts as soon as there is room */
     }
 }
 
@@ -792,8 +788,6 @@ static void retire_operation(struct agent *a, struct operation *o)
         o->state = OPERATION_WAITING;
     } else if (o->state == OPERATION_WRITTEN) {
         operation_fail(a, o, view_text("another agent of this node serves its claims now"));
-    } else {
-        /* it waits, or has its result */
     }
 }
 

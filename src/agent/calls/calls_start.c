@@ -128,8 +128,6 @@ static enum grpc_status read_claims(struct agent *a, unsigned index, struct view
             code = GRPC_INVALID_ARGUMENT;
         } else if (found) {
             code = add_claim(a, index, &claim, text);
-        } else {
-            /* a field unknown to this version */
         }
     }
     return code;

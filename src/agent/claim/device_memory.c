@@ -171,8 +171,6 @@ static void check_again(struct agent *a, unsigned number)
                a->now_ms - m->since_ms[number] >= DEVICE_MEMORY_STUCK_MS) {
         m->stuck |= device_bit(number);
         log_device(a, LOG_ID_DEVICE_MEMORY_STUCK, number, bytes);
-    } else {
-        /* already reported, or still has time */
     }
 }
 

@@ -27,8 +27,6 @@ static const char *place_difference(enum status s, const struct device_place *no
         text = " has a node that is no character device";
     } else if (now->node != probed->node || now->folder != probed->folder) {
         text = changed;
-    } else {
-        /* it is the probed one */
     }
     return text;
 }

@@ -83,8 +83,6 @@ static void parse_result(const struct settings *s, struct reservations *k, struc
     } else if (is_ours(s, view_text(m.driver)) && !k->ours) {
         k->ours = true;
         text_cut(k->claim.pool, sizeof k->claim.pool, view_text(m.pool));
-    } else {
-        /* another driver's, or a further one */
     }
 }
 

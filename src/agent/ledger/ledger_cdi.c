@@ -156,8 +156,6 @@ static enum status go_through(struct agent *a, const struct claim_record *r, uns
             s = compare_part(a, name, offset, writer_view(&out), !more);
         } else if (out.len > 0u) {
             s = f->write(f->ctx, FILES_CDI, temporary_name(a), offset, writer_view(&out));
-        } else {
-            /* a result of another request */
         }
         offset += out.len;
     }

@@ -156,8 +156,6 @@ static enum status put_file(struct agent *a, const struct claim_record *r, struc
         }
     } else if (s != STATUS_OK && r->metadata) {
         restore_files(a, (unsigned)held);
-    } else {
-        /* everything is present, or unchanged */
     }
     return s;
 }
@@ -190,8 +188,6 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
         a->ledger.id[*slot] = r->id;
         a->ledger.entry[*slot].metadata = r->metadata;
         release(a, *slot);
-    } else {
-        /* all of it was replaced, or stays */
     }
     return s;
 }

@@ -97,8 +97,6 @@ static void replace_damaged(struct agent *a, unsigned slot)
     } else if (!half_names(a, slot, &r) || claim_numbers(r) != e->numbers) {
         enum status s = slot_write(a, slot);
         status_ignore(s, "the next opening holds the same by the same witnesses");
-    } else {
-        /* it stays as it is */
     }
 }
 
@@ -141,8 +139,6 @@ enum status ledger_listed_claim(struct agent *a, unsigned slot, const struct cla
         ledger_move_record(e, RECORD_UNSURE);
         widen(a, slot, r);
         s = slot_write(a, slot);
-    } else {
-        /* all of it is held */
     }
     if (s != STATUS_OK) {
         store_failed(a, "written", s);

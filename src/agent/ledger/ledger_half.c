@@ -145,8 +145,6 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
         a->ledger.id[slot] = o.id;
         e->functions = 0;
         ledger_hold(a, slot, o.numbers, false, &(struct claim_consumer){.kind = CONSUMER_POD});
-    } else {
-        /* the slot is lost */
     }
     return s;
 }
@@ -325,8 +323,6 @@ enum status half_write(struct agent *a, unsigned slot, struct view record)
         e->damaged = e->damaged || s == STATUS_OK;
     } else if (s == STATUS_OK && e->flush != FLUSH_DUE) {
         e->damaged = false;
-    } else {
-        /* the other half is as it was */
     }
     if (s == STATUS_OK) {
         set_dirty(a, e);

@@ -520,8 +520,6 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
         s = create_first(a, o);
     } else if (s == HOST_DAMAGED) {
         s = repair(a, o, 0);
-    } else {
-        /* the store exists, or is inaccessible */
     }
     for (unsigned i = 0; i < 2u && s == STATUS_OK; i++) {
         *o = (struct opening){STORE_FILE_NAME, "read"};

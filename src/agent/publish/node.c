@@ -88,8 +88,6 @@ static void learn_present(struct agent *a)
         report_change(a, "there is another Node object of this name: slices get it as their owner");
     } else if (!first && labels) {
         report_change(a, "labels that become attributes changed");
-    } else {
-        /* nothing worth logging */
     }
     n->presence = NODE_PRESENT;
     node_check_type(a);
@@ -165,8 +163,6 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
         parse_label(&a->common->node.now, record->message);
     } else if (record->record == KUBE_NODE_INFO) {
         parse_info(&a->common->node.now, record->message);
-    } else {
-        /* other fields of a Node are ignored */
     }
 }
 

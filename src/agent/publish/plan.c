@@ -68,8 +68,6 @@ static void adopt_cut(struct plan *p)
             stored++;
             stated = s->slices;
             most = (s->count > most) ? s->count : most;
-        } else {
-            /* a slice of an earlier pool */
         }
     }
     stated -= counters;

@@ -123,8 +123,6 @@ static void copy_devices(struct agent *a)
         } else if (apply_health(a, device)) {
             wanted->device[kept] = *device;
             kept++;
-        } else {
-            /* already logged as unhealthy */
         }
     }
     wanted->count = (uint16_t)kept;

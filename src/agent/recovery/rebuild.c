@@ -266,8 +266,6 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
         claim_record(a, record);
     } else if (record->record == KUBE_ANNOTATION) {
         fetch_annotation(record->message, k->pod_claim);
-    } else {
-        /* not part of a claim */
     }
 }
 

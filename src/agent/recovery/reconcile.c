@@ -273,8 +273,6 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid)
                             "unprepared before, when its record could not be freed");
     } else if (file == STATUS_OK && (slot >= 0 || is_past(a, uid))) {
         (void)remove_file(a, name, NULL);
-    } else {
-        /* a later round finds out more */
     }
     a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
 }

@@ -35,7 +35,5 @@ void unlisted_reason(const struct agent *a, struct writer *out)
                          "agent's ClusterRole");
     } else if (a->rebuild.failing) {
         writer_text(out, "; the last try failed, see api_request_failed in the log");
-    } else {
-        /* the list has just started */
     }
 }

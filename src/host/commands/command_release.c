@@ -106,8 +106,6 @@ static void on_event(struct call_out *c, const struct h2_event *e)
             c->code = known ? (unsigned)code : CODE_NONE;
         } else if (view_is(e->name, "grpc-message")) {
             writer_append(&c->text, view_first(e->value, writer_room(&c->text)));
-        } else {
-            /* other events are ignored */
         }
         break;
     case H2_EVENT_DATA:

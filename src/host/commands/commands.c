@@ -94,8 +94,6 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
         error = efas_probe(m->settings, &m->efas);
     } else if (!command_board_efas(m->settings->board, &m->efas)) {
         error = ENOENT; /* the type is known: board_load has found it */
-    } else {
-        /* the devices in the board's map */
     }
     if (error != 0) {
         WRITE(why,

@@ -67,8 +67,6 @@ static void device_memory(struct reading_process *r, unsigned number)
             value = -(int64_t)EBUSY;
         } else if (value != -(int64_t)ENOENT) {
             value = core_memory(r->settings->sysfs_root, number, core);
-        } else {
-            /* the same for the other cores */
         }
         memory[core] = value;
     }
