@@ -566,6 +566,12 @@ void json_string(struct json_writer *w, struct view text)
     write_string(w->out, text, w->markup);
 }
 
+void json_member(struct json_writer *w, const char *name, const char *text)
+{
+    json_name(w, name);
+    json_string(w, view_text(text));
+}
+
 void json_number(struct json_writer *w, int64_t value)
 {
     lead_in(w);

@@ -102,6 +102,8 @@ void json_name(struct json_writer *w, const char *name);
  * and the line separators U+2028 and U+2029 are escaped, so that every reader sees one line.
  */
 void json_string(struct json_writer *w, struct view text);
+/* A member whose value is a string. */
+void json_member(struct json_writer *w, const char *name, const char *text);
 /* Integer as a value. */
 void json_number(struct json_writer *w, int64_t value);
 /* `true` or `false` as a value. */

@@ -81,12 +81,6 @@ _Static_assert(sizeof(CDI_FILE_PREFIX CDI_FILE_SUFFIX) + UID_CAP <= CDI_FILE_NAM
 
 /* --- members --- */
 
-static void write_member(struct json_writer *j, const char *name, const char *value)
-{
-    json_name(j, name);
-    json_string(j, view_text(value));
-}
-
 static void member_number(struct json_writer *j, const char *name, unsigned value)
 {
     if (value != 0u) {
@@ -116,14 +110,14 @@ static void result_object(struct writer *out, const struct claim_result *r)
     struct json_writer j = json_writer_of(out, 0);
     claim_device_name(r, device);
     json_object_begin(&j);
-    write_member(&j, "request", r->request);
-    write_member(&j, "device", device);
+    json_member(&j, "request", r->request);
+    json_member(&j, "device", device);
     if (r->admin_access) {
         json_name(&j, "adminAccess");
         json_bool(&j, true);
     }
     if (r->share_id[0] != '\0') {
-        write_member(&j, "shareID", r->share_id);
+        json_member(&j, "shareID", r->share_id);
     }
     if (r->efa_address != 0u) {
         json_name(&j, "number");
@@ -184,11 +178,11 @@ static void node_annotations(struct json_writer *j, const struct claim_record *r
         member_decimal(j, ANNOTATION("ultraserver-mode"), u->mode);
     }
     if (u->place.server_id[0] != '\0') {
-        write_member(j, ANNOTATION("ultraserver-server-id"), u->place.server_id);
+        json_member(j, ANNOTATION("ultraserver-server-id"), u->place.server_id);
         member_decimal(j, ANNOTATION("ultraserver-node-id"), u->place.node_id);
     }
     if (r->metadata) {
-        write_member(j, ANNOTATION("device-metadata"), r->pod_claim);
+        json_member(j, ANNOTATION("device-metadata"), r->pod_claim);
     }
 }
 
@@ -196,11 +190,11 @@ static void write_annotations(struct json_writer *j, const struct claim_record *
 {
     json_name(j, "annotations");
     json_object_begin(j);
-    write_member(j, ANNOTATION("claim-namespace"), r->id.namespace_);
-    write_member(j, ANNOTATION("claim-name"), r->id.name);
-    write_member(j, ANNOTATION("claim-uid"), r->id.uid);
-    write_member(j, ANNOTATION("pool"), r->pool);
-    write_member(j, ANNOTATION("boot-id"), r->boot_id);
+    json_member(j, ANNOTATION("claim-namespace"), r->id.namespace_);
+    json_member(j, ANNOTATION("claim-name"), r->id.name);
+    json_member(j, ANNOTATION("claim-uid"), r->id.uid);
+    json_member(j, ANNOTATION("pool"), r->pool);
+    json_member(j, ANNOTATION("boot-id"), r->boot_id);
     json_name(j, ANNOTATION("device-numbering"));
     if (r->first_number != 0u) {
         string_numbered(j, "zero+", r->first_number);
@@ -248,7 +242,7 @@ static void write_node(struct json_writer *j, const char *dev_root, const char *
     json_object_begin(j);
     member_numbered(j, "path", "/dev", stem, number);
     member_numbered(j, "hostPath", dev_root, stem, host_number);
-    write_member(j, "permissions", "rw");
+    json_member(j, "permissions", "rw");
     json_object_end(j);
 }
 
@@ -381,8 +375,8 @@ enum status cdi_write(const struct claim_record *r, const struct cdi_host *host,
     size_t start = out->len;
     struct json_writer j = json_writer_of(out, CDI_INDENT);
     json_object_begin(&j);
-    write_member(&j, "cdiVersion", CDI_VERSION);
-    write_member(&j, "kind", kind_of(r->driver));
+    json_member(&j, "cdiVersion", CDI_VERSION);
+    json_member(&j, "kind", kind_of(r->driver));
     write_annotations(&j, r);
     json_name(&j, "devices");
     json_array_begin(&j);

@@ -117,18 +117,16 @@ void probe_issue_add(struct probe_issues *issues, enum probe_issue_kind kind, ui
     issues->count++;
 }
 
-static void report_node(struct probe_issues *issues, enum probe_issue_kind kind, struct view value)
+void probe_issue_node(struct probe_issues *issues, enum probe_issue_kind kind, struct view value)
 {
     probe_issue_add(issues, kind, PROBE_ISSUE_NO_NUMBER, value);
 }
 
-static void report_count(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t value)
+void probe_issue_count(struct probe_issues *issues, enum probe_issue_kind kind, unsigned value)
 {
-    uint8_t digits[8];
-    struct writer w = writer_of(digits, sizeof digits);
-    writer_decimal(&w, value);
-    ASSERT(!w.full);
-    report_node(issues, kind, writer_view(&w));
+    char digits[sizeof "4294967295"];
+    WRITE_TEXT(digits, sizeof digits, "%", NUMBER(value));
+    probe_issue_node(issues, kind, view_text(digits));
 }
 
 /* --- texts of the node --- */
@@ -182,19 +180,17 @@ static void build_type(struct devices *d, const struct found_node *found,
     d->board = NULL;
     d->instance_type[0] = '\0';
     if (!is_instance_type(type) || !copy_word(d->instance_type, sizeof d->instance_type, type)) {
-        report_node(issues, PROBE_ISSUE_NO_TYPE, name);
+        probe_issue_node(issues, PROBE_ISSUE_NO_TYPE, name);
         return;
     }
     const struct board_family *family = board_family(d->instance_type);
     d->board = board_find(d->instance_type);
     if (family == NULL) {
-        report_node(issues, PROBE_ISSUE_UNKNOWN_FAMILY, type);
+        probe_issue_node(issues, PROBE_ISSUE_UNKNOWN_FAMILY, type);
     } else if (family->refused) {
-        report_node(issues, PROBE_ISSUE_REFUSED_TYPE, type);
+        probe_issue_node(issues, PROBE_ISSUE_REFUSED_TYPE, type);
     } else if (d->board == NULL) {
-        report_node(issues, PROBE_ISSUE_UNKNOWN_TYPE, type);
-    } else {
-        /* both module and type are known */
+        probe_issue_node(issues, PROBE_ISSUE_UNKNOWN_TYPE, type);
     }
 }
 
@@ -206,7 +202,7 @@ static void build_version(struct devices *d, const struct found_node *found,
         return;
     }
     bool absent = version.len == 0u;
-    report_node(issues, absent ? PROBE_ISSUE_NO_MODULE : PROBE_ISSUE_VERSION, version);
+    probe_issue_node(issues, absent ? PROBE_ISSUE_NO_MODULE : PROBE_ISSUE_VERSION, version);
 }
 
 static void build_boot_id(struct devices *d, const struct found_node *found,
@@ -214,7 +210,7 @@ static void build_boot_id(struct devices *d, const struct found_node *found,
 {
     struct view boot_id = found_text(found->boot_id);
     if (!copy_word(d->boot_id, sizeof d->boot_id, boot_id)) {
-        report_node(issues, PROBE_ISSUE_BOOT_ID, boot_id);
+        probe_issue_node(issues, PROBE_ISSUE_BOOT_ID, boot_id);
     }
 }
 
@@ -395,8 +391,8 @@ static void build_ultraserver(struct devices *d, const struct found_node *found,
     bool member = d->board != NULL && d->board->ultraserver;
     bool good = ultraserver_build(&d->ultraserver, &found->ultraserver, member);
     if (!good || d->ultraserver.electing) {
-        report_node(issues, PROBE_ISSUE_ULTRASERVER,
-                    view_text(d->ultraserver.electing ? "busy" : found->ultraserver.modes));
+        probe_issue_node(issues, PROBE_ISSUE_ULTRASERVER,
+                         view_text(d->ultraserver.electing ? "busy" : found->ultraserver.modes));
     }
 }
 
@@ -454,9 +450,7 @@ static void build_lnc_host(struct devices *d, const struct found_node *found,
     if (((unsigned)d->lnc_allowed >> value & 1u) != 0u) {
         d->lnc_host = (uint8_t)value;
     } else if (text.len > 0u) {
-        report_node(issues, PROBE_ISSUE_LNC_CONFIG, text);
-    } else {
-        /* no file: the usual case */
+        probe_issue_node(issues, PROBE_ISSUE_LNC_CONFIG, text);
     }
 }
 
@@ -470,12 +464,12 @@ static void report_table(const struct devices *d, const struct found_node *found
                          struct probe_issues *issues)
 {
     if (found->ignored > 0u) {
-        report_count(issues, PROBE_ISSUE_IGNORED, found->ignored);
+        probe_issue_count(issues, PROBE_ISSUE_IGNORED, found->ignored);
     }
     if (d->count == 0u) {
-        report_count(issues, PROBE_ISSUE_NO_DEVICES, found->count);
+        probe_issue_count(issues, PROBE_ISSUE_NO_DEVICES, found->count);
     } else if (d->board != NULL && d->count != d->board->devices) {
-        report_count(issues, PROBE_ISSUE_COUNT, d->count);
+        probe_issue_count(issues, PROBE_ISSUE_COUNT, d->count);
     }
 }
 
@@ -514,7 +508,7 @@ static void report_health_files(const struct devices *d, struct probe_issues *is
     }
     writer_text(&out, "; absent of devices ");
     device_numbers_write(&out, lacking);
-    report_node(issues, PROBE_ISSUE_HEALTH_FILES, writer_view(&out));
+    probe_issue_node(issues, PROBE_ISSUE_HEALTH_FILES, writer_view(&out));
 }
 
 void devices_build(struct devices *d, const struct found_node *found, struct probe_issues *issues)

@@ -39,19 +39,6 @@ bool efa_link_parse(struct view link, struct view name, uint32_t *address,
 
 /* --- the table --- */
 
-static void report_issue(struct probe_issues *issues, enum probe_issue_kind kind, struct view value)
-{
-    probe_issue_add(issues, kind, PROBE_ISSUE_NO_NUMBER, value);
-}
-
-static void report_count(struct probe_issues *issues, enum probe_issue_kind kind, unsigned value)
-{
-    uint8_t digits[8];
-    struct writer w = writer_of(digits, sizeof digits);
-    writer_decimal(&w, value);
-    report_issue(issues, kind, writer_view(&w));
-}
-
 /* Number of the first Neuron device that the map pairs with the address; -1: none. */
 static int mapped_number(const struct efa_map *map, const char *address)
 {
@@ -200,11 +187,11 @@ static void add_device(struct devices *d, const struct devices *before,
     int mapped = mapped_number(map, address);
     unsigned number = (mapped >= 0) ? (unsigned)mapped : unmapped_number(d, before, found, at);
     if (!has_place(d, found, at, number)) {
-        report_issue(issues, PROBE_ISSUE_EFA_VERBS, view_text(address));
+        probe_issue_node(issues, PROBE_ISSUE_EFA_VERBS, view_text(address));
         return;
     }
     if (mapped < 0 && map != NULL) {
-        report_issue(issues, PROBE_ISSUE_EFA_UNMAPPED, view_text(address));
+        probe_issue_node(issues, PROBE_ISSUE_EFA_UNMAPPED, view_text(address));
     }
     build_device(&device, one, number);
     devices_insert(d, &device);
@@ -216,14 +203,12 @@ static void report_table(const struct devices *d, const struct found_efas *found
 {
     const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
     if (found->ignored > 0u) {
-        report_count(issues, PROBE_ISSUE_EFA_IGNORED, found->ignored);
+        probe_issue_count(issues, PROBE_ISSUE_EFA_IGNORED, found->ignored);
     }
     if (found->count == 0u) {
-        report_issue(issues, PROBE_ISSUE_NO_EFA, view_of(NULL, 0));
+        probe_issue_node(issues, PROBE_ISSUE_NO_EFA, view_of(NULL, 0));
     } else if (map != NULL && d->count != mapped_count(map)) {
-        report_count(issues, PROBE_ISSUE_EFA_COUNT, d->count);
-    } else {
-        /* as many as the map has, or no map: nothing to report */
+        probe_issue_count(issues, PROBE_ISSUE_EFA_COUNT, d->count);
     }
 }
 

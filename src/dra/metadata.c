@@ -82,12 +82,6 @@ bool metadata_known(const struct claim_record *r, unsigned at, const struct devi
 
 /* --- the documents --- */
 
-static void write_member(struct json_writer *j, const char *name, const char *value)
-{
-    json_name(j, name);
-    json_string(j, view_text(value));
-}
-
 static void write_attribute(struct json_writer *j, const struct attribute *a)
 {
     json_name(j, a->key);
@@ -99,7 +93,7 @@ static void write_attribute(struct json_writer *j, const struct attribute *a)
         json_name(j, "bool");
         json_bool(j, a->number != 0);
     } else {
-        write_member(j, (a->type == ATTRIBUTE_VERSION) ? "version" : "string", a->text);
+        json_member(j, (a->type == ATTRIBUTE_VERSION) ? "version" : "string", a->text);
     }
     json_object_end(j);
 }
@@ -126,9 +120,9 @@ static void write_device(struct metadata_parts *m, const struct claim_result *re
     struct json_writer *j = &m->json;
     int index = index_of(result, m->devices, name);
     json_object_begin(j);
-    write_member(j, "driver", m->driver);
-    write_member(j, "pool", m->record->pool);
-    write_member(j, "name", name);
+    json_member(j, "driver", m->driver);
+    json_member(j, "pool", m->record->pool);
+    json_member(j, "name", name);
     if (index >= 0) {
         claim_attributes(result, m->devices, (unsigned)index, m->attributes);
         write_attributes(j, m->attributes);
@@ -141,25 +135,25 @@ static void write_head(struct metadata_parts *m)
     const struct claim_record *r = m->record;
     struct json_writer *j = &m->json;
     json_object_begin(j);
-    write_member(j, "kind", "DeviceMetadata");
-    write_member(j, "apiVersion",
-                 (m->version == 0u) ? METADATA_API_GROUP "/v1beta1"
-                                    : METADATA_API_GROUP "/v1alpha1");
+    json_member(j, "kind", "DeviceMetadata");
+    json_member(j, "apiVersion",
+                (m->version == 0u) ? METADATA_API_GROUP "/v1beta1"
+                                   : METADATA_API_GROUP "/v1alpha1");
     json_name(j, "metadata");
     json_object_begin(j);
-    write_member(j, "name", r->id.name);
-    write_member(j, "namespace", r->id.namespace_);
-    write_member(j, "uid", r->id.uid);
+    json_member(j, "name", r->id.name);
+    json_member(j, "namespace", r->id.namespace_);
+    json_member(j, "uid", r->id.uid);
     json_name(j, "generation");
     json_number(j, 1);
     json_object_end(j);
     if (r->pod_claim[0] != '\0') {
-        write_member(j, "podClaimName", r->pod_claim);
+        json_member(j, "podClaimName", r->pod_claim);
     }
     json_name(j, "requests");
     json_array_begin(j);
     json_object_begin(j);
-    write_member(j, "name", r->result[m->first].request);
+    json_member(j, "name", r->result[m->first].request);
     json_name(j, "devices");
     json_array_begin(j);
 }
