@@ -12,8 +12,6 @@
 #define COLOUR_CLAIMS 2u
 #define COLOURS 5u
 #define COLUMN_GAP 2u
-#define CORES_COLUMN 7u
-#define NEURONS_COLUMN 8u
 #define LETTERS 26u
 
 /* Health of a device from a single reading; a running agent also knows earlier readings. */
@@ -69,6 +67,29 @@ static bool is_efa(const struct inventory *v)
     return v->devices.driver == DRIVER_EFA;
 }
 
+/* What differs between the tables of the Neuron and of the EFA devices. */
+static const struct form {
+    const char *before; /* an empty line separates the two */
+    const char *longest_name;
+    const char *column; /* head of the second column */
+    size_t column_width;
+    const char *noun;
+    const char *remedy; /* for an unhealthy one */
+    const char *list;   /* members of the document */
+    const char *issue_list;
+} forms[DRIVERS] = {
+    [DRIVER_NEURON] = {"", DEVICE_NAME_PREFIX "10", "CORES", 7, "device",
+                       "delete its pods and reset it, or replace the instance", "devices",
+                       "issues"},
+    [DRIVER_EFA] = {"\n", EFA_DEVICE_PREFIX "0000-00-00-0", "NEURON", 8, "EFA device",
+                    "see dmesg, and restart or replace the instance", "efaDevices", "efaIssues"},
+};
+
+static const struct form *form_of(const struct inventory *v)
+{
+    return &forms[v->devices.driver];
+}
+
 /* Whether the board's map pairs EFA device `number` with Neuron device `neuron`. */
 static bool belongs_to(const struct inventory *v, unsigned number, unsigned neuron)
 {
@@ -84,8 +105,7 @@ static void neurons_text(const struct inventory *v, unsigned number, char text[D
     struct writer w = writer_of(text, DEVICE_NAME_CAP);
     for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
         if (belongs_to(v, number, i)) {
-            writer_text(&w, (w.len > 0u) ? "," : "");
-            writer_decimal(&w, i);
+            WRITE(&w, "%%", TEXT((w.len > 0u) ? "," : ""), NUMBER(i));
         }
     }
     writer_close_text(&w);
@@ -186,10 +206,9 @@ struct columns {
 static struct columns columns_of(const struct inventory *v)
 {
     char text[HEALTH_COLUMN_CAP];
-    struct columns c = {.health = column_width(0, health_names[DEVICE_HEALTHY]),
+    struct columns c = {.name = column_width(0, form_of(v)->longest_name),
+                        .health = column_width(0, health_names[DEVICE_HEALTHY]),
                         .claim = column_width(0, "CLAIM")};
-    c.name =
-        column_width(0, is_efa(v) ? EFA_DEVICE_PREFIX "0000-00-00-0" : DEVICE_NAME_PREFIX "10");
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         c.claim = column_width(c.claim, v->holder[i].claim);
         if (is_listed(v, i)) {
@@ -203,10 +222,9 @@ static struct columns columns_of(const struct inventory *v)
 static void write_head(const struct inventory *v, struct writer *out)
 {
     struct columns c = columns_of(v);
-    /* an empty line separates them from the Neuron devices */
-    writer_text(out, is_efa(v) ? "\n" : "");
+    writer_text(out, form_of(v)->before);
     write_padded(out, "NAME", c.name);
-    write_padded(out, is_efa(v) ? "NEURON" : "CORES", is_efa(v) ? NEURONS_COLUMN : CORES_COLUMN);
+    write_padded(out, form_of(v)->column, form_of(v)->column_width);
     write_padded(out, "HEALTH", c.health);
     write_padded(out, "CLAIM", c.claim);
     writer_text(out, "POD\n");
@@ -247,7 +265,7 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     } else {
         cores_text(v, number, text);
     }
-    write_padded(out, (text[0] != '\0') ? text : "-", is_efa(v) ? NEURONS_COLUMN : CORES_COLUMN);
+    write_padded(out, (text[0] != '\0') ? text : "-", form_of(v)->column_width);
     bool red = is_bad(v, number);
     if (red) {
         write_colour(v, COLOUR_RED, out);
@@ -315,7 +333,7 @@ static bool is_shared(const struct inventory *v)
 
 static void write_number_of(const struct inventory *v, struct writer *out)
 {
-    WRITE(out, ": % %device%", NUMBER(v->devices.count), TEXT(is_efa(v) ? "EFA " : ""),
+    WRITE(out, ": % %%", NUMBER(v->devices.count), TEXT(form_of(v)->noun),
           TEXT((v->devices.count == 1u) ? "" : "s"));
 }
 
@@ -396,9 +414,7 @@ bool command_unhealthy(const struct inventory *v, unsigned number, struct writer
     }
     devices_name(&v->devices, number, name);
     health_text(v, number, health);
-    WRITE(out, "% is %%", TEXT(name), TEXT(health),
-          TEXT(is_efa(v) ? "; see dmesg, and restart or replace the instance"
-                         : "; delete its pods and reset it, or replace the instance"));
+    WRITE(out, "% is %; %", TEXT(name), TEXT(health), TEXT(form_of(v)->remedy));
     return true;
 }
 
@@ -510,17 +526,15 @@ static void issue_document(const struct probe_issue *issue, struct document *d)
 /* Starts the document, or its first part, which the EFA devices follow. */
 static void start_document(const struct inventory *v, struct document *d)
 {
-    if (is_efa(v)) {
-        document_array_begin(d, "efaDevices");
-        return;
+    if (!is_efa(v)) {
+        document_object_begin(d);
+        document_text(d, "instanceType", v->devices.instance_type);
+        document_text(d, "neuronDriverVersion", v->devices.driver_version);
+        if (lnc_of(&v->devices) > 0u) {
+            document_number(d, "logicalNeuronCore", lnc_of(&v->devices));
+        }
     }
-    document_object_begin(d);
-    document_text(d, "instanceType", v->devices.instance_type);
-    document_text(d, "neuronDriverVersion", v->devices.driver_version);
-    if (lnc_of(&v->devices) > 0u) {
-        document_number(d, "logicalNeuronCore", lnc_of(&v->devices));
-    }
-    document_array_begin(d, "devices");
+    document_array_begin(d, form_of(v)->list);
 }
 
 static void end_document(const struct inventory *v, struct document *d)
@@ -544,7 +558,7 @@ bool command_devices_document(const struct inventory *v, unsigned part, struct d
         }
     } else if (part == (unsigned)PART_GRID) {
         document_array_end(d);
-        document_array_begin(d, is_efa(v) ? "efaIssues" : "issues");
+        document_array_begin(d, form_of(v)->issue_list);
     } else if (part < last) {
         issue_document(&v->issues.issue[part - issues], d);
     } else if (part == last) {

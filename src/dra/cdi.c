@@ -19,20 +19,10 @@ enum { CDI_INDENT = 2 };
 
 /* --- names --- */
 
-const char *cdi_file_prefix(enum driver_kind driver)
-{
-    return (driver == DRIVER_EFA) ? EFA_CDI_FILE_PREFIX : CDI_FILE_PREFIX;
-}
-
-static const char *kind_of(enum driver_kind driver)
-{
-    return (driver == DRIVER_EFA) ? EFA_CDI_KIND : CDI_KIND;
-}
-
 static void file_name(enum driver_kind driver, const char *uid, const char *suffix,
                       char out[CDI_FILE_NAME_CAP])
 {
-    WRITE_TEXT(out, CDI_FILE_NAME_CAP, "%%%", TEXT(cdi_file_prefix(driver)), TEXT(uid),
+    WRITE_TEXT(out, CDI_FILE_NAME_CAP, "%%%", TEXT(driver_traits(driver)->cdi_prefix), TEXT(uid),
                TEXT(suffix));
 }
 
@@ -49,7 +39,7 @@ void cdi_tombstone_name(enum driver_kind driver, const char *uid, char out[CDI_F
 bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix, char uid[UID_CAP])
 {
     struct view v = view_text(name);
-    const char *prefix = cdi_file_prefix(driver);
+    const char *prefix = driver_traits(driver)->cdi_prefix;
     size_t begins = view_text(prefix).len;
     size_t ends = begins + view_text(suffix).len;
     if (!view_starts(v, prefix) || !view_ends(v, suffix) || v.len <= ends) {
@@ -67,7 +57,8 @@ static void device_name(struct writer *w, const char *uid, const char *request)
 void cdi_device_id(enum driver_kind driver, const char *uid, const char *request,
                    char out[CDI_ID_CAP])
 {
-    WRITE_TEXT(out, CDI_ID_CAP, "%=%-%", TEXT(kind_of(driver)), TEXT(uid), TEXT(request));
+    WRITE_TEXT(out, CDI_ID_CAP, "%=%-%", TEXT(driver_traits(driver)->cdi_kind), TEXT(uid),
+               TEXT(request));
 }
 
 _Static_assert(sizeof(EFA_CDI_KIND) + UID_CAP + REQUEST_BASE_CAP <= CDI_ID_CAP &&
@@ -265,7 +256,7 @@ static void device_nodes(struct json_writer *j, const struct claim_record *r, un
     json_array_begin(j);
     for (unsigned i = first; i < r->count; i++) {
         uint64_t devices = same_request(r, first, i) ? claim_result_numbers(r, i) & ~written : 0u;
-        if (r->driver == DRIVER_NEURON) {
+        if (driver_traits(r->driver)->numbered) {
             write_nodes(j, r, devices, dev_root);
         } else if (devices != 0u) {
             write_node(j, dev_root, "/infiniband/uverbs", r->result[i].uverbs, r->result[i].uverbs);
@@ -376,7 +367,7 @@ enum status cdi_write(const struct claim_record *r, const struct cdi_host *host,
     struct json_writer j = json_writer_of(out, CDI_INDENT);
     json_object_begin(&j);
     json_member(&j, "cdiVersion", CDI_VERSION);
-    json_member(&j, "kind", kind_of(r->driver));
+    json_member(&j, "kind", driver_traits(r->driver)->cdi_kind);
     write_annotations(&j, r);
     json_name(&j, "devices");
     json_array_begin(&j);

@@ -312,10 +312,12 @@ static bool parse_annotations(struct json_reader *in, struct claim_record *r)
 
 static bool parse_kind(const struct json_token *value, enum driver_kind *driver)
 {
-    bool text = value->kind == JSON_STRING;
-    bool efa = text && view_is(value->text, EFA_CDI_KIND);
-    *driver = efa ? DRIVER_EFA : DRIVER_NEURON;
-    return efa || (text && view_is(value->text, CDI_KIND));
+    bool known = false;
+    for (unsigned i = 0; i < DRIVERS && value->kind == JSON_STRING && !known; i++) {
+        *driver = (enum driver_kind)i;
+        known = view_is(value->text, driver_traits(*driver)->cdi_kind);
+    }
+    return known;
 }
 
 static bool parse_file(struct view file, struct claim_record *r)

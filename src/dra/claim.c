@@ -127,8 +127,8 @@ static bool cores_valid(unsigned cores, unsigned lnc)
  */
 static bool part_valid(const struct claim_record *r, const struct claim_result *result)
 {
-    bool alone =
-        r->driver == DRIVER_NEURON && r->count == 1u && r->zero_numbering && r->first_number == 0u;
+    bool alone = driver_traits(r->driver)->has_cores && r->count == 1u && r->zero_numbering &&
+                 r->first_number == 0u;
     bool share = result->share_id[0] != '\0' && !result->admin_access && !result->node;
     return result->cores == 0u ||
            (alone && share && cores_valid(result->cores, result->logical_neuron_core));
@@ -138,7 +138,8 @@ static bool part_valid(const struct claim_record *r, const struct claim_result *
 static bool place_valid(const struct claim_record *r, const struct claim_result *result)
 {
     bool none = result->efa_address == 0u && result->uverbs == 0u;
-    bool place = (r->driver == DRIVER_EFA) ? result->efa_address != 0u && !result->node : none;
+    bool numbered = driver_traits(r->driver)->numbered;
+    bool place = numbered ? none : result->efa_address != 0u && !result->node;
     return place && part_valid(r, result);
 }
 
@@ -180,7 +181,7 @@ uint64_t claim_all_numbers(const struct claim_record *r)
 
 bool claim_consecutive(const struct claim_record *r)
 {
-    uint64_t numbers = (r->driver == DRIVER_NEURON) ? claim_numbers(r) : 0u;
+    uint64_t numbers = driver_traits(r->driver)->numbered ? claim_numbers(r) : 0u;
     uint64_t from_first = (numbers != 0u) ? numbers >> (unsigned)__builtin_ctzll(numbers) : 0u;
     return (from_first & (from_first + 1u)) == 0u;
 }
@@ -296,7 +297,7 @@ bool claim_shares(const struct claim_record *r)
 
 bool claim_joins(const struct claim_record *r)
 {
-    return claim_shares(r) && (r->driver == DRIVER_EFA || claim_cores(r) != 0u);
+    return claim_shares(r) && (!driver_traits(r->driver)->has_cores || claim_cores(r) != 0u);
 }
 
 static bool same_device(const struct claim_result *p, const struct claim_result *q)
@@ -651,7 +652,7 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
     if (!view_is(in->driver, b->driver)) {
         return;
     }
-    if (b->record.driver == DRIVER_EFA) {
+    if (!driver_traits(b->record.driver)->configurable) {
         claim_malformed(b, "EFA devices take no configuration");
         return;
     }

@@ -275,8 +275,6 @@ void claim_attributes(const struct claim_result *result, const struct devices *d
 
 /* --- CDI --- */
 
-/* Prefix of the names of the driver's CDI files. */
-const char *cdi_file_prefix(enum driver_kind driver);
 /* File name of a claim's CDI file: prefix, uid, CDI_FILE_SUFFIX. */
 void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);
 /* Name of the same file as a tombstone: prefix, uid, CDI_TOMBSTONE_SUFFIX. */

@@ -318,7 +318,7 @@ void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME
     uint32_t address = mapped_address(d, number);
     if (at >= 0) {
         text_set(out, DEVICE_NAME_CAP, d->device[at].name);
-    } else if (d->driver == DRIVER_NEURON) {
+    } else if (driver_traits(d->driver)->numbered) {
         number_name(number, out);
     } else if (address != 0u) {
         efa_device_name(address, out);
@@ -413,7 +413,7 @@ static void build_lnc(struct devices *d)
 unsigned device_core_unit(const struct devices *d, const struct device *device)
 {
     const struct board_family *family = board_family(d->instance_type);
-    bool known = d->driver == DRIVER_NEURON && family != NULL && !device->node &&
+    bool known = driver_traits(d->driver)->has_cores && family != NULL && !device->node &&
                  device->core_count == family->cores_per_device &&
                  device->core_count <= SHARED_CORES_MAX;
     return known ? family->lnc_default : 0u;
@@ -421,7 +421,8 @@ unsigned device_core_unit(const struct devices *d, const struct device *device)
 
 bool device_shared(const struct devices *d, const struct device *device)
 {
-    return d->shares > 1u && (d->driver == DRIVER_EFA || device_core_unit(d, device) > 0u);
+    bool divisible = !driver_traits(d->driver)->has_cores || device_core_unit(d, device) > 0u;
+    return d->shares > 1u && divisible;
 }
 
 /* Highest LNC that lnc_allowed has a bit for. */
@@ -557,7 +558,7 @@ void devices_keep(struct devices *d, unsigned number)
     if (devices_numbered(d, number) >= 0) {
         return;
     }
-    if (d->driver == DRIVER_NEURON) {
+    if (driver_traits(d->driver)->numbered) {
         device.core_count = (family != NULL) ? family->cores_per_device : 0u;
     } else {
         device.efa.address = mapped_address(d, number);

@@ -20,15 +20,11 @@
 #include "base/bytes.h"
 #include "boards/board.h"
 #include "cfg/limits.h"
+#include "dra/driver.h"
 #include "dra/health.h"
 #include "dra/ultraserver.h"
 
 /* --- what the host found: raw texts, exactly as read --- */
-
-/* The drivers of this process; each has its own devices, claims and claim store. */
-enum driver_kind { DRIVER_NEURON, DRIVER_EFA };
-/* Number of kinds. */
-#define DRIVERS ((unsigned)DRIVER_EFA + 1u)
 
 /* Identity of a device: distinguishes it from another one that gets its number later. */
 struct device_place {

@@ -9,16 +9,11 @@ enum { METADATA_INDENT = 2 };
 
 /* --- names --- */
 
-const char *metadata_file_prefix(enum driver_kind driver)
-{
-    return (driver == DRIVER_EFA) ? EFA_METADATA_FILE_PREFIX : METADATA_FILE_PREFIX;
-}
-
 void metadata_file_name(enum driver_kind driver, const char *uid, unsigned at,
                         char out[CDI_FILE_NAME_CAP])
 {
-    WRITE_TEXT(out, CDI_FILE_NAME_CAP, "%%_%", TEXT(metadata_file_prefix(driver)), TEXT(uid),
-               NUMBER(at));
+    WRITE_TEXT(out, CDI_FILE_NAME_CAP, "%%_%", TEXT(driver_traits(driver)->metadata_prefix),
+               TEXT(uid), NUMBER(at));
 }
 _Static_assert(sizeof METADATA_FILE_PREFIX + UID_CAP + 3u <= CDI_FILE_NAME_CAP &&
                    sizeof EFA_METADATA_FILE_PREFIX + UID_CAP + 3u <= CDI_FILE_NAME_CAP &&
@@ -28,7 +23,7 @@ _Static_assert(sizeof METADATA_FILE_PREFIX + UID_CAP + 3u <= CDI_FILE_NAME_CAP &
 bool metadata_name_uid(enum driver_kind driver, const char *name, char uid[UID_CAP])
 {
     struct view v = view_text(name);
-    const char *prefix = metadata_file_prefix(driver);
+    const char *prefix = driver_traits(driver)->metadata_prefix;
     struct view rest = view_from(v, view_text(prefix).len);
     size_t end = view_find(rest, '_');
     return view_starts(v, prefix) && end < rest.len &&

@@ -20,11 +20,6 @@
 #include "base/json.h"
 #include "dra/claim.h"
 
-/*
- * Prefix of the driver's files; it differs from that of CDI files, so that no CDI reader picks them
- * up.
- */
-const char *metadata_file_prefix(enum driver_kind driver);
 /* Name of the metadata file of a request, whose first result is `at`: prefix, uid, "_", at. */
 void metadata_file_name(enum driver_kind driver, const char *uid, unsigned at,
                         char out[CDI_FILE_NAME_CAP]);

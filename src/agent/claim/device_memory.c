@@ -82,7 +82,7 @@ static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
 {
     int slot = ledger_find(a, r->id.uid);
     uint64_t own = (slot >= 0) ? a->ledger.entry[slot].numbers : 0u;
-    bool due = r->driver == DRIVER_NEURON && a->settings->check_device_memory;
+    bool due = driver_traits(r->driver)->has_cores && a->settings->check_device_memory;
     return due ? claim_numbers(r) & ~own : 0u;
 }
 

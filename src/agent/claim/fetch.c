@@ -56,7 +56,7 @@ struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct 
     struct claim_builder *b = fetch_builder(a, fetch);
     claim_begin(b, &a->devices, a->driver->name, a->settings->node_name, id);
     /* EFA devices keep the kernel's number in a container */
-    b->zero_numbering = a->settings->zero_numbering && a->driver->kind == DRIVER_NEURON;
+    b->zero_numbering = a->settings->zero_numbering && driver_traits(a->driver->kind)->numbered;
     b->record.metadata = a->settings->device_metadata;
     return b;
 }

@@ -8,11 +8,6 @@
 #include "agent/state.h"
 #include "cfg/identity.h"
 
-#define AGAIN " driver, or delete and re-create the pod"
-
-static const char *const remedies[DRIVERS] = {
-    [DRIVER_NEURON] = "; reload the Neuron" AGAIN, [DRIVER_EFA] = "; reload the efa" AGAIN};
-
 /* the next probe will notice */
 static const char changed[] = " changed since the last probe; try again";
 
@@ -46,16 +41,18 @@ static bool device_is_here(const struct agent *a, const struct claim_record *r, 
         return false;
     }
     const struct device *d = &a->devices.device[at];
-    bool efa = r->driver == DRIVER_EFA;
-    enum status s = f->device(f->ctx, efa ? d->efa.uverbs : d->number, &now);
+    const struct driver_traits *traits = driver_traits(r->driver);
+    enum status s = f->device(f->ctx, traits->numbered ? d->number : d->efa.uverbs, &now);
     const char *text = place_difference(s, &now, &d->place);
-    if (text == NULL && efa && d->efa.uverbs != uverbs) {
+    if (text == NULL && !traits->numbered && d->efa.uverbs != uverbs) {
         text = " has another uverbs node since the claim was prepared";
     }
     if (text != NULL) {
-        writer_text(why, text);
-        writer_text(why, (s != STATUS_OK) ? f->why(f->ctx) : "");
-        writer_text(why, (text != changed) ? remedies[r->driver] : "");
+        WRITE(why, "%%", TEXT(text), TEXT((s != STATUS_OK) ? f->why(f->ctx) : ""));
+        if (text != changed) {
+            WRITE(why, "; reload the % driver, or delete and re-create the pod",
+                  TEXT(traits->software));
+        }
     }
     return text == NULL;
 }
@@ -83,7 +80,7 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
                            struct writer *why)
 {
     size_t before = why->len;
-    if (r->driver == DRIVER_EFA) {
+    if (!driver_traits(r->driver)->numbered) {
         return functions_check(a, r, what, why);
     }
     /* A failed probe must not cost a running pod its claim. */

@@ -78,7 +78,7 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
 /* Whether the claim has shares or parts of its devices, even if its cores are not certain. */
 static bool is_partial(const struct agent *a, const struct ledger_entry *e)
 {
-    return e->shares && (a->driver->kind == DRIVER_EFA || e->cores != 0u);
+    return e->shares && (!driver_traits(a->driver->kind)->has_cores || e->cores != 0u);
 }
 
 bool ledger_shares_rest(const struct agent *a, const struct ledger_entry *e)

@@ -94,11 +94,7 @@ static enum status finish_file(struct agent *a, const char *what, const char *na
     }
     root_answered(a, s);
     if (s != STATUS_OK) {
-        writer_text(why, what);
-        writer_text(why, " ");
-        writer_text(why, a->settings->cdi_root);
-        writer_text(why, "/");
-        writer_text(why, refused);
+        WRITE(why, "% %/%", TEXT(what), TEXT(a->settings->cdi_root), TEXT(refused));
         ledger_cannot_text(a, "written", s, why);
         file_failed(a, name, s);
         enum status cleared = f->remove(f->ctx, FILES_CDI, temporary_name(a), 0);
@@ -358,13 +354,10 @@ void ledger_tidy_metadata(struct agent *a, const char *uid)
 {
     char prefix[CDI_FILE_NAME_CAP];
     const struct files *f = a->files;
-    struct writer w = writer_of(prefix, sizeof prefix);
     struct listing at = {0};
-    writer_text(&w, metadata_file_prefix(a->driver->kind));
-    writer_text(&w, uid);
-    writer_text(&w, (uid[0] == '\0') ? "" : "_");
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK);
+    enum status s = STATUS_OK;
+    WRITE_TEXT(prefix, sizeof prefix, "%%%", TEXT(driver_traits(a->driver->kind)->metadata_prefix),
+               TEXT(uid), TEXT((uid[0] == '\0') ? "" : "_"));
     do { /* the port bounds the number of pages */
         struct writer names = writer_of(a->scratch.stored, sizeof a->scratch.stored);
         s = f->list(f->ctx, FILES_CDI, prefix, &at, &names);

@@ -45,7 +45,7 @@ static uint64_t function_bit(struct agent *a, const struct claim_result *r, uint
 uint64_t ledger_functions(struct agent *a, const struct claim_record *r)
 {
     uint64_t functions = 0;
-    uint64_t used = (r->driver == DRIVER_EFA) ? places_in_use(a) : 0u;
+    uint64_t used = driver_traits(r->driver)->numbered ? 0u : places_in_use(a);
     for (unsigned i = 0; i < r->count; i++) {
         bool holds = r->result[i].efa_address != 0u && !r->result[i].admin_access;
         functions |= holds ? function_bit(a, &r->result[i], used | functions) : 0u;
@@ -86,7 +86,8 @@ bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
  */
 static bool by_number(const struct agent *a, const struct ledger_entry *e)
 {
-    return a->driver->kind != DRIVER_EFA || e->functions == 0u || e->record != RECORD_WHOLE;
+    bool numbered = driver_traits(a->driver->kind)->numbered;
+    return numbered || e->functions == 0u || e->record != RECORD_WHOLE;
 }
 
 /*
@@ -96,7 +97,7 @@ static bool by_number(const struct agent *a, const struct ledger_entry *e)
 static uint64_t widened(const struct agent *a, uint64_t numbers)
 {
     uint64_t unmapped = UINT64_MAX << BOARD_GROUPED_DEVICES;
-    bool any = a->driver->kind == DRIVER_EFA && (numbers & unmapped) != 0u;
+    bool any = !driver_traits(a->driver->kind)->numbered && (numbers & unmapped) != 0u;
     return any ? numbers | unmapped : numbers;
 }
 

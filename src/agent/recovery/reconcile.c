@@ -326,7 +326,7 @@ static void list_failed(struct agent *a, enum status s)
 {
     struct reconcile *k = &a->reconcile;
     if (k->list_failing != s) {
-        log_file(a, cdi_file_prefix(a->driver->kind), ledger_reason(a, s),
+        log_file(a, driver_traits(a->driver->kind)->cdi_prefix, ledger_reason(a, s),
                  "check that the CDI root can be listed: each claim in use has a file there");
     }
     k->files_ms = earlier(k->files_ms, a->now_ms + RECONCILE_LIST_MS);
@@ -339,7 +339,7 @@ static void list_failed(struct agent *a, enum status s)
 static void handle_files(struct agent *a, bool opening)
 {
     struct reconcile *k = &a->reconcile;
-    const char *prefix = cdi_file_prefix(a->driver->kind);
+    const char *prefix = driver_traits(a->driver->kind)->cdi_prefix;
     struct listing at = {0};
     enum status s = STATUS_MORE;
     bool complete = true;
@@ -453,7 +453,7 @@ static enum status follow_nodes(struct agent *a, unsigned slot, const struct cla
 
 void reconcile_devices(struct agent *a)
 {
-    if (a->driver->kind == DRIVER_EFA && a->ledger.usable) {
+    if (!driver_traits(a->driver->kind)->numbered && a->ledger.usable) {
         a->reconcile.next_slot = 0;
     }
 }

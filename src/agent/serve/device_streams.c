@@ -79,7 +79,7 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
         text_set(name, DEVICE_NAME_CAP, NODE_DEVICE_NAME);
     } else if (s->efa_address[number] != 0u) {
         efa_device_name(s->efa_address[number], name);
-    } else if (a->devices.driver == DRIVER_EFA) {
+    } else if (!driver_traits(a->devices.driver)->numbered) {
         /* the same length as in devices_name */
         text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
     } else {

@@ -134,8 +134,8 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         writer_text(out, "the devices of the node are not known: the sysfs root cannot be read");
         break;
     case REASON_MISSING:
-        writer_text(out, "the last look found none of the node's devices: is the kernel module ");
-        writer_text(out, (a->driver->kind == DRIVER_EFA) ? "efa loaded?" : "neuron loaded?");
+        WRITE(out, "the last look found none of the node's devices: is the kernel module % loaded?",
+              TEXT(driver_traits(a->driver->kind)->module));
         break;
     case REASON_DEVICE_PLUGIN:
         trouble_device_plugin(a->settings, a->driver->kind, a->device_plugin, out);

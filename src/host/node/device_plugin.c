@@ -27,11 +27,10 @@ struct plugin_search {
  */
 static bool has_word(struct view name, enum driver_kind driver)
 {
-    static const char *const words[DRIVERS] = {[DRIVER_NEURON] = "neuron", [DRIVER_EFA] = "efa"};
     bool is = false;
     bool inside = false;
     for (size_t i = 0; i < name.len && !is; i++) {
-        is = !inside && view_starts(view_from(name, i), words[driver]);
+        is = !inside && view_starts(view_from(name, i), driver_traits(driver)->module);
         inside = driver == DRIVER_EFA && is_letter(name.data[i]);
     }
     return is;
