@@ -462,7 +462,7 @@ static void efa_document(const struct inventory *v, unsigned number, struct docu
     for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
         if (belongs_to(v, number, i)) {
             char name[DEVICE_NAME_CAP];
-            WRITE_TEXT(name, sizeof name, DEVICE_NAME_PREFIX "%", NUMBER(i));
+            neuron_device_name(i, name);
             document_element(d, view_text(name));
         }
     }

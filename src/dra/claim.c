@@ -272,7 +272,7 @@ void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_C
     } else if (result->node) {
         text_set(out, DEVICE_NAME_CAP, NODE_DEVICE_NAME);
     } else {
-        WRITE_TEXT(out, DEVICE_NAME_CAP, DEVICE_NAME_PREFIX "%", NUMBER(result->number));
+        neuron_device_name(result->number, out);
     }
 }
 

@@ -292,14 +292,9 @@ static void build_neighbours(struct device *device, const struct found_device *f
     }
 }
 
-static void number_name(unsigned number, char name[DEVICE_NAME_CAP])
+void neuron_device_name(unsigned number, char name[DEVICE_NAME_CAP])
 {
     WRITE_TEXT(name, DEVICE_NAME_CAP, DEVICE_NAME_PREFIX "%", NUMBER(number));
-}
-
-static void build_name(struct device *device)
-{
-    number_name(device->number, device->name);
 }
 
 /* PCI address of an EFA device by the board's map; 0: the map has no device of this number. */
@@ -319,7 +314,7 @@ void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME
     if (at >= 0) {
         text_set(out, DEVICE_NAME_CAP, d->device[at].name);
     } else if (driver_traits(d->driver)->numbered) {
-        number_name(number, out);
+        neuron_device_name(number, out);
     } else if (address != 0u) {
         efa_device_name(address, out);
     } else {
@@ -369,7 +364,7 @@ static void add_device(struct devices *d, const struct found_device *found, bool
     struct device device = {
         .number = found->number, .place = found->place, .reading = found->reading};
     unsigned place = place_of(d, found->number);
-    build_name(&device);
+    neuron_device_name(device.number, device.name);
     if (found->number >= DEVICES_MAX) {
         /* The kernel module has no such minor number, and a claim's mask no such bit. */
         probe_issue_add(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));

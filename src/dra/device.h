@@ -221,6 +221,8 @@ bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
 void devices_copy(struct devices *to, const struct devices *from);
 /* Whether two tables lead to the same published devices. */
 bool devices_same(const struct devices *a, const struct devices *b);
+/* Published name of the Neuron device of this number. */
+void neuron_device_name(unsigned number, char name[DEVICE_NAME_CAP]);
 /*
  * Published name of the device of this number. An absent one is named by its number, or by the
  * board's map of EFA devices; otherwise "pci-?".

@@ -71,11 +71,6 @@ bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call)
 
 /* --- what is sent --- */
 
-static void header_text(struct h2 *c, const char *name, const char *value)
-{
-    h2_header(c, name, view_text(value), false);
-}
-
 static void header_number(struct h2 *c, const char *name, uint64_t value)
 {
     uint8_t digits[DECIMAL_MAX];
@@ -89,7 +84,7 @@ static void header_number(struct h2 *c, const char *name, uint64_t value)
 static void header_head(struct h2 *c)
 {
     header_number(c, ":status", HTTP_OK);
-    header_text(c, "content-type", "application/grpc");
+    h2_header_text(c, "content-type", "application/grpc");
 }
 
 /*
@@ -141,7 +136,7 @@ static enum status send_status(struct grpc_server *s, const struct grpc_call *ca
     }
     if (call->state == GRPC_CALL_REFUSED &&
         (enum grpc_refusal)call->refusal == GRPC_REFUSE_COMPRESSED) {
-        header_text(c, "grpc-accept-encoding", "identity");
+        h2_header_text(c, "grpc-accept-encoding", "identity");
     }
     return end_headers(c, true);
 }
@@ -172,9 +167,9 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
     if ((call->flags & GRPC_FLAG_HEAD_SENT) == 0u) {
         h2_headers_begin(c, call->stream);
         header_number(c, ":status", code);
-        header_text(c, "content-type", "text/plain");
+        h2_header_text(c, "content-type", "text/plain");
         if ((enum grpc_refusal)call->refusal == GRPC_REFUSE_METHOD) {
-            header_text(c, "allow", "POST"); /* RFC 9110 §15.5.6 */
+            h2_header_text(c, "allow", "POST"); /* RFC 9110 §15.5.6 */
         }
         bool bodiless = (call->flags & GRPC_FLAG_BODILESS) != 0u;
         enum status st = end_headers(c, bodiless);

@@ -330,6 +330,8 @@ void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
 void h2_headers_begin(struct h2 *c, uint32_t stream);
 /* Adds a field; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */
 void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive);
+/* The same for a text that is no secret. */
+void h2_header_text(struct h2 *c, const char *name, const char *text);
 /*
  * Ends and sends the block. FULL_BUFFER: it did not fit, nothing was sent, the stream is unchanged.
  * PEER_CLOSED: the stream has ended.

@@ -553,6 +553,11 @@ void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive
     hpack_encode(&c->build, field_name, value, sensitive);
 }
 
+void h2_header_text(struct h2 *c, const char *name, const char *text)
+{
+    h2_header(c, name, view_text(text), false);
+}
+
 enum status h2_headers_end(struct h2 *c, bool end_stream)
 {
     ASSERT(c->building);

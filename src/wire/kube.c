@@ -585,11 +585,6 @@ enum status kube_path_slice(struct writer *out, const char *version, const char 
 
 /* --- request: headers --- */
 
-static void send_header(struct h2 *c, const char *name, const char *value)
-{
-    h2_header(c, name, view_text(value), false);
-}
-
 /* Kubernetes API concepts, "Alternate representations of resources": in order of preference. */
 static const char *accept_of(const struct kube_request *r)
 {
@@ -619,16 +614,16 @@ enum status kube_request_send(struct h2 *c, uint32_t stream, const struct kube_r
 
     ASSERT(r->method != NULL && r->path.len > 0u && r->authority.len > 0u);
     h2_headers_begin(c, stream);
-    send_header(c, ":method", r->method);
-    send_header(c, ":scheme", "https");
+    h2_header_text(c, ":method", r->method);
+    h2_header_text(c, ":scheme", "https");
     h2_header(c, ":authority", r->authority, false);
     h2_header(c, ":path", r->path, false);
-    send_header(c, "accept", accept_of(r));
-    send_header(c, "user-agent", AGENT_NAME "/" AGENT_VERSION);
+    h2_header_text(c, "accept", accept_of(r));
+    h2_header_text(c, "user-agent", AGENT_NAME "/" AGENT_VERSION);
     send_token(c, r->token);
     if (r->has_body) {
         writer_decimal(&length, r->body_len);
-        send_header(c, "content-type", (r->body_type == NULL) ? PROTOBUF : r->body_type);
+        h2_header_text(c, "content-type", (r->body_type == NULL) ? PROTOBUF : r->body_type);
         h2_header(c, "content-length", writer_view(&length), false);
     }
     return h2_headers_end(c, !r->has_body);
