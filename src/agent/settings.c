@@ -66,7 +66,7 @@ static const struct setting_row *row_of(struct view flag)
 {
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         if (view_is(flag, setting_rows[i].flag) ||
-            (view_is(flag, "-o") && view_is(view_text(setting_rows[i].flag), "--output"))) {
+            (view_is(flag, "-o") && text_is(setting_rows[i].flag, "--output"))) {
             return &setting_rows[i];
         }
     }

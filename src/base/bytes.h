@@ -200,6 +200,8 @@ MUST_USE enum status text_copy(char *text, size_t cap, struct view v);
 void text_set(char *text, size_t cap, const char *value);
 /* Like text_copy, but cuts the text at its first NUL and, on a UTF-8 boundary, at `cap` bytes. */
 void text_cut(char *text, size_t cap, struct view v);
+/* Whether both hold the same bytes up to their NUL. */
+bool text_is(const char *a, const char *b);
 /* Like WRITE, into the array text[cap], with a NUL behind. Asserts that it fits. */
 #define WRITE_TEXT(text, cap, form, ...)                                                           \
     do {                                                                                           \

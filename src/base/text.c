@@ -217,6 +217,11 @@ enum status text_copy(char *text, size_t cap, struct view v)
     return STATUS_OK;
 }
 
+bool text_is(const char *a, const char *b)
+{
+    return view_is(view_text(a), b);
+}
+
 void text_set(char *text, size_t cap, const char *value)
 {
     enum status s = text_copy(text, cap, view_text(value));

@@ -61,8 +61,8 @@ static bool is_nearest(const struct inventory *v, const struct device_shown *s, 
     if (v->devices.driver == DRIVER_NEURON) {
         return neuron == s->neuron && name[0] != '\0';
     }
-    bool same = view_is(view_text(name), s->name);
-    WRITE_TEXT(name, DEVICE_NAME_CAP, DEVICE_NAME_PREFIX "%", NUMBER(neuron));
+    bool same = text_is(name, s->name);
+    neuron_device_name(neuron, name);
     return same;
 }
 

@@ -59,7 +59,7 @@ static bool is_held(const struct inventory *v, unsigned number)
 
 static bool is_same(const struct inventory *v, unsigned x, unsigned y)
 {
-    return view_is(view_text(v->holder[x].claim), v->holder[y].claim);
+    return text_is(v->holder[x].claim, v->holder[y].claim);
 }
 
 static bool is_efa(const struct inventory *v)
@@ -96,7 +96,7 @@ static bool belongs_to(const struct inventory *v, unsigned number, unsigned neur
     const struct board *board = v->devices.board;
     const struct efa_map *map = (board != NULL) ? board->efa : NULL;
     return map != NULL && number < BOARD_GROUPED_DEVICES &&
-           view_is(view_text(map->address[number]), map->address[neuron]);
+           text_is(map->address[number], map->address[neuron]);
 }
 
 /* The Neuron devices of an EFA device, as "0,1"; empty: no map names it. */

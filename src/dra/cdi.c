@@ -214,7 +214,7 @@ _Static_assert(DEVICES_MAX <= 64u, "one bit for each device number");
 
 static bool same_request(const struct claim_record *r, unsigned i, unsigned k)
 {
-    return view_is(view_text(r->result[i].request), r->result[k].request);
+    return text_is(r->result[i].request, r->result[k].request);
 }
 
 bool claim_request_begins(const struct claim_record *r, unsigned at)

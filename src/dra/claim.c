@@ -97,7 +97,7 @@ static bool configured_alike(const struct claim_record *r, unsigned at)
         const struct claim_result *y = &r->result[i];
         bool same = x->logical_neuron_core == y->logical_neuron_core &&
                     x->ultraserver_mode == y->ultraserver_mode;
-        if (!same && view_is(view_text(x->request), y->request)) {
+        if (!same && text_is(x->request, y->request)) {
             return false;
         }
     }
@@ -305,8 +305,7 @@ static bool same_device(const struct claim_result *p, const struct claim_result 
     return same_place(p, q) && p->node == q->node && p->admin_access == q->admin_access &&
            p->uverbs == q->uverbs &&
            claim_numbers_count(p->cores) == claim_numbers_count(q->cores) &&
-           view_is(view_text(p->request), q->request) &&
-           view_is(view_text(p->share_id), q->share_id);
+           text_is(p->request, q->request) && text_is(p->share_id, q->share_id);
 }
 
 bool claim_devices_same(const struct claim_record *x, const struct claim_record *y)
@@ -433,7 +432,7 @@ static bool held_twice(const struct claim_record *r, const struct claim_result *
     for (unsigned i = 0; i < r->count; i++) {
         const struct claim_result *have = &r->result[i];
         bool shared = have->share_id[0] != '\0' && next->share_id[0] != '\0' &&
-                      !view_is(view_text(have->share_id), next->share_id);
+                      !text_is(have->share_id, next->share_id);
         bool exempt = have->admin_access || next->admin_access || shared;
         bool same = have->node || next->node || same_place(have, next);
         if (same && !exempt) {

@@ -633,25 +633,20 @@ bool devices_valid(const struct devices *d)
     return true;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return view_equal(view_text(a), view_text(b));
-}
-
 bool node_labels_same(const struct node_labels *a, const struct node_labels *b)
 {
     ASSERT(a != NULL && b != NULL);
-    bool same = same_text(a->capacity_block, b->capacity_block);
+    bool same = text_is(a->capacity_block, b->capacity_block);
     for (unsigned i = 0; i < NETWORK_LAYERS; i++) {
-        same = same && same_text(a->network_layer[i], b->network_layer[i]);
+        same = same && text_is(a->network_layer[i], b->network_layer[i]);
     }
     return same;
 }
 
 static bool same_node(const struct devices *a, const struct devices *b)
 {
-    bool same = same_text(a->instance_type, b->instance_type) &&
-                same_text(a->driver_version, b->driver_version);
+    bool same = text_is(a->instance_type, b->instance_type) &&
+                text_is(a->driver_version, b->driver_version);
     return same && node_labels_same(&a->labels, &b->labels) &&
            ultraserver_same(&a->ultraserver, &b->ultraserver) && a->count == b->count;
 }
@@ -659,14 +654,14 @@ static bool same_node(const struct devices *a, const struct devices *b)
 static bool same_function(const struct efa_function *a, const struct efa_function *b)
 {
     return a->address == b->address && a->uverbs == b->uverbs && a->subsystem == b->subsystem &&
-           same_text(a->rdma_name, b->rdma_name);
+           text_is(a->rdma_name, b->rdma_name);
 }
 
 static bool same_device(const struct device *a, const struct device *b)
 {
     return a->number == b->number && a->core_count == b->core_count &&
            a->at_pci_address == b->at_pci_address && a->numa_node == b->numa_node &&
-           same_text(a->pcie_root, b->pcie_root) && same_function(&a->efa, &b->efa);
+           text_is(a->pcie_root, b->pcie_root) && same_function(&a->efa, &b->efa);
 }
 
 /*

@@ -43,7 +43,7 @@ bool efa_link_parse(struct view link, struct view name, uint32_t *address,
 static int mapped_number(const struct efa_map *map, const char *address)
 {
     for (unsigned i = 0; map != NULL && i < BOARD_GROUPED_DEVICES; i++) {
-        if (view_is(view_text(address), map->address[i])) {
+        if (text_is(address, map->address[i])) {
             return (int)i;
         }
     }

@@ -62,7 +62,7 @@ static int index_of(const struct claim_result *result, const struct devices *dev
 
 static bool of_request(const struct claim_record *r, unsigned first, unsigned at)
 {
-    return view_is(view_text(r->result[first].request), r->result[at].request);
+    return text_is(r->result[first].request, r->result[at].request);
 }
 
 bool metadata_known(const struct claim_record *r, unsigned at, const struct devices *devices)

@@ -48,18 +48,13 @@ void slice_compare_name(struct slice_compare *c, struct view name)
     }
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return view_equal(view_text(a), view_text(b));
-}
-
 static bool same_attribute(const struct attribute *a, const struct attribute *b)
 {
-    if (a->type != b->type || !same_text(a->key, b->key)) {
+    if (a->type != b->type || !text_is(a->key, b->key)) {
         return false;
     }
     bool number = a->type == ATTRIBUTE_INT || a->type == ATTRIBUTE_BOOL;
-    return a->number == b->number && (number || same_text(a->text, b->text));
+    return a->number == b->number && (number || text_is(a->text, b->text));
 }
 
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored)
@@ -86,8 +81,7 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
 {
     const struct device *d = wanted_device(c);
     bool wanted = d != NULL && d->tainted && !c->tainted && value[0] == '\0' &&
-                  same_text(key, c->wanted->taint_key) &&
-                  same_text(effect, c->wanted->taint_effect);
+                  text_is(key, c->wanted->taint_key) && text_is(effect, c->wanted->taint_effect);
     c->tainted = c->tainted || wanted;
     c->differs = c->differs || !wanted;
 }
@@ -96,7 +90,7 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value)
 {
     int at = devices_find(c->wanted, view_text(name));
-    bool known = at >= 0 && !c->wanted->device[at].node && same_text(value, COUNTER_VALUE);
+    bool known = at >= 0 && !c->wanted->device[at].node && text_is(value, COUNTER_VALUE);
     uint64_t counter = known ? UINT64_C(1) << c->wanted->device[at].number : 0u;
     uint64_t *counters = c->open ? &c->taken : &c->shared;
     c->differs = c->differs || !known || (*counters & counter) != 0u;
@@ -105,7 +99,7 @@ void slice_compare_counter(struct slice_compare *c, const char *name, const char
 
 void slice_compare_counters(struct slice_compare *c, const char *name)
 {
-    c->differs = c->differs || !same_text(name, COUNTER_SET_NAME);
+    c->differs = c->differs || !text_is(name, COUNTER_SET_NAME);
 }
 
 static void compare_shared(struct slice_compare *c, const struct device *d, bool shared)

@@ -292,7 +292,7 @@ static bool decode_place(const store_StoredResult *m, struct claim_result *to)
         return false;
     }
     claim_device_name(to, name);
-    return !m->has_device || view_is(view_text(m->device), name);
+    return !m->has_device || text_is(m->device, name);
 }
 
 static bool decode_result(const store_StoredResult *m, struct claim_result *to)

@@ -95,7 +95,7 @@ bool ultraserver_build(struct ultraserver *u, const struct found_ultraserver *fo
 
 static bool same_place(const struct ultraserver_place *a, const struct ultraserver_place *b)
 {
-    return a->node_id == b->node_id && view_is(view_text(a->server_id), b->server_id);
+    return a->node_id == b->node_id && text_is(a->server_id, b->server_id);
 }
 
 bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b)

@@ -164,7 +164,7 @@ static void parse_field(struct grpc_call *call, const struct h2_event *field, ui
 static bool find_served_path(const struct grpc_server *s, struct grpc_call *call)
 {
     for (unsigned i = 0; i < s->methods_count; i++) {
-        if (view_is(view_text(call->path), s->methods[i].path)) {
+        if (text_is(call->path, s->methods[i].path)) {
             call->method = s->methods[i].id;
             return true;
         }

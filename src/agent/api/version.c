@@ -192,7 +192,7 @@ void version_record(struct agent *a, const struct api_result *r, const struct ku
         return;
     }
     for (unsigned i = 0; i < (unsigned)API_VERSIONS; i++) {
-        if (view_is(view_text(m.api_version), groups[i])) {
+        if (text_is(m.api_version, groups[i])) {
             a->common->version.served |= (uint8_t)(1u << i);
         }
     }

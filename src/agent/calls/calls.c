@@ -517,7 +517,7 @@ static void stop_prepares(struct agent *a, const char *uid)
         struct operation *o = &a->operation[i];
         bool runs = o->state == OPERATION_WAITING || o->state == OPERATION_FETCHING ||
                     o->state == OPERATION_WRITTEN;
-        if (!runs || a->call[o->call].unprepare || !view_is(view_text(o->id.uid), uid)) {
+        if (!runs || a->call[o->call].unprepare || !text_is(o->id.uid, uid)) {
             continue;
         }
         if (o->state == OPERATION_FETCHING) {

@@ -43,7 +43,7 @@ static int free_operation(const struct agent *a, bool unprepare)
 static bool call_has(const struct agent *a, const struct call *c, const char *uid)
 {
     for (unsigned i = 0; i < c->count; i++) {
-        if (view_is(view_text(a->operation[c->operation[i]].id.uid), uid)) {
+        if (text_is(a->operation[c->operation[i]].id.uid, uid)) {
             return true;
         }
     }

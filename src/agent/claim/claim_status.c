@@ -143,7 +143,7 @@ static bool entry_written(const struct claim_record *r, unsigned at)
     const struct claim_result *one = &r->result[at];
     for (unsigned i = 0; i < at; i++) {
         if (r->result[i].number == one->number && r->result[i].node == one->node &&
-            view_is(view_text(r->result[i].share_id), one->share_id)) {
+            text_is(r->result[i].share_id, one->share_id)) {
             return true;
         }
     }

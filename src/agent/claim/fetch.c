@@ -142,8 +142,7 @@ bool fetch_is_ours(const struct agent *a, struct view message)
 {
     projection_ResultRecord r = projection_ResultRecord_init_zero;
     return decode(message, projection_ResultRecord_fields, &r) &&
-           view_is(view_text(r.driver), a->driver->name) &&
-           view_is(view_text(r.pool), a->settings->node_name);
+           text_is(r.driver, a->driver->name) && text_is(r.pool, a->settings->node_name);
 }
 
 void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP])

@@ -11,7 +11,7 @@ static bool is_in_call(const struct agent *a, const struct call *c, const char *
 {
     bool found = false;
     for (unsigned i = 0; i < c->count; i++) {
-        found = found || view_is(view_text(a->operation[c->operation[i]].id.uid), uid);
+        found = found || text_is(a->operation[c->operation[i]].id.uid, uid);
     }
     return found;
 }
@@ -27,7 +27,7 @@ static bool is_beside(const struct agent *a, const struct call *c, unsigned slot
         return false;
     }
     const char *pod = ledger_consumer(a, slot)->uid;
-    return (pod[0] != '\0' && view_is(view_text(pod), r->consumer.uid)) ||
+    return (pod[0] != '\0' && text_is(pod, r->consumer.uid)) ||
            (c != NULL && is_in_call(a, c, a->ledger.id[slot].uid));
 }
 

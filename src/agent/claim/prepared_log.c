@@ -37,7 +37,7 @@ static void log_configs(struct agent *a, const struct claim_builder *b, unsigned
 static bool request_logged(const struct claim_record *r, unsigned at)
 {
     for (unsigned i = 0; i < at; i++) {
-        if (view_is(view_text(r->result[i].request), r->result[at].request)) {
+        if (text_is(r->result[i].request, r->result[at].request)) {
             return true;
         }
     }

@@ -266,7 +266,7 @@ enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_recor
     struct writer stored;
     enum status s = read_file(a, uid, &stored);
     s = (s == STATUS_OK) ? cdi_read(writer_view(&stored), r) : s;
-    return (s == STATUS_OK && (r->driver != a->driver->kind || !view_is(view_text(uid), r->id.uid)))
+    return (s == STATUS_OK && (r->driver != a->driver->kind || !text_is(uid, r->id.uid)))
                ? HOST_DAMAGED
                : s;
 }

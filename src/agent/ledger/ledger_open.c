@@ -39,7 +39,7 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
     ledger_trouble_text(a, o->file, o->doing, s, &why);
     writer_close_text(&why);
     l->busy = s == HOST_BUSY;
-    if (l->failing != s || !view_is(view_text(text), l->trouble)) {
+    if (l->failing != s || !text_is(text, l->trouble)) {
         log_begin(a, l->busy ? LOG_ID_STORE_AWAITED : LOG_ID_STORE_FAILED);
         log_text(a, "text", text);
         log_remedy(a, ledger_remedy(s));

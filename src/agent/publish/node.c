@@ -78,9 +78,9 @@ static void learn_present(struct agent *a)
 {
     struct node_object *n = &a->common->node;
     bool first = n->facts.uid[0] == '\0';
-    bool other = !view_equal(view_text(n->facts.uid), view_text(n->now.uid));
+    bool other = !text_is(n->facts.uid, n->now.uid);
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
-    bool kubelet = !view_is(view_text(n->facts.kubelet_version), n->now.kubelet_version);
+    bool kubelet = !text_is(n->facts.kubelet_version, n->now.kubelet_version);
     n->facts = n->now;
     /* The kubelet's version tells what the API server may keep: wanted.c. */
     n->changed = n->changed || first || kubelet;
@@ -113,7 +113,7 @@ static void parse_meta(struct agent *a, struct view message)
         return;
     }
     text_cut(now->resource_version, sizeof now->resource_version, view_text(m.resource_version));
-    if (view_is(view_text(m.name), a->settings->node_name)) {
+    if (text_is(m.name, a->settings->node_name)) {
         text_cut(now->uid, sizeof now->uid, view_text(m.uid));
     }
 }
@@ -140,7 +140,7 @@ static void parse_label(struct node_facts *now, struct view message)
         return;
     }
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (view_is(view_text(l.key), rows[i].key)) {
+        if (text_is(l.key, rows[i].key)) {
             text_cut(rows[i].place, ATTRIBUTE_VALUE_CAP, view_text(l.value));
         }
     }

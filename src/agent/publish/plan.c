@@ -315,8 +315,7 @@ const struct slice_part *plan_next_write(const struct plan *p)
 static bool is_written_object(const struct slice_part *part, const struct slice_seen *response)
 {
     const struct slice_seen *stored = &part->stored;
-    bool same = view_is(view_text(response->name), stored->name) &&
-                view_is(view_text(response->uid), stored->uid);
+    bool same = text_is(response->name, stored->name) && text_is(response->uid, stored->uid);
     bool named = response->name[0] != '\0' && response->uid[0] != '\0';
     return response->scope == SLICE_OURS && named && (same || part->action == PART_CREATE);
 }
@@ -356,7 +355,7 @@ bool plan_complete(const struct plan *p)
 const struct slice_part *plan_part_of(const struct plan *p, const char *name)
 {
     for (unsigned i = 0; i < p->parts; i++) {
-        if (view_is(view_text(name), p->part[i].stored.name)) {
+        if (text_is(name, p->part[i].stored.name)) {
             return &p->part[i];
         }
     }

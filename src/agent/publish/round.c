@@ -53,8 +53,7 @@ static void parse_cause(struct refusal_cause *cause, struct view message)
     if (!decode(message, projection_StatusRecord_fields, &m)) {
         return;
     }
-    cause->too_many_devices =
-        cause->too_many_devices || view_is(view_text(m.details_name), "spec.devices");
+    cause->too_many_devices = cause->too_many_devices || text_is(m.details_name, "spec.devices");
     if (cause->text[0] == '\0') {
         text_cut(cause->text, sizeof cause->text, view_text(m.message));
         text_cut(cause->field, sizeof cause->field, view_text(m.details_name));

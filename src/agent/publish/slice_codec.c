@@ -496,10 +496,10 @@ static void observe_device(struct slice_observer *o, const struct kube_record *r
 static enum slice_scope scope_of(const projection_SliceSpecRecord *r, const struct wanted *wanted)
 {
     const char *node = wanted->node_name;
-    if (!view_is(view_text(r->driver), wanted->driver) || !view_is(view_text(r->node_name), node)) {
+    if (!text_is(r->driver, wanted->driver) || !text_is(r->node_name, node)) {
         return SLICE_FOREIGN;
     }
-    return view_is(view_text(r->pool_name), node) ? SLICE_OURS : SLICE_OTHER_POOL;
+    return text_is(r->pool_name, node) ? SLICE_OURS : SLICE_OTHER_POOL;
 }
 
 /* Handles the last compared record of a slice, which follows its devices. */

@@ -39,7 +39,7 @@ static bool release_claim(struct agent *a, unsigned slot, const char *reason)
 
 static bool texts_differ(const char *text, const char *other)
 {
-    return text[0] != '\0' && other[0] != '\0' && !view_is(view_text(text), other);
+    return text[0] != '\0' && other[0] != '\0' && !text_is(text, other);
 }
 
 static bool of_another_boot(const struct agent *a, const struct claim_record *r)
@@ -225,8 +225,7 @@ static void see_boot(struct agent *a, unsigned slot, const char *uid)
     const struct claim_record *record = NULL;
     struct claim_record *file = &a->reconcile.record;
     if (ledger_record(a, slot, &record) == STATUS_OK && of_another_boot(a, record) &&
-        ledger_read_cdi(a, uid, file) == STATUS_OK &&
-        view_is(view_text(file->boot_id), a->devices.boot_id)) {
+        ledger_read_cdi(a, uid, file) == STATUS_OK && text_is(file->boot_id, a->devices.boot_id)) {
         check_of(a, slot)->boot_unwritten = true;
     }
 }
@@ -640,7 +639,7 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
         k->allocated = k->allocated || record->truncated || fetch_is_ours(a, record->message);
     }
     if (record->record == KUBE_META && decode(record->message, projection_MetaRecord_fields, &m) &&
-        view_is(view_text(m.name), id->name) && view_is(view_text(m.namespace), id->namespace_)) {
+        text_is(m.name, id->name) && text_is(m.namespace, id->namespace_)) {
         text_cut(k->found_uid, sizeof k->found_uid, view_text(m.uid));
     }
 }
@@ -719,7 +718,7 @@ static void check_failed(struct agent *a, const struct api_result *r)
 {
     struct reconcile *k = &a->reconcile;
     uint64_t until_ms = a->now_ms + retry_wait(a, r, &k->backoff_ms);
-    bool another = k->failed_uid[0] != '\0' && !view_is(view_text(k->failed_uid), k->uid);
+    bool another = k->failed_uid[0] != '\0' && !text_is(k->failed_uid, k->uid);
     text_set(k->failed_uid, sizeof k->failed_uid, k->uid);
     if (ledger_holds(a, k->slot, k->uid)) {
         struct claim_check *check = check_of(a, k->slot);
@@ -756,7 +755,7 @@ void reconcile_end(struct agent *a, const struct api_result *r)
         return; /* unprepared meanwhile */
     }
     check_of(a, k->slot)->failed = false;
-    if (!found || !view_is(view_text(k->found_uid), k->uid)) {
+    if (!found || !text_is(k->found_uid, k->uid)) {
         answered_gone(a, k->slot, "the API server does not know the claim any more");
     } else if (is_over(a, k->slot)) {
         answered_gone(a, k->slot,

@@ -23,7 +23,7 @@ static void read_claims(struct reading *r, struct view bytes, const char *uid)
     char listed[UID_CAP];
     struct reader in = reader_of(bytes);
     while (kubelet_state_next(&r->state, &in, listed)) {
-        r->listed = r->listed || view_is(view_text(listed), uid);
+        r->listed = r->listed || text_is(listed, uid);
     }
 }
 

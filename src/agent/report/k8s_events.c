@@ -70,7 +70,7 @@ static struct k8s_event *find_recent(struct agent *a, unsigned row, const struct
     for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
         struct k8s_event *e = &a->common->k8s_events.event[i];
         if (e->state != K8S_EVENT_FREE && e->reason == row && is_recent(a, e) &&
-            view_is(view_text(e->about.uid), uid_of(about)) && view_is(view_text(e->note), note)) {
+            text_is(e->about.uid, uid_of(about)) && text_is(e->note, note)) {
             return e;
         }
     }

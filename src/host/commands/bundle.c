@@ -245,7 +245,7 @@ static int directory_ready(const char *path)
     }
     directory_open(&d, path);
     while (empty && directory_next(&d, &found)) {
-        empty = view_is(view_text(found.name), ".") || view_is(view_text(found.name), "..");
+        empty = text_is(found.name, ".") || text_is(found.name, "..");
     }
     error = directory_close(&d);
     return empty ? error : ENOTEMPTY;

@@ -450,7 +450,7 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
 static enum status run_probe(struct command_memory *m, struct writer *why)
 {
     struct view body;
-    bool ready = view_is(view_text(m->settings->operand), "readiness");
+    bool ready = text_is(m->settings->operand, "readiness");
     unsigned code = page_get(m, ready ? "/readyz" : "/healthz", &body, why);
     m->answer_no = code != HTTP_OK;
     if (code == 0u) {
@@ -470,7 +470,7 @@ static bool holds_claim(struct command_memory *m, const char *uid, struct claim_
         bool outline = state == SLOT_OUTLINE && !m->outline.released;
         if (state == SLOT_CLAIM || outline) {
             *id = outline ? m->outline.id : m->record.id;
-            if (view_is(view_text(id->uid), uid)) {
+            if (text_is(id->uid, uid)) {
                 return true;
             }
         }

@@ -133,7 +133,7 @@ static void ultraserver_value(struct probe_run *l, const char *file, bool all,
                               char value[ULTRASERVER_TEXT_CAP])
 {
     char text[SYSFS_VALUE_CAP];
-    bool known = value[0] != '\0' && !view_is(view_text(value), "busy");
+    bool known = value[0] != '\0' && !text_is(value, "busy");
     if (all || !known) {
         (void)value_at(l->fd, file, text, &l->error);
         text_cut(value, ULTRASERVER_TEXT_CAP, view_text(text));
