@@ -4,7 +4,6 @@
  * health and the nearest devices of the other driver, which the file does not have.
  */
 #include "base/assert.h"
-#include "cfg/identity.h"
 #include "command/command_internal.h"
 #include "dra/pci.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shows the claim store: one slot, and the claim in it. Reads the halves by dra/store.h. */
 #include "base/assert.h"
-#include "cfg/identity.h"
 #include "command/command_internal.h"
 
 static const char *const cdi_states[CDI_STATES] = {[CDI_GOOD] = "good",

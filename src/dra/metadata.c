@@ -2,7 +2,6 @@
 /* Writes names and bytes of device metadata files; see metadata.h. */
 #include "dra/metadata.h"
 
-#include "base/assert.h"
 #include "cfg/identity.h"
 
 enum { METADATA_INDENT = 2 };

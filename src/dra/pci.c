@@ -2,7 +2,6 @@
 /* Converts PCI addresses between the kernel's form and the names of EFA devices; see pci.h. */
 #include "dra/pci.h"
 
-#include "base/assert.h"
 #include "base/chars.h"
 #include "cfg/identity.h"
 

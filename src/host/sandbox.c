@@ -16,8 +16,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/assert.h"
-#include "cfg/limits.h"
 #include "host/sandbox_calls.h"
 #include "host/system.h"
 

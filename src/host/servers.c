@@ -7,9 +7,7 @@
 #include "host/servers.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/report/log_catalogue.h"

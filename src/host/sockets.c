@@ -5,7 +5,6 @@
  */
 #include "host/sockets.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -3,7 +3,6 @@
 #include "agent/api/retry.h"
 
 #include "agent/state.h"
-#include "base/assert.h"
 
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms)
 {

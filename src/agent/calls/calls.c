@@ -21,7 +21,6 @@
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/time.h"
-#include "cfg/identity.h"
 
 /* --- tables --- */
 

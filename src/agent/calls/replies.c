@@ -14,7 +14,6 @@
 
 #include "agent/state.h"
 #include "base/assert.h"
-#include "cfg/identity.h"
 #include "generated/dra.pb.h"
 
 /* --- fields --- */

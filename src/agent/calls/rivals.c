@@ -4,7 +4,6 @@
 
 #include "agent/recovery/reconcile.h"
 #include "agent/state.h"
-#include "base/assert.h"
 
 /* Cuts the names, so that the text behind them fits. */
 static void write_claim_name(const struct claim_id *id, struct writer *why)

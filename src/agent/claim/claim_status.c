@@ -14,7 +14,6 @@
 #include "base/crc32c.h"
 #include "base/json.h"
 #include "base/time.h"
-#include "cfg/identity.h"
 
 /* --- pending writes --- */
 

@@ -3,7 +3,6 @@
 #include "agent/claim/device_memory.h"
 
 #include "agent/state.h"
-#include "base/assert.h"
 
 static uint64_t device_bit(unsigned number)
 {

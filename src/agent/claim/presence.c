@@ -6,7 +6,6 @@
 #include "agent/claim/presence.h"
 
 #include "agent/state.h"
-#include "cfg/identity.h"
 
 /* the next probe will notice */
 static const char changed[] = " changed since the last probe; try again";

@@ -7,7 +7,6 @@
 #include "agent/ledger/handover.h"
 
 #include "agent/state.h"
-#include "base/time.h"
 #include "cfg/identity.h"
 
 static bool is_next(const struct handover *h)

@@ -7,7 +7,6 @@
 
 #include "agent/state.h"
 #include "base/assert.h"
-#include "cfg/identity.h"
 
 int ledger_find(const struct agent *a, const char *uid)
 {

@@ -16,7 +16,6 @@
 
 #include "agent/state.h"
 #include "base/assert.h"
-#include "cfg/identity.h"
 #include "dra/metadata.h"
 
 _Static_assert(METADATA_PART_MAX <= CDI_BYTES_MAX, "a part fits where it is made");

@@ -8,7 +8,6 @@
 #include "agent/ledger/ledger_internal.h"
 
 #include "agent/state.h"
-#include "base/assert.h"
 #include "boards/board.h"
 
 /* Entries of the function table that held claims use, bit N. */

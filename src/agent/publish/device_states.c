@@ -3,8 +3,6 @@
 #include "agent/publish/device_states.h"
 
 #include "agent/state.h"
-#include "base/assert.h"
-#include "cfg/identity.h"
 
 static uint64_t device_bit(unsigned number)
 {

@@ -8,7 +8,6 @@
 #include "agent/api/retry.h"
 #include "agent/state.h"
 #include "base/assert.h"
-#include "cfg/identity.h"
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 

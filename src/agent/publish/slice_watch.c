@@ -4,7 +4,6 @@
 
 #include "agent/state.h"
 #include "base/assert.h"
-#include "cfg/identity.h"
 
 /* --- opening --- */
 

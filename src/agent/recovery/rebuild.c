@@ -17,7 +17,6 @@
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/time.h"
-#include "cfg/identity.h"
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 

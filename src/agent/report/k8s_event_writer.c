@@ -15,7 +15,6 @@
 #include "base/assert.h"
 #include "base/crc32c.h"
 #include "base/time.h"
-#include "cfg/identity.h"
 
 /* The namespace in which kubectl looks for Events of cluster-scoped objects. */
 #define NODE_NAMESPACE "default"

@@ -17,7 +17,6 @@
 #include "agent/recovery/unlisted.h"
 #include "agent/state.h"
 #include "agent/troubles.h"
-#include "base/assert.h"
 
 enum {
     REASON_STOPPING,

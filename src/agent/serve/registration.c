@@ -9,7 +9,6 @@
 #include "agent/serve/responses.h"
 #include "agent/state.h"
 #include "base/assert.h"
-#include "cfg/identity.h"
 #include "generated/registration.pb.h"
 #include "pb_encode.h"
 #include "wire/decode.h"

@@ -8,11 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
 #include "host/system.h"

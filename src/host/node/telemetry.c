@@ -2,9 +2,6 @@
 /* Reads the files of a device's metrics, opened by name, each once. */
 #include "host/node/telemetry.h"
 
-#include <fcntl.h>
-
-#include "base/assert.h"
 #include "host/node/probe.h"
 #include "host/node/reading.h"
 #include "host/system.h"
