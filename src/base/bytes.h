@@ -71,6 +71,8 @@ struct view view_without_dot(struct view a);
 size_t view_find(struct view a, uint8_t byte);
 /* Whether a byte of the view is `byte`. */
 bool view_has(struct view a, uint8_t byte);
+/* Whether each byte is printable ASCII and not a space. */
+bool view_is_visible(struct view a);
 /*
  * Parses a view of decimal digits, at most `max`. PEER_MALFORMED: anything else, also an empty
  * view.

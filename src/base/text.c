@@ -66,6 +66,16 @@ struct view view_without_dot(struct view a)
     return view_first(a, a.len - (view_ends(a, ".") ? 1u : 0u));
 }
 
+bool view_is_visible(struct view a)
+{
+    for (size_t i = 0; i < a.len; i++) {
+        if (!is_visible(a.data[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 enum status view_decimal(struct view a, uint64_t max, uint64_t *value)
 {
     uint64_t n = 0;

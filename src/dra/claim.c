@@ -67,16 +67,6 @@ enum status claim_id_check(const struct claim_id *id, struct writer *why)
 
 /* --- records --- */
 
-static bool all_visible(struct view v)
-{
-    for (size_t i = 0; i < v.len; i++) {
-        if (!is_visible(v.data[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool share_like(struct view v)
 {
     return v.len == 0u || name_like(v, false);
@@ -217,7 +207,7 @@ static bool texts_valid(const struct claim_record *r)
 {
     struct writer discarded = writer_of(0, 0);
     bool names = claim_id_check(&r->id, &discarded) == STATUS_OK &&
-                 name_like(view_text(r->pool), true) && all_visible(view_text(r->boot_id));
+                 name_like(view_text(r->pool), true) && view_is_visible(view_text(r->boot_id));
     bool template =
         r->pod_claim[0] == '\0' || (r->metadata && claim_label_like(view_text(r->pod_claim)));
     return names && template;

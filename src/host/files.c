@@ -246,12 +246,13 @@ static bool is_temporary(const struct host_files *f, const char *name)
     return strcmp(name, f->temporary) == 0;
 }
 
-static void temporary_close(struct host_files *f)
+/* Closes it if it is open. */
+static void drop_descriptor(int *fd)
 {
-    if (f->temporary_fd >= 0) {
-        (void)close(f->temporary_fd);
+    if (*fd >= 0) {
+        (void)close(*fd);
     }
-    f->temporary_fd = -1;
+    *fd = -1;
 }
 
 /* Creates the file and locks it. If the name exists, tries another. */
@@ -260,7 +261,7 @@ static enum status temporary_create(struct host_files *f, const char *path)
     const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (f->temporary_fd >= 0) {
         (void)unlink(path);
-        temporary_close(f);
+        drop_descriptor(&f->temporary_fd);
     }
     f->temporary_fd = open_for_write(f, FILES_CDI, path, O_RDWR | O_EXCL);
     if (f->temporary_fd < 0) {
@@ -279,7 +280,7 @@ static enum status temporary_drop(struct host_files *f, const char *path)
     if (s == STATUS_OK && unlink(path) != 0) {
         s = keep_error(f, errno);
     }
-    temporary_close(f);
+    drop_descriptor(&f->temporary_fd);
     return s;
 }
 
@@ -446,7 +447,7 @@ static enum status port_commit(void *ctx, enum files_dir dir, const char *name,
      */
     enum status s = (final_name == NULL) ? STATUS_OK : rename_in(f, dir, name, final_name);
     if (s == STATUS_OK && final_name != NULL && is_temporary(f, name)) {
-        temporary_close(f);
+        drop_descriptor(&f->temporary_fd);
     }
     return s;
 }
@@ -480,14 +481,6 @@ static enum status port_remove(void *ctx, enum files_dir dir, const char *name, 
 
 /* --- the lock --- */
 
-static void lock_drop(struct host_files *f)
-{
-    if (f->lock_fd >= 0) {
-        (void)close(f->lock_fd);
-    }
-    f->lock_fd = -1;
-}
-
 /* Opens the lock file, unless it is open and still has the name. Closing it ends its lock. */
 static enum status lock_open(struct host_files *f, const char *name)
 {
@@ -496,7 +489,7 @@ static enum status lock_open(struct host_files *f, const char *name)
     if (same_file(f->lock_fd, path)) {
         return STATUS_OK;
     }
-    lock_drop(f);
+    drop_descriptor(&f->lock_fd);
     f->lock_fd = open_existing(path, false, &f->lock_writable);
     if (f->lock_fd < 0 && errno == ENOENT) {
         f->lock_fd = open_for_write(f, FILES_STATE, path, O_RDWR);
@@ -534,7 +527,7 @@ static void port_unlock(void *ctx, enum files_lock which)
         state_drop(f);
     }
     if (f->lock_fd >= 0 && fcntl(f->lock_fd, F_OFD_SETLK, &byte) != 0) {
-        lock_drop(f);
+        drop_descriptor(&f->lock_fd);
     }
 }
 
@@ -596,21 +589,13 @@ static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, 
 
 /* --- the kubelet's checkpoint --- */
 
-static void kubelet_state_drop(struct host_files *f)
-{
-    if (f->kubelet_state_fd >= 0) {
-        (void)close(f->kubelet_state_fd);
-    }
-    f->kubelet_state_fd = -1;
-}
-
 static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
                                       uint64_t *written_ms)
 {
     struct host_files *f = ctx;
     struct stat st;
     if (offset == 0u) {
-        kubelet_state_drop(f);
+        drop_descriptor(&f->kubelet_state_fd);
         f->kubelet_state_fd =
             path_open(f->kubelet_state, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     }
@@ -618,7 +603,7 @@ static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer 
         return keep_error(f, errno);
     }
     if (!S_ISREG(st.st_mode)) {
-        kubelet_state_drop(f);
+        drop_descriptor(&f->kubelet_state_fd);
         return keep_error(f, EINVAL);
     }
     *written_ms =
@@ -626,7 +611,7 @@ static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer 
     size_t room = writer_room(out);
     enum status s = read_at(f, f->kubelet_state_fd, offset, out);
     if (s != STATUS_OK || writer_room(out) > 0u || room == 0u) {
-        kubelet_state_drop(f); /* end of the checkpoint */
+        drop_descriptor(&f->kubelet_state_fd); /* end of the checkpoint */
     }
     return s;
 }
@@ -723,8 +708,8 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
 void host_files_end(struct host_files *f)
 {
     state_drop(f);
-    lock_drop(f);
-    temporary_close(f);
-    kubelet_state_drop(f);
+    drop_descriptor(&f->lock_fd);
+    drop_descriptor(&f->temporary_fd);
+    drop_descriptor(&f->kubelet_state_fd);
     ASSERT(f->state_fd == -1);
 }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "base/chars.h"
 #include "kubeconfig/kubeconfig.h"
 #include "x509/pem.h"
 #include "host/system.h"
@@ -96,23 +95,13 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
 
 /* --- token --- */
 
-/* A token becomes a header field, so it must not contain blanks or line ends (RFC 6750 §2.1). */
-static bool token_plain(struct view token)
-{
-    for (size_t i = 0; i < token.len; i++) {
-        if (!is_visible(token.data[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Stores a valid token. *changed: it differs from the one stored before. */
 static enum status token_set(struct credentials *c, struct view raw, const char *from,
                              bool *changed, struct writer *why)
 {
     struct view token = view_trim(raw);
-    if (token.len == 0u || !token_plain(token)) {
+    /* it becomes a header field, without blanks and line ends (RFC 6750 §2.1) */
+    if (token.len == 0u || !view_is_visible(token)) {
         WRITE(
             why, "% %; create a new token", TEXT(from),
             TEXT((token.len == 0u) ? "is empty" : "contains a character that tokens do not have"));
