@@ -349,4 +349,46 @@ UNUSED_OK static unsigned held(void)
     return n;
 }
 
+UNUSED_OK static void up_again(void)
+{
+    start();
+    register_driver();
+    pass(3000);
+}
+
+UNUSED_OK static void lose_files(void)
+{
+    for (unsigned n = 0; n < 8; n++) {
+        if (cdi_of(n) != NULL) {
+            disk_unlink(cdi_of(n));
+        }
+    }
+}
+
+/* Claim 7 is allocated this device; empty: it gets it. */
+UNUSED_OK static const char *error_of_rival(const char *device)
+{
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(7, 1));
+    api.claim[7].unallocated = false;
+    api.claim[7].result[0].device = device;
+    pass(STORE_WAIT_MS + 1000u);
+    const char *error = prepare_error(call_reply_of(c), 7);
+    peer_close(p);
+    return error;
+}
+
+/* Claims of nobody, so many that the list has two pages; what is stored later is on the second. */
+UNUSED_OK static void fill_cluster(void)
+{
+    uint8_t bytes[256];
+    char text[32];
+    for (unsigned i = 0; i < CLAIM_LIST_PAGE; i++) {
+        struct writer object = writer_of(bytes, sizeof bytes);
+        (void)snprintf(text, sizeof text, "other-%u", i);
+        put_meta(&object, text, "elsewhere", text, view_of(NULL, 0));
+        assert_int_equal(sim_api_put(&server, SIM_CLAIM, writer_view(&object)), STATUS_OK);
+    }
+}
+
 #endif

@@ -30,27 +30,11 @@ static struct disk_file *store(void)
     return disk_find(FILES_STATE, STORE_FILE_NAME);
 }
 
-static void lose_files(void)
-{
-    for (unsigned n = 0; n < 8; n++) {
-        if (cdi_of(n) != NULL) {
-            disk_unlink(cdi_of(n));
-        }
-    }
-}
-
 static void lose_all(void)
 {
     kill_agent();
     disk_unlink(store());
     lose_files();
-}
-
-static void up_again(void)
-{
-    start();
-    register_driver();
-    pass(3000);
 }
 
 static struct view copy_of(unsigned n)
@@ -59,19 +43,6 @@ static struct view copy_of(unsigned n)
     struct view v = file_content(cdi_of(n));
     memcpy(bytes, v.data, v.len);
     return view_of(bytes, v.len);
-}
-
-/* Claim 7 is allocated this device; empty: it gets it. */
-static const char *rival_error(const char *device)
-{
-    struct peer *p = service_open();
-    const struct peer_call *c = call_send(p, PREPARE, claims_request(7, 1));
-    api.claim[7].unallocated = false;
-    api.claim[7].result[0].device = device;
-    pass(STORE_WAIT_MS + 1000u);
-    const char *error = prepare_error(call_reply_of(c), 7);
-    peer_close(p);
-    return error;
 }
 
 static void check_not_ready(const char *want)
@@ -99,11 +70,11 @@ static void test_claims_come_back(void **state)
     assert_int_equal(said("event=claim_adopted"), USED);
     assert_true(view_equal(file_content(cdi_of(1)), before));
     assert_true(agent_ready(world.agent));
-    assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+    assert_non_null(strstr(error_of_rival("neuron-device-0"), "already held by claim ml/claim-0"));
     prepare_well(0, USED);
     assert_int_equal(held(), USED);
     unprepare_well(0, 1);
-    assert_string_equal(rival_error("neuron-device-0"), "");
+    assert_string_equal(error_of_rival("neuron-device-0"), "");
     /* they are in the store, and nothing is listed twice */
     assert_int_equal(api_asked(LISTS), 1);
     restart();
@@ -131,7 +102,7 @@ static void test_claims_of_others(void **state)
     assert_int_equal(disk_count(FILES_CDI), 1);
     assert_int_equal(said("event=claim_failed"), 1);
     log_has("device neuron-device-999 not found on node");
-    assert_string_equal(rival_error("neuron-device-2"), "");
+    assert_string_equal(error_of_rival("neuron-device-2"), "");
 }
 
 /* --- what was rebuilt, and never used --- */
@@ -167,7 +138,7 @@ static void test_deallocated_before_use(void **state)
     assert_null(cdi_of(4));
     assert_int_equal(said("event=claim_released"), 1);
     log_has("deallocated before a pod used it");
-    assert_string_equal(rival_error("neuron-device-4"), "");
+    assert_string_equal(error_of_rival("neuron-device-4"), "");
     restart();
     pass_looks();
     assert_int_equal(held(), USED + 1u);
@@ -220,10 +191,10 @@ static void test_allocated_again_without_a_server(void **state)
     assert_int_equal(numbers(4), UINT64_C(1) << 4);
     api.reachable = true;
     pass_looks();
-    assert_non_null(strstr(rival_error("neuron-device-4"), "already held by claim ml/claim-4"));
+    assert_non_null(strstr(error_of_rival("neuron-device-4"), "already held by claim ml/claim-4"));
     prepare_well(4, 1);
     assert_int_equal(numbers(4), UINT64_C(1) << 5);
-    assert_string_equal(rival_error("neuron-device-4"), "");
+    assert_string_equal(error_of_rival("neuron-device-4"), "");
 }
 
 /* What the older half of the record says of the claim is true as well. */
@@ -328,7 +299,8 @@ static void test_what_asks_for_a_list(void **state)
         assert_int_equal(api_asked(LISTS), d <= ROTTEN_HALF ? 1 : 0);
         assert_int_equal(held(), USED);
         assert_int_equal(disk_count(FILES_CDI), USED);
-        assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+        assert_non_null(
+            strstr(error_of_rival("neuron-device-0"), "already held by claim ml/claim-0"));
     }
 }
 
@@ -358,7 +330,8 @@ static void test_nothing_is_granted_before(void **state)
     lose_all();
     api.claims_http = 503;
     up_again();
-    const char *error = rival_error("neuron-device-5"); /* a free one, as only the list can tell */
+    const char *error =
+        error_of_rival("neuron-device-5"); /* a free one, as only the list can tell */
     assert_non_null(strstr(error, "the claim store is new or lost a part: no new claim is prepared "
                                   "until the claims in use on this node were listed"));
     check_not_ready("no new claim is prepared until the claims in use");
@@ -367,7 +340,7 @@ static void test_nothing_is_granted_before(void **state)
     pass(60000);
     assert_true(agent_ready(world.agent));
     assert_int_equal(held(), USED + 1u); /* the claim that waits is in use, too */
-    assert_string_equal(rival_error("neuron-device-5"), "");
+    assert_string_equal(error_of_rival("neuron-device-5"), "");
 }
 
 /* Store, CDI files and API server: then nobody knows what is held, and nothing is answered. */
@@ -389,7 +362,7 @@ static void test_no_witness_is_left(void **state)
     api.reachable = true;
     pass(60000);
     assert_int_equal(held(), USED - 1u);
-    assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+    assert_non_null(strstr(error_of_rival("neuron-device-0"), "already held by claim ml/claim-0"));
     prepare_well(0, 1);
 }
 
@@ -487,7 +460,7 @@ static void test_forbidden(void **state)
     log_has("doing=\"list resourceclaims\"");
     log_has("allow the verb list for resourceclaims in the agent's ClusterRole");
     check_not_ready("which forbids it: allow the verb list for resourceclaims");
-    assert_non_null(strstr(rival_error("neuron-device-5"), "which forbids it"));
+    assert_non_null(strstr(error_of_rival("neuron-device-5"), "which forbids it"));
     unprepare_well(1, 1);
     api_forget();
     pass(600000);
@@ -516,7 +489,7 @@ static void test_unprepared_before_the_list(void **state)
     assert_int_equal(held(), USED - 1u);
     assert_int_equal(ledger_find(world.agent, api.claim[1].uid), -1);
     assert_int_equal(disk_count(FILES_CDI), USED - 1u); /* nor is its tombstone left */
-    assert_string_equal(rival_error("neuron-device-1"), "");
+    assert_string_equal(error_of_rival("neuron-device-1"), "");
 }
 
 /* The same of a claim that the damaged store still had. */
@@ -540,19 +513,6 @@ static void test_unprepared_of_a_damaged_store(void **state)
 }
 
 /* --- pages --- */
-
-/* Claims of others, so many that the list has two pages. */
-static void fill_cluster(void)
-{
-    uint8_t bytes[256];
-    char text[32];
-    for (unsigned i = 0; i < CLAIM_LIST_PAGE; i++) {
-        struct writer object = writer_of(bytes, sizeof bytes);
-        (void)snprintf(text, sizeof text, "other-%u", i);
-        put_meta(&object, text, "elsewhere", text, view_of(NULL, 0));
-        assert_int_equal(sim_api_put(&server, SIM_CLAIM, writer_view(&object)), STATUS_OK);
-    }
-}
 
 static void test_pages(void **state)
 {

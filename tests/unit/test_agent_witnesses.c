@@ -51,34 +51,6 @@ static void lose_newest(unsigned n)
     rot(slot, half);
 }
 
-static void lose_files(void)
-{
-    for (unsigned n = 0; n < 8; n++) {
-        if (cdi_of(n) != NULL) {
-            disk_unlink(cdi_of(n));
-        }
-    }
-}
-
-static void up_again(void)
-{
-    start();
-    register_driver();
-    pass(3000);
-}
-
-static const char *rival_error(const char *device)
-{
-    struct peer *p = service_open();
-    const struct peer_call *c = call_send(p, PREPARE, claims_request(7, 1));
-    api.claim[7].unallocated = false;
-    api.claim[7].result[0].device = device;
-    pass(STORE_WAIT_MS + 1000u);
-    const char *error = prepare_error(call_reply_of(c), 7);
-    peer_close(p);
-    return error;
-}
-
 /* Of a prepare that has all its time. */
 static const char *error_late(unsigned n)
 {
@@ -114,7 +86,7 @@ static void test_half_beside_a_free_one(void **state)
     up_again();
     assert_int_equal(api_asked(LISTS), 1);
     assert_int_equal(held(), 3);
-    assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+    assert_non_null(strstr(error_of_rival("neuron-device-0"), "already held by claim ml/claim-0"));
 }
 
 /*
@@ -135,9 +107,9 @@ static void test_half_that_was_free(void **state)
     pass(3u * world.settings.reconcile_ms);
     assert_int_equal(held(), 3);
     assert_null(cdi_of(0));
-    assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+    assert_non_null(strstr(error_of_rival("neuron-device-0"), "already held by claim ml/claim-0"));
     unprepare_well(0, 1);
-    assert_string_equal(rival_error("neuron-device-0"), "");
+    assert_string_equal(error_of_rival("neuron-device-0"), "");
 }
 
 /* What was damaged is repaired, and the list is asked for all the same, by the next process too. */
@@ -214,11 +186,11 @@ static void test_older_half_beside_the_file(void **state)
     api.reachable = true;
     up_again();
     pass(60000);
-    assert_non_null(strstr(rival_error("neuron-device-5"), "already held by claim ml/claim-0"));
-    assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+    assert_non_null(strstr(error_of_rival("neuron-device-5"), "already held by claim ml/claim-0"));
+    assert_non_null(strstr(error_of_rival("neuron-device-0"), "already held by claim ml/claim-0"));
     prepare_well(0, 1);
     assert_int_equal(slot_entry(0)->numbers, bits(5, 5));
-    assert_string_equal(rival_error("neuron-device-0"), "");
+    assert_string_equal(error_of_rival("neuron-device-0"), "");
 }
 
 /*
@@ -263,7 +235,7 @@ static void test_older_half_alone(void **state)
     unprepare_well(0, 1);
     restart();
     assert_int_equal(held(), 2);
-    assert_string_equal(rival_error("neuron-device-0"), "");
+    assert_string_equal(error_of_rival("neuron-device-0"), "");
 }
 
 /* It was the older half that rotted: the list says so, and the record answers again. */

@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HPACK: the examples of RFC 7541 Appendix C, the edges of each rule. */
 
+#include "hex.h"
 #include "unit.h"
 #include "wire/hpack.h"
-
-static size_t from_hex(const char *hex, uint8_t *out, size_t cap)
-{
-    size_t digits = 0;
-    for (const char *p = hex; *p != '\0'; p++) {
-        if (*p == ' ') {
-            continue;
-        }
-        assert_non_null(strchr("0123456789abcdef", *p));
-        unsigned nibble = (unsigned)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
-        assert_true(digits / 2 < cap);
-        out[digits / 2] = (uint8_t)(digits % 2 == 0 ? nibble << 4 : out[digits / 2] | nibble);
-        digits++;
-    }
-    assert_int_equal(digits % 2, 0);
-    return digits / 2;
-}
 
 static void append_text(char *out, size_t cap, struct view v)
 {

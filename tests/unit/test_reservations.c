@@ -161,19 +161,6 @@ static void test_unreachable_server(void **state)
     assert_int_equal(list.found, 0);
 }
 
-/* Claims of nobody, so many that the list has two pages; what is stored later is on the second. */
-static void fill_cluster(void)
-{
-    uint8_t bytes[256];
-    char text[32];
-    for (unsigned i = 0; i < CLAIM_LIST_PAGE; i++) {
-        struct writer object = writer_of(bytes, sizeof bytes);
-        (void)snprintf(text, sizeof text, "other-%u", i);
-        put_meta(&object, text, "elsewhere", text, view_of(NULL, 0));
-        assert_int_equal(sim_api_put(&server, SIM_CLAIM, writer_view(&object)), STATUS_OK);
-    }
-}
-
 static void test_pages(void **state)
 {
     (void)state;
