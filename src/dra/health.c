@@ -30,9 +30,9 @@ static const char reason_names[][32] = {
 #define REASONS 17u
 _Static_assert(sizeof reason_names / sizeof reason_names[0] == REASONS, "counted");
 #define COMPONENTS 10u
-_Static_assert(HEALTH_REASON_COMPONENTS == ((uint32_t)1 << COMPONENTS) - 1u,
-               "a bit for each component");
-_Static_assert(HEALTH_REASON_GONE == (uint32_t)1 << (REASONS - 1u), "a name for each bit");
+#define REASON_BIT(number) ((uint32_t)1 << (number))
+_Static_assert(HEALTH_REASON_COMPONENTS == REASON_BIT(COMPONENTS) - 1u, "a bit for each component");
+_Static_assert(HEALTH_REASON_GONE == REASON_BIT(REASONS - 1u), "a name for each bit");
 
 /* --- files --- */
 
@@ -98,7 +98,7 @@ static uint32_t component_bit(struct view word)
 {
     for (unsigned i = 0; i < COMPONENTS; i++) {
         if (view_is(word, reason_names[i])) {
-            return UINT32_C(1) << i;
+            return REASON_BIT(i);
         }
     }
     return HEALTH_REASON_COMPONENT;

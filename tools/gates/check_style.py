@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes and shapes of hand-written C: lines, files, functions, nesting, parameters, complexity, goto, forms."""
 
+import csv
+import hashlib
+import io
+import json
+import os
 import pathlib
 import re
 import sys
@@ -14,6 +19,7 @@ FUNCTION_LINES_MAX = 60
 COMPLEXITY_MAX = 10
 NESTING_MAX = 4
 PARAMETERS_MAX = 5
+KEPT = "build/lint/functions"
 # (file, function) whose parameters a library prescribes, and which type of it does.
 PRESCRIBED = {
     ("src/host/apiserver/tls_verify.c", "mbedtls_x509_crt_verify_restartable"): "mbedTLS, which calls it",
@@ -71,15 +77,14 @@ def check_words(report, path, code):
 
 
 class Function:
-    """One definition as ctags sees it."""
+    """One definition as lizard sees it; its complexity is McCabe's, with one for a whole switch."""
 
-    def __init__(self, tag):
-        fields = tag.rstrip("\n").split("\t")
-        self.name, self.path = fields[0], fields[1]
-        extra = dict(field.split(":", 1) for field in fields[3:] if ":" in field)
-        self.first = int(extra["line"])
-        self.last = int(extra.get("end", self.first))
-        self.parameters = count_parameters(extra.get("signature", "()"))
+    def __init__(self, path, row):
+        self.path, self.name = path, row["function"]
+        self.first, self.last = int(row["start"]), int(row["end"])
+        self.complexity = int(row["CCN"])
+        # lizard counts no parameter behind the brackets of an array.
+        self.parameters = count_parameters(row["long_name"].removeprefix(self.name))
 
 
 def count_parameters(signature):
@@ -104,10 +109,35 @@ def deepest(code_lines):
     return most - 1
 
 
+def rows_of(root, paths):
+    """path -> what lizard says of its functions."""
+    text = gate.run([gate.python_tool("lizard"), "--csv", "--verbose", "--modified", "--languages=cpp", *paths],
+                    cwd=root)
+    rows = {path: [] for path in paths}
+    for row in csv.DictReader(io.StringIO(text)):
+        rows[row["file"]].append(row)
+    return rows
+
+
 def list_functions(root, paths):
-    tags = gate.run(["ctags", "-f", "-", "--sort=no", "--fields=+neS", "--excmd=number",
-                     "--language-force=C", "--kinds-C=f", *map(str, paths)], cwd=root)
-    return [Function(line) for line in tags.splitlines() if not line.startswith("!")]
+    """What lizard says of a file is kept with the sum of that file."""
+    root, found, fresh = pathlib.Path(root), {}, {}
+    about = gate.python_tool("lizard").encode()
+    for path in map(str, paths):
+        key = hashlib.sha256(about + (root / path).read_bytes()).hexdigest()
+        kept = root / KEPT / (path.replace("/", "_") + ".json")
+        old = json.loads(kept.read_text()) if kept.exists() else {}
+        found[path] = old.get("rows")
+        if old.get("key") != key:
+            fresh[path] = (kept, key)
+    for path, rows in (rows_of(root, list(fresh)) if fresh else {}).items():
+        kept, key = fresh[path]
+        found[path] = rows
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        new = kept.with_suffix(f".{os.getpid()}")
+        new.write_text(json.dumps({"key": key, "rows": rows}))
+        new.replace(kept)
+    return [Function(path, row) for path, rows in found.items() for row in rows]
 
 
 def check_function(report, function, code_lines):
@@ -124,35 +154,26 @@ def check_function(report, function, code_lines):
                           f"({NESTING_MAX} at most)")
 
 
-def complexities(root, paths):
-    """(path, line, name, modified McCabe number) of each function, by pmccabe."""
-    output = gate.run(["pmccabe", *map(str, paths)], cwd=root)
-    for line in output.splitlines():
-        found = re.match(r"(\d+)\t(?:\d+\t){4}(.+)\((\d+)\): (\S+)", line)
-        if found:
-            yield found[2], int(found[3]), found[4], int(found[1])
+def check_complexity(report, function):
+    if function.complexity > COMPLEXITY_MAX and function.path.endswith(".c"):
+        report.add(f"{function.path}:{function.first}",
+                   f"{function.name}() has complexity {function.complexity}: split it, or use a table "
+                   f"({COMPLEXITY_MAX} at most)")
 
 
-def check_complexity(report, root, sources, functions):
-    counted = {path: 0 for path in map(str, sources)}
-    for path, line, name, number in complexities(root, sources):
-        counted[path] += 1
-        if number > COMPLEXITY_MAX:
-            report.add(f"{path}:{line}", f"{name}() has complexity {number}: split it, or use a table "
-                                         f"({COMPLEXITY_MAX} at most)")
-    # Two tools that disagree about what a function is have both overlooked something.
-    for path in counted:
-        tagged = sum(1 for f in functions if f.path == path)
-        if tagged != counted[path]:
-            report.add(path, f"ctags sees {tagged} functions, pmccabe {counted[path]}: one of them "
-                             "cannot read this file; write the definition in the plain form")
+def check_seen(report, path, code, functions):
+    """A function that lizard overlooks would be held to nothing. By .clang-format, its brace stands at the margin."""
+    begun = len(re.findall(r"^\{", code, re.M))
+    seen = sum(1 for function in functions if function.path == path)
+    if begun != seen:
+        report.add(path, f"lizard sees {seen} of {begun} functions: it cannot read this file; write definitions in "
+                         "the plain form, and shifts outside of functions as a macro")
 
 
 def check(root):
     report = gate.Report()
     paths = gate.own_c_files(root)
-    sources = [path for path in paths if path.suffix == ".c"]
-    if not sources:
+    if not any(path.suffix == ".c" for path in paths):
         report.add("src", "no C sources found: the check is looking in the wrong place")
         return report
     code = {}
@@ -165,7 +186,9 @@ def check(root):
     functions = list_functions(root, paths)
     for function in functions:
         check_function(report, function, code[function.path].splitlines())
-    check_complexity(report, root, sources, functions)
+        check_complexity(report, function)
+    for path, text in code.items():
+        check_seen(report, path, text, functions)
     report.looked_at = f"{len(paths)} files, {len(functions)} functions"
     return report
 

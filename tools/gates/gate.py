@@ -77,6 +77,15 @@ def run(command, **options):
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **options).stdout
 
 
+def python_tool(name):
+    """Path of a program of tools/build/python.txt."""
+    paths = ROOT / "build/deps/paths.mk"
+    found = re.search(r"^PYTHON_TOOLS := (.+)$", paths.read_text(), re.M) if paths.exists() else None
+    if not found:
+        raise ValueError("no PYTHON_TOOLS in build/deps/paths.mk: run 'make deps-test'")
+    return f"{found[1]}/bin/{name}"
+
+
 def main(check, description):
     """Entry of a checker that is run by itself."""
     parser = argparse.ArgumentParser(description=description)

@@ -2,7 +2,7 @@
 """Sizes and shapes of the code by room, in Markdown: what `tools/graph/draw.py --figures` prints.
 
 Lines are those of the files, comments and blank ones too. A public function has a global symbol in the objects of
-`make check-objects`. Complexity is pmccabe's modified McCabe number. Bytes are tools/graph/size.py's.
+`make check-objects`. Complexity is lizard's modified McCabe number. Bytes are tools/graph/size.py's.
 """
 
 import collections
@@ -67,16 +67,13 @@ def rooms_of(code):
 
 
 def shapes(code):
-    """(functions of ctags, (path, name) -> complexity) of hand-written C."""
-    written = [path for path in code.files if not path.startswith("generated/")]
-    sources = [path for path in written if path.endswith(".c")]
-    functions = check_style.list_functions(code.root, written)
-    return functions, [(path, number) for path, _, _, number in check_style.complexities(code.root, sources)]
+    """The functions of hand-written C."""
+    return check_style.list_functions(code.root, [path for path in code.files if not path.startswith("generated/")])
 
 
 def whole(code):
     """The tables, in Markdown."""
-    functions, complexity = shapes(code)
+    functions = shapes(code)
     public = public_functions(code.root)
     lines = ["| room | files | lines | public functions | function lines, median / p95 / max | "
              "complexity, median / p95 / max | struct members, median / p95 / max |",
@@ -85,7 +82,7 @@ def whole(code):
     for room, paths in rooms_of(code):
         chosen = set(paths)
         lengths = [f.last - f.first + 1 for f in functions if f.path in chosen]
-        numbers = [number for path, number in complexity if path in chosen]
+        numbers = [f.complexity for f in functions if f.path in chosen]
         members = [count for (path, _), count in structs.members.items() if path in chosen]
         lines.append(f"| {room} | {len(paths)} | {sum(code.text[path].count(chr(10)) for path in paths):,} | "
                      f"{sum(public[path] for path in paths)} | {spread(lengths)} | {spread(numbers)} | "
