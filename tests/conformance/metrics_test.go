@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -57,7 +56,7 @@ func page(t testing.TB, address, path string) (int, string) {
 	return r.StatusCode, string(body)
 }
 
-// scrape reads /metrics and holds it to the checker, whose parser is that of the Prometheus client library.
+// scrape reads /metrics and holds it to metricsFindings.
 func scrape(t testing.TB, address string) string {
 	t.Helper()
 	status, text := page(t, address, "/metrics")
@@ -68,17 +67,6 @@ func scrape(t testing.TB, address string) string {
 		t.Errorf("metrics text: %s\n%s", findings, text)
 	}
 	return text
-}
-
-// metricsFindings is what the checker says against a text.
-func metricsFindings(text string) string {
-	cmd := exec.Command("/usr/bin/python3", "../../tools/build/metrics_text.py") // where Debian puts its modules
-	cmd.Stdin = strings.NewReader(text)
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		return ""
-	}
-	return string(out)
 }
 
 func hasLine(t testing.TB, text, line string) {
@@ -166,38 +154,6 @@ func reserve(c *resource.ResourceClaim, pod string) *resource.ResourceClaim {
 	c.Status.ReservedFor = []resource.ResourceClaimConsumerReference{
 		{Resource: "pods", Name: pod, UID: types.UID(uid(c.Name + pod))}}
 	return c
-}
-
-// The checker must see what it is there for.
-func TestMetricsChecker(t *testing.T) {
-	t.Parallel()
-	const head = "# HELP neuron_dra_a A.\n# TYPE neuron_dra_a gauge\n"
-	const histogram = "# HELP neuron_dra_h H.\n# TYPE neuron_dra_h histogram\n"
-	if findings := metricsFindings(head + "neuron_dra_a{x=\"a\\\"b\"} 1\n" + histogram +
-		"neuron_dra_h_bucket{le=\"1\"} 1\nneuron_dra_h_bucket{le=\"+Inf\"} 2\nneuron_dra_h_sum 3.5\nneuron_dra_h_count 2\n"); findings != "" {
-		t.Errorf("a good text: %s", findings)
-	}
-	for name, text := range map[string]string{
-		"empty":            "",
-		"no last newline":  head + "neuron_dra_a 1",
-		"no TYPE":          "# HELP neuron_dra_a A.\nneuron_dra_a 1\n",
-		"TYPE too late":    "# HELP neuron_dra_a A.\nneuron_dra_a 1\n# TYPE neuron_dra_a gauge\n",
-		"doubled family":   head + "neuron_dra_a 1\n" + head + "neuron_dra_a{b=\"c\"} 1\n",
-		"doubled series":   head + "neuron_dra_a{b=\"c\"} 1\nneuron_dra_a{b=\"c\"} 2\n",
-		"different labels": head + "neuron_dra_a{b=\"c\"} 1\nneuron_dra_a{d=\"c\"} 2\n",
-		"foreign name":     "# HELP a A.\n# TYPE a gauge\na 1\n",
-		"no number":        head + "neuron_dra_a x\n",
-		"not a number":     head + "neuron_dra_a NaN\n",
-		"bad counter":      "# HELP neuron_dra_a A.\n# TYPE neuron_dra_a counter\nneuron_dra_a 1\n",
-		"buckets fall":     histogram + "neuron_dra_h_bucket{le=\"1\"} 2\nneuron_dra_h_bucket{le=\"+Inf\"} 1\nneuron_dra_h_sum 1\nneuron_dra_h_count 1\n",
-		"bucket missing":   histogram + "neuron_dra_h_bucket{le=\"1\"} 1\nneuron_dra_h_sum 1\nneuron_dra_h_count 1\n",
-		"count differs":    histogram + "neuron_dra_h_bucket{le=\"+Inf\"} 1\nneuron_dra_h_sum 1\nneuron_dra_h_count 2\n",
-		"sum missing":      histogram + "neuron_dra_h_bucket{le=\"+Inf\"} 1\nneuron_dra_h_count 1\n",
-	} {
-		if metricsFindings(text) == "" {
-			t.Errorf("%s: nothing is found in:\n%s", name, text)
-		}
-	}
 }
 
 // exchange sends text over a connection of its own and reads to its end.

@@ -37,7 +37,7 @@ packages_build="gcc libc6-dev binutils make musl-tools tar bzip2 gzip git ca-cer
 packages_demo="libssl-dev openssl protobuf-compiler python3 python3-protobuf python3-yaml"
 packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-hpack
     universal-ctags shellcheck pyflakes3 openssl clang-19 clang-tidy-19 clang-format-19 python3-venv python3-pip
-    libclang-rt-19-dev llvm-19 libnghttp2-dev xz-utils python3-prometheus-client libjansson-dev
+    libclang-rt-19-dev llvm-19 libnghttp2-dev xz-utils libjansson-dev
     libyaml-dev gpg gpg-agent"
 packages_all="python3-venv python3-pip"
 packages_peers="python3-grpcio nghttp2-server nghttp2-proxy libssl-dev openssl valgrind"
