@@ -23,6 +23,7 @@ import check_docs  # noqa: E402
 import check_format  # noqa: E402
 import check_layers  # noqa: E402
 import check_limits  # noqa: E402
+import check_reuse  # noqa: E402
 import check_scripts  # noqa: E402
 import check_style  # noqa: E402
 import check_tree  # noqa: E402
@@ -30,7 +31,10 @@ import docs  # noqa: E402
 import generate  # noqa: E402
 import states  # noqa: E402
 
-SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+# REUSE-IgnoreStart
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+# REUSE-IgnoreEnd
+SPDX = f"/* {LICENCE} */\n"
 GOOD = SPDX + "int answer(void);\nint answer(void)\n{\n    return 42;\n}\n"
 
 
@@ -569,18 +573,15 @@ class Repository(Tree):
     def test_top_level(self):
         self.assert_found(self.check("docs/a.md", "# a\n"), "docs", "top level")
 
-    def test_licence_line(self):
-        self.assert_found(self.check("src/base/bad.c", "int a;\n"), "bad.c:1", "SPDX")
-
-    def test_foreign_licence(self):
+    def test_foreign_copyright(self):
         self.assert_found(self.check("src/base/bad.c", SPDX + "/* Copyright" + " (c) 2020 Somebody */\n"),
-                          "bad.c:2", "licence")
+                          "bad.c:2", "third-party")
 
     def test_unfinished(self):
         self.assert_found(self.check("src/base/bad.c", SPDX + "/* TO" + "DO: more */\n"), "bad.c:2", "finish")
 
     def test_registry_host(self):
-        self.assert_found(self.check("tools/x.sh", "# SPDX-License-Identifier: Apache-2.0\nhttp://deb."
+        self.assert_found(self.check("tools/x.sh", f"# {LICENCE}\nhttp://deb."
                                      + "debian.org/debian\n"), "tools/x.sh:2", "mirror")
 
     def test_machine_path(self):
@@ -588,7 +589,7 @@ class Repository(Tree):
 
     def test_third_party(self):
         self.assert_found(self.check("src/base/pb_decode.c", GOOD), "third-party")
-        self.assert_found(self.check("tools/vendor/x.py", "# SPDX-License-Identifier: Apache-2.0\n"), "third-party")
+        self.assert_found(self.check("tools/vendor/x.py", f"# {LICENCE}\n"), "third-party")
 
     def test_archives(self):
         self.assert_found(self.check("tests/fuzz/x.zip", b"PK\0"), "tests/fuzz/x.zip", "never committed")
@@ -600,6 +601,28 @@ class Repository(Tree):
         self.assert_found(self.check("tools/blob", b"\x7fELF\0"), "tools/blob", "binary")
         self.write("tests/vectors/slice.pb", b"\0")
         self.assertFalse([line for line in check_tree.check(self.root).findings if "slice.pb" in line])
+
+
+class Licences(Tree):
+    def check(self, name, text):
+        for path in check_reuse.PLACES:
+            self.write(path, (ROOT / path).read_text())
+        self.write(name, text)
+        return check_reuse.check(self.root)
+
+    def test_good(self):
+        self.assert_clean(self.check("README.md", "# A form without comments\n"))
+
+    def test_no_licence(self):
+        self.assert_found(self.check("src/base/bad.c", "int a;\n"), "src/base/bad.c", "no license")
+
+    def test_foreign_licence(self):
+        self.assert_found(self.check("src/base/bad.c", SPDX.replace("Apache-2.0", "MIT")), "src/base/bad.c", "MIT")
+
+    def test_no_files(self):
+        shutil.rmtree(self.root)
+        self.root.mkdir()
+        self.assertTrue(check_reuse.check(self.root).findings)
 
 
 class HpackTables(unittest.TestCase):

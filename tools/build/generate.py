@@ -27,6 +27,9 @@ TABLES = ROOT / "tools/build/hpack_tables.json"
 BOARDS = ROOT / "boards"
 PYTHON = "/usr/bin/python3"
 EOS = 256  # RFC 7541 §5.2: never a decoded symbol
+# REUSE-IgnoreStart
+LICENCE = "SPDX-License-Identifier: Apache-2.0"    # of what it writes
+# REUSE-IgnoreEnd
 
 
 class Failure(Exception):
@@ -45,7 +48,7 @@ def nanopb_dir():
 
 
 def header(source):
-    return ("/* SPDX-License-Identifier: Apache-2.0 */\n"
+    return (f"/* {LICENCE} */\n"
             f"/* Written by tools/build/generate.py from {source}: edit that, then run 'make generate'. */\n")
 
 
@@ -441,7 +444,7 @@ def write_manifest(nanopb, out):
     inputs = sorted([*PROTO.glob("*.proto"), *PROTO.glob("*.options"), TABLES,
                      pathlib.Path(__file__).resolve()])
     outputs = sorted([*out.glob("*.c"), *out.glob("*.h")])
-    lines = ["# SPDX-License-Identifier: Apache-2.0\n",
+    lines = [f"# {LICENCE}\n",
              "# sha256 of what went in and what came out; written by tools/build/generate.py.\n",
              f"generator {nanopb.name}\n"]
     lines += [f"in  {digest(path)} {path.relative_to(ROOT)}\n" for path in inputs]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The repository as a whole: top level, licence lines, banned words, nothing third-party, nothing binary."""
+"""The repository as a whole: top level, banned words, nothing third-party, nothing binary."""
 
 import pathlib
 import re
@@ -8,12 +8,8 @@ import sys
 
 import gate
 
-TOP_LEVEL = {"Makefile", "README.md", "CHANGELOG.md", "LICENSE", "src", "cfg", "generated", "proto", "tools", "tests",
-             "boards"}
-# Formats that have no comments, and files whose form another program decides.
-NO_LICENCE_LINE = {".json", ".md", ".mod", ".sum", ".pb", ".bin", ".hex", ".txt", ".golden"}
-LICENCE = "SPDX-License-Identifier: Apache-2.0"
-LICENCE_LINES = 4
+TOP_LEVEL = {"Makefile", "README.md", "CHANGELOG.md", "LICENSE", "src", "cfg", "generated", "proto", "tools",
+             "tests", "boards"}
 # Data of tests may be bytes.
 BINARY_FOLDERS = ("tests/vectors/", "tests/fuzz/")
 # Inputs of the fuzz targets: bytes, even where they look like text. What engines found is an archive a target.
@@ -31,6 +27,7 @@ BANNED = [
     (r"\b(deb|snapshot|security|archive)[.]debian[.]or[g]\b", "take the mirror from the machine's own apt"),
     (r"\b(pypi[.]or[g]|pythonhosted[.]or[g]|proxy[.]golang[.]or[g]|sum[.]golang[.]or[g])", "name no registry"),
     (r"\b(registry[.]npmjs[.]or[g]|crates[.]i[o]|repo1?[.]maven|salsa[.]debian)", "name no registry"),
+    (r"(?i)\bcopyrigh[t] (\(c\)|©|\d{4})", "third-party: nothing of others is committed"),
     (r"/wor[k]/|/tmp/(team|build-part)\b|\bpyen[v]\b", "a path of one machine: derive it"),
     (r"(?i)\b(claud[e]|anthropi[c]|chatgp[t]|copilo[t]|language mode[l])\b", "files speak of the project alone"),
 ]
@@ -47,18 +44,6 @@ def check_foreign(report, path):
         report.add(path, "archives and objects are made or fetched, never committed")
     if FOREIGN_FOLDERS & set(path.parts[:-1]) or path.name in FOREIGN_NAMES:
         report.add(path, "third-party source: fetch it at build time (tools/build/deps.sh), never commit it")
-
-
-def check_licence(report, path, text):
-    if str(path) == "LICENSE" or path.suffix in NO_LICENCE_LINE or not text.strip():
-        return
-    head = "\n".join(text.splitlines()[:LICENCE_LINES])
-    if LICENCE not in head:
-        report.add(f"{path}:1", f"no line '{LICENCE}' among the first {LICENCE_LINES}")
-    for number, line in enumerate(text.splitlines(), 1):
-        if re.search(r"\bcopyrigh[t] (\(c\)|©|\d{4})", line, re.I) or re.search(
-                r"SPDX-License-Identifier: (?!Apache-2\.0\b)[A-Z]", line):
-            report.add(f"{path}:{number}", "somebody else's licence: nothing third-party is committed")
 
 
 def check_words(report, path, text):
@@ -87,7 +72,6 @@ def check(root):
             continue
         text = data.decode(errors="replace")
         texts += 1
-        check_licence(report, path, text)
         check_words(report, path, text)
     report.looked_at = f"{len(files)} files, {texts} of them text"
     return report

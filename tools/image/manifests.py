@@ -22,7 +22,9 @@ MANIFESTS = ROOT / "cfg" / "deploy" / "manifests"
 VALUES = CHART / "values.yaml"
 BOARDS = ROOT / "tests" / "vectors" / "boards"
 RELEASE, KUBERNETES = "neuron-dra-agent", "1.34.0"
+# REUSE-IgnoreStart
 LICENCE = "# SPDX-License-Identifier: Apache-2.0\n"
+# REUSE-IgnoreEnd
 MADE = "# Written by `make manifests` from cfg/deploy/chart.\n"
 
 
