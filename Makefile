@@ -91,6 +91,7 @@ advisories: ## security advisories of the linked libraries: verdicts that still 
 graph: ## who includes and calls whom, circles, the way of one prepare: build/graph/graph.md
 size: ## bytes by layer and library beside the ledger tests/bench/size.json (UPDATE=1 writes it)
 generate: ## generated/ from proto/ and tools/build/hpack_tables.json
+doc-headers: ## the public headers as a page, by doxygen: build/doc/html/index.html
 docs: ## from the tables in the code and the golden slices: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, the Events in cfg/deploy/README.md
 
 # --- what the machine needs: tools/make/deps.mk -------------------------------------------------------

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "dra/device.h"
 
+/* Directories in which the agent writes files. */
 enum files_dir {
     FILES_CDI,  /* --cdi-root: small files of each claim, written completely */
     FILES_STATE /* <plugins>/neuron.aws.com: the claim store, written in place */

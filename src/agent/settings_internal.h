@@ -8,6 +8,7 @@
 
 #include "agent/settings.h"
 
+/* Kinds of values of a setting. */
 enum setting_kind {
     KIND_NODE_NAME,  /* DNS-1123 subdomain; run requires it, which settings.c checks */
     KIND_FOLDER,     /* absolute path, normalised */

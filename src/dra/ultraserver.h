@@ -35,6 +35,7 @@ struct ultraserver_place {
     uint8_t node_id;               /* 0 when there is no server id */
 };
 
+/* This node's place in its UltraServer, by the size of the server. */
 struct ultraserver {
     bool member;   /* the instance type is a node of an UltraServer */
     bool electing; /* the UltraServer leader election is still running */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The time of the event loop. */
 struct loop_time {
     uint64_t now_ms;       /* the time for all decisions of this turn */
     unsigned frozen_turns; /* consecutive turns in which it stood still */

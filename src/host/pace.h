@@ -18,6 +18,7 @@ struct pace {
     uint64_t window_ms;            /* end of the current window */
     unsigned used;                 /* transfers of all TCP connections in it */
     uint8_t first[STRANGER_LINKS]; /* transfers that a new connection still has of its own */
+    /* Counters of one port's current window. */
     struct pace_port {
         uint64_t window_ms; /* end of the current window */
         unsigned rounds;    /* rounds in it, and their accepts and places */

@@ -13,6 +13,7 @@
 #include "host/pending.h"
 #include "host/sockets.h"
 
+/* One connection that a peer opened to us. */
 struct host_link {
     int fd;        /* -1: none */
     bool ended;    /* the peer has closed its side */

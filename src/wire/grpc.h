@@ -106,6 +106,7 @@ struct grpc_server {
     uint8_t scratch[H2_SERVER_FIELD_BYTES];
 };
 
+/* Kinds of events that a gRPC connection delivers. */
 enum grpc_event_kind {
     /* a request is complete: path, message; answer with grpc_reply… and grpc_finish */
     GRPC_EVENT_CALL,

@@ -68,6 +68,7 @@ enum h2_error {
 /* The role of this side of the connection. */
 enum h2_role { H2_SERVER, H2_CLIENT };
 
+/* Kinds of events that an HTTP/2 connection delivers. */
 enum h2_event_kind {
     H2_EVENT_FIELD, /* one header or trailer field: name, value */
     /* the header list (or trailers) is complete; end_stream: so is the stream's input */

@@ -24,6 +24,7 @@
 #define DER_CONTEXT(number) (0x80u | (number))
 #define DER_CONTEXT_OUTER(number) (0xa0u | (number))
 
+/* One DER element: its tag, and views of its octets. */
 struct der {
     unsigned tag;
     struct view whole;   /* including tag and length */

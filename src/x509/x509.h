@@ -12,6 +12,7 @@
 /* Kinds of public keys. */
 enum x509_key { X509_KEY_OTHER, X509_KEY_RSA, X509_KEY_EC, X509_KEY_ED25519 };
 
+/* Signature schemes of certificates. */
 enum x509_scheme {
     X509_SCHEME_OTHER, /* unknown */
     X509_SCHEME_WEAK,  /* with MD5 or SHA-1 */

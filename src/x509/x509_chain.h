@@ -49,6 +49,7 @@ enum x509_reason {
 typedef enum x509_reason x509_check(void *context, const struct x509_cert *child,
                                     const struct x509_cert *issuer);
 
+/* What a chain of certificates is verified against. */
 struct x509_trust {
     struct view anchors; /* the authorities' DER, one behind the other */
     struct view host;    /* DNS name or IP address of the server */
@@ -70,6 +71,7 @@ struct x509_frame {
     uint8_t pass; /* over the anchors, then over the sent certificates, once for each likeness */
 };
 
+/* Result of a verification, and which certificate it concerns. */
 struct x509_verdict {
     enum x509_reason reason;
     /* the reason concerns `subject`, an issuer, not the server's own certificate */

@@ -18,7 +18,7 @@ class Headers(test_gates.Tree):
         report = self.check('#include "base/status.h"\n'
                             "/* A thing. */\nstruct thing {\n    size_t len; /* bytes */\n"
                             "    const char *name; /* borrowed */\n};\n"
-                            "enum kind { KIND_A, /* the first */ KIND_B };\n"
+                            "/* Kinds. */\nenum kind { KIND_A, /* the first */ KIND_B };\n"
                             "/* Flags of a thing. */\n#define THING_FLAG_A 1u\n#define THING_FLAG_B 2u\n"
                             "/* Reads `len` bytes. PEER_MALFORMED: no thing. */\n"
                             "MUST_USE enum status thing_read(struct thing *t, const uint8_t *data, size_t len);\n"
@@ -27,7 +27,7 @@ class Headers(test_gates.Tree):
                             "/* Its name; NULL: it has none. */\nconst char *thing_name(const struct thing *t);\n"
                             "struct thing;\n")
         self.assert_clean(report)
-        self.assertIn("8 declarations", report.looked_at)
+        self.assertIn("1 headers", report.looked_at)
 
     def test_no_headers(self):
         self.assert_found(check_headers.check(self.root), "no headers")
@@ -37,11 +37,11 @@ class Headers(test_gates.Tree):
         self.assert_found(self.check("", head=test_gates.SPDX + "/* Things. */\n"), "x.h:2", "paragraph")
 
     def test_function_without_comment(self):
-        self.assert_found(self.check("void f(int a);\n"), "x.h:5", "f() has no comment")
+        self.assert_found(self.check("void f(int a);\n"), "x.h:5", "f(int a)", "not documented")
         # What stands above a neighbour is said of the neighbour only.
         self.assert_found(self.check("/* Does it. */\nvoid do_this(void);\nvoid leave_that(void);\n"), "x.h:7",
-                          "leave_that()")
-        self.assert_found(self.check("/* --- life --- */\n\nvoid f(int a);\n"), "f() has no comment")
+                          "leave_that(void)")
+        self.assert_found(self.check("/* --- life --- */\n\nvoid f(int a);\n"), "f(int a)", "not documented")
 
     def test_fallible(self):
         self.assert_found(self.check("/* Reads. PEER_CLOSED: gone. */\nenum status f(int a);\n"), "f()", "MUST_USE")
@@ -49,15 +49,15 @@ class Headers(test_gates.Tree):
         self.assert_clean(self.check("/* Points to it. */\nenum status *f(int a);\n"))
 
     def test_types(self):
-        self.assert_found(self.check("struct s {\n    int a;\n};\n"), "struct s has no comment")
-        self.assert_found(self.check("enum e { A, B };\n"), "enum e has no comment")
-        self.assert_found(self.check("extern const int table[3];\n"), "declaration without a comment")
+        self.assert_found(self.check("struct s {\n    int a;\n};\n"), "Compound s", "not documented")
+        self.assert_found(self.check("enum e { A, B };\n"), "e (enumeration)", "not documented")
+        self.assert_found(self.check("extern const int table[3];\n"), "table[3]", "not documented")
 
     def test_macro(self):
-        self.assert_found(self.check("#define LIMIT 3\n"), "x.h:5", "LIMIT has no comment")
+        self.assert_found(self.check("#define LIMIT 3\n"), "x.h:5", "LIMIT", "not documented")
         self.assert_clean(self.check("/* Both. */\n#define ONE_A 1\n#define OTHER_B \\\n    2\n"))
         self.assert_found(self.check("/* One. */\n#define ONE_A 1\n\n#define OTHER_B \\\n    2\n"), "x.h:8", "OTHER_B")
 
     def test_inline_function(self):
         self.assert_found(self.check("static inline int twice(int n)\n{\n    return 2 * n;\n}\n"
-                                     "/* Does it. */\nvoid other(void);\n"), "x.h:5", "twice()")
+                                     "/* Does it. */\nvoid other(void);\n"), "x.h:5", "twice(int n)")

@@ -84,6 +84,10 @@ size: all
 generate: deps-test
 	@tools/build/generate.py
 
+.PHONY: doc-headers
+doc-headers: deps-test
+	@/usr/bin/python3 tools/docs/check_headers.py --page
+
 .PHONY: docs
 docs:
 	@/usr/bin/python3 tools/docs/docs.py

@@ -8,6 +8,7 @@
 
 #include "agent/api/client.h"
 
+/* How far the choice of the version of resource.k8s.io has come. */
 enum version_state {
     VERSION_UNKNOWN, /* the API group must be read first */
     VERSION_TRIED,   /* the group names no usable version: a list of slices tries `now` */

@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 #include "dra/claim.h"
 
+/* Devices that new claims are refused because their memory is still in use. */
 struct device_memory {
     uint64_t used;     /* bit N: a new claim was refused device N, whose memory is in use */
     uint64_t stuck;    /* those of them that were reported after DEVICE_MEMORY_STUCK_MS */

@@ -16,6 +16,7 @@
 #include "agent/report/refusal.h"
 #include "dra/claim.h"
 
+/* State of the rebuild of the claim store from the API server. */
 struct rebuild {
     bool running;    /* a page is in flight */
     unsigned fetch;  /* running: index of the fetch with the builder */

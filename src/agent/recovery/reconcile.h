@@ -33,6 +33,7 @@ struct claim_check {
     bool boot_unwritten;
 };
 
+/* State of the comparison of CDI files and claims with what they have to be. */
 struct reconcile {
     /* CDI files */
     bool complete;            /* every CDI file without a record was handled */

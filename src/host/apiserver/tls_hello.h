@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
+/* Verdicts on a ServerHello. */
 enum tls_hello_verdict {
     TLS_HELLO_GOOD,
     TLS_HELLO_OLD,  /* TLS 1.2, which was not offered */

@@ -13,6 +13,7 @@
 
 #include "host/node/probe.h"
 
+/* Descriptors by which the kernel module reports errors of devices. */
 struct error_events {
     bool follows;                 /* the descriptors belong to the devices of `listing` */
     uint32_t listing;             /* see struct probe */

@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "host/node/readers.h"
 
+/* The probes of both drivers, and the agents that read them. */
 struct probes {
     const struct settings *settings;
     struct agent *agent; /* of the first driver */

@@ -30,6 +30,7 @@ struct reader_state {
     char file[READING_FILE_CAP];
 };
 
+/* The reader processes, and what they last reported. */
 struct readers {
     struct reader_state reader[READERS];
     int prober;   /* reader that probes and waits for errors of devices; -1: none yet */

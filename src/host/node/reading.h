@@ -19,6 +19,7 @@ enum reading_kind {
     READING_EFA,    /* an EFA device; its PCI address */
     READING_NOTHING /* none */
 };
+/* What a reading is of. */
 struct reading_subject {
     uint32_t kind; /* enum reading_kind */
     uint32_t id;
