@@ -75,7 +75,8 @@ func TestShellBlocks(t *testing.T) {
 	}
 }
 
-// leftOut are the examples and the blocks of commands that no test has read; it is asked after a whole run.
+// leftOut are the examples and the blocks of commands that no test of this process has read. tools/cluster/e2e.py refuses a whole
+// run in which no process has read one.
 func leftOut() []string {
 	var left []string
 	for _, path := range must(filepath.Glob(filepath.Join(root, "cfg", "deploy", "examples", "*.yaml"))) {

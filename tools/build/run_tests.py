@@ -3,10 +3,10 @@
 """`make test`: its parts, each as a make of its own, with one summary at the end.
 
 First two at a time: the parts that only compute (CPU_PARTS), at the lowest priority, beside the building of the
-cluster's programs, which takes minutes the first time, and the tests on the cluster, which mostly wait. The other
-parts have deadlines, and the machine is theirs. Output of a part goes to build/test/PART.log; its last line is shown,
-and more when it fails. The summary at the end says why: with it, the last SUMMARY_LINES lines of the output tell all
-that one has to know.
+cluster's programs, which takes minutes the first time, the tests on the cluster, which mostly wait, and other parts
+that take their time (BESIDE_PARTS). The last ones (ALONE_PARTS) have deadlines or measure, and the machine is theirs.
+Output of a part goes to build/test/PART.log; its last line is shown, and more when it fails. The summary at the end
+says why: with it, the last SUMMARY_LINES lines of the output tell all that one has to know.
 """
 
 import argparse
@@ -23,8 +23,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOGS = ROOT / "build" / "test"
 SHOWN_LINES = 80    # of the log of a part that failed
 SUMMARY_LINES = 36  # at most, unless nearly all fail
-CPU_PARTS = ("check", "unit", "sanitize", "coverage", "sim", "crash", "deps-mirrors", "fuzz",
-             "fuzz-coverage", "fuzz-defects")
+CPU_PARTS = ("check", "unit", "sanitize", "coverage", "sim", "crash", "fuzz", "fuzz-coverage", "fuzz-defects")
+# chart-test needs helm, which is one of the cluster's programs.
+BESIDE_PARTS = ("cluster-programs", "e2e", "deps-mirrors", "image-test", "chart-test")
+ALONE_PARTS = ("bench-smoke", "demo", "conformance", "abuse")
 NICE = 19           # of the parts that only compute
 
 
@@ -88,12 +90,10 @@ def main():
     k8s = parser.parse_args().k8s
     LOGS.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        cluster = pool.submit(run_all, ["cluster-programs", "e2e"], k8s)
+        beside = pool.submit(run_all, BESIDE_PARTS, k8s)
         results = run_all(CPU_PARTS, k8s)
-        cluster = cluster.result()
-    # chart-test needs helm, which is one of the cluster's programs.
-    results += run_all(["image-test", "chart-test", "bench-smoke", "demo", "conformance", "abuse"], k8s)
-    return summarise(cluster + results)
+        results = beside.result() + results
+    return summarise(results + run_all(ALONE_PARTS, k8s))
 
 
 if __name__ == "__main__":

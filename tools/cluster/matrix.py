@@ -119,7 +119,7 @@ def run_row(row, agent):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     begin = time.monotonic()
     with open(path, "w", encoding="utf-8") as out:
-        code = e2e.run(name, row.setup + (["--agent", agent] if agent else []), pattern(cases), out=out)
+        code = e2e.run(name, row.setup + (["--agent", agent] if agent else []), ["-run=" + pattern(cases)], out=out)
     with open(path, encoding="utf-8", errors="replace") as stream:
         log = stream.read()
     left = missing(cases, log)

@@ -48,7 +48,7 @@ def record(release, agent):
     served, gates = RELEASES[release]
     setup = ["--k8s", release, "--board", "trn1.2xlarge", "--serve", served, "--feature-gates", gates,
              "--agent", stand_in]
-    code = e2e.run(name, setup, CASE)
+    code = e2e.run(name, setup, ["-run=" + CASE])
     there = all(os.path.exists(os.path.join(folder, file)) for file in FILES)
     if code != 0 or not there:
         print(f"record: {release} was not recorded; see build/{name}/logs", flush=True)
