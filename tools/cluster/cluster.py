@@ -110,12 +110,6 @@ class Cluster:
         """An address of the service range."""
         return f"10.202.{self.head_slot}.{number}"
 
-    def snapshotter(self):
-        """overlayfs, unless the run folder is on one itself: those do not nest."""
-        kind = subprocess.run(["stat", "-f", "-c", "%T", self.run], stdout=subprocess.PIPE,
-                              text=True, check=False).stdout
-        return "native" if "overlay" in kind else "overlayfs"
-
     def save(self):
         """Writes cluster.json whole or not at all. It lies in the short folder, so that a run is
         found and ended even after its run folder was deleted; the run folder has a link to it."""
@@ -258,9 +252,13 @@ def import_images(cluster):
 
 
 def start_namespace(cluster):
-    """The mount namespace of every program but the agent, which runs as on a host."""
+    """The mount namespace of every program but the agent, which runs as on a host. Containers and etcd are in memory:
+    that is faster than a disk, and to remove them later took minutes where the disk was busy."""
+    memory = [cluster.path(name) for name in ("containerd", "etcd")]
+    for folder in memory:
+        os.makedirs(folder)
     cluster.processes["namespace"] = procs.hide_directories(
-        cluster.path("logs", "namespace.log"), slots.HIDDEN, cluster.environment())
+        cluster.path("logs", "namespace.log"), [*slots.HIDDEN, *memory], cluster.environment())
     cluster.save()
 
 

@@ -37,7 +37,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
   address = {quoted(cluster.short("containerd.sock"))}
 
 [plugins.'{image}']
-  snapshotter = "{cluster.snapshotter()}"
+  snapshotter = "overlayfs"
   [plugins.'{image}'.pinned_images]
     sandbox = "{images.PAUSE_IMAGE}"
 

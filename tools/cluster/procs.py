@@ -8,6 +8,7 @@ trace to this cluster: by record, by the mount namespace, or by the cgroup.
 import contextlib
 import errno
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -110,7 +111,7 @@ def in_namespace(name):
 def hide_directories(holder_log, directories, environment):
     """Starts the process that holds a private mount namespace in which each of directories is an
     empty one of its own, so that two nodes and the machine never share one. Its record."""
-    script = "".join(f"mount -t tmpfs -o mode=0755 neuron-dra {path}\n" for path in directories)
+    script = "".join(f"mount -t tmpfs -o mode=0755 neuron-dra {shlex.quote(path)}\n" for path in directories)
     record = spawn(["unshare", "--mount", "--propagation", "private", "sh", "-ec",
                     script + "exec sleep infinity"], holder_log, environment)
     deadline = time.monotonic() + 60
