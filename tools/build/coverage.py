@@ -3,7 +3,6 @@
 """Runs the unit tests built for coverage and says what of the agent they reach.
 
   tools/build/coverage.py [--jobs N] [--build build] PROGRAM...   run, write the report, judge
-  tools/build/coverage.py --uncovered src/wire/h2.c               from the last report: lines no test ran
 
 Lines, branches and conditions (MC/DC: each shown to change its decision by itself; only decisions of two conditions
 or more count) are clang's. Fails when a folder of LINES_MIN, or all of them together, is below it. Left out:
@@ -64,7 +63,8 @@ def total(rows):
 
 
 def folder_of(name):
-    return str(pathlib.PurePosixPath(name).parent)
+    """src/host of src/host/node/probe.c, boards of boards/trn.c."""
+    return "/".join(pathlib.PurePosixPath(name).parts[:-1][:2])
 
 
 def run_programs(programs, jobs, raw):
@@ -81,7 +81,7 @@ def run_programs(programs, jobs, raw):
 
 
 def own_sources():
-    found = [path for folder in GATED + SHOWN for path in (ROOT / folder).glob("*.c")]
+    found = [path for folder in GATED + SHOWN for path in (ROOT / folder).rglob("*.c")]
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
@@ -104,10 +104,9 @@ def arguments_for(programs, profile, objects):
 
 
 def write_report(arguments, folder):
-    """HTML with MC/DC for reading, lcov's format for --uncovered and for other tools."""
+    """HTML with MC/DC: which lines nothing ran, and which side of a branch was never taken."""
     tool("llvm-cov", "show", *arguments, "-format=html", f"-output-dir={folder / 'report'}", "-show-mcdc",
-         "-show-branches=count", "-show-line-counts-or-regions", "-project-title=neuron-dra-agent: unit tests")
-    (folder / "coverage.lcov").write_text(tool("llvm-cov", "export", *arguments, "-format=lcov"))
+         "-show-branches=count", "-show-line-counts-or-regions", "-project-title=neuron-dra-agent")
 
 
 def show_table(rows):
@@ -140,47 +139,17 @@ def judge(rows):
             problems.append(f"{name}: nothing was measured: the report names no file of it")
         elif lines.percent < LINES_MIN:
             problems.append(f"{name}: {lines.percent:.2f} % of lines, wanted {LINES_MIN:.0f} %: "
-                            "tools/build/coverage.py --uncovered FILE names them")
+                            "the report names them")
     return problems
-
-
-def show_uncovered(lcov, wanted):
-    """FILE:LINE: text of what no test ran, and of branches of which one side was never taken."""
-    if not lcov.exists():
-        sys.exit("coverage: no report yet: make coverage")
-    name, lines, taken = "", [], {}
-    for record in lcov.read_text().splitlines():
-        kind, _, rest = record.partition(":")
-        if kind == "SF":
-            name = os.path.relpath(rest, ROOT)
-            lines = (ROOT / name).read_text().splitlines() if name == wanted else []
-            taken = {}
-        elif lines and kind == "DA" and rest.endswith(",0"):
-            number = int(rest.split(",")[0])
-            print(f"{name}:{number}: {lines[number - 1].strip()}")
-        elif lines and kind == "BRDA":
-            number, block, branch, count = rest.split(",")
-            taken[number, block, branch] = count
-        elif lines and kind == "end_of_record":
-            for (number, _block, branch), count in taken.items():
-                if count == "0":
-                    side = "never true" if int(branch) % 2 == 0 else "never false"
-                    print(f"{name}:{number}: {side}: {lines[int(number) - 1].strip()}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--build", default="build")
-    parser.add_argument("--uncovered", metavar="FILE", help="of the last report")
-    parser.add_argument("programs", nargs="*")
+    parser.add_argument("programs", nargs="+")
     given = parser.parse_args()
     folder = ROOT / given.build / "coverage"
-    if given.uncovered:
-        show_uncovered(folder / "coverage.lcov", given.uncovered)
-        return 0
-    if not given.programs:
-        sys.exit("coverage: no test programs")
     raw = folder / "raw"
     if not run_programs(given.programs, given.jobs, raw):
         print("coverage: tests failed")

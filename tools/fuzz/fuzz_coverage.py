@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replays the corpora of the fuzz targets and says which lines of the agent they reach: at least 95 % of src/wire.
 
-  tools/fuzz/fuzz_coverage.py TARGET...                replay the corpora, write the report, judge
-  tools/fuzz/fuzz_coverage.py --uncovered FILE         from the last report: lines that no input reaches
+  tools/fuzz/fuzz_coverage.py TARGET...     replay the corpora, write build/fuzz/coverage/report, judge
 
 Nothing is fuzzed: the figure is that of the corpora as they lie in the repository.
 """
@@ -56,14 +55,8 @@ def show(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--uncovered", metavar="FILE", help="of the last report")
-    parser.add_argument("targets", nargs="*")
+    parser.add_argument("targets", nargs="+")
     given = parser.parse_args()
-    if given.uncovered:
-        coverage.show_uncovered(FOLDER / "coverage.lcov", given.uncovered)
-        return 0
-    if not given.targets:
-        sys.exit("fuzz-coverage: no targets: make fuzz-coverage")
     FOLDER.mkdir(parents=True, exist_ok=True)
     profile = FOLDER / "corpora.profdata"
     coverage.tool("llvm-profdata", "merge", "-sparse", *map(replay, given.targets), "-o", profile)
@@ -72,7 +65,7 @@ def main():
     sources = [name for name in coverage.own_sources() if coverage.folder_of(name) in SHOWN]
     arguments = [programs[0], *objects, f"-instr-profile={profile}", *sources]
     rows = coverage.rows_of(arguments)
-    (FOLDER / "coverage.lcov").write_text(coverage.tool("llvm-cov", "export", *arguments, "-format=lcov"))
+    coverage.write_report(arguments, FOLDER)
     show(rows)
     reached = lines_of(rows, GATED)
     print(f"fuzz-coverage: {len(programs)} corpora reach {reached.percent:.1f} % of the lines of {GATED}"
