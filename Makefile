@@ -32,7 +32,7 @@ SOURCES := $(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c boards/*.c generated/
 MAIN := src/main.c src/start.c
 LIBRARY_SOURCES := $(filter-out $(MAIN),$(SOURCES))
 TEST_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
-SIM_MODELS := $(sort $(wildcard tests/sim/*.c))
+SIM_MODELS := $(sort $(wildcard $(addsuffix /*.c,tests/sim $(addprefix tests/sim/,apiserver disk kubelet))))
 NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # In this order: a file uses what those before it define. compile.mk has the compilers and flags of all builds.

@@ -12,9 +12,9 @@
 #include "agent/state.h"
 #include "cfg/identity.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/sim/sim_api.h"
-#include "tests/sim/sim_disk.h"
-#include "tests/sim/sim_kubelet.h"
+#include "tests/sim/apiserver/sim_api.h"
+#include "tests/sim/disk/sim_disk.h"
+#include "tests/sim/kubelet/sim_kubelet.h"
 
 #define NODE_NAME "neuron-node-0" /* of the recordings */
 #define SOCKET "/plugins_registry/neuron.aws.com-reg.sock"

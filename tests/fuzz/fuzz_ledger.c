@@ -8,7 +8,7 @@
 #include "base/crc32c.h"
 #include "cfg/identity.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 
 #define UIDS_MAX 16u
 

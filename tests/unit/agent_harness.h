@@ -11,7 +11,7 @@
 
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
-#include "agent_server.h"
+#include "tests/unit/apiserver/agent_server.h"
 #include "base/assert.h"
 #include "boards/board.h"
 #include "cfg/identity.h"

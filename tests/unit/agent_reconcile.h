@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_AGENT_RECONCILE_H
 #define TESTS_UNIT_AGENT_RECONCILE_H
 
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define INTERVAL UINT64_C(60000)
 /* Whatever is due at the interval, with its jitter, and a GET for each claim. */

@@ -4,7 +4,7 @@
  * long it waits and what does not shorten that, tokens that are rotated or refused, responses that
  * never come. Claims are read all the while.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define LISTS "GET " SLICES_PATH "?"
 

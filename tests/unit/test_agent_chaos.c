@@ -5,7 +5,7 @@
  * fails. Whatever happened: every call ends in time, no device has two holders, and nothing is left
  * when all claims are unprepared.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define SEEDS 150
 #define MOVES 60

@@ -3,7 +3,7 @@
  * The whole agent preparing and unpreparing claims: replies and CDI files byte for byte, repeated
  * and mixed calls, overlaps, calls that cross, cancelled calls, and peers with small windows.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define UID_0 "c1a10000-0000-4000-8000-000000000000"
 

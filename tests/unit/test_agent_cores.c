@@ -5,7 +5,7 @@
  */
 #include "agent/claim/numbering.h"
 
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 static char text[CLAIM_ERROR_CAP];
 

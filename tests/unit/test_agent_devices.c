@@ -3,7 +3,7 @@
  * The health of devices in the whole agent: taint, omission, log, Event, metric and the kubelet's
  * health stream, at the look that finds it; recovery likewise; and what a flapping file costs.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 #include "dra/pci.h"
 
 #define V1ALPHA1 "/v1alpha1.DRAResourceHealth/NodeWatchResources"

@@ -3,7 +3,7 @@
  * The whole agent on a disk that is full, read-only or broken, and with stores that were damaged:
  * a failure names its reason and concerns its claim alone, and what can be saved is saved.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 #include "base/crc32c.h"
 
 static void begin(void)

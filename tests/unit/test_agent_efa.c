@@ -4,7 +4,7 @@
  * held, devices that vanish, and numbers that another order of the devices gives. No two exclusive
  * claims have one device or one node.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 #include "dra/pci.h"
 
 /* --- EFA devices: the harness's devices under names and uverbs nodes of EFA functions --- */

@@ -3,7 +3,7 @@
  * The whole agent when calls cross, hang, are cancelled, or their peer is slow: nobody waits for
  * somebody else's claim, nothing is left behind, and no wait is longer than promised.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 static void begin(void)
 {

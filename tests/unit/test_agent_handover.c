@@ -3,7 +3,7 @@
  * Two agents on one node, seen from one of them; the other one is what it locks. No call fails
  * while the store changes hands, and only the owner serves and publishes.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define DEVICES 16
 

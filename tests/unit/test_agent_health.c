@@ -3,7 +3,7 @@
  * grpc.health.v1.Health/Watch of the whole agent: what a subscriber gets and when, what ends its
  * call, and that it takes no place, buffer or time from other calls.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define NOTIFY "/pluginregistration.Registration/NotifyRegistrationStatus"
 #define WATCH_PATH "/grpc.health.v1.Health/Watch"

@@ -3,7 +3,7 @@
  * The whole agent killed at every call of its files port, before, in the middle of and after it,
  * and started again on what was left: prepare repeats byte for byte, unprepare leaves nothing.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define CLAIMS 3
 #define FAULTS_MAX 2000

@@ -3,7 +3,7 @@
  * The whole agent towards the kubelet and its probes: registration, health, unknown methods, links,
  * and a clean stop.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define GET_INFO "/pluginregistration.Registration/GetInfo"
 #define NOTIFY "/pluginregistration.Registration/NotifyRegistrationStatus"

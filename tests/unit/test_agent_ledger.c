@@ -3,7 +3,7 @@
  * The ledger with disks, stores and other claims that do the unexpected: what was unprepared stays
  * so, what was confirmed is on the disk, and the failure of one claim is reported for it alone.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define CLAIMS 8
 

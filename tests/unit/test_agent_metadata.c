@@ -3,7 +3,7 @@
  * Device metadata files of the whole agent: there as long as their claim is prepared, whatever is
  * lost or killed meanwhile, and nothing of them without --device-metadata.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #include "dra/metadata.h"
 

@@ -3,7 +3,7 @@
  * The whole agent when the API server moves it to another connection or asks it to wait: what was
  * started ends well, nothing waits longer than it must, and nothing is logged as a failure.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 static void up(uint32_t window)
 {

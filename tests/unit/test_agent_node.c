@@ -3,7 +3,7 @@
  * The whole agent and its Node: labels become attributes, which go when the labels go, a Node that
  * was created again becomes the owner, and where the watch does not work the Node is read instead.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define NEW_UID "5ad9b0c4-0000-4000-8000-0000000000ff"
 

@@ -3,7 +3,7 @@
  * The pages of the whole agent's metrics port, what they show in each state
  * of the agent, and that clients that read slowly, break off or come in numbers disturb nobody.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define PAGE_MAX 131072
 

@@ -4,7 +4,7 @@
  * slices, their generation and number, content that is refused, stored in part, or answered by
  * another object, and items that are left out before they are sent.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 static void start_with(unsigned devices)
 {

@@ -4,7 +4,7 @@
  * refused, names it, and leaves nothing behind; its neighbours are prepared. The same of a device
  * of which a process still has memory.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #include "agent/serve/statusz.h"
 

@@ -3,7 +3,7 @@
  * The whole agent publishing its ResourceSlice: created once, not written while it is equal,
  * repaired when it is not; doubles are deleted, foreign slices stay, refusals are retried slowly.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 static const char *own_name(void)
 {

@@ -3,7 +3,7 @@
  * The claim store is lost, and with it the CDI files: the claims that are in use on the node are
  * those that the API server lists. None of their devices is given away, before the list or after.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define LISTS "GET /apis/resource.k8s.io/v1/resourceclaims?limit="
 #define USED 3u

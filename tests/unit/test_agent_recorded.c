@@ -4,8 +4,8 @@
  * prepares the claim that was recorded and unprepares it. However the octets are cut, it sends
  * and logs the same.
  */
-#include "agent_kubelet.h"
-#include "recorded.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
+#include "tests/unit/wire/recorded.h"
 
 #define AGENT_CUTS 60u /* replays of a recording, each with cuts of its own */
 #define SAID_MAX 16384

@@ -3,7 +3,7 @@
  * Claim GETs that fail for a reason that passes: they are made again while the kubelet waits, paced
  * and bounded, and the reason is in the error when the call's time ends first.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define CLAIM_GETS "GET /apis/resource.k8s.io/v1/namespaces/"
 /* When a call without a grpc-timeout ends at the latest. */

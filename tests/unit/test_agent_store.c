@@ -4,7 +4,7 @@
  * that rot, records of other agents. No claim is lost, no device is given twice, and it is
  * logged.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 static void begin(void)
 {

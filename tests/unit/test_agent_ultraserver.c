@@ -3,7 +3,7 @@
  * A node of an UltraServer in the whole agent: what is published, what a claim for the whole node
  * gets, and that no device of it is given twice.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define LOOK_MS 5000u
 #define CONFIG(kind, field, value)                                                                 \

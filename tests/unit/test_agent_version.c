@@ -3,7 +3,7 @@
  * The whole agent and the versions of resource.k8s.io: the best one that is served is used, a
  * change is followed while running, and no response to the question for the versions misleads it.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define GROUP_PATH "/apis/resource.k8s.io"
 #define V1BETA2_PATH "/apis/resource.k8s.io/v1beta2/resourceslices"

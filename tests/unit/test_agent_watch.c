@@ -3,7 +3,7 @@
  * The whole agent watching its ResourceSlice: what others change is repaired, and whatever the
  * API server does to the watch, it is opened again, without a storm of requests.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 static void up(void)
 {

@@ -3,7 +3,7 @@
  * Several witnesses of a claim are damaged at once, or contradict each other: what any of them
  * names stays held until the API server, a prepare or an unprepare says otherwise.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define LISTS "GET /apis/resource.k8s.io/v1/resourceclaims?limit="
 

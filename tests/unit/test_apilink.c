@@ -4,10 +4,10 @@
  * and looked for again, and which of several addresses is tried first. The agent is a stand-in that
  * keeps what it is called with.
  */
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include "host/apiserver/apilink.h"
-#include "tls_peer.h"
+#include "tests/unit/apiserver/tls_peer.h"
 
 static struct apilink l;
 

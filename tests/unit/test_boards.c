@@ -3,7 +3,7 @@
  * Board rows: against the facts of their golden files, against SHA-256 computed here, and against
  * the published values of the group ids.
  */
-#include "board_vectors.h"
+#include "tests/unit/node/board_vectors.h"
 
 #include <glob.h>
 #include <mbedtls/sha256.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CDI files: their exact bytes, what each container gets, and their annotations. */
-#include "claim_harness.h"
+#include "tests/unit/node/claim_harness.h"
 
 #include "base/json.h"
 

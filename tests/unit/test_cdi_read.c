@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CDI files read back: every record that was written, and what is refused. */
-#include "claim_harness.h"
+#include "tests/unit/node/claim_harness.h"
 
 static char file[CDI_BYTES_MAX * 2];
 

@@ -3,7 +3,7 @@
  * The claim builder: how it checks identity and results, and the text of every refusal; which
  * records are valid.
  */
-#include "claim_builder.h"
+#include "tests/unit/node/claim_builder.h"
 
 /* --- identity --- */
 

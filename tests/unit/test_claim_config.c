@@ -3,7 +3,7 @@
  * Configurations of a claim: which results each applies to, precedence, and the text of every
  * refusal.
  */
-#include "claim_builder.h"
+#include "tests/unit/node/claim_builder.h"
 
 #define CONFIG(kind, field, value)                                                                 \
     "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"" kind "\",\"" field "\":" value "}"

@@ -3,7 +3,7 @@
  * status.devices of claims on a virtual clock: what is applied after a prepare and taken back after
  * an unprepare, and that no refusal of it ever concerns the claim.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define SECOND UINT64_C(1000)
 #define MINUTE (60 * SECOND)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands print: tables, documents in both forms, slots of a store, responses. */
-#include "claim_harness.h"
+#include "tests/unit/node/claim_harness.h"
 
 #include "command/command.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Credentials from kubeconfig files and from the environment: what is accepted, and why the
  * rest is refused. */
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include "host/apiserver/credentials.h"
 

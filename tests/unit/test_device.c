@@ -3,7 +3,7 @@
  * The device table and its attributes: golden files of every board, and what garbage in sysfs
  * leaves.
  */
-#include "device_harness.h"
+#include "tests/unit/node/device_harness.h"
 
 #include <ctype.h>
 

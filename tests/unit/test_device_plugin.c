@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The look for a device plugin's socket, on real sockets: served, left behind, and what is none. */
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

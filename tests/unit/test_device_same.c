@@ -3,7 +3,7 @@
  * When two device tables publish the same, what makes a table invalid, and what a device publishes
  * once its cores are not shared any more.
  */
-#include "device_harness.h"
+#include "tests/unit/node/device_harness.h"
 
 static struct devices others;
 

@@ -3,9 +3,9 @@
  * EFA devices: addresses, names and links; the tree of every board with EFA devices, laid out as
  * the kernel lays it out, as its golden file has it; and trees gone wrong.
  */
-#include "host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
-#include "board_vectors.h"
+#include "tests/unit/node/board_vectors.h"
 #include "dra/claim.h"
 #include "dra/efa.h"
 #include "dra/store.h"

@@ -4,7 +4,7 @@
  * after each event, and not waited for during a storm. That a real file wakes the agent is shown by
  * tests/conformance.
  */
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include <sys/stat.h>
 

@@ -4,7 +4,7 @@
  * codes.
  */
 #define _GNU_SOURCE 1
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include <sched.h>
 #include <sys/mount.h>

@@ -5,10 +5,10 @@
  * resembles the former.
  */
 #define _GNU_SOURCE 1
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include "host/files.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 
 enum operation { READ, WRITE, COMMIT, REMOVE, LOCK, LIST };
 

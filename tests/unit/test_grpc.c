@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gRPC server: calls, responses, and requests that it refuses by itself. */
-#include "grpc_harness.h"
+#include "tests/unit/kubelet/grpc_harness.h"
 
 /* --- answers --- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gRPC server: deadlines, calls that end early, and little room. */
-#include "grpc_harness.h"
+#include "tests/unit/kubelet/grpc_harness.h"
 
 /* --- time --- */
 

@@ -2,7 +2,7 @@
 /*
  * The HTTP/2 engine as its owner sees it: start, calls, windows, GOAWAY, the end of a connection.
  */
-#include "h2_harness.h"
+#include "tests/unit/wire/h2_harness.h"
 
 static struct conn c;
 

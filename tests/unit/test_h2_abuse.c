@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a hostile or broken peer costs: credit, refused streams, back-pressure, time-outs. */
-#include "h2_harness.h"
+#include "tests/unit/wire/h2_harness.h"
 
 static struct conn c;
 

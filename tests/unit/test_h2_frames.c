@@ -4,7 +4,7 @@
  * case is fed whole, octet by octet and in random cuts, and must give the same events and frames
  * each time.
  */
-#include "h2_harness.h"
+#include "tests/unit/wire/h2_harness.h"
 
 enum { DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, UPDATE, CONT, UNKNOWN = 0x42 };
 /* Steps that are the owner's, not the peer's. */
@@ -38,7 +38,7 @@ struct frame_case {
 #define XY "0001 78 01 79"
 #define LENGTH_4 "0f0d 01 34"
 
-#include "h2_cases.h"
+#include "tests/unit/wire/h2_cases.h"
 
 /* --- running them --- */
 

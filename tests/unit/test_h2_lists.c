@@ -3,7 +3,7 @@
  * Header list rules of RFC 9113 §8.2 and §8.3: what is delivered, what is malformed, and the
  * limits of a list.
  */
-#include "h2_harness.h"
+#include "tests/unit/wire/h2_harness.h"
 
 static struct conn c;
 static uint8_t block[200000];

@@ -4,7 +4,7 @@
  * octets carried in random pieces. Every octet must come out where it belongs, every call must
  * end, no window may leak.
  */
-#include "h2_harness.h"
+#include "tests/unit/wire/h2_harness.h"
 
 #define CALLS 80
 #define BODY_MAX 150000u

@@ -3,7 +3,7 @@
  * A client's stream between h2_open and its header block is idle for the peer (RFC 9113 §5.1):
  * what may come for it, and what a reset by the owner does in the middle of a header list.
  */
-#include "h2_harness.h"
+#include "tests/unit/wire/h2_harness.h"
 
 static struct conn peer;
 

@@ -3,7 +3,7 @@
  * Files of health that a kernel module should have, and devices lack: what the table of
  * devices makes of that.
  */
-#include "device_harness.h"
+#include "tests/unit/node/device_harness.h"
 
 /* The issue about files of health when these devices lack these files; NULL: there is none. */
 static const char *lacking(const char *type, const char *version, uint64_t numbers, uint8_t absent)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HPACK Huffman decoding, RFC 7541 §5.2: every code at every bit position, padding, room. */
 
-#include "hpack_codes.h"
 #include "hex.h"
+#include "tests/unit/wire/hpack_codes.h"
 #include "unit.h"
 #include "wire/hpack.h"
 

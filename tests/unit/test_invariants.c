@@ -3,8 +3,8 @@
  * What the assertions of the modules rest on: each invariant of their state, broken by itself, is
  * seen by the module's check, and the state is good again without it.
  */
-#include "device_harness.h"
-#include "h2_harness.h"
+#include "tests/unit/node/device_harness.h"
+#include "tests/unit/wire/h2_harness.h"
 #include "wire/grpc.h"
 #include "wire/grpc_internal.h"
 #include "wire/h2_internal.h"

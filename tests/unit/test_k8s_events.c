@@ -4,7 +4,7 @@
  * equal ones are counted, how many requests they cost, and what becomes of them when the API server
  * refuses or is away.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #define SECOND UINT64_C(1000)
 #define MINUTE (60 * SECOND)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Responses of the API server: envelope, every shape, Status objects, watch framing. */
-#include "kube_harness.h"
+#include "tests/unit/apiserver/kube_harness.h"
 
 /* --- single objects --- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bodies that are damaged or no protobuf, response headers, and records against nanopb and its
  * limits. */
-#include "kube_harness.h"
+#include "tests/unit/apiserver/kube_harness.h"
 
 #include <pb_decode.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The resumable field filter: what it keeps, what it cuts and what it leaves out. */
-#include "filter_harness.h"
+#include "tests/unit/apiserver/filter_harness.h"
 
 /* --- what is kept --- */
 

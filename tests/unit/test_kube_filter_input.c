@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The resumable field filter: what it refuses, how inputs end, tables, and noise. */
-#include "filter_harness.h"
+#include "tests/unit/apiserver/filter_harness.h"
 
 static struct message low;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to the API server: paths, header lists as the server reads them, envelope head. */
-#include "h2_harness.h"
+#include "tests/unit/wire/h2_harness.h"
 #include "cfg/identity.h"
 #include "wire/kube.h"
 

@@ -5,8 +5,8 @@
  */
 #include "agent/api/watch.h"
 
-#include "agent_kubelet.h"
-#include "protobuf_build.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
+#include "tests/unit/wire/protobuf_build.h"
 
 static struct kube_watch watch;
 static struct api_result result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kubeconfig files as common tools write them, what must go together, what is refused and why. */
-#include "kubeconfig_text.h"
+#include "tests/unit/apiserver/kubeconfig_text.h"
 
 /* --- what tools write --- */
 

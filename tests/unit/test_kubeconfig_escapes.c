@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Escapes of double-quoted scalars (YAML 1.2 §5.7), line ends of Windows, and where scalars end. */
-#include "kubeconfig_text.h"
+#include "tests/unit/apiserver/kubeconfig_text.h"
 
 static void check_token(const char *yaml, const char *value)
 {

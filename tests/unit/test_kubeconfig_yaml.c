@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The YAML of kubeconfig files: scalars of every style, what is skipped, what is refused. */
-#include "kubeconfig_text.h"
+#include "tests/unit/apiserver/kubeconfig_text.h"
 
 #include "kubeconfig/yaml.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device metadata files: names, paths, their exact bytes; and what store and CDI file keep. */
-#include "claim_harness.h"
+#include "tests/unit/node/claim_harness.h"
 
 #include "dra/metadata.h"
 #include "dra/store.h"

@@ -4,7 +4,7 @@
  * the place of one file, and says what the table of devices, the health of the device and the
  * issues make of it. Nothing may block, and no descriptor may stay open.
  */
-#include "host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include <dirent.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The probe on trees laid out as the kernel module lays them out, and on trees gone wrong. */
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

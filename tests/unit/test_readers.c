@@ -3,7 +3,7 @@
  * The agent's side of the processes that read sysfs, with readers that are made by hand: what they
  * note, answer, and leave unanswered.
  */
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>

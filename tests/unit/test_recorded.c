@@ -4,8 +4,8 @@
  * HTTP/2 and gRPC as a server; HTTP/2, responses and field filter as a client. However the octets
  * are cut, the engines read the same and send the same; and both are what is expected.
  */
-#include "kube_harness.h"
-#include "recorded.h"
+#include "tests/unit/apiserver/kube_harness.h"
+#include "tests/unit/wire/recorded.h"
 #include "wire/grpc.h"
 
 #define SENT_MAX 16384

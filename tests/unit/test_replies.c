@@ -3,7 +3,7 @@
  * Entries of replies against nanopb: what claims/replies.c writes is what the generated messages of
  * proto/dra.proto decode to and encode as, and as long as was computed before.
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #include "generated/dra.pb.h"
 #include "pb_encode.h"

@@ -3,7 +3,7 @@
  * The list of claims that somebody holds, as `reservations` reads it: what counts, on how many
  * pages, in which version, and that nothing but a whole list says "none".
  */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #include "agent/commands/reservations.h"
 #include "command/command.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections of peers between sockets and the whole agent: shares of strangers, and peers that
  * are gone. */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * The server sockets over time: what others remove is created again, with its directory where that
  * is the agent's own.
  */
-#include "host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 #include "agent/serve/readiness.h"
 #include "base/assert.h"
 #include "host/servers.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 
 _Noreturn void assert_failed(const char *file, int line)
 {

@@ -5,9 +5,9 @@
  */
 #include "agent/state.h"
 #include "cfg/identity.h"
-#include "tests/sim/sim_api.h"
-#include "tests/sim/sim_disk.h"
-#include "tests/sim/sim_kubelet.h"
+#include "tests/sim/apiserver/sim_api.h"
+#include "tests/sim/disk/sim_disk.h"
+#include "tests/sim/kubelet/sim_kubelet.h"
 #include "unit.h"
 
 #define NODE_NAME "node-a"

@@ -4,7 +4,7 @@
  * does, what a watch reports, and the two layouts of a slice. A server that accepts everything
  * would test no agent.
  */
-#include "sim_client.h"
+#include "tests/unit/apiserver/sim_client.h"
 
 /* --- tests --- */
 

@@ -3,7 +3,7 @@
  * The stand-in API server by itself: Nodes as metadata, Events, patches of a claim's status, and
  * each fault that it makes when a test asks for it.
  */
-#include "sim_client.h"
+#include "tests/unit/apiserver/sim_client.h"
 
 /* --- Nodes --- */
 

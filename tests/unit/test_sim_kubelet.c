@@ -3,7 +3,7 @@
  * The stand-in kubelet by itself, against a plugin that answers as each test says: how it chooses
  * among versions, tries again, and judges replies. The plugin is the gRPC server of src/wire.
  */
-#include "tests/sim/sim_kubelet.h"
+#include "tests/sim/kubelet/sim_kubelet.h"
 #include "tests/sim/sim_proto.h"
 #include "unit.h"
 

@@ -2,7 +2,7 @@
 /*
  * Comparison of a stored slice with the wanted one: each way in which one piece can be otherwise.
  */
-#include "board_vectors.h"
+#include "tests/unit/node/board_vectors.h"
 
 #include "dra/slice.h"
 

@@ -3,7 +3,7 @@
  * The codec of slices, alone: what is encoded is observed as exact again, in every version of the
  * API and for each part of the pool; what differs is not.
  */
-#include "board_vectors.h"
+#include "tests/unit/node/board_vectors.h"
 
 #include "agent/publish/slice_codec.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server sockets: modes, stale and foreign files, lost sockets, peers, and the TCP port. */
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

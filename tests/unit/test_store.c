@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The claim store's format: headers, halves, torn and damaged writes. */
-#include "claim_harness.h"
+#include "tests/unit/node/claim_harness.h"
 
 #include "base/crc32c.h"
 #include "dra/store.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of the claim store: there and back, byte for byte, and what is refused. */
-#include "claim_harness.h"
+#include "tests/unit/node/claim_harness.h"
 
-#include "protobuf_build.h"
+#include "tests/unit/wire/protobuf_build.h"
 
 #include "dra/store.h"
 

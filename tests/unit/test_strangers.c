@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rounds of a TCP port over loopback: silent connections keep no probe out, take nobody's place,
  * and last words reach a peer that still sends. */
-#include "agent_kubelet.h"
+#include "tests/unit/kubelet/agent_kubelet.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared system calls: directories, whole writes, clocks; names without a server; the last line of
  * a failed assertion. */
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include <sys/socket.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of --device-metrics: which are read, what their texts mean, and what a look costs. */
-#include "tests/unit/host_harness.h"
+#include "tests/unit/disk/host_harness.h"
 
 #include "host/system.h"
 #include "host/node/telemetry.h"

@@ -4,7 +4,7 @@
  * with which reason.
  */
 #include "host/apiserver/tls_hello.h"
-#include "tls_peer.h"
+#include "tests/unit/apiserver/tls_peer.h"
 
 struct row {
     const char *cert;    /* of the server */

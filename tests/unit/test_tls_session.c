@@ -8,7 +8,7 @@
 #include <mbedtls/platform_time.h>
 #include <mbedtls/platform_util.h>
 
-#include "tls_peer.h"
+#include "tests/unit/apiserver/tls_peer.h"
 
 /* --- data --- */
 

@@ -26,7 +26,7 @@
 
 #include "base/assert.h"
 #include "tests/sim/host/host.h"
-#include "tests/sim/sim_api.h"
+#include "tests/sim/apiserver/sim_api.h"
 
 #define BACKLOG 16
 #define OTHER_FDS 2

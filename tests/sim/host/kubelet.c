@@ -23,7 +23,7 @@
 
 #include "base/assert.h"
 #include "tests/sim/host/host.h"
-#include "tests/sim/sim_kubelet.h"
+#include "tests/sim/kubelet/sim_kubelet.h"
 
 #define INOTIFY_BYTES 8192
 #define DRIVER_WORD 1

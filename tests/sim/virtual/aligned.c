@@ -21,7 +21,7 @@
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 #include "tests/sim/virtual/claims.h"
 
 #define ALIGNED 6 /* claims, and devices of each driver that they take */

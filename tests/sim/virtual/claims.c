@@ -16,7 +16,7 @@
 
 #include "agent/state.h"
 #include "cfg/identity.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 #include "tests/sim/virtual/claims.h"
 
 #define DEVICES 6     /* fewer than claims: they meet */

@@ -7,7 +7,7 @@
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "cfg/identity.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 
 /* The kubelet has registered an agent that starts, and the store has changed hands. */
 #define SETTLED_MS SECONDS(3)

@@ -4,7 +4,7 @@
 
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 
 /* How long a call may take in a rolling update, and how often one comes. */
 #define UPDATE_CALL_MS SECONDS(2)

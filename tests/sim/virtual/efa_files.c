@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 #include "tests/sim/virtual/world.h"
 
 static const char *place(enum files_dir dir, const char *name, char text[DISK_NAME_CAP])

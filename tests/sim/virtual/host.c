@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 #include "tests/sim/virtual/world.h"
 
 #define AUTHORITY "10.0.0.1:443"

@@ -6,7 +6,7 @@
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 #include "tests/sim/virtual/world.h"
 
 /* The kubelet writes the status of its Node this often although nothing changed. */

@@ -7,7 +7,7 @@
 #ifndef TESTS_SIM_VIRTUAL_TALLY_H
 #define TESTS_SIM_VIRTUAL_TALLY_H
 
-#include "tests/sim/sim_api.h"
+#include "tests/sim/apiserver/sim_api.h"
 
 /* Requests of the last time that are told apart: far more than one second may have. */
 #define TALLY_RECENT 128

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "tests/sim/sim_disk.h"
+#include "tests/sim/disk/sim_disk.h"
 
 /* Turns at one moment: more than any answer has pieces. Reached: somebody asks to run for ever. */
 #define TURNS_MAX 20000

@@ -12,8 +12,8 @@
 #include <limits.h>
 
 #include "agent/agent.h"
-#include "tests/sim/sim_api.h"
-#include "tests/sim/sim_kubelet.h"
+#include "tests/sim/apiserver/sim_api.h"
+#include "tests/sim/kubelet/sim_kubelet.h"
 #include "tests/sim/virtual/tally.h"
 
 #define NODE_NAME "node-a"
