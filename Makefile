@@ -29,7 +29,7 @@ endif
 
 SOURCES := $(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c boards/*.c generated/*.c))
 # The program around the code that tests link.
-MAIN := src/main.c src/start.c
+MAIN := src/main.c
 LIBRARY_SOURCES := $(filter-out $(MAIN),$(SOURCES))
 TEST_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
 SIM_MODELS := $(sort $(wildcard $(addsuffix /*.c,tests/sim $(addprefix tests/sim/,apiserver disk kubelet))))

@@ -48,7 +48,7 @@
 #define MBEDTLS_ECP_NIST_OPTIM
 /*
  * No tables of multiples of the base points: 8 KB. A handshake with certificates on P-256 takes
- * 6 ms of one core instead of 5 with the product's -Oz.
+ * 6 ms of one core instead of 5 with the product's -Os.
  */
 #define MBEDTLS_ECP_FIXED_POINT_OPTIM 0
 #define MBEDTLS_RSA_C

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dispatch tables and message descriptors hold addresses, which start.c relocates before main. Only
- * this file protects them from being written afterwards.
+ * Dispatch tables and message descriptors hold addresses, which musl's start files relocate
+ * before main. Only this file protects them from being written afterwards.
  */
 #include "host/relro.h"
 

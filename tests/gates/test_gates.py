@@ -405,11 +405,6 @@ class Binary(Tree):
         self.assert_found(self.link("int main(void)\n{\n    return 0;\n}\n", "-Wl,-z,execstack"),
                           "executable stack")
 
-    def test_relocations_that_the_start_leaves(self):
-        for flag in ("-pie", "-static-pie"):  # glibc's own: of its symbols, and of functions that the processor chooses
-            self.assert_found(self.link("int main(void)\n{\n    return 0;\n}\n", "-fPIE", flag,
-                                        "-Wl,-z,pack-relative-relocs"), "src/start.c does not read")
-
 
 class Limits(Tree):
     WHY = "/* Claims of one call: the API allows no more. More: refused. */\n"

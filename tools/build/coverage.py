@@ -6,8 +6,7 @@
 
 Lines, branches and conditions (MC/DC: each shown to change its decision by itself; only decisions of two conditions
 or more count) are clang's. Fails when a folder of LINES_MIN, or all of them together, is below it. Left out:
-generated code and nanopb (their generator's affair), mbedTLS, src/main.c and src/start.c (run by the conformance tests
-only).
+generated code and nanopb (their generator's affair), mbedTLS, and src/main.c (run by the conformance tests only).
 """
 
 import argparse

@@ -194,21 +194,9 @@ def join_aliases(program, symbols):
                 function.calls.add(same[0])
 
 
-def packed_addresses(path, relocations):
-    """What lies at the places that a packed list of addresses (DT_RELR) names: readelf shows the places alone."""
-    loads = [[int(word, 16) for word in load] for load in
-             re.findall(r"^ +LOAD +(0x\w+) +(0x\w+) +0x\w+ +(0x\w+)", gate.run(["readelf", "-lW", path]), re.M)]
-    data = pathlib.Path(path).read_bytes()
-    for place in (int(word, 16) for word in re.findall(r"^([0-9a-f]{16})$", relocations, re.M)):
-        offset = next(place - address + begin for begin, address, size in loads if address <= place < address + size)
-        yield int.from_bytes(data[offset:offset + 8], "little")
-
-
 def addresses_taken(path, code):
     """Addresses that tables of a position-independent program hold or that instructions load (x86-64)."""
-    relocations = gate.run(["readelf", "-rW", path])
-    yield from packed_addresses(path, relocations)
-    for pattern, text in ((r"\bR_\w+_RELATIVE\s+([0-9a-f]+)\s*$", relocations),
+    for pattern, text in ((r"\bR_\w+_RELATIVE\s+([0-9a-f]+)\s*$", gate.run(["readelf", "-rW", path])),
                           (r"\blea\s+.*\(%rip\),%r\w+\s+# ([0-9a-f]+) <", code)):
         yield from (int(address, 16) for address in re.findall(pattern, text, re.M))
 

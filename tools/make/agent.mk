@@ -6,8 +6,7 @@ all: $(BUILD)/$(NAME)
 
 PRODUCT := $(BUILD)/obj/product
 PRODUCT_OBJECTS := $(SOURCES:%.c=$(PRODUCT)/%.o) $(NANOPB_NAMES:%=$(PRODUCT)/nanopb/%.o)
-# mbedTLS initialises its locals before it reads them, as `make sanitize` shows under MSan; clearing them costs 3 KB.
-MBEDTLS_PRODUCT_FLAGS = $(filter-out -ftrivial-auto-var-init=zero,$(PRODUCT_FLAGS)) $(MBEDTLS_ARCH_FLAGS)
+MBEDTLS_PRODUCT_FLAGS = $(PRODUCT_FLAGS) $(MBEDTLS_ARCH_FLAGS)
 # The prefix map is left out of the key: it names this folder and changes nothing in the result but /cache.
 ifdef MBEDTLS_DIR
 MBEDTLS_PRODUCT := $(CACHE)/lib/mbedtls-$(call library_key,$(CC),musl /cache $(filter-out $(PREFIX_MAP),$(MBEDTLS_PRODUCT_FLAGS))).a
@@ -23,27 +22,25 @@ $(BUILD)/$(NAME): $(BUILD)/$(NAME).debug
 	$(Q)$(OBJCOPY) --strip-all $< $@
 	@printf '%s: %s bytes\n' $@ "$$(stat -c %s $@)"
 
-# Static and position-independent: musl's own driver cannot, so the start files are named here. The optimiser's
-# record of frames and calls, $(PRODUCT)/lto/*.ci, is read by tools/gates/check_stack.py; it changes no code. With one
-# partition the optimiser sees the whole program, which saves 2 KB.
-$(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags cfg/sections.ld
+# A static position-independent program begins with musl's rcrt1.o. musl-gcc does not know -static-pie and would link the
+# start files of a dynamic program, so they are named here. The optimiser's record of frames and calls,
+# $(PRODUCT)/lto/*.ci, is read by tools/gates/check_stack.py; it changes no code. With one
+# partition the optimiser sees the whole program.
+$(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags
 	$(call show,LINK,$@)
 	@rm -rf $(PRODUCT)/lto && mkdir -p $(PRODUCT)/lto
 	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) -flto-partition=one -fcallgraph-info=su,da -dumpdir $(PRODUCT)/lto/ \
 		-static -nostartfiles $(LINK_HARDEN) -o $@ \
-		$(LINK_START) $(MUSL)/crti.o $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(MUSL)/crtn.o
+		$(MUSL)/rcrt1.o $(MUSL)/crti.o $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(MUSL)/crtn.o
 
-# The code that every octet of a peer passes is compiled for speed; `make bench` shows HPACK and frames. The
-# stages of h2.c run for every frame, which short DATA shows.
+# The code that every octet of a peer passes: with -Os, `make bench` shows HPACK half as fast and frames a quarter.
 HOT := src/base/bytes.c src/wire/h2.c src/wire/hpack.c
-SPEED := -O2 -fipa-sra -fcaller-saves -fif-conversion -ftree-pre -ftree-vrp
-$(HOT:%.c=$(PRODUCT)/%.o): FOR_SPEED := $(SPEED)
-$(PRODUCT)/src/start.o: EXTRA := -fno-lto -fno-stack-protector
+$(HOT:%.c=$(PRODUCT)/%.o): OPTIMISE := -O2
 
 $(PRODUCT)/%.o: %.c $(PRODUCT)/flags
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) $(FOR_SPEED) $(WARNINGS) $(DEFINES) $(INCLUDES) $(EXTRA) -MMD -MP -c $< -o $@
+	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES) $(EXTRA) -MMD -MP -c $< -o $@
 
 # A folder of nanopb is one release for good, and its name is among the flags. Lists of its headers would only fail a
 # build whose cache has moved.
@@ -58,7 +55,7 @@ $(BUILD_ID_OBJECTS): EXTRA = '-DBUILD_ID="$(BUILD_ID)"'
 $(BUILD_ID_OBJECTS): $(BUILD)/obj/build-id
 
 $(PRODUCT)/flags: FORCE
-	$(call remember,$@,$(COMPILER) $(PRODUCT_FLAGS) $(HOT) $(WARNINGS) $(DEFINES) $(LINK_HARDEN) $(LINK_START) \
+	$(call remember,$@,$(COMPILER) $(PRODUCT_FLAGS) $(HOT) $(WARNINGS) $(DEFINES) $(LINK_HARDEN) \
 		$(INCLUDES) $(notdir $(MBEDTLS_PRODUCT)))
 
 $(BUILD)/obj/build-id: FORCE

@@ -6,17 +6,18 @@ BENCH := $(BUILD)/bench
 # The parsers with the product's own optimisation, beside nghttp2's.
 BENCH_SPEED := tests/bench/wire/speed.c $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack.c \
 	generated/hpack*.c))
+BENCH_FLAGS = $(LANGUAGE) $(OPTIMISE) -flto -ffunction-sections -fdata-sections -g
 $(BENCH)/speed: $(BENCH_SPEED:%.c=$(BENCH)/obj/%.o)
 	$(call show,LINK,$@)
-	$(Q)$(CC) $(LANGUAGE) $(SIZE) -O2 -o $@ $^ -lnghttp2
+	$(Q)$(CC) $(BENCH_FLAGS) -o $@ $^ -lnghttp2
 $(BENCH)/roundtrip: $(BENCH)/obj/tests/bench/wire/roundtrip.o
 	$(call show,LINK,$@)
 	$(Q)$(CC) -o $@ $^
-$(BENCH)/obj/tests/bench/wire/speed.o $(HOT:%.c=$(BENCH)/obj/%.o): FOR_SPEED := $(SPEED)
+$(BENCH)/obj/tests/bench/wire/speed.o $(HOT:%.c=$(BENCH)/obj/%.o): OPTIMISE := -O2
 $(BENCH)/obj/%.o: %.c $(PRODUCT)/flags | deps-all
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LANGUAGE) $(SIZE) $(FOR_SPEED) $(WARNINGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BENCH_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
 
 .PHONY: bench-programs
 bench-programs: all deps-all $(BENCH)/speed $(BENCH)/roundtrip
