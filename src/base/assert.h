@@ -12,17 +12,16 @@
 #endif
 
 /*
- * Reports file and line of the failed condition (its text would cost the binary 16 KiB) and ends
- * the process. Pure layers only declare it: src/host defines it for the product, and tests may
- * define their own. Does not return.
+ * Reports a failed condition with its file and line, and ends the process. Pure layers only declare
+ * it: src/host defines it for the product, and tests may define their own. Does not return.
  */
-__attribute__((noreturn)) void assert_failed(const char *file, int line);
+__attribute__((noreturn)) void assert_failed(const char *file, int line, const char *condition);
 
 /* Ends the process unless `condition` is true. `condition` has no side effect. */
 #define ASSERT(condition)                                                                          \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            assert_failed(__FILE__, __LINE__);                                                     \
+            assert_failed(__FILE__, __LINE__, #condition);                                         \
         }                                                                                          \
     } while (0)
 

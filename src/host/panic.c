@@ -5,6 +5,7 @@
  * stderr.
  */
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,8 +13,10 @@
 #include "base/assert.h"
 
 enum { PANIC_WAIT_MS = 100, PANIC_DIGITS = 10 };
-/* Room for the text below, a path and a line number. */
-#define PANIC_LINE_BYTES 256u
+/* Room for the text below, a path, a line number and a condition, each of whose bytes takes two. */
+#define PANIC_LINE_BYTES 640u
+/* More of a condition is left out. */
+#define PANIC_CONDITION_BYTES 224u
 
 /* Writes decimal digits of `number` to the end of `text`; returns where they start. */
 static char *write_decimal(char text[PANIC_DIGITS + 1], int number)
@@ -39,7 +42,19 @@ static size_t append_text(char line[PANIC_LINE_BYTES], size_t len, const char *t
     return len + n;
 }
 
-void assert_failed(const char *file, int line)
+/* The same, between the quotation marks of a log line. */
+static size_t append_quoted(char line[PANIC_LINE_BYTES], size_t len, const char *text)
+{
+    for (size_t i = 0; text[i] != '\0' && i < PANIC_CONDITION_BYTES; i++) {
+        char one[] = {text[i], '\0'};
+        bool escaped = one[0] == '"' || one[0] == '\\';
+        len = append_text(line, len, escaped ? "\\" : "");
+        len = append_text(line, len, one);
+    }
+    return len;
+}
+
+void assert_failed(const char *file, int line, const char *condition)
 {
     char digits[PANIC_DIGITS + 1];
     char text[PANIC_LINE_BYTES];
@@ -49,7 +64,9 @@ void assert_failed(const char *file, int line)
         len = append_text(text, len, file);
         len = append_text(text, len, ":");
         len = append_text(text, len, write_decimal(digits, line));
-        len = append_text(text, len, " remedy=\"report this line; ");
+        len = append_text(text, len, " condition=\"");
+        len = append_quoted(text, len, condition);
+        len = append_text(text, len, "\" remedy=\"report this line; ");
         len = append_text(text, len, "the next start continues from the claim store\"\n");
         ssize_t written = write(STDERR_FILENO, text, len);
         (void)written;

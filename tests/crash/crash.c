@@ -33,9 +33,9 @@ enum { SECTOR = 512, FILES = 12, PENDING_MAX = 2048, CLAIMS = 2 };
 enum { CHOICES_MAX = 256, PICKS = 8 };
 #define FILE_MAX ((uint32_t)STORE_FILE_BYTES)
 
-_Noreturn void assert_failed(const char *file, int line)
+_Noreturn void assert_failed(const char *file, int line, const char *condition)
 {
-    (void)fprintf(stderr, "%s:%d: assertion\n", file, line);
+    (void)fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
     abort();
 }
 

@@ -21,10 +21,10 @@
 /* The engine's entry point: returns 0; a broken invariant ends the process by abort(). */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The end of a failed ASSERT of the product: names the place, then abort(). */
-void assert_failed(const char *file, int line)
+/* The end of a failed ASSERT of the product: names place and condition, then abort(). */
+void assert_failed(const char *file, int line, const char *condition)
 {
-    fprintf(stderr, "%s:%d: a condition that holds always does not\n", file, line);
+    fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
     abort();
 }
 

@@ -66,9 +66,9 @@ static struct grpc_buffers buffers;
 static unsigned gone;
 
 /* What ASSERT calls. */
-void assert_failed(const char *file, int line)
+void assert_failed(const char *file, int line, const char *condition)
 {
-    (void)fprintf(stderr, "engine: assertion failed: %s:%d\n", file, line);
+    (void)fprintf(stderr, "engine: %s:%d: assertion failed: %s\n", file, line, condition);
     abort();
 }
 

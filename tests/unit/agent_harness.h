@@ -30,10 +30,10 @@
 #define UNPREPARE DRA_V1 "NodeUnprepareResources"
 #define BOOT_ID "6b1d58d4-7a0f-4c7e-9d3a-2f5a6b7c8d9e"
 
-_Noreturn void assert_failed(const char *file, int line)
+_Noreturn void assert_failed(const char *file, int line, const char *condition)
 {
     _fail(file, line);
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
+    (void)fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
     abort();
 }
 

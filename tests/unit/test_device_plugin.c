@@ -8,10 +8,10 @@
 #include "base/assert.h"
 #include "host/node/device_plugin.h"
 
-_Noreturn void assert_failed(const char *file, int line)
+_Noreturn void assert_failed(const char *file, int line, const char *condition)
 {
     _fail(file, line);
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
+    (void)fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
     abort();
 }
 

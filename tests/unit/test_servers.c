@@ -15,10 +15,10 @@
 #include "host/servers.h"
 #include "tests/sim/disk/sim_disk.h"
 
-_Noreturn void assert_failed(const char *file, int line)
+_Noreturn void assert_failed(const char *file, int line, const char *condition)
 {
     _fail(file, line);
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
+    (void)fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
     abort();
 }
 

@@ -161,13 +161,15 @@ static void test_assertion_ends_the_process(void **state)
     pid_t child = fork();
     if (child == 0) {
         (void)dup2(ends[1], STDERR_FILENO);
-        assert_failed("src/x.c", 1042);
+        assert_failed("src/x.c", 1042, "text[0] != '\"' && text[1] != '\\\\'");
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
     assert_true(read(ends[0], text, sizeof text - 1u) > 0);
-    assert_non_null(strstr(text, "event=assertion_failed at=src/x.c:1042 "));
+    assert_non_null(strstr(text,
+                           "event=assertion_failed at=src/x.c:1042 condition=\"text[0] != '\\\"' "
+                           "&& text[1] != '\\\\\\\\'\" remedy=\""));
     assert_int_equal(strchr(text, '\n') - text + 1, (long)strlen(text));
     (void)close(ends[0]);
     (void)close(ends[1]);

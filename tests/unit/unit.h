@@ -21,9 +21,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line)
+__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line,
+                                                   const char *condition)
 {
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
+    (void)fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
     abort();
 }
 

@@ -24,9 +24,9 @@
 #define TRIES 7
 #define TRY_SECONDS 0.2
 
-void assert_failed(const char *file, int line)
+void assert_failed(const char *file, int line, const char *condition)
 {
-    fprintf(stderr, "speed: assertion at %s:%d\n", file, line);
+    fprintf(stderr, "speed: %s:%d: assertion failed: %s\n", file, line, condition);
     abort();
 }
 

@@ -7,7 +7,7 @@
 #ifndef BASE_ASSERT_H
 #define BASE_ASSERT_H
 
-_Noreturn void assert_failed(const char *file, int line);
+_Noreturn void assert_failed(const char *file, int line, const char *condition);
 
 #define ASSERT(condition) ((void)sizeof(__typeof__(condition)))
 

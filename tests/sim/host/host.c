@@ -20,9 +20,9 @@ static struct {
     size_t used; /* of them, handed out */
 } input;
 
-_Noreturn void assert_failed(const char *file, int line)
+_Noreturn void assert_failed(const char *file, int line, const char *condition)
 {
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
+    (void)fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
     abort();
 }
 

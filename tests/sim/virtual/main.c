@@ -33,9 +33,9 @@
 
 static struct world world;
 
-_Noreturn void assert_failed(const char *file, int line)
+_Noreturn void assert_failed(const char *file, int line, const char *condition)
 {
-    (void)printf("%s:%d: assertion failed, seed %llu, at %llu ms\n", file, line,
+    (void)printf("%s:%d: assertion failed: %s, seed %llu, at %llu ms\n", file, line, condition,
                  (unsigned long long)world.seed, (unsigned long long)world.now_ms);
     world_show_log(&world, LOG_LINES);
     exit(1);

@@ -44,9 +44,9 @@ static unsigned slot[SLOTS]; /* index into seen, and 1; 0: empty */
 void __cyg_profile_func_enter(void *function, void *site) UNTRACED;
 void __cyg_profile_func_exit(void *function, void *site) UNTRACED;
 
-_Noreturn void assert_failed(const char *file, int line)
+_Noreturn void assert_failed(const char *file, int line, const char *condition)
 {
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
+    (void)fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
     exit(1);
 }
 
