@@ -33,11 +33,9 @@ struct pci_map {
     char address[BOARD_GROUPED_DEVICES][PCI_ADDRESS_CAP];
 };
 
-/* Longest name of an instance type, with NUL. */
-#define BOARD_TYPE_CAP 20u
 /* One instance type. */
 struct board {
-    char instance_type[BOARD_TYPE_CAP]; /* EC2 name, without "ml." */
+    const char *instance_type; /* EC2 name, without "ml." */
     uint8_t devices;
     uint8_t grid_rows; /* 0: no grid (single device, ring, switched, UltraServer) */
     uint8_t grid_columns;
@@ -52,7 +50,7 @@ struct board {
  * boards/ defines one `<name>_family`; generated/families.h lists the files.
  */
 struct board_family {
-    char name[8];             /* prefix of the names of its types, e.g. "trn2" */
+    const char *name;         /* prefix of the names of its types, e.g. "trn2" */
     bool refused;             /* the kernel module has dropped it: nothing is published */
     uint8_t cores_per_device; /* physical cores */
     uint8_t memory_gib;       /* per device */

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 
 /* In the order of the bits; the first ten spelled as in the kernel module. */
-static const char reason_names[][32] = {
+static const char *const reason_names[] = {
     "hbm",
     "firmware_service_api",
     "firmware_service_processor",

@@ -11,60 +11,55 @@
 /* A value is stored plus one, so that 0 means never read. */
 #define VALUE_MAX (LOST / 2u)
 
-/* Folders of the metric files; a row that concerns cores stands for each core. */
-static const struct {
-    char folder[24];
-    uint8_t names;
-    bool cores;
-} groups[] = {{"hardware/", 5, false},
-              {"status/", 8, true},
-              {"memory_usage/", 2, true},
-              {"power/", 1, false}};
 /* Counters of memory errors, which the kernel module shows as 0 when it cannot read the device. */
 #define ECC_VALUES 5u
-/* Names in the order of the groups, each with its NUL. */
-static const char names[] = "sram_ecc_corrected\0"
-                            "sram_ecc_uncorrected\0"
-                            "mem_ecc_corrected\0"
-                            "mem_ecc_uncorrected\0"
-                            "mem_ecc_repairable_uncorrected\0"
-                            "failure\0"
-                            "timeout\0"
-                            "hw_error\0"
-                            "hw_collectives_error\0"
-                            "hw_hbm_ue_error\0"
-                            "hw_repairable_hbm_ue_error\0"
-                            "hw_nc_ue_error\0"
-                            "hw_dma_abort_error\0"
-                            "device_mem\0"
-                            "host_mem\0"
-                            "utilization";
-_Static_assert(TELEMETRY_VALUES == 5u + (8u + 2u) * TELEMETRY_CORES_MAX + 1u &&
+#define CORE_ERRORS 8u
+#define CORE_MEMORIES 2u
+static const char *const ecc_names[ECC_VALUES] = {
+    "sram_ecc_corrected",  "sram_ecc_uncorrected",           "mem_ecc_corrected",
+    "mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected",
+};
+static const char *const core_error_names[CORE_ERRORS] = {
+    "failure",         "timeout",
+    "hw_error",        "hw_collectives_error",
+    "hw_hbm_ue_error", "hw_repairable_hbm_ue_error",
+    "hw_nc_ue_error",  "hw_dma_abort_error",
+};
+static const char *const core_memory_names[CORE_MEMORIES] = {"device_mem", "host_mem"};
+static const char *const power_names[] = {"utilization"};
+
+/* Folders of the metric files in the order of the values; the files of one core are neighbours. */
+static const struct {
+    const char *folder;
+    const char *const *names;
+    unsigned count; /* of the names */
+    unsigned cores; /* how often the folder exists; 0: once, for the device itself */
+} groups[] = {
+    {"hardware/", ecc_names, ECC_VALUES, 0},
+    {"status/", core_error_names, CORE_ERRORS, TELEMETRY_CORES_MAX},
+    {"memory_usage/", core_memory_names, CORE_MEMORIES, TELEMETRY_CORES_MAX},
+    {"power/", power_names, 1, 0},
+};
+_Static_assert(TELEMETRY_ERRORS == ECC_VALUES + CORE_ERRORS * TELEMETRY_CORES_MAX &&
+                   TELEMETRY_MEMORIES == CORE_MEMORIES * TELEMETRY_CORES_MAX &&
                    TELEMETRY_VALUES == TELEMETRY_ERRORS + TELEMETRY_MEMORIES + 1u,
                "the groups name all values");
 
 struct telemetry_file telemetry_file(unsigned index)
 {
     unsigned group = 0;
-    unsigned before = 0; /* names in the groups before this one */
-    unsigned rest = index;
-    unsigned files = groups[0].names;
-    const char *name = names;
+    unsigned rest = index; /* index in the group */
+    unsigned files = groups[0].count;
     ASSERT(index < TELEMETRY_VALUES);
     while (rest >= files) {
         rest -= files;
-        before += groups[group].names;
         group++;
-        files = groups[group].names * (groups[group].cores ? TELEMETRY_CORES_MAX : 1u);
+        files = groups[group].count * ((groups[group].cores > 0u) ? groups[group].cores : 1u);
     }
-    for (unsigned i = before + rest % groups[group].names; i > 0u; i--) {
-        name += view_text(name).len + 1u;
-    }
-    unsigned core = rest / groups[group].names;
     return (struct telemetry_file){
-        .core = groups[group].cores ? (int)core : -1,
+        .core = (groups[group].cores > 0u) ? (int)(rest / groups[group].count) : -1,
         .folder = groups[group].folder,
-        .name = name,
+        .name = groups[group].names[rest % groups[group].count],
     };
 }
 

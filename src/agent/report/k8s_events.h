@@ -56,8 +56,8 @@
 /* One row of the table; static texts. */
 struct k8s_event_reason {
     uint8_t log_id; /* enum log_id */
-    char action[24];
-    char reason[32];
+    const char *action;
+    const char *reason;
     bool warning; /* type Warning; otherwise Normal */
 };
 

@@ -75,7 +75,7 @@ static const char *const type_names[METRIC_TYPES] = {
 /* A metric: its name after the prefix, and its largest number of series. */
 struct family {
     const char *help;
-    char name[40]; /* test_agent_pages reads each name */
+    const char *name;
     enum metric_type type;
     uint16_t rows;
     const char *labels[LABELS_MAX]; /* unused ones are NULL */
@@ -84,10 +84,9 @@ struct family {
 /* Labels of the device's holder, see device_held. */
 #define TELEMETRY_LABELS "device", "claim_namespace", "claim_name", "pod_name"
 
-/* The name has no parentheses: a string in parentheses cannot initialise an array. */
 #define SCALAR(text, meaning)                                                                      \
     {                                                                                              \
-        (meaning), text, GAUGE, 1,                                                                 \
+        (meaning), (text), GAUGE, 1,                                                               \
         {                                                                                          \
             NULL                                                                                   \
         }                                                                                          \
@@ -334,7 +333,8 @@ static int credited_slot(const struct agent *a, unsigned number, int core)
 /* false: the device is gone, or this value of it is unknown. */
 static bool telemetry_series(const struct agent *a, unsigned family, unsigned row, struct series *s)
 {
-    static const char cores[TELEMETRY_CORES_MAX][2] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    static const char *const cores[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    _Static_assert(sizeof cores / sizeof cores[0] == TELEMETRY_CORES_MAX, "a text for each core");
     unsigned values = families[family].rows / DEVICES_MAX;
     unsigned number = row / values;
     unsigned which = row % values + ((family == FAMILY_MEMORY) ? TELEMETRY_ERRORS : 0u);

@@ -95,11 +95,11 @@ enum entry_kind {
 
 struct entry {
     enum entry_kind kind;
-    char name[20]; /* of the file; empty: it has that of a file that is copied */
+    const char *name; /* of the file; NULL: it has that of a file that is copied */
     enum settings_command command;
     enum settings_output output;
     enum driver_kind driver; /* whose claim store it is; that of EFA is there with --efa only */
-    char page[12];
+    const char *page;
 };
 
 static const struct entry entries[] = {

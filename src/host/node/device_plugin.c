@@ -19,19 +19,15 @@ struct plugin_search {
     bool found;
 };
 
-/*
- * strstr(3) costs a kilobyte of code. "efa" after a letter is part of another word: "default" is
- * unrelated to EFA.
- */
-static bool has_word(struct view name, enum driver_kind driver)
+/* "efa" after a letter is part of another word: "default" is unrelated to EFA. */
+static bool has_word(const char *name, enum driver_kind driver)
 {
-    bool is = false;
-    bool inside = false;
-    for (size_t i = 0; i < name.len && !is; i++) {
-        is = !inside && view_starts(view_from(name, i), driver_traits(driver)->module);
-        inside = driver == DRIVER_EFA && is_letter(name.data[i]);
+    const char *word = driver_traits(driver)->module;
+    const char *at = strstr(name, word);
+    while (at != NULL && driver == DRIVER_EFA && at != name && is_letter((uint8_t)at[-1])) {
+        at = strstr(&at[1], word);
     }
-    return is;
+    return at != NULL;
 }
 
 static bool is_served(struct plugin_search *l, const char *name)
@@ -55,7 +51,7 @@ static int scan_directory(struct plugin_search *l)
     struct directory_entry e;
     directory_open(&d, l->directory);
     while (!l->found && directory_next(&d, &e)) {
-        l->found = has_word(view_text(e.name), l->driver) && is_served(l, e.name);
+        l->found = has_word(e.name, l->driver) && is_served(l, e.name);
         if (l->found) {
             text_cut(l->name, SOCKET_PATH_CAP, view_text(e.name));
         }
