@@ -18,6 +18,8 @@ FUZZ_SEED ?= 1
 # the libraries that targets compare with
 define fuzz_build
 fuzz_$(1)_OBJ := $$(BUILD)/obj/fuzz/$(1)
+# A variable: a comma in flags that stand in a call would end its argument.
+fuzz_$(1)_FLAGS := $(2) $(4)
 fuzz_$(1)_OBJECTS := $$(FUZZ_SOURCES:%.c=$$(fuzz_$(1)_OBJ)/%.o) $$(NANOPB_NAMES:%=$$(fuzz_$(1)_OBJ)/nanopb/%.o)
 fuzz_$(1)_TARGETS := $$(FUZZ_TARGETS:%=$$(BUILD)/fuzz/$(1)/%)
 DEPENDENCIES += $$(fuzz_$(1)_OBJECTS:.o=.d) $$(FUZZ_TARGETS:%=$$(fuzz_$(1)_OBJ)/tests/fuzz/fuzz_%.d)
@@ -33,7 +35,7 @@ $$(fuzz_$(1)_OBJ)/libagent.a: $$(fuzz_$(1)_OBJECTS)
 	$$(Q)ar rcs $$@ $$^
 
 $$(fuzz_$(1)_OBJ)/flags: FORCE
-	$$(call remember,$$@,$$(shell $$(CLANG) --version | head -n 1) $(2) $(4) $$(WARNINGS) $$(DEFINES) $$(INCLUDES) $$(FUZZ_SOURCES))
+	$$(call remember,$$@,$$(shell $$(CLANG) --version | head -n 1) $$(fuzz_$(1)_FLAGS) $$(WARNINGS) $$(DEFINES) $$(INCLUDES) $$(FUZZ_SOURCES))
 
 $$(fuzz_$(1)_OBJ)/%.o: %.c $$(fuzz_$(1)_OBJ)/flags
 	$$(call show,CC,$$@)

@@ -6,6 +6,8 @@
 # $(6) what is linked besides: -lcmocka, or the object built from its source
 define unit_build
 $(1)_OBJ := $$(BUILD)/obj/$(1)
+# A variable: a comma in flags that stand in a call would end its argument.
+$(1)_FLAGS := $(3) $(4) $(6)
 $(1)_TESTS := $$(TEST_SOURCES:tests/unit/%.c=$$(BUILD)/$(1)/%)
 $(1)_OBJECTS := $$(patsubst %.c,$$($(1)_OBJ)/%.o,$$(LIBRARY_SOURCES) $$(SIM_MODELS)) $$(NANOPB_NAMES:%=$$($(1)_OBJ)/nanopb/%.o)
 DEPENDENCIES += $$($(1)_OBJECTS:.o=.d) $$(TEST_SOURCES:%.c=$$($(1)_OBJ)/%.d)
@@ -28,7 +30,7 @@ $$($(1)_OBJ)/libagent.a: $$($(1)_OBJECTS)
 	$$(Q)$$(AR) rcs $$@ $$^
 
 $$($(1)_OBJ)/flags: FORCE
-	$$(call remember,$$@,$$(shell $(2) --version | head -n 1) $(3) $(4) $(6) $$(WARNINGS) $$(DEFINES) $$(INCLUDES))
+	$$(call remember,$$@,$$(shell $(2) --version | head -n 1) $$($(1)_FLAGS) $$(WARNINGS) $$(DEFINES) $$(INCLUDES))
 
 $$($(1)_OBJ)/%.o: %.c $$($(1)_OBJ)/flags | deps-test
 	$$(call show,CC,$$@)
