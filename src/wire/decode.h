@@ -14,11 +14,24 @@
 #include "base/bytes.h"
 #include "pb_decode.h"
 
-/* Decodes `message` into the nanopb structure of `fields`. false: malformed; *out is unusable. */
-MUST_USE static inline bool decode(struct view message, const pb_msgdesc_t *fields, void *out)
+/*
+ * Decodes `message` into the nanopb structure of `fields`. false: malformed; *out is unusable, and
+ * *why is nanopb's reason, a static text such as "invalid utf8".
+ */
+MUST_USE static inline bool decode_or_why(struct view message, const pb_msgdesc_t *fields,
+                                          void *out, const char **why)
 {
     pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
-    return pb_decode(&in, fields, out);
+    bool good = pb_decode(&in, fields, out);
+    *why = good ? "" : PB_GET_ERROR(&in);
+    return good;
+}
+
+/* The same for callers that report no reason. */
+MUST_USE static inline bool decode(struct view message, const pb_msgdesc_t *fields, void *out)
+{
+    const char *why = "";
+    return decode_or_why(message, fields, out, &why);
 }
 
 #endif

@@ -182,6 +182,22 @@ static void test_reallocated(void **state)
     assert_non_null(memmem(reply.data, reply.len, "neuron-device-5", 15));
 }
 
+/* Results that cannot be decoded: the error says why. */
+static void test_unreadable_results(void **state)
+{
+    static char name[400];
+    (void)state;
+    begin();
+    memset(name, 'n', sizeof name - 1);
+    api.claim[0].result[0].device = "neuron-\xff";
+    api.claim[1].result[0].device = name;
+    assert_non_null(strstr(prepare_error(prepare_now(0, 1), 0),
+                           "an allocation result is not readable: invalid utf8"));
+    assert_non_null(strstr(prepare_error(prepare_now(1, 1), 1),
+                           "an allocation result is not readable: a name is too long"));
+    assert_int_equal(held(), 0);
+}
+
 /* After a start the API server's versions are not known at once: the record does not answer. */
 static void test_reallocated_before_the_versions(void **state)
 {
@@ -774,6 +790,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prepare),
         cmocka_unit_test(test_versions_alike),
+        cmocka_unit_test(test_unreadable_results),
         cmocka_unit_test(test_scattered_devices),
         cmocka_unit_test(test_consecutive_devices_required),
         cmocka_unit_test(test_prepare_again),

@@ -25,7 +25,7 @@ own='-O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined 
 CFLAGS=${CFLAGS-$own}
 LIB_FUZZING_ENGINE=${LIB_FUZZING_ENGINE:--fsanitize=fuzzer}
 NANOPB_DIR=${NANOPB_DIR:-$(tools/build/deps.sh nanopb)}
-flags="-std=gnu11 -D_GNU_SOURCE -DPB_VALIDATE_UTF8 -DPB_NO_ERRMSG -Isrc -I. -isystem $NANOPB_DIR"
+flags="-std=gnu11 -D_GNU_SOURCE -DPB_VALIDATE_UTF8 -Isrc -I. -isystem $NANOPB_DIR"
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 

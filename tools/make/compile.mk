@@ -12,8 +12,7 @@ MUSL := /usr/lib/$(ARCH)-linux-musl
 MUSL_CC := musl-gcc
 
 INCLUDES = -Isrc -I. -isystem $(NANOPB_DIR) -isystem $(MBEDTLS_DIR)/include
-DEFINES := -D_GNU_SOURCE -DPB_VALIDATE_UTF8 -DPB_NO_ERRMSG \
-	'-DMBEDTLS_CONFIG_FILE="cfg/mbedtls/mbedtls_config.h"'
+DEFINES := -D_GNU_SOURCE -DPB_VALIDATE_UTF8 '-DMBEDTLS_CONFIG_FILE="cfg/mbedtls/mbedtls_config.h"'
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 LANGUAGE := -std=gnu11
 

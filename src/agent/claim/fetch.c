@@ -119,11 +119,26 @@ static void feed_meta(struct claim_builder *b, struct view message)
     claim_meta(b, ok ? view_text(m.uid) : view_of(0, 0));
 }
 
+/* Fails the claim: `what` of its object cannot be decoded. */
+static void fail_unreadable(struct claim_builder *b, const char *what, const char *why)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    writer_text(&w, what);
+    writer_text(&w, " is not readable: ");
+    writer_text(&w, why);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    claim_malformed(b, text);
+}
+
 static void feed_result(struct claim_builder *b, const struct kube_record *record)
 {
     projection_ResultRecord r = projection_ResultRecord_init_zero;
-    if (record->truncated || !decode(record->message, projection_ResultRecord_fields, &r)) {
-        claim_malformed(b, "an allocation result is not readable");
+    const char *why = "a name is too long";
+    if (record->truncated ||
+        !decode_or_why(record->message, projection_ResultRecord_fields, &r, &why)) {
+        fail_unreadable(b, "an allocation result", why);
         return;
     }
     const struct claim_result_in in = {
@@ -199,12 +214,13 @@ static void feed_config(struct claim_builder *b, const struct kube_record *recor
 {
     projection_ConfigRecord r = projection_ConfigRecord_init_zero;
     struct claim_config_in in = {.truncated = record->truncated};
+    const char *why = "";
     r.requests.funcs.decode = read_request;
     r.requests.arg = &in;
     r.parameters.funcs.decode = read_parameters;
     r.parameters.arg = &in;
-    if (!decode(record->message, projection_ConfigRecord_fields, &r)) {
-        claim_malformed(b, "a configuration entry is not readable");
+    if (!decode_or_why(record->message, projection_ConfigRecord_fields, &r, &why)) {
+        fail_unreadable(b, "a configuration entry", why);
         return;
     }
     in.source = view_text(r.source);
