@@ -2,6 +2,7 @@
 """The checkers on small trees with one violation each: a gate that cannot fail guards nothing."""
 
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -401,9 +402,37 @@ class Binary(Tree):
         report = self.link("char table[2048];\nint main(void)\n{\n    return table[0];\n}\n")
         self.assert_found(report, "bytes of static memory", "RAM_BYTES_MAX")
 
-    def test_executable_stack(self):
-        self.assert_found(self.link("int main(void)\n{\n    return 0;\n}\n", "-Wl,-z,execstack"),
-                          "executable stack")
+    MAIN = "int main(int n, char **v)\n{\n    char a[64];\n    a[n] = 1;\n    return a[n - 1];\n}\n"
+
+    def hardened(self, *flags):
+        """Linked as it should be, but for the flags that come last."""
+        return self.link(self.MAIN, "-g", check_binary.LANGUAGE, *check_binary.FLAGS,
+                         check_binary.BRANCHES[platform.machine()], "-static-pie", "-Wl,-z,relro,-z,now", *flags)
+
+    def test_hardened(self):
+        report = self.hardened()
+        for found in report.findings:
+            self.assertRegex(str(found), "holds |bytes of static memory|more than BINARY_BYTES_MAX")
+
+    def test_what_checksec_sees(self):
+        for flags, text in ((("-Wl,-z,norelro",), "no full RELRO"), (("-Wl,-z,lazy", "-pie"), "no full RELRO"),
+                            (("-Wl,-z,execstack",), "executable stack"), (("-no-pie",), "not position-independent"),
+                            (("-pie", "-Wl,-rpath,/lib"), "search path of libraries"),
+                            (("-pie", "-fno-stack-protector"), "does not guard the stack")):
+            self.assert_found(self.hardened(*flags), text, "checksec")
+
+    def test_segments(self):
+        self.assert_found(self.hardened("-Wl,-z,noseparate-code"), "maps its head executable")
+        self.assert_found(self.link(self.MAIN, "-nostdlib", "-static", "-Wl,--omagic,-e,main"),
+                          "writable and executable")
+        self.assert_found(self.hardened("-Wl,--build-id=none"), "no build id")
+
+    def test_units_without_a_flag(self):
+        flags = {*check_binary.FLAGS, check_binary.BRANCHES[platform.machine()]}
+        for flag in flags:
+            self.assert_found(self.link(self.MAIN, "-g", check_binary.LANGUAGE, *(flags - {flag})),
+                              "1 of 1 units", flag)
+        self.assert_found(self.link(self.MAIN, "-g"), "this check reads the wrong file")
 
 
 class Limits(Tree):

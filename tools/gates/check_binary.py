@@ -6,9 +6,12 @@ Symbols are read from the twin with symbols, build/neuron-dra-agent.debug; every
 shipped.
 """
 
+import json
 import math
 import pathlib
+import platform
 import re
+import subprocess
 import sys
 
 import gate
@@ -24,6 +27,18 @@ HEAP = {"malloc", "calloc", "realloc", "reallocarray", "free", "aligned_alloc", 
 STDIO = {"printf", "fprintf", "sprintf", "snprintf", "dprintf", "vprintf", "vfprintf", "vsprintf", "vsnprintf",
          "vdprintf", "printf_core", "fopen", "fdopen", "fwrite", "fputs", "fputc", "puts", "putchar", "perror",
          "scanf", "fscanf", "sscanf", "vsscanf", "__stdio_write"}
+# What checksec has to say, and what is missing otherwise. FORTIFY_SOURCE is not among it: musl has none.
+CHECKSEC = {"relro": ("full", "has no full RELRO (-z relro, -z now)"),
+            "canary": ("yes", "does not guard the stack (-fstack-protector-strong)"),
+            "nx": ("yes", "has an executable stack (-z noexecstack)"),
+            "pie": ("yes", "is not position-independent (-fPIE, -pie)"),
+            "rpath": ("no", "has a search path of libraries"),
+            "runpath": ("no", "has a search path of libraries")}
+# What no inspection of machine code shows for all functions.
+LANGUAGE = "-std=gnu11"
+FLAGS = ["-fPIE", "-fstack-protector-strong", "-fstack-clash-protection", "-ftrivial-auto-var-init=zero",
+         "-fno-strict-overflow", "-fno-delete-null-pointer-checks"]
+BRANCHES = {"x86_64": "-fcf-protection=full", "aarch64": "-mbranch-protection=standard"}
 
 
 def check_symbols(report, path):
@@ -67,19 +82,41 @@ def check_memory(report, root, path):
     return used
 
 
+def check_checksec(report, binary, debug):
+    """What checksec sees of the shipped binary; the guard of the stack needs symbols, so that of the twin."""
+    def seen_in(path):
+        return next(iter(json.loads(gate.run(["checksec", f"--file={path}", "--format=json"])).values()))
+    seen = {**seen_in(binary), "canary": seen_in(debug)["canary"]}
+    for key, (wanted, text) in CHECKSEC.items():
+        if seen.get(key) != wanted:
+            report.add(BINARY, f"{text}: checksec says {key}={seen.get(key)} (tools/make/compile.mk)")
+
+
+def check_flags(report, path):
+    """The flags that each unit was compiled with, the libraries' included, as the compiler wrote them into DWARF."""
+    producers = re.findall(r"DW_AT_producer.*?: (GNU C.*)", gate.run(
+        ["readelf", "--debug-dump=info", "--dwarf-depth=1", "-W", str(path)], stderr=subprocess.DEVNULL))
+    units = [producer.split() for producer in producers if f" {LANGUAGE} " in producer]
+    if not units:
+        report.add(DEBUG, f"no unit says that it was compiled with {LANGUAGE}: this check reads the wrong file")
+    for flag in [*FLAGS, BRANCHES[platform.machine()]]:
+        without = sum(flag not in unit for unit in units)
+        if without:
+            report.add(DEBUG, f"{without} of {len(units)} units are compiled without {flag} (HARDEN in "
+                              "tools/make/compile.mk)")
+    return len(units)
+
+
 def check_elf(report, path):
-    header = gate.run(["readelf", "-hW", str(path)])
     segments = gate.run(["readelf", "-lW", str(path)])
     dynamic = gate.run(["readelf", "-dW", str(path)])
     wanted = [
-        ("Type:" in header and re.search(r"Type:\s+DYN", header), "is not position-independent"),
         ("INTERP" not in segments and "(NEEDED)" not in dynamic, "is not static"),
-        (re.search(r"GNU_RELRO", segments), "has no RELRO segment (-z relro)"),
-        (re.search(r"BIND_NOW|FLAGS_1.*NOW", dynamic), "binds lazily (-z now)"),
         ("TEXTREL" not in dynamic, "has text relocations (-z text)"),
-        (re.search(r"GNU_STACK(\s+0x[0-9a-f]+){5}\s+RW\s", segments), "has an executable stack (-z noexecstack)"),
         (not re.search(r"LOAD(\s+0x[0-9a-f]+){5}\s+RWE", segments), "has a segment that is writable and executable"),
-        (re.search(r"NOTE", segments), "has no build id (--build-id)"),
+        (not re.search(r"LOAD\s+0x0+ .*E\s+0x[0-9a-f]+\n", segments),
+         "maps its head executable (-z separate-code)"),
+        ("Build ID: " in gate.run(["readelf", "-nW", str(path)]), "has no build id (--build-id)"),
     ]
     for good, text in wanted:
         if not good:
@@ -100,7 +137,9 @@ def check(root):
     size = check_size(report, root, binary)
     memory = check_memory(report, root, debug)
     check_elf(report, binary)
-    report.looked_at = f"{size} bytes, static memory {memory}, {symbols} symbols"
+    check_checksec(report, binary, debug)
+    units = check_flags(report, debug)
+    report.looked_at = f"{size} bytes, static memory {memory}, {symbols} symbols, {units} units hardened"
     return report
 
 

@@ -20,7 +20,8 @@ LANGUAGE := -std=gnu11
 # relative one for its own folder, and a library of the cache may come from another.
 PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CACHE)=/cache
 # -fcf-protection and -mbranch-protection: functions that are called by a pointer begin with a landing pad; on arm64 return
-# addresses are signed too. A large frame is touched page by page, so that none skips the guard page below the stack.
+# addresses are signed too. The linker marks a program for it only where all objects have it, and Debian's musl has not.
+# A large frame is touched page by page, so that none skips the guard page below the stack.
 HARDEN := -fPIE -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero -fno-strict-aliasing \
 	-fno-strict-overflow -fno-delete-null-pointer-checks
 # Nothing unwinds the stack at run time; debuggers read .debug_frame.
