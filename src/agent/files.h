@@ -123,6 +123,11 @@ struct files {
     enum status (*ultraserver)(void *ctx, struct found_ultraserver *out) MUST_USE;
     /* Why the last failed call failed, as text for an operator; valid until the next call. */
     const char *(*why)(void *ctx);
+    /*
+     * What an operator does about it, by its cause: static text. NULL, or a function that returns
+     * NULL: nothing is known but the status.
+     */
+    const char *(*remedy)(void *ctx);
 };
 
 #endif

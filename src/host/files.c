@@ -671,6 +671,37 @@ static const char *port_why(void *ctx)
     return errno_words(f->error, f->words);
 }
 
+static const char *port_remedy(void *ctx)
+{
+    static const struct {
+        int error;
+        const char *remedy;
+    } rows[] = {
+        {EACCES, "give the agent's user the right to read and write there"},
+        {EPERM, "remove its immutable attribute (chattr -i), or let the security policy allow it"},
+        {EROFS, "mount that file system writable"},
+        {ENOSPC, "free space there"},
+        {EDQUOT, "raise the disk quota, or free space there"},
+        {ENOENT, "make its directory again"},
+        {ENOTDIR, "move away the file that has the name of its directory"},
+        {EISDIR, "move away the directory that has its name"},
+        {ESPIPE, "move it away: it is not a plain file"},
+        {ENXIO, "move it away: it is not a plain file"},
+        {ELOOP, "move away the symbolic link"},
+        {EIO, "check the disk (dmesg)"},
+        {EMFILE, "raise the limit of open files of this container"},
+        {ENFILE, "raise fs.file-max of the node"},
+        {ENOMEM, "raise the memory limit of this container"},
+    };
+    const struct host_files *f = ctx;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && !f->by_reader; i++) {
+        if (rows[i].error == f->error) {
+            return rows[i].remedy;
+        }
+    }
+    return NULL;
+}
+
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir,
                              const char *sysfs_root, const char *dev_root)
 {
@@ -702,7 +733,8 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                           .memory_read = port_memory_read,
                           .memory = port_memory,
                           .ultraserver = port_ultraserver,
-                          .why = port_why};
+                          .why = port_why,
+                          .remedy = port_remedy};
 }
 
 void host_files_end(struct host_files *f)

@@ -247,6 +247,7 @@ static void test_full_disk(void **state)
     (void)state;
     open_port(at("cdi"), "/dev");
     assert_int_equal(put_file(FILES_STATE, "full", 0, "x"), HOST_NO_SPACE);
+    assert_string_equal(port.remedy(port.ctx), "free space there");
     host_files_end(&disk);
 }
 
@@ -257,6 +258,27 @@ static void test_denied(void **state)
     open_port("/sys", "/sys");
     assert_int_equal(put_file(FILES_CDI, "a.tmp", 0, "x"), HOST_DENIED);
     assert_int_equal(put_file(FILES_STATE, "claims.store", 0, "x"), HOST_DENIED);
+}
+
+/* Each errno has a remedy of its own, and one without a remedy has none. */
+static void test_remedies(void **state)
+{
+    static const int errors[] = {EACCES, EPERM, EROFS,  ENOSPC, EDQUOT, ENOENT, ENOTDIR,
+                                 EISDIR, ELOOP, ESPIPE, EIO,    EMFILE, ENFILE, ENOMEM};
+    (void)state;
+    open_port(at("cdi"), at("state"));
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        disk.error = errors[i];
+        const char *remedy = port.remedy(port.ctx);
+        assert_non_null(remedy);
+        for (size_t j = 0; j < i; j++) {
+            disk.error = errors[j];
+            assert_string_not_equal(port.remedy(port.ctx), remedy);
+        }
+    }
+    disk.error = EINTR;
+    assert_null(port.remedy(port.ctx));
+    host_files_end(&disk);
 }
 
 static void test_directory_that_is_a_file(void **state)
@@ -484,6 +506,7 @@ int main(void)
         HOST_TEST(test_remove),
         HOST_TEST(test_full_disk),
         HOST_TEST(test_denied),
+        HOST_TEST(test_remedies),
         HOST_TEST(test_directory_that_is_a_file),
         HOST_TEST(test_nothing_is_left_of_what_did_not_fit),
         HOST_TEST(test_two_processes),

@@ -313,7 +313,8 @@ const char *ledger_reason(const struct agent *a, enum status s)
     }
 }
 
-const char *ledger_remedy(enum status s)
+/* The remedy of a failure that the files port has no remedy for. */
+static const char *remedy_by_status(enum status s)
 {
     switch (s) {
     case HOST_BUSY:
@@ -321,20 +322,30 @@ const char *ledger_remedy(enum status s)
     case HOST_NO_SPACE:
         return "free space there";
     case HOST_DENIED:
-        return "check rights there, that it is a file, and that nothing is read-only";
+        return "check rights there";
     case HOST_ABSENT:
-        return "put it back, or check that its directory is one";
+        return "make its directory again";
+    case HOST_DAMAGED:
+        return "move that file away, and check the disk: it returns other bytes than were written";
     case PEER_UNSUPPORTED:
         return "run the agent version that wrote it, or a newer one";
     default:
-        return "repair or move away what is there, or check the disk";
+        return "check the disk (dmesg)";
     }
+}
+
+const char *ledger_remedy(const struct agent *a, enum status s)
+{
+    const struct files *f = a->files;
+    bool from_port = s != HOST_BUSY && s != HOST_DAMAGED && s != PEER_UNSUPPORTED;
+    const char *remedy = (from_port && f->remedy != NULL) ? f->remedy(f->ctx) : NULL;
+    return (remedy != NULL) ? remedy : remedy_by_status(s);
 }
 
 void ledger_cannot_text(const struct agent *a, const char *doing, enum status s, struct writer *why)
 {
     WRITE(why, " cannot be % (%); %", TEXT(doing), TEXT(ledger_reason(a, s)),
-          TEXT(ledger_remedy(s)));
+          TEXT(ledger_remedy(a, s)));
 }
 
 void ledger_trouble_text(const struct agent *a, const char *file, const char *doing, enum status s,

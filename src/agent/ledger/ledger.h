@@ -110,9 +110,10 @@ struct ledger {
     enum status failing; /* by which the store refused the last write; STATUS_OK: it did not */
     char trouble[CLAIM_ERROR_CAP]; /* !usable, or failing */
     enum status
-        cdi_failing;   /* by which the CDI root refused the last file; STATUS_OK: it did not */
-    uint64_t cdi_ms;   /* when a file is tried there again, if so */
-    uint64_t sequence; /* the highest that was read or tried */
+        cdi_failing;        /* by which the CDI root refused the last file; STATUS_OK: it did not */
+    const char *cdi_remedy; /* static: what an operator does about it */
+    uint64_t cdi_ms;        /* when a file is tried there again, if so */
+    uint64_t sequence;      /* the highest that was read or tried */
     struct ledger_entry entry[CLAIMS_MAX];
     struct held_function function[LEDGER_FUNCTIONS]; /* EFA; one that no claim has is free */
     /* Separate arrays, so that the pages of unused slots stay non-resident. */
@@ -130,11 +131,11 @@ struct ledger {
 void ledger_trouble_text(const struct agent *a, const char *file, const char *doing, enum status s,
                          struct writer *why);
 /*
- * Why a call of the store or the files port failed, and what to do: static text or the port's,
- * never NULL.
+ * Why the last call of the store or the files port failed, and what to do: static text or the
+ * port's, never NULL.
  */
 const char *ledger_reason(const struct agent *a, enum status s);
-const char *ledger_remedy(enum status s);
+const char *ledger_remedy(const struct agent *a, enum status s);
 /* Whether the store was removed while it was open, and the next step makes it again. */
 bool ledger_reopens(const struct agent *a);
 /* Whether no claim can be added: no slot is free. */

@@ -37,7 +37,7 @@ static void file_failed(struct agent *a, const char *name, enum status s)
     log_begin(a, LOG_ID_CDI_FILE_FAILED);
     log_text(a, "file", name);
     log_text(a, "reason", ledger_reason(a, s));
-    log_remedy(a, ledger_remedy(s));
+    log_remedy(a, ledger_remedy(a, s));
     log_end(a);
 }
 
@@ -61,6 +61,7 @@ static void log_rebuilt(struct agent *a, const char *uid, const char *name)
 static void root_answered(struct agent *a, enum status s)
 {
     a->ledger.cdi_failing = s;
+    a->ledger.cdi_remedy = (s != STATUS_OK) ? ledger_remedy(a, s) : NULL;
     a->ledger.cdi_ms = a->now_ms + CDI_TRY_MS;
 }
 

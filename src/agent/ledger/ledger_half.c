@@ -28,7 +28,7 @@ void store_failed(struct agent *a, const char *doing, enum status s)
     log_begin(a, LOG_ID_STORE_FAILED);
     log_text(a, "doing", doing);
     log_text(a, "reason", ledger_reason(a, s));
-    log_remedy(a, ledger_remedy(s));
+    log_remedy(a, ledger_remedy(a, s));
     log_end(a);
     if (l->usable) {
         struct writer why = writer_of(l->trouble, sizeof l->trouble);

@@ -42,7 +42,7 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
     if (l->failing != s || !text_is(text, l->trouble)) {
         log_begin(a, l->busy ? LOG_ID_STORE_AWAITED : LOG_ID_STORE_FAILED);
         log_text(a, "text", text);
-        log_remedy(a, ledger_remedy(s));
+        log_remedy(a, ledger_remedy(a, s));
         log_end(a);
     }
     l->failing = s;

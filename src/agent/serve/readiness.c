@@ -122,7 +122,7 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         break;
     case REASON_CDI:
         WRITE(out, "CDI files cannot be written to %; %", TEXT(a->settings->cdi_root),
-              TEXT(ledger_remedy(a->ledger.cdi_failing)));
+              TEXT(a->ledger.cdi_remedy));
         break;
     case REASON_CDI_FILE:
         writer_text(out, "claims whose CDI files cannot be read may have devices that are given to "
