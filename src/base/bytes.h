@@ -133,46 +133,34 @@ void writer_hex(struct writer *w, uint64_t value, unsigned digits);
 void writer_shown(struct writer *w, struct view v, size_t max);
 
 /* What stands in a hole of a form. */
-enum fill_kind {
-    FILL_END, /* behind the last fill */
-    FILL_TEXT,
-    FILL_VIEW,
-    FILL_SHOWN,
-    FILL_NUMBER
-};
-/* One of them; made by the functions below. */
+enum fill_kind { FILL_TEXT, FILL_VIEW, FILL_SHOWN, FILL_NUMBER };
+/* One value for a hole; made by the macros below. */
 struct fill {
     enum fill_kind kind;
     uint32_t most;    /* FILL_SHOWN: bytes */
-    const void *data; /* borrowed; FILL_NUMBER: unused */
+    const char *data; /* borrowed; FILL_NUMBER: unused */
     uint64_t number;  /* FILL_VIEW and FILL_SHOWN: length of the data */
 };
-/* A text that ends in NUL. */
-static inline struct fill fill_text(const char *text)
-{
-    return (struct fill){.kind = FILL_TEXT, .data = text};
-}
 /* The bytes of a view. */
 static inline struct fill fill_view(struct view v)
 {
-    return (struct fill){.kind = FILL_VIEW, .data = v.data, .number = v.len};
+    return (struct fill){.kind = FILL_VIEW, .data = (const char *)v.data, .number = v.len};
 }
 /* Foreign bytes as writer_shown writes them, at most `most`. */
 static inline struct fill fill_shown(struct view v, uint32_t most)
 {
-    return (struct fill){.kind = FILL_SHOWN, .most = most, .data = v.data, .number = v.len};
+    return (struct fill){
+        .kind = FILL_SHOWN, .most = most, .data = (const char *)v.data, .number = v.len};
 }
-/* A number in decimal digits. */
-static inline struct fill fill_number(uint64_t number)
-{
-    return (struct fill){.kind = FILL_NUMBER, .number = number};
-}
-/* Short names for the calls of WRITE; SHOWN: as many bytes as a message shows. */
-#define TEXT(value) fill_text(value)
+/* A text that ends in NUL; a view; a number in decimal digits. */
+#define TEXT(value) {.kind = FILL_TEXT, .data = (value)}
 #define VIEW(value) fill_view(value)
-#define NUMBER(value) fill_number(value)
+#define NUMBER(value) {.kind = FILL_NUMBER, .number = (value)}
+/* Foreign bytes: as many as a message shows, or at most `most`. */
 #define SHOWN(value) fill_shown((value), SHOWN_BYTES_MAX)
 #define SHOWN_LONG(value, most) fill_shown((value), (most))
+/* The number of fills; they are not evaluated. */
+#define FILLS_COUNT(...) (sizeof((const struct fill[]){__VA_ARGS__}) / sizeof(struct fill))
 
 /*
  * Appends `form` with a fill in the place of each '%', so that a sentence stands in one literal:
@@ -180,10 +168,10 @@ static inline struct fill fill_number(uint64_t number)
  */
 #define WRITE(out, form, ...)                                                                      \
     do { /* a scope of its own, so that the fills of several sentences share their stack */        \
-        writer_fill((out), (form), (const struct fill[]){__VA_ARGS__, {.kind = FILL_END}});        \
+        writer_fill((out), (form), (const struct fill[]){__VA_ARGS__}, FILLS_COUNT(__VA_ARGS__));  \
     } while (0)
-/* What WRITE does; the fills end with FILL_END. */
-void writer_fill(struct writer *w, const char *form, const struct fill *fills);
+/* What WRITE does; `count` fills. */
+void writer_fill(struct writer *w, const char *form, const struct fill *fills, size_t count);
 
 /*
  * Appends foreign text at the end of a message: as much as fits, cut on a UTF-8 boundary with "..."
@@ -207,10 +195,11 @@ bool text_is(const char *a, const char *b);
 /* Like WRITE, into the array text[cap], with a NUL behind. Asserts that it fits. */
 #define WRITE_TEXT(text, cap, form, ...)                                                           \
     do {                                                                                           \
-        text_fill((text), (cap), (form), (const struct fill[]){__VA_ARGS__, {.kind = FILL_END}});  \
+        text_fill((text), (cap), (form), (const struct fill[]){__VA_ARGS__},                       \
+                  FILLS_COUNT(__VA_ARGS__));                                                       \
     } while (0)
-/* What WRITE_TEXT does; the fills end with FILL_END. */
-void text_fill(char *text, size_t cap, const char *form, const struct fill *fills);
+/* What WRITE_TEXT does; `count` fills. */
+void text_fill(char *text, size_t cap, const char *form, const struct fill *fills, size_t count);
 /*
  * Terminates the written bytes with NUL inside the writer's buffer. FULL_BUFFER: not everything
  * fitted.

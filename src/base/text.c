@@ -186,27 +186,25 @@ static void write_fill(struct writer *w, const struct fill *fill)
         writer_shown(w, view_of_fill(fill), fill->most);
         break;
     case FILL_NUMBER:
-        writer_decimal(w, fill->number);
-        break;
-    case FILL_END:
     default:
-        ASSERT(false); /* fewer fills than holes */
+        writer_decimal(w, fill->number);
         break;
     }
 }
 
-void writer_fill(struct writer *w, const char *form, const struct fill *fills)
+void writer_fill(struct writer *w, const char *form, const struct fill *fills, size_t count)
 {
     struct view rest = view_text(form);
-    const struct fill *fill = fills;
+    size_t used = 0;
     for (size_t at = view_find(rest, '%'); at < rest.len; at = view_find(rest, '%')) {
+        ASSERT(used < count); /* a fill for each hole */
         writer_append(w, view_first(rest, at));
-        write_fill(w, fill);
-        fill++;
+        write_fill(w, &fills[used]);
+        used++;
         rest = view_from(rest, at + 1u);
     }
     writer_append(w, rest);
-    ASSERT(fill->kind == FILL_END);
+    ASSERT(used == count); /* a hole for each fill */
 }
 
 /* --- NUL-terminated text in arrays, and UTF-8 --- */
@@ -238,10 +236,10 @@ void text_set(char *text, size_t cap, const char *value)
     ASSERT(s == STATUS_OK);
 }
 
-void text_fill(char *text, size_t cap, const char *form, const struct fill *fills)
+void text_fill(char *text, size_t cap, const char *form, const struct fill *fills, size_t count)
 {
     struct writer w = writer_of(text, cap);
-    writer_fill(&w, form, fills);
+    writer_fill(&w, form, fills, count);
     writer_close_text(&w);
 }
 
