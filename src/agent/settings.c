@@ -33,7 +33,7 @@ static void parse_variable(struct given *given, struct view entry)
         return;
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        const struct setting_row *row = &setting_rows[i];
+        const struct setting_row *row = setting_row(i);
         /*
          * An empty value counts for a taint. For the others it means not set, because charts write
          * it for no value.
@@ -62,15 +62,16 @@ static enum status refuse_word(struct writer *why, const char *what, struct view
     return PEER_MALFORMED;
 }
 
-static const struct setting_row *row_of(struct view flag)
+/* Index of the flag's row; SETTINGS_COUNT: there is no such flag. */
+static unsigned index_of(struct view flag)
 {
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        if (view_is(flag, setting_rows[i].flag) ||
-            (view_is(flag, "-o") && text_is(setting_rows[i].flag, "--output"))) {
-            return &setting_rows[i];
+        const char *name = setting_row(i)->flag;
+        if (view_is(flag, name) || (view_is(flag, "-o") && text_is(name, "--output"))) {
+            return i;
         }
     }
-    return 0;
+    return SETTINGS_COUNT;
 }
 
 static enum status parse_flag(struct given *given, struct words *words, struct writer *why)
@@ -79,9 +80,9 @@ static enum status parse_flag(struct given *given, struct words *words, struct w
     size_t equals = view_find(word, '=');
     struct view flag = view_first(word, equals);
     struct view value = view_from(word, equals + 1u);
-    const struct setting_row *row = row_of(flag);
+    unsigned at = index_of(flag);
     words->next++;
-    if (row == NULL) {
+    if (at == SETTINGS_COUNT) {
         (void)refuse_word(why, "unknown flag ", flag);
         writer_text(why, "; see --help");
         return PEER_MALFORMED;
@@ -89,13 +90,13 @@ static enum status parse_flag(struct given *given, struct words *words, struct w
     if (equals == word.len) {
         /* Values may begin with one dash (-1), flags begin with two. */
         if (words->next == words->count || view_starts(view_text(words->args[words->next]), "--")) {
-            WRITE(why, "% needs a value; see --help", TEXT(row->flag));
+            WRITE(why, "% needs a value; see --help", TEXT(setting_row(at)->flag));
             return PEER_MALFORMED;
         }
         value = view_text(words->args[words->next]);
         words->next++;
     }
-    given->source[row - setting_rows] = (struct setting_source){.name = row->flag, .text = value};
+    given->source[at] = (struct setting_source){.name = setting_row(at)->flag, .text = value};
     return STATUS_OK;
 }
 
@@ -167,9 +168,11 @@ static enum status operand_check(const struct settings *out, struct writer *why)
     if ((row->operand[0] == NULL && row->directory == NULL) || out->operand[0] != '\0') {
         return STATUS_OK;
     }
-    WRITE(why, "% needs %", TEXT(row->name), TEXT((row->directory != NULL) ? row->directory : ""));
+    const char *directory = (row->directory != NULL) ? row->directory : "";
+    WRITE(why, "% needs %", TEXT(row->name), TEXT(directory));
     for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
-        WRITE(why, "%%", TEXT((i == 0u) ? "" : " or "), TEXT(row->operand[i]));
+        const char *before = (i == 0u) ? "" : " or ";
+        WRITE(why, "%%", TEXT(before), TEXT(row->operand[i]));
     }
     writer_text(why, "; see --help");
     return PEER_MALFORMED;
@@ -199,7 +202,7 @@ static enum status parse_words(struct given *given, struct words *words, struct 
 static enum status store_all(struct settings *out, const struct given *given, struct writer *why)
 {
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        const struct setting_row *row = &setting_rows[i];
+        const struct setting_row *row = setting_row(i);
         struct setting_source source = given->source[i];
         if (source.name == NULL && row->default_value == NULL) {
             continue;
@@ -343,12 +346,12 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
         }
     }
     parse_environment(&given, in->env);
-    const struct setting_row *row = &setting_rows[index];
+    const struct setting_row *row = setting_row(index);
     const struct setting_source *source = &given.source[index];
     const char *otherwise = (row->default_value != NULL) ? row->default_value : row->default_text;
-    WRITE(out, "%=%   # %\n", TEXT(row->flag),
-          SHOWN_LONG((source->name != NULL) ? source->text : view_text(otherwise), PATH_CAP),
-          TEXT((source->name != NULL) ? source->name : "default"));
+    const char *name = (source->name != NULL) ? source->name : "default";
+    struct view value = (source->name != NULL) ? source->text : view_text(otherwise);
+    WRITE(out, "%=%   # %\n", TEXT(row->flag), SHOWN_LONG(value, PATH_CAP), TEXT(name));
     return true;
 }
 

@@ -63,8 +63,8 @@ struct command_row {
 /* By number of the command, in the order of --help. */
 extern const struct command_row command_rows[COMMANDS];
 
-/* In the order of --help. */
-extern const struct setting_row setting_rows[];
+/* The row of this index in the order of --help; index < SETTINGS_COUNT. */
+const struct setting_row *setting_row(unsigned index);
 
 /* A value and its source, which an error names. */
 struct setting_source {

@@ -19,7 +19,8 @@
 #define BY_DRIVERS (BY_NODE | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_RELEASE) | BY_CLUSTER)
 #define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | BY_CLUSTER)
 
-const struct setting_row setting_rows[] = {
+/* Without a size: a row too many would push out the last one with a warning. */
+static const struct setting_row setting_rows[] = {
     {.flag = "--node-name",
      .readers = READ_BY(COMMAND_SLICES) | READ_BY(COMMAND_BUNDLE),
      .variable = "NODE_NAME",
@@ -290,6 +291,12 @@ const struct setting_row setting_rows[] = {
 _Static_assert(sizeof setting_rows / sizeof setting_rows[0] == SETTINGS_COUNT,
                "SETTINGS_COUNT in settings_internal.h is the number of rows");
 
+const struct setting_row *setting_row(unsigned index)
+{
+    ASSERT(index < SETTINGS_COUNT);
+    return &setting_rows[index];
+}
+
 #define SELF "  " AGENT_NAME " "
 
 const struct command_row command_rows[COMMANDS] = {
@@ -387,8 +394,8 @@ static void help_row(struct writer *out, const struct setting_row *row)
     if (row->variable != NULL) {
         WRITE(out, "variable %, ", TEXT(row->variable));
     }
-    WRITE(out, "default: %\n",
-          TEXT((row->default_text != NULL) ? row->default_text : row->default_value));
+    const char *text = (row->default_text != NULL) ? row->default_text : row->default_value;
+    WRITE(out, "default: %\n", TEXT(text));
 }
 
 static void write_command(struct writer *out, const struct command_row *row)
@@ -462,7 +469,7 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
     } else if (part == 0u) {
         help_head(out);
     } else if (part <= SETTINGS_COUNT) {
-        const struct setting_row *row = &setting_rows[part - 1u];
+        const struct setting_row *row = setting_row(part - 1u);
         if (!one || (row->readers >> (unsigned)topic & 1u) != 0u) {
             help_row(out, row);
         }
@@ -510,14 +517,14 @@ void settings_completion(struct writer *out)
         }
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        complete_value(out, &setting_rows[i]);
+        complete_value(out, setting_row(i));
     }
     writer_text(out, "    *) words=\"");
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         WRITE(out, "% ", TEXT(command_rows[i].name));
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        WRITE(out, "% ", TEXT(setting_rows[i].flag));
+        WRITE(out, "% ", TEXT(setting_row(i)->flag));
     }
     writer_text(out, "-o\" ;;\n"
                      "    esac\n"

@@ -12,22 +12,20 @@
 #define VALUE_MAX (LOST / 2u)
 
 /* Counters of memory errors, which the kernel module shows as 0 when it cannot read the device. */
-#define ECC_VALUES 5u
-#define CORE_ERRORS 8u
-#define CORE_MEMORIES 2u
-static const char *const ecc_names[ECC_VALUES] = {
+static const char *const ecc_names[] = {
     "sram_ecc_corrected",  "sram_ecc_uncorrected",           "mem_ecc_corrected",
     "mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected",
 };
-static const char *const core_error_names[CORE_ERRORS] = {
+static const char *const core_error_names[] = {
     "failure",         "timeout",
     "hw_error",        "hw_collectives_error",
     "hw_hbm_ue_error", "hw_repairable_hbm_ue_error",
     "hw_nc_ue_error",  "hw_dma_abort_error",
 };
-static const char *const core_memory_names[CORE_MEMORIES] = {"device_mem", "host_mem"};
-static const char *const power_names[] = {"utilization"};
+static const char *const core_memory_names[] = {"device_mem", "host_mem"};
+static const char *const power_name = "utilization";
 
+#define COUNT_OF(array) (unsigned)(sizeof(array) / sizeof(array)[0])
 /* Folders of the metric files in the order of the values; the files of one core are neighbours. */
 static const struct {
     const char *folder;
@@ -35,13 +33,14 @@ static const struct {
     unsigned count; /* of the names */
     unsigned cores; /* how often the folder exists; 0: once, for the device itself */
 } groups[] = {
-    {"hardware/", ecc_names, ECC_VALUES, 0},
-    {"status/", core_error_names, CORE_ERRORS, TELEMETRY_CORES_MAX},
-    {"memory_usage/", core_memory_names, CORE_MEMORIES, TELEMETRY_CORES_MAX},
-    {"power/", power_names, 1, 0},
+    {"hardware/", ecc_names, COUNT_OF(ecc_names), 0},
+    {"status/", core_error_names, COUNT_OF(core_error_names), TELEMETRY_CORES_MAX},
+    {"memory_usage/", core_memory_names, COUNT_OF(core_memory_names), TELEMETRY_CORES_MAX},
+    {"power/", &power_name, 1, 0},
 };
-_Static_assert(TELEMETRY_ERRORS == ECC_VALUES + CORE_ERRORS * TELEMETRY_CORES_MAX &&
-                   TELEMETRY_MEMORIES == CORE_MEMORIES * TELEMETRY_CORES_MAX &&
+_Static_assert(TELEMETRY_ERRORS ==
+                       COUNT_OF(ecc_names) + COUNT_OF(core_error_names) * TELEMETRY_CORES_MAX &&
+                   TELEMETRY_MEMORIES == COUNT_OF(core_memory_names) * TELEMETRY_CORES_MAX &&
                    TELEMETRY_VALUES == TELEMETRY_ERRORS + TELEMETRY_MEMORIES + 1u,
                "the groups name all values");
 
@@ -56,8 +55,9 @@ struct telemetry_file telemetry_file(unsigned index)
         group++;
         files = groups[group].count * ((groups[group].cores > 0u) ? groups[group].cores : 1u);
     }
+    unsigned core = rest / groups[group].count;
     return (struct telemetry_file){
-        .core = (groups[group].cores > 0u) ? (int)(rest / groups[group].count) : -1,
+        .core = (groups[group].cores > 0u) ? (int)core : -1,
         .folder = groups[group].folder,
         .name = groups[group].names[rest % groups[group].count],
     };
@@ -90,7 +90,7 @@ void telemetry_parse(uint64_t *kept, unsigned index, struct view text)
         value = percent * 10u + value / 10u;
     }
     uint64_t before = *kept & ~LOST;
-    bool counter = index < ECC_VALUES;
+    bool counter = index < COUNT_OF(ecc_names);
     if (!known) {
         *kept = counter ? before | LOST : 0u;
         return;

@@ -45,13 +45,14 @@ static size_t append_text(char line[PANIC_LINE_BYTES], size_t len, const char *t
 /* The same, between the quotation marks of a log line. */
 static size_t append_quoted(char line[PANIC_LINE_BYTES], size_t len, const char *text)
 {
-    for (size_t i = 0; text[i] != '\0' && i < PANIC_CONDITION_BYTES; i++) {
-        char one[] = {text[i], '\0'};
+    size_t end = len;
+    for (size_t i = 0; i < PANIC_CONDITION_BYTES && text[i] != '\0'; i++) {
+        const char one[] = {text[i], '\0'};
         bool escaped = one[0] == '"' || one[0] == '\\';
-        len = append_text(line, len, escaped ? "\\" : "");
-        len = append_text(line, len, one);
+        end = append_text(line, end, escaped ? "\\" : "");
+        end = append_text(line, end, one);
     }
-    return len;
+    return end;
 }
 
 void assert_failed(const char *file, int line, const char *condition)

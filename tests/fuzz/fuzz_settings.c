@@ -44,8 +44,8 @@ static bool names_its_cause(const char *why)
         named = named || strstr(why, command_rows[i].name) == why;
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        named = named || strstr(why, setting_rows[i].flag) != NULL ||
-                (setting_rows[i].variable != NULL && strstr(why, setting_rows[i].variable) != NULL);
+        named = named || strstr(why, setting_row(i)->flag) != NULL ||
+                (setting_row(i)->variable != NULL && strstr(why, setting_row(i)->variable) != NULL);
     }
     return named;
 }
@@ -237,7 +237,7 @@ static void look_help(void)
     while (settings_help(&w, settings.topic, parts)) {
         CHECK(writer_end_text(&w) == STATUS_OK);
         flags += (parts > 0u && parts <= SETTINGS_COUNT &&
-                  strstr(text, setting_rows[parts - 1u].flag) != NULL)
+                  strstr(text, setting_row(parts - 1u)->flag) != NULL)
                      ? 1u
                      : 0u;
         parts++;

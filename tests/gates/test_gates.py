@@ -575,7 +575,7 @@ class Docs(Tree):
 
     def test_reason_of_no_event(self):
         self.change(docs.EVENTS, "LOG_ID_STORE_FAILED", "LOG_ID_STORE_LOST")
-        self.found("unknown in", "LOG_ID_STORE_LOST")
+        self.found("LOG_ID_STORE_LOST of", "is not in it")
 
     def test_row_without_a_remedy(self):
         self.change(docs.LOG, ', "fix the error that the text names"', "")
