@@ -1,18 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's frame: its only instance, facts from the host, orders for the host, and the step. A
- * step lets each module do its work and passes results to the modules that need them. Decides
- * nothing about claims or slices.
+ * The agent's frame: facts from the host, orders for the host, and the step. A step lets each room
+ * do its work and passes results to the rooms that need them. Decides nothing about devices, claims
+ * or slices.
  */
+#include "agent/api/backoff.h"
+#include "agent/api/client.h"
+#include "agent/api/version.h"
+#include "agent/calls/calls.h"
+#include "agent/claim/claim_status.h"
+#include "agent/claim/device_memory.h"
+#include "agent/claim/fetch.h"
+#include "agent/frame.h"
+#include "agent/instance.h"
+#include "agent/ledger/handover.h"
+#include "agent/ledger/ledger_open.h"
+#include "agent/node/inventory.h"
+#include "agent/node/node.h"
+#include "agent/publish/publish.h"
+#include "agent/recovery/opening.h"
+#include "agent/recovery/rebuild.h"
+#include "agent/recovery/reconcile.h"
+#include "agent/report/durations.h"
+#include "agent/report/k8s_event_writer.h"
+#include "agent/report/log.h"
+#include "agent/report/log_catalogue.h"
+#include "agent/serve/device_streams.h"
+#include "agent/serve/grpc_health.h"
 #include "agent/serve/links.h"
-#include "agent/state.h"
+#include "agent/serve/pages.h"
+#include "agent/serve/peer_failures.h"
+#include "agent/serve/registration.h"
+#include "agent/serve/responses.h"
 #include "base/assert.h"
-#include "base/crc32c.h"
 #include "base/time.h"
-#include "cfg/budget.h"
 #include "cfg/identity.h"
-
-static struct agents the_agent;
 
 static void driver_init(struct agent *a)
 {
@@ -23,10 +45,9 @@ static void driver_init(struct agent *a)
 struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
                          uint64_t now_ms, uint64_t wall_ms)
 {
-    struct agent *a = &the_agent.neuron;
+    struct agent *a = instance_neuron();
     /* Writes only what must differ from zero: untouched pages of the tables stay non-resident. */
     ASSERT(settings != NULL && files != NULL);
-    a->common = &the_agent.common;
     a->settings = settings;
     a->driver = &settings->driver[DRIVER_NEURON];
     a->files = files;
@@ -43,10 +64,9 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
 
 struct agent *agent_add_efa(struct agent *a, const struct files *files)
 {
-    struct agent *e = &the_agent.efa;
-    ASSERT(a == &the_agent.neuron && a->next == NULL && files != NULL);
+    struct agent *e = instance_efa();
+    ASSERT(a != e && a->next == NULL && files != NULL);
     a->next = e;
-    e->common = a->common;
     e->settings = a->settings;
     e->driver = &a->settings->driver[DRIVER_EFA];
     e->files = files;
@@ -59,128 +79,18 @@ struct agent *agent_add_efa(struct agent *a, const struct files *files)
     return e;
 }
 
-static uint32_t issues_sum(const struct probe_issues *issues)
-{
-    uint32_t sum = 0;
-    for (unsigned i = 0; i < issues->count; i++) {
-        const struct probe_issue *f = &issues->issue[i];
-        const uint32_t numbers[] = {(uint32_t)f->kind, (uint32_t)f->number};
-        sum = crc32c(sum, view_of(numbers, sizeof numbers));
-        sum = crc32c(sum, view_text(f->text));
-    }
-    return sum;
-}
-
-/* Logs each set of issues once, however often the node is probed. */
-static void report_issues(struct agent *a, const struct probe_issues *issues)
-{
-    uint32_t sum = issues_sum(issues);
-    if (sum == a->issues_sum) {
-        return;
-    }
-    a->issues_sum = sum;
-    for (unsigned i = 0; i < issues->count; i++) {
-        const struct probe_issue *f = &issues->issue[i];
-        log_begin(a, LOG_ID_DEVICE_ISSUE_FOUND);
-        log_text(a, "issue", probe_issue_name(f->kind));
-        if (f->number != PROBE_ISSUE_NO_NUMBER) {
-            log_number(a, "device", f->number);
-        }
-        log_text(a, "value", f->text);
-        log_remedy(a, f->remedy);
-        log_end(a);
-    }
-}
-
-/*
- * Whether a probe that found no device leaves the devices of the probe before it. Reloading the
- * kernel module removes all of them for seconds: the pods keep their claims, and the slices stay,
- * until a probe DEVICES_GRACE_MS later finds none either.
- */
-static bool keeps_devices(struct agent *a, const struct devices *next)
-{
-    bool gone = next->count == 0u && !next->unknown && a->devices.count > 0u;
-    bool first = gone && !a->devices_missing;
-    a->devices_missing = gone;
-    if (first) {
-        a->missing_ms = a->now_ms;
-        log_begin(a, LOG_ID_DEVICES_MISSING);
-        log_number(a, "devices_kept", a->devices.count);
-        log_number(a, "grace_ms", DEVICES_GRACE_MS);
-        log_end(a);
-    }
-    return gone && a->now_ms - a->missing_ms < DEVICES_GRACE_MS;
-}
-
-static void log_devices(struct agent *a)
-{
-    log_begin(a, LOG_ID_DEVICES_FOUND);
-    log_text(a, "instance_type", a->devices.instance_type);
-    log_number(a, "devices", a->devices.count);
-    if (a->driver->kind == DRIVER_NEURON) { /* the version of efa is the kernel's */
-        log_text(a, "driver_version", a->devices.driver_version);
-    }
-    if (a->devices.lnc_host > 0u) {
-        log_number(a, "logical_nc_config", a->devices.lnc_host);
-    }
-    log_end(a);
-}
-
-/* Applies the health of the devices, from this probe or an older one. */
-static bool apply_health(struct agent *a, bool certain)
-{
-    return device_states_apply(a, ledger_numbers(a), ledger_shares(a), certain);
-}
-
-static void log_found(struct agent *a, bool shown, bool same)
-{
-    if (!shown && !a->devices.unknown) {
-        log_devices(a);
-    }
-    if (!same && a->driver->kind == DRIVER_NEURON) {
-        node_check_type(a);
-    }
-}
-
-/* For a driver that is switched off, nothing is reported or published. */
-static void copy_silently(struct agent *a)
-{
-    const struct devices *next = &a->scratch.devices;
-    bool same = a->found && devices_same(next, &a->devices);
-    devices_copy(&a->devices, next);
-    a->found = true;
-    if (!same) {
-        reconcile_devices(a);
-    }
-}
-
-/* Adopts the table in the scratch memory, with its issues. */
+/* Works with the devices of the probe, which is in the scratch memory. */
 static void adopt_found(struct agent *a)
 {
-    const struct devices *next = &a->scratch.devices;
-    ASSERT(devices_valid(next));
-    if (a->draining) {
-        copy_silently(a);
-        return;
-    }
-    report_issues(a, &a->scratch.issues);
-    bool returned = a->devices_missing;
-    if (keeps_devices(a, next)) {
-        /* unhealthy devices stay unhealthy, and no other becomes so */
-        (void)apply_health(a, false);
-        return;
-    }
-    bool same = a->found && devices_same(next, &a->devices);
-    bool shown = same && !returned && next->lnc_host == a->devices.lnc_host;
-    /* unpublished facts, like a boot id that became readable, are copied too */
-    devices_copy(&a->devices, next);
-    a->devices_missing = false;
-    a->found = true;
-    log_found(a, shown, same);
-    if (!same) {
+    enum inventory_change change = inventory_adopt(a);
+    if (change == INVENTORY_OTHER) {
         reconcile_devices(a);
     }
-    if (apply_health(a, !a->devices.unknown) || !same) {
+    if (a->draining) {
+        return; /* for a driver that is switched off, nothing is reported or published */
+    }
+    bool health = inventory_apply_health(a, ledger_numbers(a), ledger_shares(a));
+    if (change == INVENTORY_OTHER || (change == INVENTORY_SAME && health)) {
         publish_changed(a);
     }
 }
@@ -199,9 +109,9 @@ void agent_telemetry(struct agent *a, const struct telemetry *t)
 void agent_found_efas(struct agent *a, const struct found_efas *found)
 {
     struct agent *e = a->next;
-    ASSERT(e != NULL && a->found);
-    devices_copy(&e->scratch.devices, &a->devices); /* for the type, its row and the boot id */
-    efas_build(&e->scratch.devices, &e->devices, found, &e->scratch.issues);
+    ASSERT(e != NULL && inventory_is_known(a));
+    devices_copy(&e->scratch.devices, a->devices); /* for the type, its row and the boot id */
+    efas_build(&e->scratch.devices, e->devices, found, &e->scratch.issues);
     adopt_found(e);
 }
 
@@ -211,12 +121,12 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
  */
 static void store_step(struct agent *a)
 {
-    bool before = a->ledger.usable;
-    handover_called(a, calls_open_since(a, a->handover.leaving_ms));
+    bool before = ledger_is_usable(a);
+    handover_called(a, calls_open_since(a, handover_leaving_ms(a)));
     opening_step(a);
-    bool opened = a->ledger.usable && !before && !a->draining;
-    bool certain = !a->devices.unknown && !a->devices_missing;
-    if (opened && a->found && apply_health(a, certain)) {
+    bool opened = ledger_is_usable(a) && !before && !a->draining;
+    if (opened && inventory_is_known(a) &&
+        inventory_apply_health(a, ledger_numbers(a), ledger_shares(a))) {
         publish_changed(a);
     }
 }
@@ -320,8 +230,7 @@ static void stop_step(struct agent *a)
 /* Whether there may be claims that the kubelet must still unprepare. */
 static bool may_hold(const struct agent *e)
 {
-    const struct ledger *l = &e->ledger;
-    return l->held > 0u || l->freeing > 0u || l->unlisted || !e->reconcile.complete;
+    return ledger_may_hold(e) || !reconcile_is_complete(e);
 }
 
 static void start_draining(struct agent *e)
@@ -329,7 +238,7 @@ static void start_draining(struct agent *e)
     e->drains = true;
     e->order_open_sockets = true;
     log_begin(e, LOG_ID_DRIVER_KEPT);
-    log_number(e, "claims_held", e->ledger.held);
+    log_number(e, "claims_held", ledger_held_count(e));
     log_end(e);
 }
 
@@ -368,7 +277,7 @@ static void driver_leave(struct agent *a)
 static void drain_step(struct agent *a)
 {
     struct agent *e = a->next;
-    bool judged = e != NULL && e->draining && e->ledger.usable;
+    bool judged = e != NULL && e->draining && ledger_is_usable(e);
     if (!judged || a->stopping) {
         return;
     }
@@ -395,30 +304,6 @@ void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms)
 void agent_time_old(struct agent *a)
 {
     api_time_old(a, true);
-}
-
-static void link_event(struct agent *a, unsigned link, const struct grpc_event *event)
-{
-    switch (event->kind) {
-    case GRPC_EVENT_CALL:
-        method_call(a, link, event);
-        break;
-    case GRPC_EVENT_GONE:
-    case GRPC_EVENT_DEADLINE:
-        calls_gone(a, &a->link[link].grpc, event->call);
-        break;
-    case GRPC_EVENT_WRITABLE:
-        break; /* calls_step retries every waiting reply */
-    }
-}
-
-static void serve_link(struct agent *a, unsigned link)
-{
-    struct grpc_event event;
-    /* Each event consumes at least a frame of the input, or ends a call: both are bounded. */
-    for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && links_next(a, link, &event); i++) {
-        link_event(a, link, &event);
-    }
 }
 
 /* --- the API server --- */
@@ -493,7 +378,7 @@ static bool is_owned(const struct agent *a, const struct api_result *r)
 
 static void api_end(struct agent *a, const struct api_result *r)
 {
-    durations_api_request(&a->common->durations, r->kind, r->http, r->elapsed_ms);
+    durations_api_request(a, r->kind, r->http, r->elapsed_ms);
     if (is_owned(a, r)) {
         api_owners[r->kind].on_end(r->owner, r);
     }
@@ -541,7 +426,7 @@ static void serve_api(struct agent *a)
     for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && api_next(a, &event); i++) {
         api_event(a, &event);
     }
-    if (a->registration.asked || (a->next != NULL && a->next->registration.asked)) {
+    if (registration_was_asked(a) || (a->next != NULL && registration_was_asked(a->next))) {
         api_hurry(a); /* pods may come: do not spread the first connection over time */
     }
     api_step(a);
@@ -588,9 +473,9 @@ void agent_api_ended(struct agent *a, const char *why)
 /* Another agent owns the claims from now on; this one publishes and holds nothing. */
 static void hand_over(struct agent *a)
 {
-    bool wanted = a->registration.registered && a->found && !a->stopping;
+    bool wanted = registration_is_done(a) && inventory_is_known(a) && !a->stopping;
     handover_step(a, wanted);
-    if (handover_ends(a, calls_open_before(a, a->handover.leaving_ms))) {
+    if (handover_ends(a, calls_open_before(a, handover_leaving_ms(a)))) {
         calls_retire(a);
         rebuild_retire(a);
         claim_status_retire(a);
@@ -603,7 +488,7 @@ static void hand_over(struct agent *a)
 /* Whether this agent should write the slices. */
 static bool may_publish(const struct agent *a)
 {
-    return !a->ledger.busy && a->other_driver[0] == '\0';
+    return !ledger_is_busy(a) && a->other_driver[0] == '\0';
 }
 
 /* Work of the owner of the claim store only. */
@@ -612,7 +497,7 @@ static void owner_step(struct agent *a)
     if (may_publish(a)) {
         publish_step(a); /* a round's requests come before a watch, which can wait */
     }
-    if (!a->ledger.busy) {
+    if (!ledger_is_busy(a)) {
         claim_status_step(a);
         reconcile_step(a);
         rebuild_step(a);
@@ -629,7 +514,7 @@ static uint64_t owner_deadline(const struct agent *a)
     at = earlier(at, claim_status_deadline(a));
     at = earlier(at, earlier(reconcile_deadline(a), rebuild_deadline(a)));
     at = earlier(at, device_memory_deadline(a));
-    return a->ledger.busy ? UINT64_MAX : at;
+    return ledger_is_busy(a) ? UINT64_MAX : at;
 }
 
 /* --- the step --- */
@@ -650,9 +535,7 @@ static void driver_begin(struct agent *a)
 {
     a->step_now = false;
     store_step(a);
-    for (unsigned link = 0; link < GRPC_LINKS; link++) {
-        serve_link(a, link);
-    }
+    links_step(a);
     responses_step(a);
     registration_step(a);
 }
@@ -672,6 +555,7 @@ void agent_step(struct agent *a)
     version_step(a);
     for_all(a, driver_calls);
     if (node_changed(a)) {
+        k8s_event_writer_node(a, node_facts(a)->uid);
         for_all(a, publish_changed);
     }
     for_all(a, owner_step);
@@ -703,7 +587,7 @@ enum agent_order agent_next_order(struct agent *a)
     if (clear_pending(&a->order_end_driver)) {
         return ORDER_END_DRIVER;
     }
-    if (clear_pending(&a->registration.socket_wanted)) {
+    if (registration_wants_socket(a)) {
         return ORDER_RENEW_REGISTRATION;
     }
     enum agent_order order = api_order(a); /* shared: the first driver asked returns it */
@@ -745,15 +629,12 @@ uint64_t agent_deadline(const struct agent *a)
     return earlier(at, k8s_event_writer_deadline(a));
 }
 
-struct view agent_log(struct agent *a)
+struct view agent_log(const struct agent *a)
 {
-    return log_pending(&a->common->report.log);
+    return report_pending(a);
 }
 
 void agent_log_written(struct agent *a, size_t n)
 {
-    log_written(&a->common->report.log, n);
+    report_written(a, n);
 }
-
-_Static_assert(sizeof(struct agents) <= RAM_BYTES_MAX - HOST_BYTES_MAX,
-               "the agent's tables fit the memory budget");

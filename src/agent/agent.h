@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent as the host uses it: bytes of connections in and out, time, the probe's result, and
- * orders that only the host can execute. Owns all state of the program (struct agent, one
+ * orders that only the host can execute. Owns all state of the program (struct agents, one
  * instance); makes no system call except through the files port, so the same object runs in the
  * real loop, in a simulator and in a fuzzer.
  *
@@ -15,7 +15,7 @@
  * I2 Progress: at one moment the agent requests a bounded number of steps, and in any second a
  *    bounded number of moments.
  * I3 A claim that was answered as prepared is held and has its CDI file until it is unprepared, or
- *    released for a reason of claims/reconcile.h.
+ *    released for a reason of recovery/reconcile.h.
  * I4 A new process holds the claims that the old one held.
  * I5 The API server's token is on no link but LINK_API, and in no line of the log.
  * I6 What the agent sends to a peer is bounded by the peer's input and by time.
@@ -30,7 +30,7 @@
 #include "dra/efa.h"
 #include "dra/telemetry.h"
 
-/* All state of the program, see agent/state.h; opaque outside src/agent. */
+/* One driver, see agent/frame.h; opaque outside src/agent. */
 struct agent;
 
 /* The kinds of server sockets, to which a link belongs. */
@@ -177,7 +177,7 @@ bool agent_step_due(const struct agent *a);
 /* The latest time for the next agent_step, on the clock of now_ms. */
 uint64_t agent_deadline(const struct agent *a);
 /* Log lines to write out; call agent_log_written afterwards. */
-struct view agent_log(struct agent *a);
+struct view agent_log(const struct agent *a);
 /* Marks the first `n` bytes of agent_log as written out. */
 void agent_log_written(struct agent *a, size_t n);
 

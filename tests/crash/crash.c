@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/recovery/opening.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -392,9 +393,10 @@ static uint64_t now_ms;
 static void start(void)
 {
     if (agent != NULL) {
-        memset(agent->common, 0, offsetof(struct common, api_connection));
-        memset(agent, 0, offsetof(struct agent, device_states));
-        memset(&agent->reconcile, 0, sizeof agent->reconcile);
+        memset(agent->report, 0, sizeof *agent->report);
+        memset(agent->ledger, 0, sizeof *agent->ledger);
+        memset(&agent->recovery->reconcile, 0, sizeof agent->recovery->reconcile);
+        memset(agent, 0, sizeof *agent);
     }
     agent = agent_init(&settings, &port, 1, now_ms, now_ms);
 }
@@ -410,7 +412,7 @@ static void turn(void)
 static void open_store(void)
 {
     start();
-    for (unsigned i = 0; i < 3u && !agent->ledger.usable; i++) {
+    for (unsigned i = 0; i < 3u && !agent->ledger->usable; i++) {
         turn();
     }
 }
@@ -487,7 +489,7 @@ static void remove_claim(unsigned n)
     struct known *k = &known[n];
     k->held = false;
     if (ledger_remove(agent, record_of(n, false)->id.uid, &why) == STATUS_OK &&
-        ledger_sync(agent, &why) == STATUS_OK && agent->ledger.freeing == 0u) {
+        ledger_sync(agent, &why) == STATUS_OK && agent->ledger->freeing == 0u) {
         k->gone = true;
     }
 }
@@ -512,7 +514,8 @@ static void rot(uint32_t at, uint32_t len)
 static void rot_half(void)
 {
     int slot = ledger_find(agent, record_of(0, false)->id.uid);
-    unsigned half = (slot >= 0) ? agent->ledger.entry[slot].half : 1u - agent->ledger.entry[0].half;
+    unsigned half =
+        (slot >= 0) ? agent->ledger->entry[slot].half : 1u - agent->ledger->entry[0].half;
     rot((uint32_t)store_offset((slot >= 0) ? (unsigned)slot : 0u, half), SECTOR);
 }
 
@@ -584,7 +587,7 @@ static void check_devices(void)
 {
     uint64_t all = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &agent->ledger.entry[i];
+        const struct ledger_entry *e = &agent->ledger->entry[i];
         uint64_t numbers = (e->state == LEDGER_HELD) ? e->numbers : 0u;
         if ((numbers & all) != 0u) {
             violation("holds a device that another claim holds", i);
@@ -603,7 +606,7 @@ static void check_claim(unsigned n)
         }
         return;
     }
-    uint64_t numbers = agent->ledger.entry[slot].numbers;
+    uint64_t numbers = agent->ledger->entry[slot].numbers;
     if (k->gone) {
         violation("is held although its unprepare was flushed", n);
     } else if (k->held && (numbers & k->numbers) != k->numbers &&
@@ -629,7 +632,7 @@ static void check(void)
     open_store();
     crash_at = at;
     fail_at = failing;
-    if (!agent->ledger.usable) {
+    if (!agent->ledger->usable) {
         violation("the store cannot be opened", 0);
         return;
     }

@@ -95,7 +95,7 @@ static void told_prepared(struct view uid)
 {
     char text[UID_CAP];
     text_cut(text, sizeof text, uid);
-    if (!agent->ledger.usable) {
+    if (!agent->ledger->usable) {
         return;
     }
     bool held = ledger_find(agent, text) >= 0;
@@ -264,10 +264,10 @@ static uint64_t held_sum(void)
 {
     struct fuzz_sum sum = fuzz_sum_of();
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &agent->ledger.entry[i];
+        const struct ledger_entry *e = &agent->ledger->entry[i];
         if (e->state == LEDGER_HELD && reopened.held[i]) {
             fuzz_sum_u64(&sum, i);
-            fuzz_sum_view(&sum, view_text(agent->ledger.id[i].uid));
+            fuzz_sum_view(&sum, view_text(agent->ledger->id[i].uid));
         }
     }
     return sum.value;
@@ -276,9 +276,10 @@ static uint64_t held_sum(void)
 /* The process is about to be killed between two steps. */
 static void expect_same_claims(void)
 {
-    reopened.due = agent->ledger.usable && agent->ledger.freeing == 0u && disk.fault == FAULT_NONE;
+    reopened.due =
+        agent->ledger->usable && agent->ledger->freeing == 0u && disk.fault == FAULT_NONE;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        reopened.held[i] = agent->ledger.entry[i].state == LEDGER_HELD;
+        reopened.held[i] = agent->ledger->entry[i].state == LEDGER_HELD;
     }
     reopened.sum = reopened.due ? held_sum() : 0u;
 }
@@ -287,8 +288,8 @@ static void expect_same_claims(void)
 static void forget_unprepares(void)
 {
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
-        const struct operation *o = &agent->operation[i];
-        if (o->state != OPERATION_FREE && agent->call[o->call].unprepare) {
+        const struct operation *o = &agent->calls->operation[i];
+        if (o->state != OPERATION_FREE && agent->calls->call[o->call].unprepare) {
             uids_remove(&promised, view_text(o->id.uid));
             uids_add(&unprepared, view_text(o->id.uid));
         }
@@ -302,12 +303,12 @@ static void forget_unprepares(void)
 static void check_fetches(void)
 {
     unsigned used = 0;
-    unsigned owned = agent->rebuild.running ? 1u : 0u;
+    unsigned owned = agent->recovery->rebuild.running ? 1u : 0u;
     for (unsigned i = 0; i < FETCHES_MAX; i++) {
-        used += (agent->fetch[i].state != FETCH_FREE) ? 1u : 0u;
+        used += (agent->claim->fetch[i].state != FETCH_FREE) ? 1u : 0u;
     }
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
-        owned += (agent->operation[i].state == OPERATION_FETCHING) ? 1u : 0u;
+        owned += (agent->calls->operation[i].state == OPERATION_FETCHING) ? 1u : 0u;
     }
     CHECK(used == owned);
 }
@@ -315,8 +316,8 @@ static void check_fetches(void)
 /* Claims that the API server disowned, or that gave way after a reboot: as good as unprepared. */
 static void forget_released(void)
 {
-    bool more = agent->common->report.count[LOG_ID_CLAIM_RELEASED] > released;
-    released = agent->common->report.count[LOG_ID_CLAIM_RELEASED]; /* 0 in a new process */
+    bool more = agent->report->count[LOG_ID_CLAIM_RELEASED] > released;
+    released = agent->report->count[LOG_ID_CLAIM_RELEASED]; /* 0 in a new process */
     if (!more) {
         return;
     }
@@ -336,7 +337,7 @@ static void check_step(void)
     forget_released();
     if (reopened.due) {
         reopened.due = false;
-        CHECK(!agent->ledger.usable || held_sum() == reopened.sum);
+        CHECK(!agent->ledger->usable || held_sum() == reopened.sum);
     }
 }
 
@@ -344,7 +345,7 @@ static void check_step(void)
 static void check_promises(void)
 {
     char name[CDI_FILE_NAME_CAP];
-    for (unsigned i = 0; i < promised.count && agent->ledger.usable; i++) {
+    for (unsigned i = 0; i < promised.count && agent->ledger->usable; i++) {
         CHECK(ledger_find(agent, promised.uid[i]) >= 0);
         cdi_file_name(DRIVER_NEURON, promised.uid[i], name);
         CHECK(disk_find(FILES_CDI, name) != NULL);

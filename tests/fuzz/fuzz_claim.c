@@ -81,10 +81,10 @@ static enum status read_claim(struct view object, struct fuzz_cuts cuts, bool ze
     static struct kube_response answer;
     uint8_t head[64];
     struct writer w = writer_of(head, sizeof head);
-    struct claim_builder *b = &agent->fetch[0].builder;
+    struct claim_builder *b = &agent->claim->fetch[0].builder;
     const struct api_result so_far = {.kind = API_GET_CLAIM, .slot = API_SLOT_CLAIM_FIRST};
     struct kube_record record;
-    agent->fetch[0].state = FETCH_RUNNING;
+    agent->claim->fetch[0].state = FETCH_RUNNING;
     claim_begin(b, &devices, DRIVER_NAME, "node-a", &wanted);
     b->zero_numbering = zero;
     b->record.metadata = zero; /* its annotation is read then */
@@ -186,7 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct view object = fuzz_rest(&in);
     choose_node((how & 0x80u) != 0u);
     class_fails = (how & 0x40u) == 0u;
-    struct claim_builder *b = &agent->fetch[0].builder;
+    struct claim_builder *b = &agent->claim->fetch[0].builder;
     enum status s = read_claim(object, fuzz_cuts_whole(), (how & 1u) != 0u);
     if (s == STATUS_OK) {
         look_record(b);

@@ -4,6 +4,8 @@
  * are put and removed, each call of the files port may fail, and the power may go. Checks I1 to I5
  * of agent/ledger.h against a model that reads the image by the layout of dra/store.h alone.
  */
+#include "agent/ledger/ledger_open.h"
+#include "agent/recovery/opening.h"
 #include "agent/state.h"
 #include "base/crc32c.h"
 #include "cfg/identity.h"
@@ -22,9 +24,9 @@ static uint64_t now_ms;
 static void start(void)
 {
     if (agent != NULL) {
-        memset(agent->common, 0, offsetof(struct common, api_connection));
-        memset(agent, 0, offsetof(struct agent, device_states));
-        memset(&agent->scratch, 0, sizeof agent->scratch);
+        memset(agent->report, 0, sizeof *agent->report);
+        memset(agent->ledger, 0, sizeof *agent->ledger);
+        memset(agent, 0, sizeof *agent);
     }
     agent = agent_init(&settings, &disk_files, 1, now_ms, now_ms);
 }
@@ -32,14 +34,14 @@ static void start(void)
 /* Opens until it works: a fault is met once. */
 static void open_store(void)
 {
-    for (unsigned i = 0; i < 3u && !agent->ledger.usable; i++) {
+    for (unsigned i = 0; i < 3u && !agent->ledger->usable; i++) {
         disk.fault = (i == 0u) ? disk.fault : FAULT_NONE;
         now_ms += 60000u;
         agent_time(agent, now_ms, now_ms);
         opening_step(agent);
         agent_log_written(agent, agent_log(agent).len);
     }
-    CHECK(agent->ledger.usable);
+    CHECK(agent->ledger->usable);
 }
 
 static void fault(struct fuzz *in)
@@ -237,15 +239,15 @@ FUZZ_UNSEEN static bool model_read(void)
 FUZZ_UNSEEN static void same_slots(void)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &agent->ledger.entry[i];
+        const struct ledger_entry *e = &agent->ledger->entry[i];
         if (model[i].state == LEDGER_FREE && e->state == LEDGER_HELD) {
-            CHECK(cdi_has(agent->ledger.id[i].uid, false)); /* adopted */
+            CHECK(cdi_has(agent->ledger->id[i].uid, false)); /* adopted */
             continue;
         }
         bool settled = model[i].state == LEDGER_FREEING && e->state == LEDGER_FREE;
         bool freeing = model[i].state == LEDGER_FREEING && ledger_is_freeing(e);
         CHECK(settled || freeing || e->state == model[i].state);
-        CHECK(e->state != LEDGER_HELD || strcmp(agent->ledger.id[i].uid, model[i].uid) == 0);
+        CHECK(e->state != LEDGER_HELD || strcmp(agent->ledger->id[i].uid, model[i].uid) == 0);
         CHECK(e->state != LEDGER_HELD || e->numbers == model[i].numbers);
     }
 }
@@ -375,7 +377,7 @@ static void put_claim(unsigned uid, uint8_t shape)
     enum status s = ledger_put(agent, &scratch, &slot, &why);
     CHECK(is_held(uid) == (s == STATUS_OK)); /* I3 */
     claims[uid].held = s == STATUS_OK;
-    claims[uid].doubt = s != STATUS_OK && agent->ledger.freeing > 0u;
+    claims[uid].doubt = s != STATUS_OK && agent->ledger->freeing > 0u;
     claims[uid].sure = NOT_SURE;
     disk.fault = FAULT_NONE;
     make_record(&scratch, uid, shape);
@@ -392,11 +394,11 @@ static void remove_claim(unsigned uid)
     make_record(&scratch, uid, 0);
     enum status s = ledger_remove(agent, scratch.id.uid, &why);
     /* nothing on the disk could say so, to the next process or when the claims are listed */
-    bool kept = is_held(uid) || ledger_freeing(agent, scratch.id.uid) || agent->ledger.unlisted;
+    bool kept = is_held(uid) || ledger_freeing(agent, scratch.id.uid) || agent->ledger->unlisted;
     CHECK(s == STATUS_OK || (kept && why.len > 0u));
-    CHECK(agent->ledger.freeing > 0u || !is_held(uid) || agent->ledger.held > 0u);
+    CHECK(agent->ledger->freeing > 0u || !is_held(uid) || agent->ledger->held > 0u);
     claims[uid].held = is_held(uid); /* an image may hold one claim twice */
-    claims[uid].doubt = s != STATUS_OK || agent->ledger.freeing > 0u;
+    claims[uid].doubt = s != STATUS_OK || agent->ledger->freeing > 0u;
     claims[uid].sure = NOT_SURE;
 }
 
@@ -434,14 +436,14 @@ static void sync_claims(void)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    if (ledger_sync(agent, &why) != STATUS_OK || agent->ledger.freeing > 0u) {
+    if (ledger_sync(agent, &why) != STATUS_OK || agent->ledger->freeing > 0u) {
         return;
     }
     for (unsigned i = 0; i < UIDS_MAX; i++) {
         int slot = find(i);
         claims[i].held = slot >= 0;
         claims[i].doubt =
-            slot >= 0 && agent->ledger.entry[slot].refused; /* ledger_rewrite_refused */
+            slot >= 0 && agent->ledger->entry[slot].refused; /* ledger_rewrite_refused */
         enum sure sure = claims[i].held ? SURE_HELD : SURE_GONE;
         claims[i].sure = claims[i].doubt ? NOT_SURE : sure;
     }
@@ -500,9 +502,9 @@ static void act(struct fuzz *in)
         break;
     }
     disk.fault = FAULT_NONE;
-    CHECK(agent->ledger.held <= CLAIMS_MAX);
+    CHECK(agent->ledger->held <= CLAIMS_MAX);
     agent_log_written(agent, agent_log(agent).len);
-    if (!agent->ledger.usable) {
+    if (!agent->ledger->usable) {
         open_store();
     }
 }

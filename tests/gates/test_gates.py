@@ -218,16 +218,18 @@ class Layers(Tree):
         self.assert_found(self.check("src/dra/bad.c", "int frame(void);\nint f(void) { return frame(); }\n"),
                           "src/dra/bad.c", "frame of src/wire")
 
-    ROOMS = ("api", "report", "publish", "ledger", "claim", "recovery", "calls", "serve")
+    ROOMS = ("api", "report", "node", "publish", "ledger", "claim", "recovery", "calls", "serve")
 
     def rooms(self):
         """A function in each room of src/agent, and the struct that joins them."""
         for room in self.ROOMS:
             self.write(f"src/agent/{room}/{room}.h", SPDX + f"int {room}_step(void);\n")
-            self.write(f"src/agent/{room}/{room}.c", SPDX + '#include "agent/state.h"\n'
+            self.write(f"src/agent/{room}/room.h", SPDX + f"struct {room} {{ int n; }};\n")
+            self.write(f"src/agent/{room}/{room}.c", SPDX + f'#include "agent/{room}/room.h"\n'
                        f"int {room}_step(void) {{ return 0; }}\n")
-        self.write("src/agent/state.h", SPDX + "".join(f'#include "agent/{room}/{room}.h"\n'
-                                                       for room in self.ROOMS))
+        self.write("src/agent/state.h", SPDX + "".join(f'#include "agent/{room}/room.h"\n' for room in self.ROOMS))
+        self.write("src/agent/instance.c", SPDX + '#include "agent/state.h"\nint joins(void);\n'
+                                                  "int joins(void) { return 1; }\n")
 
     def judge_header(self, name, text):
         """The includes alone, which no object is needed for."""
@@ -245,7 +247,8 @@ class Layers(Tree):
 
     def test_room_above_by_include(self):
         self.rooms()
-        for room, above in (("api", "report"), ("report", "publish"), ("publish", "ledger"), ("ledger", "publish"),
+        for room, above in (("api", "report"), ("report", "node"), ("node", "publish"), ("node", "ledger"),
+                            ("publish", "ledger"), ("ledger", "publish"),
                             ("ledger", "claim"), ("claim", "recovery"), ("recovery", "calls"), ("calls", "serve")):
             with self.subTest(room=room, above=above):
                 report = self.judge_header(f"src/agent/{room}/bad.h", f'#include "agent/{above}/{above}.h"\n')
@@ -254,7 +257,7 @@ class Layers(Tree):
 
     def test_room_above_by_symbol(self):
         self.rooms()
-        self.assert_found(self.check("src/agent/calls/bad.c", '#include "agent/state.h"\n'
+        self.assert_found(self.check("src/agent/calls/bad.c", "int serve_step(void);\n"
                                      "int f(void) { return serve_step(); }\n"),
                           "src/agent/calls/bad.c", "needs serve_step of src/agent/serve")
 
@@ -270,12 +273,23 @@ class Layers(Tree):
         self.assert_found(self.judge_header("src/agent/agent.h", '#include "agent/api/api.h"\n'),
                           "src/agent/agent.h:2", "src/agent must not know src/agent/api")
 
-    def test_state_is_for_sources_of_the_agent(self):
+    def test_joined_state_is_for_one_file(self):
         self.rooms()
-        for name in ("src/agent/api/bad.h", "src/host/bad.c"):
+        for name in ("src/agent/api/bad.h", "src/agent/calls/bad.c", "src/agent/agent.c", "src/host/bad.c"):
             with self.subTest(name=name):
                 self.assert_found(self.judge_header(name, '#include "agent/state.h"\n'), f"{name}:2",
-                                  "is for .c files")
+                                  "only src/agent/instance.c includes it")
+
+    def test_private_headers(self):
+        self.rooms()
+        self.write("src/agent/ledger/half_internal.h", SPDX)
+        self.write("src/agent/ledger/moves.h", SPDX + '#include "agent/ledger/room.h"\n')
+        for header in ("room", "half_internal", "moves"):
+            include = f'#include "agent/ledger/{header}.h"\n'
+            for name in ("src/agent/calls/bad.c", "src/agent/serve/bad.h", "src/agent/agent.c", "src/host/loop.c"):
+                with self.subTest(header=header, name=name):
+                    self.assert_found(self.judge_header(name, include), f"{name}:2", "is private to src/agent/ledger")
+            self.assertEqual(self.judge_header("src/agent/ledger/good.c", include).findings, [])
 
     def test_certificates_make_no_system_call(self):
         for room in ("x509", "kubeconfig"):

@@ -97,13 +97,23 @@ class Graph(Tree):
                    "_Noreturn void assert_failed(const char *f, int n) { ends(); for (;;) { } }\n")
         self.assert_clean(self.check())
 
-    def test_hub(self):
-        self.write("src/agent/state.h", SPDX + '#include "agent/calls/calls.h"\nstruct agent { int n; };\n')
-        self.write("src/agent/calls/uses.c", SPDX + '#include "agent/state.h"\nint uses(struct agent *a) '
-                                                     "{ return a->n; }\n")
+    def test_joined_state_is_in_the_search(self):
+        self.write("src/agent/state.h", SPDX + '#pragma once\n#include "agent/calls/room.h"\n')
+        self.write("src/agent/calls/room.h", SPDX + "struct calls { int n; };\n")
+        self.write("src/agent/instance.c", SPDX + '#include "agent/state.h"\nint joins(void) { return 1; }\n')
         self.assert_clean(self.check())
-        self.write("src/agent/calls/uses.h", SPDX + '#include "agent/state.h"\nint uses(struct agent *a);\n')
-        self.assert_found(self.check(), "src/agent/calls/uses.h", "only .c files may")
+        self.assertIn("`agent/state.h`: 1 (agent/instance.c)", graph.block(graph.Code(self.root)))
+        self.write("src/agent/calls/more.h", SPDX + '#include "agent/state.h"\n')
+        self.write("src/agent/calls/room.h", SPDX + '#include "agent/calls/more.h"\n')
+        self.assert_found(self.check(), "a circle of", "src/agent/state.h")
+
+    def test_header_below_the_state_of_its_room(self):
+        """wait.h has a type that room.h needs, wait.c has what room.h lays out: no circle."""
+        self.write("src/agent/calls/room.h", SPDX + '#include "agent/calls/wait.h"\n'
+                                                     "struct calls { struct wait wait; };\n")
+        self.write("src/agent/calls/wait.h", SPDX + "struct wait { int n; };\nint waits(void);\n")
+        self.write("src/agent/calls/wait.c", SPDX + '#include "agent/calls/room.h"\nint waits(void) { return 1; }\n')
+        self.assert_clean(self.check())
 
     def test_old_picture(self):
         self.draw()
@@ -122,45 +132,49 @@ class Graph(Tree):
 
 
 class Writers(Tree):
-    """Two modules whose state struct agent joins."""
+    """Two modules of one room, and another room."""
 
     def setUp(self):
         super().setUp()
-        self.write("src/agent/calls.h", SPDX + "struct call {\n    int state;\n};\nint calls(void);\n")
-        self.write("src/agent/links.h", SPDX + "struct link {\n    int used;\n};\nint links(void);\nint more(void);\n")
-        self.write("src/agent/state.h", SPDX + '#include "agent/calls.h"\n#include "agent/links.h"\nstruct agent {\n'
-                   "    int stopping;\n    struct call call[4];\n    struct link link;\n};\n")
-        self.write("src/agent/links.c", SPDX + "int links(void) { return 1; }\n")
+        folder = "src/agent/serve"
+        self.write(f"{folder}/calls.h", SPDX + "struct call {\n    int state;\n};\nint calls(void);\n")
+        self.write(f"{folder}/links.h", SPDX + "struct link {\n    int used;\n};\nint links(void);\nint more(void);\n")
+        self.write(f"{folder}/room.h", SPDX + '#include "agent/serve/calls.h"\n#include "agent/serve/links.h"\n'
+                   "struct serve {\n    int count;\n    struct call call[4];\n    struct link link;\n};\n")
+        self.write("src/agent/api/room.h", SPDX + "struct api {\n    int sent;\n};\n")
+        self.write("src/agent/frame.h", SPDX + "struct serve;\nstruct api;\nstruct agent {\n    int stopping;\n"
+                   "    struct serve *serve;\n    struct api *api;\n};\n")
+        self.write(f"{folder}/links.c", SPDX + "int links(void) { return 1; }\n")
 
     def check(self, body):
-        self.write("src/agent/calls.c", SPDX + '#include "agent/state.h"\nint calls(void) { return 1; }\n' + body)
+        self.write("src/agent/serve/calls.c", SPDX + '#include "agent/api/room.h"\n#include "agent/frame.h"\n'
+                   '#include "agent/serve/room.h"\nint calls(void) { return 1; }\n' + body)
         self.compile()
         return check_writers.check(self.root, enforced=True)
 
     def test_own_state(self):
-        self.assert_clean(self.check("int f(struct agent *a)\n{\n    struct call *c = &a->call[1];\n    c->state = 2;\n"
-                                     "    a->call[0].state++;\n    return a->link.used == 1;\n}\n"))
+        self.assert_clean(self.check("int f(struct agent *a)\n{\n    struct call *c = &a->serve->call[1];\n"
+                                     "    c->state = 2;\n    a->serve->call[0].state++;\n    a->serve->count = 1;\n"
+                                     "    return a->serve->link.used == 1;\n}\n"))
 
     def test_through_the_agent(self):
-        self.assert_found(self.check("int f(struct agent *a)\n{\n    a->link.used = 1;\n    return 0;\n}\n"),
-                          "src/agent/calls", "a->link.used of src/agent/links")
+        self.assert_found(self.check("int f(struct agent *a)\n{\n    a->serve->link.used = 1;\n    return 0;\n}\n"),
+                          "src/agent/serve/calls", "a->serve->link.used of src/agent/serve/links")
 
-    def test_through_what_is_shared(self):
-        self.write("src/agent/state.h", SPDX + '#include "agent/calls.h"\n#include "agent/links.h"\nstruct common {\n'
-                   "    struct link link;\n};\n\nstruct agent {\n    struct common *common;\n};\n")
-        self.assert_found(self.check("int f(struct agent *a)\n{\n    a->common->link.used = 1;\n    return 0;\n}\n"),
-                          "src/agent/calls", "a->link.used of src/agent/links")
+    def test_of_another_room(self):
+        self.assert_found(self.check("int f(struct agent *a)\n{\n    a->api->sent = 1;\n    return 0;\n}\n"),
+                          "src/agent/serve/calls", "a->api->sent of src/agent/api/room")
 
     def test_through_a_pointer(self):
         self.assert_found(self.check("int f(struct link *l)\n{\n    l->used |= 1;\n    return 0;\n}\n"),
-                          "link.used of src/agent/links")
+                          "link.used of src/agent/serve/links")
 
     def test_of_the_frame(self):
         self.assert_found(self.check("int f(struct agent *a)\n{\n    a->stopping = 1;\n    return 0;\n}\n"),
                           "a->stopping of src/agent/agent")
 
     def test_second_file_of_a_module(self):
-        self.write("src/agent/other.c", SPDX + '#include "agent/links.h"\nint more(void) { return 1; }\n'
+        self.write("src/agent/serve/other.c", SPDX + '#include "agent/serve/links.h"\nint more(void) { return 1; }\n'
                    "int g(struct link *l)\n{\n    l->used = 1;\n    return 0;\n}\n")
         self.assert_clean(self.check(""))
 

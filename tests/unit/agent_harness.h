@@ -9,6 +9,7 @@
 #ifndef TESTS_UNIT_AGENT_HARNESS_H
 #define TESTS_UNIT_AGENT_HARNESS_H
 
+#include "agent/publish/publish.h"
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "tests/unit/apiserver/agent_server.h"
@@ -488,22 +489,22 @@ UNUSED_OK static void check_idle(void)
 {
     const struct agent *a = world.agent;
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        assert_int_equal(a->call[i].state, CALL_FREE);
+        assert_int_equal(a->calls->call[i].state, CALL_FREE);
     }
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
-        assert_int_equal(a->operation[i].state, OPERATION_FREE);
+        assert_int_equal(a->calls->operation[i].state, OPERATION_FREE);
     }
     for (unsigned i = 0; i < FETCHES_MAX; i++) {
-        assert_int_equal(a->fetch[i].state, FETCH_FREE);
+        assert_int_equal(a->claim->fetch[i].state, FETCH_FREE);
         assert_false(api_slot_busy(a, API_SLOT_CLAIM_FIRST + i));
     }
     for (unsigned i = 0; i < RESPONSES_MAX; i++) {
-        assert_false(a->response[i].used);
+        assert_false(a->serve->response[i].used);
     }
     for (unsigned i = 0; i < GRPC_BUFFERS; i++) {
-        assert_false(a->buffers.buffers[i].taken);
+        assert_false(a->serve->buffers.buffers[i].taken);
     }
-    assert_int_equal(a->buffers.taken + a->buffers.holders, 0);
+    assert_int_equal(a->serve->buffers.taken + a->serve->buffers.holders, 0);
     assert_int_equal(links_calls_open(a), 0);
 }
 

@@ -91,7 +91,7 @@ static unsigned connections_when_ended_after(uint64_t ms)
     unsigned before = api.connections;
     uint64_t end = world.now_ms + 60000;
     while (world.now_ms < end) {
-        if (world.agent->common->api_connection.state == API_UP) {
+        if (world.agent->api->connection.state == API_UP) {
             pass(ms);
             api_end("");
         }
@@ -112,11 +112,11 @@ static void test_connections_are_rare(void **state)
     api.reachable = false;
     api_end("");
     for (unsigned i = 0; i < 4; i++) {
-        uint64_t tried = world.agent->common->api_connection.tried_ms;
-        while (world.agent->common->api_connection.tried_ms == tried) {
+        uint64_t tried = world.agent->api->connection.tried_ms;
+        while (world.agent->api->connection.tried_ms == tried) {
             pass(10);
         }
-        assert_true(world.agent->common->api_connection.tried_ms >= tried + API_CONNECT_EVERY_MS);
+        assert_true(world.agent->api->connection.tried_ms >= tried + API_CONNECT_EVERY_MS);
     }
 }
 
@@ -259,8 +259,9 @@ static void test_rotated_token_fails_no_claim(void **state)
 /* Whether what both drivers share has the text anywhere, in bytes that nobody reads too. */
 static bool shared_has(const char *text)
 {
-    static struct common copy;
-    memcpy(&copy, world.agent->common, sizeof copy);
+    static struct shared_state copy;
+    const struct agents *all = (const struct agents *)world.agent;
+    memcpy(&copy, &all->shared, sizeof copy);
     MAKE_READABLE(&copy, sizeof copy);
     return memmem(&copy, sizeof copy, text, strlen(text)) != NULL;
 }
@@ -318,7 +319,7 @@ static void test_refused_token(void **state)
     assert_int_equal(api.own, asked);
     pass(600000);
     assert_in_range(api.own - asked, 10, 60);
-    assert_true(world.agent->common->api_connection.state != API_CONNECTING);
+    assert_true(world.agent->api->connection.state != API_CONNECTING);
     world.token = "fresh";
     pass(60000);
     assert_true(publish_current(world.agent));
@@ -420,7 +421,7 @@ static void test_refused_stream(void **state)
     pass(1000);
     assert_true(c->ended);
     assert_string_equal(prepare_error(call_reply_of(c), 1), "");
-    assert_int_equal(world.agent->common->api_connection.state, API_UP);
+    assert_int_equal(world.agent->api->connection.state, API_UP);
 }
 
 /* The write is done though its answer says nothing of it: the stored slices are read first. */
@@ -530,7 +531,7 @@ static void test_ends_are_measured(void **state)
 {
     (void)state;
     up();
-    const struct histogram *h = world.agent->common->durations.request[API_GET_CLAIM];
+    const struct histogram *h = world.agent->report->durations.request[API_GET_CLAIM];
     prepare_well(0, 1);
     api.claim[1].http = 403;
     (void)prepare_now(1, 1);

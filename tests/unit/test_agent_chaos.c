@@ -33,7 +33,7 @@ static unsigned roll(unsigned sides)
 static void check_holders(void)
 {
     uint64_t taken = 0;
-    const struct ledger *l = &world.agent->ledger;
+    const struct ledger *l = world.agent->ledger;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         if (l->entry[i].state != LEDGER_HELD) {
             continue;

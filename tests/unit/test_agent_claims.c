@@ -283,7 +283,7 @@ static void test_opaque_record(void **state)
     (void)state;
     begin();
     prepare_well(0, 1);
-    world.agent->ledger.entry[ledger_find(world.agent, UID_0)].record = RECORD_OUTLINE;
+    world.agent->ledger->entry[ledger_find(world.agent, UID_0)].record = RECORD_OUTLINE;
     api.reachable = false;
     api_end("connection reset");
     struct peer *p = service_open();
@@ -774,7 +774,7 @@ static void test_table_full(void **state)
     world_new();
     node_up();
     for (unsigned n = 0; n < 256; n++) {
-        world.agent->ledger.entry[n].state = n < 254 ? LEDGER_FREEING : LEDGER_FREE;
+        world.agent->ledger->entry[n].state = n < 254 ? LEDGER_FREEING : LEDGER_FREE;
     }
     for (unsigned n = 0; n < 3; n++) {
         claim_add(n);

@@ -423,7 +423,7 @@ static void test_device_goes_in_a_report(void **state)
 {
     (void)state;
     begin();
-    struct devices *d = &world.agent->devices;
+    struct devices *d = &world.agent->node->inventory.devices;
     d->driver = DRIVER_EFA;
     for (unsigned i = 0; i < d->count; i++) {
         efa_device_name(0x1000u + i * 8u, d->device[i].name);

@@ -164,7 +164,7 @@ static void test_no_store_at_start(void **state)
     claim_add(0);
     disk_refuse(FILES_STATE, HOST_NO_SPACE);
     node_up();
-    assert_false(world.agent->ledger.usable);
+    assert_false(world.agent->ledger->usable);
     struct view reply = prepare_now(0, 1);
     /* the file that is meant, and one remedy */
     assert_non_null(strstr(prepare_error(reply, 0),
@@ -179,7 +179,7 @@ static void test_no_store_at_start(void **state)
     pass(120000);
     disk_refuse(FILES_STATE, STATUS_OK);
     pass(40000);
-    assert_true(world.agent->ledger.usable);
+    assert_true(world.agent->ledger->usable);
     prepare_well(0, 1);
 }
 
@@ -191,7 +191,7 @@ static void test_unreadable_for_a_time(void **state)
     disk.refuse_read[FILES_STATE] = true;
     disk.refusal = HOST_IO;
     restart();
-    assert_false(world.agent->ledger.usable);
+    assert_false(world.agent->ledger->usable);
     struct view reply = prepare_soon(0, 1);
     assert_non_null(strstr(prepare_error(reply, 0), "claim store "));
     /* an unprepare works, and its record does not come back with the store */
@@ -216,21 +216,21 @@ static void test_flush_by_timer(void **state)
     struct peer_call *c = call_send(p, PREPARE, claims_request(0, 2));
     settle();
     assert_int_equal(held(), 1);
-    assert_true(world.agent->ledger.dirty);
+    assert_true(world.agent->ledger->dirty);
     disk_fault(FAULT_NONE, 0, true, STATUS_OK);
     call_cancel(p, c);
     pass(60000);
-    assert_false(world.agent->ledger.dirty);
+    assert_false(world.agent->ledger->dirty);
     assert_int_equal(disk.calls, 1);
     /* and a record whose freeing the disk refused goes as soon as it may */
     disk_refuse(FILES_STATE, HOST_NO_SPACE);
     unprepare_well(0, 1);
     pass(600000);
-    assert_int_equal(world.agent->ledger.freeing, 1);
+    assert_int_equal(world.agent->ledger->freeing, 1);
     assert_true(disk.calls < 100);
     disk_refuse(FILES_STATE, STATUS_OK);
     pass(60000);
-    assert_int_equal(world.agent->ledger.freeing, 0);
+    assert_int_equal(world.agent->ledger->freeing, 0);
     restart();
     assert_int_equal(held(), 0);
 }
@@ -274,7 +274,7 @@ static void three_held(void)
 
 static uint64_t half_at(unsigned slot, bool newer)
 {
-    unsigned half = world.agent->ledger.entry[slot].half;
+    unsigned half = world.agent->ledger->entry[slot].half;
     return store_offset(slot, newer ? half : 1 - half);
 }
 
@@ -320,7 +320,7 @@ static void test_halves_alternate(void **state)
 static void check_after_damage(bool kept_aside)
 {
     restart();
-    assert_true(world.agent->ledger.usable);
+    assert_true(world.agent->ledger->usable);
     assert_int_equal(held(), 3);
     assert_int_equal(disk_find(FILES_STATE, STORE_FILE_NAME ".damaged") != NULL, kept_aside);
     pass(2000);
@@ -447,7 +447,7 @@ static void test_store_of_the_future(void **state)
     struct writer w = writer_of(before, sizeof before);
     disk_get(store(), 0, &w);
     restart();
-    assert_false(world.agent->ledger.usable);
+    assert_false(world.agent->ledger->usable);
     struct view reply = prepare_soon(0, 1);
     assert_non_null(strstr(prepare_error(reply, 0), "run the agent version that wrote it"));
     pass(120000);
@@ -523,12 +523,12 @@ static void test_unready_without_a_place(void **state)
     (void)state;
     begin();
     prepare_well(0, 1);
-    struct ledger_entry first = world.agent->ledger.entry[0];
+    struct ledger_entry first = world.agent->ledger->entry[0];
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        world.agent->ledger.entry[i] = first;
+        world.agent->ledger->entry[i] = first;
     }
     check_unready("all places of the claim store are in use");
-    world.agent->ledger.entry[1].state = LEDGER_FREE;
+    world.agent->ledger->entry[1].state = LEDGER_FREE;
     assert_true(agent_ready(world.agent));
 }
 

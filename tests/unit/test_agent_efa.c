@@ -19,7 +19,7 @@ static uint32_t efa_address(unsigned n)
 /* Device `n` of the table has this uverbs node. */
 static void efa_node(unsigned n, unsigned uverbs)
 {
-    struct device *d = &world.agent->devices.device[n];
+    struct device *d = &world.agent->node->inventory.devices.device[n];
     d->efa.uverbs = (uint16_t)uverbs;
     d->place = world.found.devices[uverbs].place;
 }
@@ -30,9 +30,9 @@ static void become_efa(void)
     efa_driver = *world.agent->driver;
     efa_driver.kind = DRIVER_EFA;
     world.agent->driver = &efa_driver;
-    world.agent->devices.driver = DRIVER_EFA;
+    world.agent->node->inventory.devices.driver = DRIVER_EFA;
     for (unsigned n = 0; n < 16; n++) {
-        struct device *d = &world.agent->devices.device[n];
+        struct device *d = &world.agent->node->inventory.devices.device[n];
         d->number = (uint16_t)(BOARD_GROUPED_DEVICES + n);
         d->efa.address = efa_address(n);
         efa_device_name(d->efa.address, d->name);
@@ -74,7 +74,7 @@ static void look(void)
 /* Device `n` is gone. */
 static void vanish(unsigned n)
 {
-    struct devices *d = &world.agent->devices;
+    struct devices *d = &world.agent->node->inventory.devices;
     int at = devices_addressed(d, efa_address(n));
     assert_true(at >= 0);
     d->count--;
@@ -126,7 +126,7 @@ static void test_node_of_a_record(void **state)
     prepared(0);
     prepared(2);
     vanish(0);
-    struct devices *d = &world.agent->devices;
+    struct devices *d = &world.agent->node->inventory.devices;
     d->device[0].efa.uverbs = 0;
     d->device[0].place = world.found.devices[0].place;
     assert_string_equal(
@@ -150,7 +150,7 @@ static void test_numbers_change(void **state)
     (void)state;
     begin();
     prepared(0);
-    struct device *d = world.agent->devices.device;
+    struct device *d = world.agent->node->inventory.devices.device;
     struct device first = d[0];
     d[0] = d[1];
     d[1] = first;

@@ -86,7 +86,7 @@ static void test_queued_call(void **state)
 
 static unsigned connect_failures(void)
 {
-    return (unsigned)world.agent->common->report.count[LOG_ID_API_CONNECT_FAILED];
+    return (unsigned)world.agent->report->count[LOG_ID_API_CONNECT_FAILED];
 }
 
 /*

@@ -94,10 +94,10 @@ static void test_given_up_for_another(void **state)
     other_has(LOCK_NEXT, HOLDER_AGENT);
     node_up();
     pass(3000);
-    assert_false(disk.locked[DRIVER_NEURON][LOCK_OWNER] || world.agent->ledger.usable);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_OWNER] || world.agent->ledger->usable);
     other_has(LOCK_NEXT, HOLDER_NOBODY);
     pass(STORE_BUSY_MS);
-    assert_true(disk.locked[DRIVER_NEURON][LOCK_OWNER] && world.agent->ledger.usable);
+    assert_true(disk.locked[DRIVER_NEURON][LOCK_OWNER] && world.agent->ledger->usable);
 }
 
 /*
@@ -223,9 +223,9 @@ static void test_no_longer_wanted(void **state)
     start();
     register_driver();
     pass(3000);
-    assert_int_equal(world.agent->handover.state, HANDOVER_NEXT);
+    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_NEXT);
     refuse_registration();
-    assert_int_equal(world.agent->handover.state, HANDOVER_WAITING);
+    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_WAITING);
     assert_false(disk.locked[DRIVER_NEURON][LOCK_NEXT]);
 }
 
@@ -240,12 +240,12 @@ static void test_retired_and_no_longer_wanted(void **state)
     other_has(LOCK_OWNER, HOLDER_AGENT);
     other_has(LOCK_NEXT, HOLDER_NOBODY);
     pass(10000);
-    assert_int_equal(world.agent->handover.state, HANDOVER_RETIRED);
+    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETIRED);
     (void)call_send(p, PREPARE, claims_request(0, 1));
     pass(STORE_BUSY_MS);
-    assert_int_equal(world.agent->handover.state, HANDOVER_RETURNING);
+    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETURNING);
     refuse_registration();
-    assert_int_equal(world.agent->handover.state, HANDOVER_RETIRED);
+    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETIRED);
     assert_false(disk.locked[DRIVER_NEURON][LOCK_NEXT]);
 }
 
@@ -253,11 +253,11 @@ static void test_retired_and_no_longer_wanted(void **state)
 static void other_is_next(void)
 {
     other_has(LOCK_NEXT, HOLDER_AGENT);
-    for (unsigned i = 0; i < HANDOVER_CHECK_MS && world.agent->handover.state != HANDOVER_LEAVING;
-         i++) {
+    for (unsigned i = 0;
+         i < HANDOVER_CHECK_MS && world.agent->ledger->handover.state != HANDOVER_LEAVING; i++) {
         pass(1);
     }
-    assert_int_equal(world.agent->handover.state, HANDOVER_LEAVING);
+    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_LEAVING);
 }
 
 /* A call that runs is finished first; one that comes meanwhile waits. */

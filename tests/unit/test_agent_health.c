@@ -111,7 +111,7 @@ static void test_odd_requests(void **state)
     assert_string_equal(told(c), "3");
     /* the first one's request was held in a buffer while it arrived: no longer */
     (void)call_now(p, PREPARE, view_of(NULL, 0));
-    assert_int_equal(world.agent->buffers.taken, 0);
+    assert_int_equal(world.agent->serve->buffers.taken, 0);
     assert_int_equal(links_calls_open(world.agent), 2);
 }
 

@@ -207,7 +207,7 @@ static void test_creation(void **state)
             start();
             assert_true(world.was_killed);
             start();
-            assert_true(world.agent->ledger.usable);
+            assert_true(world.agent->ledger->usable);
             assert_int_equal(disk_count(FILES_STATE), 2);
             assert_string_equal(prepare_error(prepare_soon(0, 1), 0), "");
         }
@@ -238,7 +238,7 @@ static void test_mending(void **state)
             assert_true(world.was_killed);
             api.reachable = false;
             start();
-            assert_true(world.agent->ledger.usable);
+            assert_true(world.agent->ledger->usable);
             check_prepared(prepare_soon(0, CLAIMS));
             api.reachable = true;
         }

@@ -129,7 +129,7 @@ static void test_notify_garbage(void **state)
     start();
     struct peer *p = peer_open(LINK_REGISTRATION, 65535);
     call_refused(p, NOTIFY, view_of("\x08", 1), GRPC_INVALID_ARGUMENT);
-    assert_false(world.agent->registration.registered);
+    assert_false(world.agent->serve->registration.registered);
     check_idle();
 }
 

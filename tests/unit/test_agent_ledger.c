@@ -91,7 +91,7 @@ static void test_made_again_without_files(void **state)
     assert_int_equal(held(), CLAIMS - 1);
     unsigned opaque = 0;
     for (unsigned i = 0; i < CLAIMS; i++) {
-        const struct ledger_entry *e = &world.agent->ledger.entry[i];
+        const struct ledger_entry *e = &world.agent->ledger->entry[i];
         opaque += (e->state == LEDGER_HELD && e->record != RECORD_WHOLE) ? 1 : 0;
     }
     assert_int_equal(opaque, CLAIMS - LEDGER_RECORDS_MAX);
@@ -142,7 +142,7 @@ static void test_unreadable_for_a_while(void **state)
     assert_int_equal(said("event=store_damaged"), 0);
     pass(2 * world.settings.reconcile_ms);
     assert_null(disk_find(FILES_STATE, STORE_FILE_NAME ".damaged"));
-    assert_true(world.agent->ledger.usable);
+    assert_true(world.agent->ledger->usable);
     prepare_well(0, CLAIMS);
 }
 
@@ -157,7 +157,7 @@ static void test_made_again_late(void **state)
     error_has(prepare_now(0, 1), 0, "cannot be read");
     unprepare_well(0, 1);
     pass(60000);
-    assert_false(world.agent->ledger.usable);
+    assert_false(world.agent->ledger->usable);
     kill_agent();
     disk_refuse(FILES_STATE, STATUS_OK);
     start();
@@ -264,11 +264,11 @@ static void test_undo_refused(void **state)
     disk.refuse_from = 4;
     error_has(prepare_now(0, 1), 0, "cannot be written");
     assert_int_equal(held(), 0);
-    assert_int_equal(world.agent->ledger.freeing, 1);
+    assert_int_equal(world.agent->ledger->freeing, 1);
     disk_fault(FAULT_NONE, 0, true, STATUS_OK);
     disk.refuse_from = 0;
     pass(60000);
-    assert_int_equal(world.agent->ledger.freeing, 0);
+    assert_int_equal(world.agent->ledger->freeing, 0);
     restart();
     assert_int_equal(held(), 0);
 }
@@ -397,9 +397,9 @@ static void test_failed_flush_of_an_unprepare(void **state)
     disk.lasting = true;
     unprepare_well(0, 1);
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
-    assert_true(world.agent->ledger.dirty);
+    assert_true(world.agent->ledger->dirty);
     pass(60000);
-    assert_false(world.agent->ledger.dirty);
+    assert_false(world.agent->ledger->dirty);
     power_cut();
     assert_int_equal(held(), 1);
     assert_int_equal(ledger_find(world.agent, api.claim[0].uid), -1);
@@ -477,7 +477,7 @@ static unsigned number_of(unsigned n)
 {
     return other_devices(n, 0).count == 1u
                ? (unsigned)__builtin_ctzll(
-                     world.agent->ledger.entry[ledger_find(world.agent, api.claim[n].uid)].numbers)
+                     world.agent->ledger->entry[ledger_find(world.agent, api.claim[n].uid)].numbers)
                : DEVICES_MAX;
 }
 
@@ -581,8 +581,8 @@ static void test_shares_of_one_device(void **state)
         (void)snprintf(pod, sizeof pod, "pod-%u", n);
         if (n != 2) {
             assert_string_equal(ledger_consumer(world.agent, (unsigned)slot)->name, pod);
-            assert_true(world.agent->ledger.entry[slot].shares);
-            assert_int_equal(world.agent->ledger.entry[slot].cores, 1u << n);
+            assert_true(world.agent->ledger->entry[slot].shares);
+            assert_int_equal(world.agent->ledger->entry[slot].cores, 1u << n);
             assert_true(ledger_has_cdi_file(world.agent, api.claim[n].uid));
         }
     }
@@ -697,9 +697,9 @@ static void test_passing_failure_at_start(void **state)
         disk_fault(FAULT_ERROR, at, false, HOST_IO);
         start();
         pass(40000);
-        assert_true(world.agent->ledger.usable);
+        assert_true(world.agent->ledger->usable);
         assert_int_equal(held(), 2);
-        assert_int_equal(world.agent->ledger.entry[0].state, LEDGER_HELD);
+        assert_int_equal(world.agent->ledger->entry[0].state, LEDGER_HELD);
     }
     unprepare_well(0, 2);
 }
@@ -717,7 +717,7 @@ static void test_store_gone_before_start(void **state)
     log_has("event=store_created");
     assert_int_equal(said("event=claim_adopted"), 3);
     assert_int_equal(held(), 3);
-    assert_true(world.agent->ledger.usable);
+    assert_true(world.agent->ledger->usable);
     restart();
     assert_int_equal(said("event=claim_adopted"), 3);
     assert_int_equal(held(), 3);

@@ -23,7 +23,7 @@ static void test_put_ends_while_the_connection_drains(void **state)
     bool sent = false;
     (void)state;
     up(2000);
-    const struct api_exchange *x = &world.agent->common->api_client.exchange[API_SLOT_SLICES];
+    const struct api_exchange *x = &world.agent->api->client.exchange[API_SLOT_SLICES];
     world.found.count = 15;
     agent_found(world.agent, &world.found);
     world.poked = true;
@@ -39,9 +39,9 @@ static void test_put_ends_while_the_connection_drains(void **state)
     pass(5000);
     assert_true(call->ended);
     assert_string_equal(prepare_error(call_reply_of(call), 0), "");
-    assert_int_equal(world.agent->common->api_connection.state, API_UP);
+    assert_int_equal(world.agent->api->connection.state, API_UP);
     assert_true(publish_current(world.agent));
-    assert_int_equal(world.agent->publish.wanted.devices.count, 15);
+    assert_int_equal(world.agent->publish->wanted.devices.count, 15);
     log_has("event=api_connection_drained");
     assert_null(strstr(world.log, "event=api_connection_lost"));
 }
@@ -55,7 +55,7 @@ static void test_goaway_is_no_failure(void **state)
     sim_api_goaway(&server, api.link, false);
     settle();
     pass(API_MOVE_MS);
-    assert_int_equal(world.agent->common->api_connection.state, API_UP);
+    assert_int_equal(world.agent->api->connection.state, API_UP);
     log_has("event=api_connection_drained");
     assert_null(strstr(world.log, "level=warn"));
 }
@@ -67,7 +67,7 @@ static void test_goaway_for_ever_is_slowed_down(void **state)
     (void)state;
     up(65535);
     for (unsigned i = 0; i < 200; i++) {
-        if (world.agent->common->api_connection.state == API_UP) {
+        if (world.agent->api->connection.state == API_UP) {
             connections++;
             sim_api_goaway(&server, api.link, false);
         }
@@ -108,15 +108,15 @@ static void test_round_goes_on_elsewhere(void **state)
     world.poked = true;
     api.hangs = true;
     step();
-    assert_int_equal(world.agent->publish.round.step, ROUND_LIST);
+    assert_int_equal(world.agent->publish->round.step, ROUND_LIST);
     assert_true(api_slot_busy(world.agent, API_SLOT_SLICES));
     sim_api_goaway(&server, api.link, true);
     pass(10);
-    assert_int_equal(world.agent->common->api_connection.state, API_DRAINING);
+    assert_int_equal(world.agent->api->connection.state, API_DRAINING);
     api_forget();
     api_release();
     pass(5000);
-    assert_int_equal(world.agent->publish.wanted.devices.count, 15);
+    assert_int_equal(world.agent->publish->wanted.devices.count, 15);
     assert_true(publish_current(world.agent));
     log_has("event=api_connection_drained");
     assert_null(strstr(world.log, "api_connection_lost"));

@@ -125,24 +125,24 @@ static void test_reasons(void **state)
             "the API server cannot be asked: 10.0.0.1:443: connection refused\n"
             "the claim store is new or lost a part: no new claim is prepared until the claims in "
             "use on this node were listed at the API server\n");
-    text_cut(world.agent->registration.last_error, CLAIM_ERROR_CAP, view_text("no\nway"));
+    text_cut(world.agent->serve->registration.last_error, CLAIM_ERROR_CAP, view_text("no\nway"));
     const char *answer = page_get("/readyz");
     assert_non_null(strstr(answer, "has not registered the driver: no way\n"));
     api.reachable = true;
     node_up();
     page_is("/readyz", "200 OK", "ok\n");
-    world.agent->ledger.retry_ms = UINT64_MAX;
-    world.agent->ledger.usable = false;
-    text_cut(world.agent->ledger.trouble, CLAIM_ERROR_CAP, view_text("the store is gone"));
+    world.agent->ledger->retry_ms = UINT64_MAX;
+    world.agent->ledger->usable = false;
+    text_cut(world.agent->ledger->trouble, CLAIM_ERROR_CAP, view_text("the store is gone"));
     page_is("/readyz", "503 Service Unavailable", "the store is gone\n");
-    world.agent->ledger.usable = true;
+    world.agent->ledger->usable = true;
     char text[256];
     struct writer why = writer_of(text, sizeof text);
     world.agent->stopping = true;
     assert_true(ready_reason(world.agent, 0, &why));
     assert_true(view_is(writer_view(&why), "the agent is stopping"));
     world.agent->stopping = false;
-    world.agent->devices.unknown = true;
+    world.agent->node->inventory.devices.unknown = true;
     page_is("/readyz", "503 Service Unavailable",
             "the devices of the node are not known: the sysfs root cannot be read\n");
 }
@@ -457,15 +457,15 @@ static void test_durations(void **state)
     } samples[] = {{0, 0},  {5, 0},      {6, 1},      {10, 1},
                    {11, 2}, {30000, 11}, {30001, 12}, {86400000, 12}};
     for (unsigned i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        uint32_t before = a->common->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket];
-        durations_call(&a->common->durations, METHOD_UNPREPARE, samples[i].ms);
-        assert_int_equal(a->common->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket],
+        uint32_t before = a->report->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket];
+        durations_call(a, METHOD_UNPREPARE, samples[i].ms);
+        assert_int_equal(a->report->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket],
                          before + 1);
     }
-    durations_flush(&a->common->durations, 77);
-    durations_api_request(&a->common->durations, API_WRITE_EVENT, 0, 15000);
-    durations_api_request(&a->common->durations, API_APPLY_CLAIM_STATUS, 999, 2505);
-    durations_api_request(&a->common->durations, API_GET_NODE, 100, 250);
+    durations_flush(a, 77);
+    durations_api_request(a, API_WRITE_EVENT, 0, 15000);
+    durations_api_request(a, API_APPLY_CLAIM_STATUS, 999, 2505);
+    durations_api_request(a, API_GET_NODE, 100, 250);
     metrics_get();
     has_line("# TYPE neuron_dra_store_flush_duration_seconds histogram");
     has_line("neuron_dra_store_flush_duration_seconds_bucket{le=\"0.05\"} 0");
@@ -494,7 +494,7 @@ static void test_labels_are_escaped(void **state)
     (void)state;
     world_new();
     start();
-    text_cut(world.agent->devices.instance_type, ATTRIBUTE_VALUE_CAP,
+    text_cut(world.agent->node->inventory.devices.instance_type, ATTRIBUTE_VALUE_CAP,
              view_text("a\"b\\c\nd\te\x80\x7f f"));
     metrics_get();
     has_line("neuron_dra_node_info{instance_type=\"a\\\"b\\\\c\\nd?e?? f\","
@@ -538,7 +538,7 @@ static void test_histogram_is_of_one_moment(void **state)
     world_new();
     start();
     struct agent *a = world.agent;
-    durations_call(&a->common->durations, METHOD_PREPARE, 1);
+    durations_call(a, METHOD_PREPARE, 1);
     struct metrics_cursor c = {0};
     page[0] = '\n';
     struct writer all = writer_of(&page[1], sizeof page - 2);
@@ -547,7 +547,7 @@ static void test_histogram_is_of_one_moment(void **state)
         struct writer piece = writer_of(&all.data[all.len], 300);
         last = metrics_write(a, &c, &piece);
         all.len += piece.len;
-        durations_call(&a->common->durations, METHOD_PREPARE, 1);
+        durations_call(a, METHOD_PREPARE, 1);
     }
     page[1 + all.len] = 0;
     const char *inf = strstr(page, "{method=\"NodePrepareResources\",le=\"+Inf\"} ");
@@ -752,13 +752,13 @@ static void test_lines_about_strangers(void **state)
         assert_true(agent_link_done(world.agent, (unsigned)link));
         pass(100);
     }
-    assert_int_equal(world.agent->common->report.count[LOG_ID_CONNECTION_FAILED], 100);
+    assert_int_equal(world.agent->report->count[LOG_ID_CONNECTION_FAILED], 100);
     assert_int_equal(lines_with("event=connection_failed "), CONNECTION_LINES_MAX);
     log_has("response=\"400 Bad Request\"");
     assert_int_equal(lines_with("connection_failures_suppressed"), 0);
     pass(CONNECTION_LINES_MS);
     assert_int_equal(lines_with("event=connection_failures_suppressed suppressed=96 "), 1);
-    assert_int_equal(world.agent->common->report.count[LOG_ID_CONNECTION_FAILED], 100);
+    assert_int_equal(world.agent->report->count[LOG_ID_CONNECTION_FAILED], 100);
     log_forget();
     pass(10 * CONNECTION_LINES_MS);
     assert_int_equal(lines_with("connection_failures_suppressed"), 0);
@@ -770,7 +770,7 @@ static void test_lines_about_strangers(void **state)
     world.poked = true;
     settle();
     assert_int_equal(lines_with("event=connection_failed "), 11);
-    assert_int_equal(world.agent->peer_failures.logged, 1);
+    assert_int_equal(world.agent->serve->peer_failures.logged, 1);
 }
 
 /* Nobody waits for a page when the process is to end. */

@@ -357,10 +357,11 @@ static void test_left_out(void **state)
     (void)state;
     world_new();
     start_with(16);
-    assert_true(world.agent->devices.count == 16);
+    assert_true(world.agent->devices->count == 16);
     /* the probe never lets such values through: this is the last line */
-    memcpy(world.agent->devices.driver_version, "\xff\xfe", 3);
-    (void)snprintf(world.agent->devices.device[3].name, DEVICE_NAME_CAP, "Neuron_3");
+    memcpy(world.agent->node->inventory.devices.driver_version, "\xff\xfe", 3);
+    (void)snprintf(world.agent->node->inventory.devices.device[3].name, DEVICE_NAME_CAP,
+                   "Neuron_3");
     publish_changed(world.agent);
     pass(5000);
     for (unsigned i = 0; i < 3; i++) {
@@ -373,7 +374,7 @@ static void test_left_out(void **state)
     const struct sim_object *s = api_slice_only();
     assert_int_equal(slice_devices(s), 15);
     assert_true(publish_current(world.agent));
-    assert_int_equal(world.agent->common->report.count[LOG_ID_SLICE_ITEM_OMITTED], 2);
+    assert_int_equal(world.agent->report->count[LOG_ID_SLICE_ITEM_OMITTED], 2);
     assert_int_equal(api_writes(), 2);
 }
 

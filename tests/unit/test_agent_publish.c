@@ -291,7 +291,7 @@ static void test_device_lost_and_back(void **state)
 
 static bool in_the_body(void)
 {
-    const struct api_exchange *x = &world.agent->common->api_client.exchange[API_SLOT_SLICES];
+    const struct api_exchange *x = &world.agent->api->client.exchange[API_SLOT_SLICES];
     return x->result.kind == API_WRITE_SLICE && x->body_sent > 0 && x->body_sent < x->body_len;
 }
 

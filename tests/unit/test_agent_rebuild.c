@@ -155,8 +155,8 @@ static void test_allocated_again(void **state)
     for (unsigned look = 0; look < 8u; look++) {
         api.claim[4].unallocated = (look % 2u) == 0u;
         unsigned slot = (unsigned)ledger_find(world.agent, api.claim[4].uid);
-        uint64_t due_ms = world.agent->reconcile.check[slot].due_ms;
-        while (world.agent->reconcile.check[slot].due_ms == due_ms) {
+        uint64_t due_ms = world.agent->recovery->reconcile.check[slot].due_ms;
+        while (world.agent->recovery->reconcile.check[slot].due_ms == due_ms) {
             pass(1000);
         }
     }
@@ -168,7 +168,7 @@ static uint64_t numbers(unsigned n)
 {
     int slot = ledger_find(world.agent, api.claim[n].uid);
     assert_true(slot >= 0);
-    return world.agent->ledger.entry[slot].numbers;
+    return world.agent->ledger->entry[slot].numbers;
 }
 
 /*
@@ -206,7 +206,7 @@ static void test_newest_half_rots_after_use(void **state)
     up_again();
     prepare_well(1, 1);
     unsigned slot = (unsigned)ledger_find(world.agent, api.claim[1].uid);
-    unsigned half = world.agent->ledger.entry[slot].half;
+    unsigned half = world.agent->ledger->entry[slot].half;
     kill_agent();
     file_fill(store(), store_offset(slot, half), 0x5a, STORE_HALF_BYTES);
     api.claim[1].unallocated = true;
@@ -226,7 +226,7 @@ static void test_newest_half_rots_before_use(void **state)
     up_again();
     assert_int_equal(held(), USED + 1u);
     unsigned slot = (unsigned)ledger_find(world.agent, api.claim[4].uid);
-    unsigned half = world.agent->ledger.entry[slot].half;
+    unsigned half = world.agent->ledger->entry[slot].half;
     kill_agent();
     file_fill(store(), store_offset(slot, half), 0x5a, STORE_HALF_BYTES);
     api.claim[4].unallocated = true;
@@ -262,7 +262,7 @@ enum damage { GONE, EMPTY, GARBAGE, ROTTEN_HEADER, ROTTEN_SLOT, ROTTEN_HALF, NO_
 static void damage(enum damage what)
 {
     const unsigned slot = 0;
-    unsigned half = world.agent->ledger.entry[slot].half;
+    unsigned half = world.agent->ledger->entry[slot].half;
     kill_agent();
     lose_files();
     switch (what) {
@@ -397,7 +397,7 @@ static void test_killed_before_the_end(void **state)
     register_driver();
     pass(3000);
     assert_int_equal(held(), 0);
-    assert_true(world.agent->ledger.unlisted);
+    assert_true(world.agent->ledger->unlisted);
     api.claims_http = 0;
     restart();
     register_driver();
@@ -420,10 +420,10 @@ static void test_disk_that_refuses(void **state)
     disk_refuse(FILES_STATE, HOST_NO_SPACE);
     api.reachable = true;
     pass(60000);
-    assert_true(world.agent->ledger.unlisted);
+    assert_true(world.agent->ledger->unlisted);
     disk_refuse(FILES_STATE, STATUS_OK);
     pass(120000);
-    assert_false(world.agent->ledger.unlisted);
+    assert_false(world.agent->ledger->unlisted);
     restart();
     assert_int_equal(held(), USED);
 }
@@ -442,7 +442,7 @@ static void test_disk_that_fails_once(void **state)
         pass(180000);
         disk_fault(FAULT_NONE, 0, false, STATUS_OK);
         assert_int_equal(held(), USED);
-        assert_false(world.agent->ledger.unlisted);
+        assert_false(world.agent->ledger->unlisted);
         assert_true(agent_ready(world.agent));
         restart();
         assert_int_equal(held(), USED);
@@ -508,7 +508,7 @@ static void test_unprepared_of_a_damaged_store(void **state)
     pass(20000);
     api.claims_http = 0;
     pass(60000);
-    assert_false(world.agent->ledger.unlisted);
+    assert_false(world.agent->ledger->unlisted);
     assert_int_equal(held(), 1);
 }
 
@@ -557,7 +557,7 @@ static void test_tokens_always_outdated(void **state)
     pass(600000);
     assert_in_range(api_asked(LISTS), 2, 60);
     log_has("event=api_request_failed");
-    assert_true(world.agent->ledger.unlisted);
+    assert_true(world.agent->ledger->unlisted);
 }
 
 int main(void)

@@ -83,7 +83,7 @@ static void test_rotten_record(void **state)
     (void)state;
     begin();
     prepare_well(0, 2);
-    const struct ledger_entry *e = &world.agent->ledger.entry[0];
+    const struct ledger_entry *e = &world.agent->ledger->entry[0];
     file_fill(disk_find(FILES_STATE, STORE_FILE_NAME), store_offset(0, e->half) + 30u, 0x5a, 8);
     log_forget();
     pass(ROUND);
@@ -240,13 +240,13 @@ static void test_leftover_of_an_earlier_process(void **state)
     leave_file();
     restart();
     assert_int_equal(held(), 1);
-    assert_int_equal(world.agent->ledger.freeing, 1);
+    assert_int_equal(world.agent->ledger->freeing, 1);
     assert_int_equal(said("event=claim_adopted"), 0);
     assert_non_null(cdi_of(0));
     disk_refuse(FILES_CDI, STATUS_OK);
     pass(ROUND);
     assert_null(cdi_of(0));
-    assert_int_equal(world.agent->ledger.freeing, 0);
+    assert_int_equal(world.agent->ledger->freeing, 0);
     assert_string_equal(rival_error(), "");
 }
 

@@ -33,7 +33,7 @@ static unsigned slot_of(unsigned n)
 
 static uint64_t half_at(unsigned slot, bool newer)
 {
-    unsigned half = world.agent->ledger.entry[slot].half;
+    unsigned half = world.agent->ledger->entry[slot].half;
     return store_offset(slot, newer ? half : 1 - half);
 }
 
@@ -56,7 +56,7 @@ static const char *rival(unsigned n, const char *device)
 
 static void all_is_well(void)
 {
-    assert_true(world.agent->ledger.usable);
+    assert_true(world.agent->ledger->usable);
     assert_int_equal(held(), 3);
     assert_non_null(strstr(rival(7, "neuron-device-0"), "already held by claim ml/claim-0"));
     prepare_well(0, 4);
@@ -95,7 +95,7 @@ static void revive(void)
     begin();
     unsigned slot = slot_of(0);
     unprepare_well(0, 1);
-    world.agent->ledger.entry[slot].damaged = true; /* not chosen again */
+    world.agent->ledger->entry[slot].damaged = true; /* not chosen again */
     assert_string_equal(rival(7, "neuron-device-0"), "");
     assert_int_not_equal(slot_of(7), slot);
     rot(slot, true);
@@ -220,7 +220,7 @@ static void test_unreadable_store(void **state)
     disk_break(store(), 0, STORE_FILE_BYTES, true, true);
     restart();
     pass(600000);
-    assert_false(world.agent->ledger.usable);
+    assert_false(world.agent->ledger->usable);
     assert_int_equal(said("event=store_failed"), 1);
     assert_int_equal(disk_count(FILES_STATE), 2);
     unprepare_well(0, 1);
@@ -240,7 +240,7 @@ static void test_half_refuses_writes(void **state)
         restart();
         all_is_well();
         unprepare_well(1, 1);
-        assert_int_equal(world.agent->ledger.freeing, 0);
+        assert_int_equal(world.agent->ledger->freeing, 0);
     }
     /* it still has the record of the released claim: the next claim goes into another slot */
     assert_non_null(strstr(prepare_error(prepare_now(1, 1), 1), "cannot be written"));
@@ -381,8 +381,8 @@ static void put_outline(unsigned n)
 {
     uint8_t bytes[STORE_RECORD_MAX];
     struct writer out = writer_of(bytes, sizeof bytes);
-    const struct ledger_entry *e = &world.agent->ledger.entry[slot_of(n)];
-    const struct store_outline o = {.id = world.agent->ledger.id[slot_of(n)], .numbers = 0x201};
+    const struct ledger_entry *e = &world.agent->ledger->entry[slot_of(n)];
+    const struct store_outline o = {.id = world.agent->ledger->id[slot_of(n)], .numbers = 0x201};
     assert_int_equal(store_outline_encode(&o, &out), STATUS_OK);
     put_record(slot_of(n), e->half, e->sequence, writer_view(&out));
 }
@@ -399,7 +399,7 @@ static void test_record_of_a_newer_agent(void **state)
     disk_get(store(), at, &was);
     restart();
     assert_int_equal(held(), 3);
-    assert_int_not_equal(world.agent->ledger.entry[slot_of(0)].record, RECORD_WHOLE);
+    assert_int_not_equal(world.agent->ledger->entry[slot_of(0)].record, RECORD_WHOLE);
     assert_non_null(strstr(rival(7, "neuron-device-9"), "already held by claim ml/claim-0"));
     /* it is carried over as it is */
     file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
@@ -412,7 +412,7 @@ static void test_record_of_a_newer_agent(void **state)
     assert_memory_equal(after, before, STORE_HALF_HEADER + length);
     /* the API server knows what it has */
     assert_string_equal(prepare_error(prepare_soon(0, 1), 0), "");
-    assert_int_equal(world.agent->ledger.entry[slot_of(0)].record, RECORD_WHOLE);
+    assert_int_equal(world.agent->ledger->entry[slot_of(0)].record, RECORD_WHOLE);
     assert_string_equal(rival(7, "neuron-device-9"), "");
 }
 
@@ -427,12 +427,12 @@ static void test_newer_record_and_list(void **state)
     api.claim[0].result[0].device = "neuron-device-12";
     restart();
     pass(5000); /* the list comes */
-    assert_int_equal(world.agent->ledger.entry[slot_of(0)].record, RECORD_UNSURE);
+    assert_int_equal(world.agent->ledger->entry[slot_of(0)].record, RECORD_UNSURE);
     assert_non_null(strstr(rival(7, "neuron-device-12"), "already held by claim ml/claim-0"));
     assert_non_null(strstr(rival(7, "neuron-device-9"), "already held by claim ml/claim-0"));
     /* a prepare by the API server's allocation ends that */
     assert_string_equal(prepare_error(prepare_soon(0, 1), 0), "");
-    assert_int_equal(world.agent->ledger.entry[slot_of(0)].record, RECORD_WHOLE);
+    assert_int_equal(world.agent->ledger->entry[slot_of(0)].record, RECORD_WHOLE);
     assert_string_equal(rival(7, "neuron-device-9"), "");
 }
 

@@ -201,11 +201,11 @@ static void test_number_of_series(void **state)
     node_up();
     struct agent *a = world.agent;
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
-        a->device_states.device[n].state = (uint8_t)HEALTH_HEALTHY;
+        a->node->device_states.device[n].state = (uint8_t)HEALTH_HEALTHY;
     }
     for (unsigned kind = 0; kind < API_KINDS; kind++) {
         for (unsigned code = 0; code < HTTP_STATUS_CLASSES; code++) {
-            a->common->durations.request[kind][code].bucket[0] = 1;
+            a->report->durations.request[kind][code].bucket[0] = 1;
         }
     }
     telemetry_fill("5", "POWER_STATUS_VALID,1,0.00,0.00,7.50");
@@ -222,7 +222,7 @@ static void test_number_of_series(void **state)
         }
     }
     a->next = NULL;
-    assert_int_equal(a->devices.count, DEVICES_MAX);
+    assert_int_equal(a->devices->count, DEVICES_MAX);
     assert_int_equal(telling, DEVICES_MAX * TELEMETRY_ERRORS);
     if (series > METRICS_SERIES_MAX || series + 384u < METRICS_SERIES_MAX) {
         fail_msg("%u series: METRICS_SERIES_MAX and README.md name %u", series, METRICS_SERIES_MAX);

@@ -90,7 +90,7 @@ static void test_best_of_several(void **state)
         up(served, GROUP_TELLS);
         check_published();
         assert_int_equal(all_asked(), 6);
-        assert_int_equal(world.agent->common->version.now, best);
+        assert_int_equal(world.agent->api->version.now, best);
     }
 }
 
@@ -200,11 +200,11 @@ static void test_change_found_without_a_claim(void **state)
         pass(3000);
         check_published();
         assert_non_null(api_watch_of(SIM_SLICE));
-        assert_int_equal(api_watch_of(SIM_SLICE)->target.version, world.agent->common->version.now);
+        assert_int_equal(api_watch_of(SIM_SLICE)->target.version, world.agent->api->version.now);
     }
     api.served = SERVES(API_V1BETA1);
     pass(900000);
-    assert_int_equal(world.agent->common->version.now, API_V1BETA1);
+    assert_int_equal(world.agent->api->version.now, API_V1BETA1);
     check_published();
     assert_int_equal(api.connections, 1);
 }
@@ -247,7 +247,7 @@ static void test_better_one_is_found_in_time(void **state)
     up(SERVES(API_V1BETA1), GROUP_TELLS);
     api.served = SERVES(API_V1BETA1) | SERVES(API_V1);
     pass(VERSION_CHECK_MS + VERSION_CHECK_MS / 4);
-    assert_int_equal(world.agent->common->version.now, API_V1);
+    assert_int_equal(world.agent->api->version.now, API_V1);
     api_forget();
     pass(DAY_MS);
     assert_int_equal(group_asked(), 0);
@@ -301,7 +301,7 @@ static void test_claim_refused_by_a_stranger(void **state)
                             "HTTP 404 404 page not found");
         peer_close(p);
         pass(1000);
-        assert_int_equal(world.agent->common->version.now, API_V1);
+        assert_int_equal(world.agent->api->version.now, API_V1);
         assert_int_equal(api_asked("GET " V1BETA2_PATH), 0);
         check_published();
         check_prepares(4);
@@ -325,7 +325,7 @@ static void test_group_tells_nothing(void **state)
                                  api_asked("GET /apis/resource.k8s.io/v1beta2/namespaces/") -
                                  api_asked("GET /apis/resource.k8s.io/v1beta1/namespaces/"),
                              6 + i);
-            assert_int_equal(world.agent->common->version.now, i);
+            assert_int_equal(world.agent->api->version.now, i);
         }
     }
 }
@@ -359,7 +359,7 @@ static void test_group_is_huge(void **state)
         up(SERVES(i), GROUP_HUGE);
         pass(1000);
         check_published();
-        assert_int_equal(world.agent->common->version.now, i);
+        assert_int_equal(world.agent->api->version.now, i);
     }
 }
 
@@ -379,7 +379,7 @@ static void test_group_lies(void **state)
     for (unsigned i = 0; i < API_VERSIONS; i++) {
         up(SERVES(i), GROUP_LIES);
         check_published();
-        assert_int_equal(world.agent->common->version.now, i);
+        assert_int_equal(world.agent->api->version.now, i);
         assert_int_equal(group_asked(), 1 + i);
         check_prepares(0);
     }
@@ -401,7 +401,7 @@ static void test_none_is_served(void **state)
         log_has("resource_api_not_served");
         log_has("--runtime-config=resource.k8s.io/v1beta1=true");
         assert_int_equal(api_slices(), 0);
-        assert_true(world.agent->registration.registered);
+        assert_true(world.agent->serve->registration.registered);
         struct peer *p = service_open();
         const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
         pass(CLAIM_GET_MS);

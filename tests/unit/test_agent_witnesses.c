@@ -27,7 +27,7 @@ static struct ledger_entry *slot_entry(unsigned n)
 {
     int slot = ledger_find(world.agent, api.claim[n].uid);
     assert_true(slot >= 0);
-    return &world.agent->ledger.entry[slot];
+    return &world.agent->ledger->entry[slot];
 }
 
 static void rot(unsigned slot, unsigned half)
@@ -45,7 +45,7 @@ static void rot(unsigned slot, unsigned half)
 static void lose_newest(unsigned n)
 {
     const struct ledger_entry *e = slot_entry(n);
-    unsigned slot = (unsigned)(e - world.agent->ledger.entry);
+    unsigned slot = (unsigned)(e - world.agent->ledger->entry);
     unsigned half = e->half;
     kill_agent();
     rot(slot, half);
@@ -97,10 +97,10 @@ static void test_half_that_was_free(void **state)
 {
     (void)state;
     begin();
-    unsigned slot = (unsigned)(slot_entry(0) - world.agent->ledger.entry);
+    unsigned slot = (unsigned)(slot_entry(0) - world.agent->ledger->entry);
     unprepare_well(0, 1);
     api.claim[0].unreserved = true;
-    unsigned half = world.agent->ledger.entry[slot].half;
+    unsigned half = world.agent->ledger->entry[slot].half;
     kill_agent();
     rot(slot, half);
     up_again();
@@ -122,14 +122,14 @@ static void test_question_outlives_the_repair(void **state)
     api.claims_http = 503;
     for (unsigned i = 0; i < 3; i++) {
         up_again();
-        assert_true(world.agent->ledger.unlisted);
+        assert_true(world.agent->ledger->unlisted);
         kill_agent();
     }
     api.claims_http = 0;
     up_again();
     pass(60000);
     assert_int_equal(held(), 3);
-    assert_false(world.agent->ledger.unlisted);
+    assert_false(world.agent->ledger->unlisted);
 }
 
 /* The bytes of the first slots of the store, by turns in two places. */
@@ -246,7 +246,7 @@ static void test_newer_half_alone(void **state)
     lose_newest(0);
     up_again(); /* both halves have it */
     const struct ledger_entry *e = slot_entry(1);
-    unsigned slot = (unsigned)(e - world.agent->ledger.entry);
+    unsigned slot = (unsigned)(e - world.agent->ledger->entry);
     unsigned half = 1u - e->half;
     kill_agent();
     rot(slot, half);
@@ -271,10 +271,10 @@ static void test_edited_file_beside_a_rotten_record(void **state)
     api.claim[0].result[0].device = "neuron-device-6";
     prepare_well(0, 1);
     for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
-        world.agent->ledger.kept[i].sequence = 0; /* memory has the records of other claims */
+        world.agent->ledger->kept[i].sequence = 0; /* memory has the records of other claims */
     }
     struct ledger_entry *e = slot_entry(0);
-    rot((unsigned)(e - world.agent->ledger.entry), e->half);
+    rot((unsigned)(e - world.agent->ledger->entry), e->half);
     disk_set_len(cdi_of(0), 0);
     disk_set(cdi_of(0), 0, edited);
     pass(3600000);
@@ -287,7 +287,7 @@ static void test_edited_file_beside_a_rotten_record(void **state)
 static struct claim_record part_of_4(unsigned n, uint8_t cores)
 {
     const struct claim_record *r = NULL;
-    unsigned slot = (unsigned)(slot_entry(n) - world.agent->ledger.entry);
+    unsigned slot = (unsigned)(slot_entry(n) - world.agent->ledger->entry);
     assert_int_equal(ledger_read(world.agent, slot, &r), STATUS_OK);
     struct claim_record part = *r;
     part.result[0].number = 4;
@@ -320,7 +320,7 @@ static void test_rebuilt_part_holds_the_device(void **state)
     struct claim_record part = part_of_4(1, 0x0c);
     assert_true(ledger_rival(world.agent, 0, &part, true) >= 0);
     assert_int_equal(ledger_listed_rival(world.agent, &part), -1);
-    unsigned slot = (unsigned)(slot_entry(0) - world.agent->ledger.entry);
+    unsigned slot = (unsigned)(slot_entry(0) - world.agent->ledger->entry);
     assert_int_equal(ledger_read(world.agent, slot, &r), STATUS_OK);
     assert_int_equal(reconcile_prepared_again(world.agent, slot, &r, &why), STATUS_OK);
     assert_int_equal(ledger_rival(world.agent, 0, &part, true), -1);
@@ -357,7 +357,7 @@ static void test_admin_claim_has_a_consumer(void **state)
     prepare_well(3, 1);
     const struct ledger_entry *e = slot_entry(3);
     assert_int_equal(e->numbers, 0);
-    unsigned slot = (unsigned)(e - world.agent->ledger.entry);
+    unsigned slot = (unsigned)(e - world.agent->ledger->entry);
     assert_int_not_equal(ledger_consumer(world.agent, slot)->uid[0], '\0');
 }
 

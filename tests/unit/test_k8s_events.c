@@ -159,7 +159,7 @@ static void test_device_plugin_flaps(void **state)
     }
     assert_int_equal(events_stored(), 2);
     assert_true(took.asked <= 120);
-    assert_int_equal(world.agent->common->report.count[LOG_ID_DEVICE_PLUGIN_FOUND], 360);
+    assert_int_equal(world.agent->report->count[LOG_ID_DEVICE_PLUGIN_FOUND], 360);
 }
 
 /* What the agent finds before it knows the Node waits for its UID. */
@@ -413,13 +413,13 @@ static void test_full_table(void **state)
     refuse_claims(0, 40);
     log_has("level=warn event=k8s_events_dropped count=");
     pass(K8S_EVENTS_DROPPED_MS);
-    uint64_t dropped = world.agent->common->report.count[LOG_ID_K8S_EVENTS_DROPPED];
+    uint64_t dropped = world.agent->report->count[LOG_ID_K8S_EVENTS_DROPPED];
     pass(60 * MINUTE);
     unsigned stored = events_stored();
     assert_in_range(stored, K8S_EVENTS_MAX,
                     K8S_EVENTS_MAX + 1); /* the first may be sent before the last */
     assert_int_equal(dropped, 40 - stored);
-    assert_int_equal(world.agent->common->report.count[LOG_ID_K8S_EVENTS_DROPPED], dropped);
+    assert_int_equal(world.agent->report->count[LOG_ID_K8S_EVENTS_DROPPED], dropped);
     refuse_claims(41, 3); /* entries that are sent in full give way */
     pass(5 * SECOND);
     assert_int_equal(events_stored(), stored + 3);
@@ -463,7 +463,7 @@ static void test_forbidden_in_one_namespace(void **state)
     assert_string_equal(took.event[0].reason, "RegistrationRefused");
     log_has("level=warn event=k8s_events_refused http=403 reason=Forbidden");
     pass(K8S_EVENTS_DROPPED_MS);
-    assert_int_equal(world.agent->common->report.count[LOG_ID_K8S_EVENTS_DROPPED], 4);
+    assert_int_equal(world.agent->report->count[LOG_ID_K8S_EVENTS_DROPPED], 4);
     took.denied_ns = NULL;
     refuse_claims(5, 1);
     pass(K8S_EVENT_REFILL_MS);
@@ -602,7 +602,7 @@ static void test_small_windows(void **state)
 
 static bool half_sent(void)
 {
-    const struct api_exchange *x = &world.agent->common->api_client.exchange[API_SLOT_K8S_EVENT];
+    const struct api_exchange *x = &world.agent->api->client.exchange[API_SLOT_K8S_EVENT];
     return x->body_sent > 0 && x->body_sent < x->body_len;
 }
 
@@ -618,7 +618,7 @@ static void test_changes_under_way(void **state)
     world.halt = half_sent;
     pass(K8S_EVENT_UID_MS);
     assert_true(half_sent());
-    (void)snprintf(world.agent->common->node.facts.uid, UID_CAP, "%s", NODE_UID);
+    (void)snprintf(world.agent->report->k8s_event_writer.node_uid, UID_CAP, "%s", NODE_UID);
     world.halt = NULL;
     pass(MINUTE);
     assert_string_equal(took.event[0].about_uid, NODE_UID);

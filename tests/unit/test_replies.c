@@ -118,7 +118,7 @@ static void test_lengths(void **state)
             assert_true(pb_get_encoded_size(
                 &inner, dra_NodePrepareResourcesResponse_ClaimsEntry_fields, &e));
             size_t head = inner < 128 ? 2 : inner < 16384 ? 3 : 4;
-            assert_int_equal(reply_entry_len(&r), head + inner);
+            assert_int_equal(reply_entry_len(r.id.uid, reply_devices_len(&r)), head + inner);
         }
         r.count = 0;
     }

@@ -17,9 +17,10 @@ import gate
 # headers of STANDARD, "nanopb" those of NANOPB, "os" every other one and its functions; "any" is everything. A room is
 # a folder, or a file that stands above its folder: see room_of.
 BELOW_AGENT = {"std", "cfg", "src/base", "src/wire", "src/dra", "boards", "generated", "nanopb"}
-ROOMS_OF_AGENT = {"src/agent", "src/agent/api", "src/agent/report", "src/agent/publish", "src/agent/ledger",
-                  "src/agent/claim", "src/agent/recovery", "src/agent/calls", "src/agent/serve", "src/agent/commands"}
-BELOW_CLAIMS = BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report"}
+ROOMS_OF_AGENT = {"src/agent", "src/agent/api", "src/agent/report", "src/agent/node", "src/agent/publish",
+                  "src/agent/ledger", "src/agent/claim", "src/agent/recovery", "src/agent/calls", "src/agent/serve",
+                  "src/agent/commands"}
+BELOW_CLAIMS = BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report", "src/agent/node"}
 # The contract of src/agent with the host, and the names of log events.
 BELOW_HOST = BELOW_AGENT | {"os", "src/agent", "src/agent/report"}
 # Where the functions of that contract are; src/host calls them, and includes nothing of these rooms.
@@ -30,11 +31,12 @@ MAY_INCLUDE = {
     "src/x509": {"std", "cfg", "src/base"},
     "src/kubeconfig": {"std", "cfg", "src/base"},
     "src/dra": {"std", "cfg", "src/base", "boards", "generated", "nanopb"},
-    # what all rooms of the agent share: the contract with the host, and the settings
+    # what all rooms of the agent share: the contract with the host, the frame of a driver, and the settings
     "src/agent": BELOW_AGENT,
     "src/agent/api": BELOW_AGENT | {"src/agent"},
     "src/agent/report": BELOW_AGENT | {"src/agent", "src/agent/api"},
-    "src/agent/publish": BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report"},
+    "src/agent/node": BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report"},
+    "src/agent/publish": BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report", "src/agent/node"},
     # claims, from the bottom up: none of these rooms knows the slices
     "src/agent/ledger": BELOW_CLAIMS,
     "src/agent/claim": BELOW_CLAIMS | {"src/agent/ledger"},
@@ -43,10 +45,11 @@ MAY_INCLUDE = {
     "src/agent/serve": BELOW_AGENT | (ROOMS_OF_AGENT - {"src/agent/commands"}),
     # what a command does with the API server in place of the agent's step
     "src/agent/commands": BELOW_AGENT | {"src/agent", "src/agent/api"},
-    # joins the types of all rooms; included by .c files of src/agent alone
+    # joins what all rooms keep; the second alone includes the first
     "src/agent/state.h": BELOW_AGENT | ROOMS_OF_AGENT,
+    "src/agent/instance.c": BELOW_AGENT | {"src/agent", "src/agent/state.h"},
     # joins the rooms
-    "src/agent/agent.c": BELOW_AGENT | ROOMS_OF_AGENT,
+    "src/agent/agent.c": BELOW_AGENT | ROOMS_OF_AGENT | {"src/agent/instance.c"},
     # what the commands beside `run` print; knows the settings, and no room of the agent
     "src/command": {"std", "cfg", "src/base", "src/dra", "boards", "src/agent"},
     "boards": {"std", "cfg", "src/base", "generated"},
@@ -64,13 +67,18 @@ MAY_INCLUDE = {
     "src/host/files.h": {"any"},
     "src": {"any"},
 }
+# The layout of the joined state: it may include what is private to a room, and only STATE_USER may include it.
 STATE = "src/agent/state.h"
+STATE_USER = "src/agent/instance.c"
+# Names of headers that only the files of their own room, STATE and the tests include. A header that includes a private
+# one is private as well.
+PRIVATE = re.compile(r"(^|/)(room|\w+_internal)\.h$")
 STANDARD = {"stdint.h", "stddef.h", "stdbool.h", "string.h"}
 NANOPB = {"pb.h", "pb_encode.h", "pb_decode.h", "pb_common.h"}
 # cfg/budget.h adds up the sizes of structs of all folders below src/agent: it sees what src/agent sees, and only the
 # rooms from there up may include it.
 BUDGET = "cfg/budget.h"
-BUDGET_USERS = {"src/agent", "src/agent/agent.c", "src/host", "src"}
+BUDGET_USERS = {"src/agent", "src/agent/instance.c", "src/host", "src"}
 # The library configuration is mbedTLS's, not a room.
 FOREIGN_CONFIGURATION = "cfg/mbedtls/"
 
@@ -80,7 +88,7 @@ COMPILER = {"__stack_chk_fail", "__stack_chk_guard", "_GLOBAL_OFFSET_TABLE_"}
 PORTS = {"assert_failed"}
 # (file, name) of the variables that may change, each the one of its kind.
 MUTABLE = {
-    ("src/agent/agent.c", "the_agent"),  # all state of the agent
+    ("src/agent/instance.c", "the_agents"),  # all state of the agent
     ("src/host/loop.c", "the_host"),     # descriptors and buffers of the operating system's side
     ("src/host/node/reading.c", "the_reading"),  # where a process notes the file that it reads
     ("src/host/apiserver/tls.c", "arena"),    # memory of mbedTLS
@@ -108,13 +116,23 @@ def included_room(root, name):
     return None, None
 
 
+def is_private(root, path, seen=()):
+    """Whether a header is private to its room, by its name or by what it includes."""
+    if PRIVATE.search(path):
+        return True
+    names = re.findall(r'^\s*#\s*include\s*"([^"]+)"', (pathlib.Path(root) / path).read_text(), re.M)
+    others = {included_room(root, name)[0] for name in names} - {None, path, STATE, *seen}
+    return any(room_of(other) == room_of(path) and is_private(root, other, (*seen, path)) for other in others)
+
+
 def judge_include(root, user, room, form, name):
     """Empty when `user`, a file of the room, may include the file of this name, else what is wrong."""
     allowed = MAY_INCLUDE[room]
     path, other = included_room(root, name)
-    if form == '"' and path == STATE:
-        source = str(user).startswith("src/agent/") and user.suffix == ".c"
-        return "" if source else f'"{name}" is for .c files of src/agent: a header includes the types that it needs'
+    if form == '"' and path == STATE and str(user) != STATE_USER:
+        return f'"{name}" joins what all rooms keep: only {STATE_USER} includes it; call the functions of the room'
+    if form == '"' and path and other != room and str(user) != STATE and is_private(root, path):
+        return f'"{name}" is private to {other}: only its files include it; call a function of the room'
     if "any" in allowed:
         return ""
     if form == "<":

@@ -28,11 +28,6 @@ def check_circles(report, code):
                                "other")
 
 
-def check_hub(report, code):
-    for path in code.hub_headers:
-        report.add(path, f"includes {graph.HUB}: only .c files may")
-
-
 def check_readme(report, root, code):
     path = pathlib.Path(root) / graph.README
     text = path.read_text() if path.exists() else ""
@@ -48,7 +43,6 @@ def check(root, enforced=None):
         report.add("build/obj/check", "no objects: run 'make check-objects'")
         return report
     check_circles(report, code)
-    check_hub(report, code)
     check_readme(report, root, code)
     report.looked_at = (f"{len(code.units)} units, {len(code.includes)} pairs by include, {len(code.calls)} by call")
     if not (ENFORCED if enforced is None else enforced):

@@ -11,9 +11,8 @@ listed apart. What the host provides to the layers below (PORTS of tools/gates/c
 that declares it.
 
 A unit is a .c file with the header of its name. A header is a unit of its own when it has no .c file, when it
-declares functions of several files, or when an _internal.h stands beside it: then it is what its files share, and
-stands below them. agent/state.h joins the types of all state; only .c files may include it. It is the one node that
-is left out of the search for circles: through it, each file would know every header of the state.
+declares functions of several files, or when a private header of its room (room.h, _internal.h) includes it: then it is
+what the files of the room share, and stands below them. No header is left out of the search for circles.
 
 A room is a folder; the files directly in src/agent are two: what the rooms share, and the frame on top.
 """
@@ -31,13 +30,13 @@ OUT = "build/graph/graph.md"
 README = "src/README.md"
 MARK_FIRST = "<!-- graph: written by tools/graph/draw.py --readme -->"
 MARK_LAST = "<!-- graph: end -->"
-HUB = "src/agent/state.h"
 # Units that join the rooms of their folder, and so stand above them.
-FRAMES = {"src/agent/agent": "agent.c", "src/host/loop": "host/loop.c", "src/host/files": "host/loop.c"}
+FRAMES = {"src/agent/agent": "agent.c", "src/agent/instance": "agent.c", "src/agent/state.h": "agent.c",
+          "src/host/loop": "host/loop.c", "src/host/files": "host/loop.c"}
 STACK_TABLE = "cfg/lint/stack.txt"
 # Rooms from the bottom up: a call from an earlier one to a later one goes up.
 ORDER = ("cfg", "base", "generated", "boards", "wire", "x509", "kubeconfig", "dra", "agent", "agent/api",
-         "agent/report", "agent/publish", "agent/ledger", "agent/claim", "agent/recovery", "agent/calls",
+         "agent/report", "agent/node", "agent/publish", "agent/ledger", "agent/claim", "agent/recovery", "agent/calls",
          "agent/commands", "agent/serve", "agent.c", "command", "host", "host/apiserver", "host/node",
          "host/commands", "host/loop.c", "main.c")
 # Known by nearly every room, so drawn without arrows.
@@ -54,6 +53,7 @@ class Code:
                       if not str(path).startswith(check_layers.FOREIGN_CONFIGURATION)]
         self.text = {path: (self.root / path).read_text() for path in self.files}
         self.needed, self.owner = read_symbols(root)
+        self.shared = self._find_shared()
         self.unit = {path: self._unit(path) for path in self.files}
         self.units = sorted(set(self.unit.values()))
         # A folder in src/agent makes rooms; before there was one, src/agent was a single room.
@@ -61,16 +61,26 @@ class Code:
         self.room = {unit: self._room(unit) for unit in self.units}
         self.includes = collections.defaultdict(set)  # (unit, unit) -> headers
         self.calls = collections.defaultdict(set)     # (unit, unit) -> symbols
-        self.hub_headers = []                         # headers that include the hub
         self._read_includes()
         self._read_calls()
+
+    def _find_shared(self):
+        """Headers of a room that its room.h includes, directly or through others of them."""
+        found, left = set(), [path for path in self.text if path.endswith("/room.h")]
+        while left:
+            path = left.pop()
+            inner = {f"src/{name}" for name in INCLUDE.findall(self.text.get(path, ""))
+                     if f"src/{name}".rpartition("/")[0] == path.rpartition("/")[0]} - found
+            found |= inner
+            left += inner
+        return found
 
     def _unit(self, path):
         """Unit of a file: the stem, or the header itself where several files share it."""
         stem, suffix = path.rsplit(".", 1)
         if suffix == "c":
             return stem
-        if stem + ".c" not in self.text or stem + "_internal.h" in self.text:
+        if stem + ".c" not in self.text or stem + "_internal.h" in self.text or path in self.shared:
             return path
         names = set(re.findall(r"\b(\w+)\s*\(", gate.code_only(self.text[path])))
         homes = {self.owner[name] for name in names if name in self.owner}
@@ -92,10 +102,8 @@ class Code:
                 target = next((p + name for p in ("src/", "") if p + name in self.text), None)
                 if target is None:
                     continue
-                if target == HUB and path.endswith(".h"):
-                    self.hub_headers.append(path)
                 pair = (self.unit[path], self.unit[target])
-                if pair[0] != pair[1] and HUB not in pair:
+                if pair[0] != pair[1]:
                     self.includes[pair].add(name)
 
     def _read_calls(self):
@@ -107,18 +115,24 @@ class Code:
 
     def edges(self):
         """unit -> units it knows."""
-        known = {unit: set() for unit in self.units if unit != HUB}
+        known = {unit: set() for unit in self.units}
         for first, second in (*self.includes, *self.calls):
             known[first].add(second)
         return known
 
     def room_edges(self):
         """room -> rooms it knows."""
-        known = {room: set() for unit, room in self.room.items() if unit != HUB}
+        known = {room: set() for room in self.room.values()}
         for first, second in (*self.includes, *self.calls):
             if self.room[first] != self.room[second]:
                 known[self.room[first]].add(self.room[second])
         return known
+
+    def text_of_users(self, header):
+        """How many files include a header, and which."""
+        users = sorted(short(path) for path, text in self.text.items()
+                       if header.removeprefix("src/") in INCLUDE.findall(text))
+        return f"{len(users)} ({', '.join(users)})" if users else "none"
 
     def reason(self, first, second):
         """Why one unit knows another, in short."""
@@ -252,7 +266,8 @@ def block(code):
         f"An arrow means: includes or calls. {', '.join(COMMON[:-1])} and {COMMON[-1]} are open to every room and not "
         f"drawn.{follows}", "",
         picture(code), "",
-        f"{count_text(units, 'files')}, {count_text(rooms, 'rooms')}.",
+        f"{count_text(units, 'files')}, {count_text(rooms, 'rooms')}. Files that include the joined state, "
+        f"`agent/state.h`: {code.text_of_users(check_layers.STATE)}.",
         f"`make graph` writes the table of files and the way of one prepare through them into {OUT}.", "", MARK_LAST])
 
 

@@ -2,24 +2,12 @@
 /* Waits before retries, see backoff.h. */
 #include "agent/api/backoff.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
 #include "base/assert.h"
 
-void randomness_init(struct randomness *r, uint64_t seed)
-{
-    r->state = (seed == 0u) ? 1u : seed;
-}
-
-/* xorshift64*: good enough for jitter, which only needs different numbers. */
 uint64_t agent_random(struct agent *a)
 {
-    uint64_t x = a->randomness.state;
-    ASSERT(x != 0u);
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    a->randomness.state = x;
-    return x * UINT64_C(2685821657736338717);
+    return randomness_next(&a->randomness);
 }
 
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms)

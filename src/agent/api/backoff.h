@@ -8,13 +8,6 @@
 
 #include "agent/agent.h"
 
-/* State of the random numbers, which suit jitter and names, not secrets. */
-struct randomness {
-    uint64_t state; /* never 0 */
-};
-
-/* `seed` is any number. */
-void randomness_init(struct randomness *r, uint64_t seed);
 /* The next random number. */
 uint64_t agent_random(struct agent *a);
 /* `base_ms` plus up to a quarter of it, at random. */

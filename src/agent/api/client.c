@@ -9,8 +9,9 @@
  */
 #include "agent/api/client.h"
 
-#include "agent/api/connection.h"
-#include "agent/state.h"
+#include "agent/api/backoff.h"
+#include "agent/api/room.h"
+#include "agent/frame.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "generated/projection.pb.h"
@@ -21,31 +22,31 @@ _Static_assert(H2_CLIENT_STREAMS >= API_PLACES, "each place has a stream");
 void api_init(struct agent *a)
 {
     connection_init(a);
-    a->common->api_client.piece.place = API_PLACES;
+    a->api->client.piece.place = API_PLACES;
 }
 
 /* --- state of the connection --- */
 
 bool api_connected(const struct agent *a)
 {
-    return a->common->api_connection.state == API_UP;
+    return a->api->connection.state == API_UP;
 }
 
 bool api_pending(const struct agent *a)
 {
-    enum api_state state = a->common->api_connection.state;
+    enum api_state state = a->api->connection.state;
     return (state == API_UNTRIED || state == API_CONNECTING) && !a->stopping;
 }
 
 uint64_t api_since_ms(const struct agent *a)
 {
-    uint64_t opened_ms = a->common->api_connection.opened_ms;
+    uint64_t opened_ms = a->api->connection.opened_ms;
     return (opened_ms == 0u && api_pending(a)) ? UINT64_MAX : opened_ms;
 }
 
 bool api_draining(const struct agent *a)
 {
-    return a->common->api_connection.state == API_DRAINING;
+    return a->api->connection.state == API_DRAINING;
 }
 
 bool api_ready(const struct agent *a)
@@ -55,40 +56,40 @@ bool api_ready(const struct agent *a)
 
 bool api_connection_ends(const struct agent *a)
 {
-    return !api_connected(a) || h2_failure(&a->common->api_connection.h2, NULL) != STATUS_OK;
+    return !api_connected(a) || h2_failure(&a->api->connection.h2, NULL) != STATUS_OK;
 }
 
 bool api_connection_moved(const struct agent *a)
 {
-    return a->common->api_connection.moved;
+    return a->api->connection.moved;
 }
 
 bool api_streams_limited(const struct agent *a)
 {
-    return a->common->api_client.streams != API_STREAMS_ENOUGH;
+    return a->api->client.streams != API_STREAMS_ENOUGH;
 }
 
 const char *api_authority(const struct agent *a)
 {
-    return a->common->api_connection.authority;
+    return a->api->connection.authority;
 }
 
 const char *api_trouble(const struct agent *a)
 {
-    return a->common->api_connection.trouble;
+    return a->api->connection.trouble;
 }
 
 uint64_t api_reconnect_wait_ms(const struct agent *a)
 {
-    ASSERT(a->common->api_connection.connect_at_ms >= a->now_ms);
-    return a->common->api_connection.connect_at_ms - a->now_ms;
+    ASSERT(a->api->connection.connect_at_ms >= a->now_ms);
+    return a->api->connection.connect_at_ms - a->now_ms;
 }
 
 /* --- facts from the host --- */
 
 void api_identity(struct agent *a, struct view token, struct view authority)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     if (connection_identity(a, token, authority)) {
         c->refused_ms = 0; /* the refusal concerned the old identity */
     }
@@ -98,7 +99,7 @@ void api_identity(struct agent *a, struct view token, struct view authority)
 
 void api_opened(struct agent *a, uint64_t now_ms)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     connection_opened(a, now_ms);
     c->timeouts_in_a_row = 0;
     c->blocked_ms = 0;
@@ -119,23 +120,23 @@ void api_ended(struct agent *a, const char *why)
 
 struct writer api_rx(struct agent *a)
 {
-    return h2_rx_space(&a->common->api_connection.h2);
+    return h2_rx_space(&a->api->connection.h2);
 }
 
 void api_rx_commit(struct agent *a, size_t n)
 {
     connection_heard(a);
-    h2_rx_commit(&a->common->api_connection.h2, n);
+    h2_rx_commit(&a->api->connection.h2, n);
 }
 
 struct view api_tx(struct agent *a)
 {
-    return h2_tx_data(&a->common->api_connection.h2);
+    return h2_tx_data(&a->api->connection.h2);
 }
 
 void api_tx_commit(struct agent *a, size_t n)
 {
-    h2_tx_commit(&a->common->api_connection.h2, n);
+    h2_tx_commit(&a->api->connection.h2, n);
 }
 
 enum agent_order api_order(struct agent *a)
@@ -145,7 +146,7 @@ enum agent_order api_order(struct agent *a)
 
 void api_time_old(struct agent *a, bool old)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     c->busy = c->busy || c->time_old; /* the next step does what waited for a valid time */
     c->time_old = old;
 }
@@ -170,7 +171,7 @@ static unsigned place_of(const struct agent *a, unsigned slot)
 static struct api_exchange *exchange_at(struct agent *a, unsigned place)
 {
     ASSERT(place < API_PLACES);
-    return &a->common->api_client.exchange[place];
+    return &a->api->client.exchange[place];
 }
 
 static bool is_awaited(const struct api_exchange *x)
@@ -185,12 +186,12 @@ static bool is_busy(const struct api_exchange *x)
 
 bool api_slot_busy(const struct agent *a, unsigned slot)
 {
-    return is_busy(&a->common->api_client.exchange[place_of(a, slot)]);
+    return is_busy(&a->api->client.exchange[place_of(a, slot)]);
 }
 
 enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
 {
-    const struct api_exchange *x = &a->common->api_client.exchange[place_of(a, slot)];
+    const struct api_exchange *x = &a->api->client.exchange[place_of(a, slot)];
     return is_busy(x) ? x->result.kind : API_NONE;
 }
 
@@ -211,7 +212,7 @@ const struct api_result *api_slot_result(struct agent *a, unsigned slot)
 /* Frees the slot; records of its request are no longer reported. */
 static void release_place(struct agent *a, unsigned place)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     exchange_at(a, place)->state = EXCHANGE_FREE;
     if (c->piece.place == place) {
         c->piece.place = API_PLACES;
@@ -224,10 +225,10 @@ static void finish_request(struct agent *a, unsigned place, enum status status)
     struct api_exchange *x = exchange_at(a, place);
     if (is_awaited(x)) {
         /* A response may precede the end of the body; then this side ends the stream. */
-        h2_reset(&a->common->api_connection.h2, x->stream, H2_CANCEL);
+        h2_reset(&a->api->connection.h2, x->stream, H2_CANCEL);
         x->state = EXCHANGE_OVER;
         x->result.status = status;
-        a->common->api_client.busy = true;
+        a->api->client.busy = true;
     }
 }
 
@@ -242,7 +243,7 @@ static void lose_link(struct agent *a, const char *why)
 {
     if (connection_lose(a, why)) {
         finish_all(a, PEER_CLOSED);
-        a->common->api_client.busy = true;
+        a->api->client.busy = true;
     }
 }
 
@@ -253,7 +254,7 @@ static uint32_t kind_bit(enum api_kind kind)
 
 bool api_forbidden(const struct agent *a, enum api_kind kind)
 {
-    return (a->common->api_client.forbidden & kind_bit(kind)) != 0u;
+    return (a->api->client.forbidden & kind_bit(kind)) != 0u;
 }
 
 static bool is_watch(enum api_kind kind)
@@ -268,13 +269,13 @@ static bool is_watch(enum api_kind kind)
 static bool lacks_stream(const struct agent *a, enum api_kind kind)
 {
     uint32_t needs = ((kind == API_WATCH_NODE) ? 3u : 2u) + (a->settings->efa ? 1u : 0u);
-    return is_watch(kind) && h2_streams_max(&a->common->api_connection.h2) < needs;
+    return is_watch(kind) && h2_streams_max(&a->api->connection.h2) < needs;
 }
 
 /* Ends a watch without a free stream at once; its owner reads periodically instead. */
 static void leave_room(struct agent *a, unsigned place)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     if (c->streams == API_STREAMS_ENOUGH) {
         c->streams = API_STREAMS_LIMITED;
     }
@@ -298,7 +299,7 @@ static uint64_t time_limit(enum api_kind kind)
  */
 static void count_timeout(struct agent *a, const struct api_exchange *x)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     bool whole = a->now_ms - x->sent_ms >= time_limit(x->result.kind);
     if (whole && x->sent_ms >= c->timeout_ms) {
         c->timeouts_in_a_row++;
@@ -309,7 +310,7 @@ static void count_timeout(struct agent *a, const struct api_exchange *x)
 static void expire_requests(struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
-        const struct api_exchange *x = &a->common->api_client.exchange[i];
+        const struct api_exchange *x = &a->api->client.exchange[i];
         if (!is_awaited(x)) {
             continue;
         }
@@ -326,7 +327,7 @@ static void expire_requests(struct agent *a)
 static bool is_awaiting(const struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
-        const struct api_exchange *x = &a->common->api_client.exchange[i];
+        const struct api_exchange *x = &a->api->client.exchange[i];
         bool watch = is_watch(x->result.kind) && x->state != EXCHANGE_UNAUTHORIZED;
         if (is_busy(x) && !watch) {
             return true;
@@ -347,14 +348,13 @@ static uint64_t free_ms(const struct api_client *c)
 
 uint64_t api_later(const struct agent *a)
 {
-    uint64_t at = free_ms(&a->common->api_client);
+    uint64_t at = free_ms(&a->api->client);
     return (at > a->now_ms) ? at : a->now_ms + API_BACKOFF_MIN_MS;
 }
 
 bool api_paused(const struct agent *a)
 {
-    return a->now_ms < a->common->api_client.retry_after_ms ||
-           a->now_ms < a->common->api_client.refused_ms;
+    return a->now_ms < a->api->client.retry_after_ms || a->now_ms < a->api->client.refused_ms;
 }
 
 uint64_t api_retry_after_ms(const struct api_result *r)
@@ -369,8 +369,8 @@ uint64_t api_retry_after_ms(const struct api_result *r)
  */
 static void note_blocked(struct agent *a)
 {
-    struct api_client *c = &a->common->api_client;
-    const struct h2 *h2 = &a->common->api_connection.h2;
+    struct api_client *c = &a->api->client;
+    const struct h2 *h2 = &a->api->connection.h2;
     bool under_way = h2_streams_open(h2) > 0u && h2_streams_max(h2) > 0u;
     if (c->blocked_ms == 0u || under_way) {
         c->blocked_ms = a->now_ms;
@@ -383,7 +383,7 @@ static void note_blocked(struct agent *a)
 /* Whether a request of this kind may start now; does not count it. */
 static bool may_start(struct agent *a, enum api_kind kind)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     if (!api_ready(a) || c->time_old) {
         return false;
     }
@@ -394,7 +394,7 @@ static bool may_start(struct agent *a, enum api_kind kind)
 
 static void count_request(struct agent *a, enum api_kind kind)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     if (kind != API_GET_CLAIM) {
         c->rate_ms[c->rate_at] = a->now_ms + 1000u;
         c->rate_at = (c->rate_at + 1u) % API_REQUESTS_PER_SECOND;
@@ -407,13 +407,13 @@ static void count_request(struct agent *a, enum api_kind kind)
 static enum status send_head(struct agent *a, unsigned place, const struct api_request *r,
                              uint32_t *stream)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     struct kube_request head = r->head;
     if (h2_open(&c->h2, (uint32_t)place, stream) != STATUS_OK) {
         note_blocked(a);
         return STATUS_MORE;
     }
-    a->common->api_client.blocked_ms = 0;
+    a->api->client.blocked_ms = 0;
     head.token = view_text(c->token);
     head.authority = view_text(c->authority);
     head.has_body = r->body != NULL;
@@ -427,7 +427,7 @@ static enum status send_head(struct agent *a, unsigned place, const struct api_r
 /* Sends the rest of a body, as far as windows and send buffer allow. */
 static void send_body(struct agent *a, unsigned place)
 {
-    struct h2 *h2 = &a->common->api_connection.h2;
+    struct h2 *h2 = &a->api->connection.h2;
     struct api_exchange *x = exchange_at(a, place);
     while (x->state == EXCHANGE_OPEN && x->body_sent < x->body_len) {
         size_t room = h2_data_room(h2, x->stream);
@@ -463,7 +463,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     count_request(a, r->kind);
     x->state = EXCHANGE_OPEN;
     x->stream = stream;
-    x->token_sum = a->common->api_connection.token_sum;
+    x->token_sum = a->api->connection.token_sum;
     x->body_len = (uint32_t)r->head.body_len;
     x->body_sent = 0;
     x->body = r->body;
@@ -479,7 +479,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->result.reason[0] = '\0';
     x->result.message[0] = '\0';
     kube_response_init(&x->response, r->shape);
-    a->common->api_client.forbidden &= ~kind_bit(r->kind);
+    a->api->client.forbidden &= ~kind_bit(r->kind);
     if (lacks) {
         leave_room(a, place);
     }
@@ -492,7 +492,7 @@ void api_cancel(struct agent *a, unsigned slot)
     unsigned place = place_of(a, slot);
     const struct api_exchange *x = exchange_at(a, place);
     if (x->state != EXCHANGE_FREE) {
-        h2_reset(&a->common->api_connection.h2, x->stream, H2_CANCEL);
+        h2_reset(&a->api->connection.h2, x->stream, H2_CANCEL);
         release_place(a, place);
     }
 }
@@ -547,7 +547,7 @@ static enum status judge_response(struct api_exchange *x)
 /* Ends a complete response. After a refused token, first waits for the host to read it again. */
 static void response_complete(struct agent *a, unsigned place)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     struct api_exchange *x = exchange_at(a, place);
     uint16_t http = x->response.http_status;
     uint64_t asked = api_retry_after_ms(refresh_result(a, x));
@@ -576,9 +576,9 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 {
     bool any = false;
     for (unsigned i = 0; i < API_PLACES; i++) {
-        const struct api_exchange *x = &a->common->api_client.exchange[i];
+        const struct api_exchange *x = &a->api->client.exchange[i];
         if (x->state == EXCHANGE_UNAUTHORIZED) {
-            bool same = x->token_sum == a->common->api_connection.token_sum;
+            bool same = x->token_sum == a->api->connection.token_sum;
             finish_request(a, i, same ? PEER_REFUSED : PEER_CLOSED);
             *shown = x->token_sum;
             any = true;
@@ -594,11 +594,11 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 static bool judge_token(struct agent *a)
 {
     uint32_t shown = 0;
-    if (!a->common->api_client.token_handed || !finish_unauthorized(a, &shown)) {
+    if (!a->api->client.token_handed || !finish_unauthorized(a, &shown)) {
         return false;
     }
-    if (shown == a->common->api_connection.token_sum) {
-        a->common->api_client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
+    if (shown == a->api->connection.token_sum) {
+        a->api->client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
         lose_link(a, "the API server answered 401 Unauthorized, and there is no other token yet");
     } else {
         lose_link(a, "the API server answered 401 Unauthorized: repeated with the new token");
@@ -612,7 +612,7 @@ static bool judge_token(struct agent *a)
  */
 static void check_token(struct agent *a)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     if (a->now_ms >= c->refused_ms) {
         bool other = c->reread_ms > 0u && c->refused_ms == 0u;
         c->reread_ms = 0;
@@ -632,14 +632,14 @@ static void check_token(struct agent *a)
 /* Whether the stream still belongs to the request; a cancelled one may still be answered. */
 static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
 {
-    const struct api_exchange *all = a->common->api_client.exchange;
+    const struct api_exchange *all = a->api->client.exchange;
     return place < API_PLACES && is_awaited(&all[place]) && all[place].stream == stream;
 }
 
 static void headers_complete(struct agent *a, unsigned place, bool end)
 {
     struct api_exchange *x = exchange_at(a, place);
-    a->common->api_client.timeouts_in_a_row = 0;
+    a->api->client.timeouts_in_a_row = 0;
     if (is_watch(x->result.kind)) {
         x->deadline_ms = x->sent_ms + WATCH_SECONDS * UINT64_C(1000) + API_REQUEST_MS;
     }
@@ -662,10 +662,10 @@ static void stream_event(struct agent *a, const struct h2_event *e)
         }
         break;
     case H2_EVENT_DATA:
-        a->common->api_client.piece = (struct api_piece){.place = place,
-                                                         .stream = e->stream,
-                                                         .last = e->end_stream,
-                                                         .bytes = reader_of(e->data)};
+        a->api->client.piece = (struct api_piece){.place = place,
+                                                  .stream = e->stream,
+                                                  .last = e->end_stream,
+                                                  .bytes = reader_of(e->data)};
         break;
     case H2_EVENT_RESET:
         x->result.unprocessed = e->code == (uint32_t)H2_REFUSED_STREAM;
@@ -696,7 +696,7 @@ static const char *words_of(enum status failure)
 /* Handles one event of the connection; false: there is none now. */
 static bool handle_event(struct agent *a)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     struct h2_event event;
     if (!connection_open(a)) {
         return false;
@@ -724,7 +724,7 @@ static bool handle_event(struct agent *a)
 static void free_ended(struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
-        if (a->common->api_client.exchange[i].state == EXCHANGE_ENDED) {
+        if (a->api->client.exchange[i].state == EXCHANGE_ENDED) {
             release_place(a, i);
         }
     }
@@ -733,7 +733,7 @@ static void free_ended(struct agent *a)
 static bool report_end(struct agent *a, struct api_event *event)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
-        struct api_exchange *x = &a->common->api_client.exchange[i];
+        struct api_exchange *x = &a->api->client.exchange[i];
         if (x->state == EXCHANGE_OVER) {
             x->state = EXCHANGE_ENDED;
             event->kind = API_EVENT_END;
@@ -747,7 +747,7 @@ static bool report_end(struct agent *a, struct api_event *event)
 /* Reads the next record from the piece, or releases the piece. */
 static void next_record(struct agent *a, struct api_event *event)
 {
-    struct api_piece *piece = &a->common->api_client.piece;
+    struct api_piece *piece = &a->api->client.piece;
     unsigned place = piece->place;
     struct api_exchange *x = exchange_at(a, place);
     bool alive = is_alive(a, place, piece->stream);
@@ -774,8 +774,8 @@ static void next_record(struct agent *a, struct api_event *event)
 /* Reports the loss of the connection, before the ends that it causes. */
 static bool report_loss(struct agent *a, struct api_event *event)
 {
-    if (a->common->api_client.streams == API_STREAMS_LIMITED) {
-        a->common->api_client.streams = API_STREAMS_LIMITED_REPORTED;
+    if (a->api->client.streams == API_STREAMS_LIMITED) {
+        a->api->client.streams = API_STREAMS_LIMITED_REPORTED;
         event->kind = API_EVENT_STREAMS_LIMITED;
         return true;
     }
@@ -799,7 +799,7 @@ static bool report_notice(struct agent *a, struct api_event *event)
 
 bool api_next(struct agent *a, struct api_event *event)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     event->kind = API_EVENT_NONE;
     event->text = NULL;
     event->result = NULL;
@@ -822,9 +822,9 @@ bool api_next(struct agent *a, struct api_event *event)
 static void check_timeouts(struct agent *a)
 {
     expire_requests(a);
-    if (a->common->api_client.timeouts_in_a_row >= API_TIMEOUTS_MAX) {
+    if (a->api->client.timeouts_in_a_row >= API_TIMEOUTS_MAX) {
         lose_link(a,
-                  (h2_streams_max(&a->common->api_connection.h2) == 0u)
+                  (h2_streams_max(&a->api->connection.h2) == 0u)
                       ? "the API server allows no request: its SETTINGS_MAX_CONCURRENT_STREAMS is 0"
                       : "the API server answers no request in time");
     }
@@ -839,7 +839,7 @@ static void check_drained(struct agent *a)
     if (api_draining(a) && !is_awaiting(a)) {
         connection_move(a);
         finish_all(a, PEER_CLOSED);
-        a->common->api_client.busy = true;
+        a->api->client.busy = true;
     }
 }
 
@@ -852,7 +852,7 @@ static void send_bodies(struct agent *a)
 
 void api_step(struct agent *a)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api->client;
     if (connection_open(a)) {
         check_timeouts(a);
         if (connection_silent(a)) {
@@ -872,7 +872,7 @@ void api_step(struct agent *a)
 /* When a request times out, or a delayed one may start; UINT64_MAX: never. */
 static uint64_t requests_deadline(const struct agent *a)
 {
-    const struct api_client *c = &a->common->api_client;
+    const struct api_client *c = &a->api->client;
     uint64_t at = c->held_back ? free_ms(c) : UINT64_MAX;
     for (unsigned i = 0; i < API_PLACES; i++) {
         if (is_busy(&c->exchange[i]) && c->exchange[i].deadline_ms < at) {
@@ -884,7 +884,7 @@ static uint64_t requests_deadline(const struct agent *a)
 
 uint64_t api_deadline(const struct agent *a)
 {
-    const struct api_client *c = &a->common->api_client;
+    const struct api_client *c = &a->api->client;
     if (c->busy || c->time_old) {
         return a->now_ms; /* the host sets the time then */
     }

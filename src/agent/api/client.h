@@ -171,7 +171,7 @@ struct api_event {
     struct kube_record record;       /* RECORD */
 };
 
-/* The verbs of the room, see state.h; call api_next before api_step. */
+/* The verbs of the room, see frame.h; call api_next before api_step. */
 void api_init(struct agent *a);
 void api_step(struct agent *a);
 uint64_t api_deadline(const struct agent *a);

@@ -12,13 +12,15 @@
 
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/api/backoff.h"
+#include "agent/api/room.h"
+#include "agent/frame.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
 
 void connection_init(struct agent *a)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     c->state = API_UNTRIED;
     c->connect_at_ms = a->now_ms + API_START_MS;
     text_cut(c->trouble, sizeof c->trouble, view_text("the API server is not connected yet"));
@@ -26,8 +28,7 @@ void connection_init(struct agent *a)
 
 bool connection_open(const struct agent *a)
 {
-    return a->common->api_connection.state == API_UP ||
-           a->common->api_connection.state == API_DRAINING;
+    return a->api->connection.state == API_UP || a->api->connection.state == API_DRAINING;
 }
 
 /* --- orders --- */
@@ -39,13 +40,13 @@ static unsigned order_bit(enum agent_order order)
 
 void connection_want(struct agent *a, enum agent_order order)
 {
-    a->common->api_connection.orders |= order_bit(order);
+    a->api->connection.orders |= order_bit(order);
 }
 
 enum agent_order connection_order(struct agent *a)
 {
     static const enum agent_order orders[] = {ORDER_READ_TOKEN, ORDER_CLOSE_API, ORDER_CONNECT_API};
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     for (unsigned i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         if ((c->orders & order_bit(orders[i])) != 0u) {
             c->orders &= ~order_bit(orders[i]);
@@ -59,7 +60,7 @@ enum agent_order connection_order(struct agent *a)
 
 bool connection_identity(struct agent *a, struct view token, struct view authority)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     uint32_t sum = crc32c(0, token);
     bool other = sum != c->token_sum;
     explicit_bzero(c->token, sizeof c->token);
@@ -71,7 +72,7 @@ bool connection_identity(struct agent *a, struct view token, struct view authori
 
 void connection_opened(struct agent *a, uint64_t now_ms)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     ASSERT(c->state == API_CONNECTING);
     struct h2_memory memory = H2_MEMORY_OF(c, H2_CLIENT_WINDOW);
     memory.connection_window = H2_CLIENT_CONNECTION_WINDOW;
@@ -87,7 +88,7 @@ void connection_opened(struct agent *a, uint64_t now_ms)
 
 static void plan_attempt(struct agent *a, uint64_t wait_ms)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     uint64_t at = a->now_ms + wait_ms;
     uint64_t earliest = c->tried_ms + API_CONNECT_EVERY_MS;
     c->state = API_DOWN;
@@ -96,7 +97,7 @@ static void plan_attempt(struct agent *a, uint64_t wait_ms)
 
 void connection_attempt_failed(struct agent *a, const char *why)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     ASSERT(c->state == API_CONNECTING);
     text_cut(c->trouble, sizeof c->trouble, view_text(why));
     plan_attempt(a, agent_backoff(a, &c->backoff_ms));
@@ -104,14 +105,14 @@ void connection_attempt_failed(struct agent *a, const char *why)
 
 void connection_ended(struct agent *a, const char *why)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     text_cut(c->ended_why, sizeof c->ended_why, view_text(why));
     h2_rx_end(&c->h2);
 }
 
 void connection_heard(struct agent *a)
 {
-    a->common->api_connection.heard_ms = a->now_ms;
+    a->api->connection.heard_ms = a->now_ms;
 }
 
 /* --- its end --- */
@@ -119,7 +120,7 @@ void connection_heard(struct agent *a)
 /* `moved`: the server only asked for another connection. */
 static void end_connection(struct agent *a, bool moved)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     uint64_t lasted = a->now_ms - c->opened_ms;
     bool repaid = lasted >= API_BACKOFF_MAX_MS || lasted >= API_REPAID_FACTOR * c->backoff_ms;
     c->backoff_ms = repaid ? 0u : c->backoff_ms;
@@ -137,7 +138,7 @@ static void end_connection(struct agent *a, bool moved)
 
 bool connection_lose(struct agent *a, const char *why)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     if (!connection_open(a)) {
         return false;
     }
@@ -148,13 +149,13 @@ bool connection_lose(struct agent *a, const char *why)
 
 void connection_move(struct agent *a)
 {
-    ASSERT(a->common->api_connection.state == API_DRAINING);
+    ASSERT(a->api->connection.state == API_DRAINING);
     end_connection(a, true);
 }
 
 bool connection_event(struct agent *a, const struct h2_event *e)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     if (e->kind == H2_EVENT_GOAWAY) {
         c->state = API_DRAINING;
         text_cut(c->trouble, sizeof c->trouble,
@@ -172,7 +173,7 @@ bool connection_event(struct agent *a, const struct h2_event *e)
 
 enum connection_notice connection_poll_loss(struct agent *a)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     enum connection_notice notice = c->notice;
     if (notice != CONNECTION_LOST && notice != CONNECTION_MOVED) {
         return CONNECTION_QUIET;
@@ -183,7 +184,7 @@ enum connection_notice connection_poll_loss(struct agent *a)
 
 enum connection_notice connection_poll_notice(struct agent *a)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     enum connection_notice notice = c->notice;
     c->notice = CONNECTION_QUIET;
     return notice;
@@ -193,7 +194,7 @@ enum connection_notice connection_poll_notice(struct agent *a)
 
 bool connection_silent(struct agent *a)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     if (a->now_ms - c->heard_ms < API_PING_AFTER_MS) {
         c->ping_ms = 0;
     } else if (c->ping_ms == 0u) {
@@ -209,7 +210,7 @@ bool connection_silent(struct agent *a)
 
 void connection_hurry(struct agent *a)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     if (c->state == API_UNTRIED && c->connect_at_ms > a->now_ms) {
         c->connect_at_ms = a->now_ms;
     }
@@ -218,13 +219,13 @@ void connection_hurry(struct agent *a)
 /* Whether the next connection only waits for its time. */
 static bool is_planned(const struct agent *a)
 {
-    enum api_state state = a->common->api_connection.state;
+    enum api_state state = a->api->connection.state;
     return (state == API_UNTRIED || state == API_DOWN) && !a->stopping;
 }
 
 void connection_try(struct agent *a)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api->connection;
     if (is_planned(a) && a->now_ms >= c->connect_at_ms) {
         c->tried_ms = a->now_ms;
         c->state = API_CONNECTING;
@@ -234,7 +235,7 @@ void connection_try(struct agent *a)
 
 uint64_t connection_deadline(const struct agent *a)
 {
-    const struct api_connection *c = &a->common->api_connection;
+    const struct api_connection *c = &a->api->connection;
     if (!connection_open(a)) {
         return is_planned(a) ? c->connect_at_ms : UINT64_MAX;
     }

@@ -2,8 +2,9 @@
 /* Background writes, see outgoing.h: how a response affects the next request. Owns no table. */
 #include "agent/api/outgoing.h"
 
+#include "agent/api/backoff.h"
 #include "agent/api/retry.h"
-#include "agent/state.h"
+#include "agent/frame.h"
 #include "base/assert.h"
 
 bool outgoing_ready(const struct agent *a, const struct outgoing *o)

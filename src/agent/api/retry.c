@@ -2,7 +2,9 @@
 /* Waits after failed requests, see retry.h. connection.c owns the waits between connections. */
 #include "agent/api/retry.h"
 
-#include "agent/state.h"
+#include "agent/api/backoff.h"
+#include "agent/frame.h"
+#include "base/assert.h"
 
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms)
 {

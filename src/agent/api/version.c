@@ -16,7 +16,9 @@
  */
 #include "agent/api/version.h"
 
-#include "agent/state.h"
+#include "agent/api/backoff.h"
+#include "agent/api/room.h"
+#include "agent/frame.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
@@ -55,33 +57,33 @@ const char *version_group(enum api_version version)
 
 const char *version_name(const struct agent *a)
 {
-    return version_group(a->common->version.now) + sizeof KUBE_RESOURCE_GROUP;
+    return version_group(a->api->version.now) + sizeof KUBE_RESOURCE_GROUP;
 }
 
 enum api_version version_now(const struct agent *a)
 {
-    return a->common->version.now;
+    return a->api->version.now;
 }
 
 bool version_settled(const struct agent *a)
 {
-    return a->common->version.state == VERSION_SETTLED;
+    return a->api->version.state == VERSION_SETTLED;
 }
 
 bool version_ready(const struct agent *a)
 {
-    enum version_state state = a->common->version.state;
+    enum version_state state = a->api->version.state;
     return state == VERSION_TRIED || state == VERSION_SETTLED;
 }
 
 bool version_readable(const struct agent *a)
 {
-    return version_ready(a) || (a->common->version.proven && api_paused(a));
+    return version_ready(a) || (a->api->version.proven && api_paused(a));
 }
 
 bool version_pending(const struct agent *a)
 {
-    return a->common->version.state == VERSION_UNKNOWN && !version_readable(a);
+    return a->api->version.state == VERSION_UNKNOWN && !version_readable(a);
 }
 
 const char *version_waits_for(const struct agent *a)
@@ -89,9 +91,9 @@ const char *version_waits_for(const struct agent *a)
     const char *why = "all requests are busy";
     if (!api_ready(a)) {
         why = api_trouble(a);
-    } else if (a->common->version.state == VERSION_NONE) {
+    } else if (a->api->version.state == VERSION_NONE) {
         why = "it serves none of resource.k8s.io/v1, v1beta2 and v1beta1; enable one of them";
-    } else if (a->common->version.state != VERSION_SETTLED) {
+    } else if (a->api->version.state != VERSION_SETTLED) {
         why = "it has not reported yet which versions of resource.k8s.io it serves";
     }
     return why;
@@ -101,7 +103,7 @@ const char *version_waits_for(const struct agent *a)
 
 static void use_version(struct agent *a, enum api_version version, enum version_state state)
 {
-    struct version *v = &a->common->version;
+    struct version *v = &a->api->version;
     bool settled = state == VERSION_SETTLED;
     bool other = v->now != version;
     bool check = settled && version != API_V1;
@@ -121,7 +123,7 @@ static void use_version(struct agent *a, enum api_version version, enum version_
 
 static void use_none(struct agent *a)
 {
-    struct version *v = &a->common->version;
+    struct version *v = &a->api->version;
     v->state = VERSION_NONE;
     v->proven = false;
     v->refused = 0;
@@ -134,7 +136,7 @@ static void use_none(struct agent *a)
 /* Chooses the best version of a set that is not refused, or none. */
 static void choose_version(struct agent *a, unsigned set, enum version_state state)
 {
-    enum api_version best = best_of(set & ~(unsigned)a->common->version.refused);
+    enum api_version best = best_of(set & ~(unsigned)a->api->version.refused);
     if (best == API_VERSIONS) {
         use_none(a);
     } else {
@@ -151,7 +153,7 @@ static unsigned all_versions(void)
 
 void version_connected(struct agent *a)
 {
-    struct version *v = &a->common->version;
+    struct version *v = &a->api->version;
     bool known = api_connection_moved(a) && v->state == VERSION_SETTLED;
     v->state = known ? VERSION_SETTLED : VERSION_UNKNOWN;
     v->refused = 0;
@@ -162,12 +164,12 @@ void version_connected(struct agent *a)
 uint64_t version_deadline(const struct agent *a)
 {
     bool asks = api_slot_busy(a, API_SLOT_GROUP);
-    return (api_ready(a) && !asks) ? a->common->version.due_ms : UINT64_MAX;
+    return (api_ready(a) && !asks) ? a->api->version.due_ms : UINT64_MAX;
 }
 
 void version_step(struct agent *a)
 {
-    struct version *v = &a->common->version;
+    struct version *v = &a->api->version;
     if (a->now_ms < version_deadline(a)) {
         return;
     }
@@ -193,14 +195,14 @@ void version_record(struct agent *a, const struct api_result *r, const struct ku
     }
     for (unsigned i = 0; i < (unsigned)API_VERSIONS; i++) {
         if (text_is(m.api_version, groups[i])) {
-            a->common->version.served |= (uint8_t)(1u << i);
+            a->api->version.served |= (uint8_t)(1u << i);
         }
     }
 }
 
 void version_end(struct agent *a, const struct api_result *r)
 {
-    struct version *v = &a->common->version;
+    struct version *v = &a->api->version;
     unsigned served = (r->status == STATUS_OK) ? v->served : 0u;
     if (served != 0u) {
         choose_version(a, served, VERSION_SETTLED);
@@ -217,7 +219,7 @@ void version_end(struct agent *a, const struct api_result *r)
 
 static void list_answered(struct agent *a)
 {
-    struct version *v = &a->common->version;
+    struct version *v = &a->api->version;
     v->refused = 0;
     v->backoff_ms = 0;
     if (v->state != VERSION_SETTLED) {
@@ -227,7 +229,7 @@ static void list_answered(struct agent *a)
 
 static void list_refused(struct agent *a, enum api_version version)
 {
-    struct version *v = &a->common->version;
+    struct version *v = &a->api->version;
     v->refused |= version_bit(version);
     if (v->state == VERSION_TRIED) {
         choose_version(a, all_versions(), VERSION_TRIED);
@@ -245,7 +247,7 @@ static bool is_list(enum api_kind kind)
 
 void version_heard(struct agent *a, const struct api_result *r)
 {
-    struct version *v = &a->common->version;
+    struct version *v = &a->api->version;
     bool list = is_list(r->kind);
     if (r->kind == API_WRITE_EVENT || r->version != v->now || v->state == VERSION_NONE) {
         return; /* another group's, or sent before the last choice */
@@ -262,7 +264,7 @@ void version_heard(struct agent *a, const struct api_result *r)
 
 unsigned version_changes(struct agent *a)
 {
-    unsigned changes = a->common->version.changes;
-    a->common->version.changes = 0;
+    unsigned changes = a->api->version.changes;
+    a->api->version.changes = 0;
     return changes;
 }

@@ -4,8 +4,9 @@
  */
 #include "agent/api/watch.h"
 
+#include "agent/api/backoff.h"
 #include "agent/api/retry.h"
-#include "agent/state.h"
+#include "agent/frame.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
 #include "wire/decode.h"

@@ -3,14 +3,17 @@
 #include "agent/calls/call_waits.h"
 
 #include "agent/api/client.h"
-#include "agent/state.h"
+#include "agent/calls/room.h"
+#include "agent/frame.h"
+#include "agent/ledger/handover.h"
+#include "agent/ledger/ledger.h"
 #include "base/time.h"
 
 bool call_waits_for_store(const struct agent *a, const struct call *c)
 {
     bool leaving = handover_defers(a, c->start_ms);
     bool unlocked = !handover_owns(a) && a->now_ms < c->start_ms + STORE_WAIT_MS;
-    return a->ledger.busy || leaving || (c->unprepare ? unlocked : ledger_reopens(a));
+    return ledger_is_busy(a) || leaving || (c->unprepare ? unlocked : ledger_reopens(a));
 }
 
 static bool is_prepare(const struct call *c)
@@ -42,7 +45,7 @@ bool call_yields(const struct agent *a, const struct call *c)
         return false;
     }
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        const struct call *other = &a->call[i];
+        const struct call *other = &a->calls->call[i];
         bool before = is_prepare(other) && other->server == c->server && is_sooner(other, c);
         hang += (before && a->now_ms >= hangs_ms(a, other)) ? 1u : 0u;
     }

@@ -11,14 +11,23 @@
  */
 #include "agent/calls/calls.h"
 
+#include "agent/api/backoff.h"
+#include "agent/api/version.h"
 #include "agent/calls/call_waits.h"
+#include "agent/calls/rivals.h"
+#include "agent/calls/room.h"
+#include "agent/claim/claim_status.h"
 #include "agent/claim/device_memory.h"
+#include "agent/claim/fetch.h"
 #include "agent/claim/numbering.h"
 #include "agent/claim/prepared_log.h"
 #include "agent/claim/presence.h"
-#include "agent/calls/rivals.h"
+#include "agent/frame.h"
+#include "agent/ledger/handover.h"
+#include "agent/recovery/reconcile.h"
 #include "agent/recovery/unlisted.h"
-#include "agent/state.h"
+#include "agent/report/durations.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "base/time.h"
 
@@ -26,7 +35,7 @@
 
 static void operation_release(struct agent *a, unsigned index)
 {
-    struct operation *o = &a->operation[index];
+    struct operation *o = &a->calls->operation[index];
     if (o->state == OPERATION_FETCHING) {
         fetch_release(a, o->fetch);
     }
@@ -43,7 +52,7 @@ static void operations_release(struct agent *a, struct call *c)
 
 void calls_release(struct agent *a, unsigned index)
 {
-    struct call *c = &a->call[index];
+    struct call *c = &a->calls->call[index];
     ASSERT(c->state != CALL_FREE);
     operations_release(a, c);
     reply_end(a, index);
@@ -66,7 +75,7 @@ static void operation_fail(struct agent *a, struct operation *o, struct view why
 void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        const struct call *c = &a->call[i];
+        const struct call *c = &a->calls->call[i];
         bool named = c->id.index == id.index && c->id.serial == id.serial;
         if (c->state != CALL_FREE && c->server == server && (named || id.serial == 0u)) {
             /* Written claims stay: the kubelet retries, and the ledger answers. */
@@ -79,16 +88,15 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
 
 static void call_over(struct agent *a, unsigned index)
 {
-    const struct call *c = &a->call[index];
-    durations_call(&a->common->durations, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
-                   a->now_ms - c->start_ms);
+    const struct call *c = &a->calls->call[index];
+    durations_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE, a->now_ms - c->start_ms);
     calls_release(a, index);
 }
 
 /* Sends the status of a call that failed as a whole; without room the next step retries. */
 static void call_finish(struct agent *a, unsigned index)
 {
-    const struct call *c = &a->call[index];
+    const struct call *c = &a->calls->call[index];
     if (grpc_finish(c->server, c->id, c->code, c->text) != STATUS_MORE) {
         call_over(a, index);
     }
@@ -96,7 +104,7 @@ static void call_finish(struct agent *a, unsigned index)
 
 static void call_fail(struct agent *a, unsigned index, enum grpc_status code, const char *text)
 {
-    struct call *c = &a->call[index];
+    struct call *c = &a->calls->call[index];
     ASSERT(code != GRPC_OK);
     operations_release(a, c);
     c->state = CALL_FAILED;
@@ -108,7 +116,7 @@ static void call_fail(struct agent *a, unsigned index, enum grpc_status code, co
 void calls_abandon(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (a->call[i].state == CALL_RUNNING || a->call[i].state == CALL_REPLYING) {
+        if (a->calls->call[i].state == CALL_RUNNING || a->calls->call[i].state == CALL_REPLYING) {
             call_fail(a, i, GRPC_UNAVAILABLE, "the agent is stopping; try again");
         }
     }
@@ -118,7 +126,7 @@ void calls_abandon(struct agent *a)
 static void fail_unprepared(struct agent *a, const struct call *c)
 {
     for (unsigned i = 0; i < c->count && !c->unprepare; i++) {
-        struct operation *o = &a->operation[c->operation[i]];
+        struct operation *o = &a->calls->operation[c->operation[i]];
         if (o->state == OPERATION_DONE && !ledger_holds(a, o->slot, o->id.uid)) {
             operation_fail(
                 a, o, view_text("the claim was unprepared while its response was sent; try again"));
@@ -128,8 +136,8 @@ static void fail_unprepared(struct agent *a, const struct call *c)
 
 static void call_reply(struct agent *a, unsigned index)
 {
-    const struct call *c = &a->call[index];
-    if (!a->reply[index].started) {
+    const struct call *c = &a->calls->call[index];
+    if (!a->calls->reply[index].started) {
         fail_unprepared(a, c);
     }
     enum reply_progress p = reply_send(a, index);
@@ -167,7 +175,7 @@ static void prepare_refused(struct agent *a, struct operation *o, const struct w
 static void operation_written(struct operation *o, unsigned slot, const struct claim_record *r)
 {
     o->slot = (uint16_t)slot;
-    o->entry_len = reply_entry_len(r);
+    o->devices_len = reply_devices_len(r);
     o->state = OPERATION_WRITTEN;
 }
 
@@ -220,12 +228,13 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
  * Makes all checks that may refuse a claim, then releases the claims in its way. false: the
  * operation failed, with the reason.
  */
-static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r)
+static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r,
+                        struct rivals *rivals)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    int holder = rivals_firm(a, r);
     enum status s = STATUS_OK;
+    rivals_find(a, r, rivals);
     if (a->draining) {
         writer_text(&why, "the agent of this node runs without --efa (draDriver.efa.enabled) and "
                           "prepares no claim for EFA devices: delete the pod, or switch it on");
@@ -237,15 +246,15 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
         fail_with(a, o, &why);
         return false;
     }
-    if (holder < 0) {
+    if (rivals->firm < 0) {
         s = presence_check(a, r, "requested", &why);
         s = (s == STATUS_OK) ? device_memory_check(a, r, false, &why) : s;
-        s = (s == STATUS_OK) ? rivals_release(a, r, &holder, &why) : s;
+        s = (s == STATUS_OK) ? rivals_release(a, r, rivals, &why) : s;
     }
     if (s != STATUS_OK) {
         prepare_refused(a, o, &why);
-    } else if (holder >= 0) {
-        rivals_write(a, (unsigned)holder, r, &why);
+    } else if (rivals->firm >= 0) {
+        rivals_write(a, (unsigned)rivals->firm, r, &why);
         fail_with(a, o, &why);
     } else {
         return true;
@@ -268,26 +277,41 @@ static enum status choose_cores(struct agent *a, struct claim_record *r, struct 
     return (s == STATUS_OK) ? device_memory_check(a, r, true, why) : s;
 }
 
+/* Whether the claim may be in the containers of its pod beside the other claims of its call. */
+static enum status choose_numbers(const struct agent *a, const struct operation *o,
+                                  struct claim_record *r, struct writer *why)
+{
+    const struct call *c = &a->calls->call[o->call];
+    struct claim_group group = {.count = c->count};
+    for (unsigned i = 0; i < c->count; i++) {
+        group.uid[i] = a->calls->operation[c->operation[i]].id.uid;
+    }
+    return numbering_choose(a, &group, r, why);
+}
+
 static void prepare_new(struct agent *a, struct operation *o, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     struct claim_record *r = &b->record;
+    struct rivals rivals;
     bool held = ledger_find(a, r->id.uid) >= 0;
     unsigned slot = 0;
-    if (consecutive_check(a, r, &why) != STATUS_OK ||
-        numbering_choose(a, &a->call[o->call], r, &why) != STATUS_OK) {
+    if (consecutive_check(a, r, &why) != STATUS_OK || choose_numbers(a, o, r, &why) != STATUS_OK) {
         fail_with(a, o, &why);
         return;
     }
-    if (!may_prepare(a, o, r)) {
+    if (!may_prepare(a, o, r, &rivals)) {
         return;
     }
     if (choose_cores(a, r, &why) != STATUS_OK) {
         fail_with(a, o, &why);
         return;
     }
-    if (ledger_put(a, r, &slot, &why) != STATUS_OK) {
+    /* the cores that were just chosen stand in the CDI file, which is written again then */
+    bool written = rivals.file_written && claim_cores(r) == 0u;
+    enum status s = written ? ledger_put_record(a, r, &slot, &why) : ledger_put(a, r, &slot, &why);
+    if (s != STATUS_OK) {
         prepare_refused(a, o, &why);
         return;
     }
@@ -337,7 +361,7 @@ static bool prepare_read(struct agent *a, struct operation *o, struct claim_buil
 /* Repeats the GET at once, or as soon as there is a connection. */
 static void repeat_fetch(const struct agent *a, struct operation *o, const struct fetch *f)
 {
-    const struct call *c = &a->call[o->call];
+    const struct call *c = &a->calls->call[o->call];
     o->history = f->history;
     o->deadline_ms = later(c->end_ms, c->start_ms + CLAIM_REPEAT_MS) - CLAIM_REPEAT_MS;
     o->state = OPERATION_WAITING;
@@ -399,8 +423,8 @@ static void compare_failed(struct agent *a, struct operation *o, const struct fe
 /* Handles the result of the operation's GET, if it has one. */
 static void collect_fetch(struct agent *a, unsigned index)
 {
-    struct operation *o = &a->operation[index];
-    struct fetch *f = &a->fetch[o->fetch];
+    struct operation *o = &a->calls->operation[index];
+    struct fetch *f = fetch_at(a, o->fetch);
     unsigned fetch = o->fetch;
     bool ended = f->state != FETCH_RUNNING;
     if (o->compares && ended && f->state != FETCH_DONE) {
@@ -441,7 +465,7 @@ static bool list_fails(const struct agent *a)
  */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
-    const struct call *c = &a->call[o->call];
+    const struct call *c = &a->calls->call[o->call];
     if (o->compares) {
         return o->deadline_ms;
     }
@@ -472,7 +496,7 @@ static bool may_compare(const struct agent *a, const struct operation *o)
 {
     struct writer discarded = writer_of(NULL, 0);
     bool ready = api_ready(a) && (version_readable(a) || version_pending(a));
-    return (ready || api_pending(a)) && !a->devices.unknown &&
+    return (ready || api_pending(a)) && !a->devices->unknown &&
            claim_id_check(&o->id, &discarded) == STATUS_OK;
 }
 
@@ -491,7 +515,7 @@ static void prepare_held(struct agent *a, struct operation *o, unsigned slot)
 
 static void prepare_step(struct agent *a, unsigned index)
 {
-    struct operation *o = &a->operation[index];
+    struct operation *o = &a->calls->operation[index];
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     int slot = ledger_known(a, o->id.uid);
@@ -500,8 +524,8 @@ static void prepare_step(struct agent *a, unsigned index)
         prepare_held(a, o, (unsigned)slot);
     } else if (claim_id_check(&o->id, &why) != STATUS_OK) {
         fail_with(a, o, &why);
-    } else if (!a->ledger.usable) {
-        operation_fail(a, o, view_text(a->ledger.trouble));
+    } else if (!ledger_is_usable(a)) {
+        operation_fail(a, o, view_text(ledger_trouble(a)));
     } else if (a->now_ms >= wait_deadline(a, o)) {
         wait_over(a, o);
     }
@@ -513,10 +537,10 @@ static void prepare_step(struct agent *a, unsigned index)
 static void stop_prepares(struct agent *a, const char *uid)
 {
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
-        struct operation *o = &a->operation[i];
+        struct operation *o = &a->calls->operation[i];
         bool runs = o->state == OPERATION_WAITING || o->state == OPERATION_FETCHING ||
                     o->state == OPERATION_WRITTEN;
-        if (!runs || a->call[o->call].unprepare || !text_is(o->id.uid, uid)) {
+        if (!runs || a->calls->call[o->call].unprepare || !text_is(o->id.uid, uid)) {
             continue;
         }
         if (o->state == OPERATION_FETCHING) {
@@ -528,7 +552,7 @@ static void stop_prepares(struct agent *a, const char *uid)
 
 static void unprepare_step(struct agent *a, unsigned index)
 {
-    struct operation *o = &a->operation[index];
+    struct operation *o = &a->calls->operation[index];
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     stop_prepares(a, o->id.uid);
@@ -555,7 +579,7 @@ static void unprepare_step(struct agent *a, unsigned index)
 static bool call_complete(const struct agent *a, const struct call *c)
 {
     for (unsigned i = 0; i < c->count; i++) {
-        uint8_t state = a->operation[c->operation[i]].state;
+        uint8_t state = a->calls->operation[c->operation[i]].state;
         if (state == OPERATION_WAITING || state == OPERATION_FETCHING) {
             return false;
         }
@@ -577,8 +601,8 @@ static void flush_failed(struct agent *a, struct operation *o, const struct writ
 static void settle_written(struct agent *a)
 {
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
-        if (a->operation[i].state == OPERATION_WRITTEN) {
-            a->operation[i].fresh = false;
+        if (a->calls->operation[i].state == OPERATION_WRITTEN) {
+            a->calls->operation[i].fresh = false;
         }
     }
 }
@@ -604,7 +628,7 @@ static void call_flush(struct agent *a, struct call *c)
         settle_written(a);
     }
     for (unsigned i = 0; i < c->count; i++) {
-        struct operation *o = &a->operation[c->operation[i]];
+        struct operation *o = &a->calls->operation[c->operation[i]];
         if (o->state != OPERATION_WRITTEN) {
             continue;
         }
@@ -629,7 +653,7 @@ static bool waits_for_numbers(const struct agent *a, const struct call *c, unsig
 {
     bool waits = false;
     for (unsigned i = 0; i < at && a->settings->zero_numbering; i++) {
-        waits = waits || a->operation[c->operation[i]].state == OPERATION_FETCHING;
+        waits = waits || a->calls->operation[c->operation[i]].state == OPERATION_FETCHING;
     }
     return waits;
 }
@@ -638,7 +662,7 @@ static bool waits_for_numbers(const struct agent *a, const struct call *c, unsig
 static void operation_step(struct agent *a, const struct call *c, unsigned at)
 {
     unsigned index = c->operation[at];
-    struct operation *o = &a->operation[index];
+    struct operation *o = &a->calls->operation[index];
     if (o->state == OPERATION_FETCHING && !waits_for_numbers(a, c, at)) {
         collect_fetch(a, index);
     }
@@ -646,8 +670,8 @@ static void operation_step(struct agent *a, const struct call *c, unsigned at)
         return;
     }
     if (call_waits_for_store(a, c)) {
-        if (a->ledger.busy && a->now_ms >= c->start_ms + STORE_WAIT_MS) {
-            operation_fail(a, o, view_text(a->ledger.trouble));
+        if (ledger_is_busy(a) && a->now_ms >= c->start_ms + STORE_WAIT_MS) {
+            operation_fail(a, o, view_text(ledger_trouble(a)));
         }
     } else if (c->unprepare) {
         unprepare_step(a, index);
@@ -658,7 +682,7 @@ static void operation_step(struct agent *a, const struct call *c, unsigned at)
 
 static void call_step(struct agent *a, unsigned index)
 {
-    struct call *c = &a->call[index];
+    struct call *c = &a->calls->call[index];
     if (c->state == CALL_RUNNING) {
         for (unsigned i = 0; i < c->count; i++) {
             operation_step(a, c, i);
@@ -683,14 +707,10 @@ static void call_step(struct agent *a, unsigned index)
 static bool may_fetch(const struct agent *a, const struct call *c)
 {
     unsigned own = 0;
-    unsigned idle = 0;
     for (unsigned i = 0; i < c->count; i++) {
-        own += (a->operation[c->operation[i]].state == OPERATION_FETCHING) ? 1u : 0u;
+        own += (a->calls->operation[c->operation[i]].state == OPERATION_FETCHING) ? 1u : 0u;
     }
-    for (unsigned i = 0; i < FETCHES_MAX; i++) {
-        idle += (a->fetch[i].state == FETCH_FREE) ? 1u : 0u;
-    }
-    return own == 0u || (own < FETCHES_PER_CALL_MAX && idle > FETCHES_SPARE);
+    return own == 0u || (own < FETCHES_PER_CALL_MAX && fetch_count_free(a) > FETCHES_SPARE);
 }
 
 /* The first GET of the call starts: its other claims begin their wait now. */
@@ -698,7 +718,7 @@ static void call_asks(struct agent *a, struct call *c)
 {
     uint64_t fresh = a->now_ms + CLAIM_GET_MS;
     for (unsigned i = 0; i < c->count && !c->asked; i++) {
-        struct operation *o = &a->operation[c->operation[i]];
+        struct operation *o = &a->calls->operation[c->operation[i]];
         uint64_t latest = o->deadline_ms + CLAIM_QUEUE_MS;
         o->deadline_ms = o->compares ? o->deadline_ms : earlier(fresh, latest);
     }
@@ -714,8 +734,8 @@ static bool has_round(const struct agent *a, const struct call *c, unsigned roun
 /* Starts an operation's GET. false: none can start now. */
 static bool start_fetch(struct agent *a, unsigned index)
 {
-    struct operation *o = &a->operation[index];
-    uint64_t end_ms = a->call[o->call].end_ms;
+    struct operation *o = &a->calls->operation[index];
+    uint64_t end_ms = a->calls->call[o->call].end_ms;
     uint64_t limit_ms = (o->compares ? earlier(end_ms, o->deadline_ms) : end_ms) - a->now_ms;
     int fetch = fetch_start(a, &o->id, o->history, limit_ms);
     if (fetch < 0) {
@@ -738,13 +758,13 @@ static void start_fetches(struct agent *a)
     for (unsigned round = 0; round < CLAIMS_PER_CALL_MAX; round++) {
         bool more = false;
         for (unsigned i = 0; i < CALLS_MAX; i++) {
-            struct call *c = &a->call[i];
+            struct call *c = &a->calls->call[i];
             if (!has_round(a, c, round)) {
                 continue;
             }
             more = true;
             unsigned at = c->operation[round];
-            const struct operation *o = &a->operation[at];
+            const struct operation *o = &a->calls->operation[at];
             if (!waits_for_fetch(a, o) || !may_fetch(a, c)) {
                 continue;
             }
@@ -762,7 +782,7 @@ static void start_fetches(struct agent *a)
 bool calls_open_before(const struct agent *a, uint64_t start_ms)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (a->call[i].state != CALL_FREE && a->call[i].start_ms < start_ms) {
+        if (a->calls->call[i].state != CALL_FREE && a->calls->call[i].start_ms < start_ms) {
             return true;
         }
     }
@@ -772,7 +792,7 @@ bool calls_open_before(const struct agent *a, uint64_t start_ms)
 bool calls_open_since(const struct agent *a, uint64_t start_ms)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (a->call[i].state != CALL_FREE && a->call[i].start_ms >= start_ms) {
+        if (a->calls->call[i].state != CALL_FREE && a->calls->call[i].start_ms >= start_ms) {
             return true;
         }
     }
@@ -793,7 +813,7 @@ static void retire_operation(struct agent *a, struct operation *o)
 void calls_retire(struct agent *a)
 {
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
-        retire_operation(a, &a->operation[i]);
+        retire_operation(a, &a->calls->operation[i]);
     }
 }
 
@@ -806,7 +826,7 @@ void calls_retire(struct agent *a)
 static void leave_places(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (call_yields(a, &a->call[i])) {
+        if (call_yields(a, &a->calls->call[i])) {
             call_fail(a, i, GRPC_UNAVAILABLE,
                       "prepares of this connection hang, and its other places are for unprepares; "
                       "try again");
@@ -817,7 +837,7 @@ static void leave_places(struct agent *a)
 void calls_step(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (a->call[i].state != CALL_FREE) {
+        if (a->calls->call[i].state != CALL_FREE) {
             call_step(a, i);
         }
     }
@@ -837,7 +857,7 @@ static uint64_t call_deadline(const struct agent *a, const struct call *c)
         return UINT64_MAX;
     }
     for (unsigned i = 0; i < c->count; i++) {
-        const struct operation *o = &a->operation[c->operation[i]];
+        const struct operation *o = &a->calls->operation[c->operation[i]];
         if (o->state == OPERATION_WAITING) {
             uint64_t due = (o->next_ms > 0u) ? o->next_ms : UINT64_MAX;
             at = earlier(at, earlier(due, wait_deadline(a, o)));
@@ -850,7 +870,7 @@ uint64_t calls_deadline(const struct agent *a)
 {
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        const struct call *c = &a->call[i];
+        const struct call *c = &a->calls->call[i];
         if (c->state == CALL_RUNNING) {
             at = earlier(at, call_deadline(a, c));
         }

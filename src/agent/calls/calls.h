@@ -32,7 +32,7 @@ struct operation {
     bool compares;        /* the claim is held: its GET only compares it with the API server */
     bool store_awaited;   /* it has waited once for a removed store */
     bool fresh;           /* this operation wrote the record, which is not flushed yet */
-    uint32_t entry_len;   /* WRITTEN, DONE of a prepare: bytes of its entry in the reply */
+    uint32_t devices_len; /* WRITTEN, DONE of a prepare: bytes of its devices in the reply */
     uint64_t deadline_ms; /* WAITING: when the operation fails */
     uint64_t next_ms;     /* WAITING: earliest start of its GET; 0: now */
     struct claim_id id;

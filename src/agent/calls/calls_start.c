@@ -6,15 +6,17 @@
 #include <string.h>
 
 #include "agent/calls/calls.h"
-#include "agent/state.h"
+#include "agent/calls/room.h"
+#include "agent/frame.h"
 #include "base/time.h"
 #include "generated/dra.pb.h"
 #include "pb_decode.h"
+#include "wire/decode.h"
 
 static int free_call(const struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (a->call[i].state == CALL_FREE) {
+        if (a->calls->call[i].state == CALL_FREE) {
             return (int)i;
         }
     }
@@ -29,7 +31,7 @@ static int free_operation(const struct agent *a, bool unprepare)
 {
     unsigned end = unprepare ? OPERATIONS_MAX : OPERATIONS_MAX - CLAIMS_PER_CALL_MAX;
     for (unsigned i = 0; i < end; i++) {
-        if (a->operation[i].state == OPERATION_FREE) {
+        if (a->calls->operation[i].state == OPERATION_FREE) {
             return (int)i;
         }
     }
@@ -43,7 +45,7 @@ static int free_operation(const struct agent *a, bool unprepare)
 static bool call_has(const struct agent *a, const struct call *c, const char *uid)
 {
     for (unsigned i = 0; i < c->count; i++) {
-        if (text_is(a->operation[c->operation[i]].id.uid, uid)) {
+        if (text_is(a->calls->operation[c->operation[i]].id.uid, uid)) {
             return true;
         }
     }
@@ -54,7 +56,7 @@ static bool call_has(const struct agent *a, const struct call *c, const char *ui
 static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Claim *claim,
                                   const char **text)
 {
-    struct call *c = &a->call[index];
+    struct call *c = &a->calls->call[index];
     if (call_has(a, c, claim->uid)) {
         return GRPC_OK;
     }
@@ -67,14 +69,14 @@ static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Cla
         *text = "too many claims in running calls; try again";
         return GRPC_RESOURCE_EXHAUSTED;
     }
-    struct operation *o = &a->operation[at];
+    struct operation *o = &a->calls->operation[at];
     o->state = OPERATION_WAITING;
     o->call = (uint16_t)index;
     o->history = 0;
     o->fresh = false;
     o->compares = false;
     o->store_awaited = false;
-    o->entry_len = 0;
+    o->devices_len = 0;
     o->deadline_ms = a->now_ms + CLAIM_GET_MS;
     o->next_ms = 0;
     o->waits = 0;
@@ -154,7 +156,7 @@ enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
         *text = "too many calls are running; try again";
         return GRPC_RESOURCE_EXHAUSTED;
     }
-    struct call *c = &a->call[at];
+    struct call *c = &a->calls->call[at];
     c->state = CALL_RUNNING;
     c->unprepare = unprepare;
     c->asked = false;

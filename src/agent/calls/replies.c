@@ -2,7 +2,7 @@
 /*
  * Replies to prepare and unprepare calls: a map from claim UID to result, encoded entry by entry
  * and sent as the peer accepts it. The message's length is sent first (gRPC PROTOCOL-HTTP2,
- * Length-Prefixed-Message), so the length of each entry is computed from the claim's record when
+ * Length-Prefixed-Message), so the length of its devices is computed from the claim's record when
  * the claim is prepared; the entry itself is encoded once, just before it is sent.
  *
  * The messages are those of proto/dra.proto. All their fields are texts or messages with numbers
@@ -12,7 +12,9 @@
 
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/calls/room.h"
+#include "agent/frame.h"
+#include "agent/ledger/ledger.h"
 #include "base/assert.h"
 #include "generated/dra.pb.h"
 
@@ -94,7 +96,7 @@ static size_t device_len(const struct device_texts *d)
     return len;
 }
 
-static size_t devices_len(const struct claim_record *r)
+uint32_t reply_devices_len(const struct claim_record *r)
 {
     struct device_texts d;
     size_t len = 0;
@@ -102,7 +104,7 @@ static size_t devices_len(const struct claim_record *r)
         device_of(r, i, &d);
         len += field_len(device_len(&d));
     }
-    return len;
+    return (uint32_t)len;
 }
 
 static void write_devices(struct writer *out, const struct claim_record *r)
@@ -139,15 +141,9 @@ static void write_entry_head(struct writer *out, const char *uid, size_t value)
     write_head(out, VALUE_TAG, value);
 }
 
-uint32_t reply_entry_len(const struct claim_record *r)
+uint32_t reply_entry_len(const char *uid, uint32_t devices_len)
 {
-    return (uint32_t)field_len(entry_content_len(r->id.uid, devices_len(r)));
-}
-
-static void write_prepared(struct writer *out, const struct claim_record *r)
-{
-    write_entry_head(out, r->id.uid, devices_len(r));
-    write_devices(out, r);
+    return (uint32_t)field_len(entry_content_len(uid, devices_len));
 }
 
 /* Writes the entry of a claim that failed or is unprepared; `error` is empty on success. */
@@ -165,9 +161,8 @@ static bool has_devices(const struct call *c, const struct operation *o)
 
 static uint32_t entry_len(const struct call *c, const struct operation *o)
 {
-    return has_devices(c, o)
-               ? o->entry_len
-               : (uint32_t)field_len(entry_content_len(o->id.uid, text_len(o->error)));
+    return reply_entry_len(o->id.uid,
+                           has_devices(c, o) ? o->devices_len : (uint32_t)text_len(o->error));
 }
 
 /*
@@ -176,10 +171,10 @@ static uint32_t entry_len(const struct call *c, const struct operation *o)
  */
 static bool encode_entry(struct agent *a, unsigned call)
 {
-    const struct call *c = &a->call[call];
-    unsigned at = a->reply[call].at;
-    const struct operation *o = &a->operation[c->operation[at]];
-    struct reply_entry *e = &a->reply_entry;
+    const struct call *c = &a->calls->call[call];
+    unsigned at = a->calls->reply[call].at;
+    const struct operation *o = &a->calls->operation[c->operation[at]];
+    struct reply_entry *e = &a->calls->reply_entry;
     struct writer out = writer_of(e->bytes, sizeof e->bytes);
     e->len = 0;
     if (has_devices(c, o)) {
@@ -187,7 +182,8 @@ static bool encode_entry(struct agent *a, unsigned call)
         if (ledger_record(a, o->slot, &r) != STATUS_OK) {
             return false;
         }
-        write_prepared(&out, r);
+        write_entry_head(&out, r->id.uid, o->devices_len);
+        write_devices(&out, r);
     } else {
         write_verdict(&out, o->id.uid,
                       c->unprepare ? dra_NodeUnprepareResourceResponse_error_tag
@@ -205,10 +201,10 @@ static bool encode_entry(struct agent *a, unsigned call)
 
 static enum reply_progress send_entry(struct agent *a, unsigned call)
 {
-    const struct call *c = &a->call[call];
-    struct reply *reply = &a->reply[call];
-    const struct operation *o = &a->operation[c->operation[reply->at]];
-    const struct reply_entry *e = &a->reply_entry;
+    const struct call *c = &a->calls->call[call];
+    struct reply *reply = &a->calls->reply[call];
+    const struct operation *o = &a->calls->operation[c->operation[reply->at]];
+    const struct reply_entry *e = &a->calls->reply_entry;
     if (has_devices(c, o) && !ledger_holds(a, o->slot, o->id.uid)) {
         return REPLY_BROKEN;
     }
@@ -233,24 +229,24 @@ static enum reply_progress send_entry(struct agent *a, unsigned call)
 
 static enum reply_progress start_reply(struct agent *a, unsigned call)
 {
-    const struct call *c = &a->call[call];
+    const struct call *c = &a->calls->call[call];
     uint32_t total = 0;
     for (unsigned i = 0; i < c->count; i++) {
-        total += entry_len(c, &a->operation[c->operation[i]]);
+        total += entry_len(c, &a->calls->operation[c->operation[i]]);
     }
     enum status s = grpc_reply_begin(c->server, c->id, total);
     if (s == STATUS_MORE) {
         return REPLY_WAITS;
     }
-    a->reply[call].started = s == STATUS_OK;
+    a->calls->reply[call].started = s == STATUS_OK;
     return (s == STATUS_OK) ? REPLY_COMPLETE : REPLY_BROKEN;
 }
 
 enum reply_progress reply_send(struct agent *a, unsigned call)
 {
-    const struct call *c = &a->call[call];
-    enum reply_progress p = a->reply[call].started ? REPLY_COMPLETE : start_reply(a, call);
-    while (p == REPLY_COMPLETE && a->reply[call].at < c->count) {
+    const struct call *c = &a->calls->call[call];
+    enum reply_progress p = a->calls->reply[call].started ? REPLY_COMPLETE : start_reply(a, call);
+    while (p == REPLY_COMPLETE && a->calls->reply[call].at < c->count) {
         p = send_entry(a, call);
     }
     if (p == REPLY_COMPLETE && grpc_finish(c->server, c->id, GRPC_OK, "") == STATUS_MORE) {
@@ -261,10 +257,10 @@ enum reply_progress reply_send(struct agent *a, unsigned call)
 
 void reply_end(struct agent *a, unsigned call)
 {
-    struct reply_entry *e = &a->reply_entry;
+    struct reply_entry *e = &a->calls->reply_entry;
     ASSERT(call < CALLS_MAX);
     if (e->call == call) {
         e->len = 0;
     }
-    a->reply[call] = (struct reply){0};
+    a->calls->reply[call] = (struct reply){0};
 }

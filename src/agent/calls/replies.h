@@ -34,8 +34,10 @@ enum reply_progress {
     REPLY_BROKEN    /* the announced length is impossible now: a prepared claim is gone */
 };
 
-/* Length of a prepared claim's entry in a reply, computed without encoding it. */
-uint32_t reply_entry_len(const struct claim_record *r);
+/* Length of a prepared claim's devices in a reply, computed without encoding them. */
+uint32_t reply_devices_len(const struct claim_record *r);
+/* Length of the entry of a claim with devices of this length. */
+uint32_t reply_entry_len(const char *uid, uint32_t devices_len);
 /* Sends as much of the reply as there is room for; all operations of the call are complete. */
 enum reply_progress reply_send(struct agent *a, unsigned call);
 /* The call has ended: drops the state of its reply. */

@@ -2,8 +2,9 @@
 /* Claims that already hold a device allocated to another claim, see rivals.h. */
 #include "agent/calls/rivals.h"
 
+#include "agent/frame.h"
 #include "agent/recovery/reconcile.h"
-#include "agent/state.h"
+#include "base/assert.h"
 
 /* Cuts the names, so that the text behind them fits. */
 static void write_claim_name(const struct claim_id *id, struct writer *why)
@@ -26,8 +27,8 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
     const struct claim_result *result = &r->result[at];
     bool node = result->efa_address != 0u && !ledger_holds_address(a, slot, result->efa_address);
     if (result->node) { /* the held one of all its devices */
-        uint64_t both = a->ledger.entry[slot].numbers & claim_numbers(r);
-        devices_name(&a->devices, (unsigned)__builtin_ctzll(both), name);
+        uint64_t both = ledger_entry(a, slot)->numbers & claim_numbers(r);
+        devices_name(a->devices, (unsigned)__builtin_ctzll(both), name);
     } else {
         claim_device_name(result, name);
     }
@@ -41,14 +42,14 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
 void rivals_write(const struct agent *a, unsigned slot, const struct claim_record *r,
                   struct writer *why)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = ledger_entry(a, slot);
     writer_text(why, "claim ");
     write_claim_name(&r->id, why);
     bool node = write_contested(a, slot, r, why);
     writer_text(why,
                 node ? " is already named by the record of claim " : " is already held by claim ");
-    write_claim_name(&a->ledger.id[slot], why);
-    WRITE(why, " (%", TEXT(a->ledger.id[slot].uid));
+    write_claim_name(ledger_id(a, slot), why);
+    WRITE(why, " (%", TEXT(ledger_id(a, slot)->uid));
     if (e->guessed && claim_joins(r)) {
         writer_text(why, "), of whose part it is not known which cores they are: nobody joins it "
                          "before its pod is prepared again or ends");
@@ -61,14 +62,14 @@ void rivals_write(const struct agent *a, unsigned slot, const struct claim_recor
     }
     if (reconcile_withholds(a, slot)) {
         WRITE(why, "), which is gone; once no container uses it: neuron-dra-agent release %",
-              TEXT(a->ledger.id[slot].uid));
+              TEXT(ledger_id(a, slot)->uid));
         return;
     }
     /* uncut names, as a command needs them */
     WRITE(why,
           "); once no pod uses that one: kubectl -n % delete resourceclaim %; the agent then "
           "releases it by itself",
-          TEXT(a->ledger.id[slot].namespace_), TEXT(a->ledger.id[slot].name));
+          TEXT(ledger_id(a, slot)->namespace_), TEXT(ledger_id(a, slot)->name));
 }
 
 int rivals_disputing(struct agent *a, unsigned slot)
@@ -82,49 +83,43 @@ int rivals_disputing(struct agent *a, unsigned slot)
 }
 
 /*
- * First slot from `from` on of a claim that conflicts with the record, or -1. When sharing is
- * switched off, shared devices stay shared, but no new claim joins them.
- */
-static int rival_from(const struct agent *a, unsigned from, const struct claim_record *r)
-{
-    return ledger_rival(a, from, r, a->driver->shares > 1u);
-}
-
-/*
  * Whether the claim can stay: a part with unknown cores can stay beside a part of the rest of its
  * device.
  */
 static bool stays_beside(const struct agent *a, unsigned slot, const struct claim_record *r)
 {
-    return a->ledger.entry[slot].guessed && claim_joins(r);
+    return ledger_entry(a, slot)->guessed && claim_joins(r);
 }
 
-int rivals_firm(struct agent *a, const struct claim_record *r)
+void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *found)
 {
-    int holder = rival_from(a, 0, r);
-    for (unsigned i = 0; i < CLAIMS_MAX && holder >= 0; i++) {
-        if (stays_beside(a, (unsigned)holder, r) || !reconcile_is_stale(a, (unsigned)holder)) {
-            reconcile_check(a, (unsigned)holder);
-            break;
+    /* When sharing is switched off, shared devices stay shared, but no new claim joins them. */
+    bool sharing = a->driver->shares > 1u;
+    *found = (struct rivals){.firm = -1};
+    int slot = ledger_rival(a, 0, r, sharing);
+    for (unsigned i = 0; i < CLAIMS_MAX && slot >= 0 && found->firm < 0; i++) {
+        if (stays_beside(a, (unsigned)slot, r) || !reconcile_is_stale(a, (unsigned)slot)) {
+            reconcile_check(a, (unsigned)slot);
+            found->firm = slot;
+        } else {
+            found->stale[found->count] = (uint16_t)slot;
+            found->count++;
+            slot = ledger_rival(a, (unsigned)slot + 1u, r, sharing);
         }
-        holder = rival_from(a, (unsigned)holder + 1u, r);
     }
-    return holder;
 }
 
-enum status rivals_release(struct agent *a, const struct claim_record *r, int *holder,
+enum status rivals_release(struct agent *a, const struct claim_record *r, struct rivals *found,
                            struct writer *why)
 {
     struct writer discarded = writer_of(NULL, 0);
-    *holder = rival_from(a, 0, r);
-    bool announced = *holder >= 0 && ledger_find(a, r->id.uid) < 0;
-    enum status s = announced ? ledger_put_file(a, r, why) : STATUS_OK;
-    bool gone = s == STATUS_OK;
-    for (unsigned i = 0; i < CLAIMS_MAX && gone && *holder >= 0; i++) {
-        gone = reconcile_release_stale(a, (unsigned)*holder);
-        *holder = rival_from(a, 0, r);
+    bool first = found->count > 0u && ledger_find(a, r->id.uid) < 0;
+    enum status s = first ? ledger_put_file(a, r, why) : STATUS_OK;
+    found->file_written = first && s == STATUS_OK;
+    for (unsigned i = 0; i < found->count && s == STATUS_OK && found->firm < 0; i++) {
+        found->firm = reconcile_release_stale(a, found->stale[i]) ? -1 : (int)found->stale[i];
     }
-    if (announced && s == STATUS_OK && !gone) {
+    if (found->file_written && found->firm >= 0) {
         enum status removed = ledger_remove(a, r->id.uid, &discarded);
         status_ignore(removed, "reconciliation removes a file without a record");
     }

@@ -8,6 +8,14 @@
 
 #include "agent/ledger/ledger.h"
 
+/* The claims that hold a device of a claim's record. */
+struct rivals {
+    int firm;          /* slot of one that cannot be released, or -1 */
+    bool file_written; /* the CDI file of the claim itself is on the disk, before its record */
+    unsigned count;
+    uint16_t stale[CLAIMS_MAX]; /* slots of those that can be released */
+};
+
 /* Appends that the claim in `slot` holds a device of the record, and what to do. */
 void rivals_write(const struct agent *a, unsigned slot, const struct claim_record *r,
                   struct writer *why);
@@ -17,14 +25,14 @@ void rivals_write(const struct agent *a, unsigned slot, const struct claim_recor
  * server at once, or -1.
  */
 int rivals_disputing(struct agent *a, unsigned slot);
-/* Slot of another claim that holds a device of the record and cannot be released, or -1. */
-int rivals_firm(struct agent *a, const struct claim_record *r);
+/* Finds the claims that hold a device of the record, up to the first that cannot be released. */
+void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *found);
 /*
- * Releases the claims that hold a device of the record. First writes the new claim's CDI file, the
- * only step that may still refuse it. *holder: slot of a claim that the disk could not release, or
- * -1. FULL_TABLE, FULL_BUFFER, HOST_*: the file cannot be written; `why` gets one line.
+ * Releases the stale rivals, of which none is firm. First writes the new claim's CDI file, the only
+ * step that may still refuse it. A rival that the disk could not release becomes the firm one.
+ * FULL_TABLE, FULL_BUFFER, HOST_*: the file cannot be written; `why` gets one line.
  */
-MUST_USE enum status rivals_release(struct agent *a, const struct claim_record *r, int *holder,
-                                    struct writer *why);
+MUST_USE enum status rivals_release(struct agent *a, const struct claim_record *r,
+                                    struct rivals *found, struct writer *why);
 
 #endif

@@ -8,8 +8,11 @@
 
 #include <string.h>
 
+#include "agent/api/version.h"
+#include "agent/claim/room.h"
+#include "agent/frame.h"
+#include "agent/ledger/ledger.h"
 #include "agent/report/refusal.h"
-#include "agent/state.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
 #include "base/json.h"
@@ -19,9 +22,9 @@
 
 void claim_status_prepared(struct agent *a, unsigned slot)
 {
-    struct claim_status *c = &a->claim_status;
+    struct claim_status *c = &a->claim->claim_status;
     ASSERT(slot < CLAIMS_MAX);
-    uint32_t claim = crc32c(0, view_text(a->ledger.id[slot].uid));
+    uint32_t claim = crc32c(0, view_text(ledger_id(a, slot)->uid));
     if (!a->settings->claim_status || c->claim[slot] == claim) {
         return;
     }
@@ -39,7 +42,7 @@ static void forget_gone(struct claim_status *c)
 
 void claim_status_unprepared(struct agent *a, unsigned slot)
 {
-    struct claim_status *c = &a->claim_status;
+    struct claim_status *c = &a->claim->claim_status;
     ASSERT(slot < CLAIMS_MAX);
     if (!a->settings->claim_status) {
         return;
@@ -51,7 +54,7 @@ void claim_status_unprepared(struct agent *a, unsigned slot)
     if (full) {
         forget_gone(c);
     }
-    c->gone[c->gone_count] = a->ledger.id[slot];
+    c->gone[c->gone_count] = *ledger_id(a, slot);
     c->gone_count++;
     c->wanted[slot] = false;
     c->claim[slot] = 0;
@@ -59,7 +62,7 @@ void claim_status_unprepared(struct agent *a, unsigned slot)
 
 void claim_status_retire(struct agent *a)
 {
-    struct claim_status *c = &a->claim_status;
+    struct claim_status *c = &a->claim->claim_status;
     if (c->out.running) {
         outgoing_stop(a, &c->out, API_SLOT_CLAIM_STATUS);
     }
@@ -166,20 +169,20 @@ static void write_devices(struct writer *out, const char *driver, const struct c
 /* Finds the record of the current claim; NULL: it is gone. false: it is unreadable. */
 static bool find_record(struct agent *a, const struct claim_record **r)
 {
-    const struct claim_status *c = &a->claim_status;
+    const struct claim_status *c = &a->claim->claim_status;
     *r = NULL;
     if (c->slot < 0) {
         return true;
     }
     unsigned slot = (unsigned)c->slot;
-    return a->ledger.usable && a->ledger.entry[slot].state == LEDGER_HELD &&
+    return ledger_is_usable(a) && ledger_entry(a, slot)->state == LEDGER_HELD &&
            ledger_record(a, slot, r) == STATUS_OK;
 }
 
 /* The body of the request; empty: nothing can be written. */
 static struct view body_of(struct agent *a)
 {
-    struct claim_status *c = &a->claim_status;
+    struct claim_status *c = &a->claim->claim_status;
     struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
     const struct claim_record *r = NULL;
     if (!find_record(a, &r)) {
@@ -200,13 +203,13 @@ static struct view body_of(struct agent *a)
 
 static struct view body_part(struct agent *a, uint32_t offset, size_t room)
 {
-    return outgoing_piece(&a->claim_status.out, body_of(a), offset, room);
+    return outgoing_piece(&a->claim->claim_status.out, body_of(a), offset, room);
 }
 
 static void start_write(struct agent *a)
 {
-    struct claim_status *c = &a->claim_status;
-    const struct claim_id *id = (c->slot < 0) ? &c->gone[0] : &a->ledger.id[c->slot];
+    struct claim_status *c = &a->claim->claim_status;
+    const struct claim_id *id = (c->slot < 0) ? &c->gone[0] : ledger_id(a, (unsigned)c->slot);
     char path[KUBE_PATH_CAP];
     struct writer out = writer_of(path, sizeof path);
     c->version = version_now(a);
@@ -237,7 +240,7 @@ static void start_write(struct agent *a)
 
 void claim_status_step(struct agent *a)
 {
-    struct claim_status *c = &a->claim_status;
+    struct claim_status *c = &a->claim->claim_status;
     if (outgoing_ready(a, &c->out) && version_ready(a) && next_job(c, &c->slot)) {
         start_write(a);
     }
@@ -245,7 +248,7 @@ void claim_status_step(struct agent *a)
 
 uint64_t claim_status_deadline(const struct agent *a)
 {
-    const struct claim_status *c = &a->claim_status;
+    const struct claim_status *c = &a->claim->claim_status;
     int slot = -1;
     bool waits = a->settings->claim_status && version_ready(a) && next_job(c, &slot);
     return waits ? outgoing_deadline(a, &c->out) : UINT64_MAX;
@@ -253,7 +256,7 @@ uint64_t claim_status_deadline(const struct agent *a)
 
 void claim_status_end(struct agent *a, const struct api_result *r)
 {
-    struct claim_status *c = &a->claim_status;
+    struct claim_status *c = &a->claim->claim_status;
     enum outcome outcome = outgoing_end(a, &c->out, r);
     switch (outcome) {
     case OUTCOME_DONE:

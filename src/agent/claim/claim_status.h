@@ -30,7 +30,7 @@ struct claim_status {
     struct claim_id gone[CLAIM_STATUS_GONE_MAX];
 };
 
-/* The verbs of the room, see state.h. */
+/* The verbs of the room, see frame.h. */
 void claim_status_step(struct agent *a);
 uint64_t claim_status_deadline(const struct agent *a);
 /*

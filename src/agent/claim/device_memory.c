@@ -2,7 +2,12 @@
 /* Memory of devices before a new claim gets them, see device_memory.h. */
 #include "agent/claim/device_memory.h"
 
-#include "agent/state.h"
+#include "agent/claim/room.h"
+#include "agent/frame.h"
+#include "agent/ledger/ledger.h"
+#include "agent/report/log.h"
+#include "agent/report/log_catalogue.h"
+#include "base/assert.h"
 
 static uint64_t device_bit(unsigned number)
 {
@@ -12,8 +17,8 @@ static uint64_t device_bit(unsigned number)
 /* Number of cores whose files are read; unknown: as many as any device has. */
 static unsigned cores_of(const struct agent *a, unsigned number)
 {
-    int at = devices_numbered(&a->devices, number);
-    unsigned cores = (at >= 0) ? a->devices.device[at].core_count : 0u;
+    int at = devices_numbered(a->devices, number);
+    unsigned cores = (at >= 0) ? a->devices->device[at].core_count : 0u;
     return (cores == 0u || cores > TELEMETRY_CORES_MAX) ? TELEMETRY_CORES_MAX : cores;
 }
 
@@ -41,7 +46,7 @@ static uint8_t cores_used(const struct agent *a, unsigned number, uint8_t of, ui
 
 static void note_used(struct agent *a, unsigned number, uint8_t cores)
 {
-    struct device_memory *m = &a->device_memory;
+    struct device_memory *m = &a->claim->device_memory;
     if (m->used == 0u) {
         m->check_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
     }
@@ -56,7 +61,7 @@ static void note_used(struct agent *a, unsigned number, uint8_t cores)
 /* "; claim default/train had it last: …" */
 static void write_last(const struct agent *a, unsigned number, struct writer *out)
 {
-    const struct claim_id *last = &a->ledger.last[number];
+    const struct claim_id *last = ledger_last(a, number);
     if (last->uid[0] == '\0') {
         writer_text(out, "which claim had it last is not known");
     } else {
@@ -69,7 +74,7 @@ static void write_last(const struct agent *a, unsigned number, struct writer *ou
 static void write_used(const struct agent *a, unsigned number, uint64_t bytes, struct writer *why)
 {
     char name[DEVICE_NAME_CAP];
-    devices_name(&a->devices, number, name);
+    devices_name(a->devices, number, name);
     WRITE(why, "requested device % has % bytes of memory in use by a process of another claim: ",
           TEXT(name), NUMBER(bytes));
     write_last(a, number, why);
@@ -80,7 +85,7 @@ static void write_used(const struct agent *a, unsigned number, uint64_t bytes, s
 static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
 {
     int slot = ledger_find(a, r->id.uid);
-    uint64_t own = (slot >= 0) ? a->ledger.entry[slot].numbers : 0u;
+    uint64_t own = (slot >= 0) ? ledger_entry(a, (unsigned)slot)->numbers : 0u;
     bool due = driver_traits(r->driver)->has_cores && a->settings->check_device_memory;
     return due ? claim_numbers(r) & ~own : 0u;
 }
@@ -129,7 +134,7 @@ enum status device_memory_check(struct agent *a, const struct claim_record *r, b
 void device_memory_text(const struct agent *a, unsigned number, struct writer *out)
 {
     char name[DEVICE_NAME_CAP];
-    devices_name(&a->devices, number, name);
+    devices_name(a->devices, number, name);
     WRITE(out,
           "claims are refused device %, because a process of another claim still has memory of "
           "it: ",
@@ -142,14 +147,14 @@ static void log_device(struct agent *a, enum log_id id, unsigned number, uint64_
     char text[CLAIM_ERROR_CAP];
     char name[DEVICE_NAME_CAP];
     struct writer w = writer_of(text, sizeof text);
-    devices_name(&a->devices, number, name);
+    devices_name(a->devices, number, name);
     log_begin(a, id);
     log_text(a, "device", name);
     if (bytes > 0u) {
         write_last(a, number, &w);
         writer_close_text(&w);
         log_number(a, "bytes", (int64_t)bytes);
-        uint64_t used_ms = a->now_ms - a->device_memory.since_ms[number];
+        uint64_t used_ms = a->now_ms - a->claim->device_memory.since_ms[number];
         log_number(a, "used_ms", (int64_t)used_ms);
         log_text(a, "text", text);
     }
@@ -158,7 +163,7 @@ static void log_device(struct agent *a, enum log_id id, unsigned number, uint64_
 
 static void check_again(struct agent *a, unsigned number)
 {
-    struct device_memory *m = &a->device_memory;
+    struct device_memory *m = &a->claim->device_memory;
     uint64_t bytes = 0;
     if (cores_used(a, number, m->cores[number], &bytes) == 0u) {
         if ((m->stuck & device_bit(number)) != 0u) {
@@ -175,7 +180,7 @@ static void check_again(struct agent *a, unsigned number)
 
 void device_memory_step(struct agent *a)
 {
-    struct device_memory *m = &a->device_memory;
+    struct device_memory *m = &a->claim->device_memory;
     if (m->used == 0u || (a->now_ms < m->check_ms && !m->reading)) {
         return;
     }
@@ -194,5 +199,10 @@ void device_memory_step(struct agent *a)
 
 uint64_t device_memory_deadline(const struct agent *a)
 {
-    return (a->device_memory.used != 0u) ? a->device_memory.check_ms : UINT64_MAX;
+    return (a->claim->device_memory.used != 0u) ? a->claim->device_memory.check_ms : UINT64_MAX;
+}
+
+uint64_t device_memory_used(const struct agent *a)
+{
+    return a->claim->device_memory.used;
 }

@@ -36,6 +36,8 @@ MUST_USE enum status device_memory_read(const struct agent *a, const struct clai
  */
 MUST_USE enum status device_memory_check(struct agent *a, const struct claim_record *r, bool parts,
                                          struct writer *why);
+/* Devices that a new claim was refused, because their memory is in use: bit N is device N. */
+uint64_t device_memory_used(const struct agent *a);
 /* Writes one line about such a device for an operator. */
 void device_memory_text(const struct agent *a, unsigned number, struct writer *out);
 /* Checks the devices for which claims were refused again, every DEVICE_MEMORY_LOOK_MS. */

@@ -6,7 +6,9 @@
 #include "agent/claim/fetch.h"
 
 #include "agent/api/retry.h"
-#include "agent/state.h"
+#include "agent/api/version.h"
+#include "agent/claim/room.h"
+#include "agent/frame.h"
 #include "base/assert.h"
 #include "dra/metadata.h"
 #include "generated/projection.pb.h"
@@ -30,30 +32,45 @@ static unsigned slot_of(unsigned fetch)
 static struct fetch *fetch_of(struct agent *a, const struct api_result *r)
 {
     unsigned fetch = (unsigned)r->slot - (unsigned)API_SLOT_CLAIM_FIRST;
-    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state == FETCH_RUNNING);
-    return &a->fetch[fetch];
+    ASSERT(fetch < FETCHES_MAX && a->claim->fetch[fetch].state == FETCH_RUNNING);
+    return &a->claim->fetch[fetch];
 }
 
 static int free_fetch(const struct agent *a)
 {
     for (unsigned i = 0; i < FETCHES_MAX; i++) {
-        if (a->fetch[i].state == FETCH_FREE) {
+        if (a->claim->fetch[i].state == FETCH_FREE) {
             return (int)i;
         }
     }
     return -1;
 }
 
+struct fetch *fetch_at(struct agent *a, unsigned fetch)
+{
+    ASSERT(fetch < FETCHES_MAX);
+    return &a->claim->fetch[fetch];
+}
+
+unsigned fetch_count_free(const struct agent *a)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < FETCHES_MAX; i++) {
+        n += (a->claim->fetch[i].state == FETCH_FREE) ? 1u : 0u;
+    }
+    return n;
+}
+
 struct claim_builder *fetch_builder(struct agent *a, unsigned fetch)
 {
-    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state == FETCH_RUNNING);
-    return &a->fetch[fetch].builder;
+    ASSERT(fetch < FETCHES_MAX && a->claim->fetch[fetch].state == FETCH_RUNNING);
+    return &a->claim->fetch[fetch].builder;
 }
 
 struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct claim_id *id)
 {
     struct claim_builder *b = fetch_builder(a, fetch);
-    claim_begin(b, &a->devices, a->driver->name, a->settings->node_name, id);
+    claim_begin(b, a->devices, a->driver->name, a->settings->node_name, id);
     /* EFA devices keep the kernel's number in a container */
     b->zero_numbering = a->settings->zero_numbering && driver_traits(a->driver->kind)->numbered;
     b->record.metadata = a->settings->device_metadata;
@@ -66,7 +83,7 @@ int fetch_lend(struct agent *a, const struct api_request *r)
     if (at < 0 || api_start(a, slot_of((unsigned)at), r) != STATUS_OK) {
         return -1;
     }
-    a->fetch[at].state = FETCH_RUNNING;
+    a->claim->fetch[at].state = FETCH_RUNNING;
     return at;
 }
 
@@ -94,7 +111,7 @@ int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, ui
     if (!fetch_send(a, slot_of((unsigned)at), API_GET_CLAIM, id, limit_ms)) {
         return -1;
     }
-    struct fetch *f = &a->fetch[at];
+    struct fetch *f = &a->claim->fetch[at];
     f->state = FETCH_RUNNING;
     f->history = (uint8_t)history;
     (void)fetch_begin(a, (unsigned)at, id);
@@ -103,11 +120,11 @@ int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, ui
 
 void fetch_release(struct agent *a, unsigned fetch)
 {
-    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state != FETCH_FREE);
-    if (a->fetch[fetch].state == FETCH_RUNNING && api_slot_busy(a, slot_of(fetch))) {
+    ASSERT(fetch < FETCHES_MAX && a->claim->fetch[fetch].state != FETCH_FREE);
+    if (a->claim->fetch[fetch].state == FETCH_RUNNING && api_slot_busy(a, slot_of(fetch))) {
         api_cancel(a, slot_of(fetch));
     }
-    a->fetch[fetch].state = FETCH_FREE;
+    a->claim->fetch[fetch].state = FETCH_FREE;
 }
 
 /* --- records --- */

@@ -62,6 +62,10 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record);
 void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP]);
 /* Whether a result record (KUBE_RESULT) belongs to this driver and this node's pool. */
 bool fetch_is_ours(const struct agent *a, struct view message);
+/* The fetch, whose result its user collects. */
+struct fetch *fetch_at(struct agent *a, unsigned fetch);
+/* Number of fetches that are not in use. */
+unsigned fetch_count_free(const struct agent *a);
 /* Frees a fetch; cancels its request if it still runs. */
 void fetch_release(struct agent *a, unsigned fetch);
 /* A record of the response to a running GET. */

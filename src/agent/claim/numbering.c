@@ -5,30 +5,31 @@
  */
 #include "agent/claim/numbering.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/ledger/ledger.h"
 
-static bool is_in_call(const struct agent *a, const struct call *c, const char *uid)
+static bool is_in_call(const struct claim_group *call, const char *uid)
 {
     bool found = false;
-    for (unsigned i = 0; i < c->count; i++) {
-        found = found || text_is(a->operation[c->operation[i]].id.uid, uid);
+    for (unsigned i = 0; call != NULL && i < call->count; i++) {
+        found = found || text_is(call->uid[i], uid);
     }
     return found;
 }
 
 /* Whether one container may use the claim of this slot and that of the record. */
-static bool is_beside(const struct agent *a, const struct call *c, unsigned slot,
+static bool is_beside(const struct agent *a, const struct claim_group *call, unsigned slot,
                       const struct claim_record *r)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = ledger_entry(a, slot);
     /* the host's numbers are distinct, or mean the same shared device */
     bool counts = e->state == LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
-    if (!counts || view_is(view_text(r->id.uid), a->ledger.id[slot].uid)) {
+    if (!counts || view_is(view_text(r->id.uid), ledger_id(a, slot)->uid)) {
         return false;
     }
     const char *pod = ledger_consumer(a, slot)->uid;
     return (pod[0] != '\0' && text_is(pod, r->consumer.uid)) ||
-           (c != NULL && is_in_call(a, c, a->ledger.id[slot].uid));
+           is_in_call(call, ledger_id(a, slot)->uid);
 }
 
 static void write_conflict(struct writer *why, const struct claim_record *r, const char *other,
@@ -47,14 +48,14 @@ static void write_conflict(struct writer *why, const struct claim_record *r, con
           NUMBER((unsigned)__builtin_ctzll(both)));
 }
 
-enum status numbering_choose(const struct agent *a, const struct call *c, struct claim_record *r,
-                             struct writer *why)
+enum status numbering_choose(const struct agent *a, const struct claim_group *call,
+                             struct claim_record *r, struct writer *why)
 {
     uint64_t taken = 0;
     unsigned other = 0;
     uint64_t own = claim_container_numbers(r);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        uint64_t seen = is_beside(a, c, i, r) ? a->ledger.entry[i].container_numbers : 0u;
+        uint64_t seen = is_beside(a, call, i, r) ? ledger_entry(a, i)->container_numbers : 0u;
         other = ((seen & own) != 0u) ? i : other;
         taken |= seen;
     }
@@ -63,8 +64,8 @@ enum status numbering_choose(const struct agent *a, const struct call *c, struct
         r->first_number++;
     }
     if ((own & taken) != 0u) {
-        write_conflict(why, r, a->ledger.id[other].name, own & taken,
-                       claim_cores(r) != 0u || a->ledger.entry[other].cores != 0u);
+        write_conflict(why, r, ledger_id(a, other)->name, own & taken,
+                       claim_cores(r) != 0u || ledger_entry(a, other)->cores != 0u);
         return PEER_REFUSED;
     }
     return STATUS_OK;
@@ -87,7 +88,7 @@ static void write_no_cores(const struct agent *a, const struct claim_record *r, 
 {
     char name[DEVICE_NAME_CAP];
     unsigned used = ledger_cores(a, claim_numbers(r), r->id.uid);
-    devices_name(&a->devices, r->result[0].number, name);
+    devices_name(a->devices, r->result[0].number, name);
     WRITE(why,
           "claim %/%: device % has no % free cores side by side (free: % of %); it is tried "
           "again: end pods that have parts of this device",
@@ -106,7 +107,7 @@ static uint8_t own_cores(const struct agent *a, const struct claim_record *r, ui
     if (slot < 0) {
         return 0;
     }
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = ledger_entry(a, (unsigned)slot);
     bool same = e->numbers == claim_numbers(r) && (e->cores & used) == 0u &&
                 claim_numbers_count(e->cores) == claim_numbers_count(claim_cores(r));
     return same ? e->cores : 0u;
@@ -119,9 +120,9 @@ enum status cores_choose(const struct agent *a, struct claim_record *r, struct w
     if (part == 0u) {
         return STATUS_OK;
     }
-    int at = devices_numbered(&a->devices, r->result[0].number);
-    const struct device *device = &a->devices.device[(at >= 0) ? at : 0];
-    unsigned unit = (at >= 0) ? device_core_unit(&a->devices, device) : 0u;
+    int at = devices_numbered(a->devices, r->result[0].number);
+    const struct device *device = &a->devices->device[(at >= 0) ? at : 0];
+    unsigned unit = (at >= 0) ? device_core_unit(a->devices, device) : 0u;
     unsigned total = (unit > 0u) ? device->core_count : 0u;
     uint8_t used = ledger_cores(a, claim_numbers(r), r->id.uid);
     uint8_t cores = own_cores(a, r, used);

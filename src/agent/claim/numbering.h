@@ -10,15 +10,19 @@
 #include "agent/agent.h"
 #include "dra/claim.h"
 
-struct call;
+/* Claims that are prepared in one call. */
+struct claim_group {
+    unsigned count;
+    const char *uid[CLAIMS_PER_CALL_MAX]; /* borrowed */
+};
 
 /*
  * Claims of one pod are prepared in one call: with --device-numbering=zero, the record's first
- * number becomes the lowest one that does not overlap with the claims of the same call or pod. `c`:
- * NULL if there is none. PEER_REFUSED: there is no such number, or the host's numbers overlap with
- * those that another claim counts from zero; `why` gets one line that names both.
+ * number becomes the lowest one that does not overlap with the claims of the same call or pod.
+ * `call` is NULL if there is none. PEER_REFUSED: there is no such number, or the host's numbers
+ * overlap with those that another claim counts from zero; `why` gets one line that names both.
  */
-MUST_USE enum status numbering_choose(const struct agent *a, const struct call *c,
+MUST_USE enum status numbering_choose(const struct agent *a, const struct claim_group *call,
                                       struct claim_record *r, struct writer *why);
 /*
  * With --require-consecutive, checks that the record's devices are consecutive (claim_consecutive).

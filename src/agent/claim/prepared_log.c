@@ -5,7 +5,8 @@
  */
 #include "agent/claim/prepared_log.h"
 
-#include "agent/state.h"
+#include "agent/ledger/ledger.h"
+#include "agent/report/log.h"
 
 static const char lnc_field[] = "logicalNeuronCore";
 static const char mode_field[] = "ultraserverMode";
@@ -99,9 +100,9 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
 /* Logs a different LNC of another claim of the same pod: a container's environment has one LNC. */
 static void warn_claims(struct agent *a, const struct claim_record *r, unsigned other)
 {
-    if (lnc_differs(claim_logical_neuron_core(r), a->ledger.entry[other].logical_neuron_core)) {
+    if (lnc_differs(claim_logical_neuron_core(r), ledger_entry(a, other)->logical_neuron_core)) {
         log_ambiguous(a, r, lnc_field);
-        log_text(a, "other_claim", a->ledger.id[other].name);
+        log_text(a, "other_claim", ledger_id(a, other)->name);
         log_text(a, "pod", r->consumer.name);
         log_end(a);
     }
@@ -112,7 +113,7 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
 {
     bool pod = r->consumer.kind == (uint8_t)CONSUMER_POD && r->consumer.uid[0] != '\0';
     for (unsigned i = 0; pod && i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
+        const struct ledger_entry *e = ledger_entry(a, i);
         if (i != slot && e->state == LEDGER_HELD &&
             view_is(view_text(r->consumer.uid), ledger_consumer(a, i)->uid)) {
             warn_claims(a, r, i);
@@ -165,7 +166,7 @@ void prepared_log_adopted(struct agent *a, const struct claim_record *r, const c
     log_number(a, "devices", r->count);
     log_text(a, "from", from);
     if (holder >= 0) {
-        log_text(a, "device_also_held_by", a->ledger.id[holder].uid);
+        log_text(a, "device_also_held_by", ledger_id(a, (unsigned)holder)->uid);
     }
     log_end(a);
 }

@@ -5,7 +5,7 @@
  */
 #include "agent/claim/presence.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
 
 /* the next probe will notice */
 static const char changed[] = " changed since the last probe; try again";
@@ -39,7 +39,7 @@ static bool device_is_here(const struct agent *a, const struct claim_record *r, 
         writer_text(why, " is not found on this node any more; delete and re-create the pod");
         return false;
     }
-    const struct device *d = &a->devices.device[at];
+    const struct device *d = &a->devices->device[at];
     const struct driver_traits *traits = driver_traits(r->driver);
     enum status s = f->device(f->ctx, traits->numbered ? d->number : d->efa.uverbs, &now);
     const char *text = place_difference(s, &now, &d->place);
@@ -61,12 +61,12 @@ static enum status functions_check(const struct agent *a, const struct claim_rec
                                    const char *what, struct writer *why)
 {
     size_t before = why->len;
-    for (unsigned i = 0; i < r->count && !a->devices.unknown; i++) {
+    for (unsigned i = 0; i < r->count && !a->devices->unknown; i++) {
         char name[DEVICE_NAME_CAP];
         const struct claim_result *result = &r->result[i];
         claim_device_name(result, name);
         WRITE(why, "% device %", TEXT(what), TEXT(name));
-        if (!device_is_here(a, r, devices_addressed(&a->devices, result->efa_address),
+        if (!device_is_here(a, r, devices_addressed(a->devices, result->efa_address),
                             result->uverbs, why)) {
             return PEER_NOT_FOUND;
         }
@@ -83,14 +83,14 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
         return functions_check(a, r, what, why);
     }
     /* A failed probe must not cost a running pod its claim. */
-    uint64_t numbers = a->devices.unknown ? 0u : claim_all_numbers(r);
+    uint64_t numbers = a->devices->unknown ? 0u : claim_all_numbers(r);
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         writer_text(why, what);
         char name[DEVICE_NAME_CAP];
-        devices_name(&a->devices, n, name);
+        devices_name(a->devices, n, name);
         WRITE(why, " device %", TEXT(name));
         if ((numbers >> n & 1u) != 0u &&
-            !device_is_here(a, r, devices_numbered(&a->devices, n), 0, why)) {
+            !device_is_here(a, r, devices_numbered(a->devices, n), 0, why)) {
             return PEER_NOT_FOUND;
         }
         why->len = before;

@@ -9,7 +9,8 @@
 #include "agent/commands/reservations.h"
 
 #include "agent/api/retry.h"
-#include "agent/state.h"
+#include "agent/api/version.h"
+#include "agent/frame.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "cfg/identity.h"

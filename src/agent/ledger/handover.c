@@ -6,7 +6,10 @@
  */
 #include "agent/ledger/handover.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/ledger/room.h"
+#include "agent/report/log.h"
+#include "base/time.h"
 #include "cfg/identity.h"
 
 static bool is_next(const struct handover *h)
@@ -21,17 +24,19 @@ static bool had_store(const struct handover *h)
 
 bool handover_owns(const struct agent *a)
 {
-    return a->handover.state == HANDOVER_OWNER || a->handover.state == HANDOVER_LEAVING;
+    return a->ledger->handover.state == HANDOVER_OWNER ||
+           a->ledger->handover.state == HANDOVER_LEAVING;
 }
 
 bool handover_defers(const struct agent *a, uint64_t start_ms)
 {
-    return a->handover.state == HANDOVER_LEAVING && start_ms >= a->handover.leaving_ms;
+    return a->ledger->handover.state == HANDOVER_LEAVING &&
+           start_ms >= a->ledger->handover.leaving_ms;
 }
 
 static void ask_for_next(struct agent *a)
 {
-    struct handover *h = &a->handover;
+    struct handover *h = &a->ledger->handover;
     const struct files *f = a->files;
     if (f->lock(f->ctx, STORE_LOCK_NAME, LOCK_NEXT) == STATUS_OK) {
         handover_move(h, had_store(h) ? HANDOVER_RETURNING : HANDOVER_NEXT);
@@ -45,7 +50,7 @@ static void ask_for_next(struct agent *a)
  */
 static void ask(struct agent *a)
 {
-    struct handover *h = &a->handover;
+    struct handover *h = &a->ledger->handover;
     const struct files *f = a->files;
     h->older = f->holder(f->ctx, LOCK_OWNER) == HOLDER_OLDER;
     bool asks = h->wanted && !is_next(h) && !h->older;
@@ -60,7 +65,7 @@ static void ask(struct agent *a)
 
 enum status handover_take(struct agent *a)
 {
-    struct handover *h = &a->handover;
+    struct handover *h = &a->ledger->handover;
     const struct files *f = a->files;
     enum status s = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_OWNER);
     if (s == STATUS_OK && !is_next(h) && f->holder(f->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
@@ -93,7 +98,7 @@ enum status handover_take(struct agent *a)
  */
 static bool lock_replaced(struct agent *a)
 {
-    struct handover *h = &a->handover;
+    struct handover *h = &a->ledger->handover;
     h->looks = (h->looks + 1u) % HANDOVER_LOCK_LOOKS;
     return h->looks == 0u &&
            a->files->lock(a->files->ctx, STORE_LOCK_NAME, LOCK_OWNER) == HOST_BUSY;
@@ -101,7 +106,7 @@ static bool lock_replaced(struct agent *a)
 
 static void look_for_next(struct agent *a)
 {
-    struct handover *h = &a->handover;
+    struct handover *h = &a->ledger->handover;
     h->check_ms = a->now_ms + HANDOVER_CHECK_MS;
     h->leaving_ms = a->now_ms;
     if (lock_replaced(a) || a->files->holder(a->files->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
@@ -111,14 +116,14 @@ static void look_for_next(struct agent *a)
 
 void handover_called(struct agent *a, bool called)
 {
-    a->handover.called = called;
+    a->ledger->handover.called = called;
 }
 
 void handover_step(struct agent *a, bool wanted)
 {
-    struct handover *h = &a->handover;
+    struct handover *h = &a->ledger->handover;
     h->wanted = wanted;
-    if (a->ledger.busy) {
+    if (a->ledger->busy) {
         return;
     }
     if (h->state == HANDOVER_OWNER && a->now_ms >= h->check_ms) {
@@ -128,14 +133,14 @@ void handover_step(struct agent *a, bool wanted)
 
 bool handover_ends(const struct agent *a, bool running)
 {
-    const struct handover *h = &a->handover;
+    const struct handover *h = &a->ledger->handover;
     bool late = a->now_ms >= h->leaving_ms + HANDOVER_MS;
-    return !a->ledger.busy && h->state == HANDOVER_LEAVING && (late || !running);
+    return !a->ledger->busy && h->state == HANDOVER_LEAVING && (late || !running);
 }
 
 void handover_retire(struct agent *a)
 {
-    handover_move(&a->handover, HANDOVER_RETIRED);
+    handover_move(&a->ledger->handover, HANDOVER_RETIRED);
     a->files->unlock(a->files->ctx, LOCK_OWNER);
     log_one(a, LOG_ID_STORE_HANDED_OVER, "text",
             "this one serves no claim until the other one has ended");
@@ -143,9 +148,19 @@ void handover_retire(struct agent *a)
 
 uint64_t handover_deadline(const struct agent *a)
 {
-    const struct handover *h = &a->handover;
-    if (a->ledger.busy || !handover_owns(a)) {
+    const struct handover *h = &a->ledger->handover;
+    if (a->ledger->busy || !handover_owns(a)) {
         return UINT64_MAX;
     }
     return (h->state == HANDOVER_LEAVING) ? h->leaving_ms + HANDOVER_MS : h->check_ms;
+}
+
+uint64_t handover_leaving_ms(const struct agent *a)
+{
+    return a->ledger->handover.leaving_ms;
+}
+
+bool handover_is_older(const struct agent *a)
+{
+    return a->ledger->handover.older;
 }

@@ -42,6 +42,10 @@ struct handover {
 void handover_move(struct handover *h, enum handover_state to);
 /* Whether this agent holds LOCK_OWNER: no other agent changes the store. */
 bool handover_owns(const struct agent *a);
+/* When the owner last checked for a next agent, or found one. */
+uint64_t handover_leaving_ms(const struct agent *a);
+/* Whether the owner is an agent of a release that hands nothing over. */
+bool handover_is_older(const struct agent *a);
 /* Whether a call that came at `start_ms` has to wait, because the store is being handed over. */
 bool handover_defers(const struct agent *a, uint64_t start_ms);
 /*

@@ -5,8 +5,78 @@
  */
 #include "agent/ledger/ledger_internal.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/ledger/room.h"
 #include "base/assert.h"
+
+bool ledger_is_usable(const struct agent *a)
+{
+    return a->ledger->usable;
+}
+
+bool ledger_is_busy(const struct agent *a)
+{
+    return a->ledger->busy;
+}
+
+bool ledger_is_unlisted(const struct agent *a)
+{
+    return a->ledger->unlisted;
+}
+
+bool ledger_is_flushed(const struct agent *a)
+{
+    return !a->ledger->dirty;
+}
+
+unsigned ledger_held_count(const struct agent *a)
+{
+    return a->ledger->held;
+}
+
+bool ledger_may_hold(const struct agent *a)
+{
+    const struct ledger *l = a->ledger;
+    return l->held > 0u || l->freeing > 0u || l->unlisted;
+}
+
+const char *ledger_trouble(const struct agent *a)
+{
+    return a->ledger->trouble;
+}
+
+enum status ledger_failing(const struct agent *a)
+{
+    return a->ledger->failing;
+}
+
+enum status ledger_cdi_failing(const struct agent *a)
+{
+    return a->ledger->cdi_failing;
+}
+
+const char *ledger_cdi_remedy(const struct agent *a)
+{
+    return a->ledger->cdi_remedy;
+}
+
+const struct ledger_entry *ledger_entry(const struct agent *a, unsigned slot)
+{
+    ASSERT(slot < CLAIMS_MAX);
+    return &a->ledger->entry[slot];
+}
+
+const struct claim_id *ledger_id(const struct agent *a, unsigned slot)
+{
+    ASSERT(slot < CLAIMS_MAX);
+    return &a->ledger->id[slot];
+}
+
+const struct claim_id *ledger_last(const struct agent *a, unsigned number)
+{
+    ASSERT(number < DEVICES_MAX);
+    return &a->ledger->last[number];
+}
 
 int ledger_find(const struct agent *a, const char *uid)
 {
@@ -21,13 +91,13 @@ int ledger_find(const struct agent *a, const char *uid)
 int ledger_known(const struct agent *a, const char *uid)
 {
     int slot = ledger_find(a, uid);
-    return (slot >= 0 && a->ledger.entry[slot].record == RECORD_WHOLE) ? slot : -1;
+    return (slot >= 0 && a->ledger->entry[slot].record == RECORD_WHOLE) ? slot : -1;
 }
 
 static bool is_freeing_of(const struct agent *a, unsigned slot, const char *uid)
 {
-    return ledger_is_freeing(&a->ledger.entry[slot]) &&
-           view_is(view_text(uid), a->ledger.id[slot].uid);
+    return ledger_is_freeing(&a->ledger->entry[slot]) &&
+           view_is(view_text(uid), a->ledger->id[slot].uid);
 }
 
 int ledger_freeing_slot(const struct agent *a, const char *uid)
@@ -48,19 +118,19 @@ bool ledger_freeing(const struct agent *a, const char *uid)
 bool ledger_freeing_file(const struct agent *a, const char *uid)
 {
     int slot = ledger_freeing_slot(a, uid);
-    return slot >= 0 && a->ledger.entry[slot].state == LEDGER_FREEING_FILE;
+    return slot >= 0 && a->ledger->entry[slot].state == LEDGER_FREEING_FILE;
 }
 
 bool ledger_reopens(const struct agent *a)
 {
-    const struct ledger *l = &a->ledger;
+    const struct ledger *l = a->ledger;
     return !l->usable && l->known && a->now_ms >= l->retry_ms;
 }
 
 bool ledger_full(const struct agent *a)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        if (a->ledger.entry[i].state == LEDGER_FREE) {
+        if (a->ledger->entry[i].state == LEDGER_FREE) {
             return false;
         }
     }
@@ -70,8 +140,8 @@ bool ledger_full(const struct agent *a)
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
 {
     ASSERT(slot < CLAIMS_MAX);
-    const struct ledger_entry *e = &a->ledger.entry[slot];
-    return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger.id[slot].uid);
+    const struct ledger_entry *e = &a->ledger->entry[slot];
+    return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger->id[slot].uid);
 }
 
 /* Whether the claim has shares or parts of its devices, even if its cores are not certain. */
@@ -107,7 +177,7 @@ bool ledger_overlaps(const struct agent *a, const struct ledger_entry *x,
 
 int ledger_disputed(const struct agent *a, unsigned slot)
 {
-    const struct ledger_entry *e = a->ledger.entry;
+    const struct ledger_entry *e = a->ledger->entry;
     ASSERT(e[slot].state == LEDGER_HELD);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         bool certain = i != slot && e[i].state == LEDGER_HELD && e[i].record == RECORD_WHOLE;
@@ -121,9 +191,9 @@ int ledger_disputed(const struct agent *a, unsigned slot)
 /* Whether a claim other than `uid` holds one of these devices, or a share or part of it. */
 static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, const char *uid)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     return e->state == LEDGER_HELD && (ledger_numbers_of(a, e) & numbers) != 0u &&
-           !view_is(view_text(a->ledger.id[slot].uid), uid);
+           !view_is(view_text(a->ledger->id[slot].uid), uid);
 }
 
 /* Whom a record joins: nobody, those whose cores are known, or also those whose cores are not. */
@@ -133,10 +203,11 @@ static int rival_from(const struct agent *a, unsigned from, const struct claim_r
                       enum joining joins)
 {
     for (unsigned i = from; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
+        const struct ledger_entry *e = &a->ledger->entry[i];
         bool joined = (joins == JOINS_ANY && is_partial(a, e)) ||
                       (joins == JOINS_KNOWN && ledger_shares_rest(a, e));
-        bool other = e->state == LEDGER_HELD && !view_is(view_text(a->ledger.id[i].uid), r->id.uid);
+        bool other =
+            e->state == LEDGER_HELD && !view_is(view_text(a->ledger->id[i].uid), r->id.uid);
         if (other && ledger_in_the_way(a, e, r, joined)) {
             return (int)i;
         }
@@ -168,7 +239,7 @@ uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid)
 {
     uint8_t cores = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        cores |= is_others(a, i, numbers, uid) ? a->ledger.entry[i].cores : 0u;
+        cores |= is_others(a, i, numbers, uid) ? a->ledger->entry[i].cores : 0u;
     }
     return cores;
 }
@@ -176,7 +247,7 @@ uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid)
 int ledger_core_holder(const struct agent *a, unsigned number, int core)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        uint8_t cores = a->ledger.entry[i].cores;
+        uint8_t cores = a->ledger->entry[i].cores;
         bool other = core >= 0 && cores != 0u && ((unsigned)cores >> (unsigned)core & 1u) == 0u;
         if (!other && is_others(a, i, UINT64_C(1) << number, "")) {
             return (int)i;
@@ -189,7 +260,7 @@ uint64_t ledger_numbers(const struct agent *a)
 {
     uint64_t numbers = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
+        const struct ledger_entry *e = &a->ledger->entry[i];
         numbers |= (e->state == LEDGER_HELD) ? ledger_numbers_of(a, e) : 0u;
     }
     return numbers;
@@ -199,7 +270,7 @@ bool ledger_shares(const struct agent *a)
 {
     bool shares = false;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
+        const struct ledger_entry *e = &a->ledger->entry[i];
         shares = shares || (e->state == LEDGER_HELD && e->shares && e->numbers != 0u);
     }
     return shares;
@@ -217,28 +288,28 @@ static bool has_consumer(const struct ledger_entry *e)
 void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
                  const struct claim_consumer *consumer)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     ASSERT(e->state == LEDGER_HELD);
     e->numbers = numbers;
     e->shares = shares;
     e->cores = 0;
     e->guessed = false;
     if (has_consumer(e)) {
-        a->ledger.consumer[slot] = *consumer;
+        a->ledger->consumer[slot] = *consumer;
     }
 }
 
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         if ((claim_numbers(r) >> n & 1u) != 0u) {
-            a->ledger.last[n] = r->id;
+            a->ledger->last[n] = r->id;
         }
     }
     e->entered = e->sequence;
     e->held_ms = a->now_ms;
-    a->ledger.id[slot] = r->id;
+    a->ledger->id[slot] = r->id;
     e->zero_numbering = r->zero_numbering;
     e->metadata = r->metadata;
     e->container_numbers = claim_container_numbers(r);
@@ -254,9 +325,9 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot)
 {
     static const struct claim_consumer nobody;
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     ASSERT(e->state == LEDGER_HELD);
-    return has_consumer(e) ? &a->ledger.consumer[slot] : &nobody;
+    return has_consumer(e) ? &a->ledger->consumer[slot] : &nobody;
 }
 
 /* How well a slot suits a new record of this claim. */
@@ -264,7 +335,7 @@ enum { SLOT_TAKEN, SLOT_REFUSED, SLOT_GOOD, SLOT_OWN };
 
 static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     bool own = is_freeing_of(a, slot, uid);
     if (!own && e->state != LEDGER_FREE) {
         return SLOT_TAKEN;
@@ -294,7 +365,7 @@ int ledger_free_slot(const struct agent *a, const char *uid)
 void ledger_set_freeing(struct agent *a, unsigned slot)
 {
     ledger_move(a, slot, LEDGER_FREEING);
-    a->ledger.entry[slot].refused = true; /* until it is written */
+    a->ledger->entry[slot].refused = true; /* until it is written */
 }
 
 /* --- texts --- */

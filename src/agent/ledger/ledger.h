@@ -75,55 +75,6 @@ struct ledger_entry {
     uint64_t functions;
 };
 
-#define LEDGER_FUNCTIONS 64u /* one bit of `functions` each, so no bit stands for two */
-#define LEDGER_ALL_FUNCTIONS UINT64_MAX
-
-/* An EFA device as a record names it: its PCI address, and the uverbs node in its container. */
-struct held_function {
-    uint32_t address;
-    uint16_t uverbs;
-};
-
-/* A record in memory. It is the record of `slot` as long as the slot has the same sequence. */
-struct kept_record {
-    uint16_t slot;
-    uint64_t sequence; /* 0: none */
-    struct claim_record record;
-};
-
-/* The table and the state of the store. */
-struct ledger {
-    bool usable;    /* the store is open */
-    bool busy;      /* another agent owns the store: this one neither reads nor writes it */
-    bool unlisted;  /* claims that the store should have may be missing: STORE_UNLISTED */
-    bool known;     /* this process opened the store, and is its owner since */
-    bool flags_due; /* the header has to record `unlisted` before any half is written */
-    bool dirty;     /* written since the last good sync */
-    bool doubt;     /* loaded records may be in the page cache alone */
-    uint32_t failed_flushes; /* in a row; writes since the last good flush are in doubt */
-    uint64_t flush_ms;       /* when writes that no call flushed are flushed */
-    uint64_t flush_backoff_ms;
-    uint16_t held;
-    uint16_t freeing;
-    uint64_t retry_ms; /* when opening the store is tried again */
-    uint64_t backoff_ms;
-    enum status failing; /* by which the store refused the last write; STATUS_OK: it did not */
-    char trouble[CLAIM_ERROR_CAP]; /* !usable, or failing */
-    enum status
-        cdi_failing;        /* by which the CDI root refused the last file; STATUS_OK: it did not */
-    const char *cdi_remedy; /* static: what an operator does about it */
-    uint64_t cdi_ms;        /* when a file is tried there again, if so */
-    uint64_t sequence;      /* the highest that was read or tried */
-    struct ledger_entry entry[CLAIMS_MAX];
-    struct held_function function[LEDGER_FUNCTIONS]; /* EFA; one that no claim has is free */
-    /* Separate arrays, so that the pages of unused slots stay non-resident. */
-    struct claim_id last[DEVICES_MAX];           /* by device number: the claim that got it last */
-    struct claim_id id[CLAIMS_MAX];              /* of what the slot holds or held last */
-    struct claim_consumer consumer[CLAIMS_MAX];  /* of the slot, if it holds a device */
-    unsigned kept_next;                          /* place that is filled next */
-    struct kept_record kept[LEDGER_RECORDS_MAX]; /* those written or read last */
-};
-
 /*
  * Writes one sentence: the path of the store, or of the file that becomes it, what could not be
  * done, why, and the remedy.
@@ -136,6 +87,34 @@ void ledger_trouble_text(const struct agent *a, const char *file, const char *do
  */
 const char *ledger_reason(const struct agent *a, enum status s);
 const char *ledger_remedy(const struct agent *a, enum status s);
+
+/* --- what the table says --- */
+
+/* Whether the store is open. */
+bool ledger_is_usable(const struct agent *a);
+/* Whether another agent owns the store: this one neither reads nor writes it. */
+bool ledger_is_busy(const struct agent *a);
+/* Whether claims that the store should have may be missing. */
+bool ledger_is_unlisted(const struct agent *a);
+/* Whether everything written is safe on the disk. */
+bool ledger_is_flushed(const struct agent *a);
+/* Number of held claims. */
+unsigned ledger_held_count(const struct agent *a);
+/* Whether the kubelet may still have to unprepare a claim, as far as the store tells. */
+bool ledger_may_hold(const struct agent *a);
+/* Why the store is not usable, or refused the last write; never NULL. */
+const char *ledger_trouble(const struct agent *a);
+/* By which the store refused the last write, or the CDI root the last file; STATUS_OK: neither. */
+MUST_USE enum status ledger_failing(const struct agent *a);
+MUST_USE enum status ledger_cdi_failing(const struct agent *a);
+/* What an operator does about files that the CDI root refuses; NULL: it refused none. */
+const char *ledger_cdi_remedy(const struct agent *a);
+/* What memory keeps of a slot, and the claim that it holds or held last. Never NULL. */
+const struct ledger_entry *ledger_entry(const struct agent *a, unsigned slot);
+const struct claim_id *ledger_id(const struct agent *a, unsigned slot);
+/* The claim that got the device of this number last. Never NULL; empty: none. */
+const struct claim_id *ledger_last(const struct agent *a, unsigned number);
+
 /* Whether the store was removed while it was open, and the next step makes it again. */
 bool ledger_reopens(const struct agent *a);
 /* Whether no claim can be added: no slot is free. */
@@ -240,11 +219,13 @@ bool ledger_shares(const struct agent *a);
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
 /*
- * The first step of ledger_put: writes the CDI file, if there is a slot for the record. The caller
- * calls ledger_put after STATUS_OK. The same statuses.
+ * The two steps of ledger_put: writes the CDI file, if there is a slot for the record; then, after
+ * STATUS_OK, the record. The same statuses.
  */
 MUST_USE enum status ledger_put_file(struct agent *a, const struct claim_record *r,
                                      struct writer *why);
+MUST_USE enum status ledger_put_record(struct agent *a, const struct claim_record *r,
+                                       unsigned *slot, struct writer *why);
 /*
  * Holds a claim in the free slot that ledger_adopt chose, although the disk refused its record.
  * Until the disk takes the record, the next process finds the CDI file alone.

@@ -14,7 +14,10 @@
 
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/ledger/room.h"
+#include "agent/node/node.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "dra/metadata.h"
 
@@ -60,16 +63,16 @@ static void log_rebuilt(struct agent *a, const char *uid, const char *name)
 
 static void root_answered(struct agent *a, enum status s)
 {
-    a->ledger.cdi_failing = s;
-    a->ledger.cdi_remedy = (s != STATUS_OK) ? ledger_remedy(a, s) : NULL;
-    a->ledger.cdi_ms = a->now_ms + CDI_TRY_MS;
+    a->ledger->cdi_failing = s;
+    a->ledger->cdi_remedy = (s != STATUS_OK) ? ledger_remedy(a, s) : NULL;
+    a->ledger->cdi_ms = a->now_ms + CDI_TRY_MS;
 }
 
 /* Writes a page, because an empty file needs no space on a full disk. */
 void ledger_try_cdi(struct agent *a)
 {
     const struct files *f = a->files;
-    if (a->ledger.cdi_failing == STATUS_OK || a->now_ms < a->ledger.cdi_ms) {
+    if (a->ledger->cdi_failing == STATUS_OK || a->now_ms < a->ledger->cdi_ms) {
         return;
     }
     memset(a->scratch.half, 0, sizeof a->scratch.half);
@@ -112,12 +115,12 @@ static enum status finish_file(struct agent *a, const char *what, const char *na
 static bool copy_devices(struct agent *a, const struct claim_record *r)
 {
     struct devices *d = &a->scratch.devices;
-    devices_copy(d, &a->devices);
-    d->labels = a->common->node.facts.labels;
+    devices_copy(d, a->devices);
+    d->labels = node_facts(a)->labels;
     if (r->node_devices != 0u) {
         devices_add_node(d, true);
     }
-    return a->common->node.facts.uid[0] != '\0';
+    return node_facts(a)->uid[0] != '\0';
 }
 
 /* STATUS_OK: the file has these bytes at this place. `last`: and ends there. */

@@ -10,7 +10,8 @@
  */
 #include "agent/ledger/ledger_internal.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/ledger/room.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
 
@@ -35,7 +36,7 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
         return s;
     }
     ledger_move(a, slot, LEDGER_HELD);
-    a->ledger.entry[slot].tombstone = false;
+    a->ledger->entry[slot].tombstone = false;
     ledger_enter(a, slot, r);
     record_keep(a, slot, r);
     return STATUS_OK;
@@ -50,26 +51,26 @@ static void set_file_left(struct agent *a, unsigned slot, bool left)
 /* Nothing may be left of the claim in this slot, and its CDI file has to go. */
 static void release(struct agent *a, unsigned slot)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     ledger_set_freeing(a, slot);
-    enum status buried = cdi_bury(a, a->ledger.id[slot].uid);
+    enum status buried = cdi_bury(a, a->ledger->id[slot].uid);
     set_file_left(a, slot, buried != STATUS_OK && buried != HOST_ABSENT);
     if (e->metadata) {
-        ledger_tidy_metadata(a, a->ledger.id[slot].uid);
+        ledger_tidy_metadata(a, a->ledger->id[slot].uid);
     }
     enum status s = HOST_IO;
-    if (a->ledger.usable) { /* a store that is not open may be another agent's now */
+    if (a->ledger->usable) { /* a store that is not open may be another agent's now */
         s = slot_write(a, slot);
     }
-    if (a->ledger.usable && s != STATUS_OK) {
+    if (a->ledger->usable && s != STATUS_OK) {
         store_failed(a, "written", s);
     }
-    if (buried == HOST_ABSENT && (s != STATUS_OK || a->ledger.unlisted)) {
-        buried = cdi_mark_gone(a, a->ledger.id[slot].uid);
+    if (buried == HOST_ABSENT && (s != STATUS_OK || a->ledger->unlisted)) {
+        buried = cdi_mark_gone(a, a->ledger->id[slot].uid);
         set_file_left(a, slot, buried != STATUS_OK);
     }
     if (e->state == LEDGER_FREEING_FILE) {
-        cdi_failed(a, a->ledger.id[slot].uid, buried);
+        cdi_failed(a, a->ledger->id[slot].uid, buried);
     }
 }
 
@@ -86,7 +87,7 @@ static void restore_files(struct agent *a, unsigned slot)
 /* A disk may fail a write after it did part or all of it: writes the earlier record again. */
 static void restore(struct agent *a, unsigned slot, const struct claim_record *r)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     enum status s = half_copy(a, slot);
     if (s != STATUS_OK) { /* a restart may find either of the two */
         struct claim_consumer consumer;
@@ -94,11 +95,11 @@ static void restore(struct agent *a, unsigned slot, const struct claim_record *r
         bool part = e->cores != 0u && claim_cores(r) != 0u && e->numbers == claim_numbers(r);
         uint8_t cores = part ? e->cores | claim_cores(r) : 0u;
         bool guess = !part && (e->guessed || e->cores != 0u || claim_cores(r) != 0u);
-        a->ledger.entry[slot].functions |= ledger_functions(a, r);
+        a->ledger->entry[slot].functions |= ledger_functions(a, r);
         ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r) && !guess,
                     &consumer);
-        a->ledger.entry[slot].cores = cores;
-        a->ledger.entry[slot].guessed = guess; /* parts of two devices are held whole */
+        a->ledger->entry[slot].cores = cores;
+        a->ledger->entry[slot].guessed = guess; /* parts of two devices are held whole */
         return;
     }
     restore_files(a, slot);
@@ -110,9 +111,9 @@ static enum status put_slot(const struct agent *a, const char *uid, unsigned *sl
 {
     int held = ledger_find(a, uid);
     int at = (held >= 0) ? held : ledger_free_slot(a, uid);
-    if (!a->ledger.usable || at < 0) {
-        writer_text(why, a->ledger.usable ? no_slot : a->ledger.trouble);
-        return a->ledger.usable ? FULL_TABLE : HOST_IO;
+    if (!a->ledger->usable || at < 0) {
+        writer_text(why, a->ledger->usable ? no_slot : a->ledger->trouble);
+        return a->ledger->usable ? FULL_TABLE : HOST_IO;
     }
     *slot = (unsigned)at;
     return STATUS_OK;
@@ -126,7 +127,7 @@ enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned
         return s;
     }
     s = put_in(a, r, *slot, why);
-    if (s != STATUS_OK && a->ledger.entry[*slot].state == LEDGER_HELD) {
+    if (s != STATUS_OK && a->ledger->entry[*slot].state == LEDGER_HELD) {
         restore(a, *slot, r);
     }
     return s;
@@ -134,12 +135,12 @@ enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned
 
 void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     ASSERT(e->state != LEDGER_HELD);
     e->tombstone = e->state == LEDGER_FREEING_FILE;
     ledger_move(a, slot, LEDGER_HELD);
-    a->ledger.sequence++; /* no half has it: who reads the record finds damage, and the CDI file */
-    e->sequence = a->ledger.sequence;
+    a->ledger->sequence++; /* no half has it: who reads the record finds damage, and the CDI file */
+    e->sequence = a->ledger->sequence;
     ledger_enter(a, slot, r);
     record_keep(a, slot, r);
 }
@@ -167,29 +168,32 @@ enum status ledger_put_file(struct agent *a, const struct claim_record *r, struc
     return (s == STATUS_OK) ? put_file(a, r, why) : s;
 }
 
-enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
-                       struct writer *why)
+enum status ledger_put_record(struct agent *a, const struct claim_record *r, unsigned *slot,
+                              struct writer *why)
 {
     enum status s = put_slot(a, r->id.uid, slot, why);
     if (s != STATUS_OK) {
         return s;
     }
-    bool held = a->ledger.entry[*slot].state == LEDGER_HELD;
+    bool held = a->ledger->entry[*slot].state == LEDGER_HELD;
     bool freeing = ledger_freeing(a, r->id.uid);
-    s = put_file(a, r, why);
-    if (s != STATUS_OK) {
-        return s;
-    }
     s = ledger_adopt(a, r, slot, why);
     if (s == STATUS_OK && freeing) {
         enum status unmarked = cdi_unmark(a, r->id.uid);
         status_ignore(unmarked, "beside a CDI file it means nothing");
     } else if (s != STATUS_OK && !held) {
-        a->ledger.id[*slot] = r->id;
-        a->ledger.entry[*slot].metadata = r->metadata;
+        a->ledger->id[*slot] = r->id;
+        a->ledger->entry[*slot].metadata = r->metadata;
         release(a, *slot);
     }
     return s;
+}
+
+enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
+                       struct writer *why)
+{
+    enum status s = ledger_put_file(a, r, why);
+    return (s == STATUS_OK) ? ledger_put_record(a, r, slot, why) : s;
 }
 
 /* --- unprepare --- */
@@ -206,17 +210,17 @@ static enum status remove_unread(struct agent *a, const char *uid, struct writer
     s = (s == HOST_ABSENT) ? cdi_mark_gone(a, uid) : s;
     if (s != STATUS_OK) {
         cdi_failed(a, uid, s);
-        bool well = a->ledger.usable && a->ledger.failing == STATUS_OK;
+        bool well = a->ledger->usable && a->ledger->failing == STATUS_OK;
         writer_text(why, well ? "no tombstone can be made in the CDI root, and the "
                                 "claims of this node are still to be listed"
-                              : a->ledger.trouble);
+                              : a->ledger->trouble);
     }
     return s;
 }
 
 enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer *why)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     ASSERT(e->state == LEDGER_HELD);
     enum status s = e->refused ? slot_write(a, slot) : STATUS_OK;
     if (s != STATUS_OK) {
@@ -232,7 +236,7 @@ enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer
  */
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     if (e->state != LEDGER_FREEING_FILE || !e->refused) {
         return STATUS_OK;
     }
@@ -240,7 +244,7 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
     e->tombstone = true;
     enum status s = slot_write(a, slot);
     status_ignore(s, "ledger_rewrite_refused tries it again");
-    WRITE(why, "%; and the claim's CDI file cannot be removed", TEXT(a->ledger.trouble));
+    WRITE(why, "%; and the claim's CDI file cannot be removed", TEXT(a->ledger->trouble));
     return HOST_IO;
 }
 
@@ -251,14 +255,14 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
 static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
 {
     int slot = ledger_freeing_slot(a, uid);
-    bool refused = slot >= 0 && a->ledger.entry[slot].refused;
+    bool refused = slot >= 0 && a->ledger->entry[slot].refused;
     return (refused && ledger_tombstone(a, uid) != STATUS_OK) ? remove_unread(a, uid, why)
                                                               : STATUS_OK;
 }
 
 enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
 {
-    const struct ledger *l = &a->ledger;
+    const struct ledger *l = a->ledger;
     int slot = ledger_find(a, uid);
     if (l->busy) {
         writer_text(why, l->trouble);

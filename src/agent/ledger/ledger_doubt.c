@@ -14,14 +14,16 @@
  */
 #include "agent/ledger/ledger_internal.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/ledger/room.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
 
 /* Adds devices that the claim may have to those that it holds; parts are held as whole devices. */
 static void widen(struct agent *a, unsigned slot, const struct claim_record *r)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     bool parts = e->guessed || e->cores != 0u || claim_cores(r) != 0u;
     struct claim_consumer consumer;
     consumer = *ledger_consumer(a, slot);
@@ -34,16 +36,16 @@ static void widen(struct agent *a, unsigned slot, const struct claim_record *r)
 /* Judges an intact record beside a damaged half, by the CDI file of its claim. */
 static void judge_record(struct agent *a, unsigned slot)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     const struct claim_record *record = NULL;
     struct claim_record *file = record_room(a);
-    bool read = ledger_read_cdi(a, a->ledger.id[slot].uid, file) == STATUS_OK;
+    bool read = ledger_read_cdi(a, a->ledger->id[slot].uid, file) == STATUS_OK;
     bool known = e->record == RECORD_WHOLE && ledger_record(a, slot, &record) == STATUS_OK;
     if (read && known && claim_results_same(record, file)) {
         return;
     }
     ledger_move_record(e, RECORD_UNSURE);
-    a->ledger.unlisted = true;
+    a->ledger->unlisted = true;
     if (read) {
         widen(a, slot, file);
     }
@@ -51,9 +53,9 @@ static void judge_record(struct agent *a, unsigned slot)
 
 void doubt_judge(struct agent *a)
 {
-    bool before = a->ledger.unlisted;
+    bool before = a->ledger->unlisted;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
+        const struct ledger_entry *e = &a->ledger->entry[i];
         if (!e->damaged) {
             continue;
         }
@@ -61,24 +63,24 @@ void doubt_judge(struct agent *a)
             judge_record(a, i);
             continue;
         }
-        a->ledger.unlisted = true;
+        a->ledger->unlisted = true;
         if (ledger_is_freeing(e)) {
             ledger_move(
                 a, i,
                 LEDGER_FREE); /* it may have been prepared since: then its CDI file is adopted */
         }
     }
-    a->ledger.flags_due = a->ledger.unlisted && !before;
+    a->ledger->flags_due = a->ledger->unlisted && !before;
 }
 
 static void log_damaged(struct agent *a, unsigned slot)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
     log_text(a, "file", STORE_FILE_NAME);
     log_number(a, "slot", (int64_t)slot);
     log_number(a, "half", 1 - (int64_t)e->half);
-    log_text(a, "claim_uid", (e->state == LEDGER_HELD) ? a->ledger.id[slot].uid : "");
+    log_text(a, "claim_uid", (e->state == LEDGER_HELD) ? a->ledger->id[slot].uid : "");
     if (e->state == LEDGER_HELD && e->record == RECORD_UNSURE) {
         log_text(a, "text",
                  "a newer record of the claim may be lost: all devices that are known of it stay "
@@ -90,7 +92,7 @@ static void log_damaged(struct agent *a, unsigned slot)
 /* Replaces a damaged half, unless the list of claims or a prepare may still need it. */
 static void replace_damaged(struct agent *a, unsigned slot)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     const struct claim_record *r = NULL;
     if (e->state != LEDGER_HELD || e->record != RECORD_UNSURE) {
         half_heal(a, slot);
@@ -102,7 +104,7 @@ static void replace_damaged(struct agent *a, unsigned slot)
 
 void doubt_settle(struct agent *a)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &l->entry[i];
         if (e->damaged) {
@@ -122,7 +124,7 @@ void doubt_settle(struct agent *a)
 
 enum status ledger_listed_claim(struct agent *a, unsigned slot, const struct claim_record *r)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     const struct claim_record *record = NULL;
     struct writer nowhere = writer_of(NULL, 0);
     enum status s = STATUS_OK;

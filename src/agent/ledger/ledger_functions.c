@@ -7,7 +7,9 @@
  */
 #include "agent/ledger/ledger_internal.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/ledger/room.h"
+#include "base/assert.h"
 #include "boards/board.h"
 
 /* Entries of the function table that held claims use, bit N. */
@@ -15,7 +17,7 @@ static uint64_t places_in_use(const struct agent *a)
 {
     uint64_t used = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
+        const struct ledger_entry *e = &a->ledger->entry[i];
         used |= (e->state == LEDGER_HELD) ? e->functions : 0u;
     }
     return used;
@@ -26,7 +28,7 @@ static uint64_t places_in_use(const struct agent *a)
  */
 static uint64_t function_bit(struct agent *a, const struct claim_result *r, uint64_t taken)
 {
-    struct held_function *f = a->ledger.function;
+    struct held_function *f = a->ledger->function;
     for (unsigned i = 0; i < LEDGER_FUNCTIONS; i++) {
         if (f[i].address == r->efa_address && f[i].uverbs == r->uverbs) {
             return UINT64_C(1) << i;
@@ -58,7 +60,7 @@ static bool function_meets(const struct agent *a, uint64_t functions, const stru
 {
     bool meets = functions == LEDGER_ALL_FUNCTIONS;
     for (unsigned i = 0; i < LEDGER_FUNCTIONS; i++) {
-        const struct held_function *have = &a->ledger.function[i];
+        const struct held_function *have = &a->ledger->function[i];
         bool clash = have->uverbs == f->uverbs;
         if (have->address == f->address) {
             clash = !sharing;
@@ -74,7 +76,7 @@ bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
     bool meets = x->functions == LEDGER_ALL_FUNCTIONS && y->functions != 0u;
     for (unsigned i = 0; i < LEDGER_FUNCTIONS && y->functions != 0u; i++) {
         bool has = (x->functions >> i & 1u) != 0u;
-        meets = meets || (has && function_meets(a, y->functions, &a->ledger.function[i], sharing));
+        meets = meets || (has && function_meets(a, y->functions, &a->ledger->function[i], sharing));
     }
     return meets;
 }
@@ -116,7 +118,7 @@ bool ledger_in_the_way(const struct agent *a, const struct ledger_entry *e,
 bool ledger_contests(const struct agent *a, unsigned slot, const struct claim_record *r,
                      unsigned at)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     const struct claim_result *result = &r->result[at];
     const struct held_function f = {.address = result->efa_address, .uverbs = result->uverbs};
     bool number = by_number(a, e) && (widened(a, e->numbers) & claim_result_numbers(r, at)) != 0u;
@@ -125,11 +127,11 @@ bool ledger_contests(const struct agent *a, unsigned slot, const struct claim_re
 
 bool ledger_holds_address(const struct agent *a, unsigned slot, uint32_t address)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     bool holds = by_number(a, e) || e->functions == LEDGER_ALL_FUNCTIONS;
     for (unsigned i = 0; i < LEDGER_FUNCTIONS; i++) {
         bool has = (e->functions >> i & 1u) != 0u;
-        holds = holds || (has && a->ledger.function[i].address == address);
+        holds = holds || (has && a->ledger->function[i].address == address);
     }
     return holds;
 }
@@ -137,12 +139,12 @@ bool ledger_holds_address(const struct agent *a, unsigned slot, uint32_t address
 int ledger_uverbs_holder(const struct agent *a, uint32_t address, uint16_t uverbs, const char *uid)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
-        bool other = e->state == LEDGER_HELD && !view_is(view_text(uid), a->ledger.id[i].uid);
+        const struct ledger_entry *e = &a->ledger->entry[i];
+        bool other = e->state == LEDGER_HELD && !view_is(view_text(uid), a->ledger->id[i].uid);
         for (unsigned k = 0; k < LEDGER_FUNCTIONS && other; k++) {
-            const struct held_function *f = &a->ledger.function[k];
-            int at = devices_addressed(&a->devices, f->address);
-            bool moves = at >= 0 && a->devices.device[at].efa.uverbs != f->uverbs;
+            const struct held_function *f = &a->ledger->function[k];
+            int at = devices_addressed(a->devices, f->address);
+            bool moves = at >= 0 && a->devices->device[at].efa.uverbs != f->uverbs;
             if ((e->functions >> k & 1u) != 0u && f->address != address && f->uverbs == uverbs &&
                 !moves) {
                 return (int)i;
@@ -154,13 +156,13 @@ int ledger_uverbs_holder(const struct agent *a, uint32_t address, uint16_t uverb
 
 bool ledger_moved(const struct agent *a, unsigned slot)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     bool moved = false;
     for (unsigned k = 0; k < LEDGER_FUNCTIONS && e->functions != LEDGER_ALL_FUNCTIONS; k++) {
-        const struct held_function *f = &a->ledger.function[k];
+        const struct held_function *f = &a->ledger->function[k];
         bool has = e->state == LEDGER_HELD && (e->functions >> k & 1u) != 0u;
-        int at = has ? devices_addressed(&a->devices, f->address) : -1;
-        moved = moved || (at >= 0 && a->devices.device[at].efa.uverbs != f->uverbs);
+        int at = has ? devices_addressed(a->devices, f->address) : -1;
+        moved = moved || (at >= 0 && a->devices->device[at].efa.uverbs != f->uverbs);
     }
     /* without a place in the table, the claim is compared record by record */
     return moved || (e->state == LEDGER_HELD && e->functions == LEDGER_ALL_FUNCTIONS);
@@ -175,19 +177,19 @@ uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e)
     }
     for (unsigned k = 0; k < LEDGER_FUNCTIONS; k++) {
         bool has = (e->functions >> k & 1u) != 0u;
-        int at = has ? devices_addressed(&a->devices, a->ledger.function[k].address) : -1;
-        numbers |= (at >= 0) ? UINT64_C(1) << a->devices.device[at].number : 0u;
+        int at = has ? devices_addressed(a->devices, a->ledger->function[k].address) : -1;
+        numbers |= (at >= 0) ? UINT64_C(1) << a->devices->device[at].number : 0u;
     }
     /* a vanished device keeps its record's number, unless another device has it now */
-    return numbers | (e->numbers & ~devices_numbers(&a->devices));
+    return numbers | (e->numbers & ~devices_numbers(a->devices));
 }
 
 void ledger_give_functions(struct agent *a, unsigned slot, unsigned to)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     for (unsigned k = 0; k < LEDGER_FUNCTIONS && e->functions != LEDGER_ALL_FUNCTIONS; k++) {
-        bool has = (e->functions >> k & 1u) != 0u && a->ledger.entry[to].functions != 0u;
-        if (has && ledger_holds_address(a, to, a->ledger.function[k].address)) {
+        bool has = (e->functions >> k & 1u) != 0u && a->ledger->entry[to].functions != 0u;
+        if (has && ledger_holds_address(a, to, a->ledger->function[k].address)) {
             e->functions &= ~(UINT64_C(1) << k);
         }
     }

@@ -3,24 +3,28 @@
  * Halves and records of the claim store: how they are written, read and flushed, and what memory
  * keeps of them. dra/store.h has their format.
  */
+#include "agent/api/client.h"
+#include "agent/frame.h"
 #include "agent/ledger/ledger_internal.h"
-#include "agent/state.h"
+#include "agent/ledger/room.h"
+#include "agent/report/durations.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
 
 void store_check(struct agent *a, enum status s)
 {
-    if (s == HOST_ABSENT && a->ledger.usable) {
-        a->ledger.usable = false;
-        a->ledger.retry_ms = a->now_ms;
-        text_cut(a->ledger.trouble, sizeof a->ledger.trouble,
+    if (s == HOST_ABSENT && a->ledger->usable) {
+        a->ledger->usable = false;
+        a->ledger->retry_ms = a->now_ms;
+        text_cut(a->ledger->trouble, sizeof a->ledger->trouble,
                  view_text("the claim store was lost while the agent ran; it is made again"));
     }
 }
 
 void store_failed(struct agent *a, const char *doing, enum status s)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     if (l->failing == s) {
         return;
     }
@@ -65,20 +69,20 @@ static struct kept_record *kept_place(struct ledger *l, unsigned slot)
 
 void record_keep(struct agent *a, unsigned slot, const struct claim_record *r)
 {
-    struct kept_record *k = kept_place(&a->ledger, slot);
-    k->sequence = a->ledger.entry[slot].sequence;
+    struct kept_record *k = kept_place(a->ledger, slot);
+    k->sequence = a->ledger->entry[slot].sequence;
     claim_record_copy(&k->record, r);
 }
 
 struct claim_record *record_room(struct agent *a)
 {
-    return &kept_place(&a->ledger, CLAIMS_MAX)->record;
+    return &kept_place(a->ledger, CLAIMS_MAX)->record;
 }
 
 const struct claim_record *record_kept(struct agent *a, unsigned slot)
 {
-    const struct kept_record *k = kept_find(&a->ledger, slot);
-    return (k != NULL && k->sequence == a->ledger.entry[slot].sequence) ? &k->record : NULL;
+    const struct kept_record *k = kept_find(a->ledger, slot);
+    return (k != NULL && k->sequence == a->ledger->entry[slot].sequence) ? &k->record : NULL;
 }
 
 /* --- reading --- */
@@ -112,7 +116,7 @@ enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned
 /* The half that counts, as it was written or loaded. */
 static enum status read_counting(struct agent *a, unsigned slot, struct store_half *out)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     enum status s = half_read(a, STORE_FILE_NAME, slot, e->half, out);
     store_check(a, s);
     if (s == STATUS_OK && (out->state == STORE_HALF_DAMAGED || out->sequence != e->sequence)) {
@@ -123,8 +127,8 @@ static enum status read_counting(struct agent *a, unsigned slot, struct store_ha
 
 enum status record_enter(struct agent *a, unsigned slot, struct view record)
 {
-    struct kept_record *k = kept_place(&a->ledger, slot);
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct kept_record *k = kept_place(a->ledger, slot);
+    struct ledger_entry *e = &a->ledger->entry[slot];
     struct store_outline o;
     if (store_record_decode(record, &k->record) == STATUS_OK) {
         k->sequence = e->sequence;
@@ -135,14 +139,14 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
     enum status s = store_outline_decode(record, &o);
     if (s == STATUS_OK && o.released) {
         ledger_move(a, slot, LEDGER_FREEING_FILE);
-        a->ledger.id[slot] = o.id;
+        a->ledger->id[slot] = o.id;
         e->refused = false;
     } else if (s == STATUS_OK) {
         ledger_move(a, slot, LEDGER_HELD);
         ledger_move_record(e, RECORD_OUTLINE);
         e->container_numbers = 0;
         e->entered = e->sequence;
-        a->ledger.id[slot] = o.id;
+        a->ledger->id[slot] = o.id;
         e->functions = 0;
         ledger_hold(a, slot, o.numbers, false, &(struct claim_consumer){.kind = CONSUMER_POD});
     }
@@ -152,7 +156,7 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
 bool half_names(struct agent *a, unsigned slot, const struct claim_record **r)
 {
     struct store_half half;
-    struct kept_record *k = kept_place(&a->ledger, slot);
+    struct kept_record *k = kept_place(a->ledger, slot);
     bool read = read_counting(a, slot, &half) == STATUS_OK && half.state == STORE_HALF_RECORD &&
                 store_record_decode(half.record, &k->record) == STATUS_OK;
     k->sequence = read ? half.sequence : 0u;
@@ -162,16 +166,16 @@ bool half_names(struct agent *a, unsigned slot, const struct claim_record **r)
 
 enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out)
 {
-    ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
+    ASSERT(slot < CLAIMS_MAX && a->ledger->entry[slot].state == LEDGER_HELD);
     struct store_half half;
-    if (a->ledger.entry[slot].record != RECORD_WHOLE) {
+    if (a->ledger->entry[slot].record != RECORD_WHOLE) {
         return PEER_UNSUPPORTED;
     }
     enum status s = read_counting(a, slot, &half);
     if (s != STATUS_OK) {
         return s;
     }
-    struct kept_record *k = kept_place(&a->ledger, slot);
+    struct kept_record *k = kept_place(a->ledger, slot);
     s = store_record_decode(half.record, &k->record);
     if (s == STATUS_OK) {
         k->sequence = half.sequence;
@@ -182,7 +186,7 @@ enum status ledger_read(struct agent *a, unsigned slot, const struct claim_recor
 
 enum status ledger_record(struct agent *a, unsigned slot, const struct claim_record **out)
 {
-    ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
+    ASSERT(slot < CLAIMS_MAX && a->ledger->entry[slot].state == LEDGER_HELD);
     *out = record_kept(a, slot);
     return (*out != NULL) ? STATUS_OK : ledger_read(a, slot, out);
 }
@@ -190,12 +194,12 @@ enum status ledger_record(struct agent *a, unsigned slot, const struct claim_rec
 /* The record in the CDI file of a held claim, if it names the same devices; else NULL. */
 static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
-    if (!ledger_has_cdi_file(a, a->ledger.id[slot].uid)) {
+    const struct ledger_entry *e = &a->ledger->entry[slot];
+    if (!ledger_has_cdi_file(a, a->ledger->id[slot].uid)) {
         return NULL; /* without evicting the record of another slot for nothing */
     }
-    struct kept_record *k = kept_place(&a->ledger, slot);
-    if (ledger_read_cdi(a, a->ledger.id[slot].uid, &k->record) != STATUS_OK ||
+    struct kept_record *k = kept_place(a->ledger, slot);
+    if (ledger_read_cdi(a, a->ledger->id[slot].uid, &k->record) != STATUS_OK ||
         claim_numbers(&k->record) != e->numbers) {
         return NULL;
     }
@@ -206,11 +210,11 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 /* The next process would adopt a CDI file without a record, so a record marks it as released. */
 static struct view freeing_bytes(struct agent *a, unsigned slot)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     struct writer out = writer_of(a->scratch.record, sizeof a->scratch.record);
     ASSERT(ledger_is_freeing(e));
     if (e->state == LEDGER_FREEING_FILE) {
-        const struct store_outline o = {.id = a->ledger.id[slot], .released = true};
+        const struct store_outline o = {.id = a->ledger->id[slot], .released = true};
         enum status s = store_outline_encode(&o, &out);
         ASSERT(s == STATUS_OK);
     }
@@ -220,7 +224,7 @@ static struct view freeing_bytes(struct agent *a, unsigned slot)
 /* The record of a held slot from memory, or from its CDI file; NULL: neither has it whole. */
 static const struct claim_record *record_elsewhere(struct agent *a, unsigned slot)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     if (e->record != RECORD_WHOLE) {
         return NULL;
     }
@@ -234,7 +238,7 @@ static const struct claim_record *record_elsewhere(struct agent *a, unsigned slo
 
 struct view record_bytes(struct agent *a, unsigned slot)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     struct store_half half;
     struct writer out = writer_of(a->scratch.record, sizeof a->scratch.record);
     if (ledger_is_freeing(e)) {
@@ -248,7 +252,7 @@ struct view record_bytes(struct agent *a, unsigned slot)
         return writer_view(&out);
     }
     const struct claim_record *r = record_elsewhere(a, slot);
-    struct store_outline o = {.id = a->ledger.id[slot], .numbers = e->numbers};
+    struct store_outline o = {.id = a->ledger->id[slot], .numbers = e->numbers};
     enum status s = (r == NULL) ? store_outline_encode(&o, &out) : store_record_encode(r, &out);
     ASSERT(s == STATUS_OK);
     return writer_view(&out);
@@ -258,7 +262,7 @@ struct view record_bytes(struct agent *a, unsigned slot)
 
 static enum status write_at(struct agent *a, unsigned slot, unsigned half, struct view record)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     struct ledger_entry *e = &l->entry[slot];
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
     /* Higher than the sequence that a refused write may have left on the disk. */
@@ -276,7 +280,7 @@ static enum status write_at(struct agent *a, unsigned slot, unsigned half, struc
 
 static void set_dirty(struct agent *a, struct ledger_entry *e)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     ledger_move_flush(e, FLUSH_DUE);
     l->flush_ms = l->dirty ? l->flush_ms : a->now_ms + STORE_FLUSH_MS;
     l->dirty = true;
@@ -285,8 +289,8 @@ static void set_dirty(struct agent *a, struct ledger_entry *e)
 /* Writing a half destroys what is left of a damaged one, so the header flag comes first. */
 static enum status flags_first(struct agent *a)
 {
-    enum status s = a->ledger.flags_due ? flags_write(a) : STATUS_OK;
-    a->ledger.flags_due = s != STATUS_OK;
+    enum status s = a->ledger->flags_due ? flags_write(a) : STATUS_OK;
+    a->ledger->flags_due = s != STATUS_OK;
     return s;
 }
 
@@ -297,7 +301,7 @@ static enum status flags_first(struct agent *a)
  */
 static bool may_move(struct agent *a, unsigned slot, unsigned half, struct view record)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     struct store_half past;
     if (e->state != LEDGER_FREE) {
         return e->state != LEDGER_HELD || record.len == 0u;
@@ -308,7 +312,7 @@ static bool may_move(struct agent *a, unsigned slot, unsigned half, struct view 
 
 enum status half_write(struct agent *a, unsigned slot, struct view record)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     enum status first = flags_first(a);
     if (first != STATUS_OK) {
         e->refused = true;
@@ -368,7 +372,7 @@ static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
 /* Keeps the sequence, so that the record does not become newer than those of other slots. */
 void half_heal(struct agent *a, unsigned slot)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     e->damaged = write_as_is(a, slot, 1u - e->half) != STATUS_OK;
 }
 
@@ -379,7 +383,7 @@ static enum status commit(struct agent *a)
     const struct files *f = a->files;
     enum status s = f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, 0);
     uint64_t flush_ms = f->flush_ms(f->ctx);
-    durations_flush(&a->common->durations, flush_ms);
+    durations_flush(a, flush_ms);
     if (flush_ms >= TIME_OLD_MS) {
         /* A slow flush leaves now_ms behind: what this step would still ask for had lost that
          * time. */
@@ -400,7 +404,7 @@ static void settle_halves(struct ledger *l, enum ledger_flush from)
 
 void flush_doubted(struct agent *a)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     for (unsigned i = 0; i < CLAIMS_MAX && l->doubt && l->usable; i++) {
         if (l->entry[i].flush == FLUSH_DOUBTED) {
             enum status s = write_as_is(a, i, l->entry[i].half);
@@ -422,10 +426,10 @@ void flush_doubted(struct agent *a)
 /* Removes the tombstone of a held claim: the disk may have made one although it refused. */
 enum status slot_write(struct agent *a, unsigned slot)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     enum status s = half_write(a, slot, record_bytes(a, slot));
     if (s == STATUS_OK && e->state == LEDGER_HELD && e->tombstone) {
-        s = cdi_unmark(a, a->ledger.id[slot].uid);
+        s = cdi_unmark(a, a->ledger->id[slot].uid);
         e->tombstone = s != STATUS_OK;
         e->refused = e->tombstone;
     }
@@ -438,7 +442,7 @@ enum status slot_write(struct agent *a, unsigned slot)
  */
 static void retry_refused(struct agent *a)
 {
-    const struct ledger *l = &a->ledger;
+    const struct ledger *l = a->ledger;
     bool any = l->freeing > 0u || l->failing != STATUS_OK;
     for (unsigned i = 0; i < CLAIMS_MAX && l->usable && any; i++) {
         const struct ledger_entry *e = &l->entry[i];
@@ -457,12 +461,12 @@ static void retry_refused(struct agent *a)
 static enum status rewrite_unsynced(struct agent *a)
 {
     enum status s = STATUS_OK;
-    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.failed_flushes > 0u && s == STATUS_OK; i++) {
-        struct ledger_entry *e = &a->ledger.entry[i];
+    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger->failed_flushes > 0u && s == STATUS_OK; i++) {
+        struct ledger_entry *e = &a->ledger->entry[i];
         if (e->flush != FLUSH_DUE) {
             continue;
         }
-        if (a->ledger.failed_flushes > 1u) {
+        if (a->ledger->failed_flushes > 1u) {
             ledger_move_flush(e, FLUSH_SETTLED); /* so that half_copy takes the other half */
             s = half_copy(a, i);
             ledger_move_flush(e, FLUSH_DUE);
@@ -477,18 +481,18 @@ static enum status rewrite_unsynced(struct agent *a)
 /* Removes the files of a claim whose release is on the disk, then frees its slot. */
 static void settle_slot(struct agent *a, unsigned slot)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = &a->ledger->entry[slot];
     bool elsewhere =
-        ledger_find(a, a->ledger.id[slot].uid) >= 0; /* prepared again, in another slot */
+        ledger_find(a, a->ledger->id[slot].uid) >= 0; /* prepared again, in another slot */
     /*
      * While the claims are being listed, a page that was written earlier may still name the claim.
      */
-    if (!elsewhere && !a->ledger.unlisted) {
-        enum status unmarked = cdi_unmark(a, a->ledger.id[slot].uid);
+    if (!elsewhere && !a->ledger->unlisted) {
+        enum status unmarked = cdi_unmark(a, a->ledger->id[slot].uid);
         status_ignore(unmarked, "a tombstone of no record means nothing");
     }
     bool file = e->state == LEDGER_FREEING_FILE;
-    if (file && (elsewhere || cdi_remove(a, a->ledger.id[slot].uid) == STATUS_OK)) {
+    if (file && (elsewhere || cdi_remove(a, a->ledger->id[slot].uid) == STATUS_OK)) {
         ledger_move(a, slot, LEDGER_FREEING);
         enum status s = slot_write(a, slot);
         status_ignore(s, "the next flush tries it again");
@@ -501,8 +505,8 @@ static void settle_slot(struct agent *a, unsigned slot)
 
 static void settle_freeing(struct agent *a)
 {
-    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.freeing > 0u; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
+    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger->freeing > 0u; i++) {
+        const struct ledger_entry *e = &a->ledger->entry[i];
         if (ledger_is_freeing(e) && !e->refused && e->flush != FLUSH_DUE) {
             settle_slot(a, i);
         }
@@ -511,15 +515,15 @@ static void settle_freeing(struct agent *a)
 
 static void settle_synced(struct agent *a)
 {
-    settle_halves(&a->ledger, FLUSH_DUE);
-    a->ledger.dirty = false;
-    a->ledger.failed_flushes = 0;
-    a->ledger.failing = STATUS_OK;
+    settle_halves(a->ledger, FLUSH_DUE);
+    a->ledger->dirty = false;
+    a->ledger->failed_flushes = 0;
+    a->ledger->failing = STATUS_OK;
 }
 
 enum status ledger_sync(struct agent *a, struct writer *why)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     retry_refused(a);
     if (!l->dirty) {
         settle_freeing(a);

@@ -7,14 +7,15 @@
 
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/ledger/room.h"
 #include "cfg/identity.h"
 
 enum status header_write_copy(struct agent *a, const char *name, unsigned copy)
 {
     const struct files *f = a->files;
     const struct store_header header = {.generation = 1,
-                                        .flags = a->ledger.unlisted ? STORE_UNLISTED : 0u};
+                                        .flags = a->ledger->unlisted ? STORE_UNLISTED : 0u};
     memset(a->scratch.half, 0, sizeof a->scratch.half);
     struct writer out = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
     store_header_write(&out, &header);

@@ -13,8 +13,11 @@
 
 #include <string.h>
 
+#include "agent/api/backoff.h"
+#include "agent/frame.h"
 #include "agent/ledger/ledger_internal.h"
-#include "agent/state.h"
+#include "agent/ledger/room.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "cfg/identity.h"
@@ -32,7 +35,7 @@ struct opening {
 /* The store cannot be opened now: logs why, once for each reason. The next try comes later. */
 static void not_usable(struct agent *a, const struct opening *o, enum status s)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     ASSERT(!l->usable);
@@ -57,7 +60,7 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
  */
 static void disown(struct agent *a)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     ledger_clear(a);
     l->usable = false;
     l->known = false;
@@ -139,8 +142,8 @@ static enum status judge_unreadable(const struct agent *a, const char *name)
 
 static void take_flags(struct agent *a, uint32_t flags)
 {
-    if (!a->ledger.known) {
-        a->ledger.unlisted = (flags & STORE_UNLISTED) != 0u;
+    if (!a->ledger->known) {
+        a->ledger->unlisted = (flags & STORE_UNLISTED) != 0u;
     }
 }
 
@@ -178,7 +181,7 @@ static enum status read_header(struct agent *a, const char *name, bool heal)
  */
 static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     struct ledger_entry *e = &l->entry[slot];
     struct store_half halves[2];
     ASSERT(e->state == LEDGER_FREE);
@@ -211,7 +214,7 @@ static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
 /* Reads all slots; *lost: those that need a repair. */
 static enum status load(struct agent *a, unsigned *lost)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     bool damaged = false;
     ledger_clear(a);
     l->sequence = 0;
@@ -234,10 +237,10 @@ static enum status load(struct agent *a, unsigned *lost)
 
 static void log_conflict(struct agent *a, unsigned stays, unsigned other)
 {
-    const struct ledger_entry *e = a->ledger.entry;
+    const struct ledger_entry *e = a->ledger->entry;
     log_begin(a, LOG_ID_STORE_CONFLICT);
-    log_text(a, "claim_uid", a->ledger.id[stays].uid);
-    log_text(a, "other_uid", a->ledger.id[other].uid);
+    log_text(a, "claim_uid", a->ledger->id[stays].uid);
+    log_text(a, "other_uid", a->ledger->id[other].uid);
     log_text(a, "other", (e[other].state == LEDGER_HELD) ? "held too" : "released");
     log_end(a);
 }
@@ -249,11 +252,11 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
  */
 static void give_up(struct agent *a, unsigned stays, unsigned other)
 {
-    struct ledger_entry *e = &a->ledger.entry[other];
-    e->numbers &= ~a->ledger.entry[stays].numbers;
+    struct ledger_entry *e = &a->ledger->entry[other];
+    e->numbers &= ~a->ledger->entry[stays].numbers;
     ledger_give_functions(a, other, stays);
     if (e->numbers == 0u && e->functions == 0u &&
-        !ledger_has_cdi_file(a, a->ledger.id[other].uid)) {
+        !ledger_has_cdi_file(a, a->ledger->id[other].uid)) {
         ledger_set_freeing(a, other);
     }
 }
@@ -261,8 +264,8 @@ static void give_up(struct agent *a, unsigned stays, unsigned other)
 /* Two slots: one claim twice, or one device in two claims. */
 static void settle_conflict(struct agent *a, unsigned one, unsigned two)
 {
-    const struct ledger_entry *e = a->ledger.entry;
-    bool same = view_is(view_text(a->ledger.id[one].uid), a->ledger.id[two].uid);
+    const struct ledger_entry *e = a->ledger->entry;
+    bool same = view_is(view_text(a->ledger->id[one].uid), a->ledger->id[two].uid);
     if (!same && !ledger_overlaps(a, &e[one], &e[two])) {
         return;
     }
@@ -285,7 +288,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
 
 static void settle_conflicts(struct agent *a)
 {
-    const struct ledger_entry *e = a->ledger.entry;
+    const struct ledger_entry *e = a->ledger->entry;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         for (unsigned k = i + 1u; k < CLAIMS_MAX; k++) {
             if (e[i].state == LEDGER_HELD && e[k].state == LEDGER_HELD) {
@@ -301,7 +304,7 @@ static void settle_conflicts(struct agent *a)
  */
 static void doubt_all(struct agent *a)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         struct ledger_entry *e = &l->entry[i];
         if (e->sequence > 1u) {
@@ -361,14 +364,14 @@ static enum status carry_record(struct agent *a, unsigned slot)
 {
     static const uint8_t damaged[STORE_HALF_HEADER];
     const struct files *f = a->files;
-    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct ledger_entry *e = &a->ledger->entry[slot];
     struct view record = record_bytes(a, slot);
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
     e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above the sequences of a new file */
     store_half_write(&out, slot, e->sequence, record);
     enum status s =
         f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 0), writer_view(&out));
-    if (s == STATUS_OK && e->damaged && !a->ledger.known) {
+    if (s == STATUS_OK && e->damaged && !a->ledger->known) {
         s = f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 1),
                      view_of(damaged, sizeof damaged));
     }
@@ -382,13 +385,13 @@ static enum status carry_record(struct agent *a, unsigned slot)
 static enum status carry_over(struct agent *a)
 {
     enum status s = STATUS_OK;
-    if (!a->ledger.known) {
+    if (!a->ledger->known) {
         ledger_clear(a);
     }
     for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
         bool lost = false;
-        s = a->ledger.known ? STATUS_OK : load_slot(a, slot, &lost);
-        if (s == STATUS_OK && has_record(&a->ledger.entry[slot])) {
+        s = a->ledger->known ? STATUS_OK : load_slot(a, slot, &lost);
+        if (s == STATUS_OK && has_record(&a->ledger->entry[slot])) {
             s = carry_record(a, slot);
         }
     }
@@ -404,7 +407,7 @@ static enum status write_header(struct agent *a)
         s = header_write_copy(a, store_new, copy);
     }
     /* they are in the new file, which is put in place, or created again */
-    a->ledger.flags_due = false;
+    a->ledger->flags_due = false;
     return (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, store_new, 0) : s;
 }
 
@@ -427,9 +430,9 @@ static enum status create(struct agent *a, struct opening *o, const char *aside)
     o->file = store_new;
     o->doing = "created";
     /* Only the API server knows claims of an earlier store that is gone. */
-    a->ledger.unlisted = a->ledger.unlisted || !a->ledger.known;
+    a->ledger->unlisted = a->ledger->unlisted || !a->ledger->known;
     enum status s = format(a);
-    if (s == STATUS_OK && (aside != NULL || a->ledger.known)) {
+    if (s == STATUS_OK && (aside != NULL || a->ledger->known)) {
         s = carry_over(a);
     }
     if (s == STATUS_OK) {
@@ -448,7 +451,7 @@ static enum status create(struct agent *a, struct opening *o, const char *aside)
 static enum status repair(struct agent *a, struct opening *o, unsigned lost)
 {
     const char *aside = aside_name(a);
-    enum status before = a->ledger.failing;
+    enum status before = a->ledger->failing;
     enum status s = create(a, o, aside);
     if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* not with each attempt */
         log_begin(a, LOG_ID_STORE_DAMAGED);
@@ -467,7 +470,7 @@ static enum status repair(struct agent *a, struct opening *o, unsigned lost)
 /* The store was removed, emptied or replaced by another one: recreates it from memory. */
 static enum status create_again(struct agent *a, struct opening *o, enum status header)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     const char *aside = (header == HOST_ABSENT) ? NULL : aside_name(a);
     log_begin(a, LOG_ID_STORE_DAMAGED);
     log_text(a, "file", STORE_FILE_NAME);
@@ -549,7 +552,7 @@ static void check_writable(struct agent *a)
     if (s == HOST_DENIED) {
         store_failed(a, "written", s);
     } else if (s == STATUS_OK) {
-        a->ledger.failing = STATUS_OK;
+        a->ledger->failing = STATUS_OK;
     } else {
         /* the first claim will show it */
     }
@@ -559,7 +562,7 @@ static bool any_refused(const struct agent *a)
 {
     bool any = false;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        any = any || a->ledger.entry[i].refused;
+        any = any || a->ledger->entry[i].refused;
     }
     return any;
 }
@@ -570,7 +573,7 @@ static bool any_refused(const struct agent *a)
  */
 static bool open_store(struct agent *a)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
     ASSERT(!l->usable);
     /* First of all: the files of another agent must not be judged or repaired. */
@@ -618,7 +621,7 @@ void ledger_retire(struct agent *a)
 
 enum status ledger_listed(struct agent *a)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     struct writer nowhere = writer_of(NULL, 0);
     ASSERT(l->usable && l->unlisted);
     enum status s = ledger_sync(a, &nowhere);
@@ -640,13 +643,13 @@ enum status ledger_listed(struct agent *a)
 
 static bool flush_pending(const struct agent *a)
 {
-    const struct ledger *l = &a->ledger;
+    const struct ledger *l = a->ledger;
     return l->usable && (l->dirty || l->doubt || l->freeing > 0u || l->failing != STATUS_OK);
 }
 
 void ledger_flush(struct agent *a)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     struct writer nowhere = writer_of(NULL, 0);
     enum status s = flush_pending(a) ? ledger_sync(a, &nowhere) : STATUS_OK;
     flush_doubted(a);
@@ -669,27 +672,27 @@ static void look(struct agent *a)
 
 bool ledger_open(struct agent *a, bool round)
 {
-    if (a->ledger.usable && round) {
+    if (a->ledger->usable && round) {
         look(a);
     }
-    return !a->ledger.usable && a->now_ms >= a->ledger.retry_ms && open_store(a);
+    return !a->ledger->usable && a->now_ms >= a->ledger->retry_ms && open_store(a);
 }
 
 void ledger_step(struct agent *a)
 {
-    if (flush_pending(a) && a->now_ms >= a->ledger.flush_ms) {
+    if (flush_pending(a) && a->now_ms >= a->ledger->flush_ms) {
         ledger_flush(a);
     }
-    if (a->ledger.usable) {
+    if (a->ledger->usable) {
         ledger_try_cdi(a);
     }
 }
 
 uint64_t ledger_deadline(const struct agent *a)
 {
-    if (!a->ledger.usable) {
-        return a->ledger.retry_ms;
+    if (!a->ledger->usable) {
+        return a->ledger->retry_ms;
     }
-    uint64_t at = flush_pending(a) ? a->ledger.flush_ms : UINT64_MAX;
-    return (a->ledger.cdi_failing != STATUS_OK) ? earlier(at, a->ledger.cdi_ms) : at;
+    uint64_t at = flush_pending(a) ? a->ledger->flush_ms : UINT64_MAX;
+    return (a->ledger->cdi_failing != STATUS_OK) ? earlier(at, a->ledger->cdi_ms) : at;
 }

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
+#include "agent/frame.h"
 #include "agent/ledger/ledger_internal.h"
-#include "agent/state.h"
+#include "agent/ledger/room.h"
 #include "base/assert.h"
 
 static void count_slot(struct ledger *l, const struct ledger_entry *e, bool comes)
@@ -19,7 +20,7 @@ static void count_slot(struct ledger *l, const struct ledger_entry *e, bool come
 
 void ledger_move(struct agent *a, unsigned slot, enum ledger_state to)
 {
-    struct ledger *l = &a->ledger;
+    struct ledger *l = a->ledger;
     ASSERT(slot < CLAIMS_MAX);
     struct ledger_entry *e = &l->entry[slot];
     ASSERT(move_is_legal(ledger_slot_moves, (unsigned)e->state, (unsigned)to));
@@ -30,9 +31,9 @@ void ledger_move(struct agent *a, unsigned slot, enum ledger_state to)
 
 void ledger_clear(struct agent *a)
 {
-    memset(a->ledger.entry, 0, sizeof a->ledger.entry);
-    a->ledger.held = 0;
-    a->ledger.freeing = 0;
+    memset(a->ledger->entry, 0, sizeof a->ledger->entry);
+    a->ledger->held = 0;
+    a->ledger->freeing = 0;
 }
 
 void ledger_move_record(struct ledger_entry *e, enum ledger_record to)

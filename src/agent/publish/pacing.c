@@ -2,12 +2,14 @@
 /* The times of rounds: on demand, after a failure, at the interval. */
 #include "agent/publish/pacing.h"
 
-#include "agent/state.h"
+#include "agent/api/backoff.h"
+#include "agent/frame.h"
+#include "agent/publish/room.h"
 #include "base/time.h"
 
 void pacing_init(struct agent *a)
 {
-    struct pacing *p = &a->publish.pacing;
+    struct pacing *p = &a->publish->pacing;
     p->spread_ms = agent_random(a) % PUBLISH_SPREAD_MS;
     p->wait_ms = a->started_ms + PUBLISH_WAIT_MS;
     p->due_ms = pacing_soon(p, a->started_ms);
@@ -57,7 +59,7 @@ void pacing_failed(struct pacing *p, uint64_t due_ms, bool firm)
 
 uint64_t pacing_invalid(struct agent *a)
 {
-    struct pacing *p = &a->publish.pacing;
+    struct pacing *p = &a->publish->pacing;
     uint64_t wait = agent_backoff_within(a, &p->invalid_ms, INVALID_RETRY_MS, INVALID_RETRY_MAX_MS);
     p->not_before_ms = a->now_ms + wait;
     return wait;
@@ -73,7 +75,7 @@ void pacing_content_changed(struct pacing *p)
 
 void pacing_over(struct agent *a)
 {
-    struct pacing *p = &a->publish.pacing;
+    struct pacing *p = &a->publish->pacing;
     bool asked = p->due_ms <= a->now_ms;
     p->backoff_ms = 0;
     p->invalid_ms = 0;
@@ -86,7 +88,7 @@ void pacing_over(struct agent *a)
  */
 void pacing_wrote(struct agent *a, bool lossy)
 {
-    struct pacing *p = &a->publish.pacing;
+    struct pacing *p = &a->publish->pacing;
     bool close = p->write_ms > 0u && a->now_ms - p->write_ms < SLICE_REPAIRS_MS;
     p->writes = close ? p->writes + 1u : 0u;
     p->repair_ms = close ? p->repair_ms : 0u;

@@ -5,16 +5,17 @@
  */
 #include "agent/publish/publish.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/node/node.h"
+#include "agent/publish/room.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "base/time.h"
 
 void publish_init(struct agent *a)
 {
-    a->publish.wanted.driver = a->driver->name;
-    a->publish.wanted.node_name = a->settings->node_name;
     pacing_init(a);
-    wanted_rebuild(a);
+    wanted_init(a);
     round_init(a);
     slice_watch_init(a);
 }
@@ -22,7 +23,7 @@ void publish_init(struct agent *a)
 /* The watch runs only between rounds: a round's own requests come first. */
 static bool may_watch(const struct agent *a)
 {
-    return a->publish.round.step == ROUND_IDLE && api_ready(a) && version_ready(a);
+    return a->publish->round.step == ROUND_IDLE && api_ready(a) && version_ready(a);
 }
 
 void publish_step(struct agent *a)
@@ -47,7 +48,7 @@ void publish_changed(struct agent *a)
 
 void publish_registered(struct agent *a)
 {
-    pacing_registered(&a->publish.pacing);
+    pacing_registered(&a->publish->pacing);
     round_soon(a);
 }
 
@@ -57,14 +58,14 @@ void publish_disconnected(struct agent *a)
      * If the server moves the agent with each response, a round must continue on the new
      * connection, or none would ever end.
      */
-    if (!api_connection_moved(a) || a->publish.round.step <= ROUND_NODE) {
+    if (!api_connection_moved(a) || a->publish->round.step <= ROUND_NODE) {
         round_abandon(a);
     }
 }
 
 void publish_version(struct agent *a)
 {
-    struct publish *p = &a->publish;
+    struct publish *p = a->publish;
     plan_forget_losses(&p->plan);
     round_version(a);
     if (p->round.step == ROUND_IDLE && p->plan.cut > 0u) {
@@ -75,8 +76,7 @@ void publish_version(struct agent *a)
 void publish_suspend(struct agent *a)
 {
     api_cancel(a, API_SLOT_SLICES);
-    a->publish.round.stored = STORED_UNKNOWN;
-    round_abandon(a);
+    round_suspend(a);
 }
 
 /* --- responses --- */
@@ -97,7 +97,7 @@ static void repair_slice(struct agent *a, const char *what)
 {
     if (round_current(a)) {
         log_begin(a, LOG_ID_SLICE_DRIFT_DETECTED);
-        log_text(a, "slice", a->publish.watch.observer.seen.name);
+        log_text(a, "slice", a->publish->watch.observer.seen.name);
         log_text(a, "what", what);
         log_end(a);
     }
@@ -107,7 +107,7 @@ static void repair_slice(struct agent *a, const char *what)
 /* During a round the event may be our own write, or the state before it. */
 static void repair_foreign_change(struct agent *a, const char *what)
 {
-    if (a->publish.round.step == ROUND_IDLE) {
+    if (a->publish->round.step == ROUND_IDLE) {
         repair_slice(a, what);
     } else {
         round_recheck(a, SLICE_REPAIR_MS);
@@ -130,7 +130,7 @@ static void act_on(struct agent *a, struct watch_result result)
         break;
     case WATCH_FOUND_UNKNOWN:
         /* it may be our new slice whose response is still to come */
-        if (a->publish.round.step == ROUND_WRITE) {
+        if (a->publish->round.step == ROUND_WRITE) {
             round_recheck(a, SLICE_REPAIR_MS);
         }
         break;
@@ -138,8 +138,8 @@ static void act_on(struct agent *a, struct watch_result result)
         round_recheck(a, result.wait_ms);
         break;
     case WATCH_LIST_INSTEAD:
-        if (a->publish.round.step == ROUND_IDLE) {
-            pacing_by(&a->publish.pacing, a->now_ms + result.wait_ms);
+        if (a->publish->round.step == ROUND_IDLE) {
+            pacing_by(&a->publish->pacing, a->now_ms + result.wait_ms);
         }
         break;
     }
@@ -166,12 +166,27 @@ bool publish_current(const struct agent *a)
 const char *publish_reason(const struct agent *a)
 {
     const char *why = "no round that compares them has ended yet";
-    if (a->common->node.presence == NODE_ABSENT) {
+    if (node_presence(a) == NODE_ABSENT) {
         why = "the API server has no Node of this name";
-    } else if (a->publish.round.trouble != NULL) {
-        why = a->publish.round.trouble;
-    } else if (a->common->node.presence == NODE_UNKNOWN) {
+    } else if (a->publish->round.trouble != NULL) {
+        why = a->publish->round.trouble;
+    } else if (node_presence(a) == NODE_UNKNOWN) {
         why = "the Node is not known yet";
     }
     return why;
+}
+
+int64_t publish_generation(const struct agent *a)
+{
+    return a->publish->plan.generation;
+}
+
+uint64_t publish_verified_wall_ms(const struct agent *a)
+{
+    return a->publish->round.current_wall_ms;
+}
+
+unsigned publish_device_count(const struct agent *a)
+{
+    return a->publish->wanted.devices.count;
 }

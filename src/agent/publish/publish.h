@@ -13,18 +13,7 @@
 #include "agent/publish/slice_watch.h"
 #include "agent/publish/wanted.h"
 
-/* The state of the publisher. */
-struct publish {
-    struct round round;
-    struct pacing pacing;
-    struct wanted wanted;
-    struct plan plan;
-    struct slice_watch watch;
-    struct left_out left_out;
-    struct attributes attributes; /* working memory: too large for the stack */
-};
-
-/* The verbs of the room, see state.h. */
+/* The verbs of the room, see frame.h. */
 void publish_init(struct agent *a);
 void publish_step(struct agent *a);
 uint64_t publish_deadline(const struct agent *a);
@@ -50,6 +39,12 @@ void publish_watch_record(struct agent *a, const struct api_result *r,
 void publish_watch_end(struct agent *a, const struct api_result *r);
 /* Whether the stored slices are known to be the wanted ones. */
 bool publish_current(const struct agent *a);
+/* Generation of the pool, as planned. */
+int64_t publish_generation(const struct agent *a);
+/* When the stored slices were last known to be the wanted ones, Unix milliseconds; 0: never. */
+uint64_t publish_verified_wall_ms(const struct agent *a);
+/* Number of devices in the wanted slices. */
+unsigned publish_device_count(const struct agent *a);
 /* Why they are not, as far as the publisher knows; never NULL. */
 const char *publish_reason(const struct agent *a);
 

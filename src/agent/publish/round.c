@@ -5,8 +5,13 @@
  */
 #include "agent/publish/round.h"
 
+#include "agent/api/backoff.h"
 #include "agent/api/retry.h"
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/node/device_states.h"
+#include "agent/node/node.h"
+#include "agent/publish/room.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
@@ -15,9 +20,9 @@
 
 void round_init(struct agent *a)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     r->step = ROUND_IDLE;
-    slice_observe_begin(&r->observer, &a->publish.wanted);
+    slice_observe_begin(&r->observer, &a->publish->wanted);
 }
 
 /* Gives the client a part of the body of `round.request`. */
@@ -25,7 +30,7 @@ static struct view request_body(struct agent *a, uint32_t offset, size_t room)
 {
     size_t cap = (room < sizeof a->scratch.body) ? room : sizeof a->scratch.body;
     struct writer part = writer_of(a->scratch.body, cap);
-    enum status s = slice_body_part(&a->publish.round.request, offset, &part);
+    enum status s = slice_body_part(&a->publish->round.request, offset, &part);
     ASSERT(s == STATUS_OK);
     return writer_view(&part);
 }
@@ -36,7 +41,7 @@ static struct view request_body(struct agent *a, uint32_t offset, size_t room)
  */
 static bool start_request(struct agent *a, const struct api_request *request)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     r->cause = (struct refusal_cause){.text = "", .field = "", .too_many_devices = false};
     enum status s = api_start(a, API_SLOT_SLICES, request);
     ASSERT(s == STATUS_OK || s == STATUS_MORE);
@@ -64,22 +69,22 @@ static void parse_cause(struct refusal_cause *cause, struct view message)
 /* Gives the round up; the next one starts in `wait_ms`. `firm`: see pacing_failed. */
 static void give_up(struct agent *a, uint64_t wait_ms, bool firm)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     r->step = ROUND_IDLE;
-    pacing_failed(&a->publish.pacing, a->now_ms + wait_ms, firm);
+    pacing_failed(&a->publish->pacing, a->now_ms + wait_ms, firm);
 }
 
 static void log_failure(struct agent *a, const char *doing, const struct api_result *result,
                         enum status status, uint64_t wait_ms)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     if (!log_api_refusal(a, &r->refusal, doing, result, status)) {
         return;
     }
     log_api_refusal_field(a, "field", r->cause.field);
     log_api_refusal_field(a, "cause", r->cause.text);
     log_number(a, "retry_ms", (int64_t)wait_ms);
-    if (wait_ms < API_REFUSED_MS && a->publish.pacing.invalid_ms == 0u) {
+    if (wait_ms < API_REFUSED_MS && a->publish->pacing.invalid_ms == 0u) {
         log_no_k8s_event(a); /* transient, unlike content that the server calls invalid */
     }
     log_api_refusal_end(a, &r->refusal, NULL);
@@ -88,8 +93,8 @@ static void log_failure(struct agent *a, const char *doing, const struct api_res
 static void request_failed(struct agent *a, const char *doing, const struct api_result *result,
                            enum status status)
 {
-    struct round *r = &a->publish.round;
-    uint64_t wait = retry_wait(a, result, &a->publish.pacing.backoff_ms);
+    struct round *r = &a->publish->round;
+    uint64_t wait = retry_wait(a, result, &a->publish->pacing.backoff_ms);
     r->trouble = (result->http == HTTP_FORBIDDEN)
                      ? "the API server forbids requests for ResourceSlices: check RBAC and policies"
                      : "a request for ResourceSlices failed and is retried";
@@ -100,7 +105,7 @@ static void request_failed(struct agent *a, const char *doing, const struct api_
 /* Another client wrote or deleted the slice since it was listed, which is not a failure. */
 static void write_conflicted(struct agent *a)
 {
-    uint64_t wait = agent_backoff(a, &a->publish.pacing.backoff_ms);
+    uint64_t wait = agent_backoff(a, &a->publish->pacing.backoff_ms);
     log_begin(a, LOG_ID_SLICE_WRITE_CONFLICTED);
     log_number(a, "retry_ms", (int64_t)wait);
     log_end(a);
@@ -115,18 +120,18 @@ static bool is_conflict(const struct api_result *result)
 static void log_current(struct agent *a)
 {
     log_begin(a, LOG_ID_SLICE_VERIFIED);
-    log_text(a, "slice", plan_devices_part(&a->publish.plan)->stored.name);
-    log_number(a, "devices", a->publish.wanted.devices.count);
+    log_text(a, "slice", plan_devices_part(&a->publish->plan)->stored.name);
+    log_number(a, "devices", a->publish->wanted.devices.count);
     log_end(a);
 }
 
 /* Ends the round: everything possible is done. `reported`: already logged. */
 static void complete_round(struct agent *a, bool reported)
 {
-    struct round *r = &a->publish.round;
-    bool current = plan_complete(&a->publish.plan);
+    struct round *r = &a->publish->round;
+    bool current = plan_complete(&a->publish->plan);
     r->step = ROUND_IDLE;
-    r->trouble = plan_lossy(&a->publish.plan)
+    r->trouble = plan_lossy(&a->publish->plan)
                      ? "the API server stores less of the slices than it is sent"
                      : NULL;
     pacing_over(a);
@@ -153,11 +158,11 @@ static bool is_reported(enum stored_state stored)
 
 static bool step_idle(struct agent *a)
 {
-    struct round *r = &a->publish.round;
-    if (a->now_ms < pacing_due(&a->publish.pacing)) {
+    struct round *r = &a->publish->round;
+    if (a->now_ms < pacing_due(&a->publish->pacing)) {
         return false;
     }
-    pacing_started(&a->publish.pacing);
+    pacing_started(&a->publish->pacing);
     r->step = ROUND_NODE;
     node_refresh(a);
     return true;
@@ -180,7 +185,7 @@ static void ignore_end(struct agent *a, const struct api_result *result)
 /* The API server dropped the device-sharing fields: publishes devices as exclusive. */
 static void drop_shares(struct agent *a)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     if (!r->no_shares) {
         log_begin(a, LOG_ID_DEVICE_SHARING_DROPPED);
         log_number(a, "shares", a->driver->shares);
@@ -191,7 +196,7 @@ static void drop_shares(struct agent *a)
 
 static bool step_node(struct agent *a)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     if (!node_ready(a)) {
         return false;
     }
@@ -209,7 +214,7 @@ static bool step_node(struct agent *a)
 static bool step_list(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     struct writer out = writer_of(path, sizeof path);
     enum status s =
         kube_path_slices(&out, version_name(a), a->driver->name, a->settings->node_name, 0);
@@ -218,23 +223,23 @@ static bool step_list(struct agent *a)
                                         .shape = KUBE_SHAPE_SLICE_LIST,
                                         .version = version_now(a),
                                         .head = {.method = "GET", .path = writer_view(&out)}};
-    plan_list_begin(&a->publish.plan);
+    plan_list_begin(&a->publish->plan);
     slice_watch_from(a, view_text(""));
     r->foreign = 0;
     r->partial = false;
-    slice_observe_begin(&r->observer, &a->publish.wanted);
+    slice_observe_begin(&r->observer, &a->publish->wanted);
     return start_request(a, &request);
 }
 
 static void list_item(struct agent *a)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     const struct slice_seen *s = &r->observer.seen;
     if (s->name[0] == '\0') {
         return;
     }
     if (s->scope == SLICE_OURS) {
-        plan_list_add(&a->publish.plan, s);
+        plan_list_add(&a->publish->plan, s);
     } else if (s->scope == SLICE_FOREIGN) {
         r->foreign++; /* the server ignores selectors; leave the slice alone */
     }
@@ -242,7 +247,7 @@ static void list_item(struct agent *a)
 
 static void list_meta(struct agent *a, struct view message)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     projection_ListMetaRecord m = projection_ListMetaRecord_init_zero;
     if (decode(message, projection_ListMetaRecord_fields, &m)) {
         slice_watch_from(a, view_text(m.resource_version));
@@ -252,7 +257,7 @@ static void list_meta(struct agent *a, struct view message)
 
 static void list_record(struct agent *a, const struct kube_record *record)
 {
-    struct slice_observer *o = &a->publish.round.observer;
+    struct slice_observer *o = &a->publish->round.observer;
     if (slice_observe(o, record)) {
         return;
     }
@@ -267,7 +272,7 @@ static void list_record(struct agent *a, const struct kube_record *record)
 /* Logs once that the server ignores the field selector, until it applies it again. */
 static void report_foreign(struct agent *a)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     if (r->foreign > 0u && !r->foreign_reported) {
         log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", "list slices");
     }
@@ -280,10 +285,10 @@ static void report_foreign(struct agent *a)
  */
 static bool keeps_stored(struct agent *a)
 {
-    struct round *r = &a->publish.round;
-    const struct plan *plan = &a->publish.plan;
+    struct round *r = &a->publish->round;
+    const struct plan *plan = &a->publish->plan;
     unsigned stored = plan_devices_seen(plan);
-    if (a->draining || plan->cut > 0u || a->publish.wanted.devices.count > 0u || stored == 0u) {
+    if (a->draining || plan->cut > 0u || a->publish->wanted.devices.count > 0u || stored == 0u) {
         return false;
     }
     if (r->kept_until_ms == 0u) {
@@ -304,16 +309,16 @@ static bool keeps_stored(struct agent *a)
 /* The list is complete: compares the stored slices with the wanted ones. */
 static void list_complete(struct agent *a, const struct api_result *result)
 {
-    struct round *r = &a->publish.round;
-    struct plan *plan = &a->publish.plan;
+    struct round *r = &a->publish->round;
+    struct plan *plan = &a->publish->plan;
     if (keeps_stored(a)) {
         return;
     }
     slice_watch_listed(a, result);
-    plan_make(plan, a->publish.wanted.devices.count, a->publish.wanted.devices.counters);
+    plan_make(plan, a->publish->wanted.devices.count, a->publish->wanted.devices.counters);
     report_foreign(a);
     if (plan->overflow > 0u) {
-        pacing_by(&a->publish.pacing, a->now_ms); /* the next round handles the rest of them */
+        pacing_by(&a->publish->pacing, a->now_ms); /* the next round handles the rest of them */
     }
     r->step = ROUND_DELETE;
     if (!plan_complete(plan)) {
@@ -326,7 +331,7 @@ static void list_complete(struct agent *a, const struct api_result *result)
 /* After PEER_UNSUPPORTED the step stays: the next list uses another version. */
 static void list_end(struct agent *a, const struct api_result *result)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     if (result->status == STATUS_OK && r->partial) {
         /*
          * The request had no page limit; the slices of further pages would look as if they were
@@ -346,8 +351,8 @@ static void list_end(struct agent *a, const struct api_result *result)
 static bool step_delete(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct round *r = &a->publish.round;
-    const struct slice_seen *seen = plan_next_delete(&a->publish.plan);
+    struct round *r = &a->publish->round;
+    const struct slice_seen *seen = plan_next_delete(&a->publish->plan);
     if (seen == NULL) {
         r->step = ROUND_WRITE;
         return true;
@@ -369,7 +374,7 @@ static bool step_delete(struct agent *a)
 static void delete_end(struct agent *a, const struct api_result *result)
 {
     if (result->status == STATUS_OK || result->status == PEER_NOT_FOUND) {
-        plan_deleted(&a->publish.plan);
+        plan_deleted(&a->publish->plan);
     } else if (is_conflict(result)) {
         write_conflicted(a);
     } else {
@@ -381,7 +386,7 @@ static void delete_end(struct agent *a, const struct api_result *result)
 
 static struct slice_request write_request(struct agent *a, const struct slice_part *part)
 {
-    struct publish *p = &a->publish;
+    struct publish *p = a->publish;
     return (struct slice_request){
         .verb = (part->action == PART_CREATE) ? SLICE_CREATE : SLICE_UPDATE,
         .version = version_now(a),
@@ -399,8 +404,8 @@ static struct slice_request write_request(struct agent *a, const struct slice_pa
 static bool step_write(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct round *r = &a->publish.round;
-    const struct slice_part *part = plan_next_write(&a->publish.plan);
+    struct round *r = &a->publish->round;
+    const struct slice_part *part = plan_next_write(&a->publish->plan);
     if (part == NULL) {
         complete_round(a, is_reported(r->stored));
         return false;
@@ -418,13 +423,13 @@ static bool step_write(struct agent *a)
                                                  .body_len = slice_body_len(&r->request)},
                                         .body = request_body};
     /* a write without an object in the response is not a success */
-    slice_observe_begin(&r->observer, &a->publish.wanted);
+    slice_observe_begin(&r->observer, &a->publish->wanted);
     return start_request(a, &request);
 }
 
 static void write_record(struct agent *a, const struct kube_record *record)
 {
-    (void)slice_observe(&a->publish.round.observer, record);
+    (void)slice_observe(&a->publish->round.observer, record);
 }
 
 static void log_slice_written(struct agent *a, const struct slice_part *part, enum slice_verb verb)
@@ -447,12 +452,12 @@ static void log_slice_written(struct agent *a, const struct slice_part *part, en
  */
 static bool taints_dropped(const struct agent *a)
 {
-    const struct devices *d = &a->publish.wanted.devices;
+    const struct devices *d = &a->publish->wanted.devices;
     bool dropped = false;
     for (unsigned i = 0; i < d->count; i++) {
         const struct device *one = &d->device[i];
         uint64_t numbers = one->node ? UINT64_MAX : UINT64_C(1) << one->number;
-        dropped = dropped || (one->tainted && (a->device_states.untaintable & numbers) != 0u);
+        dropped = dropped || (one->tainted && device_states_lack_taint(a, numbers));
     }
     return dropped;
 }
@@ -463,10 +468,10 @@ static bool taints_dropped(const struct agent *a)
  */
 static void counters_refused(struct agent *a, uint64_t wait_ms)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     r->no_counters = true;
     r->trouble = "the API server keeps no shared counters";
-    plan_forget_losses(&a->publish.plan);
+    plan_forget_losses(&a->publish->plan);
     give_up(a, wait_ms, true);
 }
 
@@ -474,19 +479,19 @@ static void counters_refused(struct agent *a, uint64_t wait_ms)
 static void shares_refused(struct agent *a, uint64_t wait_ms)
 {
     drop_shares(a);
-    plan_forget_losses(&a->publish.plan);
+    plan_forget_losses(&a->publish->plan);
     give_up(a, wait_ms, true);
 }
 
 static void part_written(struct agent *a, const struct api_result *result)
 {
-    struct round *r = &a->publish.round;
-    struct plan *plan = &a->publish.plan;
+    struct round *r = &a->publish->round;
+    struct plan *plan = &a->publish->plan;
     const struct slice_part *part = plan_next_write(plan);
     if (!plan_written(plan, &r->observer.seen)) {
         log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", "write slice");
         r->trouble = "the API server answered with another object than was written";
-        give_up(a, retry_wait(a, result, &a->publish.pacing.backoff_ms), true);
+        give_up(a, retry_wait(a, result, &a->publish->pacing.backoff_ms), true);
         return;
     }
     log_slice_written(a, part, r->request.verb);
@@ -511,9 +516,9 @@ static void part_written(struct agent *a, const struct api_result *result)
 /* The server refuses slices of this size, or with these devices. */
 static void write_refused(struct agent *a, const struct api_result *result)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     bool large = result->http == HTTP_CONTENT_TOO_LARGE || r->cause.too_many_devices;
-    unsigned smaller = large ? plan_cut_smaller(&a->publish.plan) : 0u;
+    unsigned smaller = large ? plan_cut_smaller(&a->publish->plan) : 0u;
     uint64_t wait = API_BACKOFF_MIN_MS;
     if (smaller > 0u) {
         log_begin(a, LOG_ID_SLICE_SPLIT);
@@ -525,9 +530,9 @@ static void write_refused(struct agent *a, const struct api_result *result)
         wait = pacing_invalid(a);
     }
     log_failure(a, "write slice", result, result->status, wait);
-    if (a->publish.wanted.devices.counters && smaller == 0u) {
+    if (a->publish->wanted.devices.counters && smaller == 0u) {
         counters_refused(a, API_BACKOFF_MIN_MS);
-    } else if (a->publish.wanted.devices.shares > 1u && smaller == 0u) {
+    } else if (a->publish->wanted.devices.shares > 1u && smaller == 0u) {
         shares_refused(a, API_BACKOFF_MIN_MS);
     } else {
         give_up(a, wait, true);
@@ -565,7 +570,7 @@ static const struct {
 /* Whether a request may be sent: devices and version are known, and none is in flight. */
 static bool may_start(const struct agent *a)
 {
-    bool ready = !a->devices.unknown && api_ready(a) && version_ready(a);
+    bool ready = !a->devices->unknown && api_ready(a) && version_ready(a);
     return ready && !api_slot_busy(a, API_SLOT_SLICES);
 }
 
@@ -573,19 +578,19 @@ void round_step(struct agent *a)
 {
     bool more = may_start(a);
     for (unsigned i = 0; more && i < (unsigned)ROUND_STEPS; i++) {
-        more = steps[a->publish.round.step].step(a);
+        more = steps[a->publish->round.step].step(a);
     }
 }
 
 uint64_t round_deadline(const struct agent *a)
 {
-    bool idle = a->publish.round.step == ROUND_IDLE;
-    return (idle && may_start(a)) ? pacing_due(&a->publish.pacing) : UINT64_MAX;
+    bool idle = a->publish->round.step == ROUND_IDLE;
+    return (idle && may_start(a)) ? pacing_due(&a->publish->pacing) : UINT64_MAX;
 }
 
 void round_record(struct agent *a, const struct kube_record *record)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     if (record->record == KUBE_STATUS_CAUSE) {
         parse_cause(&r->cause, record->message);
     } else {
@@ -595,15 +600,15 @@ void round_record(struct agent *a, const struct kube_record *record)
 
 void round_end(struct agent *a, const struct api_result *result)
 {
-    steps[a->publish.round.step].on_end(a, result);
+    steps[a->publish->round.step].on_end(a, result);
 }
 
 /* --- requests for a round --- */
 
 void round_soon(struct agent *a)
 {
-    struct pacing *p = &a->publish.pacing;
-    enum round_step step = a->publish.round.step;
+    struct pacing *p = &a->publish->pacing;
+    enum round_step step = a->publish->round.step;
     if (step == ROUND_NODE) {
         pacing_cancel(p); /* the current round will use the new content */
     } else {
@@ -613,40 +618,46 @@ void round_soon(struct agent *a)
 
 void round_recheck(struct agent *a, uint64_t wait_ms)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     r->stored = STORED_UNKNOWN;
-    pacing_by(&a->publish.pacing, (r->step == ROUND_IDLE) ? a->now_ms + wait_ms : a->now_ms);
+    pacing_by(&a->publish->pacing, (r->step == ROUND_IDLE) ? a->now_ms + wait_ms : a->now_ms);
 }
 
 void round_content_changed(struct agent *a)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     round_soon(a);
     r->stored = is_reported(r->stored) ? STORED_RECHECK : STORED_UNKNOWN;
-    plan_forget_losses(&a->publish.plan);
-    pacing_content_changed(&a->publish.pacing);
+    plan_forget_losses(&a->publish->plan);
+    pacing_content_changed(&a->publish->pacing);
 }
 
 void round_version(struct agent *a)
 {
-    struct round *r = &a->publish.round;
+    struct round *r = &a->publish->round;
     r->no_counters = false; /* another server may keep them */
     r->no_shares = false;
 }
 
 void round_abandon(struct agent *a)
 {
-    struct round *r = &a->publish.round;
-    if (r->step != ROUND_IDLE || a->publish.plan.cut > 0u) {
+    struct round *r = &a->publish->round;
+    if (r->step != ROUND_IDLE || a->publish->plan.cut > 0u) {
         /* changes until then may have been missed */
-        pacing_by(&a->publish.pacing, a->now_ms);
+        pacing_by(&a->publish->pacing, a->now_ms);
     }
     r->step = ROUND_IDLE;
     slice_watch_suspend(a);
-    plan_forget_losses(&a->publish.plan); /* another server may keep more */
+    plan_forget_losses(&a->publish->plan); /* another server may keep more */
 }
 
 bool round_current(const struct agent *a)
 {
-    return a->publish.round.stored >= STORED_CURRENT;
+    return a->publish->round.stored >= STORED_CURRENT;
+}
+
+void round_suspend(struct agent *a)
+{
+    a->publish->round.stored = STORED_UNKNOWN;
+    round_abandon(a);
 }

@@ -53,7 +53,7 @@ struct round {
     uint64_t current_wall_ms; /* last time that the stored slices were known to match; 0: never */
 };
 
-/* The verbs of state.h. */
+/* The verbs of frame.h. */
 void round_init(struct agent *a);
 void round_step(struct agent *a);
 uint64_t round_deadline(const struct agent *a);
@@ -70,6 +70,8 @@ void round_content_changed(struct agent *a);
 void round_version(struct agent *a);
 /* Gives up the current round; another one starts once requests are possible. */
 void round_abandon(struct agent *a);
+/* The same, and nobody looks after the stored slices from now on. */
+void round_suspend(struct agent *a);
 /* Whether the stored slices are known to be the wanted ones. */
 bool round_current(const struct agent *a);
 

@@ -2,27 +2,29 @@
 /* The watch of this driver's slices: opens it, handles its events and its end. */
 #include "agent/publish/slice_watch.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/publish/room.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 
 /* --- opening --- */
 
 void slice_watch_init(struct agent *a)
 {
-    struct slice_watch *w = &a->publish.watch;
+    struct slice_watch *w = &a->publish->watch;
     watch_init(&w->watch, API_SLOT_SLICE_WATCH, false);
-    slice_observe_begin(&w->observer, &a->publish.wanted);
+    slice_observe_begin(&w->observer, &a->publish->wanted);
 }
 
 uint64_t slice_watch_deadline(const struct agent *a)
 {
-    return watch_deadline(a, &a->publish.watch.watch);
+    return watch_deadline(a, &a->publish->watch.watch);
 }
 
 void slice_watch_step(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct kube_watch *watch = &a->publish.watch.watch;
+    struct kube_watch *watch = &a->publish->watch.watch;
     if (!watch_is_due(a, watch)) {
         return;
     }
@@ -40,12 +42,12 @@ void slice_watch_step(struct agent *a)
 
 void slice_watch_from(struct agent *a, struct view resource_version)
 {
-    watch_from(&a->publish.watch.watch, resource_version);
+    watch_from(&a->publish->watch.watch, resource_version);
 }
 
 void slice_watch_listed(struct agent *a, const struct api_result *list)
 {
-    struct slice_watch *w = &a->publish.watch;
+    struct slice_watch *w = &a->publish->watch;
     if (w->watch.version[0] == '\0' &&
         log_api_refusal(a, &w->refusal, "watch slices", list, PEER_MALFORMED)) {
         log_text(a, "cause", "the list has no resourceVersion");
@@ -57,17 +59,17 @@ void slice_watch_listed(struct agent *a, const struct api_result *list)
 
 void slice_watch_resume(struct agent *a)
 {
-    watch_resume(a, &a->publish.watch.watch);
+    watch_resume(a, &a->publish->watch.watch);
 }
 
 void slice_watch_suspend(struct agent *a)
 {
-    watch_suspend(&a->publish.watch.watch);
+    watch_suspend(&a->publish->watch.watch);
 }
 
 void slice_watch_outdated(struct agent *a)
 {
-    slice_observe_outdated(&a->publish.watch.observer);
+    slice_observe_outdated(&a->publish->watch.observer);
 }
 
 /* --- events --- */
@@ -92,22 +94,22 @@ static struct watch_result judge_stored(struct plan *plan, const struct slice_pa
 /* Evaluates the complete object of an event. */
 static struct watch_result judge_event(struct agent *a, bool deleted)
 {
-    const struct slice_seen *s = &a->publish.watch.observer.seen;
+    const struct slice_seen *s = &a->publish->watch.observer.seen;
     if (s->name[0] == '\0') {
         return finding_of(WATCH_FOUND_NOTHING);
     }
-    const struct slice_part *part = plan_part_of(&a->publish.plan, s->name);
+    const struct slice_part *part = plan_part_of(&a->publish->plan, s->name);
     if (deleted) {
         return finding_of((part != NULL) ? WATCH_FOUND_DELETED : WATCH_FOUND_UNKNOWN);
     }
-    return (s->scope == SLICE_OURS) ? judge_stored(&a->publish.plan, part, s)
+    return (s->scope == SLICE_OURS) ? judge_stored(&a->publish->plan, part, s)
                                     : finding_of(WATCH_FOUND_NOTHING);
 }
 
 struct watch_result slice_watch_record(struct agent *a, const struct api_result *r,
                                        const struct kube_record *record)
 {
-    struct slice_watch *w = &a->publish.watch;
+    struct slice_watch *w = &a->publish->watch;
     struct watch_report report = watch_record(a, &w->watch, r, record);
     struct watch_result result = finding_of(WATCH_FOUND_NOTHING);
     if (report.kind == WATCH_NOTHING) {
@@ -137,7 +139,7 @@ static void log_retry(struct agent *a, const struct refusal *last, uint64_t wait
 
 static void log_refused(struct agent *a, const struct api_result *r, uint64_t wait_ms)
 {
-    struct refusal *last = &a->publish.watch.refusal;
+    struct refusal *last = &a->publish->watch.refusal;
     if (log_api_refusal(a, last, "watch slices", r, r->status)) {
         log_retry(a, last, wait_ms);
     }
@@ -145,7 +147,7 @@ static void log_refused(struct agent *a, const struct api_result *r, uint64_t wa
 
 struct watch_result slice_watch_end(struct agent *a, const struct api_result *r)
 {
-    struct watch_report report = watch_end(a, &a->publish.watch.watch, r);
+    struct watch_report report = watch_end(a, &a->publish->watch.watch, r);
     struct watch_result result = {.finding = WATCH_FOUND_NOTHING, .wait_ms = report.wait_ms};
     if (report.kind == WATCH_REFUSED) {
         log_refused(a, r, report.wait_ms); /* rounds at the interval replace the watch */

@@ -35,7 +35,7 @@ struct watch_result {
     uint64_t wait_ms; /* for the last two: how long to wait */
 };
 
-/* The verbs of state.h. */
+/* The verbs of frame.h. */
 void slice_watch_init(struct agent *a);
 void slice_watch_step(struct agent *a);
 uint64_t slice_watch_deadline(const struct agent *a);

@@ -4,7 +4,11 @@
 
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/node/device_states.h"
+#include "agent/node/node.h"
+#include "agent/publish/room.h"
+#include "agent/report/log.h"
 #include "base/crc32c.h"
 #include "dra/issue.h"
 
@@ -31,7 +35,7 @@ static bool is_new(struct left_out *l, const char *item, const char *value)
 static void log_left_out(struct agent *a, const struct device *device, const char *item,
                          const char *value, enum issue issue)
 {
-    if (!is_new(&a->publish.left_out, item, value)) {
+    if (!is_new(&a->publish->left_out, item, value)) {
         return;
     }
     log_begin(a, LOG_ID_SLICE_ITEM_OMITTED);
@@ -44,8 +48,8 @@ static void log_left_out(struct agent *a, const struct device *device, const cha
 
 static void log_attributes_left_out(struct agent *a, unsigned index)
 {
-    const struct devices *devices = &a->publish.wanted.devices;
-    struct attributes *all = &a->publish.attributes;
+    const struct devices *devices = &a->publish->wanted.devices;
+    struct attributes *all = &a->publish->attributes;
     device_attributes_left_out(devices, index, all);
     for (unsigned i = 0; i < all->count; i++) {
         const struct attribute *at = &all->attribute[i];
@@ -54,10 +58,10 @@ static void log_attributes_left_out(struct agent *a, unsigned index)
 }
 
 /* Applies the device's health; false: the device is left out. */
-static bool apply_health(struct agent *a, struct device *device)
+static bool apply_health(const struct agent *a, struct device *device)
 {
     enum device_listing listing = device_states_listing(a, device->number);
-    uint64_t age_ms = a->now_ms - a->device_states.device[device->number].since_ms;
+    uint64_t age_ms = a->now_ms - device_states_track(a, device->number)->since_ms;
     device->tainted = listing == LISTED_TAINTED;
     uint64_t since_s = (a->wall_ms - age_ms) / 1000u;
     device->taint_s = (int64_t)since_s;
@@ -68,7 +72,7 @@ static bool apply_health(struct agent *a, struct device *device)
 static void keep_devices(const struct agent *a, struct devices *wanted)
 {
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
-        if ((a->device_states.kept >> n & 1u) != 0u) {
+        if (device_states_keeps(a, n)) {
             devices_keep(wanted, n);
         }
     }
@@ -85,7 +89,7 @@ static bool keeps_counters(const struct agent *a)
     if (a->settings->ultraserver == ULTRASERVER_AUTO) {
         wanted = node_kubelet_minor(a) >= COUNTERS_KUBELET_MINOR;
     }
-    return wanted && !a->publish.round.no_counters && version_now(a) == API_V1;
+    return wanted && !a->publish->round.no_counters && version_now(a) == API_V1;
 }
 
 /*
@@ -96,18 +100,18 @@ static bool keeps_counters(const struct agent *a)
  */
 static unsigned shares_of(const struct agent *a, bool with_node)
 {
-    bool wanted = a->driver->shares > 1u && !a->publish.round.no_shares && !with_node;
-    return wanted ? a->driver->shares : (a->device_states.shared ? 1u : 0u);
+    bool wanted = a->driver->shares > 1u && !a->publish->round.no_shares && !with_node;
+    return wanted ? a->driver->shares : (device_states_are_shared(a) ? 1u : 0u);
 }
 
 /* Copies all devices but those whose name the server would refuse. */
 static void copy_devices(struct agent *a)
 {
-    struct devices *wanted = &a->publish.wanted.devices;
+    struct devices *wanted = &a->publish->wanted.devices;
     unsigned kept = 0;
-    devices_copy(wanted, &a->devices);
+    devices_copy(wanted, a->devices);
     wanted->count = a->draining ? 0u : wanted->count;
-    wanted->labels = a->common->node.facts.labels;
+    wanted->labels = node_facts(a)->labels;
     wanted->taint_key = a->settings->taint_key;
     wanted->taint_effect = a->settings->taint_effect;
     bool with_node = wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES;
@@ -133,10 +137,17 @@ static void copy_devices(struct agent *a)
 
 void wanted_rebuild(struct agent *a)
 {
-    struct wanted *w = &a->publish.wanted;
+    struct wanted *w = &a->publish->wanted;
     copy_devices(a);
-    memcpy(w->owner, a->common->node.facts.uid, sizeof w->owner);
+    memcpy(w->owner, node_facts(a)->uid, sizeof w->owner);
     for (unsigned i = 0; i < w->devices.count; i++) {
         log_attributes_left_out(a, i);
     }
+}
+
+void wanted_init(struct agent *a)
+{
+    a->publish->wanted.driver = a->driver->name;
+    a->publish->wanted.node_name = a->settings->node_name;
+    wanted_rebuild(a);
 }

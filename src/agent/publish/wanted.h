@@ -23,6 +23,8 @@ struct left_out {
     uint32_t sum[OMITTED_LOGGED_MAX]; /* checksums of item and value */
 };
 
+/* Names the pool, and builds its content the first time. */
+void wanted_init(struct agent *a);
 /* Rebuilds the content from the current devices and Node; logs what is left out. */
 void wanted_rebuild(struct agent *a);
 

@@ -5,12 +5,15 @@
  */
 #include "agent/recovery/opening.h"
 
-#include "agent/state.h"
+#include "agent/ledger/ledger.h"
+#include "agent/ledger/ledger_open.h"
+#include "agent/recovery/reconcile.h"
+#include "agent/report/log.h"
 
 static void log_opened(struct agent *a)
 {
     log_begin(a, LOG_ID_STORE_OPENED);
-    log_number(a, "claims_held", a->ledger.held);
+    log_number(a, "claims_held", ledger_held_count(a));
     log_end(a);
 }
 

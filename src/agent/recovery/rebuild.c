@@ -10,11 +10,18 @@
  */
 #include "agent/recovery/rebuild.h"
 
+#include "agent/api/backoff.h"
 #include "agent/api/retry.h"
+#include "agent/api/version.h"
 #include "agent/claim/fetch.h"
 #include "agent/claim/numbering.h"
+#include "agent/frame.h"
+#include "agent/ledger/ledger.h"
+#include "agent/ledger/ledger_open.h"
+#include "agent/node/inventory.h"
+#include "agent/recovery/room.h"
 #include "agent/recovery/unlisted.h"
-#include "agent/state.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "generated/projection.pb.h"
@@ -24,8 +31,8 @@ static const char doing[] = "list resourceclaims";
 
 static bool may_list(const struct agent *a)
 {
-    return !a->rebuild.running && a->ledger.unlisted && unlisted_blocks(a) && !a->devices.unknown &&
-           !a->devices_missing && api_ready(a) && version_ready(a);
+    return !a->recovery->rebuild.running && ledger_is_unlisted(a) && unlisted_blocks(a) &&
+           !a->devices->unknown && !inventory_is_missing(a) && api_ready(a) && version_ready(a);
 }
 
 /* --- requests --- */
@@ -40,7 +47,7 @@ static void first_page(struct rebuild *k)
 void rebuild_step(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     struct writer out = writer_of(path, sizeof path);
     if (!may_list(a) || a->now_ms < k->due_ms) {
         return;
@@ -70,29 +77,29 @@ void rebuild_step(struct agent *a)
 
 uint64_t rebuild_deadline(const struct agent *a)
 {
-    return may_list(a) ? later(a->rebuild.due_ms, a->now_ms) : UINT64_MAX;
+    return may_list(a) ? later(a->recovery->rebuild.due_ms, a->now_ms) : UINT64_MAX;
 }
 
 static void page_over(struct agent *a)
 {
-    fetch_release(a, a->rebuild.fetch);
-    a->rebuild.running = false;
+    fetch_release(a, a->recovery->rebuild.fetch);
+    a->recovery->rebuild.running = false;
 }
 
 void rebuild_retire(struct agent *a)
 {
-    if (a->rebuild.running) {
+    if (a->recovery->rebuild.running) {
         page_over(a);
     }
-    first_page(&a->rebuild);
-    a->rebuild.rebuilt = 0;
+    first_page(&a->recovery->rebuild);
+    a->recovery->rebuild.rebuilt = 0;
 }
 
 /* --- one claim --- */
 
 static void log_claim_failed(struct agent *a, const char *why)
 {
-    const struct claim_id *id = &a->rebuild.id;
+    const struct claim_id *id = &a->recovery->rebuild.id;
     log_begin(a, LOG_ID_CLAIM_FAILED);
     log_about(a, id);
     log_claim(a, id);
@@ -103,7 +110,7 @@ static void log_claim_failed(struct agent *a, const char *why)
 /* Whether the claim is held already, or was unprepared since; then it is skipped. */
 static bool is_settled(struct agent *a)
 {
-    const char *uid = a->rebuild.id.uid;
+    const char *uid = a->recovery->rebuild.id.uid;
     if (ledger_known(a, uid) >= 0) {
         return true;
     }
@@ -111,7 +118,7 @@ static bool is_settled(struct agent *a)
     enum status s = ledger_freeing_file(a, uid) ? STATUS_OK : ledger_tombstone(a, uid);
     if (s != STATUS_OK && s != HOST_ABSENT) {
         log_claim_failed(a, "whether it was unprepared is not known: the CDI root cannot be read");
-        a->rebuild.broken = true;
+        a->recovery->rebuild.broken = true;
     }
     return s != HOST_ABSENT;
 }
@@ -129,7 +136,7 @@ static bool is_others(struct agent *a, const struct claim_record *r)
 /* Whether a claim with an unreadable record is held; then it also holds these devices. */
 static bool is_held(struct agent *a, const struct claim_record *r)
 {
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     int slot = ledger_find(a, r->id.uid);
     if (slot >= 0 && ledger_listed_claim(a, (unsigned)slot, r) != STATUS_OK) {
         k->broken = true;
@@ -143,7 +150,7 @@ static void hold_claim(struct agent *a, struct claim_builder *b)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
     struct writer discarded = writer_of(NULL, 0);
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     if (cores_choose(a, &b->record, &why) != STATUS_OK) {
         text[why.len] = '\0';
         log_claim_failed(a, text);
@@ -169,7 +176,7 @@ static void hold_claim(struct agent *a, struct claim_builder *b)
  */
 static void adopt_claim(struct agent *a, struct claim_builder *b)
 {
-    const struct rebuild *k = &a->rebuild;
+    const struct rebuild *k = &a->recovery->rebuild;
     if (!k->ours || !k->reserved || is_settled(a)) {
         return;
     }
@@ -187,7 +194,7 @@ static void begin_claim(struct agent *a, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     struct writer discarded = writer_of(NULL, 0);
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     char pod_claim[NAMESPACE_CAP];
     k->ours = false;
     k->reserved = false;
@@ -211,7 +218,7 @@ static void begin_claim(struct agent *a, struct view message)
 /* Skips results of other nodes and drivers, and their configuration. */
 static void claim_record(struct agent *a, const struct kube_record *record)
 {
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     struct claim_builder *b = fetch_builder(a, k->fetch);
     bool counts = k->ours;
     switch (record->record) {
@@ -241,7 +248,7 @@ static void claim_record(struct agent *a, const struct kube_record *record)
 static void page_meta(struct agent *a, const struct kube_record *record)
 {
     projection_ListMetaRecord m = projection_ListMetaRecord_init_zero;
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     if (record->truncated || !decode(record->message, projection_ListMetaRecord_fields, &m)) {
         k->broken = true;
         log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", doing);
@@ -252,10 +259,10 @@ static void page_meta(struct agent *a, const struct kube_record *record)
 
 void rebuild_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     ASSERT(k->running);
     (void)r;
-    if (!a->ledger.usable) {
+    if (!ledger_is_usable(a)) {
         k->broken = true; /* the store is closed: the claims cannot be held */
     } else if (record->record == KUBE_LIST_META) {
         page_meta(a, record);
@@ -272,7 +279,7 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
 
 static void list_complete(struct agent *a)
 {
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     if (ledger_listed(a) != STATUS_OK) {
         first_page(k);
         k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
@@ -302,7 +309,7 @@ static bool is_transient(const struct rebuild *k, const struct api_result *r)
 /* A successful answer with invalid content was logged already. */
 static void list_failed(struct agent *a, const struct api_result *r)
 {
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     bool alarming = !is_transient(k, r);
     const char *remedy = (r->http == HTTP_FORBIDDEN)
                              ? "allow the verb list for resourceclaims in the agent's ClusterRole; "
@@ -320,10 +327,10 @@ static void list_failed(struct agent *a, const struct api_result *r)
 
 void rebuild_end(struct agent *a, const struct api_result *r)
 {
-    struct rebuild *k = &a->rebuild;
+    struct rebuild *k = &a->recovery->rebuild;
     ASSERT(k->running);
     page_over(a);
-    if (r->status != STATUS_OK || k->broken || !a->ledger.usable) {
+    if (r->status != STATUS_OK || k->broken || !ledger_is_usable(a)) {
         list_failed(a, r);
         return;
     }

@@ -35,7 +35,7 @@ struct rebuild {
     char token[CONTINUE_CAP];      /* token of the next page; empty: the first one */
 };
 
-/* The verbs of the room, see state.h. */
+/* The verbs of the room, see frame.h. */
 void rebuild_step(struct agent *a);
 uint64_t rebuild_deadline(const struct agent *a);
 /* Another agent owns the claims from now on: ends the page in flight. */

@@ -7,11 +7,18 @@
  */
 #include "agent/recovery/reconcile.h"
 
+#include "agent/api/backoff.h"
 #include "agent/api/retry.h"
+#include "agent/api/version.h"
+#include "agent/claim/claim_status.h"
 #include "agent/claim/fetch.h"
 #include "agent/claim/prepared_log.h"
+#include "agent/frame.h"
+#include "agent/ledger/ledger.h"
+#include "agent/node/node.h"
+#include "agent/recovery/room.h"
 #include "agent/recovery/witness.h"
-#include "agent/state.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "cfg/identity.h"
@@ -25,7 +32,7 @@ static bool release_claim(struct agent *a, unsigned slot, const char *reason)
 {
     struct writer discarded = writer_of(NULL, 0);
     struct claim_id id;
-    id = a->ledger.id[slot];
+    id = *ledger_id(a, slot);
     if (ledger_remove(a, id.uid, &discarded) != STATUS_OK) {
         return false;
     }
@@ -44,7 +51,7 @@ static bool texts_differ(const char *text, const char *other)
 
 static bool of_another_boot(const struct agent *a, const struct claim_record *r)
 {
-    return texts_differ(r->boot_id, a->devices.boot_id);
+    return texts_differ(r->boot_id, a->devices->boot_id);
 }
 
 /* Whether the record was made on another machine, from which this one's disk was copied. */
@@ -56,8 +63,8 @@ static bool is_foreign(const struct agent *a, const struct claim_record *r)
 /* The state of checking a slot, which starts over if the slot has another record since. */
 static struct claim_check *check_of(struct agent *a, unsigned slot)
 {
-    struct claim_check *check = &a->reconcile.check[slot];
-    uint64_t entered = a->ledger.entry[slot].entered;
+    struct claim_check *check = &a->recovery->reconcile.check[slot];
+    uint64_t entered = ledger_entry(a, slot)->entered;
     if (check->entered != entered) {
         *check = (struct claim_check){.due_ms = a->now_ms + a->settings->reconcile_ms,
                                       .since_wall_ms = a->wall_ms,
@@ -73,15 +80,15 @@ void reconcile_prepared(struct agent *a, unsigned slot)
 
 bool reconcile_withholds(const struct agent *a, unsigned slot)
 {
-    const struct claim_check *check = &a->reconcile.check[slot];
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct claim_check *check = &a->recovery->reconcile.check[slot];
+    const struct ledger_entry *e = ledger_entry(a, slot);
     return e->state == LEDGER_HELD && check->entered == e->entered && check->withheld;
 }
 
 bool reconcile_is_stale(struct agent *a, unsigned slot)
 {
     const struct claim_record *r = NULL;
-    return a->ledger.entry[slot].record == RECORD_WHOLE &&
+    return ledger_entry(a, slot)->record == RECORD_WHOLE &&
            ledger_record(a, slot, &r) == STATUS_OK && of_another_boot(a, r) &&
            !check_of(a, slot)->boot_unwritten;
 }
@@ -110,7 +117,7 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
 {
     char text[CLAIM_ERROR_CAP];
     struct writer refused = writer_of(text, sizeof text);
-    struct claim_record *changed = &a->reconcile.record;
+    struct claim_record *changed = &a->recovery->reconcile.record;
     bool rebuilt = (*r)->rebuilt;
     reconcile_prepared(a, slot);
     if (!of_another_boot(a, *r) && !rebuilt) {
@@ -118,7 +125,7 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
     }
     *changed = **r;
     changed->rebuilt = false;
-    text_set(changed->boot_id, sizeof changed->boot_id, a->devices.boot_id);
+    text_set(changed->boot_id, sizeof changed->boot_id, a->devices->boot_id);
     enum status s = ledger_put(a, changed, &slot, &refused);
     s = (s == STATUS_OK && rebuilt) ? into_other_half(a, changed, &slot, &refused) : s;
     if (s != STATUS_OK && rebuilt) {
@@ -200,7 +207,7 @@ static bool adopt_file(struct agent *a, const char *name, const char *uid)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
-    struct claim_record *r = &a->reconcile.record;
+    struct claim_record *r = &a->recovery->reconcile.record;
     enum status s = ledger_read_cdi(a, uid, r);
     if (s != STATUS_OK) {
         log_file(a, name, ledger_reason(a, s),
@@ -223,9 +230,9 @@ static bool adopt_file(struct agent *a, const char *name, const char *uid)
 static void see_boot(struct agent *a, unsigned slot, const char *uid)
 {
     const struct claim_record *record = NULL;
-    struct claim_record *file = &a->reconcile.record;
+    struct claim_record *file = &a->recovery->reconcile.record;
     if (ledger_record(a, slot, &record) == STATUS_OK && of_another_boot(a, record) &&
-        ledger_read_cdi(a, uid, file) == STATUS_OK && text_is(file->boot_id, a->devices.boot_id)) {
+        ledger_read_cdi(a, uid, file) == STATUS_OK && text_is(file->boot_id, a->devices->boot_id)) {
         check_of(a, slot)->boot_unwritten = true;
     }
 }
@@ -242,7 +249,7 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
     if (ledger_freeing(a, uid)) {
         cdi_tombstone_name(a->driver->kind, uid, aside);
         (void)remove_file(a, name, aside);
-    } else if (opening || !a->reconcile.complete) {
+    } else if (opening || !a->recovery->reconcile.complete) {
         return adopt_file(a, name, uid);
     } else {
         discard_file(a, name, "its claim was unprepared by this agent");
@@ -255,7 +262,7 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
  */
 static bool is_past(const struct agent *a, const char *uid)
 {
-    return !ledger_freeing(a, uid) && !a->ledger.dirty && !a->ledger.unlisted;
+    return !ledger_freeing(a, uid) && ledger_is_flushed(a) && !ledger_is_unlisted(a);
 }
 
 /*
@@ -265,7 +272,7 @@ static bool is_past(const struct agent *a, const char *uid)
 static void see_tombstone(struct agent *a, const char *name, const char *uid)
 {
     int slot = ledger_find(a, uid);
-    bool frees = a->reconcile.unseen && slot >= 0;
+    bool frees = a->recovery->reconcile.unseen && slot >= 0;
     enum status file = frees ? ledger_find_cdi_file(a, uid) : STATUS_OK;
     if (file == HOST_ABSENT) {
         (void)release_claim(a, (unsigned)slot,
@@ -273,7 +280,8 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid)
     } else if (file == STATUS_OK && (slot >= 0 || is_past(a, uid))) {
         (void)remove_file(a, name, NULL);
     }
-    a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
+    a->recovery->reconcile.files_ms =
+        earlier(a->recovery->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
 }
 
 /*
@@ -284,8 +292,8 @@ static void see_tombstones_of_held(struct agent *a)
 {
     char name[CDI_FILE_NAME_CAP];
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const char *uid = a->ledger.id[i].uid;
-        if (a->ledger.entry[i].state == LEDGER_HELD && ledger_tombstone(a, uid) == STATUS_OK) {
+        const char *uid = ledger_id(a, i)->uid;
+        if (ledger_entry(a, i)->state == LEDGER_HELD && ledger_tombstone(a, uid) == STATUS_OK) {
             cdi_tombstone_name(a->driver->kind, uid, name);
             see_tombstone(a, name, uid);
         }
@@ -323,7 +331,7 @@ static bool see_page(struct agent *a, struct view names, bool opening)
  */
 static void list_failed(struct agent *a, enum status s)
 {
-    struct reconcile *k = &a->reconcile;
+    struct reconcile *k = &a->recovery->reconcile;
     if (k->list_failing != s) {
         log_file(a, driver_traits(a->driver->kind)->cdi_prefix, ledger_reason(a, s),
                  "check that the CDI root can be listed: each claim in use has a file there");
@@ -337,7 +345,7 @@ static void list_failed(struct agent *a, enum status s)
  */
 static void handle_files(struct agent *a, bool opening)
 {
-    struct reconcile *k = &a->reconcile;
+    struct reconcile *k = &a->recovery->reconcile;
     const char *prefix = driver_traits(a->driver->kind)->cdi_prefix;
     struct listing at = {0};
     enum status s = STATUS_MORE;
@@ -370,7 +378,7 @@ static void handle_files(struct agent *a, bool opening)
  */
 static bool is_held_as(const struct agent *a, unsigned slot, const struct claim_record *r)
 {
-    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct ledger_entry *e = ledger_entry(a, slot);
     return e->numbers == claim_numbers(r) && e->cores == claim_cores(r);
 }
 
@@ -380,13 +388,14 @@ bool reconcile_restore(struct agent *a, unsigned slot)
     const struct claim_record *kept = NULL;
     enum status s = ledger_record(a, slot, &kept);
     if (s == STATUS_OK) {
-        claim_record_copy(&a->reconcile.record, kept);
+        claim_record_copy(&a->recovery->reconcile.record, kept);
     } else {
-        s = ledger_read_cdi(a, a->ledger.id[slot].uid, &a->reconcile.record);
-        s = (s == STATUS_OK && !is_held_as(a, slot, &a->reconcile.record)) ? HOST_DAMAGED : s;
+        s = ledger_read_cdi(a, ledger_id(a, slot)->uid, &a->recovery->reconcile.record);
+        s = (s == STATUS_OK && !is_held_as(a, slot, &a->recovery->reconcile.record)) ? HOST_DAMAGED
+                                                                                     : s;
     }
-    bool restored =
-        s == STATUS_OK && ledger_adopt(a, &a->reconcile.record, &slot, &discarded) == STATUS_OK;
+    bool restored = s == STATUS_OK &&
+                    ledger_adopt(a, &a->recovery->reconcile.record, &slot, &discarded) == STATUS_OK;
     log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
     log_number(a, "slot", (int64_t)slot);
     log_remedy(a, restored ? "none: the record was written again"
@@ -420,13 +429,14 @@ static bool copy_nodes(struct agent *a, struct claim_record *r)
     bool changed = false;
     for (unsigned i = 0; i < r->count; i++) {
         struct claim_result *result = &r->result[i];
-        int at = devices_addressed(&a->devices, result->efa_address);
-        if (at < 0 || a->devices.device[at].efa.uverbs == result->uverbs) {
+        int at = devices_addressed(a->devices, result->efa_address);
+        if (at < 0 || a->devices->device[at].efa.uverbs == result->uverbs) {
             continue;
         }
-        uint16_t uverbs = a->devices.device[at].efa.uverbs;
+        uint16_t uverbs = a->devices->device[at].efa.uverbs;
         int other = ledger_uverbs_holder(a, result->efa_address, uverbs, r->id.uid);
-        log_moved(a, r, result, uverbs, (other >= 0) ? a->ledger.id[other].uid : "");
+        const char *name = (other >= 0) ? ledger_id(a, (unsigned)other)->uid : "";
+        log_moved(a, r, result, uverbs, name);
         result->uverbs = (other >= 0) ? result->uverbs : uverbs;
         changed = changed || other < 0;
     }
@@ -437,8 +447,8 @@ static bool copy_nodes(struct agent *a, struct claim_record *r)
 static enum status follow_nodes(struct agent *a, unsigned slot, const struct claim_record **r,
                                 struct writer *why)
 {
-    struct claim_record *changed = &a->reconcile.record;
-    if (a->devices.unknown || !ledger_moved(a, slot)) {
+    struct claim_record *changed = &a->recovery->reconcile.record;
+    if (a->devices->unknown || !ledger_moved(a, slot)) {
         return STATUS_OK;
     }
     claim_record_copy(changed, *r);
@@ -452,8 +462,8 @@ static enum status follow_nodes(struct agent *a, unsigned slot, const struct cla
 
 void reconcile_devices(struct agent *a)
 {
-    if (!driver_traits(a->driver->kind)->numbered && a->ledger.usable) {
-        a->reconcile.next_slot = 0;
+    if (!driver_traits(a->driver->kind)->numbered && ledger_is_usable(a)) {
+        a->recovery->reconcile.next_slot = 0;
     }
 }
 
@@ -463,7 +473,8 @@ void reconcile_devices(struct agent *a)
  */
 static bool may_have_tombstone(const struct agent *a, unsigned slot)
 {
-    return a->reconcile.unseen && ledger_tombstone(a, a->ledger.id[slot].uid) != HOST_ABSENT;
+    return a->recovery->reconcile.unseen &&
+           ledger_tombstone(a, ledger_id(a, slot)->uid) != HOST_ABSENT;
 }
 
 /* false: the disk refuses, and would refuse the other files too. */
@@ -495,14 +506,15 @@ static bool check_slot(struct agent *a, unsigned slot)
 
 bool reconcile_begins(const struct agent *a)
 {
-    return a->reconcile.next_slot == CLAIMS_MAX && a->now_ms >= a->reconcile.files_ms;
+    return a->recovery->reconcile.next_slot == CLAIMS_MAX &&
+           a->now_ms >= a->recovery->reconcile.files_ms;
 }
 
 /* Device metadata files that were rewritten before the Node was read lack its labels. */
 static void see_labels(struct agent *a)
 {
-    struct reconcile *k = &a->reconcile;
-    if (a->settings->device_metadata && !k->labels && a->common->node.facts.uid[0] != '\0') {
+    struct reconcile *k = &a->recovery->reconcile;
+    if (a->settings->device_metadata && !k->labels && node_facts(a)->uid[0] != '\0') {
         k->labels = true;
         k->next_slot = 0;
     }
@@ -510,15 +522,15 @@ static void see_labels(struct agent *a)
 
 static void files_step(struct agent *a)
 {
-    struct reconcile *k = &a->reconcile;
+    struct reconcile *k = &a->recovery->reconcile;
     unsigned checked = 0;
     if (reconcile_begins(a)) {
         ledger_tidy(a);
         handle_files(a, false);
     }
     see_labels(a);
-    while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
-        const struct ledger_entry *e = &a->ledger.entry[k->next_slot];
+    while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && ledger_is_usable(a)) {
+        const struct ledger_entry *e = ledger_entry(a, k->next_slot);
         bool whole = e->state == LEDGER_HELD && e->record == RECORD_WHOLE;
         bool goes_on = !whole || check_slot(a, k->next_slot);
         checked += whole ? 1u : 0u;
@@ -530,7 +542,7 @@ static void files_step(struct agent *a)
 
 void reconcile_opened(struct agent *a)
 {
-    struct reconcile *k = &a->reconcile;
+    struct reconcile *k = &a->recovery->reconcile;
     uint64_t first_ms = a->now_ms + agent_random(a) % RECONCILE_SPREAD_MS;
     handle_files(a, true);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
@@ -547,17 +559,17 @@ void reconcile_check(struct agent *a, unsigned slot)
     if (!check->gone || check->withheld) {
         check->due_ms = earlier(check->due_ms, a->now_ms); /* it keeps its place in the queue */
     }
-    a->reconcile.check_ms = earlier(a->reconcile.check_ms, check->due_ms);
+    a->recovery->reconcile.check_ms = earlier(a->recovery->reconcile.check_ms, check->due_ms);
 }
 
 /* The held claim whose check is due first, or -1; check_ms is the time. */
 static int first_check(struct agent *a)
 {
-    struct reconcile *k = &a->reconcile;
+    struct reconcile *k = &a->recovery->reconcile;
     int first = -1;
     k->check_ms = a->now_ms + a->settings->reconcile_ms;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        if (a->ledger.entry[i].state != LEDGER_HELD) {
+        if (ledger_entry(a, i)->state != LEDGER_HELD) {
             continue;
         }
         const struct claim_check *check = check_of(a, i);
@@ -571,8 +583,8 @@ static int first_check(struct agent *a)
 
 static void start_check(struct agent *a, unsigned slot)
 {
-    struct reconcile *k = &a->reconcile;
-    const struct claim_id *id = &a->ledger.id[slot];
+    struct reconcile *k = &a->recovery->reconcile;
+    const struct claim_id *id = ledger_id(a, slot);
     if (!fetch_send(a, API_SLOT_LOOK, API_LOOK_CLAIM, id, 0)) {
         k->pause_ms = api_later(a);
         return;
@@ -586,7 +598,7 @@ static void start_check(struct agent *a, unsigned slot)
 
 static bool may_check(const struct agent *a)
 {
-    return !a->reconcile.running && a->ledger.usable && !a->stopping && api_ready(a) &&
+    return !a->recovery->reconcile.running && ledger_is_usable(a) && !a->stopping && api_ready(a) &&
            version_ready(a);
 }
 
@@ -597,14 +609,14 @@ static bool may_check(const struct agent *a)
  */
 static bool node_was_read(const struct agent *a)
 {
-    const struct node_object *n = &a->common->node;
-    return n->presence == NODE_PRESENT && n->read_ms > 0u &&
-           a->now_ms - n->read_ms < RECONCILE_CONFIRM_MS;
+    uint64_t read_ms = node_read_ms(a);
+    return node_presence(a) == NODE_PRESENT && read_ms > 0u &&
+           a->now_ms - read_ms < RECONCILE_CONFIRM_MS;
 }
 
 static void check_step(struct agent *a)
 {
-    struct reconcile *k = &a->reconcile;
+    struct reconcile *k = &a->recovery->reconcile;
     if (!may_check(a) || a->now_ms < k->check_ms || a->now_ms < k->pause_ms) {
         return;
     }
@@ -623,8 +635,8 @@ static void check_step(struct agent *a)
 
 bool reconcile_asks_node(struct agent *a)
 {
-    bool asks = a->reconcile.asks_node;
-    a->reconcile.asks_node = false;
+    bool asks = a->recovery->reconcile.asks_node;
+    a->recovery->reconcile.asks_node = false;
     return asks;
 }
 
@@ -632,8 +644,8 @@ bool reconcile_asks_node(struct agent *a)
 void reconcile_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
-    struct reconcile *k = &a->reconcile;
-    const struct claim_id *id = &a->ledger.id[k->slot];
+    struct reconcile *k = &a->recovery->reconcile;
+    const struct claim_id *id = ledger_id(a, k->slot);
     ASSERT(k->running && r->slot == (unsigned)API_SLOT_LOOK);
     if (record->record == KUBE_RESULT) {
         k->allocated = k->allocated || record->truncated || fetch_is_ours(a, record->message);
@@ -652,7 +664,7 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
 static bool is_over(struct agent *a, unsigned slot)
 {
     const struct claim_record *r = NULL;
-    return !a->reconcile.allocated && a->ledger.entry[slot].record == RECORD_WHOLE &&
+    return !a->recovery->reconcile.allocated && ledger_entry(a, slot)->record == RECORD_WHOLE &&
            ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt;
 }
 
@@ -660,7 +672,7 @@ static bool is_over(struct agent *a, unsigned slot)
 static void withhold_claim(struct agent *a, unsigned slot, const char *why)
 {
     struct claim_check *check = check_of(a, slot);
-    const struct claim_id *id = &a->ledger.id[slot];
+    const struct claim_id *id = ledger_id(a, slot);
     check->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
     if (check->withheld) {
         return;
@@ -679,7 +691,7 @@ static void withhold_claim(struct agent *a, unsigned slot, const char *why)
 static bool may_release(struct agent *a, unsigned slot, struct writer *why)
 {
     return reconcile_is_stale(a, slot) ||
-           witness_unlisted(a, a->ledger.id[slot].uid, check_of(a, slot)->since_wall_ms, why);
+           witness_unlisted(a, ledger_id(a, slot)->uid, check_of(a, slot)->since_wall_ms, why);
 }
 
 static void answered_gone(struct agent *a, unsigned slot, const char *reason)
@@ -687,7 +699,7 @@ static void answered_gone(struct agent *a, unsigned slot, const char *reason)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     struct claim_check *check = check_of(a, slot);
-    bool sure = check->gone && a->common->node.presence == NODE_PRESENT;
+    bool sure = check->gone && node_presence(a) == NODE_PRESENT;
     if (sure && !may_release(a, slot, &why)) {
         enum status ended = writer_end_text(&why);
         status_ignore(ended, "what is too long is cut");
@@ -716,7 +728,7 @@ static void answered_present(struct agent *a, unsigned slot)
  */
 static void check_failed(struct agent *a, const struct api_result *r)
 {
-    struct reconcile *k = &a->reconcile;
+    struct reconcile *k = &a->recovery->reconcile;
     uint64_t until_ms = a->now_ms + retry_wait(a, r, &k->backoff_ms);
     bool another = k->failed_uid[0] != '\0' && !text_is(k->failed_uid, k->uid);
     text_set(k->failed_uid, sizeof k->failed_uid, k->uid);
@@ -737,7 +749,7 @@ static void check_failed(struct agent *a, const struct api_result *r)
 
 void reconcile_end(struct agent *a, const struct api_result *r)
 {
-    struct reconcile *k = &a->reconcile;
+    struct reconcile *k = &a->recovery->reconcile;
     bool found = r->status == STATUS_OK && k->found_uid[0] != '\0';
     bool absent = r->status == PEER_NOT_FOUND;
     ASSERT(k->running);
@@ -751,7 +763,7 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     k->backoff_ms = 0;
     k->failed_uid[0] = '\0';
     k->failures = 0;
-    if (!a->ledger.usable || !ledger_holds(a, k->slot, k->uid)) {
+    if (!ledger_is_usable(a) || !ledger_holds(a, k->slot, k->uid)) {
         return; /* unprepared meanwhile */
     }
     check_of(a, k->slot)->failed = false;
@@ -769,16 +781,21 @@ void reconcile_end(struct agent *a, const struct api_result *r)
 
 void reconcile_step(struct agent *a)
 {
-    if (a->ledger.usable) {
+    if (ledger_is_usable(a)) {
         files_step(a);
         check_step(a);
     }
 }
 
+bool reconcile_is_complete(const struct agent *a)
+{
+    return a->recovery->reconcile.complete;
+}
+
 uint64_t reconcile_deadline(const struct agent *a)
 {
-    const struct reconcile *k = &a->reconcile;
-    if (!a->ledger.usable) {
+    const struct reconcile *k = &a->recovery->reconcile;
+    if (!ledger_is_usable(a)) {
         return UINT64_MAX;
     }
     uint64_t files = (k->next_slot < CLAIMS_MAX) ? a->now_ms : k->files_ms;

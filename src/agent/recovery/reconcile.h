@@ -58,13 +58,15 @@ struct reconcile {
     struct claim_record record; /* record being read from a CDI file, or changed */
 };
 
-/* The verbs of the room, see state.h. */
+/* The verbs of the room, see frame.h. */
 void reconcile_step(struct agent *a);
 uint64_t reconcile_deadline(const struct agent *a);
 /* Whether the Node must be read again before a claim counts as deleted; returns true once. */
 bool reconcile_asks_node(struct agent *a);
 /* Whether this step begins a round over the CDI root, if the store is open. */
 bool reconcile_begins(const struct agent *a);
+/* Whether every CDI file without a record was handled. */
+bool reconcile_is_complete(const struct agent *a);
 /* The claim store was opened: adopts claims of CDI files without a record. */
 void reconcile_opened(struct agent *a);
 /*

@@ -6,22 +6,25 @@
 #include "agent/recovery/unlisted.h"
 
 #include "agent/api/client.h"
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/ledger/ledger.h"
+#include "agent/recovery/room.h"
 
 /* Without devices no claim can get one, and no allocation can be understood. */
 bool unlisted_blocks(const struct agent *a)
 {
-    return a->ledger.usable && (a->ledger.unlisted || a->reconcile.unseen) && a->devices.count > 0u;
+    return ledger_is_usable(a) && (ledger_is_unlisted(a) || a->recovery->reconcile.unseen) &&
+           a->devices->count > 0u;
 }
 
 bool unlisted_failing(const struct agent *a)
 {
-    return unlisted_blocks(a) && (a->rebuild.failing || a->reconcile.unseen);
+    return unlisted_blocks(a) && (a->recovery->rebuild.failing || a->recovery->reconcile.unseen);
 }
 
 void unlisted_reason(const struct agent *a, struct writer *out)
 {
-    if (a->reconcile.unseen) {
+    if (a->recovery->reconcile.unseen) {
         WRITE(out,
               "not all CDI files could be listed since the start, and each may be of a claim in "
               "use: no new claim is prepared until % can be listed; see cdi_file_failed in the log",
@@ -33,7 +36,7 @@ void unlisted_reason(const struct agent *a, struct writer *out)
     if (api_forbidden(a, API_LIST_CLAIMS)) {
         writer_text(out, ", which forbids it: allow the verb list for resourceclaims in the "
                          "agent's ClusterRole");
-    } else if (a->rebuild.failing) {
+    } else if (a->recovery->rebuild.failing) {
         writer_text(out, "; the last try failed, see api_request_failed in the log");
     }
 }

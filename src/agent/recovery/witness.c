@@ -7,8 +7,8 @@
  */
 #include "agent/recovery/witness.h"
 
+#include "agent/frame.h"
 #include "agent/ledger/ledger.h"
-#include "agent/state.h"
 #include "dra/kubelet_state.h"
 
 /* The result of reading the file. */

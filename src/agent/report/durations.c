@@ -2,6 +2,8 @@
 /* Histograms of durations: recording and counts. Knows no metric's name and no clock. */
 #include "agent/report/durations.h"
 
+#include "agent/frame.h"
+#include "agent/report/room.h"
 #include "base/assert.h"
 
 /* The kubelet gives up a call after 45 s. Watches exceed every bound. */
@@ -18,23 +20,29 @@ static void record_duration(struct histogram *h, uint64_t duration_ms)
     h->sum_ms += duration_ms;
 }
 
-void durations_call(struct durations *d, enum kubelet_method method, uint64_t duration_ms)
+void durations_call(struct agent *a, enum kubelet_method method, uint64_t duration_ms)
 {
     ASSERT((unsigned)method < (unsigned)KUBELET_METHODS);
-    record_duration(&d->call[method], duration_ms);
+    record_duration(&a->report->durations.call[method], duration_ms);
 }
 
-void durations_api_request(struct durations *d, enum api_kind kind, unsigned http_status,
+void durations_api_request(struct agent *a, enum api_kind kind, unsigned http_status,
                            uint64_t duration_ms)
 {
     ASSERT(kind != API_NONE && (unsigned)kind < API_KINDS);
     unsigned code = http_status / 100u;
-    record_duration(&d->request[kind][(code < HTTP_STATUS_CLASSES) ? code : 0u], duration_ms);
+    record_duration(&a->report->durations.request[kind][(code < HTTP_STATUS_CLASSES) ? code : 0u],
+                    duration_ms);
 }
 
-void durations_flush(struct durations *d, uint64_t duration_ms)
+void durations_flush(struct agent *a, uint64_t duration_ms)
 {
-    record_duration(&d->flush, duration_ms);
+    record_duration(&a->report->durations.flush, duration_ms);
+}
+
+const struct durations *durations_of(const struct agent *a)
+{
+    return &a->report->durations;
 }
 
 uint64_t histogram_count(const struct histogram *h)

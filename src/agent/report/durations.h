@@ -35,12 +35,14 @@ struct durations {
 };
 
 /* Records a call of the kubelet whose response was sent completely. */
-void durations_call(struct durations *d, enum kubelet_method method, uint64_t duration_ms);
+void durations_call(struct agent *a, enum kubelet_method method, uint64_t duration_ms);
 /* Records a completed request to the API server; `http_status` 0: no response. */
-void durations_api_request(struct durations *d, enum api_kind kind, unsigned http_status,
+void durations_api_request(struct agent *a, enum api_kind kind, unsigned http_status,
                            uint64_t duration_ms);
 /* Records a flush of the claim store to the disk. */
-void durations_flush(struct durations *d, uint64_t duration_ms);
+void durations_flush(struct agent *a, uint64_t duration_ms);
+/* All of them so far. Never NULL. */
+const struct durations *durations_of(const struct agent *a);
 /* Number of durations in a histogram. */
 uint64_t histogram_count(const struct histogram *h);
 

@@ -10,8 +10,10 @@
  */
 #include "agent/report/k8s_event_writer.h"
 
+#include "agent/api/version.h"
+#include "agent/frame.h"
 #include "agent/report/refusal.h"
-#include "agent/state.h"
+#include "agent/report/room.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
 #include "base/time.h"
@@ -69,8 +71,8 @@ static void set_regarding(const struct agent *a, const struct k8s_event *e, stru
      * While the UID is unknown, its field has the name, as in the kubelet's Events; kubectl
      * describe finds both.
      */
-    out->regarding_uid =
-        (a->common->node.facts.uid[0] != '\0') ? a->common->node.facts.uid : out->regarding_name;
+    const char *uid = a->report->k8s_event_writer.node_uid;
+    out->regarding_uid = (uid[0] != '\0') ? uid : out->regarding_name;
 }
 
 static void write_event(struct agent *a, const struct k8s_event *e, struct writer *out)
@@ -82,8 +84,8 @@ static void write_event(struct agent *a, const struct k8s_event *e, struct write
     struct kube_event object = {.name = name,
                                 .ns = namespace_of(e),
                                 .first_wall_ms = e->first_wall_ms,
-                                .last_wall_ms = a->common->k8s_event_writer.last_wall_ms,
-                                .count = a->common->k8s_event_writer.count,
+                                .last_wall_ms = a->report->k8s_event_writer.last_wall_ms,
+                                .count = a->report->k8s_event_writer.count,
                                 .instance = instance,
                                 .action = reason->action,
                                 .reason = reason->reason,
@@ -107,12 +109,12 @@ static void write_series(const struct k8s_event_writer *w, struct writer *out)
 
 static struct view body_of(struct agent *a)
 {
-    const struct k8s_event *e = &a->common->k8s_events.event[a->common->k8s_event_writer.at];
+    const struct k8s_event *e = &a->report->k8s_events.event[a->report->k8s_event_writer.at];
     struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
     if (e->state == K8S_EVENT_NEW) {
         write_event(a, e, &out);
     } else {
-        write_series(&a->common->k8s_event_writer, &out);
+        write_series(&a->report->k8s_event_writer, &out);
     }
     ASSERT(!out.full && out.len > 0u);
     return writer_view(&out);
@@ -129,7 +131,7 @@ static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
     if (e->state == K8S_EVENT_STORED) {
         return e->sent_ms + K8S_EVENT_SERIES_MS;
     }
-    bool uid_missing = !about_claim(e) && a->common->node.facts.uid[0] == '\0';
+    bool uid_missing = !about_claim(e) && a->report->k8s_event_writer.node_uid[0] == '\0';
     return e->first_ms + (uid_missing ? K8S_EVENT_UID_MS : 0u);
 }
 
@@ -137,9 +139,9 @@ static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
 static unsigned first_due(const struct agent *a)
 {
     unsigned best = 0;
-    uint64_t best_ms = due_ms_of(a, &a->common->k8s_events.event[best]);
+    uint64_t best_ms = due_ms_of(a, &a->report->k8s_events.event[best]);
     for (unsigned i = 1; i < K8S_EVENTS_MAX; i++) {
-        uint64_t due_ms = due_ms_of(a, &a->common->k8s_events.event[i]);
+        uint64_t due_ms = due_ms_of(a, &a->report->k8s_events.event[i]);
         if (due_ms < best_ms) {
             best = i;
             best_ms = due_ms;
@@ -157,19 +159,19 @@ static uint64_t token_ms(const struct k8s_event_writer *w)
 
 static void spend_token(struct agent *a)
 {
-    struct k8s_event_writer *w = &a->common->k8s_event_writer;
+    struct k8s_event_writer *w = &a->report->k8s_event_writer;
     w->bucket_ms = ((w->bucket_ms > a->now_ms) ? w->bucket_ms : a->now_ms) + K8S_EVENT_REFILL_MS;
 }
 
 static struct view body_part(struct agent *a, uint32_t offset, size_t room)
 {
-    return outgoing_piece(&a->common->k8s_event_writer.out, body_of(a), offset, room);
+    return outgoing_piece(&a->report->k8s_event_writer.out, body_of(a), offset, room);
 }
 
 static void start_request(struct agent *a, unsigned at)
 {
-    struct k8s_event_writer *w = &a->common->k8s_event_writer;
-    const struct k8s_event *e = &a->common->k8s_events.event[at];
+    struct k8s_event_writer *w = &a->report->k8s_event_writer;
+    const struct k8s_event *e = &a->report->k8s_events.event[at];
     char path[KUBE_PATH_CAP];
     char name[NAME_CAP];
     struct writer out = writer_of(path, sizeof path);
@@ -194,8 +196,8 @@ static void start_request(struct agent *a, unsigned at)
 
 static void log_dropped(struct agent *a)
 {
-    struct k8s_event_writer *w = &a->common->k8s_event_writer;
-    if (a->common->k8s_events.dropped == 0u || a->now_ms < w->dropped_ms) {
+    struct k8s_event_writer *w = &a->report->k8s_event_writer;
+    if (a->report->k8s_events.dropped == 0u || a->now_ms < w->dropped_ms) {
         return;
     }
     uint64_t dropped = k8s_events_new_drops(a);
@@ -208,11 +210,11 @@ static void log_dropped(struct agent *a)
 
 void k8s_event_writer_step(struct agent *a)
 {
-    struct k8s_event_writer *w = &a->common->k8s_event_writer;
+    struct k8s_event_writer *w = &a->report->k8s_event_writer;
     log_dropped(a);
     unsigned at = first_due(a);
     bool due =
-        due_ms_of(a, &a->common->k8s_events.event[at]) <= a->now_ms && token_ms(w) <= a->now_ms;
+        due_ms_of(a, &a->report->k8s_events.event[at]) <= a->now_ms && token_ms(w) <= a->now_ms;
     if (due && outgoing_ready(a, &w->out)) {
         start_request(a, at);
     }
@@ -220,10 +222,10 @@ void k8s_event_writer_step(struct agent *a)
 
 uint64_t k8s_event_writer_deadline(const struct agent *a)
 {
-    const struct k8s_event_writer *w = &a->common->k8s_event_writer;
-    uint64_t due = due_ms_of(a, &a->common->k8s_events.event[first_due(a)]);
+    const struct k8s_event_writer *w = &a->report->k8s_event_writer;
+    uint64_t due = due_ms_of(a, &a->report->k8s_events.event[first_due(a)]);
     due = later(later(due, token_ms(w)), outgoing_deadline(a, &w->out));
-    bool logs = a->common->k8s_events.dropped > 0u && w->dropped_ms < due;
+    bool logs = a->report->k8s_events.dropped > 0u && w->dropped_ms < due;
     return logs ? w->dropped_ms : due;
 }
 
@@ -236,7 +238,7 @@ uint64_t k8s_event_writer_deadline(const struct agent *a)
 static void handle_ignored(struct agent *a, const struct k8s_event *e,
                            const struct api_result *result)
 {
-    const struct k8s_event_writer *w = &a->common->k8s_event_writer;
+    const struct k8s_event_writer *w = &a->report->k8s_event_writer;
     if (e->state == K8S_EVENT_STORED) {
         k8s_event_lost(a, w->at);
     } else if (result->http == HTTP_CONFLICT) {
@@ -249,7 +251,7 @@ static void handle_ignored(struct agent *a, const struct k8s_event *e,
 static void drop_all_of(struct agent *a, uint32_t namespace_sum)
 {
     for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
-        const struct k8s_event *e = &a->common->k8s_events.event[i];
+        const struct k8s_event *e = &a->report->k8s_events.event[i];
         if (k8s_event_pending(e) && crc32c(0, view_text(namespace_of(e))) == namespace_sum) {
             k8s_event_drop(a, i);
         }
@@ -262,8 +264,8 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
  */
 static void handle_denied(struct agent *a, const struct api_result *result)
 {
-    struct k8s_event_writer *w = &a->common->k8s_event_writer;
-    uint32_t sum = crc32c(0, view_text(namespace_of(&a->common->k8s_events.event[w->at])));
+    struct k8s_event_writer *w = &a->report->k8s_event_writer;
+    uint32_t sum = crc32c(0, view_text(namespace_of(&a->report->k8s_events.event[w->at])));
     w->denied_sum = (w->denied_sum == 0u) ? sum : w->denied_sum;
     /* Moves it behind the others: the fault may be its own, such as its namespace. */
     k8s_event_postpone(a, w->at);
@@ -275,8 +277,8 @@ static void handle_denied(struct agent *a, const struct api_result *result)
 
 void k8s_event_writer_end(struct agent *a, const struct api_result *result)
 {
-    struct k8s_event_writer *w = &a->common->k8s_event_writer;
-    const struct k8s_event *e = &a->common->k8s_events.event[w->at];
+    struct k8s_event_writer *w = &a->report->k8s_event_writer;
+    const struct k8s_event *e = &a->report->k8s_events.event[w->at];
     ASSERT(e->state != K8S_EVENT_FREE && w->count <= e->count);
     enum outcome outcome = outgoing_end(a, &w->out, result);
     switch (outcome) {
@@ -302,4 +304,9 @@ void k8s_event_writer_end(struct agent *a, const struct api_result *result)
     case OUTCOME_CHANGED:
         break;
     }
+}
+
+void k8s_event_writer_node(struct agent *a, const char *uid)
+{
+    text_set(a->report->k8s_event_writer.node_uid, UID_CAP, uid);
 }

@@ -23,12 +23,15 @@ struct k8s_event_writer {
     uint16_t refused_http; /* HTTP status of the refusal last logged; 0: none since a success */
     /* checksum of the first namespace refused (403) since a success; 0: none */
     uint32_t denied_sum;
-    uint64_t dropped_ms; /* when dropped Events may be logged again */
+    char node_uid[UID_CAP]; /* of this node; empty: unknown */
+    uint64_t dropped_ms;    /* when dropped Events may be logged again */
 };
 
-/* The verbs of the room, see state.h. */
+/* The verbs of the room, see frame.h. */
 void k8s_event_writer_step(struct agent *a);
 uint64_t k8s_event_writer_deadline(const struct agent *a);
+/* The UID of the Node, which Events about the node name; empty: unknown. */
+void k8s_event_writer_node(struct agent *a, const char *uid);
 /* The request has ended: updates its Event by the result. */
 void k8s_event_writer_end(struct agent *a, const struct api_result *r);
 

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/api/backoff.h"
+#include "agent/frame.h"
+#include "agent/report/room.h"
 #include "base/assert.h"
 
 #define REASON_ROW(id, warns, name, verb) {(uint8_t)(id), (verb), (name), (warns)},
@@ -61,7 +63,7 @@ static struct k8s_event *find_recent(struct agent *a, unsigned row, const struct
                                      const char *note)
 {
     for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
-        struct k8s_event *e = &a->common->k8s_events.event[i];
+        struct k8s_event *e = &a->report->k8s_events.event[i];
         if (e->state != K8S_EVENT_FREE && e->reason == row && is_recent(a, e) &&
             text_is(e->about.uid, uid_of(about)) && text_is(e->note, note)) {
             return e;
@@ -100,9 +102,9 @@ void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *abou
     unsigned row = row_of(id);
     struct k8s_event *e = find_recent(a, row, about, note);
     if (e == NULL) {
-        e = find_room(&a->common->k8s_events);
+        e = find_room(&a->report->k8s_events);
         if (e == NULL) {
-            a->common->k8s_events.dropped++;
+            a->report->k8s_events.dropped++;
             return;
         }
         start_new(a, e, row, about, note);
@@ -116,8 +118,8 @@ void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *abou
 
 static struct k8s_event *event_at(struct agent *a, unsigned at)
 {
-    ASSERT(at < K8S_EVENTS_MAX && a->common->k8s_events.event[at].state != K8S_EVENT_FREE);
-    return &a->common->k8s_events.event[at];
+    ASSERT(at < K8S_EVENTS_MAX && a->report->k8s_events.event[at].state != K8S_EVENT_FREE);
+    return &a->report->k8s_events.event[at];
 }
 
 void k8s_event_sent(struct agent *a, unsigned at, uint32_t count)
@@ -151,12 +153,12 @@ void k8s_event_postpone(struct agent *a, unsigned at)
 void k8s_event_drop(struct agent *a, unsigned at)
 {
     k8s_event_remove(a, at);
-    a->common->k8s_events.dropped++;
+    a->report->k8s_events.dropped++;
 }
 
 uint64_t k8s_events_new_drops(struct agent *a)
 {
-    uint64_t dropped = a->common->k8s_events.dropped;
-    a->common->k8s_events.dropped = 0;
+    uint64_t dropped = a->report->k8s_events.dropped;
+    a->report->k8s_events.dropped = 0;
     return dropped;
 }

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/report/room.h"
 #include "base/assert.h"
 
 struct log_row {
@@ -31,13 +32,13 @@ const char *log_id_name(enum log_id id)
 
 void report_init(struct agent *a)
 {
-    log_init(&a->common->report.log, a->settings->log_level, a->settings->log_format);
+    log_init(&a->report->log, a->settings->log_level, a->settings->log_format);
     report_time(a);
 }
 
 void report_time(struct agent *a)
 {
-    a->common->report.log.wall_ms = a->wall_ms;
+    a->report->log.wall_ms = a->wall_ms;
 }
 
 /* --- the Kubernetes Event of the current line --- */
@@ -81,11 +82,11 @@ static void add_to_note(struct event_draft *e, const char *key, struct view valu
 void log_begin(struct agent *a, enum log_id id)
 {
     ASSERT((unsigned)id < (unsigned)LOG_ID_COUNT);
-    a->common->report.count[id]++;
-    a->common->report.id = id;
-    a->common->report.remedy_given = false;
-    log_line_begin(&a->common->report.log, log_rows[id].level, log_id_name(id));
-    start_event(&a->common->report.event, id);
+    a->report->count[id]++;
+    a->report->id = id;
+    a->report->remedy_given = false;
+    log_line_begin(&a->report->log, log_rows[id].level, log_id_name(id));
+    start_event(&a->report->event, id);
     if (a->driver->kind != DRIVER_NEURON) {
         log_text(a, "driver", a->driver->name);
     }
@@ -93,8 +94,8 @@ void log_begin(struct agent *a, enum log_id id)
 
 void log_view(struct agent *a, const char *key, struct view value)
 {
-    log_line_view(&a->common->report.log, key, value);
-    add_to_note(&a->common->report.event, key, value);
+    log_line_view(&a->report->log, key, value);
+    add_to_note(&a->report->event, key, value);
 }
 
 void log_text(struct agent *a, const char *key, const char *value)
@@ -106,9 +107,9 @@ void log_number(struct agent *a, const char *key, int64_t value)
 {
     uint8_t digits[24];
     struct writer text = writer_of(digits, sizeof digits);
-    log_line_number(&a->common->report.log, key, value);
+    log_line_number(&a->report->log, key, value);
     writer_signed(&text, value);
-    add_to_note(&a->common->report.event, key, writer_view(&text));
+    add_to_note(&a->report->event, key, writer_view(&text));
 }
 
 void log_claim(struct agent *a, const struct claim_id *id)
@@ -122,38 +123,37 @@ void log_about(struct agent *a, const struct claim_id *id)
 {
     struct writer discarded = writer_of(NULL, 0);
     if (claim_id_check(id, &discarded) == STATUS_OK) {
-        a->common->report.event.about = id;
+        a->report->event.about = id;
     }
 }
 
 void log_no_k8s_event(struct agent *a)
 {
-    a->common->report.event.wanted = false;
+    a->report->event.wanted = false;
 }
 
 void log_remedy(struct agent *a, const char *text)
 {
     log_text(a, "remedy", text);
-    a->common->report.remedy_given = true;
+    a->report->remedy_given = true;
 }
 
 void log_end(struct agent *a)
 {
-    const struct log_row *row = &log_rows[a->common->report.id];
-    if (row->level <= LOG_WARN && !a->common->report.remedy_given) {
+    const struct log_row *row = &log_rows[a->report->id];
+    if (row->level <= LOG_WARN && !a->report->remedy_given) {
         log_remedy(a, row->remedy);
     }
-    log_line_end(&a->common->report.log);
-    if (a->common->report.event.wanted) {
-        k8s_events_add(a, a->common->report.id, a->common->report.event.about,
-                       a->common->report.event.note);
+    log_line_end(&a->report->log);
+    if (a->report->event.wanted) {
+        k8s_events_add(a, a->report->id, a->report->event.about, a->report->event.note);
     }
 }
 
 void log_count(struct agent *a, enum log_id id, uint64_t n)
 {
     ASSERT((unsigned)id < (unsigned)LOG_ID_COUNT);
-    a->common->report.count[id] += n;
+    a->report->count[id] += n;
 }
 
 void log_one(struct agent *a, enum log_id id, const char *key, const char *text)
@@ -161,4 +161,29 @@ void log_one(struct agent *a, enum log_id id, const char *key, const char *text)
     log_begin(a, id);
     log_text(a, key, text);
     log_end(a);
+}
+
+struct view report_pending(const struct agent *a)
+{
+    return log_pending(&a->report->log);
+}
+
+void report_written(struct agent *a, size_t n)
+{
+    log_written(&a->report->log, n);
+}
+
+uint64_t report_end(const struct agent *a)
+{
+    return log_end_position(&a->report->log);
+}
+
+struct view report_last(const struct agent *a, uint64_t *at)
+{
+    return log_last(&a->report->log, at);
+}
+
+uint64_t report_count(const struct agent *a, enum log_id id)
+{
+    return a->report->count[id];
 }

@@ -19,24 +19,6 @@
 
 struct agent;
 
-/* The Kubernetes Event of the current line. */
-struct event_draft {
-    bool wanted;                  /* the line becomes an Event */
-    bool full;                    /* its note is full */
-    size_t len;                   /* length of its note */
-    const struct claim_id *about; /* borrowed until log_end; NULL: the Node */
-    char note[K8S_EVENT_NOTE_CAP];
-};
-
-/* The log, and a counter for each row of its catalogue. */
-struct report {
-    struct log log;
-    uint64_t count[LOG_ID_COUNT];
-    enum log_id id;    /* of the current line */
-    bool remedy_given; /* the current line has a remedy */
-    struct event_draft event;
-};
-
 /* Starts an empty log with the level and format of the settings. */
 void report_init(struct agent *a);
 /* Copies the agent's time; called after each change of it. */
@@ -67,6 +49,18 @@ void log_end(struct agent *a);
 void log_one(struct agent *a, enum log_id id, const char *key, const char *text);
 /* Counts `n` occurrences without a line. */
 void log_count(struct agent *a, enum log_id id, uint64_t n);
+
+/* --- the log and its counters, read --- */
+
+/* The lines that are not written out yet. */
+struct view report_pending(const struct agent *a);
+/* Marks the first `n` of these bytes as written out. */
+void report_written(struct agent *a, size_t n);
+/* See log_end_position and log_last. */
+uint64_t report_end(const struct agent *a);
+struct view report_last(const struct agent *a, uint64_t *at);
+/* How often the event of this row happened. */
+uint64_t report_count(const struct agent *a, enum log_id id);
 
 /* Name of a row, the value of `event=` in its lines; static text, never NULL. */
 const char *log_id_name(enum log_id id);

@@ -3,7 +3,8 @@
 #include "agent/report/refusal.h"
 
 #include "agent/api/retry.h"
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 
 bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,

@@ -7,8 +7,11 @@
 
 #include <string.h>
 
+#include "agent/frame.h"
+#include "agent/node/device_states.h"
+#include "agent/node/inventory.h"
 #include "agent/serve/responses.h"
-#include "agent/state.h"
+#include "agent/serve/room.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "cfg/identity.h"
@@ -22,7 +25,7 @@
 static struct device_stream *streams_of(struct agent *a, unsigned link)
 {
     ASSERT(link >= REGISTRATION_LINKS && link < REGISTRATION_LINKS + SERVICE_LINKS);
-    return a->device_stream[link - REGISTRATION_LINKS];
+    return a->serve->device_stream[link - REGISTRATION_LINKS];
 }
 
 static bool is_service(unsigned link)
@@ -34,7 +37,7 @@ void device_streams_watch(struct agent *a, unsigned link, const struct grpc_even
 {
     struct device_stream *own = streams_of(a, link);
     for (unsigned i = 0; i < DEVICE_STREAMS_PER_LINK; i++) {
-        if (!grpc_call_alive(&a->link[link].grpc, own[i].id)) {
+        if (!grpc_call_alive(&a->serve->link[link].grpc, own[i].id)) {
             memset(&own[i], 0, sizeof own[i]);
             own[i].id = event->call;
             return;
@@ -48,8 +51,8 @@ unsigned device_streams_open(const struct agent *a, unsigned link)
 {
     unsigned n = 0;
     for (unsigned i = 0; is_service(link) && i < DEVICE_STREAMS_PER_LINK; i++) {
-        const struct device_stream *s = &a->device_stream[link - REGISTRATION_LINKS][i];
-        n += grpc_call_alive(&a->link[link].grpc, s->id) ? 1u : 0u;
+        const struct device_stream *s = &a->serve->device_stream[link - REGISTRATION_LINKS][i];
+        n += grpc_call_alive(&a->serve->link[link].grpc, s->id) ? 1u : 0u;
     }
     return n;
 }
@@ -57,7 +60,7 @@ unsigned device_streams_open(const struct agent *a, unsigned link)
 void device_streams_forget(struct agent *a, unsigned link)
 {
     if (is_service(link)) {
-        memset(streams_of(a, link), 0, sizeof a->device_stream[0]);
+        memset(streams_of(a, link), 0, sizeof a->serve->device_stream[0]);
     }
 }
 
@@ -79,11 +82,11 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
         text_set(name, DEVICE_NAME_CAP, NODE_DEVICE_NAME);
     } else if (s->efa_address[number] != 0u) {
         efa_device_name(s->efa_address[number], name);
-    } else if (!driver_traits(a->devices.driver)->numbered) {
+    } else if (!driver_traits(a->devices->driver)->numbered) {
         /* the same length as in devices_name */
         text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
     } else {
-        devices_name(&a->devices, number, name); /* depends on the number alone */
+        devices_name(a->devices, number, name); /* depends on the number alone */
     }
 }
 
@@ -135,7 +138,7 @@ static void copy_node_state(const struct agent *a, struct device_stream *s)
         reasons |= reported ? s->reasons[n] : 0u;
     }
     enum health calm = unknown ? HEALTH_UNKNOWN : HEALTH_HEALTHY;
-    s->node = a->devices.ultraserver.member;
+    s->node = a->devices->ultraserver.member;
     s->state[DEVICES_MAX] = (uint8_t)(unhealthy ? HEALTH_UNHEALTHY : calm);
     s->reasons[DEVICES_MAX] = reasons;
 }
@@ -144,7 +147,7 @@ static void copy_names(const struct agent *a, struct device_stream *s)
 {
     char name[DEVICE_NAME_CAP];
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
-        devices_name(&a->devices, n, name);
+        devices_name(a->devices, n, name);
         if (!efa_device_address(view_text(name), &s->efa_address[n])) {
             s->efa_address[n] = 0;
         }
@@ -153,10 +156,9 @@ static void copy_names(const struct agent *a, struct device_stream *s)
 
 static void report_begin(const struct agent *a, struct device_stream *s)
 {
-    const struct device_states *states = &a->device_states;
     s->devices = 0;
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
-        const struct health_track *h = &states->device[n];
+        const struct health_track *h = device_states_track(a, n);
         s->devices |= h->seen ? UINT64_C(1) << n : 0u;
         s->state[n] = h->state;
         s->reasons[n] = h->reasons;
@@ -172,17 +174,17 @@ static void report_begin(const struct agent *a, struct device_stream *s)
 /* Whether a report is due: the first one, after a change, or when the last one is old. */
 static bool is_due(const struct agent *a, const struct device_stream *s)
 {
-    return a->found &&
-           (!s->started || s->changes != a->device_states.changes || a->now_ms >= s->due_ms);
+    return inventory_is_known(a) &&
+           (!s->started || s->changes != device_states_changes(a) || a->now_ms >= s->due_ms);
 }
 
-static void report_start(struct agent *a, struct grpc_server *server, struct device_stream *s)
+static void report_start(const struct agent *a, struct grpc_server *server, struct device_stream *s)
 {
     report_begin(a, s);
     if (grpc_reply_begin(server, s->id, report_len(a, s)) == STATUS_OK) {
         s->started = true;
         s->busy = true;
-        s->changes = a->device_states.changes;
+        s->changes = device_states_changes(a);
         s->due_ms = a->now_ms + DEVICE_REPORT_MS;
     }
 }
@@ -203,7 +205,7 @@ static void report_send(const struct agent *a, struct grpc_server *server, struc
     s->busy = s->next < HEALTH_ENTRIES;
 }
 
-static void stream_step(struct agent *a, struct grpc_server *server, struct device_stream *s)
+static void stream_step(const struct agent *a, struct grpc_server *server, struct device_stream *s)
 {
     if (!grpc_call_alive(server, s->id)) {
         return;
@@ -221,9 +223,9 @@ void device_streams_step(struct agent *a)
 {
     for (unsigned i = 0; i < SERVICE_LINKS * DEVICE_STREAMS_PER_LINK; i++) {
         unsigned link = i / DEVICE_STREAMS_PER_LINK;
-        struct server_link *l = &a->link[REGISTRATION_LINKS + link];
+        struct server_link *l = &a->serve->link[REGISTRATION_LINKS + link];
         if (l->open && !l->failed) {
-            stream_step(a, &l->grpc, &a->device_stream[link][i % DEVICE_STREAMS_PER_LINK]);
+            stream_step(a, &l->grpc, &a->serve->device_stream[link][i % DEVICE_STREAMS_PER_LINK]);
         }
     }
 }
@@ -234,8 +236,8 @@ uint64_t device_streams_deadline(const struct agent *a)
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < SERVICE_LINKS * DEVICE_STREAMS_PER_LINK; i++) {
         unsigned link = i / DEVICE_STREAMS_PER_LINK;
-        const struct server_link *l = &a->link[REGISTRATION_LINKS + link];
-        const struct device_stream *s = &a->device_stream[link][i % DEVICE_STREAMS_PER_LINK];
+        const struct server_link *l = &a->serve->link[REGISTRATION_LINKS + link];
+        const struct device_stream *s = &a->serve->device_stream[link][i % DEVICE_STREAMS_PER_LINK];
         bool waits = l->open && !l->failed && s->started && !s->busy && s->due_ms > a->now_ms;
         if (waits && grpc_call_alive(&l->grpc, s->id)) {
             at = earlier(at, s->due_ms);

@@ -42,7 +42,7 @@ void device_streams_watch(struct agent *a, unsigned link, const struct grpc_even
 unsigned device_streams_open(const struct agent *a, unsigned link);
 /* Drops the streams of a link's previous connection. */
 void device_streams_forget(struct agent *a, unsigned link);
-/* The verbs of state.h; ends the streams when the agent stops. */
+/* The verbs of frame.h; ends the streams when the agent stops. */
 void device_streams_step(struct agent *a);
 uint64_t device_streams_deadline(const struct agent *a);
 

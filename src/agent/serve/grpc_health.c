@@ -7,9 +7,10 @@
 
 #include <string.h>
 
+#include "agent/frame.h"
 #include "agent/serve/readiness.h"
 #include "agent/serve/responses.h"
-#include "agent/state.h"
+#include "agent/serve/room.h"
 #include "base/assert.h"
 #include "generated/grpc_health.pb.h"
 #include "wire/decode.h"
@@ -57,8 +58,8 @@ void grpc_health_check(struct agent *a, unsigned link, const struct grpc_event *
 void grpc_health_watch(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     ASSERT(link < GRPC_LINKS);
-    const struct grpc_server *s = &a->link[link].grpc;
-    struct grpc_health_subscription *own = a->grpc_health_subscription[link];
+    const struct grpc_server *s = &a->serve->link[link].grpc;
+    struct grpc_health_subscription *own = a->serve->grpc_health_subscription[link];
     ASSERT(grpc_call_alive(s, event->call));
     for (unsigned i = 0; i < GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
         if (!grpc_call_alive(s, own[i].id)) {
@@ -74,10 +75,10 @@ void grpc_health_watch(struct agent *a, unsigned link, const struct grpc_event *
 unsigned grpc_health_subscriptions(const struct agent *a, unsigned link)
 {
     ASSERT(link < GRPC_LINKS);
-    const struct grpc_server *s = &a->link[link].grpc;
+    const struct grpc_server *s = &a->serve->link[link].grpc;
     unsigned n = 0;
     for (unsigned i = 0; i < GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
-        n += grpc_call_alive(s, a->grpc_health_subscription[link][i].id) ? 1u : 0u;
+        n += grpc_call_alive(s, a->serve->grpc_health_subscription[link][i].id) ? 1u : 0u;
     }
     ASSERT(n <= grpc_calls_open(s));
     return n;
@@ -86,7 +87,8 @@ unsigned grpc_health_subscriptions(const struct agent *a, unsigned link)
 void grpc_health_forget(struct agent *a, unsigned link)
 {
     ASSERT(link < GRPC_LINKS);
-    memset(a->grpc_health_subscription[link], 0, sizeof a->grpc_health_subscription[link]);
+    memset(a->serve->grpc_health_subscription[link], 0,
+           sizeof a->serve->grpc_health_subscription[link]);
 }
 
 /* A message whose sending has begun takes the latest state: its length never changes. */
@@ -108,11 +110,11 @@ void grpc_health_step(struct agent *a)
 {
     for (unsigned i = 0; i < GRPC_LINKS * GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
         unsigned link = i / GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK;
-        struct server_link *l = &a->link[link];
+        struct server_link *l = &a->serve->link[link];
         if (l->open && !l->failed) {
             subscription_step(
                 a, &l->grpc,
-                &a->grpc_health_subscription[link][i % GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK]);
+                &a->serve->grpc_health_subscription[link][i % GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK]);
         }
     }
 }

@@ -5,11 +5,13 @@
  */
 #include "agent/serve/links.h"
 
+#include "agent/calls/calls.h"
+#include "agent/frame.h"
 #include "agent/serve/device_streams.h"
 #include "agent/serve/grpc_health.h"
 #include "agent/serve/peer_failures.h"
 #include "agent/serve/responses.h"
-#include "agent/state.h"
+#include "agent/serve/room.h"
 #include "base/assert.h"
 #include "base/time.h"
 
@@ -44,13 +46,17 @@ static void start_call(struct agent *a, unsigned link, const struct grpc_event *
                        bool unprepares)
 {
     const char *text = "";
-    enum grpc_status code = calls_start(a, &a->link[link].grpc, event, unprepares, &text);
+    enum grpc_status code = calls_start(a, &a->serve->link[link].grpc, event, unprepares, &text);
     if (code != GRPC_OK) {
         response_refuse(a, link, event, code, text);
     }
 }
 
-void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
+/*
+ * Handles a complete request of a link. A path that the socket does not serve is not logged: the
+ * kubelet asks every 5 s for streams that the agent does not have.
+ */
+static void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     ASSERT(link < GRPC_LINKS);
     switch ((enum method)event->method) {
@@ -100,7 +106,7 @@ static const struct {
 
 static void link_fail(struct agent *a, unsigned link)
 {
-    struct server_link *l = &a->link[link];
+    struct server_link *l = &a->serve->link[link];
     uint32_t code = 0;
     enum status why = h2_failure(&l->grpc.h2, &code);
     l->failed = true;
@@ -112,14 +118,14 @@ static void link_fail(struct agent *a, unsigned link)
 
 static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint64_t now_ms)
 {
-    struct server_link *l = &a->link[link];
+    struct server_link *l = &a->serve->link[link];
     l->open = true;
     l->failed = false;
     l->busy = false;
     l->kind = kind;
     l->opened_ms = now_ms;
     /* Any process can reach the health port, so its links get none of the kubelet's buffers. */
-    struct grpc_buffers *buffers = (kind == LINK_GRPC_HEALTH) ? NULL : &a->buffers;
+    struct grpc_buffers *buffers = (kind == LINK_GRPC_HEALTH) ? NULL : &a->serve->buffers;
     grpc_init(&l->grpc, buffers, kinds[kind].method, kinds[kind].methods, now_ms);
     /* No GOAWAY: a client with no other server would reconnect at once, again and again. */
     l->grpc.refusing = a->stopping;
@@ -128,7 +134,7 @@ static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint
 /* Number of a peer's open links of a kind. */
 static unsigned links_of(const struct agent *a, enum link_kind kind, uint32_t peer)
 {
-    const struct server_link *first = &a->link[kinds[kind].first];
+    const struct server_link *first = &a->serve->link[kinds[kind].first];
     unsigned n = 0;
     for (unsigned i = 0; i < kinds[kind].count; i++) {
         n += (first[i].open && first[i].peer == peer) ? 1u : 0u;
@@ -141,7 +147,7 @@ bool links_free(const struct agent *a, enum link_kind kind)
     ASSERT((unsigned)kind < LINK_KINDS);
     bool free = false;
     for (unsigned i = 0; i < kinds[kind].count; i++) {
-        free = free || !a->link[kinds[kind].first + i].open;
+        free = free || !a->serve->link[kinds[kind].first + i].open;
     }
     return free;
 }
@@ -151,7 +157,7 @@ static unsigned links_most(const struct agent *a, enum link_kind kind)
 {
     unsigned most = 0;
     for (unsigned i = 0; i < kinds[kind].count; i++) {
-        const struct server_link *l = &a->link[kinds[kind].first + i];
+        const struct server_link *l = &a->serve->link[kinds[kind].first + i];
         unsigned held = l->open ? links_of(a, kind, l->peer) : 0u;
         most = (held > most) ? held : most;
     }
@@ -176,7 +182,7 @@ uint64_t links_room_ms(const struct agent *a, enum link_kind kind)
     ASSERT((unsigned)kind < LINK_KINDS);
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < kinds[kind].count; i++) {
-        at = earlier(at, yields_ms(a, &a->link[kinds[kind].first + i]));
+        at = earlier(at, yields_ms(a, &a->serve->link[kinds[kind].first + i]));
     }
     return at;
 }
@@ -192,7 +198,7 @@ uint64_t links_room_ms(const struct agent *a, enum link_kind kind)
 static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, unsigned own,
                         uint32_t peer)
 {
-    const struct server_link *l = &a->link[link];
+    const struct server_link *l = &a->serve->link[link];
     /*
      * A health check is answered at once: an open call there has sent half a request and may be cut
      * off. So may a subscription, or a request that does not arrive, on any socket.
@@ -215,7 +221,7 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     struct server_link *gone = NULL;
     uint32_t most = 0;
     for (unsigned i = first; i < end; i++) {
-        struct server_link *l = &a->link[i];
+        struct server_link *l = &a->serve->link[i];
         bool yields = yields_ms(a, l) <= now_ms;
         uint32_t rank = yields ? rank_of(a, i, links_of(a, kind, l->peer), own, peer) : 0u;
         bool sooner = rank > most || (rank > 0u && rank == most && l->opened_ms < gone->opened_ms);
@@ -238,9 +244,9 @@ int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now
     ASSERT((unsigned)kind < LINK_KINDS);
     unsigned first = kinds[kind].first;
     for (unsigned i = first; i < first + kinds[kind].count; i++) {
-        if (!a->link[i].open) {
+        if (!a->serve->link[i].open) {
             link_start(a, i, kind, now_ms);
-            a->link[i].peer = peer;
+            a->serve->link[i].peer = peer;
             return (int)i;
         }
     }
@@ -252,34 +258,34 @@ int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now
 
 struct writer links_rx(struct agent *a, unsigned link)
 {
-    ASSERT(link < GRPC_LINKS && a->link[link].open);
-    struct server_link *l = &a->link[link];
+    ASSERT(link < GRPC_LINKS && a->serve->link[link].open);
+    struct server_link *l = &a->serve->link[link];
     return l->failed ? writer_of(NULL, 0) : h2_rx_space(&l->grpc.h2);
 }
 
 void links_rx_commit(struct agent *a, unsigned link, size_t n)
 {
     ASSERT(link < GRPC_LINKS);
-    h2_rx_commit(&a->link[link].grpc.h2, n);
+    h2_rx_commit(&a->serve->link[link].grpc.h2, n);
 }
 
 void links_rx_end(struct agent *a, unsigned link)
 {
     ASSERT(link < GRPC_LINKS);
-    h2_rx_end(&a->link[link].grpc.h2);
+    h2_rx_end(&a->serve->link[link].grpc.h2);
 }
 
 struct view links_tx(struct agent *a, unsigned link)
 {
     ASSERT(link < GRPC_LINKS);
-    struct server_link *l = &a->link[link];
+    struct server_link *l = &a->serve->link[link];
     return l->open ? h2_tx_data(&l->grpc.h2) : view_of(NULL, 0);
 }
 
 bool links_tx_commit(struct agent *a, unsigned link, size_t n)
 {
     ASSERT(link < GRPC_LINKS);
-    struct h2 *h2 = &a->link[link].grpc.h2;
+    struct h2 *h2 = &a->serve->link[link].grpc.h2;
     h2_tx_commit(h2, n);
     return n > 0u && h2_has_work(h2);
 }
@@ -287,7 +293,7 @@ bool links_tx_commit(struct agent *a, unsigned link, size_t n)
 bool links_done(struct agent *a, unsigned link)
 {
     ASSERT(link < GRPC_LINKS);
-    struct server_link *l = &a->link[link];
+    struct server_link *l = &a->serve->link[link];
     uint32_t code = 0;
     if (!l->open || !l->failed) {
         return false;
@@ -300,10 +306,11 @@ bool links_done(struct agent *a, unsigned link)
 
 /* --- events of the gRPC connections --- */
 
-bool links_next(struct agent *a, unsigned link, struct grpc_event *event)
+/* The next event of a link; false: none now, or the link is closed. */
+static bool next_event(struct agent *a, unsigned link, struct grpc_event *event)
 {
     ASSERT(link < GRPC_LINKS);
-    struct server_link *l = &a->link[link];
+    struct server_link *l = &a->serve->link[link];
     if (!l->open || l->failed) {
         return false;
     }
@@ -313,6 +320,32 @@ bool links_next(struct agent *a, unsigned link, struct grpc_event *event)
         link_fail(a, link);
     }
     return l->busy;
+}
+
+static void link_event(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    switch (event->kind) {
+    case GRPC_EVENT_CALL:
+        method_call(a, link, event);
+        break;
+    case GRPC_EVENT_GONE:
+    case GRPC_EVENT_DEADLINE:
+        calls_gone(a, &a->serve->link[link].grpc, event->call);
+        break;
+    case GRPC_EVENT_WRITABLE:
+        break; /* calls_step retries every waiting reply */
+    }
+}
+
+void links_step(struct agent *a)
+{
+    for (unsigned link = 0; link < GRPC_LINKS; link++) {
+        struct grpc_event event;
+        /* Each event consumes at least a frame of the input, or ends a call: both are bounded. */
+        for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && next_event(a, link, &event); i++) {
+            link_event(a, link, &event);
+        }
+    }
 }
 
 static uint64_t link_deadline(const struct agent *a, const struct server_link *l)
@@ -327,8 +360,8 @@ uint64_t links_deadline(const struct agent *a)
 {
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < GRPC_LINKS; i++) {
-        if (a->link[i].open) {
-            uint64_t d = link_deadline(a, &a->link[i]);
+        if (a->serve->link[i].open) {
+            uint64_t d = link_deadline(a, &a->serve->link[i]);
             at = (d < at) ? d : at;
         }
     }
@@ -339,8 +372,8 @@ unsigned links_calls_open(const struct agent *a)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < GRPC_LINKS; i++) {
-        if (a->link[i].open && !a->link[i].failed) {
-            n += grpc_calls_open(&a->link[i].grpc);
+        if (a->serve->link[i].open && !a->serve->link[i].failed) {
+            n += grpc_calls_open(&a->serve->link[i].grpc);
         }
     }
     return n;
@@ -359,8 +392,8 @@ bool links_quiet(struct agent *a)
 void links_drain(struct agent *a)
 {
     for (unsigned i = 0; i < GRPC_LINKS; i++) {
-        if (a->link[i].open && !a->link[i].failed) {
-            grpc_drain(&a->link[i].grpc);
+        if (a->serve->link[i].open && !a->serve->link[i].failed) {
+            grpc_drain(&a->serve->link[i].grpc);
         }
     }
 }

@@ -47,11 +47,10 @@ MUST_USE bool links_tx_commit(struct agent *a, unsigned link, size_t n);
 bool links_done(struct agent *a, unsigned link);
 
 /*
- * The next event of a link; false: none now, or the link is closed. While events are left for the
- * next step, links_deadline is now.
+ * Handles the events of all links. While events are left for the next step, links_deadline is now.
  */
-bool links_next(struct agent *a, unsigned link, struct grpc_event *event);
-/* The latest time for the next links_next on any link. */
+void links_step(struct agent *a);
+/* The latest time for the next links_step. */
 uint64_t links_deadline(const struct agent *a);
 /* Number of calls that need an answer. */
 unsigned links_calls_open(const struct agent *a);
@@ -59,11 +58,5 @@ unsigned links_calls_open(const struct agent *a);
 bool links_quiet(struct agent *a);
 /* Refuses new calls on every link; running ones continue. */
 void links_drain(struct agent *a);
-
-/*
- * Handles a complete request of a link. A path that the socket does not serve is not logged: the
- * kubelet asks every 5 s for streams that the agent does not have.
- */
-void method_call(struct agent *a, unsigned link, const struct grpc_event *event);
 
 #endif

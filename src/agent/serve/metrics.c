@@ -7,8 +7,15 @@
 
 #include <string.h>
 
+#include "agent/claim/device_memory.h"
+#include "agent/frame.h"
+#include "agent/ledger/ledger.h"
+#include "agent/node/device_states.h"
+#include "agent/publish/publish.h"
+#include "agent/report/log.h"
+#include "agent/report/log_catalogue.h"
 #include "agent/serve/readiness.h"
-#include "agent/state.h"
+#include "agent/serve/registration.h"
 #include "base/assert.h"
 #include "base/chars.h"
 #include "cfg/identity.h"
@@ -223,7 +230,7 @@ static int64_t count_quarantined(const struct agent *a)
 {
     int64_t n = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        n += a->ledger.entry[i].damaged ? 1 : 0;
+        n += ledger_entry(a, i)->damaged ? 1 : 0;
     }
     return n;
 }
@@ -232,21 +239,21 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
 {
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {
-        [FAMILY_REGISTERED] = a->registration.registered ? 1 : 0,
+        [FAMILY_REGISTERED] = registration_is_done(a) ? 1 : 0,
         [FAMILY_READY] = agent_ready(a) ? 1 : 0, /* reported by the first driver only, for both */
         [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
         [FAMILY_SLICE_CURRENT] = publish_current(a) ? 1 : 0,
-        [FAMILY_POOL_GENERATION] = a->publish.plan.generation,
-        [FAMILY_SLICE_VERIFIED] = (int64_t)a->publish.round.current_wall_ms,
-        [FAMILY_DEVICES] = a->devices.count,
-        [FAMILY_PUBLISHED] = a->publish.wanted.devices.count,
-        [FAMILY_CLAIMS] = a->ledger.held,
+        [FAMILY_POOL_GENERATION] = publish_generation(a),
+        [FAMILY_SLICE_VERIFIED] = (int64_t)publish_verified_wall_ms(a),
+        [FAMILY_DEVICES] = a->devices->count,
+        [FAMILY_PUBLISHED] = publish_device_count(a),
+        [FAMILY_CLAIMS] = ledger_held_count(a),
         [FAMILY_CAPACITY] = CLAIMS_MAX,
-        [FAMILY_STORE_USABLE] = a->ledger.usable ? 1 : 0,
+        [FAMILY_STORE_USABLE] = ledger_is_usable(a) ? 1 : 0,
         [FAMILY_QUARANTINED] = count_quarantined(a),
         [FAMILY_DEVICE_PLUGIN] =
             (a->device_plugin[0] != '\0' || a->other_driver[0] != '\0') ? 1 : 0,
-        [FAMILY_MEMORY_USED] = (int64_t)claim_numbers_count(a->device_memory.used)};
+        [FAMILY_MEMORY_USED] = (int64_t)claim_numbers_count(device_memory_used(a))};
     return scalars[family];
 }
 
@@ -269,14 +276,14 @@ static void label_consumer(const struct claim_consumer *c, struct series *s, uns
 /* false: no known consumer holds the device of this number. */
 static bool consumer_series(const struct agent *a, unsigned number, struct series *s)
 {
-    int at = devices_numbered(&a->devices, number);
+    int at = devices_numbered(a->devices, number);
     int slot = ledger_holder(a, UINT64_C(1) << number, "");
     if (at < 0 || slot < 0) {
         return false;
     }
     const struct claim_consumer *c = ledger_consumer(a, (unsigned)slot);
     s->value = 1;
-    s->label[0] = a->devices.device[at].name;
+    s->label[0] = a->devices->device[at].name;
     s->label[1] = claim_consumer_name((enum claim_consumer_kind)c->kind);
     label_consumer(c, s, 2);
     return c->uid[0] != '\0';
@@ -285,14 +292,14 @@ static bool consumer_series(const struct agent *a, unsigned number, struct serie
 /* The series of a device, with the claim in `slot` (-1: none). false: no such device. */
 static bool device_series(const struct agent *a, unsigned number, int slot, struct series *s)
 {
-    int at = devices_numbered(&a->devices, number);
+    int at = devices_numbered(a->devices, number);
     if (at < 0) {
         return false;
     }
-    s->label[0] = a->devices.device[at].name;
+    s->label[0] = a->devices->device[at].name;
     s->value = (slot >= 0) ? 1 : 0;
     if (slot >= 0) {
-        const struct claim_id *id = &a->ledger.id[slot];
+        const struct claim_id *id = ledger_id(a, (unsigned)slot);
         s->label[1] = id->namespace_;
         s->label[2] = id->name;
         s->label[3] = id->uid;
@@ -307,12 +314,12 @@ static bool device_series(const struct agent *a, unsigned number, int slot, stru
 /* false: no such device, or its health is unknown. */
 static bool health_series(const struct agent *a, unsigned number, struct series *s)
 {
-    int at = devices_numbered(&a->devices, number);
-    enum health health = (enum health)a->device_states.device[number].state;
+    int at = devices_numbered(a->devices, number);
+    enum health health = (enum health)device_states_track(a, number)->state;
     if (at < 0 || health == HEALTH_UNKNOWN) {
         return false;
     }
-    s->label[0] = a->devices.device[at].name;
+    s->label[0] = a->devices->device[at].name;
     s->value = (health == HEALTH_HEALTHY) ? 1 : 0;
     return true;
 }
@@ -326,7 +333,7 @@ static int credited_slot(const struct agent *a, unsigned number, int core)
 {
     int slot = ledger_core_holder(a, number, core);
     uint64_t read_ms = a->telemetry->value[number][TELEMETRY_READ_MS];
-    bool since = slot >= 0 && read_ms > a->ledger.entry[slot].held_ms + FROZEN_MS_MAX;
+    bool since = slot >= 0 && read_ms > ledger_entry(a, (unsigned)slot)->held_ms + FROZEN_MS_MAX;
     return since ? slot : -1;
 }
 
@@ -359,11 +366,11 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
         s->label[0] = AGENT_VERSION;
         s->label[1] = BUILD_ID;
     } else if (family == FAMILY_NODE) {
-        s->label[0] = a->devices.instance_type;
-        s->label[1] = a->devices.driver_version;
+        s->label[0] = a->devices->instance_type;
+        s->label[1] = a->devices->driver_version;
     } else {
         s->label[0] = version_name(a);
-        return a->common->version.state == VERSION_SETTLED;
+        return version_settled(a);
     }
     return true;
 }
@@ -374,14 +381,14 @@ static const struct histogram *histogram_of(const struct agent *a, unsigned fami
 {
     if (family == FAMILY_CALLS) {
         s->label[0] = method_names[row];
-        return &a->common->durations.call[row];
+        return &durations_of(a)->call[row];
     }
     if (family == FAMILY_FLUSHES) {
-        return &a->common->durations.flush;
+        return &durations_of(a)->flush;
     }
     unsigned kind = row / HTTP_STATUS_CLASSES;
     unsigned code = row % HTTP_STATUS_CLASSES;
-    const struct histogram *h = &a->common->durations.request[kind][code];
+    const struct histogram *h = &durations_of(a)->request[kind][code];
     if (kind == (unsigned)API_NONE || histogram_count(h) == 0u) {
         return NULL;
     }
@@ -450,7 +457,7 @@ static bool series_at(const struct agent *first, struct metrics_cursor *c, struc
     }
     if (c->family == FAMILY_LOG_EVENTS) {
         s->label[0] = log_id_name((enum log_id)row);
-        s->value = (int64_t)a->common->report.count[row];
+        s->value = (int64_t)report_count(a, (enum log_id)row);
         return true;
     }
     return (c->family < FAMILY_LOG_EVENTS) ? info_series(a, c->family, s)

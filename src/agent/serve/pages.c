@@ -5,10 +5,13 @@
  */
 #include "agent/serve/pages.h"
 
+#include "agent/frame.h"
+#include "agent/report/log.h"
+#include "agent/report/log_catalogue.h"
 #include "agent/serve/peer_failures.h"
 #include "agent/serve/readiness.h"
+#include "agent/serve/room.h"
 #include "agent/serve/statusz.h"
-#include "agent/state.h"
 #include "base/assert.h"
 #include "base/time.h"
 
@@ -48,7 +51,7 @@ bool pages_free(const struct agent *a)
 {
     bool free = false;
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
-        free = free || !a->page[i].open;
+        free = free || !a->serve->page[i].open;
     }
     return free;
 }
@@ -57,7 +60,7 @@ uint64_t pages_room_ms(const struct agent *a)
 {
     uint64_t at_ms = UINT64_MAX;
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
-        at_ms = earlier(at_ms, place_ms(&a->page[i]));
+        at_ms = earlier(at_ms, place_ms(&a->serve->page[i]));
     }
     return at_ms;
 }
@@ -67,7 +70,7 @@ static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_onl
 {
     unsigned n = 0;
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
-        const struct page_link *p = &a->page[i];
+        const struct page_link *p = &a->serve->page[i];
         bool counts = scrapes_only ? is_scrape(p) : p->open;
         n += (counts && p->peer == peer) ? 1u : 0u;
     }
@@ -96,7 +99,7 @@ static void make_room(struct agent *a, uint64_t now_ms)
     struct page_link *gone = NULL;
     unsigned most = 0;
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
-        struct page_link *p = &a->page[i];
+        struct page_link *p = &a->serve->page[i];
         unsigned held = places_of(a, p->peer, false);
         if (place_ms(p) <= now_ms && goes_before(p, held, gone, most)) {
             gone = p;
@@ -111,7 +114,7 @@ static void make_room(struct agent *a, uint64_t now_ms)
 int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms)
 {
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
-        struct page_link *p = &a->page[i];
+        struct page_link *p = &a->serve->page[i];
         if (!p->open) {
             p->open = true;
             p->peer = peer;
@@ -137,7 +140,7 @@ static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
     struct page_link *gone = NULL;
     unsigned most = 0;
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
-        struct page_link *p = &a->page[i];
+        struct page_link *p = &a->serve->page[i];
         if (!is_scrape(p)) {
             continue;
         }
@@ -179,7 +182,7 @@ static void start_page(struct agent *a, struct page_link *p, struct view path)
     p->cursor = (struct metrics_cursor){0};
     p->line = 0;
     p->log_at = 0;
-    p->log_end = log_end_position(&a->common->report.log);
+    p->log_end = report_end(a);
     if (p->page == (unsigned)PAGE_READY) {
         code = agent_ready(a) ? HTTP1_OK : HTTP1_UNAVAILABLE;
     }
@@ -225,7 +228,7 @@ static bool write_lines(const struct agent *a, struct page_link *p, struct write
 static bool write_log(const struct agent *a, struct page_link *p, struct writer *out)
 {
     uint64_t at = p->log_at;
-    struct view lines = log_last(&a->common->report.log, &at);
+    struct view lines = report_last(a, &at);
     uint64_t left = (p->log_end > at) ? p->log_end - at : 0u;
     writer_text(out, (at != p->log_at && p->log_at > 0u) ? "\n" : "");
     lines = view_first(view_first(lines, (size_t)left), writer_room(out));
@@ -273,19 +276,19 @@ static void continue_page(const struct agent *a, struct page_link *p)
 bool pages_is_open(const struct agent *a, unsigned place)
 {
     ASSERT(place < METRICS_LINKS);
-    return a->page[place].open;
+    return a->serve->page[place].open;
 }
 
 struct http1 *pages_engine(struct agent *a, unsigned place)
 {
     ASSERT(pages_is_open(a, place));
-    return &a->page[place].http;
+    return &a->serve->page[place].http;
 }
 
 bool pages_done(struct agent *a, unsigned place)
 {
     ASSERT(place < METRICS_LINKS);
-    struct page_link *p = &a->page[place];
+    struct page_link *p = &a->serve->page[place];
     bool done = p->open && http1_done(&p->http);
     p->open = p->open && !done;
     return done;
@@ -295,7 +298,7 @@ bool pages_done(struct agent *a, unsigned place)
 
 static void report_failure(struct agent *a, unsigned at)
 {
-    struct page_link *p = &a->page[at];
+    struct page_link *p = &a->serve->page[at];
     enum status why = p->http.failed;
     p->reported = true;
     if (why != PEER_CLOSED && why != PEER_TIMEOUT) {
@@ -305,7 +308,7 @@ static void report_failure(struct agent *a, unsigned at)
 
 static void serve_page(struct agent *a, unsigned at)
 {
-    struct page_link *p = &a->page[at];
+    struct page_link *p = &a->serve->page[at];
     struct view path;
     http1_set_time(&p->http, a->now_ms);
     /* One page per step: the next request is read after all of the page is sent. */
@@ -323,7 +326,7 @@ static void serve_page(struct agent *a, unsigned at)
 void pages_step(struct agent *a)
 {
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
-        if (a->page[i].open) {
+        if (a->serve->page[i].open) {
             serve_page(a, i);
         }
     }
@@ -333,7 +336,7 @@ uint64_t pages_deadline(const struct agent *a)
 {
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
-        const struct page_link *p = &a->page[i];
+        const struct page_link *p = &a->serve->page[i];
         if (p->open) {
             uint64_t d = http1_deadline(&p->http);
             at = (d < at) ? d : at;

@@ -2,7 +2,9 @@
 /* Log lines about peers that broke the protocol, limited for the TCP ports. Closes nothing. */
 #include "agent/serve/peer_failures.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/report/log.h"
+#include "agent/serve/room.h"
 
 /* Links from this one on belong to the TCP ports, health and metrics. */
 #define FIRST_TCP_LINK (REGISTRATION_LINKS + SERVICE_LINKS)
@@ -10,7 +12,7 @@
 /* Whether another line about a peer of a TCP port may be logged now; counts it. */
 static bool may_log_line(struct agent *a)
 {
-    struct peer_failures *f = &a->peer_failures;
+    struct peer_failures *f = &a->serve->peer_failures;
     bool room = f->logged < CONNECTION_LINES_MAX;
     if (f->logged == 0u) {
         f->window_ms = a->now_ms + CONNECTION_LINES_MS;
@@ -41,7 +43,7 @@ void peer_failed(struct agent *a, unsigned link, enum status why, const char *re
 
 void peer_failures_step(struct agent *a)
 {
-    struct peer_failures *f = &a->peer_failures;
+    struct peer_failures *f = &a->serve->peer_failures;
     if (f->logged == 0u || a->now_ms < f->window_ms) {
         return;
     }
@@ -55,5 +57,5 @@ void peer_failures_step(struct agent *a)
 
 uint64_t peer_failures_deadline(const struct agent *a)
 {
-    return (a->peer_failures.logged > 0u) ? a->peer_failures.window_ms : UINT64_MAX;
+    return (a->serve->peer_failures.logged > 0u) ? a->serve->peer_failures.window_ms : UINT64_MAX;
 }

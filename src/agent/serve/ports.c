@@ -3,11 +3,12 @@
  * The byte ports of agent.h: passes each link's bytes to its owner: gRPC connections to links.c,
  * pages to pages.c, the API connection to src/agent/api. Owns no state.
  */
+#include "agent/frame.h"
 #include "agent/serve/device_streams.h"
 #include "agent/serve/grpc_health.h"
+#include "agent/serve/links.h"
 #include "agent/serve/pages.h"
 #include "agent/serve/responses.h"
-#include "agent/state.h"
 #include "base/assert.h"
 
 static bool is_page(unsigned link)

@@ -14,8 +14,15 @@
  * driver.
  */
 #include "agent/serve/readiness.h"
+
+#include "agent/frame.h"
+#include "agent/ledger/handover.h"
+#include "agent/ledger/ledger.h"
+#include "agent/node/inventory.h"
+#include "agent/publish/publish.h"
+#include "agent/recovery/reconcile.h"
 #include "agent/recovery/unlisted.h"
-#include "agent/state.h"
+#include "agent/serve/room.h"
 #include "agent/troubles.h"
 
 enum {
@@ -38,7 +45,7 @@ enum {
 /* Whether the claim store can accept another claim. */
 static bool accepts_claims(const struct agent *a)
 {
-    return a->ledger.usable && a->ledger.failing == STATUS_OK && !ledger_full(a);
+    return ledger_is_usable(a) && ledger_failing(a) == STATUS_OK && !ledger_full(a);
 }
 
 /*
@@ -47,7 +54,7 @@ static bool accepts_claims(const struct agent *a)
  */
 static bool lacks_slices(const struct agent *a)
 {
-    return !a->ledger.busy && a->other_driver[0] == '\0' && !publish_current(a);
+    return !ledger_is_busy(a) && a->other_driver[0] == '\0' && !publish_current(a);
 }
 
 /* A bit for each reason. A driver that is switched off and only keeps its claims has none. */
@@ -56,18 +63,18 @@ static unsigned reason_bits(const struct agent *a)
     if (a->draining) {
         return 0;
     }
-    bool owner = !a->ledger.busy;
+    bool owner = !ledger_is_busy(a);
     bool other = a->other_driver[0] != '\0';
     bool slices = lacks_slices(a);
     const bool holds[REASONS] = {
         [REASON_STOPPING] = a->stopping,
-        [REASON_REGISTRATION] = !a->registration.registered,
+        [REASON_REGISTRATION] = !a->serve->registration.registered,
         [REASON_SERVICE] = a->service_lost,
-        [REASON_STORE] = owner ? !accepts_claims(a) : !a->handover.older,
-        [REASON_CDI] = owner && a->ledger.cdi_failing != STATUS_OK,
-        [REASON_CDI_FILE] = owner && a->ledger.usable && !a->reconcile.complete,
-        [REASON_DEVICES] = a->devices.unknown,
-        [REASON_MISSING] = a->devices_missing,
+        [REASON_STORE] = owner ? !accepts_claims(a) : !handover_is_older(a),
+        [REASON_CDI] = owner && ledger_cdi_failing(a) != STATUS_OK,
+        [REASON_CDI_FILE] = owner && ledger_is_usable(a) && !reconcile_is_complete(a),
+        [REASON_DEVICES] = a->devices->unknown,
+        [REASON_MISSING] = inventory_is_missing(a),
         [REASON_DEVICE_PLUGIN] = a->device_plugin[0] != '\0',
         [REASON_OTHER_DRIVER] = other,
         [REASON_SLICES] = slices,
@@ -92,7 +99,7 @@ bool agent_ready(const struct agent *a)
 
 static void write_registration(const struct agent *a, struct writer *out)
 {
-    const struct registration *r = &a->registration;
+    const struct registration *r = &a->serve->registration;
     writer_text(out, "the kubelet has not registered the driver: ");
     if (r->last_error[0] != '\0') {
         writer_text(out, r->last_error);
@@ -116,13 +123,13 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
               TEXT(a->driver->service_socket));
         break;
     case REASON_STORE:
-        writer_text(out, (a->ledger.usable && a->ledger.failing == STATUS_OK)
+        writer_text(out, (ledger_is_usable(a) && ledger_failing(a) == STATUS_OK)
                              ? "all places of the claim store are in use"
-                             : a->ledger.trouble);
+                             : ledger_trouble(a));
         break;
     case REASON_CDI:
         WRITE(out, "CDI files cannot be written to %; %", TEXT(a->settings->cdi_root),
-              TEXT(a->ledger.cdi_remedy));
+              TEXT(ledger_cdi_remedy(a)));
         break;
     case REASON_CDI_FILE:
         writer_text(out, "claims whose CDI files cannot be read may have devices that are given to "

@@ -6,8 +6,11 @@
  */
 #include "agent/serve/registration.h"
 
+#include "agent/frame.h"
+#include "agent/publish/publish.h"
+#include "agent/report/log.h"
 #include "agent/serve/responses.h"
-#include "agent/state.h"
+#include "agent/serve/room.h"
 #include "base/assert.h"
 #include "generated/registration.pb.h"
 #include "pb_encode.h"
@@ -30,7 +33,7 @@ void registration_get_info(struct agent *a, unsigned link, const struct grpc_eve
     pb_ostream_t out = pb_ostream_from_buffer(bytes, sizeof bytes);
     bool ok = pb_encode(&out, pluginregistration_PluginInfo_fields, &info);
     ASSERT(ok);
-    a->registration.asked = true;
+    a->serve->registration.asked = true;
     log_one(a, LOG_ID_REGISTRATION_INFO_REQUESTED, "endpoint", a->driver->service_socket);
     response_message(a, link, event->call, view_of(bytes, out.bytes_written));
 }
@@ -51,7 +54,7 @@ static bool read_reason(pb_istream_t *in, const pb_field_t *field, void **arg)
 
 void registration_notify(struct agent *a, unsigned link, const struct grpc_event *event)
 {
-    struct registration *r = &a->registration;
+    struct registration *r = &a->serve->registration;
     pluginregistration_RegistrationStatus status = pluginregistration_RegistrationStatus_init_zero;
     r->last_error[0] = 0;
     status.error.funcs.decode = read_reason;
@@ -80,13 +83,13 @@ void registration_notify(struct agent *a, unsigned link, const struct grpc_event
 
 void registration_init(struct agent *a)
 {
-    a->registration.waiting_ms = a->now_ms;
-    a->registration.retry_ms = REGISTRATION_RETRY_MS;
+    a->serve->registration.waiting_ms = a->now_ms;
+    a->serve->registration.retry_ms = REGISTRATION_RETRY_MS;
 }
 
 void registration_step(struct agent *a)
 {
-    struct registration *r = &a->registration;
+    struct registration *r = &a->serve->registration;
     if (r->registered || a->stopping || a->now_ms < registration_deadline(a)) {
         return;
     }
@@ -104,7 +107,24 @@ void registration_step(struct agent *a)
 
 uint64_t registration_deadline(const struct agent *a)
 {
-    const struct registration *r = &a->registration;
+    const struct registration *r = &a->serve->registration;
     bool open = !a->draining || a->drains;
     return (r->registered || a->stopping || !open) ? UINT64_MAX : r->waiting_ms + r->retry_ms;
+}
+
+bool registration_was_asked(const struct agent *a)
+{
+    return a->serve->registration.asked;
+}
+
+bool registration_is_done(const struct agent *a)
+{
+    return a->serve->registration.registered;
+}
+
+bool registration_wants_socket(struct agent *a)
+{
+    bool wanted = a->serve->registration.socket_wanted;
+    a->serve->registration.socket_wanted = false;
+    return wanted;
 }

@@ -24,7 +24,13 @@ struct registration {
 void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event);
 /* NotifyRegistrationStatus: whether the kubelet registered the driver, or why not. */
 void registration_notify(struct agent *a, unsigned link, const struct grpc_event *event);
-/* The verbs of the room, see state.h. */
+/* Whether GetInfo was called at least once. */
+bool registration_was_asked(const struct agent *a);
+/* Whether the kubelet has registered the driver. */
+bool registration_is_done(const struct agent *a);
+/* Whether the socket must be made again (ORDER_RENEW_REGISTRATION); returns true once. */
+bool registration_wants_socket(struct agent *a);
+/* The verbs of the room, see frame.h. */
 void registration_init(struct agent *a);
 void registration_step(struct agent *a);
 uint64_t registration_deadline(const struct agent *a);

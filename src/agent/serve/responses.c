@@ -7,12 +7,14 @@
 
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/report/log.h"
+#include "agent/serve/room.h"
 #include "base/assert.h"
 
 static enum status try_send(struct agent *a, const struct response *r)
 {
-    struct grpc_server *s = &a->link[r->link].grpc;
+    struct grpc_server *s = &a->serve->link[r->link].grpc;
     if (r->code == GRPC_OK) {
         return grpc_reply_all(s, r->id, view_of(r->message, r->len));
     }
@@ -26,7 +28,7 @@ static void send_or_keep(struct agent *a, const struct response *wanted)
     }
     /* Each link has entries of its own, so a peer that does not read blocks only itself. */
     size_t first = (size_t)wanted->link * RESPONSES_PER_LINK;
-    struct response *own = &a->response[first];
+    struct response *own = &a->serve->response[first];
     for (unsigned i = 0; i < RESPONSES_PER_LINK; i++) {
         if (!own[i].used) {
             own[i] = *wanted;
@@ -35,11 +37,11 @@ static void send_or_keep(struct agent *a, const struct response *wanted)
         }
     }
     /*
-     * The same as if the peer had left: links_next ends the connection, reports its calls as gone,
+     * The same as if the peer had left: links_step ends the connection, reports its calls as gone,
      * and closes the link.
      */
-    h2_goaway(&a->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);
-    h2_rx_end(&a->link[wanted->link].grpc.h2);
+    h2_goaway(&a->serve->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);
+    h2_rx_end(&a->serve->link[wanted->link].grpc.h2);
 }
 
 void response_message(struct agent *a, unsigned link, struct grpc_call_id id, struct view message)
@@ -75,7 +77,7 @@ void responses_forget(struct agent *a, unsigned link)
 {
     ASSERT(link < GRPC_LINKS);
     for (unsigned i = 0; i < RESPONSES_PER_LINK; i++) {
-        a->response[link * RESPONSES_PER_LINK + i].used = false;
+        a->serve->response[link * RESPONSES_PER_LINK + i].used = false;
     }
 }
 
@@ -91,11 +93,11 @@ void response_stop(const struct agent *a, struct grpc_server *server, struct grp
 void responses_step(struct agent *a)
 {
     for (unsigned i = 0; i < RESPONSES_MAX; i++) {
-        struct response *r = &a->response[i];
+        struct response *r = &a->serve->response[i];
         if (!r->used) {
             continue;
         }
-        bool over = !a->link[r->link].open || a->link[r->link].failed;
+        bool over = !a->serve->link[r->link].open || a->serve->link[r->link].failed;
         if (over || try_send(a, r) != STATUS_MORE) {
             r->used = false;
         }

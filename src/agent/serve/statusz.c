@@ -2,8 +2,13 @@
 /* The page /statusz, see statusz.h. Changes no state. */
 #include "agent/serve/statusz.h"
 
+#include "agent/api/version.h"
+#include "agent/claim/device_memory.h"
+#include "agent/frame.h"
+#include "agent/ledger/ledger.h"
+#include "agent/node/node.h"
+#include "agent/recovery/reconcile.h"
 #include "agent/serve/metrics.h"
-#include "agent/state.h"
 #include "agent/troubles.h"
 #include "cfg/identity.h"
 
@@ -13,7 +18,7 @@ enum { LINE_AGENT, LINE_KUBELET, LINE_API, VERSION_LINES };
 
 static void write_version(const struct agent *a, unsigned line, struct writer *out)
 {
-    const char *kubelet = a->common->node.facts.kubelet_version;
+    const char *kubelet = node_facts(a)->kubelet_version;
     switch (line) {
     case LINE_AGENT:
         writer_text(out, "agent: " AGENT_VERSION ", build " BUILD_ID);
@@ -48,7 +53,7 @@ enum {
 /* The patch release of a kubelet 1.34; UINT64_MAX: another kubelet. */
 static uint64_t kubelet_patch(const struct agent *a)
 {
-    struct view version = view_text(a->common->node.facts.kubelet_version);
+    struct view version = view_text(node_facts(a)->kubelet_version);
     struct view patch = view_from(version, sizeof KUBELET_BUGS - 1u);
     uint64_t number = UINT64_MAX;
     /* Faulty patch releases have one digit; a distribution's suffix is ignored. */
@@ -67,7 +72,7 @@ static bool has_trouble(const struct agent *a, unsigned trouble)
     } else if (trouble == TROUBLE_KUBELET_SKIPS) {
         has = kubelet_patch(a) < KUBELET_SKIPS_FIXED;
     } else if (trouble >= (unsigned)TROUBLE_DEVICE) {
-        has = (a->device_memory.used >> (trouble - TROUBLE_DEVICE) & 1u) != 0u;
+        has = (device_memory_used(a) >> (trouble - TROUBLE_DEVICE) & 1u) != 0u;
     } else {
         has = api_forbidden(a, (enum api_kind)trouble);
     }
@@ -92,7 +97,7 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
         device_memory_text(a, trouble - TROUBLE_DEVICE, out);
         return;
     }
-    WRITE(out, "kubelet %%", TEXT(a->common->node.facts.kubelet_version),
+    WRITE(out, "kubelet %%", TEXT(node_facts(a)->kubelet_version),
           TEXT((trouble == TROUBLE_KUBELET_IDLE)
                    ? " prepares no claim after 30 idle minutes until it is restarted; update "
                      "it to 1.34.4"
@@ -106,7 +111,7 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
     unsigned before = 0;
     for (const struct agent *d = a; d != NULL; d = d->next) {
         for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
-            const struct claim_id *id = &d->ledger.id[slot];
+            const struct claim_id *id = ledger_id(d, slot);
             if (!reconcile_withholds(d, slot)) {
                 continue;
             }
@@ -135,7 +140,7 @@ static bool write_kept(const struct agent *a, struct writer *out)
           TROUBLE_LINE
           "--efa is off, and the EFA driver % stays until its claims are unprepared, now %: end "
           "their pods, or switch draDriver.efa.enabled on again",
-          TEXT(e->driver->name), NUMBER(e->ledger.held));
+          TEXT(e->driver->name), NUMBER(ledger_held_count(e)));
     return true;
 }
 

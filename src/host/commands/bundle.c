@@ -231,8 +231,11 @@ static enum status cdi_copy_all(struct command_memory *m, struct writer *why)
     return s;
 }
 
-/* Prepares the directory. Returns an errno; 0: it exists and is empty. */
-static int directory_ready(const char *path)
+/*
+ * Prepares the directory. Returns an errno; 0: it exists and is empty. Not inlined, so that the
+ * bytes of the directory are not on the stack while entries are written.
+ */
+__attribute__((noinline)) static int directory_ready(const char *path)
 {
     struct directory d;
     struct directory_entry found;

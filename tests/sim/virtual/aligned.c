@@ -150,7 +150,7 @@ static void check_functions(const struct aligned *p)
     if (!is_there(p, DRIVER_EFA)) {
         return;
     }
-    const struct ledger *l = &driver_at(p, DRIVER_EFA)->ledger;
+    const struct ledger *l = driver_at(p, DRIVER_EFA)->ledger;
     uint32_t seen[CLAIMS_MAX];
     unsigned count = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
@@ -169,7 +169,7 @@ static void check_functions(const struct aligned *p)
 
 static void check_numbers(const struct aligned *p)
 {
-    const struct ledger *l = &driver_at(p, DRIVER_NEURON)->ledger;
+    const struct ledger *l = driver_at(p, DRIVER_NEURON)->ledger;
     uint64_t seen = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         bool held = l->entry[i].state == LEDGER_HELD;
@@ -192,8 +192,8 @@ static void check_ended(const struct aligned *p)
 static void check_driver(const struct aligned *p, unsigned driver)
 {
     const struct agent *a = driver_at(p, driver);
-    bool known =
-        is_there(p, driver) && a->ledger.usable && !a->ledger.unlisted && a->reconcile.complete;
+    bool known = is_there(p, driver) && a->ledger->usable && !a->ledger->unlisted &&
+                 a->recovery->reconcile.complete;
     for (unsigned i = 0; i < ALIGNED && known; i++) {
         if (p->pair[i].uid[0] != '\0') {
             check_part(p, driver, &p->pair[i]);
@@ -230,7 +230,7 @@ static bool check_file(const struct aligned *p, unsigned driver, const struct pa
     cdi_file_name((enum driver_kind)driver, c->uid, name);
     const struct disk_file *f = disk_find(FILES_CDI, name);
     enum status s = ledger_record(driver_at(p, driver), (unsigned)slot, &record);
-    bool unsure = driver_at(p, driver)->ledger.entry[slot].record == RECORD_UNSURE;
+    bool unsure = driver_at(p, driver)->ledger->entry[slot].record == RECORD_UNSURE;
     expect(p->r, unsure || (s == STATUS_OK && f != NULL),
            "driver %u: claim %s has no record or no file", driver, c->uid);
     if (s == STATUS_OK && f != NULL) {
@@ -252,7 +252,7 @@ static unsigned check_files(const struct aligned *p, unsigned driver)
 {
     struct agent *a = driver_at(p, driver);
     unsigned held = 0;
-    expect(p->r, a->ledger.usable, "driver %u: the store is not usable", driver);
+    expect(p->r, a->ledger->usable, "driver %u: the store is not usable", driver);
     for (unsigned i = 0; i < ALIGNED && !p->r->failed; i++) {
         const struct pair *c = &p->pair[i];
         int slot = ledger_find(a, c->uid);
@@ -322,7 +322,7 @@ static bool is_listed(const struct aligned *p)
     bool listed = true;
     for (unsigned d = 0; d < DRIVERS; d++) {
         const struct agent *a = driver_at(p, d);
-        listed = listed && (a == NULL || (!a->ledger.unlisted && a->reconcile.complete));
+        listed = listed && (a == NULL || (!a->ledger->unlisted && a->recovery->reconcile.complete));
     }
     return listed;
 }

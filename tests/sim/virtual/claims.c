@@ -187,7 +187,7 @@ static void act_unfit(struct play *p, struct claim *c)
 /* Whether nothing stands in the way of a claim that is prepared again. */
 static bool is_simple(const struct play *p, const struct claim *c)
 {
-    const struct ledger *l = &agent_of(p)->ledger;
+    const struct ledger *l = agent_of(p)->ledger;
     bool listed = !l->unlisted && (l->usable || !p->away); /* a store that opens may ask for it */
     listed = listed && disk.list_cut == 0u;
     bool sound = !p->refused && !p->damaged && !c->rotted && !c->moved && listed;
@@ -342,7 +342,7 @@ static void act_rot_one(struct play *p, struct claim *c, bool newest)
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
     int slot = is_held(p, c) ? ledger_find(agent_of(p), c->uid) : -1;
     if (slot >= 0 && store_file() != NULL && !p->cdi_damaged) {
-        unsigned half = agent_of(p)->ledger.entry[slot].half;
+        unsigned half = agent_of(p)->ledger->entry[slot].half;
         flip(store_file(),
              store_offset((unsigned)slot, newest ? half : 1u - half) + p->number / CLAIMS % 200u);
         c->rotted = c->rotted || newest;
@@ -442,7 +442,7 @@ static void spoil_file(struct disk_file *f, bool removed, uint64_t number)
 static bool is_stored(const struct play *p, const struct claim *c)
 {
     int slot = is_held(p, c) ? ledger_find(agent_of(p), c->uid) : -1;
-    return slot >= 0 && !agent_of(p)->ledger.entry[slot].refused;
+    return slot >= 0 && !agent_of(p)->ledger->entry[slot].refused;
 }
 
 /*
@@ -524,7 +524,7 @@ static void act_rot_more(struct play *p, struct claim *c)
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
     int slot = is_held(p, c) ? ledger_find(agent_of(p), c->uid) : -1;
     if (slot >= 0 && store_file() != NULL && !p->refused && store_sound(p)) {
-        unsigned half = agent_of(p)->ledger.entry[slot].half;
+        unsigned half = agent_of(p)->ledger->entry[slot].half;
         uint64_t kind = p->number / CLAIMS;
         kill_all(p);
         forget_unprepared(p);

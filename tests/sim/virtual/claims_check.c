@@ -47,13 +47,13 @@ static void check_devices(const struct play *p)
 {
     uint8_t seen[DEVICES_MAX] = {0};
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &agent_of(p)->ledger.entry[i];
+        const struct ledger_entry *e = &agent_of(p)->ledger->entry[i];
         uint8_t cores = (e->cores != 0u) ? e->cores : UINT8_MAX;
         bool guess = e->guessed || (world_parts && e->record != RECORD_WHOLE);
         for (unsigned n = 0; n < DEVICES_MAX && e->state == LEDGER_HELD && !guess; n++) {
             if ((e->numbers >> n & 1u) != 0u) {
                 expect(p->r, (seen[n] & cores) == 0u, "a core of claim %s is held twice",
-                       agent_of(p)->ledger.id[i].uid);
+                       agent_of(p)->ledger->id[i].uid);
                 seen[n] |= cores;
             }
         }
@@ -64,13 +64,13 @@ static void check_devices(const struct play *p)
 static bool holds_device(const struct play *p, const struct claim *c)
 {
     int slot = ledger_find(agent_of(p), c->uid);
-    return slot < 0 || (c->given & ~agent_of(p)->ledger.entry[slot].numbers) == 0u;
+    return slot < 0 || (c->given & ~agent_of(p)->ledger->entry[slot].numbers) == 0u;
 }
 
 static void check_claim(const struct play *p, const struct claim *c)
 {
     bool held = is_held(p, c);
-    bool whole = !agent_of(p)->ledger.unlisted && agent_of(p)->reconcile.complete;
+    bool whole = !agent_of(p)->ledger->unlisted && agent_of(p)->recovery->reconcile.complete;
     bool prepared = c->known == PREPARED && whole;
     expect(p->r, !prepared || held, "claim %s was prepared and is lost", c->uid);
     expect(p->r, !prepared || holds_device(p, c), "claim %s was prepared, and its device is free",
@@ -81,7 +81,7 @@ static void check_claim(const struct play *p, const struct claim *c)
 
 static void check_claims(const struct play *p)
 {
-    for (unsigned i = 0; i < CLAIMS && agent_of(p)->ledger.usable; i++) {
+    for (unsigned i = 0; i < CLAIMS && agent_of(p)->ledger->usable; i++) {
         check_claim(p, &p->claim[i]);
     }
 }
@@ -161,7 +161,7 @@ static bool check_cdi(const struct play *p, const char *uid)
     const struct disk_file *f = disk_find(FILES_CDI, name);
     int slot = ledger_find(agent_of(p), uid);
     bool readable = slot >= 0 && ledger_record(agent_of(p), (unsigned)slot, &r) == STATUS_OK;
-    bool unsure = slot >= 0 && agent_of(p)->ledger.entry[slot].record != RECORD_WHOLE;
+    bool unsure = slot >= 0 && agent_of(p)->ledger->entry[slot].record != RECORD_WHOLE;
     expect(p->r, readable || unsure, "the record of claim %s cannot be read", uid);
     expect(p->r, f != NULL || unsure, "claim %s has no CDI file", uid);
     if (readable && f != NULL) {
@@ -191,8 +191,8 @@ void check_rest(const struct play *p)
             held += check_cdi(p, c->uid) ? 1u : 0u;
         }
     }
-    expect(p->r, agent_of(p)->ledger.usable, "the store is not usable: %s",
-           agent_of(p)->ledger.trouble);
+    expect(p->r, agent_of(p)->ledger->usable, "the store is not usable: %s",
+           agent_of(p)->ledger->trouble);
     expect(p->r, disk_count(FILES_CDI) == held, "%u CDI files of %u claims", disk_count(FILES_CDI),
            held);
     expect(p->r, agent_ready(agent_of(p)), "not ready");
@@ -206,7 +206,7 @@ uint64_t check_allocation(const struct play *p, const struct claim *c)
     if (slot < 0) {
         return 0;
     }
-    const struct ledger_entry *e = &agent_of(p)->ledger.entry[slot];
+    const struct ledger_entry *e = &agent_of(p)->ledger->entry[slot];
     bool told = c->known == PREPARED && c->given != 0u;
     bool before = p->away && c->moved && (!told || e->numbers == c->given);
     expect(p->r, before || e->numbers == allocated_number(c),

@@ -133,7 +133,7 @@ void __wrap_handover_move(struct handover *h, enum handover_state to);
 
 void __wrap_ledger_move(struct agent *a, unsigned slot, enum ledger_state to)
 {
-    count(MACHINE_SLOT, (unsigned)a->ledger.entry[slot].state, (unsigned)to);
+    count(MACHINE_SLOT, (unsigned)a->ledger->entry[slot].state, (unsigned)to);
     __real_ledger_move(a, slot, to);
 }
 

@@ -257,7 +257,7 @@ static bool device_tainted(const struct world *w)
     for (unsigned i = 0; i < w->found.count; i++) {
         here |= UINT64_C(1) << w->found.devices[i].number;
     }
-    return (w->agent->device_states.unhealthy & here) != 0u;
+    return (w->agent->node->device_states.unhealthy & here) != 0u;
 }
 
 /* A device that came and went often has a taint until it has stayed for a while. */

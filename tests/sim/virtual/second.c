@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A second instance of the agent in one process: agent.c once more, with its own static state. Its
- * other functions take the instance that they work on, so those of the first copy serve both.
+ * A second instance of the agent in one process: instance.c once more, with its own static state,
+ * and agent.c, which uses it. All other functions take the instance that they work on, so those of
+ * the first copy serve both.
  */
 #define agent_init second_init
 #define agent_add_efa second_add_efa
@@ -25,4 +26,7 @@
 #define agent_deadline second_deadline
 #define agent_log second_log
 #define agent_log_written second_log_taken
-#include "agent/agent.c" // NOLINT(bugprone-suspicious-include)
+#define instance_neuron second_neuron
+#define instance_efa second_efa
+#include "agent/agent.c"    // NOLINT(bugprone-suspicious-include)
+#include "agent/instance.c" // NOLINT(bugprone-suspicious-include)

@@ -28,19 +28,19 @@ const size_t agent_bytes = sizeof(struct agents);
 
 bool world_owns(const struct world *w)
 {
-    return w != NULL && w->agent != NULL && w->agent->ledger.usable;
+    return w != NULL && w->agent != NULL && w->agent->ledger->usable;
 }
 
 bool world_owns_efa(const struct world *w)
 {
-    return w != NULL && w->efa != NULL && w->efa->ledger.usable;
+    return w != NULL && w->efa != NULL && w->efa->ledger->usable;
 }
 
 bool world_looks_fair(const struct world *w)
 {
     for (unsigned i = 0; world_owns(w) && i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &w->agent->ledger.entry[i];
-        const struct claim_check *look = &w->agent->reconcile.check[i];
+        const struct ledger_entry *e = &w->agent->ledger->entry[i];
+        const struct claim_check *look = &w->agent->recovery->reconcile.check[i];
         if (e->state == LEDGER_HELD && look->entered == e->entered &&
             look->due_ms + LOOK_WAITS_MS < w->now_ms) {
             return false;
@@ -204,7 +204,7 @@ static uint64_t devices_wanted(const struct world *w)
     const struct world *owner = (w->second != NULL && world_owns(w->second)) ? w->second : w;
     uint64_t set = 0;
     for (unsigned i = 0; owner->agent != NULL && i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &owner->agent->ledger.entry[i];
+        const struct ledger_entry *e = &owner->agent->ledger->entry[i];
         set |= (e->state == LEDGER_HELD) ? e->numbers : 0u;
     }
     for (unsigned i = 0; i < w->found.count; i++) {
@@ -302,8 +302,9 @@ bool world_well(struct world *w, const char **why)
         wrong = stored_wrong(w);
     }
     if (wrong == NULL && !agent_ready(w->agent)) {
-        wrong = w->agent->registration.registered ? "the agent does not know that all is well"
-                                                  : "the agent is not registered";
+        wrong = w->agent->serve->registration.registered
+                    ? "the agent does not know that all is well"
+                    : "the agent is not registered";
     }
     *why = wrong == NULL ? "" : wrong;
     return wrong == NULL;

@@ -343,9 +343,9 @@ UNUSED_OK static unsigned held(void)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        n += world.agent->ledger.entry[i].state == LEDGER_HELD ? 1u : 0u;
+        n += world.agent->ledger->entry[i].state == LEDGER_HELD ? 1u : 0u;
     }
-    assert_int_equal(n, world.agent->ledger.held);
+    assert_int_equal(n, world.agent->ledger->held);
     return n;
 }
 

@@ -4,8 +4,11 @@
  * first, and continues from the last version. Where the agent's role grants no watch on nodes, or
  * the watch stays silent, the publisher's rounds read the Node instead.
  */
+#include "agent/api/backoff.h"
 #include "agent/api/retry.h"
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/node/room.h"
+#include "agent/report/log.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "generated/projection.pb.h"
@@ -16,26 +19,41 @@
 
 void node_init(struct agent *a)
 {
-    watch_init(&a->common->node.watch, API_SLOT_NODE, true);
-    a->common->node.get_due_ms = UINT64_MAX;
+    watch_init(&a->node_object->watch, API_SLOT_NODE, true);
+    a->node_object->get_due_ms = UINT64_MAX;
 }
 
 bool node_changed(struct agent *a)
 {
-    bool changed = a->common->node.changed;
-    a->common->node.changed = false;
+    bool changed = a->node_object->changed;
+    a->node_object->changed = false;
     return changed;
 }
 
 bool node_ready(const struct agent *a)
 {
-    const struct node_object *n = &a->common->node;
+    const struct node_object *n = a->node_object;
     return n->presence == NODE_PRESENT && !n->awaited;
+}
+
+const struct node_facts *node_facts(const struct agent *a)
+{
+    return &a->node_object->facts;
+}
+
+enum node_presence node_presence(const struct agent *a)
+{
+    return a->node_object->presence;
+}
+
+uint64_t node_read_ms(const struct agent *a)
+{
+    return a->node_object->read_ms;
 }
 
 void node_refresh(struct agent *a)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     if (n->watch.unusable && api_slot_kind(a, API_SLOT_NODE) != API_GET_NODE) {
         n->awaited = true;
         n->get_due_ms = a->now_ms;
@@ -44,7 +62,7 @@ void node_refresh(struct agent *a)
 
 void node_read(struct agent *a)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     if (n->get_due_ms == UINT64_MAX && api_slot_kind(a, API_SLOT_NODE) != API_GET_NODE) {
         n->get_due_ms = a->now_ms;
     }
@@ -54,9 +72,9 @@ void node_read(struct agent *a)
 
 void node_check_type(struct agent *a)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     struct view label = board_type(view_text(n->facts.instance_type));
-    struct view found = view_text(a->devices.instance_type);
+    struct view found = view_text(a->devices->instance_type);
     if (label.len == 0u || found.len == 0u || view_equal(label, found)) {
         n->type_logged[0] = '\0';
     } else if (!view_is(label, n->type_logged)) {
@@ -71,12 +89,12 @@ void node_check_type(struct agent *a)
 static void report_change(struct agent *a, const char *what)
 {
     log_one(a, LOG_ID_NODE_CHANGED, "text", what);
-    a->common->node.changed = true;
+    a->node_object->changed = true;
 }
 
 static void learn_present(struct agent *a)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     bool first = n->facts.uid[0] == '\0';
     bool other = !text_is(n->facts.uid, n->now.uid);
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
@@ -95,7 +113,7 @@ static void learn_present(struct agent *a)
 
 static void learn_absent(struct agent *a)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     bool before = n->presence == NODE_PRESENT;
     n->presence = NODE_ABSENT;
     if (before) {
@@ -108,7 +126,7 @@ static void learn_absent(struct agent *a)
 static void parse_meta(struct agent *a, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
-    struct node_facts *now = &a->common->node.now;
+    struct node_facts *now = &a->node_object->now;
     if (!decode(message, projection_MetaRecord_fields, &m)) {
         return;
     }
@@ -160,9 +178,9 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
     if (record->record == KUBE_META) {
         parse_meta(a, record->message);
     } else if (record->record == KUBE_LABEL) {
-        parse_label(&a->common->node.now, record->message);
+        parse_label(&a->node_object->now, record->message);
     } else if (record->record == KUBE_NODE_INFO) {
-        parse_info(&a->common->node.now, record->message);
+        parse_info(&a->node_object->now, record->message);
     }
 }
 
@@ -171,7 +189,7 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
 /* Rounds read the Node instead; the first read follows after the report's wait. */
 static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     /* the limit on streams has its own log line */
     bool logged = !report.first || api_streams_limited(a);
     if (!logged && log_api_refusal(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
@@ -182,7 +200,7 @@ static void watch_silent(struct agent *a, const struct api_result *r, struct wat
 
 static void watch_refused(struct agent *a, const struct api_result *r, struct watch_report report)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     n->get_due_ms = (n->presence == NODE_UNKNOWN) ? a->now_ms : n->get_due_ms;
     if (report.first) {
         n->refusal.doing = NULL; /* logged once, when it starts */
@@ -194,7 +212,7 @@ static void watch_refused(struct agent *a, const struct api_result *r, struct wa
 
 static void watch_reported(struct agent *a, const struct api_result *r, struct watch_report report)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     bool named = n->now.uid[0] != '\0';
     switch (report.kind) {
     case WATCH_EVENT_STARTS:
@@ -239,26 +257,26 @@ void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record)
 {
     node_record(a, r, record);
-    if (event_counts(&a->common->node, record)) {
-        watch_reported(a, r, watch_record(a, &a->common->node.watch, r, record));
+    if (event_counts(a->node_object, record)) {
+        watch_reported(a, r, watch_record(a, &a->node_object->watch, r, record));
     }
 }
 
 void node_watch_end(struct agent *a, const struct api_result *r)
 {
-    watch_reported(a, r, watch_end(a, &a->common->node.watch, r));
+    watch_reported(a, r, watch_end(a, &a->node_object->watch, r));
 }
 
 void node_disconnected(struct agent *a)
 {
-    watch_disconnected(a, &a->common->node.watch);
+    watch_disconnected(a, &a->node_object->watch);
 }
 
 /* --- reads --- */
 
 static void get_refused(struct agent *a, const struct api_result *r)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     uint64_t wait = retry_wait(a, r, &n->get_backoff_ms);
     if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
@@ -276,7 +294,7 @@ static void get_refused(struct agent *a, const struct api_result *r)
 
 void node_end(struct agent *a, const struct api_result *r)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     n->awaited = false;
     if (r->status != STATUS_OK) {
         get_refused(a, r);
@@ -297,7 +315,7 @@ void node_end(struct agent *a, const struct api_result *r)
 static void send_get(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_node(&out, a->settings->node_name);
     ASSERT(s == STATUS_OK);
@@ -312,7 +330,7 @@ static void send_get(struct agent *a)
 static void open_watch(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_node_watch(&out, a->settings->node_name, n->watch.version);
     ASSERT(s == STATUS_OK);
@@ -326,7 +344,7 @@ static void open_watch(struct agent *a)
 
 void node_step(struct agent *a)
 {
-    struct node_object *n = &a->common->node;
+    struct node_object *n = a->node_object;
     if (!api_ready(a) || api_slot_kind(a, API_SLOT_NODE) == API_GET_NODE) {
         return;
     }
@@ -341,7 +359,7 @@ void node_step(struct agent *a)
 
 uint64_t node_deadline(const struct agent *a)
 {
-    const struct node_object *n = &a->common->node;
+    const struct node_object *n = a->node_object;
     if (!api_ready(a) || api_slot_kind(a, API_SLOT_NODE) == API_GET_NODE) {
         return UINT64_MAX;
     }
@@ -352,7 +370,7 @@ unsigned node_kubelet_minor(const struct agent *a)
 {
     static const char major[] = "v1.";
     uint64_t minor = 0;
-    struct view version = view_text(a->common->node.facts.kubelet_version);
+    struct view version = view_text(a->node_object->facts.kubelet_version);
     struct view rest = view_from(version, sizeof major - 1u);
     rest = view_first(rest, view_find(rest, '.'));
     bool good = view_starts(version, major) && view_decimal(rest, UINT16_MAX, &minor) == STATUS_OK;

@@ -4,8 +4,8 @@
  * attributes, and the kubelet's version. Owns struct node_object; never writes to the API server.
  * Internal to src/agent.
  */
-#ifndef AGENT_PUBLISH_NODE_H
-#define AGENT_PUBLISH_NODE_H
+#ifndef AGENT_NODE_NODE_H
+#define AGENT_NODE_NODE_H
 
 #include "agent/api/watch.h"
 #include "agent/report/refusal.h"
@@ -23,22 +23,7 @@ struct node_facts {
 /* Whether a Node of our name exists. */
 enum node_presence { NODE_UNKNOWN, NODE_PRESENT, NODE_ABSENT };
 
-/* The Node as last read, and its watch and reads. */
-struct node_object {
-    enum node_presence presence;
-    bool changed;            /* facts that slices depend on changed: see node_changed */
-    bool awaited;            /* a round waits for the running GET */
-    struct kube_watch watch; /* while it is unusable, rounds read the Node */
-    uint64_t get_due_ms;     /* when to read the Node; UINT64_MAX: never, the watch reports it */
-    uint64_t get_backoff_ms;
-    uint64_t read_ms; /* last read that found the Node; 0: never */
-    struct refusal refusal;
-    char type_logged[ATTRIBUTE_VALUE_CAP]; /* label value whose difference was logged */
-    struct node_facts facts;
-    struct node_facts now; /* facts of the object being read */
-};
-
-/* The verbs of the room, see state.h. */
+/* The verbs of the room, see frame.h. */
 void node_init(struct agent *a);
 void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);
@@ -59,6 +44,12 @@ void node_refresh(struct agent *a);
 void node_read(struct agent *a);
 /* Whether UID and labels are known, and no round waits for a read. */
 bool node_ready(const struct agent *a);
+/* What the Node said when it was read last; empty texts before that. Never NULL. */
+const struct node_facts *node_facts(const struct agent *a);
+/* Whether the Node exists. */
+enum node_presence node_presence(const struct agent *a);
+/* When a read last found the Node, on the clock of now_ms; 0: never. */
+uint64_t node_read_ms(const struct agent *a);
 /*
  * Compares the instance type in the Node's label with the type that the probe found; logs a
  * difference once.

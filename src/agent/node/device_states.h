@@ -5,8 +5,8 @@
  * taints or the setting is empty; but always while a claim holds it, even when it is gone. Owns
  * struct device_states; dra/health.h owns the meaning of a reading. Internal to src/agent.
  */
-#ifndef AGENT_PUBLISH_DEVICE_STATES_H
-#define AGENT_PUBLISH_DEVICE_STATES_H
+#ifndef AGENT_NODE_DEVICE_STATES_H
+#define AGENT_NODE_DEVICE_STATES_H
 
 #include "agent/agent.h"
 #include "dra/health.h"
@@ -34,6 +34,15 @@ struct device_states {
 bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certain);
 /* The way the device with this number is published. */
 enum device_listing device_states_listing(const struct agent *a, unsigned number);
+/* The health of the device with this number; it changed as often as device_states_changes says. */
+const struct health_track *device_states_track(const struct agent *a, unsigned number);
+uint32_t device_states_changes(const struct agent *a);
+/* Whether a claim holds this device, which the last probe did not find. */
+bool device_states_keeps(const struct agent *a, unsigned number);
+/* Whether claims hold shares of devices. */
+bool device_states_are_shared(const struct agent *a);
+/* Whether the API server did not keep the taint of one of these devices. */
+bool device_states_lack_taint(const struct agent *a, uint64_t devices);
 /* Records that the API server stored these devices without the taint that was sent. */
 void device_states_untaintable(struct agent *a, uint64_t devices);
 

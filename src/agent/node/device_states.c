@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tracks the states of all devices, logs them, and determines their effect on the slices. */
-#include "agent/publish/device_states.h"
+#include "agent/node/device_states.h"
 
-#include "agent/state.h"
+#include "agent/frame.h"
+#include "agent/node/room.h"
+#include "agent/report/log.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
 
 static uint64_t device_bit(unsigned number)
 {
@@ -11,13 +15,13 @@ static uint64_t device_bit(unsigned number)
 
 static void log_state(struct agent *a, enum log_id id, unsigned number)
 {
-    const struct health_track *h = &a->device_states.device[number];
+    const struct health_track *h = &a->node->device_states.device[number];
     char text[HEALTH_TEXT_CAP];
     char name[DEVICE_NAME_CAP];
     struct writer w = writer_of(text, sizeof text);
     device_health_text(&w, (enum health)h->state, h->reasons);
     writer_close_text(&w);
-    devices_name(&a->devices, number, name);
+    devices_name(a->devices, number, name);
     log_begin(a, id);
     log_text(a, "device", name);
     if (text[0] != '\0') { /* a healthy device has no text */
@@ -29,7 +33,7 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
 /* Logs a state when it begins, and each reason once while the device is unhealthy. */
 static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
 {
-    struct device_states *s = &a->device_states;
+    struct device_states *s = &a->node->device_states;
     const struct health_track *h = &s->device[number];
     bool unhealthy = h->state == (uint8_t)HEALTH_UNHEALTHY;
     s->changes++;
@@ -53,11 +57,11 @@ static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
 static bool reading_of(const struct agent *a, unsigned number, bool certain,
                        struct device_reading *r)
 {
-    const struct device_states *s = &a->device_states;
-    int at = devices_numbered(&a->devices, number);
+    const struct device_states *s = &a->node->device_states;
+    int at = devices_numbered(a->devices, number);
     *r = (struct device_reading){0};
     if (at >= 0 && certain) {
-        *r = a->devices.device[at].reading;
+        *r = a->devices->device[at].reading;
     } else if (at < 0 && certain) {
         r->reasons = HEALTH_REASON_GONE;
     } else {
@@ -68,7 +72,7 @@ static bool reading_of(const struct agent *a, unsigned number, bool certain,
 
 bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certain)
 {
-    struct device_states *s = &a->device_states;
+    struct device_states *s = &a->node->device_states;
     uint64_t unhealthy = s->unhealthy;
     uint64_t kept = s->kept;
     uint64_t listed = s->unhealthy & s->held;
@@ -85,7 +89,7 @@ bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certa
         if (device_health_apply(&s->device[n], &reading, a->now_ms)) {
             state_changed(a, n, was_unhealthy);
         }
-        bool gone = devices_numbered(&a->devices, n) < 0;
+        bool gone = devices_numbered(a->devices, n) < 0;
         s->kept |= (gone && (held & device_bit(n)) != 0u) ? device_bit(n) : 0u;
     }
     return other || s->unhealthy != unhealthy || s->kept != kept || (s->unhealthy & held) != listed;
@@ -93,7 +97,7 @@ bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certa
 
 enum device_listing device_states_listing(const struct agent *a, unsigned number)
 {
-    const struct device_states *s = &a->device_states;
+    const struct device_states *s = &a->node->device_states;
     bool taints = a->settings->taint_key[0] != '\0' && (s->untaintable & device_bit(number)) == 0u;
     enum device_listing listing = LISTED;
     if ((s->unhealthy & device_bit(number)) == 0u) {
@@ -110,5 +114,31 @@ enum device_listing device_states_listing(const struct agent *a, unsigned number
 
 void device_states_untaintable(struct agent *a, uint64_t devices)
 {
-    a->device_states.untaintable |= devices & a->device_states.unhealthy;
+    a->node->device_states.untaintable |= devices & a->node->device_states.unhealthy;
+}
+
+const struct health_track *device_states_track(const struct agent *a, unsigned number)
+{
+    ASSERT(number < DEVICES_MAX);
+    return &a->node->device_states.device[number];
+}
+
+uint32_t device_states_changes(const struct agent *a)
+{
+    return a->node->device_states.changes;
+}
+
+bool device_states_keeps(const struct agent *a, unsigned number)
+{
+    return (a->node->device_states.kept & device_bit(number)) != 0u;
+}
+
+bool device_states_are_shared(const struct agent *a)
+{
+    return a->node->device_states.shared;
+}
+
+bool device_states_lack_taint(const struct agent *a, uint64_t devices)
+{
+    return (a->node->device_states.untaintable & devices) != 0u;
 }

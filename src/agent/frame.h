@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct agent: one driver, as its rooms see it: facts that all of them may read, and a pointer to
+ * what each room keeps. The type behind such a pointer stands in the room.h of that room and is
+ * incomplete everywhere else: another room calls the owner's functions. The frame (agent.c) writes
+ * the facts, but for those whose comment names another file.
+ *
+ * Rooms share their verbs: X_init sets up, X_step does what is due, X_deadline returns when X_step
+ * must run at the latest (in now_ms terms; UINT64_MAX: never). A name that ends in _ms is a time of
+ * the clock of now_ms in milliseconds, or a duration in milliseconds.
+ */
+#ifndef AGENT_FRAME_H
+#define AGENT_FRAME_H
+
+#include "agent/agent.h"
+#include "base/random.h"
+#include "dra/device.h"
+#include "dra/store.h"
+
+struct api;
+struct report;
+struct node_object;
+struct node;
+struct publish;
+struct ledger;
+struct claim_room;
+struct recovery;
+struct calls;
+struct serve;
+
+/* --- memory for one step of work: passed to every function that fills or reads it --- */
+
+/* Working memory: too large for the stack. */
+struct scratch {
+    uint8_t half[STORE_HALF_BYTES];
+    uint8_t record[STORE_RECORD_MAX];
+    uint8_t body[CDI_BYTES_MAX];   /* for a CDI file or a request to the API server */
+    uint8_t stored[CDI_BYTES_MAX]; /* a CDI file read from the disk */
+    struct devices devices;
+    struct probe_issues issues;
+    struct attributes attributes; /* of a device, for the metadata file of its claim */
+};
+
+/* One driver. */
+struct agent {
+    /* What all drivers share: one connection to the API server, one log, one Node. */
+    struct api *api;
+    struct report *report;
+    struct node_object *node_object;
+    /* What the rooms keep of this driver. */
+    struct node *node;
+    struct publish *publish;
+    struct ledger *ledger;
+    struct claim_room *claim;
+    struct recovery *recovery;
+    struct calls *calls;
+    struct serve *serve;
+
+    struct agent *next;                /* the next driver, or NULL */
+    const struct driver *driver;       /* borrowed from the settings */
+    const struct settings *settings;   /* borrowed */
+    const struct files *files;         /* borrowed */
+    const struct devices *devices;     /* of the node, see node/inventory.h */
+    const struct telemetry *telemetry; /* borrowed; NULL: no --device-metrics */
+    uint64_t now_ms;
+    uint64_t wall_ms;             /* Unix milliseconds */
+    struct randomness randomness; /* of api/backoff.c */
+    uint64_t started_ms;
+    bool started;                        /* the first step was made */
+    bool service_lost;                   /* the kubelet cannot connect to the service socket */
+    char device_plugin[SOCKET_PATH_CAP]; /* socket of a device plugin on the node; empty: none */
+    char other_driver[SOCKET_PATH_CAP];  /* socket of another driver of this name; empty: none */
+    bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
+    bool drains;   /* it holds some, which was logged, and its sockets are open */
+    bool stopping;
+    uint64_t stop_ms; /* when running calls are ended */
+    bool step_now;    /* something changed outside a step */
+    bool order_open_sockets;
+    bool order_close_registration;
+    bool order_end_driver;
+    bool order_exit;
+    bool exited;
+    struct scratch scratch;
+};
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adopts what a probe found, unless the devices of the probe before it stay for a while. */
+#include "agent/node/inventory.h"
+
+#include "agent/frame.h"
+#include "agent/node/node.h"
+#include "agent/node/room.h"
+#include "agent/report/log.h"
+#include "base/assert.h"
+#include "base/crc32c.h"
+
+static uint32_t issues_sum(const struct probe_issues *issues)
+{
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < issues->count; i++) {
+        const struct probe_issue *f = &issues->issue[i];
+        const uint32_t numbers[] = {(uint32_t)f->kind, (uint32_t)f->number};
+        sum = crc32c(sum, view_of(numbers, sizeof numbers));
+        sum = crc32c(sum, view_text(f->text));
+    }
+    return sum;
+}
+
+/* Logs each set of issues once, however often the node is probed. */
+static void report_issues(struct agent *a, const struct probe_issues *issues)
+{
+    uint32_t sum = issues_sum(issues);
+    if (sum == a->node->inventory.issues_sum) {
+        return;
+    }
+    a->node->inventory.issues_sum = sum;
+    for (unsigned i = 0; i < issues->count; i++) {
+        const struct probe_issue *f = &issues->issue[i];
+        log_begin(a, LOG_ID_DEVICE_ISSUE_FOUND);
+        log_text(a, "issue", probe_issue_name(f->kind));
+        if (f->number != PROBE_ISSUE_NO_NUMBER) {
+            log_number(a, "device", f->number);
+        }
+        log_text(a, "value", f->text);
+        log_remedy(a, f->remedy);
+        log_end(a);
+    }
+}
+
+/*
+ * Whether a probe that found no device leaves the devices of the probe before it. Reloading the
+ * kernel module removes all of them for seconds: the pods keep their claims, and the slices stay,
+ * until a probe DEVICES_GRACE_MS later finds none either.
+ */
+static bool keeps_devices(struct agent *a, const struct devices *next)
+{
+    struct node_inventory *inventory = &a->node->inventory;
+    bool gone = next->count == 0u && !next->unknown && inventory->devices.count > 0u;
+    bool first = gone && !inventory->missing;
+    inventory->missing = gone;
+    if (first) {
+        inventory->missing_ms = a->now_ms;
+        log_begin(a, LOG_ID_DEVICES_MISSING);
+        log_number(a, "devices_kept", inventory->devices.count);
+        log_number(a, "grace_ms", DEVICES_GRACE_MS);
+        log_end(a);
+    }
+    return gone && a->now_ms - inventory->missing_ms < DEVICES_GRACE_MS;
+}
+
+static void log_devices(struct agent *a)
+{
+    const struct node_inventory *inventory = &a->node->inventory;
+    log_begin(a, LOG_ID_DEVICES_FOUND);
+    log_text(a, "instance_type", inventory->devices.instance_type);
+    log_number(a, "devices", inventory->devices.count);
+    if (a->driver->kind == DRIVER_NEURON) { /* the version of efa is the kernel's */
+        log_text(a, "driver_version", inventory->devices.driver_version);
+    }
+    if (inventory->devices.lnc_host > 0u) {
+        log_number(a, "logical_nc_config", inventory->devices.lnc_host);
+    }
+    log_end(a);
+}
+
+static void log_found(struct agent *a, bool shown, bool same)
+{
+    if (!shown && !a->devices->unknown) {
+        log_devices(a);
+    }
+    if (!same && a->driver->kind == DRIVER_NEURON) {
+        node_check_type(a);
+    }
+}
+
+/* Copies the table, also facts that are not published, like a boot id that became readable. */
+static void copy(struct node_inventory *inventory, const struct devices *next)
+{
+    devices_copy(&inventory->devices, next);
+    inventory->missing = false;
+    inventory->known = true;
+}
+
+enum inventory_change inventory_adopt(struct agent *a)
+{
+    struct node_inventory *inventory = &a->node->inventory;
+    const struct devices *next = &a->scratch.devices;
+    ASSERT(devices_valid(next));
+    bool same = inventory->known && devices_same(next, &inventory->devices);
+    if (!a->draining) {
+        report_issues(a, &a->scratch.issues);
+        bool returned = inventory->missing;
+        if (keeps_devices(a, next)) {
+            return INVENTORY_KEPT;
+        }
+        bool shown = same && !returned && next->lnc_host == inventory->devices.lnc_host;
+        copy(inventory, next);
+        log_found(a, shown, same);
+    } else {
+        copy(inventory, next);
+    }
+    return same ? INVENTORY_SAME : INVENTORY_OTHER;
+}
+
+bool inventory_apply_health(struct agent *a, uint64_t held, bool shared)
+{
+    const struct node_inventory *inventory = &a->node->inventory;
+    bool certain = !inventory->devices.unknown && !inventory->missing;
+    return device_states_apply(a, held, shared, certain);
+}
+
+bool inventory_is_known(const struct agent *a)
+{
+    return a->node->inventory.known;
+}
+
+bool inventory_is_missing(const struct agent *a)
+{
+    return a->node->inventory.missing;
+}

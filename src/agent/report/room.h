@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this room keeps for all drivers: the log, durations and Kubernetes Events.
+ * Included by the files of this room and by agent/state.h alone.
+ */
+#ifndef AGENT_REPORT_ROOM_H
+#define AGENT_REPORT_ROOM_H
+
+#include "agent/report/durations.h"
+#include "agent/report/k8s_event_writer.h"
+#include "agent/report/k8s_events.h"
+#include "agent/report/log.h"
+
+/* The Kubernetes Event of the current line. */
+struct event_draft {
+    bool wanted;                  /* the line becomes an Event */
+    bool full;                    /* its note is full */
+    size_t len;                   /* length of its note */
+    const struct claim_id *about; /* borrowed until log_end; NULL: the Node */
+    char note[K8S_EVENT_NOTE_CAP];
+};
+
+/* The log, a counter for each row of its catalogue, durations and Events. */
+struct report {
+    struct log log;
+    uint64_t count[LOG_ID_COUNT];
+    enum log_id id;    /* of the current line */
+    bool remedy_given; /* the current line has a remedy */
+    struct event_draft event;
+    struct durations durations;
+    struct k8s_events k8s_events;
+    struct k8s_event_writer k8s_event_writer;
+};
+
+#endif

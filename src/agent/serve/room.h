@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this room keeps of one driver.
+ * Included by the files of this room and by agent/state.h alone.
+ */
+#ifndef AGENT_SERVE_ROOM_H
+#define AGENT_SERVE_ROOM_H
+
+#include "agent/serve/device_streams.h"
+#include "agent/serve/grpc_health.h"
+#include "agent/serve/links.h"
+#include "agent/serve/pages.h"
+#include "agent/serve/peer_failures.h"
+#include "agent/serve/registration.h"
+#include "agent/serve/responses.h"
+
+/* Connections, and what each service keeps of them. */
+struct serve {
+    struct registration registration;
+    struct grpc_buffers buffers;
+    struct response response[RESPONSES_MAX];
+    struct grpc_health_subscription grpc_health_subscription[GRPC_LINKS]
+                                                            [GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK];
+    struct device_stream device_stream[SERVICE_LINKS][DEVICE_STREAMS_PER_LINK];
+    struct server_link link[GRPC_LINKS];
+    struct page_link page[METRICS_LINKS];
+    struct peer_failures peer_failures;
+};
+
+#endif
