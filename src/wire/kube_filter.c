@@ -212,7 +212,7 @@ static enum step fail_filter(struct kube_filter *f)
 
 /* --- kept fields --- */
 
-static struct writer record_room(struct kube_filter *f)
+static struct writer rest_of_record(struct kube_filter *f)
 {
     return writer_of(f->buffer + f->len, sizeof f->buffer - f->len);
 }
@@ -225,7 +225,7 @@ static void write_tag(struct writer *w, const struct kube_rule *rule, uint8_t wi
 
 static void keep_varint(struct kube_filter *f, const struct kube_rule *rule, uint64_t value)
 {
-    struct writer w = record_room(f);
+    struct writer w = rest_of_record(f);
 
     write_tag(&w, rule, WIRE_VARINT);
     writer_varint(&w, value);
@@ -244,7 +244,7 @@ static uint64_t at_most(uint64_t value, uint64_t bound)
 /* Writes tag and length of a field of `length` bytes and determines how many of them are kept. */
 static void keep_begin(struct kube_filter *f, const struct kube_rule *rule, uint64_t length)
 {
-    struct writer w = record_room(f);
+    struct writer w = rest_of_record(f);
     bool cut = rule->kind == KUBE_KEEP_CUT && f->wire_type == WIRE_LEN;
     uint64_t limit = (rule->limit != 0u) ? rule->limit : UINT64_MAX;
     uint64_t keep = cut ? at_most(length, limit) : length;
