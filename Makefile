@@ -88,7 +88,7 @@ bench-smoke: ## whether make bench still measures, by a few claims
 check: ## the gates: warnings, analysers, MISRA rules, layers, heap, stack, size, form, generated files
 check-fast: ## what the gates can say within ten seconds: those that read sources alone, warnings of changed C files
 advisories: ## security advisories of the linked libraries: verdicts that still hold, a list that is 30 days old at most
-graph: ## who includes and calls whom, circles, the way of one prepare: build/graph/graph.md
+graph: ## who includes and calls whom, circles, the ways of three changes: build/graph/graph.md
 size: ## bytes by layer and library beside the ledger tests/bench/size.json (UPDATE=1 writes it)
 generate: ## generated/ from proto/ and tools/build/hpack_tables.json
 doc-headers: ## the public headers as a page, by doxygen: build/doc/html/index.html

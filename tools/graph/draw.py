@@ -48,7 +48,8 @@ def whole(code):
         if graph.room_rank(code.room[first]) < graph.room_rank(code.room[second]):
             lines.append(f"- `{graph.short(first)}` → `{graph.short(second)}`: {', '.join(sorted(names))}")
     lines += ["", "## Writers of others' state", "", *writer_lines(code)]
-    lines += ["", "## The way of one prepare", "", *way_lines(code)]
+    for change in way.CHANGES:
+        lines += ["", f"## The way of {way.CHANGES[change]}", "", *way_lines(code, change)]
     lines += ["", "## Units", "", "| unit | knows by symbol | by include only |", "|---|---|---|"]
     for unit in sorted(known):
         called = sorted(graph.short(b) for a, b in code.calls if a == unit)
@@ -61,8 +62,8 @@ def writer_lines(code):
     return check_writers.Writers(code).text()
 
 
-def way_lines(code):
-    return way.Way(code).text() if way.exists(code.root) else ["Not measured: `make graph` does."]
+def way_lines(code, change):
+    return way.Way(code, change).text() if way.exists(code.root) else ["Not measured: `make graph` does."]
 
 
 def main():
@@ -87,7 +88,8 @@ def main():
     print(f"graph: {len(code.units)} units, {graph.count_text(unit_circles, 'units')}, "
           f"{graph.count_text(room_circles, 'rooms')}; {graph.OUT}")
     print(next(iter(writer_lines(code))))
-    print(next(iter(way_lines(code))).split(". In the order")[0])
+    for change in way.CHANGES:
+        print(next(iter(way_lines(code, change))).split(". In the order")[0])
 
 
 if __name__ == "__main__":

@@ -268,7 +268,8 @@ def block(code):
         picture(code), "",
         f"{count_text(units, 'files')}, {count_text(rooms, 'rooms')}. Files that include the joined state, "
         f"`agent/state.h`: {code.text_of_users(check_layers.STATE)}.",
-        f"`make graph` writes the table of files and the way of one prepare through them into {OUT}.", "", MARK_LAST])
+        f"`make graph` writes the table of files, and the ways of three changes through them, into {OUT}.",
+        "", MARK_LAST])
 
 
 def replace_block(text, new):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of one prepare through the files, measured: build/sim/way runs it, tests/sim/way/way.c says how.
+"""The way of a change through the files, measured: build/sim/way makes the change, tests/sim/way/way.c says which.
 
-A function is on the way when it runs between the first byte of the request and the last byte of the response and does
-not run in a step that has nothing to do, and when it leads to one that is. A file is on the way when one of its
-functions is. src/host is not in the
-simulator, so what moves bytes between sockets and links, and the files port, are not in it.
+A function is on the way when the change makes it run and it does not run in a step that has nothing to do, or when it
+leads to such a function. A file is on the way when one of its functions is. src/host is not in the simulator, so what
+moves bytes between sockets and links, the probe and the files port are not in it.
 """
 
 import collections
@@ -15,14 +14,15 @@ import gate
 import graph
 
 PROGRAM = "build/sim/way"
+CHANGES = {"prepare": "a prepare", "sysfs": "a device that becomes unhealthy", "watch": "an edited ResourceSlice"}
 
 
 class Way:
     """Files in the order in which they are entered, and the calls between rooms that go up."""
 
-    def __init__(self, code):
-        self.code = code
-        seen = [line.split() for line in gate.run([str(code.root / PROGRAM)]).splitlines()]
+    def __init__(self, code, change="prepare"):
+        self.code, self.change = code, change
+        seen = [line.split() for line in gate.run([str(code.root / PROGRAM), change]).splitlines()]
         home = self._homes({word for words in seen for word in words})
         self.functions = collections.defaultdict(list)  # path -> names of functions
         self.up = collections.defaultdict(set)          # (unit, unit) -> names of functions
@@ -60,7 +60,8 @@ class Way:
 
     def line(self):
         modules = {self._module(path) for path in self.functions}
-        return (f"prepare: {len(self.functions)} files ({len(modules)} modules, as h2_stream.c is one of h2.h's), "
+        return (f"{CHANGES[self.change]}: {len(self.functions)} files "
+                f"({len(modules)} modules, as h2_stream.c is one of h2.h's), "
                 f"{len(self.paths('agent/'))} of them in src/agent, {len(self.up)} pairs of files that call up")
 
     def _module(self, path):

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way of one prepare: which functions of the agent run from the first byte of a
- * NodePrepareResources to the last byte of its response, and do not run in a step in which nothing
- * is to do; and who called them. The simulator's node, with the agent compiled with
- * -finstrument-functions; prints one line for each different call, in the order in which it was
- * first made:
+ * The way of one change through the agent: which of its functions run because of the change, but
+ * not in a step in which nothing is to do; and who called them. `way prepare`: from the first byte
+ * of a NodePrepareResources to the last byte of its response. `way sysfs`: from a device's new
+ * health in sysfs until the stored ResourceSlice shows it. `way watch`: from the watch event of a
+ * slice that somebody edited until the stored slice is as wanted again.
+ *
+ * The simulator's node, with the agent compiled with -finstrument-functions; prints one line for
+ * each different call, in the order in which it was first made:
  *
  *   OUTERMOST CALLER CALLEE     (addresses; CALLER 0: called by the simulator)
  *
@@ -12,6 +15,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "tests/sim/virtual/row.h"
@@ -23,7 +27,7 @@
 #define CLAIM 5u     /* one that row_begin does not prepare */
 #define UNTRACED __attribute__((no_instrument_function))
 
-enum phase { OFF, STEP, PREPARE };
+enum phase { OFF, STEP, CHANGE };
 
 struct seen {
     const void *outermost;
@@ -103,7 +107,7 @@ void __cyg_profile_func_enter(void *function, void *site)
         ASSERT(idle_count < IDLE_MAX);
         idle[idle_count++] = function;
     }
-    if (phase == PREPARE && !world.answered.done && !runs_idle(function)) {
+    if (phase == CHANGE && !world.answered.done && !runs_idle(function)) {
         keep_stack();
     }
 }
@@ -115,7 +119,38 @@ void __cyg_profile_func_exit(void *function, void *site)
     depth--;
 }
 
-int main(void)
+/* Whether the stored slices are the wanted ones within a minute. */
+static bool is_repaired(void)
+{
+    const char *why = "";
+    bool well = false;
+    for (unsigned i = 0; i < 600u && !well; i++) {
+        world_pass(&world, 100);
+        well = world_well(&world, &why);
+    }
+    return well;
+}
+
+/* Makes the change; whether it had its effect. */
+static bool make_change(const char *kind)
+{
+    bool done = false;
+    if (strcmp(kind, "prepare") == 0) {
+        return world_prepare(&world, CLAIM);
+    }
+    if (strcmp(kind, "sysfs") == 0) {
+        unsigned taints = stored_taints();
+        world_device_says(&world, CLAIM, "hbm");
+        done = is_repaired() && stored_taints() > taints;
+    } else if (strcmp(kind, "watch") == 0) {
+        done = stored_edit(&world) && is_repaired();
+    } else {
+        (void)fprintf(stderr, "way: prepare, sysfs or watch, not %s\n", kind);
+    }
+    return done;
+}
+
+int main(int argc, char **argv)
 {
     struct row row = {.name = "way", .recovery_ms = NEVER};
     row_begin(&world, &row, 1);
@@ -123,11 +158,12 @@ int main(void)
     phase = STEP;
     world.poked = true;
     world_settle(&world);
-    phase = PREPARE;
-    bool well = world_prepare(&world, CLAIM);
+    world.answered.done = false;
+    phase = CHANGE;
+    bool well = make_change((argc == 2) ? argv[1] : "");
     phase = OFF;
     if (row.failed || !well) {
-        (void)fprintf(stderr, "way: no prepare: %s%s\n", row.why, world.answered.text);
+        (void)fprintf(stderr, "way: no change: %s%s\n", row.why, world.answered.text);
         return 1;
     }
     for (unsigned i = 0; i < count; i++) {
