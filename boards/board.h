@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Boards: facts about each instance type that are certain, one constant row each. Owns data only.
- * Sources: AWS Neuron hardware documentation, the kernel module's tables, the public EFA-to-device
- * maps (v1.1.0).
+ * Boards: the certain facts about each instance type, in one constant row for each type. Owns data
+ * only. Sources: AWS Neuron hardware documentation, the kernel module's tables, the public
+ * EFA-to-device maps (v1.1.0).
  */
 #ifndef BOARDS_BOARD_H
 #define BOARDS_BOARD_H
@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 
-#define BOARD_GROUPED_DEVICES 16u /* devices that an EFA map names */
+#define BOARD_GROUPED_DEVICES 16u /* number of Neuron devices in an EFA map */
 
 #define PCI_ADDRESS_CAP 13u /* 0000:bb:dd.f, with NUL */
 
@@ -51,13 +51,13 @@ struct board {
  */
 struct board_family {
     const char *name;         /* prefix of the names of its types, e.g. "trn2" */
-    bool refused;             /* the kernel module has dropped it: nothing is published */
+    bool refused;             /* no longer supported by the kernel module: nothing is published */
     uint8_t cores_per_device; /* physical cores */
     uint8_t memory_gib;       /* per device */
     uint8_t lnc_allowed;      /* bit n: LNC n may be asked for; 0: not configurable */
-    /* physical cores that form one logical core by default; 1: each is one */
+    /* physical cores that form one logical core by default; 1: each core is one logical core */
     uint8_t lnc_default;
-    /* the module lists broken components in unhealthy_components since 2.30 */
+    /* since 2.30 the kernel module lists broken components in unhealthy_components */
     bool lists_health;
     uint8_t boards; /* rows */
     const struct board *board;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inferentia1: the kernel module dropped it in 2.25, and its devices have another interface. */
+/*
+ * Inferentia1: the kernel module has not supported it since 2.25, and its devices have another
+ * interface.
+ */
 #include "boards/board.h"
 #include "generated/families.h"
 

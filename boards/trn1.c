@@ -7,7 +7,7 @@
 #include "generated/families.h"
 
 /* Eight EFA devices for sixteen Neuron devices: two neighbours of a row share one. */
-/* four devices of a grid row in a line */
+/* one line for the four devices of a grid row */
 /* clang-format off */
 static const struct efa_map trn1_efa = {
     .address =
@@ -24,7 +24,7 @@ static const struct efa_map trn1_efa = {
 };
 /* clang-format on */
 
-/* four devices of a grid row in a line */
+/* one line for the four devices of a grid row */
 /* clang-format off */
 static const struct efa_map trn1n_efa = {
     .address =

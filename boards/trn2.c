@@ -9,7 +9,7 @@
 
 #define LNC_1_OR_2 ((1u << 1) | (1u << 2))
 
-/* four devices of a grid row in a line */
+/* one line for the four devices of a grid row */
 /* clang-format off */
 static const struct efa_map trn2_efa = {
     .address =

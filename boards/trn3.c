@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Trainium3 boards. Each device has eight physical NeuronCores, used singly or in pairs (LNC 1 or
- * 2); the runtime's default is pairs. The kernel module derives the platform from the type: torus
- * (4x4, device = 4 * row + column), torus of an UltraServer, switched (each device reaches every
- * other one, so there is no grid), four devices a node, and one device.
+ * 2); the runtime's default is pairs. The kernel module derives the platform from the type: a torus
+ * (4x4, device = 4 * row + column), the torus of an UltraServer, a switched node (each device
+ * reaches every other one, so there is no grid), a node of four devices, or a single device.
  */
 #include "boards/board.h"
 #include "generated/families.h"
 
 #define LNC_1_OR_2 ((1u << 1) | (1u << 2))
 
-/* four devices of a grid row in a line */
+/* one line for the four devices of a grid row */
 /* clang-format off */
 static const struct efa_map trn3_efa = {
     .address =
@@ -27,8 +27,8 @@ static const struct efa_map trn3_efa = {
 };
 /* clang-format on */
 
-/* The same EFA devices in the order of other boards. */
-/* four devices of a grid row in a line */
+/* The EFA devices of trn3_efa, assigned to other Neuron devices. */
+/* one line for the four devices of a grid row */
 /* clang-format off */
 static const struct efa_map trn3_dev_efa = {
     .address =

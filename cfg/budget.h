@@ -17,22 +17,22 @@
 
 /*
  * The stripped program on disk; tools/gates/check_binary.py compares the binary with it. A node
- * pulls it once and maps the pages that run. The limit above bounds its memory, so this one only
- * keeps it small enough to read as a whole, and leaves room for plain tables. tests/bench/size.json
- * explains the growth of a layer before the limit is reached.
+ * pulls it once and maps the pages that run. RAM_BYTES_MAX bounds its memory, so this ceiling only
+ * keeps the program small enough to review as a whole, and leaves room for plain tables.
+ * tests/bench/size.json explains the growth of a layer before the limit is reached.
  */
 #define BINARY_BYTES_MAX (640u * 1024u)
 
-/* Both bound mappings, which consist of whole pages. */
+/* Both ceilings bound memory mappings, which consist of whole pages. */
 _Static_assert(RAM_BYTES_MAX % 4096u == 0u && BINARY_BYTES_MAX % 4096u == 0u, "whole pages");
 
 /* One request of CLAIMS_PER_CALL_MAX claims fits a message buffer: names, UID, tags and lengths. */
 _Static_assert((UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) * CLAIMS_PER_CALL_MAX <=
                    GRPC_MESSAGE_BYTES_MAX,
                "a full call fits a gRPC message buffer");
-/* Prepares leave a full call's worth of operations to unprepares. */
+/* Prepare calls leave enough operations for one full unprepare call. */
 _Static_assert(OPERATIONS_MAX >= 2u * CLAIMS_PER_CALL_MAX, "a full call of each kind fits");
-/* Hanging prepares leave streams to unprepares, however many watches a connection has. */
+/* Prepares that hang leave streams for unprepares, even when the connection has all its watches. */
 _Static_assert(UNPREPARE_STREAMS + WATCHES_PER_LINK < H2_SERVER_STREAMS, "each has streams");
 /* A half holds its header and the longest record. */
 _Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record fits half a slot");
@@ -50,19 +50,22 @@ _Static_assert((REQUEST_BASE_CAP + NAME_CAP + DEVICE_NAME_CAP + CDI_ID_CAP + UID
 _Static_assert(OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP + 2u) + 128u <=
                    KUBE_RECORD_BYTES_MAX,
                "the longest configuration entry fits a record");
-/* What an Event regards: name, namespace, UID (or a name in its place), kind, version, lengths. */
+/*
+ * The `regarding` reference of an Event: name, namespace, UID (or a name instead of the UID), kind,
+ * version and lengths.
+ */
 _Static_assert(2u * NAME_CAP + NAMESPACE_CAP + 64u + 16u <= KUBE_REFERENCE_BYTES_MAX,
                "the longest reference of an Event fits");
 /* Two attempts to read a claim fit the kubelet's 45 s. */
 _Static_assert(2u * CLAIM_GET_MS < 45000u, "a retry fits the kubelet's deadline");
-/* The smallest slices hold all devices; one list holds them and as many again. */
+/* The smallest slices hold all devices; a list has room for twice the number of these slices. */
 _Static_assert(DEVICES_MAX <= SLICES_MAX * SLICE_DEVICES_MIN && SLICES_SEEN_MAX >= 2u * SLICES_MAX,
                "the pool can be cut");
 /* Device masks are 64 bits wide. */
 _Static_assert(DEVICES_MAX <= 64u, "one bit for each device");
-/* A line of the metrics text with the framing of its chunk and of the last one. */
+/* A line of the metrics text with the framing of its chunk and of the last chunk. */
 _Static_assert(METRICS_LINE_BYTES_MAX + 32u <= HTTP1_TX_BYTES, "a line fits");
-/* The largest number of scrapes leaves places to all other pages. */
+/* When METRICS_SCRAPES scrapes run, connections remain for the other pages. */
 _Static_assert(METRICS_SCRAPES < METRICS_LINKS, "scrapes leave places");
 /* In each window every TCP connection can read once and write once. */
 _Static_assert(STRANGER_TRANSFERS >= 2u * (GRPC_HEALTH_LINKS + METRICS_LINKS),

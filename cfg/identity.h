@@ -7,14 +7,14 @@
 #define AGENT_VERSION "0.1.0"        /* semver: published as draDriverVersion (a DRA `version`) */
 #define DRIVER_NAME "neuron.aws.com" /* DRA driver, DeviceClass and CDI vendor */
 /*
- * The EFA devices' driver, as the DeviceClass efa.networking.k8s.aws of AWS's aws-dranet chart
- * selects it; the attributes keep this domain whatever --efa-driver-name says.
+ * Default name of the driver for EFA devices, which the DeviceClass efa.networking.k8s.aws of AWS's
+ * aws-dranet chart selects; the attributes keep this domain whatever --efa-driver-name says.
  */
 #define EFA_DRIVER_NAME "dra.net"
 #define EFA_DEVICE_PREFIX "pci-" /* prefix of the devices' names, in dranet's form */
 #define CDI_CLASS "claim"        /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
 #define CDI_KIND DRIVER_NAME "/" CDI_CLASS
-/* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */
+/* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read versions up to 0.8 */
 #define CDI_VERSION "0.6.0"
 #define CDI_FILE_PREFIX "neuron.aws.com-claim_"
 /* The EFA driver's CDI files have a vendor of their own, whatever --efa-driver-name says. */
@@ -27,27 +27,30 @@
  */
 #define CDI_TOMBSTONE_SUFFIX ".gone"
 /*
- * Device metadata files lie beside the CDI files that mount them. Without suffix and with another
- * prefix, so that a listing of CDI files does not match them.
+ * Device metadata files lie beside the CDI files that mount them. Their names have no suffix and
+ * another prefix, so that a listing of CDI files does not match them.
  */
 #define METADATA_FILE_PREFIX "neuron.aws.com-metadata_"
 #define EFA_METADATA_FILE_PREFIX "efa.networking.k8s.aws-metadata_"
-/* Their paths in containers: the contract of KEP-5304. */
+/* Directory of device metadata files in containers, as KEP-5304 prescribes it. */
 #define METADATA_CONTAINER_DIR "/var/run/kubernetes.io/dra-device-attributes"
 #define METADATA_FILE_SUFFIX "-metadata.json"
 #define METADATA_API_GROUP "metadata.resource.k8s.io"
-/* on a claim made from a template: its name in the pod's specification */
+/* annotation of a claim made from a template: the claim's name in the pod's specification */
 #define POD_CLAIM_ANNOTATION "resource.kubernetes.io/pod-claim-name"
 #define DEVICE_NAME_PREFIX "neuron-device-"
 #define NODE_DEVICE_NAME "neuron-node" /* stands for all devices of a node of an UltraServer */
-/* the node's shared counters, each with the name of a device */
+/* set of the node's shared counters; each counter has the name of a device */
 #define COUNTER_SET_NAME "devices"
 #define COUNTER_VALUE "1"        /* value of each counter: one device */
 #define SHARES_CAPACITY "shares" /* capacity of a shared EFA device */
 #define CORES_CAPACITY "cores"   /* capacity of a shared Neuron device */
 #define CONFIG_API_GROUP DRIVER_NAME
 #define STORE_FILE_NAME "claims.store"
-/* locked by the agent that uses the store; never removed, because the store file may be replaced */
+/*
+ * locked by the agent that uses the store; never removed, unlike the store file, which may be
+ * replaced
+ */
 #define STORE_LOCK_NAME STORE_FILE_NAME ".lock"
 #define SERVICE_SOCKET_STEM "dra" /* with --pod-uid, "-<pod UID>" follows */
 #define SERVICE_SOCKET_SUFFIX ".sock"

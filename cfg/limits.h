@@ -43,13 +43,15 @@
  */
 #define DRIVER_CAP 64u
 /*
- * resourceVersion with NUL: opaque; etcd's are decimal int64, 63 characters leave room. Longer:
- * cut; the server then refuses the watch as too old, and slices are listed again.
+ * resourceVersion with NUL. The value is opaque; etcd writes decimal int64 numbers, so 63
+ * characters leave room. Longer: cut; the server then refuses the watch as too old, and slices are
+ * listed again.
  */
 #define RESOURCE_VERSION_CAP 64u
 /*
- * Token of the next page of a list, with NUL: opaque; today base64 of a namespace, a name and about
- * 70 bytes, 520 characters. Longer: the token is dropped; the list fails and starts again later.
+ * Token with which a list continues on its next page, with NUL. The token is opaque; today it is
+ * the base64 text of a namespace, a name and about 70 bytes: 520 characters. Longer: the token is
+ * dropped; the list fails and starts again later.
  */
 #define CONTINUE_CAP 640u
 /* A kubelet's version with NUL, such as v1.34.1-eks-113cf36. Longer: cut. */
@@ -67,18 +69,18 @@
  */
 #define EFAS_MAX 32u
 /*
- * Shares of one EFA device: with the 16 devices of a Trainium type, as many shares as the store
- * holds claims (CLAIMS_MAX). More: --efa-share refuses it.
+ * Shares of one EFA device: the 16 devices of a Trainium type then have 256 shares, one for each
+ * claim that the store holds (CLAIMS_MAX). More: --efa-share refuses the number.
  */
 #define EFA_SHARES_MAX 16u
 /*
- * NeuronCores of a shared device: one bit each in a record. The largest device has 8; one with more
- * is not shared.
+ * NeuronCores of a device that claims can share: a record has one bit for each core, and the
+ * largest device has 8 cores. More: the device is not shared.
  */
 #define SHARED_CORES_MAX 8u
 /*
- * Devices whose health files stay open: every known instance type has at most sixteen. More: each
- * probe opens their files again.
+ * Devices whose health files stay open: every known instance type has at most sixteen devices.
+ * More: each probe opens the files of the further devices again.
  */
 #define HEALTH_DEVICES_KEPT 16u
 /* Smallest size that sysfs reports for its files: the smallest page. Less: not a sysfs file. */
@@ -89,8 +91,8 @@
  */
 #define NEIGHBOURS_MAX 4u
 /*
- * One sysfs value: health lists ten words of at most 26 characters. A longer value is reported
- * as an issue and ignored.
+ * One sysfs value: unhealthy_components lists ten words of at most 26 characters. A longer value is
+ * reported as an issue and ignored.
  */
 #define SYSFS_VALUE_CAP 256u
 /*
@@ -98,19 +100,23 @@
  * cut, and then invalid.
  */
 #define ULTRASERVER_TEXT_CAP 24u
-/* Modes of the kernel module and the runtime: 1 four nodes, 2 and 3 two, 4 one. */
+/*
+ * Highest UltraServer mode of the kernel module and the runtime: mode 1 means four nodes, modes 2
+ * and 3 mean two nodes, mode 4 means one node.
+ */
 #define ULTRASERVER_MODE_MAX 4u
 /* Nodes that a claim can ask to use as one machine (AWS Neuron DRA documentation: 1, 2 or 4). */
 #define ULTRASERVER_NODES_MAX 4u
 /*
- * A link of bus/pci/devices: 17 octets to sysfs's tree, 16 for the root complex, 13 for each of up
- * to 17 bridges.
+ * Target of a link in bus/pci/devices: 17 bytes for the path to sysfs's device tree, 16 bytes for
+ * the root complex, and 13 bytes for each of up to 17 bridges.
  */
 #define LINK_BYTES_MAX 256u
 /*
- * Cores of one device whose metrics are read: no device has more. Further cores have no series.
- * With TELEMETRY_VALUES files of one device per reading, --device-metrics costs at most three
- * system calls for each file, every --health-interval.
+ * Cores of one device whose metrics are read: the largest device has 8 cores. More: the further
+ * cores have no series. One reading covers the TELEMETRY_VALUES files of one device, so
+ * --device-metrics costs at most three system calls for each of these files in every
+ * --health-interval.
  */
 #define TELEMETRY_CORES_MAX 8u
 /*
@@ -132,8 +138,8 @@
  */
 #define ATTRIBUTES_MAX 32u
 /*
- * Attribute key with NUL: domain of 63, slash, C identifier of 32. Longer in a stored slice: the
- * slice counts as different and is rewritten.
+ * Attribute key with NUL: a domain of 63 characters, a slash, and a C identifier of 32. Longer in a
+ * stored slice: the slice counts as different and is rewritten.
  */
 #define ATTRIBUTE_KEY_CAP 97u
 /*
@@ -144,8 +150,8 @@
 
 /* ---- claims ---- */
 /*
- * Claims prepared at the same time: 64 devices held one by one, as many again under admin access,
- * and both twice. Reached: the claim is refused with this reason.
+ * Claims prepared at the same time: 64 claims that hold one device each, 64 claims with admin
+ * access, and twice this sum for reserve. Reached: the claim is refused with this reason.
  */
 #define CLAIMS_MAX 256u
 /*
@@ -156,20 +162,20 @@
 /* Allocation results of one claim (API maximum 32). More: the claim is refused. */
 #define RESULTS_MAX 32u
 /*
- * Claims in all running calls: 128 of prepares, and one full call of unprepares, which prepares
- * never use. Reached: the call ends with RESOURCE_EXHAUSTED and the kubelet retries.
+ * Claims in all running calls: 128 for prepare calls, and 64 (one full call) that only unprepare
+ * calls use. Reached: the call ends with RESOURCE_EXHAUSTED and the kubelet retries.
  */
 #define OPERATIONS_MAX 192u
 /* Claim GETs in flight at the same time; further ones wait. */
 #define FETCHES_MAX 8u
 /*
- * Those of a single call: half of them, so that a call whose GETs all hang does not delay another
- * call. Reached: the next GET waits.
+ * Claim GETs in flight for a single call: half of FETCHES_MAX, so that a call whose GETs all hang
+ * does not delay another call. Reached: the next GET waits.
  */
 #define FETCHES_PER_CALL_MAX 4u
 /*
- * GETs reserved for calls that have none in flight. Reached: a call that has one in flight waits
- * before its next.
+ * Claim GETs reserved for calls that have no GET in flight. Reached: a call that has a GET in
+ * flight waits before it starts another.
  */
 #define FETCHES_SPARE 2u
 /*
@@ -188,8 +194,8 @@
  */
 #define CONFIG_STRICT_ERRORS_MAX 3u
 /*
- * Bytes of a foreign name or value that an error text repeats: a DNS label. Longer: cut, and ended
- * by "...".
+ * Bytes that an error text repeats of a name or value from outside: the length of a DNS label.
+ * Longer: cut, and ended by "...".
  */
 #define SHOWN_BYTES_MAX 63u
 /*
@@ -206,13 +212,13 @@
 #define STORE_RECORD_MAX 8128u
 /*
  * One half of a slot: header and record; a multiple of the 4096-byte page, so that no two halves
- * share a page. Longer records: see STORE_RECORD_MAX, never reached here.
+ * share a page. Never reached: STORE_RECORD_MAX bounds the record.
  */
 #define STORE_HALF_BYTES 8192u
 /*
- * Sequence numbers skipped when the store opens with damage: more than were ever used since the
- * writing of a damaged half, which may become readable again. Never reached: the number has 64
- * bits.
+ * Sequence numbers that the store skips when it opens with a damaged half. The half may become
+ * readable again; because the store skips more numbers than it has ever used, the half then counts
+ * as older than every new one. Never reached: a sequence number has 64 bits.
  */
 #define STORE_SEQUENCE_SKIP (UINT64_C(1) << 32)
 /* File header area: two copies of 4096 bytes. Never reached: a copy uses 36 bytes. */
@@ -225,9 +231,9 @@
 #define REPLY_ENTRY_BYTES_MAX 24576u
 
 /*
- * Claim records kept in memory, the last ones written or read: a pod has one to three claims, and
- * the reply to its call is built from them. More claims in one call: the other records are read
- * from the store again.
+ * Claim records kept in memory, those written or read last: a pod has one to three claims, and the
+ * reply to its prepare call is built from their records. More claims in one call: the other records
+ * are read from the store again.
  */
 #define LEDGER_RECORDS_MAX 4u
 
@@ -252,7 +258,8 @@
  */
 #define METADATA_PART_MAX 24576u
 /*
- * Held claims whose CDI files are compared in one step: half a millisecond. More: in the next step.
+ * Held claims whose CDI files the agent compares in one step, which takes half a millisecond. More:
+ * the next step compares them.
  */
 #define RECONCILE_FILES_PER_STEP 8u
 /*
@@ -263,47 +270,47 @@
 
 /* ---- connections ---- */
 /*
- * Connections to each server socket. Full: closes a failed one, or else one of the peer with the
- * most connections, idle ones first.
+ * Connections to each server socket. Full: the agent closes a failed connection, or else one of the
+ * peer that has the most, idle connections first.
  */
 #define REGISTRATION_LINKS 4u
 #define SERVICE_LINKS 4u
 #define GRPC_HEALTH_LINKS 4u
 #define GRPC_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + GRPC_HEALTH_LINKS)
 /*
- * Connections that share GRPC_BUFFERS: those of the unix sockets. The health port, which any
- * process can reach, gets none. Never reached: each connection is one share.
+ * Connections that share GRPC_BUFFERS: those of the unix sockets. Connections of the health port,
+ * which any process can reach, get no buffer. Never reached: each connection is one share.
  */
 #define GRPC_SHARES (REGISTRATION_LINKS + SERVICE_LINKS)
 /*
- * Connections to the metrics port: METRICS_SCRAPES, and as many for other pages or without a
- * request yet. Full: closes one that waits or whose response stalls; if there is none, a further
- * connection waits in the kernel's queue.
+ * Connections to the metrics port: METRICS_SCRAPES for scrapes, and as many for other pages and for
+ * connections that have sent no request yet. Full: the agent closes a connection that waits or
+ * whose response stalls; if there is none, a new connection waits in the kernel's queue.
  */
 #define METRICS_LINKS 6u
 /*
- * Concurrent responses with the metrics: two Prometheus servers and a person. Full: ends one that
- * stalls, or one of a peer that has more of them; if there is none, a further request gets 503.
- * Other pages always have a place.
+ * Metrics responses that are sent at the same time: to two Prometheus servers and a person. Full:
+ * the agent ends a response that stalls, or one to a peer that has more of them than the new peer;
+ * if there is none, the new request gets 503. Other pages do not count.
  */
 #define METRICS_SCRAPES 3u
 #define SERVER_LINKS (GRPC_LINKS + METRICS_LINKS)
 #define RESPONSES_MAX (GRPC_LINKS * RESPONSES_PER_LINK)
 
 /*
- * Health watches of one connection: liveness, readiness, the empty name, and one more while an old
- * one ends. A client needs one for each service. More: RESOURCE_EXHAUSTED.
+ * Health watches of one connection: a client needs one for each service (liveness, readiness, the
+ * empty name), and one more while an old watch ends. More: RESOURCE_EXHAUSTED.
  */
 #define GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK 4u
 
 /*
- * Health streams of one connection (NodeWatchResources): a kubelet has one, and one more while an
- * old one ends. More: RESOURCE_EXHAUSTED.
+ * Health streams of one connection (NodeWatchResources): a kubelet has one stream, and a second one
+ * while the old stream ends. More: RESOURCE_EXHAUSTED.
  */
 #define DEVICE_STREAMS_PER_LINK 2u
 /*
- * How long the kubelet trusts a report of the devices' health (its own default), and how often it
- * gets one without a change. Longer: it counts the devices as unknown.
+ * How long the kubelet trusts a report of the devices' health (the kubelet's default), and how
+ * often the agent repeats an unchanged report. Longer: the kubelet treats the health as unknown.
  */
 #define DEVICE_LEASE_MS 30000u
 #define DEVICE_REPORT_MS 10000u
@@ -336,8 +343,8 @@
  */
 #define KUBE_DEPTH_MAX 16u
 /*
- * One watch event: etcd's objects end at 1.5 MiB, client-go's frame limit is 16 MiB. Longer: the
- * agent ends the watch.
+ * One watch event: etcd limits an object to 1.5 MiB, client-go limits a frame to 16 MiB. Longer:
+ * the agent ends the watch.
  */
 #define KUBE_WATCH_FRAME_MAX 16777216u
 /*
@@ -352,16 +359,16 @@
 #define KUBE_REFERENCE_BYTES_MAX 768u
 /*
  * Claims of one page of a list, the page size of client-go and kubectl: with 2 KiB for each, a page
- * is 1 MiB. A node that has lost its claim store lists all claims of the cluster, so none of its
- * requests may be large. resourceVersion=0 would be cheaper, but the answer may predate the
- * allocation of a claim, and such an answer ignores the limit (Kubernetes API concepts, "Semantics
- * for get and list"). More: in further pages.
+ * is 1 MiB. A node that has lost its claim store lists all claims of the cluster, so each request
+ * must stay small. A list with resourceVersion=0 would be cheaper, but its response may be older
+ * than the allocation of a claim, and the server ignores the page size for it (Kubernetes API
+ * concepts, "Semantics for get and list"). More: in further pages.
  */
 #define CLAIM_LIST_PAGE 500u
 /*
- * Time for `reservations` to list all claims: enough for a new pod's network, a restart of the API
- * server, and 50,000 claims; well within the limit of the chart's Job. Later: it fails with the
- * reason.
+ * Time for the command `reservations` to list all claims: enough for a new pod's network to start,
+ * for a restart of the API server, and for 50,000 claims; well below the time limit of the chart's
+ * Job. Longer: the command fails with the reason.
  */
 #define RESERVATIONS_LIMIT_MS 30000u
 /* Text of a Status message, or of a response that is not protobuf, with NUL. Longer: cut. */
@@ -385,7 +392,10 @@
 #define SLICE_DEVICES_MIN 8u
 /* First cause of a refusal and its field path, each with NUL. Longer: cut. */
 #define SLICE_CAUSE_CAP 256u
-/* Items left out of slices that the log names. More: left out without a log line. */
+/*
+ * Devices and attributes that the log names as left out of slices. More: left out without a log
+ * line.
+ */
 #define OMITTED_LOGGED_MAX 16u
 
 /* ---- metrics ---- */
@@ -397,13 +407,16 @@
 
 /* ---- Events and claim status ---- */
 /*
- * Kubernetes Events that wait to be sent, or are kept to count repetitions. Full: replaces the
- * oldest one that is sent completely; if there is none, the new one is dropped and counted.
+ * Kubernetes Events that wait to be sent, or are kept to count repetitions. Full: a new Event
+ * replaces the oldest one that was sent completely; if there is none, the new Event is dropped and
+ * counted.
  */
 #define K8S_EVENTS_MAX 16u
-/* Note of an Event with NUL: 1024 bytes (validation of events.k8s.io/v1). Longer: cut. */
+/* `note` of an Event with NUL: at most 1024 bytes (validation of events.k8s.io/v1). Longer: cut. */
 #define K8S_EVENT_NOTE_CAP 1025u
-/* An equal Event within this time after the last one is counted in its series, not created again.
+/*
+ * An Event that repeats within this time after the last equal one is counted in its series, not
+ * created again.
  */
 #define K8S_EVENT_WINDOW_MS 900000u
 /*
@@ -423,7 +436,7 @@
 #define K8S_EVENTS_DROPPED_MS 60000u
 /* Pause between two requests for Events, or two for claim status: two a second at most. */
 #define OUTGOING_GAP_MS 500u
-/* Pause after a 403: only an operator can grant the right. */
+/* Pause of Event or claim status requests after a 403: only an operator can grant the right. */
 #define OUTGOING_DENIED_MS 1800000u
 /*
  * Attempts to write the status of one claim while the server fails. Reached: that claim's status is
@@ -461,28 +474,28 @@
  */
 #define DEVICES_GRACE_MS 30000u
 /*
- * How long an error counts that a counter of the kernel module shows: it says that something
- * happened, not that it is over. An operator checks the node in less time. Reached: the device
- * counts as healthy.
+ * How long a device counts as unhealthy after an error counter of the kernel module rose: the
+ * counter does not show when the fault is over, and an operator checks the node in less time.
+ * Reached: the device counts as healthy.
  */
 #define HEALTH_ERROR_MS 600000u
 /*
- * How often a device can become unhealthy, and healthy again with the next probe, while no two of
- * these are further apart than HEALTH_FALLS_MS. More: it must first stay free of errors for
- * HEALTH_HOLD_MS, doubled each time, up to HEALTH_HOLD_MAX_MS. So a device costs at most 2 *
- * (HEALTH_FALLS_FREE + 5) writes in the first hour and four in each later one, whatever its files
- * say.
+ * How often a device can become unhealthy, each time within HEALTH_FALLS_MS after the last, and
+ * still become healthy with the next probe without an error. More: the device must first stay free
+ * of errors for HEALTH_HOLD_MS, doubled each time, up to HEALTH_HOLD_MAX_MS. So a device causes at
+ * most 2 * (HEALTH_FALLS_FREE + 5) writes in the first hour and four in each later hour, whatever
+ * its files contain.
  */
 #define HEALTH_FALLS_FREE 3u
 #define HEALTH_FALLS_MS 3600000u
 #define HEALTH_HOLD_MS 60000u
 #define HEALTH_HOLD_MAX_MS 1800000u
 /*
- * Pause of waiting for errors after the kernel module has reported one and the node was probed. A
- * storm of errors costs one probe a second.
+ * After the kernel module reported an error and the agent probed the node, the agent ignores
+ * further reports for this time, so that a storm of errors costs one probe a second.
  */
 #define ERROR_EVENT_GAP_MS 1000u
-/* One text of reasons with NUL: all seventeen take 288 characters. Never longer. */
+/* A device's health reasons as text, with NUL: all seventeen take 288 characters. Never reached. */
 #define HEALTH_TEXT_CAP 320u
 /* Longest interval, one year: sums of times cannot overflow. Longer: refused. */
 #define INTERVAL_MAX_MS UINT64_C(31536000000)
@@ -496,17 +509,23 @@
 #define HOST_BYTES_MAX 659456u
 
 /*
- * Most descriptors that the process opens: links, listeners, API connection, store, probe, standard
- * ones, one for the errors of each device, five health files, and the TCP connections that wait for
- * a place. If the system allows fewer, the program ends with the reason.
+ * Most descriptors that the process has open: connections, listeners, API connection, store, probe,
+ * standard streams, one for the error reports of each device, five health files of each of
+ * HEALTH_DEVICES_KEPT devices, and the pending connections of two TCP ports. If the system allows
+ * fewer, the program ends with the reason.
  */
 #define DESCRIPTORS_NEEDED (64u + DEVICES_MAX + 5u * HEALTH_DEVICES_KEPT + 2u * PENDING_LINKS)
 
-/* One error text of the host layer: a path and 500 bytes. Longer: its foreign part is cut. */
+/*
+ * One error text of the host layer: a path and 500 bytes. Longer: the value from outside that it
+ * repeats is cut.
+ */
 #define HOST_TEXT_CAP (PATH_CAP + 512u)
 /* The loop wakes at least once an hour: poll(2) takes an int of milliseconds. */
 #define WAIT_MAX_MS 3600000u
-/* DNS responses read from the socket in one step: two are expected. More: in the next step. */
+/*
+ * DNS responses read from the socket in one step: two are expected. More: the next step reads them.
+ */
 #define DNS_DATAGRAMS_PER_STEP 4u
 
 /* ---- log ---- */
@@ -516,21 +535,21 @@
  */
 #define LOG_LINE_BYTES_MAX 2048u
 /*
- * The newest lines, including those that wait for stderr. Full of waiting lines: further lines are
- * lost; their number is logged.
+ * Buffer of the newest log lines, including those that wait to be written to stderr. Full of
+ * waiting lines: further lines are lost, and the agent logs their number.
  */
 #define LOG_BUFFER_BYTES 16384u
 
 /* ---- times (milliseconds) ---- */
 /*
- * Time between two probes of a device whose memory was in use when a new claim was to get it. Each
- * reads at most TELEMETRY_CORES_MAX files of the device.
+ * Time between two probes of a device for which a claim was refused because its memory was still in
+ * use. Each probe reads at most TELEMETRY_CORES_MAX files of the device.
  */
 #define DEVICE_MEMORY_LOOK_MS 10000u
 /*
- * How long such a device may have memory in use before it is reported: a container has 30 s to end
- * as a rule, and training jobs that write a checkpoint some minutes. Longer: a log line and an
- * Event.
+ * How long the memory of such a device may stay in use before the agent reports it: a container
+ * usually has 30 s to end, and a training job that writes a checkpoint has some minutes. Longer:
+ * the agent writes a log line and an Event.
  */
 #define DEVICE_MEMORY_STUCK_MS 300000u
 /*
@@ -540,59 +559,64 @@
 #define RECONCILE_CONFIRM_MS 30000u
 /*
  * Held claims are first compared with the API server at a random moment within this time, so that
- * restarted agents of a cluster do not ask together.
+ * agents of a cluster that restart together do not ask at the same time.
  */
 #define RECONCILE_SPREAD_MS 10000u
 /*
- * Consecutive failures that double the pause between GETs of held claims, to 32 s: like the backoff
- * of other requests to a failing server. More: the pause stays.
+ * Number of consecutive failures that each double the pause between GETs of held claims, up to half
+ * a minute: like the backoff of other requests to a failing server. More: the pause stays.
  */
 #define RECONCILE_FAILURES_MAX 6u
 /*
- * Wait before a held claim is read again after two failures in a row: a claim whose GETs hang uses
- * at most a third of the time.
+ * Wait before a held claim is read again after two failures in a row, so that a claim whose GETs
+ * hang uses at most a third of the time for reading claims.
  */
 #define RECONCILE_FAILED_MS 30000u
 /* Wait before a CDI root that could not be listed completely is listed again. */
 #define RECONCILE_LIST_MS 5000u
 /*
- * Bytes of the kubelet's checkpoint that are read for one claim: 2,000 claims of 500 bytes, in 20
- * ms. More: it proves nothing, and claims stay held.
+ * Largest checkpoint of the kubelet that the agent reads to find out whether the kubelet still
+ * knows a claim: 2,000 claims of 500 bytes, read in 20 ms. More: the checkpoint counts as damaged,
+ * and the claims stay held.
  */
 #define KUBELET_STATE_BYTES_MAX 1048576u
 /* Wait before tombstones are checked again: by then the change that frees the record is flushed. */
 #define RECONCILE_TOMBSTONE_MS 5000u
-/* Claim GET: a hanging one must leave time for a retry within the kubelet's 45 s. */
+/* Time limit of a claim GET: a GET that hangs must leave time for a retry in the kubelet's 45 s. */
 #define CLAIM_GET_MS 10000u
-/* The socket files are checked this often: a removed one is back before the kubelet tries again. */
+/*
+ * The socket files are checked this often, so that a removed one exists again before the kubelet
+ * tries again.
+ */
 #define SOCKET_CHECK_MS 5000u
 /*
- * How much longer a call may wait for its first GET while the API server is connected: with this
- * wait and a GET of CLAIM_GET_MS the call still ends within the kubelet's 45 s. Reached: its claims
- * fail with the reason.
+ * Additional time that a claim may wait for its first GET while the API server is connected: with
+ * this wait and a GET of CLAIM_GET_MS the call still ends within the kubelet's 45 s. Reached: its
+ * claims fail with the reason.
  */
 #define CLAIM_QUEUE_MS 20000u
 /*
- * Time limit of a prepare call, unless its grpc-timeout is shorter: the kubelet's own. A claim
- * whose GET failed for a transient reason is read again as long as this leaves CLAIM_REPEAT_MS for
- * the GET and CLAIM_REPLY_MS, or a quarter of a short limit, for the reply. Reached: the claim
- * fails with the last reason. A grpc-timeout under CLAIM_REPEAT_MS is not divided: the call fails
- * with DEADLINE_EXCEEDED.
+ * Time limit of a prepare call, unless its grpc-timeout is shorter: the kubelet uses the same
+ * limit. A claim whose GET failed for a transient reason is read again as long as the limit leaves
+ * CLAIM_REPEAT_MS for the GET, and CLAIM_REPLY_MS (or a quarter of a short limit) for the reply.
+ * Reached: the claim fails with the last reason. A grpc-timeout under CLAIM_REPEAT_MS is not
+ * divided: the call fails with DEADLINE_EXCEEDED.
  */
 #define CLAIM_CALL_MS 45000u
 #define CLAIM_REPLY_MS 5000u
 #define CLAIM_REPEAT_MS 2000u
 /*
  * Time for the GET of a held claim that compares its record with the API server, and for the wait
- * before it. Reached: the record itself is the answer.
+ * before it. Reached: the agent replies from the record.
  */
 #define CLAIM_COMPARE_MS 2000u
 /*
- * Longest wait between two such GETs, unless the server asks for a longer one by Retry-After: a
- * server that is busy or restarting gets ten requests for a claim in one call.
+ * Longest wait before a failed claim GET is repeated within a call, unless the server asks for a
+ * longer wait by Retry-After: a server that is busy or restarting gets ten requests for a claim in
+ * one call.
  */
 #define CLAIM_BACKOFF_MAX_MS 4000u
-/* Any other request to the API server (its own inner limit for writes is 34 s). */
+/* Time limit of every other request to the API server (its internal limit for writes is 34 s). */
 #define API_REQUEST_MS 15000u
 /*
  * TCP connect and TLS handshake together; a handshake takes up to a second under a 20m CPU quota.
@@ -621,29 +645,29 @@
 /* Attempts to connect to the API server are at least this far apart. */
 #define API_CONNECT_EVERY_MS 1000u
 /*
- * A connection that lasted this many times as long as the wait before it resets the backoff: it
- * served long enough.
+ * A connection that lasted this many times as long as the wait that preceded it counts as stable
+ * and resets the backoff.
  */
 #define API_REPAID_FACTOR 16u
 /*
- * A server that moves its clients to new connections (GOAWAY) moves all at once: each reconnects at
- * a random moment within this time.
+ * A server that moves its clients to new connections (GOAWAY) moves all of them at once, so each
+ * agent reconnects at a random moment within this time.
  */
 #define API_MOVE_MS 250u
 /*
- * Longest wait before the next connection to a server that does so repeatedly: less than
+ * Longest wait before the next connection to a server that sends GOAWAY repeatedly: less than
  * CLAIM_GET_MS, so that a waiting claim is still read.
  */
 #define API_MOVE_MAX_MS 8000u
 /*
- * Consecutive requests that time out on one connection. Reached: it is closed; the same address may
- * lead to another server.
+ * Consecutive requests that time out on one connection. Reached: the agent closes the connection,
+ * because a new one to the same address may reach another server.
  */
 #define API_TIMEOUTS_MAX 3u
 /*
- * Watch: seconds that the server is asked to keep it. client-go picks 300 to 600; two watches of an
- * hour cost a quiet day 48 requests instead of 300, and a dead path is found by PING. Reached: the
- * server ends the watch, and it is resumed from the last version.
+ * Seconds for which the agent asks the server to keep a watch. client-go picks 300 to 600; two
+ * watches of an hour cost 48 requests on a quiet day instead of 300, and PING detects a dead
+ * connection. Reached: the server ends the watch, and it is resumed from the last version.
  */
 #define WATCH_SECONDS 3600u
 /*
@@ -652,8 +676,8 @@
  */
 #define WATCH_BEGIN_MS 30000u
 /*
- * A watch of the Node that starts without a version reports the Node at once. After this much
- * silence the Node is read instead.
+ * A watch of the Node that starts without a resourceVersion reports the Node at once. If it reports
+ * nothing for this long, the agent reads the Node with a GET.
  */
 #define NODE_SILENT_MS 2000u
 /* The same refusal of the API server is logged once in this time. */
@@ -674,9 +698,9 @@
  * starting cluster do not list in the same second.
  */
 #define PUBLISH_SPREAD_MS UINT64_C(1000)
-/* First publication waits for the registration at most this long. */
+/* The first publication waits for the registration at most this long. */
 #define PUBLISH_WAIT_MS 10000u
-/* The TLS handshake starts after the kubelet's GetInfo or after this. */
+/* The TLS handshake starts after the kubelet's GetInfo, or after this time without GetInfo. */
 #define API_START_MS 1000u
 /*
  * Wait between a sign that a stored slice changed and the next round, so that several signs cause
@@ -684,15 +708,18 @@
  */
 #define SLICE_REPAIR_MS 200u
 /*
- * Wait before a write that no call flushed (its peer closed, or the disk failed) is flushed; then
- * at growing intervals.
+ * Wait before the agent flushes a write that no call has flushed, because the peer closed the
+ * connection or the disk failed. Further attempts follow at growing intervals.
  */
 #define STORE_FLUSH_MS 1000u
-/* While the CDI root refuses files, how often a file of one page is tried there. */
+/*
+ * While files cannot be written to the CDI root, the agent tries this often to write a file of one
+ * page there.
+ */
 #define CDI_TRY_MS 10000u
 /*
- * While another agent has the store locked, how often the lock is tried: in a rolling update claims
- * wait for it, and a try costs a few system calls.
+ * How often the agent tries to lock the store while another agent has the lock: in a rolling update
+ * claims wait for the store, and a try costs a few system calls.
  */
 #define STORE_BUSY_MS 250u
 /*
@@ -704,8 +731,8 @@
 /* One of this many checks also examines whether the lock file was removed or replaced. */
 #define HANDOVER_LOCK_LOOKS 8u
 /*
- * Time for running calls before the store is handed over. Reached: claims that wait for the API
- * server fail or wait for the store, and the kubelet repeats them at the other agent.
+ * Time that running calls get to end before the store is handed over. Reached: claims that wait for
+ * the API server fail or wait for the store, and the kubelet repeats them at the other agent.
  */
 #define HANDOVER_MS 2000u
 /*
@@ -714,8 +741,9 @@
  */
 #define STORE_WAIT_MS 5000u
 /*
- * Rounds with writes, each within SLICE_REPAIRS_MS of the one before, that are not delayed. More:
- * each further one waits longer. SLICE_REPAIRS_MS exceeds the longest of these waits.
+ * Number of publishing rounds with writes that are not delayed, although each follows the last
+ * within SLICE_REPAIRS_MS. More: each further round waits longer, but always less than
+ * SLICE_REPAIRS_MS.
  */
 #define SLICE_REPAIRS_FREE 20u
 #define SLICE_REPAIRS_MS 60000u
@@ -736,9 +764,9 @@
 /* While an older version than v1 is in use, the server is asked this often for a newer one. */
 #define VERSION_CHECK_MS 3600000u
 /*
- * While the server serves none of the three versions it is asked after API_REFUSED_MS, then after
- * this: with jitter a node recovers within a minute after an operator enables a version, and 10,000
- * nodes ask 200 times a second.
+ * While the server serves none of the three versions, the agent asks it after API_REFUSED_MS and
+ * then at intervals of this length: with jitter a node recovers within a minute after an operator
+ * enables a version, and 10,000 nodes ask 200 times a second.
  */
 #define VERSION_NONE_MAX_MS 45000u
 /* A failed connection is closed after this time even if its peer reads nothing. */
@@ -748,8 +776,9 @@
 
 /* ---- host (descriptors, files, clocks) ---- */
 /*
- * Connections accepted from one unix socket in one turn of the loop, or one if another must be
- * closed for it: more wait for the next turn, so that a flood cannot starve running calls.
+ * Connections accepted from one unix socket in one turn of the loop; only one if the agent must
+ * close another connection for it. More: they wait for the next turn, so that a flood cannot starve
+ * running calls.
  */
 #define ACCEPTS_PER_TURN 8u
 /*
@@ -760,14 +789,14 @@
  */
 #define LISTEN_BACKLOG 4096u
 /*
- * Turns of the loop in which its time stands still, because a time limit has passed while earlier
- * bytes are still unread: 64 times H2_CLIENT_RX_BYTES is a megabyte. Reached: the limits apply,
- * whatever arrives.
+ * Turns for which the loop does not advance its time: a time limit has passed, but bytes that
+ * arrived before it are still unread. 64 times H2_CLIENT_RX_BYTES is a megabyte. Reached: the time
+ * limits apply, whatever arrives.
  */
 #define FROZEN_TURNS_MAX 64u
 /*
- * The same as clock time, for slow turns (a slow disk, a CPU quota): bytes from before a stall are
- * read in the first turn. Reached: the limits apply, and connections are accepted.
+ * The same limit in clock time, for slow turns (a slow disk, a CPU quota): the first turn reads the
+ * bytes that arrived before a stall. Reached: the time limits apply, and connections are accepted.
  */
 #define FROZEN_MS_MAX 1000u
 /*
@@ -778,40 +807,41 @@
 #define TIME_OLD_MS 100u
 /*
  * Transfers (one recv(2) or send(2), up to 4 KiB) of all TCP connections together in one window: a
- * scrape needs 35, and a transfer 15 us of CPU time. More: wait for the next window.
+ * scrape needs 35 transfers, and a transfer takes 15 us of CPU time. More: wait for the next
+ * window.
  */
 #define STRANGER_TRANSFERS 64u
 #define STRANGER_WINDOW_MS 100u
 /*
- * Additional transfers of a new connection: a gRPC probe needs seven, one over HTTP/1.1 three.
- * More: counted in the window.
+ * Additional transfers of a new connection: a gRPC probe needs seven transfers, a probe over
+ * HTTP/1.1 three. More: they count as transfers of the window.
  */
 #define STRANGER_FIRST_TRANSFERS 8u
 /*
- * A TCP port is served in rounds: number of rounds in a window, of connections accepted in one, and
- * of those that get a place in the agent. LISTEN_BACKLOG waiting connections are accepted within
- * 0.64 s, before a probe's second is over; each costs 10 us of CPU time, a place with its request
- * about 100. More: wait for the next window.
+ * A TCP port is served in windows of STRANGER_ROUND_MS: rounds in a window, connections accepted in
+ * a window, and connections passed to the agent in a window. LISTEN_BACKLOG waiting connections are
+ * accepted within 0.64 s, before a probe's time limit of one second; accepting one costs 10 us of
+ * CPU time, serving it and its request about 100 us. More: they wait for the next window.
  */
 #define STRANGER_ROUND_MS 10u
 #define STRANGER_ROUNDS 4u
 #define STRANGER_ACCEPTS 64u
 #define STRANGER_PLACES 8u
 /*
- * Connections of a TCP port without a place in the agent: the accepts of one window. Full: closes
- * the oldest that has sent nothing for a window, or else the oldest that is closing; if there is
- * none, connections wait in the kernel's queue.
+ * Accepted connections of a TCP port that the agent does not serve yet: as many as one window
+ * accepts. Full: the program closes the oldest one that has sent nothing for a window, or else the
+ * oldest one that is closing; if there is none, connections wait in the kernel's queue.
  */
 #define PENDING_LINKS 64u
-/* Those of them that are closing. More: the oldest one is reset. */
+/* Pending connections (PENDING_LINKS) that are closing. More: the oldest one is reset. */
 #define PENDING_CLOSING 16u
-/* Bytes read at once from a closing connection. More: in the next round. */
+/* Bytes read at once from a closing connection. More: the next round reads them. */
 #define PENDING_DROP_BYTES 2048u
-/* How long a connection waits for its first byte, or for a place. Longer: it is closed. */
+/* How long a pending connection waits for its first byte, or to be served. Longer: it is closed. */
 #define PENDING_MS 5000u
 /*
- * How long a connection to the health port keeps its place before a peer that has sent something
- * may replace it: a probe takes a few round trips, on a node that may be busy.
+ * How long a connection to the health port is kept before the connection of a peer that has sent
+ * something may replace it: a probe takes a few round trips, on a node that may be busy.
  */
 #define LINK_GRACE_MS 40u
 /*
@@ -820,42 +850,52 @@
  */
 #define STEPS_PER_TURN 8u
 /*
- * Writes before the API connection is closed: H2_CLIENT_TX_BYTES in records of 4 KiB, the first of
- * them perhaps short. More, or no room in the socket: the rest, with the GOAWAY, is dropped.
+ * Writes that empty the send buffer before the API connection is closed: H2_CLIENT_TX_BYTES in
+ * records of 4 KiB, the first of them perhaps short. More, or no room in the socket: the rest, with
+ * the GOAWAY, is dropped.
  */
 #define API_WRITES_AT_END 6u
 /*
- * Pace of reading from a server that sends without pause: microseconds for each read (at most a TLS
- * record, or a bounded piece of a handshake), and one more for each number of bytes: 4 MB or 4,000
- * small records a second, a few percent of a processor. Reached: the server waits.
+ * Pace of reading from a server that sends without pause: API_READ_US microseconds for each read
+ * (at most a TLS record, or a bounded piece of a handshake), and one more for every
+ * API_READ_BYTES_PER_US bytes: 4 MB or 4,000 small records a second, a few percent of a processor.
+ * Reached: the server waits.
  */
 #define API_READ_US 250u
 #define API_READ_BYTES_PER_US 4u
 /*
- * Records read in one turn of the loop: a response of Go's server has three. More: in the next
- * turn.
+ * Records read in one turn of the loop: a response of Go's server has three. More: the next turn
+ * reads them.
  */
 #define API_READS_PER_TURN 4u
-/* Initial reading without that pace: 16 MiB in whole records, the largest watch event. */
+/*
+ * How far reading may run ahead of that pace: enough for 16 MiB in whole records, the largest watch
+ * event.
+ */
 #define API_READ_BURST_MS 4500u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */
 #define SYSCALL_RETRIES_MAX 64u
-/* Room for a page of a listing: the names of one read of a directory. */
+/* Buffer for one page of a directory listing: it holds the names that one read returns. */
 #define LIST_PAGE_BYTES 4096u
 /*
  * Age at which an unlocked temporary file in the CDI root is a leftover. Releases that do not lock
- * theirs write and rename them within milliseconds.
+ * their temporary files write and rename them within milliseconds.
  */
 #define TEMPORARY_AGE_MS 60000u
-/* Pause before a listener that could not be opened is tried again: the registry directory appears,
- * the port becomes free. */
+/*
+ * Pause before the agent tries again to open a listener: the registry directory may appear
+ * meanwhile, or the port may become free.
+ */
 #define LISTEN_RETRY_MIN_MS 500u
 #define LISTEN_RETRY_MAX_MS 5000u
 /* Pause of a listener after accept failed for lack of descriptors or memory. */
 #define ACCEPT_PAUSE_MS 500u
 /* The token file is read again this often while connected (client-go's value). */
 #define TOKEN_REFRESH_MS 60000u
-/* The same while requests wait because the token was refused: it costs reading one small file. */
+/*
+ * The token file is read this often while requests wait because the server refused the token:
+ * reading a small file costs little.
+ */
 #define TOKEN_REFUSED_MS 5000u
 /*
  * Age of unacknowledged bytes at which the kernel gives up the API connection (TCP_USER_TIMEOUT):
@@ -877,8 +917,8 @@
 #define DIRECTORY_READ_BYTES 4096u
 /*
  * Sockets with "neuron" in their name to which one scan for device plugins connects: a plugin has
- * one for each of its two resources, and the kubelet empties the directory at its start. More: the
- * next one counts as a device plugin.
+ * one for each of its two resources, and the kubelet empties the directory at its start. More: a
+ * further socket counts as a device plugin without a connection.
  */
 #define DEVICE_PLUGIN_SOCKETS_MAX 16u
 /* Bytes of one file that `bundle` copies: twice the claim store. More: the file is left out. */

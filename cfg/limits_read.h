@@ -24,13 +24,16 @@
  */
 #define READ_WAIT_MS 1000u
 /*
- * How long the whole agent waits for the class files of an UltraServer. Longer: the last probe's
- * values count.
+ * How long the agent stops all other work to wait for the class files of an UltraServer. Longer:
+ * the agent uses the values of the last probe.
  */
 #define READ_BRIEF_MS 50
-/* How long the start waits for the first probe. Longer: the agent serves without devices. */
+/*
+ * How long the agent waits for the first probe when it starts. Longer: the agent serves without
+ * devices.
+ */
 #define READ_FIRST_MS 1000u
-/* Path of a file that is read, with NUL. Longer: its beginning is cut. */
+/* Path of a sysfs file as messages name it, with NUL. Longer: the beginning of the path is cut. */
 #define READING_FILE_CAP 128u
 
 #endif

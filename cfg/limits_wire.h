@@ -21,11 +21,14 @@
  */
 #define HPACK_TABLE_BYTES 4096u
 /*
- * Entries in it: each counts at least 32 bytes (RFC 7541 §4.1). Never reached: HPACK_TABLE_BYTES is
- * full first.
+ * Entries in the decoder's dynamic table: each counts at least 32 bytes (RFC 7541 §4.1). Never
+ * reached: HPACK_TABLE_BYTES is full first.
  */
 #define HPACK_ENTRIES_MAX 128u
-/* Largest integer of HPACK: every valid length is smaller. Larger: a compression error. */
+/*
+ * Largest integer that the HPACK decoder accepts: every valid length is smaller. Larger:
+ * COMPRESSION_ERROR.
+ */
 #define HPACK_INTEGER_MAX 1048576u
 /*
  * One encoded header field of a server connection (kubelet paths are under 300 bytes). Longer:
@@ -33,20 +36,19 @@
  */
 #define H2_SERVER_FIELD_BYTES 4096u
 /*
- * Same of the API connection: 30 warnings of 1 KiB each are 30 fields; one field stays under this.
- * Longer: ENHANCE_YOUR_CALM.
+ * One encoded header field of the API connection: 30 warnings of 1 KiB each are 30 separate fields,
+ * so each field is shorter than this. Longer: ENHANCE_YOUR_CALM.
  */
 #define H2_CLIENT_FIELD_BYTES 8192u
 /*
- * Decoded bytes of one header list that we announce and accept (RFC 9113 §6.5.2, fields count 32
- * more each). Lists are not stored, so this bounds work only; four of the longest fields of a
- * server connection. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
+ * Largest header list that a server connection announces and accepts, in decoded bytes (RFC 9113
+ * §6.5.2 adds 32 for each field): four of the longest fields. Lists are not stored, so this bounds
+ * work only. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
  */
 #define H2_HEADER_LIST_MAX 16384u
 /*
- * Same of the API connection: 30 warnings of 1 KiB each, which Go's server sends as HEADERS and
- * CONTINUATION because they are more than one frame holds. Longer: RST_STREAM with
- * ENHANCE_YOUR_CALM.
+ * The same for the API connection: 30 warnings of 1 KiB each, which Go's server sends as HEADERS
+ * and CONTINUATION because they exceed one frame. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
  */
 #define H2_CLIENT_LIST_MAX 32768u
 /*
@@ -54,7 +56,7 @@
  * this the request is refused, and decoding continues to keep the dynamic table in step.
  */
 #define H2_HEADER_LIST_HARD_MAX 65536u
-/* CONTINUATION frames of one block (CVE-2024-24549 family). More: ENHANCE_YOUR_CALM. */
+/* CONTINUATION frames of one header block (CVE-2024-24549 and similar). More: ENHANCE_YOUR_CALM. */
 #define H2_CONTINUATIONS_MAX 8u
 /* Entries of one SETTINGS frame (CVE-2020-11080). More: ENHANCE_YOUR_CALM. */
 #define H2_SETTINGS_MAX 32u
@@ -64,8 +66,8 @@
  */
 #define H2_FRAME_MAX 16384u
 /*
- * Receive buffer of a server connection: control frames and one piece of a long one. Full: the peer
- * waits.
+ * Receive buffer of a server connection: control frames, and one piece of a longer frame. Full: the
+ * peer waits.
  */
 #define H2_SERVER_RX_BYTES 4096u
 /*
@@ -87,21 +89,21 @@
  */
 #define H2_SERVER_STREAMS 16u
 /*
- * Streams that stay free for unprepares while prepares hang: a kubelet ends pods one by one. More
- * at the same time: they wait for each other, for a few milliseconds.
+ * Streams that stay free for unprepares while prepares hang: a kubelet ends pods one by one. More:
+ * unprepares that arrive at the same time wait a few milliseconds for each other.
  */
 #define UNPREPARE_STREAMS 4u
 /*
- * Prepares of one connection once that many have been running for PREPARE_STALL_MS, ten times as
- * long as a GET from a busy API server takes: the streams that unprepares and watches leave. More:
- * the last ones end with UNAVAILABLE, and the kubelet repeats them.
+ * Prepares of one connection that may run longer than PREPARE_STALL_MS, which is ten times as long
+ * as a GET from a busy API server takes: the streams that remain after those for unprepares and
+ * watches. More: the newest prepares end with UNAVAILABLE, and the kubelet repeats them.
  */
 #define WATCHES_PER_LINK (GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK + DEVICE_STREAMS_PER_LINK)
 #define PREPARES_STALLED_MAX (H2_SERVER_STREAMS - UNPREPARE_STREAMS - WATCHES_PER_LINK)
 #define PREPARE_STALL_MS 1000u
 /*
- * Streams of the API connection: for each of two drivers 8 claim GETs, 2 watches, node, list, one
- * write, spare. Reached: the request waits.
+ * Streams of the API connection: each of the two drivers needs 8 claim GETs, 2 watches, a GET of
+ * the Node, a list and a write; the others are spare. Reached: the request waits.
  */
 #define H2_CLIENT_STREAMS 32u
 /*
@@ -111,14 +113,14 @@
 #define H2_SERVER_WINDOW 32768u
 /*
  * Window of each stream of the API connection: a claim of 1.4 MB needs 6 round trips; at 100 ms
- * each, most of the kubelet's 10 s is left. It costs no memory: octets are processed as they
+ * each, most of CLAIM_GET_MS is left. The window costs no memory: octets are processed as they
  * arrive, and unread ones wait in the socket. Used up: the server waits for WINDOW_UPDATE; if it
  * sends more, FLOW_CONTROL_ERROR.
  */
 #define H2_CLIENT_WINDOW 262144u
 /*
- * Window of the API connection: 4 streams that are read at once do not wait for each other. Used
- * up: as above.
+ * Window of the API connection: 4 streams that are read at the same time do not wait for each
+ * other. Used up: as for H2_CLIENT_WINDOW.
  */
 #define H2_CLIENT_CONNECTION_WINDOW 1048576u
 /*
@@ -127,8 +129,9 @@
  */
 #define H2_CREDIT_MAX 256u
 /*
- * Least charge of a late DATA frame against the window that its stream had at our reset: servers
- * send frames of a few KiB. 32 such frames use up a window of 64 KiB; then each costs one credit.
+ * Smallest charge for a late DATA frame, one that arrives after we reset its stream. The charge
+ * reduces the window that the stream had at the reset; servers send frames of a few KiB. 32 smaller
+ * frames use up a window of 64 KiB; after that each late frame costs one credit.
  */
 #define H2_LATE_FRAME_BYTES 2048u
 /* Credit that returns each second; a well-behaved peer never uses it up. */
@@ -139,8 +142,8 @@
  */
 #define H2_REFUND_PER_FRAME 3u
 /*
- * Ended streams that are remembered, to distinguish late frames from wrong ones (RFC 9113 §5.1,
- * "closed"). Frames of older ones count as late.
+ * Ended streams that are remembered, to distinguish late frames from frames that break the protocol
+ * (RFC 9113 §5.1, "closed"). Frames of streams that ended earlier count as late.
  */
 #define H2_CLOSED_MEMORY 32u
 /*
@@ -149,7 +152,7 @@
  */
 #define H2_INFORMATIONAL_MAX 8u
 /*
- * Dynamic table size updates of one block: RFC 7541 §4.2 never needs more than two. More:
+ * Dynamic table size updates of one header block: RFC 7541 §4.2 never needs more than two. More:
  * COMPRESSION_ERROR.
  */
 #define HPACK_SIZE_UPDATES_MAX 2u
@@ -160,8 +163,8 @@
  */
 #define H2_TX_RESERVE 128u
 /*
- * Smallest buffers with which a connection works: for receiving, the largest SETTINGS frame; for
- * sending, the reserve, our SETTINGS and a short header block.
+ * Smallest buffers with which a connection works: the receive buffer holds the largest SETTINGS
+ * frame; the send buffer holds H2_TX_RESERVE, our SETTINGS and a short header block.
  */
 #define H2_RX_BYTES_MIN 256u
 #define H2_TX_BYTES_MIN 512u
@@ -180,8 +183,8 @@
  */
 #define GRPC_PATH_CAP 96u
 /*
- * Message kept inside the call itself: registration and health messages. Longer: uses one of
- * GRPC_BUFFERS.
+ * Message that fits in the memory of the call itself: registration and health messages. Longer: the
+ * message uses one of GRPC_BUFFERS.
  */
 #define GRPC_SMALL_BYTES 256u
 /* Request message: 64 claims of at most 370 bytes. Longer: RESOURCE_EXHAUSTED. */
@@ -198,8 +201,8 @@
  */
 #define GRPC_ARRIVAL_MS 10000u
 /*
- * A connection whose request takes longer than this to arrive may be closed for another one: the
- * requests of a kubelet arrive at once.
+ * A connection whose request takes longer than this to arrive may be closed to make room for
+ * another one: a kubelet sends a request without pauses.
  */
 #define GRPC_SLOW_MS 1000u
 /*
@@ -212,17 +215,17 @@
 
 /*
  * Small responses (PluginInfo with a socket path of 107 bytes is the longest) that wait for a
- * peer's window: the kubelet makes one call at a time, probes two. Full: that peer's connection
- * ends.
+ * peer's window: the kubelet makes one call at a time, a probe makes two. Full: that peer's
+ * connection ends.
  */
 #define RESPONSES_PER_LINK 4u
 #define RESPONSE_BYTES_MAX 256u
 
 /* ---- HTTP/1.1 (RFC 9112) ---- */
 /*
- * A request line, and the kept part of a field line: the pages' targets have under ten characters,
- * the fields that are read under a hundred. A longer request line: 414; a longer field that is
- * read: 431; the rest of other lines is ignored.
+ * A request line, and the part of a field line that is kept: the paths of the pages have fewer than
+ * ten characters, and the fields that the agent reads fewer than a hundred. Longer request line:
+ * 414. Longer field that the agent reads: 431; the rest of any other field line is ignored.
  */
 #define HTTP1_LINE_BYTES_MAX 1024u
 /*
@@ -244,27 +247,27 @@
  * connection: Prometheus allows a scrape 10 s in all.
  */
 #define HTTP1_REQUEST_MS 10000u
-/* A peer must take a response within this time: a slow peer holds one of few places. */
+/* A peer must take a response within this time: a slow peer occupies one of few connections. */
 #define HTTP1_ANSWER_MS 10000u
 /* A connection may be idle this long: scrapes come at least once a minute. */
 #define HTTP1_IDLE_MS 120000u
 /*
- * A connection without a complete request after this time may be closed for a new one: a client
- * sends its request with the last packet of the handshake. A connection that has sent nothing does
- * not replace another.
+ * A connection without a complete request after this time may be closed to make room for a new one:
+ * a client sends its request with the last packet of the TCP handshake. A connection that has sent
+ * nothing does not replace another.
  */
 #define HTTP1_GRACE_MS 40u
 /*
- * A connection whose peer takes no byte of the response for this long may be closed for a new one:
- * a lost packet is retransmitted within a quarter of this time.
+ * A connection whose peer takes no byte of the response for this long may be closed to make room
+ * for a new one: a lost packet is retransmitted within a quarter of this time.
  */
 #define HTTP1_PAUSE_MS 1000u
 
 /* ---- TLS ---- */
 /*
  * Arena of one TLS session, rebuilt for each: an RSA-4096 chain of three with a client certificate
- * needs 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072). The authorities'
- * certificates need none of it. More: the connection fails with this reason.
+ * needs 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072). The certificates of the
+ * authorities are stored elsewhere. More: the connection fails with this reason.
  */
 #define TLS_ARENA_BYTES 73728u
 /*
@@ -294,16 +297,17 @@
  */
 #define TLS_NAME_CAP 256u
 /*
- * Certificates of a server that may be in its chain: 16 KiB, the longest message, hold 40 small
- * ones, and public chains have three or four. More: read, but not used.
+ * Certificates that a server sends and that its chain may use: the longest message, 16 KiB, holds
+ * 40 small certificates, and public chains have three or four. More: the further certificates are
+ * read, but not used.
  */
 #define X509_SENT_MAX 32u
 /*
  * Possible issuers that are tried for one server, each of which costs at most one signature check;
  * an honest server needs two or three. A check of P-521 takes 4 ms of one core, so all of them take
  * 5 s with the 2 % of a core that the chart grants, within the 10 s of a handshake; Go tries 100.
- * Reached, for instance by a bundle of more CAs of one name without key identifiers: the server is
- * not trusted.
+ * Reached, for instance by a bundle with more CAs of the same name and without key identifiers: the
+ * server is not trusted.
  */
 #define X509_CANDIDATES_MAX 24u
 /*
@@ -312,8 +316,8 @@
  */
 #define X509_LIST_MAX 64u
 /*
- * Comparisons of names with name constraints for one chain: a thousand names under a hundred
- * constraints. Reached: the server is not trusted.
+ * Comparisons of a name with a name constraint for one chain: enough for a thousand names and a
+ * hundred constraints. Reached: the server is not trusted.
  */
 #define X509_COMPARISONS_MAX 250000u
 /* The fault of a server's certificate, with NUL: two names of 63 bytes. Longer: cut. */
@@ -321,8 +325,9 @@
 
 /* ---- names in requests ---- */
 /*
- * Node name with NUL in the field manager of claim status, which has 128 bytes at most: the
- * driver's name, the node's, and a checksum. Longer: cut, and the checksum follows.
+ * Node name with NUL in the field manager of claim status. A field manager has at most 128 bytes
+ * and consists of the driver's name, the node name and a checksum. Longer: the node name is cut
+ * before the checksum.
  */
 #define MANAGER_NODE_CAP 105u
 
@@ -341,7 +346,8 @@
 #define CA_BYTES_MAX 262144u
 /*
  * Open mappings and sequences that the YAML reader tracks. A kubeconfig has four levels of known
- * keys; everything below is skipped at any depth. Deeper without a skip: refused with the reason.
+ * keys; other keys are skipped with everything below them, at any depth. Deeper in keys that are
+ * not skipped: refused with the reason.
  */
 #define YAML_DEPTH_MAX 8u
 /*
@@ -363,8 +369,8 @@
 /* Name servers that are asked (resolv.conf(5): three). More: ignored. */
 #define NAMESERVERS_MAX 3u
 /*
- * Wait for one name server before the next one is asked, and the number of questions in all.
- * Reached: the attempt fails with PEER_TIMEOUT.
+ * How long the agent waits for one name server before it asks the next one, and how many questions
+ * it sends in all. Reached: the attempt fails with PEER_TIMEOUT.
  */
 #define DNS_TRY_MS 1500u
 #define DNS_TRIES_MAX 6u

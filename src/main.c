@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's entry: reads the settings and returns the exit code. Exit codes: 0 stopped cleanly
- * by a signal, 1 cannot run, 2 bad usage; for probe, check and bundle: 0 yes, 1 no; for
- * reservations: 0 none, 1 some, 2 unknown. Each failure is one line on stderr.
+ * The program's entry: reads the settings, runs the agent or a command, and returns the exit code.
+ * 0: a signal stopped the agent, or the command is done; 1: failure. For probe, check and bundle: 0
+ * yes, 1 no. For reservations: 0 no claim is reserved, 1 some are, 2 unknown. For bad usage: 2.
+ * Each failure prints one line on stderr.
  */
 #include <unistd.h>
 
@@ -36,7 +37,7 @@ static int print_refusal(struct view why, int exit_code)
     return (s == STATUS_OK || exit_code != EXIT_STOPPED) ? exit_code : EXIT_CANNOT_RUN;
 }
 
-/* Not inlined, like the next one, so that their buffers are not part of main's stack frame. */
+/* print_help and print_version are not inlined, so that their buffers are not on main's stack. */
 __attribute__((noinline)) static int print_help(enum settings_command topic)
 {
     uint8_t bytes[WHY_BYTES];
@@ -98,7 +99,7 @@ int main(int argc, char **argv)
                       "here"),
             EXIT_CANNOT_RUN);
     }
-    /* argv[0] is ignored: the image has the binary under two names. */
+    /* argv[0] does not select anything, because the image has the binary under two names. */
     const struct settings_input input = {.args = (const char *const *)argv + ((argc > 0) ? 1 : 0),
                                          .count = (argc > 0) ? (unsigned)argc - 1u : 0u,
                                          .env = (const char *const *)environ};

@@ -46,7 +46,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
                          uint64_t now_ms, uint64_t wall_ms)
 {
     struct agent *a = instance_neuron();
-    /* Writes only what must differ from zero: untouched pages of the tables stay non-resident. */
+    /* Write only fields that differ from zero: untouched pages of the tables stay non-resident. */
     ASSERT(settings != NULL && files != NULL);
     a->settings = settings;
     a->driver = &settings->driver[DRIVER_NEURON];
@@ -79,7 +79,7 @@ struct agent *agent_add_efa(struct agent *a, const struct files *files)
     return e;
 }
 
-/* Works with the devices of the probe, which is in the scratch memory. */
+/* Adopts the probe's devices, which are in the scratch memory, and updates claims and slices. */
 static void adopt_found(struct agent *a)
 {
     enum inventory_change change = inventory_adopt(a);
@@ -110,14 +110,15 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
 {
     struct agent *e = a->next;
     ASSERT(e != NULL && inventory_is_known(a));
-    devices_copy(&e->scratch.devices, a->devices); /* for the type, its row and the boot id */
+    /* for the instance type, its board and the boot id */
+    devices_copy(&e->scratch.devices, a->devices);
     efas_build(&e->scratch.devices, e->devices, found, &e->scratch.issues);
     adopt_found(e);
 }
 
 /*
- * Records of the store count from its opening on, so that devices in use are listed in the first
- * slices.
+ * Does the work of the claim store. When the store has just been opened, applies its claims to the
+ * published content, so that the first slices list the devices in use.
  */
 static void store_step(struct agent *a)
 {
@@ -194,7 +195,7 @@ void agent_stop(struct agent *a, uint64_t now_ms)
     a->step_now = true;
 }
 
-/* Whether no driver has a running call or pending bytes; ends calls whose time is over. */
+/* Whether no driver has a running call or pending bytes; `expired`: ends calls that still run. */
 static bool drivers_quiet(struct agent *a, bool expired)
 {
     bool quiet = true;
@@ -227,7 +228,7 @@ static void stop_step(struct agent *a)
 
 /* --- the EFA driver without --efa --- */
 
-/* Whether there may be claims that the kubelet must still unprepare. */
+/* Whether the driver may hold claims that the kubelet must still unprepare. */
 static bool may_hold(const struct agent *e)
 {
     return ledger_may_hold(e) || !reconcile_is_complete(e);
@@ -242,7 +243,7 @@ static void start_draining(struct agent *e)
     log_end(e);
 }
 
-/* Removes the driver from the agent: it is no longer stepped. */
+/* Removes the EFA driver from the agent, which no longer steps it. */
 static void driver_remove(struct agent *a)
 {
     struct agent *e = a->next;
@@ -254,7 +255,7 @@ static void driver_remove(struct agent *a)
     a->next = NULL;
 }
 
-/* Closes the driver's sockets and ends its last calls, then removes it. */
+/* Closes the EFA driver's sockets and ends its last calls, then removes the driver. */
 static void driver_leave(struct agent *a)
 {
     struct agent *e = a->next;
@@ -271,8 +272,8 @@ static void driver_leave(struct agent *a)
 }
 
 /*
- * An earlier run with --efa may have left claims, whose pods stay Terminating until the claims are
- * unprepared. The driver runs for that until it holds none.
+ * Runs the driver without --efa until it holds no claim. An earlier run with --efa may have left
+ * claims, and their pods stay Terminating until the claims are unprepared.
  */
 static void drain_step(struct agent *a)
 {
@@ -286,7 +287,7 @@ static void drain_step(struct agent *a)
     } else if (!e->drains) {
         start_draining(e);
     } else {
-        /* the kubelet unprepares them */
+        /* wait until the kubelet has unprepared the claims */
     }
 }
 
@@ -308,7 +309,7 @@ void agent_time_old(struct agent *a)
 
 /* --- the API server --- */
 
-/* Ignores records: the result is enough. */
+/* Ignores a record: the owner needs only the result. */
 static void pass_record(struct agent *a, const struct api_result *r,
                         const struct kube_record *record)
 {
@@ -317,7 +318,7 @@ static void pass_record(struct agent *a, const struct api_result *r,
     (void)record;
 }
 
-/* Records and results go to the owner of the kind of request. */
+/* The owner of each kind of request, which gets its records and results. */
 static const struct {
     void (*on_record)(struct agent *a, const struct api_result *r,
                       const struct kube_record *record);
@@ -422,12 +423,15 @@ static void api_event(struct agent *a, const struct api_event *event)
 static void serve_api(struct agent *a)
 {
     struct api_event event;
-    /* Each event consumes a frame or a byte of the input, or ends a request: all are bounded. */
+    /*
+     * Each event consumes a frame or a byte of the input, or ends a request, so their number is
+     * bounded.
+     */
     for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && api_next(a, &event); i++) {
         api_event(a, &event);
     }
     if (registration_was_asked(a) || (a->next != NULL && registration_was_asked(a->next))) {
-        api_hurry(a); /* pods may come: do not spread the first connection over time */
+        api_hurry(a); /* the kubelet knows the agent, so pods may follow: connect at once */
     }
     api_step(a);
 }
@@ -449,7 +453,10 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
     for (struct agent *d = a; d != NULL; d = d->next) {
         d->now_ms = at_ms;
     }
-    /* A file may be missing as long as the node lives: one log line, until something else fails. */
+    /*
+     * A missing file may stay missing for the life of the node: log it once, until something else
+     * fails.
+     */
     bool again = status == HOST_ABSENT && view_starts(view_text(why), api_trouble(a));
     api_failed(a, why);
     if (again) {
@@ -470,7 +477,10 @@ void agent_api_ended(struct agent *a, const char *why)
 
 /* --- two agents on one node --- */
 
-/* Another agent owns the claims from now on; this one publishes and holds nothing. */
+/*
+ * Hands the claims over to a newer agent. After the hand-over this agent publishes nothing and
+ * holds no claims.
+ */
 static void hand_over(struct agent *a)
 {
     bool wanted = registration_is_done(a) && inventory_is_known(a) && !a->stopping;
@@ -491,11 +501,11 @@ static bool may_publish(const struct agent *a)
     return !ledger_is_busy(a) && a->other_driver[0] == '\0';
 }
 
-/* Work of the owner of the claim store only. */
+/* Does the work that belongs to the owner of the claim store alone. */
 static void owner_step(struct agent *a)
 {
     if (may_publish(a)) {
-        publish_step(a); /* a round's requests come before a watch, which can wait */
+        publish_step(a); /* before node_step: a round's requests come first, a watch can wait */
     }
     if (!ledger_is_busy(a)) {
         claim_status_step(a);
@@ -530,7 +540,7 @@ static void log_start(struct agent *a)
     }
 }
 
-/* What a driver does before results of the API server arrive. */
+/* Does the work of a driver that precedes results of the API server. */
 static void driver_begin(struct agent *a)
 {
     a->step_now = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files port: the functions by which the agent accesses the disk and identifies devices.
- * src/host implements it for the product, tests implement others. Names are plain file names
- * without a slash. Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED,
- * HOST_IO or what its comment says. Owns the contract only, no file.
+ * src/host implements it for the product, and tests have their own implementations. Names are plain
+ * file names without a slash. Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE,
+ * HOST_DENIED, HOST_IO or what its comment says. Owns the contract only, no file.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
@@ -18,11 +18,11 @@ enum files_dir {
 };
 
 /*
- * The agents of a node hand over the claim store by two locks on one file, a byte for each: the
- * owner's, and that of the agent that waits to be the next owner.
+ * The agents of a node hand over the claim store by two locks on one file, each on one byte:
+ * LOCK_OWNER for the owner of the store, LOCK_NEXT for the agent that waits to become the owner.
  */
 enum files_lock { LOCK_OWNER, LOCK_NEXT };
-/* The holder of a lock. */
+/* Which process holds a lock. */
 enum files_holder {
     HOLDER_NOBODY, /* no other process */
     HOLDER_AGENT,
@@ -35,7 +35,7 @@ struct listing {
     int place;
 };
 
-/* Owned by the implementer, for the life of the agent. Every function gets `ctx`. */
+/* The port; its implementer owns it for the life of the agent. Every function gets `ctx`. */
 struct files {
     void *ctx; /* opaque to the agent */
     /*
@@ -58,14 +58,14 @@ struct files {
     enum status (*commit)(void *ctx, enum files_dir dir, const char *name,
                           const char *final_name) MUST_USE;
     /*
-     * The name in FILES_CDI under which a file is written before it is committed to its own name.
-     * All drivers and agents of the node share that directory, so each port uses another name; CDI
-     * readers do not open it. Valid until the next write.
+     * Returns the name in FILES_CDI under which a file is written before it is committed to its
+     * final name. All drivers and agents of the node share that directory, so each port has its own
+     * temporary name; CDI readers do not open it. Valid until the next write.
      */
     const char *(*temporary)(void *ctx);
     /*
-     * Removes that file, and leftovers of ports whose processes have ended, but never a file that
-     * another port is writing. HOST_ABSENT: there was none.
+     * Removes the port's temporary file, and those of ports whose processes have ended, but never a
+     * file that another port is writing. HOST_ABSENT: there was no such file.
      */
     enum status (*tidy)(void *ctx) MUST_USE;
     /* How long the last commit of a file of FILES_STATE waited for the disk, in milliseconds. */
@@ -80,7 +80,7 @@ struct files {
      * lost, and this one is acquired on the file that has the name now.
      */
     enum status (*lock)(void *ctx, const char *name, enum files_lock which) MUST_USE;
-    /* Releases one of the locks; with LOCK_OWNER nothing of the store stays open. */
+    /* Releases one of the locks; releasing LOCK_OWNER also closes the store's file. */
     void (*unlock)(void *ctx, enum files_lock which);
     /* The other process that holds one of the locks on the file of the last `lock` call. */
     enum files_holder (*holder)(void *ctx, enum files_lock which) MUST_USE;
@@ -100,32 +100,32 @@ struct files {
     enum status (*kubelet_state)(void *ctx, uint64_t offset, struct writer *out,
                                  uint64_t *written_ms) MUST_USE;
     /*
-     * Identifies the device that has this number now; opens nothing. A failure: its folder in sysfs
-     * (then place->folder is 0) or its node is not accessible.
+     * Identifies the device that has this number now; opens nothing. Fails if its directory in
+     * sysfs (place->folder is then 0) or its device node is not accessible.
      */
     enum status (*device)(void *ctx, unsigned number, struct device_place *place) MUST_USE;
     /*
-     * Has the memory use of devices read, bit N for device N, before `memory` is called for them in
-     * the same step. STATUS_MORE: still reading; the host steps the agent when it is done: call
-     * again then. HOST_BUSY: a file, which `why` names, hangs. NULL: `memory` can be called at any
-     * time.
+     * Requests the memory use of devices (bit N: device N), which must be read before `memory` is
+     * called for them in the same step. STATUS_MORE: the memory use is still being read; the host
+     * steps the agent when it is done, and the agent must call again then. HOST_BUSY: the read of a
+     * file, which `why` names, hangs. If this pointer is NULL, `memory` can be called at any time.
      */
     enum status (*memory_read)(void *ctx, uint64_t numbers) MUST_USE;
     /*
-     * The bytes of device memory that a core of the device uses now. HOST_ABSENT: the kernel module
-     * has no such file; HOST_IO: its content is not a number, or was not read.
+     * Sets *bytes to the device memory that a core of the device uses now. HOST_ABSENT: the kernel
+     * module has no such file; HOST_IO: its content is not a number, or it was not read.
      */
     enum status (*memory)(void *ctx, unsigned number, unsigned core, uint64_t *bytes) MUST_USE;
     /*
-     * Reads the current class files of an UltraServer node; an absent file is empty. A failure:
-     * they cannot be read, and *out is meaningless.
+     * Reads the current class files of an UltraServer node; an absent file counts as empty. After a
+     * failure *out is undefined.
      */
     enum status (*ultraserver)(void *ctx, struct found_ultraserver *out) MUST_USE;
     /* Why the last failed call failed, as text for an operator; valid until the next call. */
     const char *(*why)(void *ctx);
     /*
-     * What an operator does about it, by its cause: static text. NULL, or a function that returns
-     * NULL: nothing is known but the status.
+     * The remedy for the cause of the last failure: static text for an operator. If this pointer or
+     * the result is NULL, only the status is known.
      */
     const char *(*remedy)(void *ctx);
 };

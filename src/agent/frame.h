@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * struct agent: one driver, as its rooms see it: facts that all of them may read, and a pointer to
- * what each room keeps. The type behind such a pointer stands in the room.h of that room and is
+ * the state of each room. The type of that state is defined in the room.h of its room and is
  * incomplete everywhere else: another room calls the owner's functions. The frame (agent.c) writes
- * the facts, but for those whose comment names another file.
+ * the facts, except those whose comment names another file.
  *
- * Rooms share their verbs: X_init sets up, X_step does what is due, X_deadline returns when X_step
- * must run at the latest (in now_ms terms; UINT64_MAX: never). A name that ends in _ms is a time of
- * the clock of now_ms in milliseconds, or a duration in milliseconds.
+ * Rooms share the names of their functions: X_init sets up, X_step does what is due, X_deadline
+ * returns when X_step must run at the latest (on the clock of now_ms; UINT64_MAX: no timer runs). A
+ * name that ends in _ms is a time on the clock of now_ms, or a duration, in milliseconds.
  */
 #ifndef AGENT_FRAME_H
 #define AGENT_FRAME_H
@@ -30,7 +30,7 @@ struct serve;
 
 /* --- memory for one step of work: passed to every function that fills or reads it --- */
 
-/* Working memory: too large for the stack. */
+/* Working memory that is too large for the stack. */
 struct scratch {
     uint8_t half[STORE_HALF_BYTES];
     uint8_t record[STORE_RECORD_MAX];
@@ -38,7 +38,7 @@ struct scratch {
     uint8_t stored[CDI_BYTES_MAX]; /* a CDI file read from the disk */
     struct devices devices;
     struct probe_issues issues;
-    struct attributes attributes; /* of a device, for the metadata file of its claim */
+    struct attributes attributes; /* attributes of a device, for the metadata file of its claim */
 };
 
 /* One driver. */
@@ -47,7 +47,7 @@ struct agent {
     struct api *api;
     struct report *report;
     struct node_object *node_object;
-    /* What the rooms keep of this driver. */
+    /* The state of each room for this driver. */
     struct node *node;
     struct publish *publish;
     struct ledger *ledger;
@@ -60,21 +60,21 @@ struct agent {
     const struct driver *driver;       /* borrowed from the settings */
     const struct settings *settings;   /* borrowed */
     const struct files *files;         /* borrowed */
-    const struct devices *devices;     /* of the node, see node/inventory.h */
+    const struct devices *devices;     /* devices of the node, see node/inventory.h */
     const struct telemetry *telemetry; /* borrowed; NULL: no --device-metrics */
     uint64_t now_ms;
     uint64_t wall_ms;             /* Unix milliseconds */
-    struct randomness randomness; /* of api/backoff.c */
+    struct randomness randomness; /* random numbers, drawn by api/backoff.c */
     uint64_t started_ms;
     bool started;                        /* the first step was made */
     bool service_lost;                   /* the kubelet cannot connect to the service socket */
     char device_plugin[SOCKET_PATH_CAP]; /* socket of a device plugin on the node; empty: none */
     char other_driver[SOCKET_PATH_CAP];  /* socket of another driver of this name; empty: none */
     bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
-    bool drains;   /* it holds some, which was logged, and its sockets are open */
+    bool drains;   /* draining: claims are held; logged, and ORDER_OPEN_SOCKETS was given */
     bool stopping;
-    uint64_t stop_ms; /* when running calls are ended */
-    bool step_now;    /* something changed outside a step */
+    uint64_t stop_ms; /* stopping: calls that still run are ended at this time */
+    bool step_now;    /* a step is needed at once: something changed between two steps */
     bool order_open_sockets;
     bool order_close_registration;
     bool order_end_driver;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds the state of the program and gives each driver the part of each room. */
+/* Holds the state of the program, and sets each driver's pointers to the state of its rooms. */
 #include "agent/instance.h"
 
 #include "agent/state.h"

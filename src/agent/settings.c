@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-/* The source given for each row; name NULL: none. */
+/* For each row the flag or variable that sets its value; name NULL: neither was given. */
 struct given {
     struct setting_source source[SETTINGS_COUNT];
 };
@@ -35,11 +35,11 @@ static void parse_variable(struct given *given, struct view entry)
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         const struct setting_row *row = setting_row(i);
         /*
-         * An empty value counts for a taint. For the others it means not set, because charts write
-         * it for no value.
+         * An empty value is valid for a taint. For any other setting it means not set, because
+         * charts write an empty value where no value is given.
          */
         bool counts = row->variable != NULL && (value.len > 0u || row->kind == KIND_TAINT);
-        /* The first of two entries with one name counts, as with getenv(3). */
+        /* Of two entries with the same name the first one counts, as with getenv(3). */
         if (counts && given->source[i].name == NULL && view_is(name, row->variable)) {
             given->source[i] = (struct setting_source){.name = row->variable, .text = value};
         }
@@ -178,7 +178,7 @@ static enum status operand_check(const struct settings *out, struct writer *why)
     return PEER_MALFORMED;
 }
 
-/* Whether the command only prints: help and version win over all other words. */
+/* Whether the command only prints; help and version ignore all further words. */
 static bool only_prints(enum settings_command command)
 {
     return command == COMMAND_HELP || command == COMMAND_VERSION;
@@ -220,8 +220,8 @@ static enum status store_all(struct settings *out, const struct given *given, st
 }
 
 /*
- * Derives a path next to the plugins directory, as in the kubelet's directory, unless `path` was
- * given.
+ * Sets `path` to `name` in the parent of the plugins directory, which is the kubelet's own
+ * directory by default, unless `path` was given.
  */
 static enum status derive_beside(const struct settings *out, char path[PATH_CAP], const char *name,
                                  const char *flag, struct writer *why)
@@ -248,7 +248,7 @@ struct socket_name {
     const char *what;
     const char *folder_flag;
     const char *folder;
-    const char *before_uid; /* name up to the place of "-<pod UID>" */
+    const char *before_uid; /* name before "-<pod UID>" */
     const char *after_uid;
 };
 
@@ -308,7 +308,8 @@ static enum status derive_driver(struct settings *out, enum driver_kind kind, st
 }
 
 /*
- * Without --efa, a name that leaves no room for its sockets is accepted: no run can have used it.
+ * Derives both drivers. Without --efa, a name that is too long for the EFA driver's sockets is
+ * accepted: no run can have used it.
  */
 static enum status derive_drivers(struct settings *out, struct writer *why)
 {
@@ -340,9 +341,9 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
         if (!view_starts(view_text(words.args[words.next]), "-")) {
             words.next++;
         } else if (parse_flag(&given, &words, out) != STATUS_OK) {
-            return false; /* the parsed input has no unknown word */
+            return false; /* cannot happen: settings_parse has accepted these words */
         } else {
-            /* skips the flag's value too */
+            /* parse_flag has also skipped the value */
         }
     }
     parse_environment(&given, in->env);
@@ -355,7 +356,7 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     return true;
 }
 
-/* Derives settings from others. */
+/* Derives the paths that follow from other settings. */
 static enum status derive_paths(struct settings *out, struct writer *why)
 {
     enum status s = derive_beside(out, out->device_plugins_dir, "device-plugins",

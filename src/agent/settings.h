@@ -62,7 +62,7 @@ struct settings {
     enum settings_command topic; /* for COMMAND_HELP: the command to explain; COMMAND_RUN: all */
     char operand[PATH_CAP];      /* second word, if the command accepts it */
     enum settings_output output;
-    char board[64];                     /* empty: this node */
+    char board[64];                     /* instance type to print; empty: this node's */
     char pod[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: claims of all pods */
     char node_name[NAME_CAP];
     char kubeconfig[PATH_CAP]; /* empty: in-cluster service account */
@@ -70,18 +70,18 @@ struct settings {
     char cdi_root[PATH_CAP];
     char registrar_dir[PATH_CAP];
     char plugins_dir[PATH_CAP];        /* <plugins>/neuron.aws.com holds service socket and store */
-    char pod_uid[UID_CAP];             /* empty: none */
-    char neuron_dir[PATH_CAP];         /* the runtime's files for the host */
+    char pod_uid[UID_CAP];             /* empty: no pod UID in the names of the sockets */
+    char neuron_dir[PATH_CAP];         /* host directory of the Neuron runtime's settings */
     char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" beside plugins_dir */
     char kubelet_state[PATH_CAP];      /* default: "dra_manager_state" beside plugins_dir */
-    int32_t healthcheck_port;          /* -1 off, 0 any */
-    char healthcheck_address[ADDRESS_TEXT_CAP]; /* empty: all */
+    int32_t healthcheck_port;          /* -1: off; 0: any free port */
+    char healthcheck_address[ADDRESS_TEXT_CAP]; /* empty: all addresses */
     int32_t metrics_port;
     char metrics_address[ADDRESS_TEXT_CAP];
     char sysfs_root[PATH_CAP];
     char proc_root[PATH_CAP];
     char dev_root[PATH_CAP];
-    char instance_type[64]; /* empty: DMI */
+    char instance_type[64]; /* empty: read from DMI */
     bool zero_numbering;
     enum ultraserver_devices ultraserver;
     char taint_key[318]; /* empty: unhealthy devices are left out of the slices instead */
@@ -89,7 +89,7 @@ struct settings {
     bool share_cores;
     bool efa;
     char efa_driver[DRIVER_CAP];
-    uint32_t efa_share; /* 1 to EFA_SHARES_MAX */
+    uint32_t efa_share; /* shares of a device, 1 to EFA_SHARES_MAX */
     bool claim_status;
     bool device_metadata;
     bool device_metrics;
@@ -101,12 +101,13 @@ struct settings {
     enum log_format log_format;
     enum log_level log_level;
     /*
-     * Derived from the others; without --efa also for the EFA devices, if their sockets have room.
+     * Derived from other settings. Without --efa the EFA driver is derived too, unless its socket
+     * paths are too long.
      */
     struct driver driver[DRIVERS];
 };
 
-/* The sources of settings. */
+/* The command line and the environment from which settings are parsed. */
 struct settings_input {
     const char *const *args; /* without the program name */
     unsigned count;
@@ -115,10 +116,10 @@ struct settings_input {
 
 /*
  * Parses `args` (without the program name) and `env` ("NAME=value" texts, NULL-terminated); the
- * texts are not kept. A flag wins over its variable; `--flag value` and `--flag=value`; the last of
- * equal flags counts; an empty variable counts as not set, except UNHEALTHY_TAINT. The first word
- * without dashes is the command, the second one its operand; for COMMAND_VERSION and COMMAND_HELP
- * all else is ignored.
+ * texts are not kept. A flag takes precedence over its variable. Both `--flag value` and
+ * `--flag=value` are valid; of equal flags the last one counts. An empty variable counts as not
+ * set, except UNHEALTHY_TAINT. The first word without dashes is the command, the second one its
+ * operand; COMMAND_VERSION and COMMAND_HELP ignore everything else.
  *
  * PEER_MALFORMED: `why` gets one line with the flag, variable or word at fault and the remedy; *out
  * is unusable then.
@@ -131,9 +132,10 @@ MUST_USE enum status settings_parse(struct settings *out, const char *const *arg
  */
 bool settings_source(const struct settings_input *in, unsigned index, struct writer *out);
 /*
- * Appends part `part` (from 0) of the text of --help, at most 2 KiB. For COMMAND_RUN: the head,
- * then each flag with its variable, default and meaning, then the exit codes. For another command:
- * its description, examples, the flags that it reads, its usage. false: no such part.
+ * Appends part `part` (from 0) of the text of --help, at most 2 KiB. For COMMAND_RUN: an
+ * introduction, then each flag with its variable, default and meaning, then the exit codes. For
+ * another command: its description and examples, then the flags that it reads, then its usage.
+ * false: there is no such part.
  */
 bool settings_help(struct writer *out, enum settings_command topic, unsigned part);
 /* Appends the script that completes commands, flags and their values in bash, at most 3 KiB. */

@@ -8,28 +8,29 @@
 
 #include "agent/settings.h"
 
-/* Kinds of values of a setting. */
+/* Kinds of values, which decide how a value is parsed and stored. */
 enum setting_kind {
-    KIND_NODE_NAME,  /* DNS-1123 subdomain; run requires it, which settings.c checks */
-    KIND_FOLDER,     /* absolute path, normalised */
-    KIND_FILE,       /* path of a file that only this program opens; may be relative or empty */
-    KIND_KUBECONFIG, /* KIND_FILE where other programs accept a list: ':' is refused */
-    KIND_TEXT,       /* [0-9A-Za-z.-]*, may be empty */
-    KIND_UID,        /* [0-9A-Za-z-]*, may be empty */
-    KIND_PORT,       /* -1 to 65535 */
-    KIND_CHOICE,     /* one of `choices`, stored as its index */
-    KIND_BOOL,       /* true, false, 1, 0 */
-    KIND_DURATION,   /* Go duration text, stored in milliseconds */
-    KIND_TAINT,      /* key:effect, or empty */
-    KIND_ADDRESS,    /* IPv4 or IPv6 address, or empty */
-    KIND_DRIVER,     /* DNS-1123 subdomain other than DRIVER_NAME */
-    KIND_SHARES,     /* 1 to EFA_SHARES_MAX */
-    KIND_POD,        /* namespace/name */
+    KIND_NODE_NAME, /* DNS-1123 subdomain; run requires it, which settings.c checks */
+    KIND_FOLDER,    /* absolute path, normalised */
+    KIND_FILE,      /* path of a file that only this program opens; may be relative or empty */
+    /* like KIND_FILE, but ':' is refused, because other programs accept a list of files */
+    KIND_KUBECONFIG,
+    KIND_TEXT,     /* [0-9A-Za-z.-]*, may be empty */
+    KIND_UID,      /* [0-9A-Za-z-]*, may be empty */
+    KIND_PORT,     /* -1 to 65535 */
+    KIND_CHOICE,   /* one of `choices`, stored as its index */
+    KIND_BOOL,     /* true, false, 1, 0 */
+    KIND_DURATION, /* Go duration text, stored in milliseconds */
+    KIND_TAINT,    /* key:effect, or empty */
+    KIND_ADDRESS,  /* IPv4 or IPv6 address, or empty */
+    KIND_DRIVER,   /* DNS-1123 subdomain other than DRIVER_NAME */
+    KIND_SHARES,   /* 1 to EFA_SHARES_MAX */
+    KIND_POD,      /* namespace/name */
 };
 
 /* Largest number of values of a KIND_CHOICE. */
 #define SETTING_CHOICES_MAX 4u
-/* Largest number of second words of a command. */
+/* Largest number of words from which the operand of a command is chosen. */
 #define COMMAND_OPERANDS_MAX 2u
 
 /* One flag and its variable; texts are literals. */
@@ -40,11 +41,13 @@ struct setting_row {
     const char *default_text;  /* the default as shown in --help, if default_value is NULL */
     const char *help;          /* one line of --help */
     enum setting_kind kind;
-    uint16_t offset;                          /* within struct settings */
-    uint16_t size;                            /* size of the field */
-    uint16_t readers;                         /* commands besides run that read it, a bit each */
-    uint32_t least_ms;                        /* smallest KIND_DURATION */
-    const char *choices[SETTING_CHOICES_MAX]; /* for KIND_CHOICE; unused ones are NULL */
+    uint16_t offset; /* offset of the field in struct settings */
+    uint16_t size;   /* size of the field */
+    /* bit N: command N reads the setting; there is no bit for run */
+    uint16_t readers;
+    uint32_t least_ms; /* KIND_DURATION: smallest valid value */
+    /* KIND_CHOICE: the valid values; unused elements are NULL */
+    const char *choices[SETTING_CHOICES_MAX];
 };
 
 /* Rows of the table; one for each flag. */
@@ -52,18 +55,18 @@ struct setting_row {
 /* One command; texts are literals. */
 struct command_row {
     const char *name;
-    /* the words of which one must follow; unused ones are NULL */
+    /* words of which one must follow the command; unused elements are NULL */
     const char *operand[COMMAND_OPERANDS_MAX];
-    /* name of the path that must follow, for --help; else NULL */
+    /* name of the path that must follow the command, as --help shows it; NULL: none */
     const char *directory;
     const char *help;    /* one line of --help, and the first of the command's own help */
     const char *more;    /* rest of its description, or NULL */
-    const char *example; /* NULL: the command has no help of its own */
+    const char *example; /* examples; NULL: the command has no help of its own */
 };
-/* By number of the command, in the order of --help. */
+/* The commands, indexed by enum settings_command; --help has the same order. */
 extern const struct command_row command_rows[COMMANDS];
 
-/* The row of this index in the order of --help; index < SETTINGS_COUNT. */
+/* The row with this index; --help has the same order. index < SETTINGS_COUNT. */
 const struct setting_row *setting_row(unsigned index);
 
 /* A value and its source, which an error names. */
@@ -73,8 +76,8 @@ struct setting_source {
 };
 
 /*
- * Parses one value by its row's kind into *out. PEER_MALFORMED, and a line in `why`: invalid; *out
- * is unchanged then.
+ * Parses one value by its row's kind into *out. PEER_MALFORMED: the value is invalid, `why` gets
+ * one line, and *out is unchanged.
  */
 MUST_USE enum status setting_store(struct settings *out, const struct setting_row *row,
                                    const struct setting_source *source, struct writer *why);

@@ -15,11 +15,11 @@
 #define BY_STORE (BY_CLAIMS | READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_RELEASE))
 #define BY_NODE (BY_DEVICES | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
 #define BY_CLUSTER READ_BY(COMMAND_RESERVATIONS)
-/* settings of each driver */
+/* commands that work with the devices or claims of each driver */
 #define BY_DRIVERS (BY_NODE | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_RELEASE) | BY_CLUSTER)
 #define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | BY_CLUSTER)
 
-/* Without a size: a row too many would push out the last one with a warning. */
+/* The array has no explicit size, so that the assertion below finds a surplus row. */
 static const struct setting_row setting_rows[] = {
     {.flag = "--node-name",
      .readers = READ_BY(COMMAND_SLICES) | READ_BY(COMMAND_BUNDLE),
@@ -460,7 +460,7 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
 {
     ASSERT(out != NULL);
     const struct command_row *command = &command_rows[topic];
-    bool one = command->example != NULL; /* otherwise the help is for the whole program */
+    bool one = command->example != NULL; /* otherwise the help of the whole program */
     if (part > SETTINGS_COUNT + 1u) {
         return false;
     }
@@ -481,7 +481,7 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
     return true;
 }
 
-/* Writes the completions behind a word; where there is none, bash completes file names. */
+/* Writes the completions that may follow `word`; if there are none, bash completes file names. */
 static void complete_after(struct writer *out, const char *word, const char *const *follow,
                            unsigned most)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses single settings: text to number, name, path, duration or taint, by the row's kind. Decides
- * which values are valid, and why another is not; knows no command line.
+ * which values are valid, and writes why a value is invalid; knows no command line.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "base/ip.h"
 #include "cfg/identity.h"
 
-/* Longest piece of a user's text that an error quotes. */
+/* Most bytes of a user's text that an error quotes. */
 #define QUOTE_MAX 400u
 
 /* Writes the error for an invalid value: its flag or variable, the value, the problem. */
@@ -181,7 +181,7 @@ static enum status store_kubeconfig(void *field, size_t cap, const struct settin
     return store_file(field, cap, source, why);
 }
 
-/* The next component between slashes, empty at the end; *pos moves past it. */
+/* Returns the next component of a path, empty at the end; *pos moves past it. */
 static struct view path_part(struct view path, size_t *pos)
 {
     ASSERT(*pos <= path.len);
@@ -196,8 +196,8 @@ static struct view path_part(struct view path, size_t *pos)
 }
 
 /*
- * Appends `path` without double or trailing slashes and "." components. false: it has a ".."
- * component.
+ * Appends `path` without double slashes, trailing slashes and "." components. false: `path` has a
+ * ".." component.
  */
 static bool clean_path(struct view path, struct writer *out)
 {
@@ -311,7 +311,7 @@ struct duration_unit {
     uint64_t nanoseconds;
 };
 
-/* A unit whose name is the start of another unit's comes after that. */
+/* A unit whose name begins with another unit's name must come before it: "ms" before "m". */
 static const struct duration_unit duration_units[] = {
     {"ns", 1u},
     {"us", 1000u},
@@ -328,7 +328,7 @@ static const struct duration_unit duration_units[] = {
 };
 #define DURATION_UNITS (sizeof duration_units / sizeof duration_units[0])
 
-/* Consumes the unit at *pos; 0: none. */
+/* Consumes the unit at *pos and returns it in nanoseconds; 0: there is no unit. */
 static uint64_t duration_unit(struct view text, size_t *pos)
 {
     struct view rest = view_from(text, *pos);
@@ -341,7 +341,10 @@ static uint64_t duration_unit(struct view text, size_t *pos)
     return 0;
 }
 
-/* Consumes the digits before the point at *pos; a huge number stays too large. */
+/*
+ * Consumes the digits before the decimal point at *pos. A number beyond the limit does not grow
+ * further, so that it cannot overflow.
+ */
 static uint64_t duration_whole(struct view text, size_t *pos)
 {
     uint64_t value = 0;
@@ -354,7 +357,7 @@ static uint64_t duration_whole(struct view text, size_t *pos)
     return value;
 }
 
-/* Consumes the digits after the point, in billionths; ignores further ones. */
+/* Consumes the digits after the decimal point, as billionths; ignores digits after the ninth. */
 static uint64_t duration_fraction(struct view text, size_t *pos)
 {
     uint64_t value = 0;
@@ -367,7 +370,7 @@ static uint64_t duration_fraction(struct view text, size_t *pos)
     return value;
 }
 
-/* Consumes a number with its unit, at most INTERVAL_MAX_MS. */
+/* Consumes a number with its unit; false: it is malformed or above INTERVAL_MAX_MS. */
 static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
 {
     size_t begin = *pos;
@@ -385,7 +388,8 @@ static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
         return false;
     }
     /*
-     * Every unit divides a billion or is a multiple of it, so this is exact without a wide product.
+     * Every unit divides a billion or is a multiple of it, so the sum is exact and no product
+     * exceeds 64 bits.
      */
     *ns = whole * unit;
     *ns += (unit >= 1000000000u) ? billionths * (unit / 1000000000u)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout of all state of the program: every byte that the agent keeps (state.c). Nobody else in
- * src includes this header, so a room reaches another one through its functions alone.
+ * The layout of all state of the program: every byte that the agent keeps. Only instance.c includes
+ * this header, so a room can reach another room only through functions.
  */
 #ifndef AGENT_STATE_H
 #define AGENT_STATE_H
@@ -19,7 +19,7 @@
 
 /* One driver, with what each room keeps of it. */
 struct driver_state {
-    struct agent agent; /* first member, so that a pointer to it finds the rest */
+    struct agent agent; /* first member, so that its address is that of the whole */
     struct ledger ledger;
     struct node node;
     struct publish publish;
@@ -36,9 +36,9 @@ struct shared_state {
     struct node_object node_object;
 };
 
-/* All state of the program. The EFA driver's part stays untouched without that driver. */
+/* All state of the program. Without the EFA driver, its part is never written. */
 struct agents {
-    struct driver_state neuron; /* first member, so that a pointer to it finds all */
+    struct driver_state neuron; /* first member, so that its address is that of the whole */
     struct shared_state shared;
     struct driver_state efa;
 };

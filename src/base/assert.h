@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Assertions: conditions on this program itself, never on what a peer sends. They stay on in
- * release builds. A failed one ends the process; a restart loses nothing, because the store has
- * every prepared claim. Owns no state.
+ * Assertions: conditions that only a bug of this program can violate, never the input of a peer.
+ * They stay enabled in release builds. A failed assertion ends the process; a restart loses
+ * nothing, because the store has every prepared claim. Owns no state.
  */
 #ifndef BASE_ASSERT_H
 #define BASE_ASSERT_H
@@ -12,8 +12,9 @@
 #endif
 
 /*
- * Reports a failed condition with its file and line, and ends the process. Pure layers only declare
- * it: src/host defines it for the product, and tests may define their own. Does not return.
+ * Reports a failed condition with its file and line, and ends the process. The pure layers only
+ * call this function: src/host defines it for the product, and a test may define its own version.
+ * Does not return.
  */
 __attribute__((noreturn)) void assert_failed(const char *file, int line, const char *condition);
 

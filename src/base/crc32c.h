@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CRC-32C (Castagnoli, reflected polynomial 0x82F63B78, as in RFC 3720 §12.1): the checksum of
- * stored records. Pure arithmetic: owns a table of 16 constants and never any state.
+ * stored records. Pure arithmetic: owns a table of 16 constants, no state.
  */
 #ifndef BASE_CRC32C_H
 #define BASE_CRC32C_H

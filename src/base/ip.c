@@ -19,7 +19,10 @@ size_t ip_len(const struct ip_address *a)
     return a->v6 ? IPV6_BYTES : IPV4_BYTES;
 }
 
-/* Consumes the text before the next `mark`, and the mark; without one, all that is left. */
+/*
+ * Consumes *rest up to and including the next `mark` (all of it if there is no mark), and returns
+ * the part before the mark.
+ */
 static struct view part_next(struct view *rest, char mark)
 {
     size_t len = view_find(*rest, (uint8_t)mark);
@@ -49,8 +52,8 @@ static bool ipv4_parse(struct view text, uint8_t out[IPV4_BYTES])
 struct groups {
     uint8_t bytes[IPV6_BYTES];
     size_t len;
-    bool has_gap;  /* "::" came */
-    size_t gap_at; /* after so many bytes */
+    bool has_gap;  /* "::" was read */
+    size_t gap_at; /* number of address bytes before the "::" */
 };
 
 static bool group_parse(struct view digits, struct groups *g)
@@ -69,7 +72,10 @@ static bool group_parse(struct view digits, struct groups *g)
     return good;
 }
 
-/* Consumes a group and the colon behind it, or IPv4 at the end, which counts as two groups. */
+/*
+ * Consumes a group and the colon behind it, or an IPv4 address at the end, which is as long as two
+ * groups. false: the text is neither, or it ends in a single colon.
+ */
 static bool group_next(struct view *rest, struct groups *g)
 {
     uint8_t v4[IPV4_BYTES];
@@ -84,7 +90,10 @@ static bool group_next(struct view *rest, struct groups *g)
     return !lone_colon && group_parse(part, g);
 }
 
-/* "::" at the reading position, of which `rest` still has the last colon. False: a second one. */
+/*
+ * Notes the position of a "::" whose first colon is consumed, and consumes the second. false: the
+ * address already has a "::".
+ */
 static bool gap_next(struct view *rest, struct groups *g)
 {
     bool second = g->has_gap;
@@ -94,7 +103,10 @@ static bool gap_next(struct view *rest, struct groups *g)
     return !second;
 }
 
-/* At least one group of zeros takes the place of the gap. */
+/*
+ * Replaces the "::" by one or more groups of zeros. false: an address without "::" has fewer than
+ * eight groups, or one with "::" already has eight.
+ */
 static bool fill_gap(struct groups *g)
 {
     size_t tail = g->len - g->gap_at;

@@ -3,20 +3,20 @@
  * IP addresses and their texts. Owns no state.
  *
  * Invariants:
- * I1 ip_parse accepts what inet_pton(3) accepts, and gives it the same octets.
- * I2 A text that is refused changes nothing.
+ * I1 ip_parse accepts the same texts as inet_pton(3), and its octets are the same.
+ * I2 When ip_parse refuses a text, *out is unchanged.
  */
 #ifndef BASE_IP_H
 #define BASE_IP_H
 
 #include "base/bytes.h"
 
-/* Octets of an address (RFC 791, RFC 4291). */
+/* Octets of an IPv4 address (RFC 791). */
 #define IPV4_BYTES 4u
-/* See IPV4_BYTES. */
+/* Octets of an IPv6 address (RFC 4291). */
 #define IPV6_BYTES 16u
 
-/* One address. */
+/* One IPv4 or IPv6 address. */
 struct ip_address {
     bool v6;
     uint8_t bytes[IPV6_BYTES]; /* network order; IPv4 uses the first four */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON pull tokenizer and writer, RFC 8259. One state, `expect`, holds which tokens are allowed
- * next; the stack of open containers is an array. The tokenizer checks the form of every string, so
- * that json_unescape can fail only for lack of room.
+ * JSON pull tokenizer and writer, RFC 8259. The field `expect` of the reader holds which tokens are
+ * allowed next; the stack of open containers is an array, so nothing recurses. The tokenizer checks
+ * the form of every string, so that json_unescape can fail only for lack of room.
  */
 #include "base/json.h"
 
@@ -38,7 +38,9 @@ static void skip_blanks(struct reader *in)
 
 /* --- strings --- */
 
-/* Length of the escape at the front of `v`, which starts with a backslash; 0: not an escape. */
+/*
+ * Length of the escape at the start of `v`, which begins with a backslash. 0: not a valid escape.
+ */
 static size_t escape_length(struct view v)
 {
     static const char simple[] = "\"\\/bfnrt";
@@ -60,7 +62,7 @@ static size_t escape_length(struct view v)
     return 6;
 }
 
-/* Reads to the closing quote; the opening one is already consumed. */
+/* Reads a string to its closing quote; its opening quote is already consumed. */
 static enum status read_string(struct reader *in, struct view *text)
 {
     size_t start = in->pos;
@@ -81,14 +83,14 @@ static enum status read_string(struct reader *in, struct view *text)
     return PEER_MALFORMED;
 }
 
-/* --- numbers and words --- */
+/* --- numbers, true, false and null --- */
 
 static bool byte_is(struct view v, size_t at, uint8_t a, uint8_t b)
 {
     return at < v.len && (v.data[at] == a || v.data[at] == b);
 }
 
-/* Consumes one digit or more; moves *at behind them. */
+/* Moves *at past one or more digits. false: there is no digit. */
 static bool consume_digits(struct view v, size_t *at)
 {
     size_t start = *at;
@@ -98,7 +100,7 @@ static bool consume_digits(struct view v, size_t *at)
     return *at > start;
 }
 
-/* Length of the number at the front, 0: not a number. int [frac] [exp] (RFC 8259 §6). */
+/* Length of the number at the start of `v`: int [frac] [exp] (RFC 8259 §6). 0: not a number. */
 static size_t number_length(struct view v)
 {
     size_t first = byte_is(v, 0, '-', '-') ? 1u : 0u;
@@ -220,7 +222,7 @@ static enum status read_name(struct json_reader *r, struct json_token *token, ui
     return STATUS_OK;
 }
 
-/* The token after a comma: a name in an object, a value in an array. */
+/* Reads the token after a comma: a name in an object, a value in an array. */
 static enum status after_comma(struct json_reader *r, struct json_token *token)
 {
     r->in.pos++;
@@ -271,7 +273,7 @@ enum status json_skip(struct json_reader *r, const struct json_token *token)
     if (token->kind != JSON_OBJECT_BEGIN && token->kind != JSON_ARRAY_BEGIN) {
         return r->failed;
     }
-    /* Every token consumes at least one byte. */
+    /* The loop ends: every token consumes at least one byte. */
     for (size_t i = reader_left(&r->in); i > 0u; i--) {
         enum status s = json_next(r, &t);
         if (s != STATUS_OK) {
@@ -395,8 +397,8 @@ static void new_line(struct json_writer *w)
 }
 
 /*
- * Writes what separates a value or a name from the text before it: nothing behind its name, a comma
- * behind a sibling, a new line in an indented container.
+ * Writes the separator before a value or a name. A value behind its name needs none; otherwise a
+ * comma follows a sibling, and inside an indented container a new line starts.
  */
 static void lead_in(struct json_writer *w)
 {
@@ -473,8 +475,8 @@ static void write_character(struct writer *out, uint8_t c)
 }
 
 /*
- * Length of an unsafe character: a C1 control (C2 80 to C2 9F) or a line separator (E2 80 A8, E2 80
- * A9).
+ * Code point of a character that must be escaped: a C1 control (C2 80 to C2 9F) or a line separator
+ * (E2 80 A8, E2 80 A9). 0: the character needs no escape.
  */
 static unsigned unsafe_character(struct view v)
 {
@@ -496,7 +498,7 @@ static void write_long_character(struct writer *out, struct view v)
     }
 }
 
-/* Length of the UTF-8 character at the front, 0: invalid. */
+/* Length of the UTF-8 character at the start of `v`. 0: invalid UTF-8. */
 static size_t character_length(struct view v)
 {
     for (size_t n = 1; n <= 4u && n <= v.len; n++) {
@@ -508,7 +510,8 @@ static size_t character_length(struct view v)
 }
 
 /*
- * Length of the front part that needs no escape: ASCII without `escaped`, which is nearly all text.
+ * Length of the prefix that needs no escape: printable ASCII that is not in `escaped`. Nearly all
+ * text is of this kind, so write_piece copies it as a whole.
  */
 static size_t plain_length(struct view v, struct view escaped)
 {
@@ -519,7 +522,10 @@ static size_t plain_length(struct view v, struct view escaped)
     return n;
 }
 
-/* Writes the front piece of `text` and returns its length. */
+/*
+ * Writes the first piece of `text`, a run that needs no escape or else one character, and returns
+ * its length in `text`. An invalid byte becomes U+FFFD.
+ */
 static size_t write_piece(struct writer *out, struct view text, struct view escaped)
 {
     size_t n = plain_length(text, escaped);

@@ -10,7 +10,7 @@
  * I4 json_unescape writes a whole string or nothing, and never more bytes than it reads.
  * I5 A text that was written completely is one JSON text without a raw control character.
  * I6 A written string of valid UTF-8 reads back as the same bytes.
- * I7 Values and their order are those of the text.
+ * I7 The tokens have the values of the text and come in its order.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -18,7 +18,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* What a token is (RFC 8259 §2). */
+/* Kinds of tokens (RFC 8259 §2). */
 enum json_kind {
     JSON_OBJECT_BEGIN,
     JSON_OBJECT_END,
@@ -26,7 +26,7 @@ enum json_kind {
     JSON_ARRAY_END,
     JSON_NAME,   /* member name; `text` is its raw bytes between the quotes, with escapes */
     JSON_STRING, /* `text` as for JSON_NAME */
-    JSON_NUMBER, /* `text` is the literal */
+    JSON_NUMBER, /* `text` is the number as it is in the input */
     JSON_TRUE,
     JSON_FALSE,
     JSON_NULL,
@@ -40,7 +40,7 @@ struct json_token {
     unsigned depth;   /* containers open around the token; 0 for the top value */
 };
 
-/* Position in one text, which is borrowed until the last token is used. */
+/* Reading position in one text, which is borrowed until the last token is used. */
 struct json_reader {
     struct reader in;
     unsigned depth;
@@ -89,24 +89,24 @@ struct json_writer {
 
 /* Starts a text at the end of `out`, which is borrowed until the text is complete. */
 struct json_writer json_writer_of(struct writer *out, unsigned indent);
-/* Open and close an object: the text's value, a member's or an element. */
+/* Begin and end an object, which is the top value, a member's value or an array element. */
 void json_object_begin(struct json_writer *w);
 void json_object_end(struct json_writer *w);
-/* Open and close an array: the text's value, a member's or an element. */
+/* Begin and end an array, which is the top value, a member's value or an array element. */
 void json_array_begin(struct json_writer *w);
 void json_array_end(struct json_writer *w);
-/* Name of the next member: plain ASCII text that needs no escapes. */
+/* Writes the name of the next member: plain ASCII text that needs no escapes. */
 void json_name(struct json_writer *w, const char *name);
 /*
  * Writes a quoted, escaped string; invalid UTF-8 becomes U+FFFD. Control characters (C0, DEL, C1)
  * and the line separators U+2028 and U+2029 are escaped, so that every reader sees one line.
  */
 void json_string(struct json_writer *w, struct view text);
-/* A member whose value is a string. */
+/* Writes a member: `name` as in json_name, `text` as in json_string. */
 void json_member(struct json_writer *w, const char *name, const char *text);
-/* Integer as a value. */
+/* Writes a value that is an integer. */
 void json_number(struct json_writer *w, int64_t value);
-/* `true` or `false` as a value. */
+/* Writes the value `true` or `false`. */
 void json_bool(struct json_writer *w, bool value);
 
 /*

@@ -16,9 +16,9 @@
 static const char *const level_names[LOG_LEVELS] = {
     [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
 
-/* Room that every line keeps for its end and a mark that it is truncated. */
+/* Bytes that every line keeps free for its end and the field `truncated`. */
 enum { LOG_TAIL_BYTES = 24 };
-/* Bytes dropped at once to make room; at least one line. */
+/* Most bytes that make_room drops at once; this makes room for a line of any length. */
 #define LOG_DROP_BYTES (LOG_BUFFER_BYTES / 4u)
 _Static_assert(LOG_DROP_BYTES >= LOG_LINE_BYTES_MAX, "a line fits what gave way");
 
@@ -167,8 +167,8 @@ static void close_line(struct log *l)
 }
 
 /*
- * Makes room for a line by dropping written lines, a large piece at a time, so that little memory
- * moves.
+ * Makes room for a line by dropping the oldest lines that are written out, LOG_DROP_BYTES at a
+ * time, so that memmove runs rarely. false: the pending lines leave no room.
  */
 static bool make_room(struct log *l)
 {

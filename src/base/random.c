@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xorshift64*: good enough for jitter, which only needs different numbers. */
+/* xorshift64* is predictable, but jitter only needs numbers that differ. */
 #include "base/random.h"
 
 #include "base/assert.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers that suit jitter and names, not secrets (random.c). */
+/* Pseudo-random numbers for jitter and names. They are predictable: not for secrets (random.c). */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H
 
@@ -10,7 +10,7 @@ struct randomness {
     uint64_t state; /* never 0 */
 };
 
-/* `seed` is any number. */
+/* Starts a sequence; `seed` may be any number, also 0. */
 void randomness_init(struct randomness *r, uint64_t seed);
 /* The next number of the sequence. */
 uint64_t randomness_next(struct randomness *r);

@@ -22,7 +22,7 @@ enum status {
     STATUS_OK = 0,
     STATUS_MORE,      /* not enough input, or not enough room yet: try again later */
     PEER_MALFORMED,   /* bytes that do not follow their format */
-    PEER_PROTOCOL,    /* well-formed bytes in a place or order the protocol forbids */
+    PEER_PROTOCOL,    /* well-formed bytes that the protocol forbids at this point */
     PEER_UNSUPPORTED, /* valid, but a version or feature that this program does not speak */
     PEER_NOT_FOUND,   /* the named thing does not exist at the peer */
     PEER_REFUSED,     /* the peer answered with an error of its own */
@@ -31,13 +31,13 @@ enum status {
     PEER_UNTRUSTED,   /* identity of the peer could not be verified */
     FULL_TABLE,       /* a table of fixed size has no free entry */
     FULL_BUFFER,      /* a value is longer than its bound */
-    FULL_BUDGET,      /* a peer used up what one peer may cost */
+    FULL_BUDGET,      /* a peer exceeded its limit of work (HTTP/2 ENHANCE_YOUR_CALM) */
     HOST_IO,          /* read, write or sync failed */
     HOST_NO_SPACE,    /* the disk is full or the quota is used up */
-    HOST_DENIED,      /* permission, read-only file system */
+    HOST_DENIED,      /* no permission, or a read-only file system */
     HOST_ABSENT,      /* file or directory does not exist */
-    HOST_DAMAGED,     /* stored bytes do not carry their checksum */
-    HOST_BUSY,        /* another process holds it */
+    HOST_DAMAGED,     /* stored bytes fail their checksum or are malformed */
+    HOST_BUSY,        /* another process holds the lock, or the resource is in use */
     STATUS_COUNT
 };
 

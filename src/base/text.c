@@ -17,7 +17,10 @@ struct view view_text(const char *text)
     return view_of(text, strlen(text));
 }
 
-/* Length of the common start; most texts differ in the first byte. */
+/*
+ * Number of leading bytes that both texts share. A simple loop: most texts differ in the first
+ * byte.
+ */
 static size_t common_bytes(struct view a, const char *text)
 {
     size_t n = 0;
@@ -197,14 +200,14 @@ void writer_fill(struct writer *w, const char *form, const struct fill *fills, s
     struct view rest = view_text(form);
     size_t used = 0;
     for (size_t at = view_find(rest, '%'); at < rest.len; at = view_find(rest, '%')) {
-        ASSERT(used < count); /* a fill for each hole */
+        ASSERT(used < count); /* each '%' has a fill */
         writer_append(w, view_first(rest, at));
         write_fill(w, &fills[used]);
         used++;
         rest = view_from(rest, at + 1u);
     }
     writer_append(w, rest);
-    ASSERT(used == count); /* a hole for each fill */
+    ASSERT(used == count); /* each fill has a '%' */
 }
 
 /* --- NUL-terminated text in arrays, and UTF-8 --- */
@@ -248,8 +251,8 @@ static size_t cut_length(struct view v, size_t max)
 {
     size_t n = (v.len < max) ? v.len : max;
     /*
-     * A continuation byte behind the cut belongs to the character before it, which is dropped as a
-     * whole.
+     * If the byte after the cut is a continuation byte, the cut is inside a character: drop all of
+     * that character.
      */
     for (unsigned i = 0; i < 4u && n > 0u && n < v.len && (v.data[n] & 0xc0u) == 0x80u; i++) {
         n--;
@@ -322,7 +325,7 @@ static const struct {
     {0xf0, 0xf0, 3, 0x90, 0xbf}, {0xf1, 0xf3, 3, 0x80, 0xbf}, {0xf4, 0xf4, 3, 0x80, 0x8f},
 };
 
-/* Length of the character at the front, 0: invalid. */
+/* Length of the UTF-8 character at the start of `v`. 0: invalid UTF-8. */
 static size_t utf8_length(struct view v)
 {
     for (unsigned i = 0; i < sizeof leads / sizeof leads[0]; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of base/time.h: the proleptic Gregorian calendar in whole numbers. */
+/* Implements base/time.h: the proleptic Gregorian calendar in integer arithmetic. */
 #include "base/time.h"
 
 static void two_digits(struct writer *w, uint64_t n)
@@ -9,8 +9,8 @@ static void two_digits(struct writer *w, uint64_t n)
 }
 
 /*
- * Counts years from March, so that the leap day is the last one of its year. Month 13 is the next
- * January.
+ * Days from 1970-01-01 to a date. Counts years from March, so that the leap day is the last day of
+ * its year. Month 13 is the next January.
  */
 static int64_t days_to(int64_t year, int64_t month, int64_t day)
 {
@@ -30,7 +30,9 @@ bool time_days(int64_t year, int64_t month, int64_t day, int64_t *days)
     return true;
 }
 
-/* Civil date of a day count since 1970-01-01, by eras of 400 years that begin in March. */
+/*
+ * Writes the date of a number of days since 1970-01-01, by 400-year cycles from 1 March of year 0.
+ */
 static void write_date(struct writer *w, uint64_t days)
 {
     uint64_t z = days + 719468u;
@@ -40,7 +42,7 @@ static void write_date(struct writer *w, uint64_t days)
     uint64_t year_of_era = (day_of_era - leap_days) / 365u;
     uint64_t year_begins = 365u * year_of_era + year_of_era / 4u - year_of_era / 100u;
     uint64_t day_of_year = day_of_era - year_begins;
-    uint64_t shifted = (5u * day_of_year + 2u) / 153u; /* 0 is March */
+    uint64_t shifted = (5u * day_of_year + 2u) / 153u; /* months since March */
     uint64_t month = (shifted < 10u) ? shifted + 3u : shifted - 9u;
     uint64_t year = year_of_era + era * 400u + ((month <= 2u) ? 1u : 0u);
     writer_decimal(w, year);

@@ -2,7 +2,7 @@
 /*
  * Times as numbers, and as text (RFC 3339). Owns the calendar; reads no clock.
  *
- * Invariant: I1. Text and date are the time's in the proleptic Gregorian calendar, UTC.
+ * Invariant: I1. Texts and dates are those of the proleptic Gregorian calendar in UTC.
  */
 #ifndef BASE_TIME_H
 #define BASE_TIME_H

@@ -50,8 +50,8 @@ static void nearest_efa(const struct inventory *v, unsigned neuron, char name[DE
 }
 
 /*
- * Whether the device and Neuron device `neuron` are nearest to each other; `name` gets the other's
- * name.
+ * Whether the device is Neuron device `neuron`, or an EFA device nearest to it. true: `name` gets
+ * the nearest device of the other driver.
  */
 static bool is_nearest(const struct inventory *v, const struct device_shown *s, unsigned neuron,
                        char name[DEVICE_NAME_CAP])

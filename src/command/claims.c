@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shows the claim store: one slot, and the claim in it. Reads the halves by dra/store.h. */
+/* Shows the claims of the claim store: reads a slot, by dra/store.h, and writes the claim in it. */
 #include "base/assert.h"
 #include "command/command_internal.h"
 
@@ -70,8 +70,9 @@ void command_outline_text(const struct store_outline *o, const char *driver, str
 }
 
 /*
- * The device of a part: parts number all results, and within a result for the whole node its
- * devices. NULL: the part has no device.
+ * The result whose device a part shows. Parts 1 to r->count are the results that name one device;
+ * the parts after them are, by device number, the devices of a result for the whole node, and
+ * *number gets that number. NULL: the part shows no device.
  */
 static const struct claim_result *device_part(const struct claim_shown *c, unsigned part,
                                               unsigned *number)
@@ -132,7 +133,7 @@ bool command_claim_text(const struct claim_shown *c, unsigned part, struct write
     return true;
 }
 
-/* The members of the claim's object. */
+/* Writes the members that identify a claim. */
 static void id_document(const struct claim_id *id, const char *driver, struct document *d)
 {
     document_text(d, "driver", driver);

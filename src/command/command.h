@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output of the commands beside `run`: devices, slices, claims, reservations, check, and shell
- * completion. Owns texts only: the host reads files and passes their contents. Commands run beside
- * an agent, and change nothing.
+ * Output of the commands other than `run`: devices, slices, claims, reservations, check, and shell
+ * completion. Owns only texts: the host reads the files and passes their contents. Commands may run
+ * while an agent runs, and change nothing.
  *
- * Output is made in parts of at most COMMAND_PART_BYTES, so that output of any size costs fixed
- * memory. The host empties the writer after each part.
+ * Output is made in parts of at most COMMAND_PART_BYTES, so that output of any size needs a fixed
+ * amount of memory. The host empties the writer after each part.
  *
  * Invariants:
  * I1 A part never makes the writer full.
- * I2 A half of a store that is being written does not hide the other half.
+ * I2 While an agent writes one half of a slot, the other half is still shown.
  */
 #ifndef COMMAND_COMMAND_H
 #define COMMAND_COMMAND_H
@@ -31,8 +31,8 @@ struct holder {
 };
 
 /*
- * The data of `devices` and `slices`. With EFA devices there are two inventories, both with `efa`:
- * the output of the second one continues that of the first.
+ * The data of `devices` and `slices`. With EFA devices there are two inventories, both with `efa`
+ * set: the output of the second one continues that of the first.
  */
 struct inventory {
     struct devices devices;
@@ -55,31 +55,35 @@ enum slot_state { SLOT_FREE, SLOT_CLAIM, SLOT_OUTLINE, SLOT_DAMAGED };
 enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
                              struct store_outline *o);
 /*
- * Marks devices, as bits by number, as held by the claim, alone or by shares; `pod` may be empty.
+ * Marks the devices of `numbers`, bit N for device N, as held by the claim, alone or by shares;
+ * `pod` may be empty.
  */
 void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *id,
                   const char *pod);
 
-/* The devices of a node of this type, without hardware. false: unknown type. */
+/*
+ * Fills *out with the devices of a node of this instance type, without access to hardware. false:
+ * the type is unknown.
+ */
 bool command_board(const char *type, struct found_node *out);
-/* The EFA devices in the type's map. false: unknown type. */
+/* Fills *out with the EFA devices in the map of this instance type. false: the type is unknown. */
 bool command_board_efas(const char *type, struct found_efas *out);
 /* Appends the types that command_board knows. */
 void command_board_names(struct writer *out);
 
-/* Writes an issue of a probe with its remedy, one line without its end. */
+/* Writes an issue of a probe with its remedy, as one line without a newline. */
 void command_issue(const struct probe_issue *issue, struct writer *out);
-/* Writes a line for the device of this number if it is unhealthy. false: it is not. */
+/* If the device of this number is unhealthy, writes a line without a newline. false: it is not. */
 bool command_unhealthy(const struct inventory *v, unsigned number, struct writer *out);
 /*
- * Write part `part`, counted from 0, of the output of `devices`: as text, and as a document. false:
- * no such part.
+ * Write part `part`, counted from 0, of the output of `devices`, as text or as a document. false:
+ * there is no such part.
  */
 bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out);
 bool command_devices_document(const struct inventory *v, unsigned part, struct document *d);
 /*
- * Writes the slices that an agent with this inventory would create: one, or a list; always a
- * document.
+ * Writes part `part` of the slices that an agent with this inventory would create, as a document:
+ * one slice, or a list of slices. false: there is no such part.
  */
 bool command_slices(const struct inventory *v, const char *driver, const char *node_name,
                     unsigned part, struct document *d);
@@ -102,8 +106,8 @@ void command_outline_document(const struct store_outline *o, const char *driver,
 void command_reservation_text(const struct claim_reservation *c, struct writer *out);
 void command_reservation_document(const struct claim_reservation *c, struct document *d);
 /*
- * Writes the end after `found` such lines: that there are none, or what to do. `efa_driver`: name
- * of the second driver, NULL: none.
+ * Writes the end of the output after `found` reserved claims: that there are none, or what to do.
+ * `efa_driver`: name of the EFA driver; NULL: none.
  */
 void command_reservations_end(uint32_t found, const char *efa_driver, struct writer *out);
 

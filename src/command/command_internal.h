@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the commands' output share. Internal to them. */
+/* Functions that the files of src/command share. Internal to them. */
 #ifndef COMMAND_COMMAND_INTERNAL_H
 #define COMMAND_COMMAND_INTERNAL_H
 
 #include "command/command.h"
 
 /*
- * Writes the health of a device of the inventory (NULL: not shown by the kernel): "healthy", or
- * with its reasons, "unhealthy: hbm, sram".
+ * Writes the health of a device: "healthy", or with its reasons, "unhealthy: hbm, sram". `d` is
+ * NULL: the kernel does not show the device.
  */
 void command_health_text(const struct inventory *v, const struct device *d, struct writer *out);
-/* Writes the same as the member health and, if there are any, the member reasons. */
+/* Writes that health as the member health and, if it has reasons, the member reasons. */
 void command_health_document(const struct inventory *v, const struct device *device,
                              struct document *d);
 /*
- * Writes one device of a result; for a result that stands for the whole node, the one with this
- * number. Shows its health, the nearest devices of the other driver, and its attributes (as text
- * only place, groups and cores).
+ * Writes one device of a result; if the result stands for the whole node, the device of this
+ * number. Writes its health, the nearest devices of the other driver, and its attributes; the text
+ * has only those about place, groups and cores.
  */
 void command_device_text(const struct inventory *v, const struct claim_result *result,
                          unsigned number, struct writer *out);
 void command_device_document(const struct inventory *v, const struct claim_result *result,
                              unsigned number, struct document *d);
-/* Writes members for the attributes and for the capacities, where there are any. */
+/* Writes the members attributes and capacity, each only if it is not empty. */
 void command_attributes(const struct attributes *all, struct document *d);
 
 #endif

@@ -17,7 +17,7 @@
 /* Health of a device from a single reading; a running agent also knows earlier readings. */
 enum device_health {
     DEVICE_HEALTHY,
-    DEVICE_UNKNOWN, /* as for devices of kernel modules before 2.28, which have no such file */
+    DEVICE_UNKNOWN, /* kernel modules before 2.28 have no health file */
     DEVICE_UNHEALTHY,
     DEVICE_UNREADABLE, /* its core_count is unreadable */
     DEVICE_GONE,
@@ -69,13 +69,13 @@ static bool is_efa(const struct inventory *v)
 
 /* What differs between the tables of the Neuron and of the EFA devices. */
 static const struct form {
-    const char *before; /* an empty line separates the two */
+    const char *before; /* an empty line separates the two tables */
     const char *longest_name;
     const char *column; /* head of the second column */
     size_t column_width;
     const char *noun;
-    const char *remedy; /* for an unhealthy one */
-    const char *list;   /* members of the document */
+    const char *remedy; /* for an unhealthy device */
+    const char *list;   /* name of the array in the document */
     const char *issue_list;
 } forms[DRIVERS] = {
     [DRIVER_NEURON] = {"", DEVICE_NAME_PREFIX "10", "CORES", 7, "device",
@@ -119,7 +119,7 @@ static bool is_listed(const struct inventory *v, unsigned number)
     return number < expected || device_of(v, number) != NULL || is_held(v, number);
 }
 
-/* Health of a device; NULL: the kernel does not show it. */
+/* Health of a device; `d` is NULL: the kernel does not show it. */
 static enum device_health health_read(const struct inventory *v, const struct device *d)
 {
     static const enum device_health of_reading[3] = {[HEALTH_UNKNOWN] = DEVICE_UNKNOWN,
@@ -159,7 +159,7 @@ static void health_text(const struct inventory *v, unsigned number, char text[HE
     writer_close_text(&w);
 }
 
-/* Whether this device is the lowest of the claim that holds it. */
+/* Whether the device has the lowest number of all devices of the claim that holds it. */
 static bool is_first(const struct inventory *v, unsigned number)
 {
     bool first = is_held(v, number);
@@ -169,7 +169,7 @@ static bool is_first(const struct inventory *v, unsigned number)
     return first;
 }
 
-/* Rank of its claim among the claims, by their lowest devices. */
+/* Rank of the claim that holds the device, from 0, in the order of the claims' lowest devices. */
 static unsigned order_of(const struct inventory *v, unsigned number)
 {
     unsigned n = 0;
@@ -242,7 +242,7 @@ static void colour_end(const struct inventory *v, struct writer *out)
     writer_text(out, v->colour ? ANSI_ESCAPE "[0m" : "");
 }
 
-/* Empty: unknown. */
+/* Writes the number of cores of a device; empty: unknown. */
 static void cores_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
 {
     const struct device *d = device_of(v, number);
@@ -275,7 +275,7 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     if (red) {
         colour_end(v, out);
     }
-    /* A free device has no further columns, which keeps its row short beside a long claim name. */
+    /* A free device has no claim column, so its row is short even if some claim has a long name. */
     if (is_held(v, number)) {
         write_padded(out, h->claim, c.claim);
     }
@@ -319,7 +319,10 @@ static unsigned lnc_of(const struct devices *d)
     return (d->lnc_host != 0u) ? d->lnc_host : lnc;
 }
 
-/* Whether an EFA device belongs to several Neuron devices; only this explains why a claim waits. */
+/*
+ * Whether an EFA device belongs to several Neuron devices: then a claim for EFA devices may stay
+ * pending.
+ */
 static bool is_shared(const struct inventory *v)
 {
     bool shared = false;
@@ -454,7 +457,7 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
 
 /* --- document --- */
 
-/* The Neuron devices that it belongs to, and its names on the host. */
+/* Writes the Neuron devices that an EFA device belongs to, and its names on the host. */
 static void efa_document(const struct inventory *v, unsigned number, struct document *d)
 {
     const struct device *device = device_of(v, number);
@@ -523,7 +526,7 @@ static void issue_document(const struct probe_issue *issue, struct document *d)
     document_element(d, writer_view(&w));
 }
 
-/* Starts the document, or its first part, which the EFA devices follow. */
+/* Starts the document; the inventory of the EFA devices only adds another array to it. */
 static void start_document(const struct inventory *v, struct document *d)
 {
     if (!is_efa(v)) {

@@ -24,7 +24,9 @@ static struct writer *out_of(struct document *d)
     return d->json.out;
 }
 
-/* Begins a line with the current indentation, unless a dash or the start was just written. */
+/*
+ * Begins a line with the current indentation, except after a dash or at the start of the document.
+ */
 static void line_begin(struct document *d)
 {
     if (!d->dash) {

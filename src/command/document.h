@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Output for programs, written as JSON or as YAML in block style (YAML 1.2) by the same calls. Owns
- * the layout only. The caller may empty the writer between two calls.
+ * only the layout. The caller may empty the writer between two calls.
  *
  * Invariants:
- * I1 Both forms of the same calls have the same value.
+ * I1 The same calls write the same value as JSON and as YAML.
  * I2 In YAML a text is quoted unless every reader of YAML 1.1 and 1.2 reads it as text.
  */
 #ifndef COMMAND_DOCUMENT_H
@@ -16,7 +16,7 @@
 struct document {
     struct json_writer json; /* its `out` is the writer of both forms */
     bool yaml;
-    bool dash;      /* an element began: its first member goes behind the dash */
+    bool dash;      /* an element began: its first member follows the dash */
     bool empty;     /* the innermost object or array is still empty */
     bool element;   /* the next value is an element of an array, not the value of a member */
     unsigned depth; /* YAML: levels of indentation */
@@ -38,7 +38,7 @@ void document_number(struct document *d, const char *name, int64_t value);
 void document_bool(struct document *d, const char *name, bool value);
 /* Writes a text as an element of an array. */
 void document_element(struct document *d, struct view value);
-/* Ends the document. */
+/* Ends the document with a newline. */
 void document_end(struct document *d);
 
 #endif

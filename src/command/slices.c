@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shows the ResourceSlices that an agent would create, in kubectl's form: for reviewers, and for
- * the node templates of autoscalers. dra/device.h decides about attributes.
+ * Shows the ResourceSlices that an agent would create, in the format of kubectl, for reviewers and
+ * for the node templates of autoscalers. dra/device.h chooses the attributes.
  */
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -20,7 +20,7 @@ bool command_board(const char *type, struct found_node *out)
         d->number = i;
         d->node_exists = true;
         d->reading.known = true; /* without hardware, every device counts as healthy */
-        text_set(d->numa_node, sizeof d->numa_node, "-1"); /* only a real machine has it */
+        text_set(d->numa_node, sizeof d->numa_node, "-1"); /* only a real machine has one */
         WRITE_TEXT(d->core_count, sizeof d->core_count, "%",
                    NUMBER(board_family(type)->cores_per_device));
     }
@@ -37,7 +37,7 @@ bool command_board_efas(const char *type, struct found_efas *out)
         bool good = pci_address_parse(view_text(map->address[i]), &efa.address);
         ASSERT(good);
         text_set(efa.port_state, sizeof efa.port_state, "4: ACTIVE");
-        bool known = false; /* two devices may share one */
+        bool known = false; /* two Neuron devices may share an EFA device */
         for (unsigned k = 0; k < out->count; k++) {
             known = known || out->efa[k].address == efa.address;
         }
@@ -60,7 +60,9 @@ void command_board_names(struct writer *out)
     }
 }
 
-/* Writes the set of shared counters of a slice, or those that a device consumes. */
+/*
+ * Writes the set of shared counters of a slice (`device` is NULL), or those that a device consumes.
+ */
 static void write_counters(const struct devices *devices, const struct device *device,
                            struct document *d)
 {
@@ -109,7 +111,10 @@ static void write_tail(struct document *d)
     document_object_end(d);
 }
 
-/* Several slices form a list: the one with the counters first, that of the EFA devices last. */
+/*
+ * Whether there are several slices, which form a list: the slice with the counters is the first,
+ * the slice with the EFA devices the last.
+ */
 static bool is_list(const struct inventory *v)
 {
     return v->efa || v->devices.counters;
@@ -189,7 +194,7 @@ static void write_value(const struct attribute *a, struct document *d)
     }
 }
 
-/* The attributes of a device, or its capacities. */
+/* Writes the attributes of a device or, if `capacity`, its capacities. */
 static void write_values(const struct attributes *all, bool capacity, struct document *d)
 {
     bool any = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Builds the attributes of a device, with the names and types of AWS's driver: CEL fails on a wrong
- * type, and one failing expression blocks scheduling. Each group of attributes appends itself, in
- * the byte order of the keys.
+ * type, and one failing expression blocks scheduling. The functions append the attributes in the
+ * byte order of the keys.
  */
 #include "dra/claim.h"
 
@@ -40,7 +40,7 @@ static void add_bool(struct attributes *out, const char *key, bool value)
     append_attribute(out, key, ATTRIBUTE_BOOL)->number = value ? 1 : 0;
 }
 
-/* An empty text means that the value is unknown; the attribute is left out. */
+/* Adds a string attribute. An empty text means that the value is unknown: adds nothing then. */
 static void add_string(struct attributes *out, const char *key, const char *value)
 {
     if (value[0] != '\0') {
@@ -56,8 +56,9 @@ static void add_version(struct attributes *out, const char *key, const char *val
 }
 
 /*
- * Lines of devices in which each device is linked with the next number: a claim for N devices with
- * equal contiguousN_id gets one line. Sizes come in the byte order of the keys. Devices that do not
+ * Adds contiguousN_id for each size N: the number of the line of N devices that contains the
+ * device. In a line each device is linked with the next number, so a claim for N devices with equal
+ * contiguousN_id gets one line. The sizes are in the byte order of the keys. Devices that do not
  * fill a line get no id, so the scheduler never tries them for such a claim.
  */
 static void add_contiguous(struct attributes *out, const struct board *board, unsigned number)
@@ -93,14 +94,16 @@ static void add_groups(struct attributes *out, const struct board *board,
     _Static_assert(BOARD_GROUPED_DEVICES == FULL_GROUP, "one group of all");
     add_string(out, "resource.aws.com/devicegroup16_id", efa->group16);
     if (device->node) {
-        return; /* smaller groups are parts of larger ones */
+        return; /* the whole node is in no smaller group */
     }
     add_string(out, "resource.aws.com/devicegroup1_id", efa->address[number]);
     add_string(out, "resource.aws.com/devicegroup4_id", efa->group4[number / SMALL_GROUP]);
     add_string(out, "resource.aws.com/devicegroup8_id", efa->group8[number / LARGE_GROUP]);
 }
 
-/* Kubernetes' standard attributes, by which a claim aligns devices of several drivers. */
+/*
+ * Adds the standard attributes of Kubernetes, with which a claim aligns devices of several drivers.
+ */
 static void add_standard(struct attributes *out, const char *address, const struct device *device)
 {
     if (!device->at_pci_address) {
@@ -114,8 +117,9 @@ static void add_standard(struct attributes *out, const char *address, const stru
 }
 
 /*
- * Memory of the whole device, as a Quantity in the canonical form that the server stores. A type
- * without a row uses its family's memory when the core count is the family's.
+ * Adds the memory of the whole device, as a Quantity in the canonical form that the API server
+ * stores. A type without a row has the memory of its family if the device has the family's core
+ * count.
  */
 static void add_memory(struct attributes *out, const struct devices *d, const struct device *device)
 {
@@ -150,7 +154,10 @@ static void add_grid(struct attributes *out, const struct board *board, unsigned
     add_int(out, "topology_y", number % board->grid_columns);
 }
 
-/* Publishes the node's place in its UltraServer completely or not at all. */
+/*
+ * Adds the node's place in its set of two and in its set of four nodes. The server id and the node
+ * id of a set are published together or not at all.
+ */
 static void add_ultraserver(struct attributes *out, const struct ultraserver *u)
 {
     const struct ultraserver_place *pair = &u->place[ULTRASERVER_PAIR];
@@ -165,7 +172,7 @@ static void add_ultraserver(struct attributes *out, const struct ultraserver *u)
     add_string(out, "ultraserverServerId4", quad->server_id);
 }
 
-/* PCI subsystem ID in four hexadecimal digits, as dranet writes it; 0: unknown. */
+/* Adds the PCI subsystem ID in four hexadecimal digits, as dranet writes it; 0 means unknown. */
 static void add_subsystem(struct attributes *out, uint16_t subsystem)
 {
     char text[8] = {0};
@@ -177,7 +184,10 @@ static void add_subsystem(struct attributes *out, uint16_t subsystem)
     add_string(out, "dra.net/pciSubsystem", text);
 }
 
-/* A claim without a request for this capacity takes all of it, and so holds the device alone. */
+/*
+ * Adds a capacity that claims share in multiples of `step` (or CAPACITY_ALL). A claim that does not
+ * request the capacity takes all of it, and so holds the device alone.
+ */
 static void add_shares(struct attributes *out, const char *key, unsigned units, unsigned step)
 {
     struct attribute *a = append_attribute(out, key, ATTRIBUTE_CAPACITY);
@@ -192,16 +202,16 @@ static void add_cores(struct attributes *out, const struct devices *d, const str
         add_shares(out, CORES_CAPACITY, device->core_count, unit);
     } else if (d->shares > 0u && unit > 0u) {
         /*
-         * Sharing was switched off while parts are still held: any of them uses up a capacity of 1,
-         * so no claim for cores fits beside it.
+         * Sharing was switched off while claims still hold parts. Each of these parts uses up a
+         * capacity of 1, so the scheduler allocates no further part.
          */
         add_shares(out, CORES_CAPACITY, 1u, (unsigned)CAPACITY_ALL);
     }
 }
 
 /*
- * The logical cores that the claim has on the device, counted by the LNC of its containers: the
- * requested LNC, or the runtime's default.
+ * Adds logicalNeuronCore, the LNC of the claim's containers (the requested LNC, or the runtime's
+ * default), and logicalCores, the claim's cores on the device in logical cores of this LNC.
  */
 static void add_claimed(struct attributes *out, const struct devices *d,
                         const struct device *device, const struct claim_result *result)
@@ -248,7 +258,10 @@ static void build_efa(const struct devices *d, const struct device *device, stru
     }
 }
 
-/* `result`: what a claim holds of the device; NULL: the device as published. */
+/*
+ * Builds the attributes of a Neuron device. `result`: what a claim holds of the device; NULL: the
+ * device as published.
+ */
 static void build_neuron(const struct devices *d, const struct device *device,
                          const struct claim_result *result, struct attributes *out)
 {
@@ -296,7 +309,10 @@ static void build_attributes(const struct devices *d, unsigned index,
     }
 }
 
-/* Keeps only the attributes that the server accepts, or only those that it would refuse. */
+/*
+ * Keeps only the attributes that the API server would refuse (`with_issue`), or only those that it
+ * accepts.
+ */
 static void select_attributes(struct attributes *all, bool with_issue)
 {
     unsigned kept = 0;

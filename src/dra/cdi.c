@@ -70,7 +70,7 @@ _Static_assert(sizeof(CDI_FILE_PREFIX CDI_FILE_SUFFIX) + UID_CAP <= CDI_FILE_NAM
                    sizeof(CDI_FILE_PREFIX CDI_TOMBSTONE_SUFFIX) + UID_CAP <= CDI_FILE_NAME_CAP,
                "the longest file name fits");
 
-/* --- members --- */
+/* --- JSON members --- */
 
 static void member_number(struct json_writer *j, const char *name, unsigned value)
 {
@@ -80,7 +80,7 @@ static void member_number(struct json_writer *j, const char *name, unsigned valu
     }
 }
 
-/* A member whose value is a path that ends in a number. */
+/* Writes a member whose value is a path that ends in a number. */
 static void member_numbered(struct json_writer *j, const char *name, const char *dir,
                             const char *stem, unsigned number)
 {
@@ -94,7 +94,7 @@ static void member_numbered(struct json_writer *j, const char *name, const char 
 
 /* --- annotations --- */
 
-/* Fields that are not set are left out. */
+/* Writes a result as a JSON object, without the fields that are not set. */
 static void result_object(struct writer *out, const struct claim_result *r)
 {
     char device[DEVICE_NAME_CAP];
@@ -135,7 +135,7 @@ static void result_annotation(struct json_writer *j, const struct claim_record *
     json_string(j, writer_view(&value));
 }
 
-/* A string value that ends in a number. */
+/* Writes a string value that ends in a number. */
 static void string_numbered(struct json_writer *j, const char *before, unsigned value)
 {
     char text[ENV_CAP];
@@ -146,14 +146,14 @@ static void string_numbered(struct json_writer *j, const char *before, unsigned 
     json_string(j, writer_view(&w));
 }
 
-/* A number as a string: annotation values must be strings. */
+/* Writes a number as a string, because annotation values must be strings. */
 static void member_decimal(struct json_writer *j, const char *name, unsigned value)
 {
     json_name(j, name);
     string_numbered(j, "", value);
 }
 
-/* Annotations that only some claims have. */
+/* Writes the annotations that only some claims have. */
 static void node_annotations(struct json_writer *j, const struct claim_record *r)
 {
     const struct ultraserver_use *u = &r->ultraserver;
@@ -247,7 +247,10 @@ static void write_nodes(struct json_writer *j, const struct claim_record *r, uin
     }
 }
 
-/* Two results of one request can be shares of one device, whose node is written once. */
+/*
+ * Writes the device nodes of a request. Two results of the request can be shares of one device; its
+ * node is written once.
+ */
 static void device_nodes(struct json_writer *j, const struct claim_record *r, unsigned first,
                          const char *dev_root)
 {
@@ -308,7 +311,10 @@ static void write_environment(struct json_writer *j, const struct claim_record *
     json_array_end(j);
 }
 
-/* Written on one line, so that 32 mounts fit in CDI_BYTES_MAX. */
+/*
+ * Writes the mount of a request's metadata file on one line, so that 32 mounts fit in
+ * CDI_BYTES_MAX.
+ */
 static void write_mounts(struct json_writer *j, const struct claim_record *r, unsigned first,
                          const struct cdi_host *host)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the claim record back from the annotations of a CDI file, which is the second witness of a
- * prepared claim. Owns the checks: anybody may have damaged the file. Unknown annotations and
- * members are ignored, as in the claim store, because a newer version may have written them.
+ * Reads the claim record back from the annotations of a CDI file, which shows beside the claim
+ * store that a claim was prepared. Owns the checks: the file may be damaged or changed. Unknown
+ * annotations and members are ignored, as in the claim store, because a newer version may have
+ * written them.
  */
 #include <string.h>
 
@@ -70,7 +71,7 @@ struct members_reader {
     unsigned seen;           /* one bit for each known member already read */
 };
 
-/* Enters the object that is the next value. */
+/* Reads the opening brace of an object. false: the next value is not an object. */
 static bool object_opens(struct json_reader *in)
 {
     struct json_token t;
@@ -139,7 +140,10 @@ static bool parse_number(const struct json_token *value, uint16_t *to)
     return ok;
 }
 
-/* An EFA device's name does not contain its number; a member of its own follows with it. */
+/*
+ * Parses a device name. The name of an EFA device does not contain its number, which a separate
+ * member has.
+ */
 static bool parse_device(const struct json_token *value, struct claim_result *to)
 {
     uint64_t n = 0;
@@ -183,14 +187,14 @@ static bool parse_member(struct members_reader *m, struct claim_result *to)
     }
 }
 
-/* Whether the text ends where json_next finished the outermost object. */
+/* Whether the text ends after the outermost object, which json_next has finished. */
 static bool text_ends(struct json_reader *in)
 {
     struct json_token t;
     return json_next(in, &t) == STATUS_OK && t.kind == JSON_END;
 }
 
-/* A result's annotation value is itself JSON. */
+/* Parses the annotation of a result, whose value is a string that contains JSON. */
 static bool parse_result(const struct json_token *value, struct claim_record *r)
 {
     char text[RESULT_VALUE_CAP];
@@ -209,7 +213,7 @@ static bool parse_result(const struct json_token *value, struct claim_record *r)
     return ok && text_ends(&m.in) && (m.seen & needed) == needed;
 }
 
-/* Results are numbered in their order, from 0. */
+/* Whether `name` is the annotation of the next result; results are numbered in order, from 0. */
 static bool is_next_result(struct view name, unsigned count)
 {
     char key[RESULT_KEY_CAP];
@@ -220,7 +224,7 @@ static bool is_next_result(struct view name, unsigned count)
 
 /* --- the file --- */
 
-/* "host", "zero" or "zero+N" */
+/* Parses "host", "zero" or "zero+N". */
 static bool parse_numbering(const struct json_token *value, struct claim_record *r)
 {
     static const char word[] = "zero";
@@ -237,7 +241,7 @@ static bool parse_numbering(const struct json_token *value, struct claim_record 
     return ok;
 }
 
-/* "0,1,2" */
+/* Parses a list of device numbers such as "0,1,2" into a mask. */
 static bool parse_numbers(struct view list, uint64_t *numbers)
 {
     struct view rest = list;
@@ -252,7 +256,7 @@ static bool parse_numbers(struct view list, uint64_t *numbers)
     return good && rest.len == 0u;
 }
 
-/* A number written as a string. */
+/* Parses a number that is written as a string. */
 static bool parse_decimal(const struct json_token *value, uint8_t *to)
 {
     uint64_t n = 0;
@@ -297,7 +301,7 @@ static bool parse_annotation(struct members_reader *m, struct claim_record *r)
     return !result && json_skip(&m->in, &m->value) == STATUS_OK;
 }
 
-/* The reader is inside the annotations, behind the opening brace. */
+/* Parses the annotations; `in` has already read their opening brace. */
 static bool parse_annotations(struct json_reader *in, struct claim_record *r)
 {
     struct members_reader m = {.in = *in};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gathers and checks one claim's allocation. Owns the order of the checks and the texts of
- * refusals; the first failure stands and later ones are ignored.
+ * refusals; the first failure is kept and later ones are ignored.
  */
 #include "dra/claim.h"
 
@@ -16,8 +16,8 @@
 /* --- names --- */
 
 /*
- * Letters, digits, '-' and optionally '.', with a letter or digit at both ends: the common form of
- * labels, UIDs and names.
+ * Whether a text has the common form of labels, UIDs and names: letters, digits, '-' and, with
+ * `dots`, '.', and a letter or digit at both ends.
  */
 static bool name_like(struct view v, bool dots)
 {
@@ -72,14 +72,20 @@ static bool share_like(struct view v)
     return v.len == 0u || name_like(v, false);
 }
 
-/* The address identifies an EFA device; its number may change across a restart. */
+/*
+ * Whether two results are of the same device. An EFA device is identified by its PCI address,
+ * because its number may change across a restart.
+ */
 static bool same_place(const struct claim_result *p, const struct claim_result *q)
 {
     bool efa = p->efa_address != 0u || q->efa_address != 0u;
     return efa ? p->efa_address == q->efa_address : p->number == q->number;
 }
 
-/* All devices of one request form one CDI device, which has one environment. */
+/*
+ * Whether result `at` is configured like the earlier results of its request: all devices of one
+ * request form one CDI device, which has one environment.
+ */
 static bool configured_alike(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *x = &r->result[at];
@@ -112,8 +118,8 @@ static bool cores_valid(unsigned cores, unsigned lnc)
 }
 
 /*
- * A part of a device is a share, the only result of its claim, seen as device 0, with cores that
- * form a range.
+ * Whether a result without `cores`, or with a valid part of a device: a share that is the only
+ * result of its claim, is device 0 in the container, and has cores that form a range.
  */
 static bool part_valid(const struct claim_record *r, const struct claim_result *result)
 {
@@ -124,7 +130,9 @@ static bool part_valid(const struct claim_record *r, const struct claim_result *
            (alone && share && cores_valid(result->cores, result->logical_neuron_core));
 }
 
-/* Only EFA devices have an address and a uverbs node, and they never stand for the whole node. */
+/*
+ * Only EFA devices have an address and a uverbs node, and no EFA device stands for the whole node.
+ */
 static bool place_valid(const struct claim_record *r, const struct claim_result *result)
 {
     bool none = result->efa_address == 0u && result->uverbs == 0u;
@@ -144,8 +152,8 @@ static bool result_valid(const struct claim_record *r, unsigned at)
 }
 
 /*
- * Facts of the node must belong to a result: otherwise neither the CDI file nor the store keeps
- * them.
+ * Whether the record's facts about the node belong to a result; otherwise neither the CDI file nor
+ * the store keeps them.
  */
 static bool node_facts_valid(const struct claim_record *r)
 {
@@ -196,7 +204,7 @@ unsigned claim_numbers_count(uint64_t numbers)
     return count;
 }
 
-/* Numbers of devices inside a container must be below DEVICES_MAX too. */
+/* Device numbers inside a container must be below DEVICES_MAX, like those on the host. */
 static bool numbering_valid(const struct claim_record *r)
 {
     unsigned devices = claim_numbers_count(claim_all_numbers(r));
@@ -476,7 +484,10 @@ static uint8_t part_of(struct claim_builder *b, const struct claim_result_in *in
     return (uint8_t)(part ? (1u << cores) - 1u : 0u);
 }
 
-/* `device`: index in the table; negative: the device that stands for the whole node. */
+/*
+ * Adds a result for a device. `device` is its index in the table; negative: the device that stands
+ * for the whole node.
+ */
 static void add_device(struct claim_builder *b, const struct claim_result_in *in, int device)
 {
     ASSERT(b->record.count < RESULTS_MAX && device < (int)b->devices->count);
@@ -507,7 +518,7 @@ void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
     }
     if (b->configured) {
         /*
-         * Configurations are matched to results as they arrive; the API server writes results
+         * A configuration is applied to the results before it; the API server writes all results
          * first.
          */
         claim_malformed(b, "results follow the configuration");
@@ -555,7 +566,10 @@ static uint32_t covered_results(const struct claim_builder *b, const struct clai
 }
 _Static_assert(RESULTS_MAX <= 32u, "one bit for each result");
 
-/* Remembers the value of an equally strong configuration that this one overrules for result `r`. */
+/*
+ * Remembers the value `before`, which `c` overrules for result `r`, if both configurations name
+ * requests or neither does.
+ */
 static void remember_overruled(struct claim_builder *b, unsigned r, const struct config *c,
                                uint8_t before, bool named)
 {
@@ -659,7 +673,7 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
     }
 }
 
-/* --- the end --- */
+/* --- completing the record --- */
 
 void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
                     struct view uid)
@@ -686,7 +700,7 @@ void claim_allocated(struct claim_builder *b)
     b->allocated = true;
 }
 
-/* What the complete object lacks; NULL: nothing. */
+/* Why a completely read object cannot be prepared; NULL: it can be prepared. */
 static const char *incomplete_reason(const struct claim_builder *b)
 {
     if (!b->seen_meta) {
@@ -706,7 +720,10 @@ static const char *incomplete_reason(const struct claim_builder *b)
     return 0;
 }
 
-/* All results must ask for the same mode: a node is in one set of nodes at a time. */
+/*
+ * Translates the requested number of nodes into a mode. All results must ask for the same mode,
+ * because a node is in one set of nodes at a time.
+ */
 static void apply_mode(struct claim_builder *b)
 {
     struct claim_record *r = &b->record;
@@ -744,8 +761,8 @@ static void no_part(struct claim_builder *b, const char *what)
 }
 
 /*
- * Smallest part of the device. Also 0 for a device that vanished in a probe after the result was
- * read.
+ * NeuronCores of the smallest part of the device. 0: the device cannot be shared, or has vanished
+ * in a probe after the result was read.
  */
 static unsigned core_unit(const struct devices *d, unsigned number)
 {
@@ -754,8 +771,9 @@ static unsigned core_unit(const struct devices *d, unsigned number)
 }
 
 /*
- * The runtime numbers cores by the container's devices and LNC. So a part must be the claim's only
- * device and use the LNC of its units, like every other part of that device.
+ * Checks and configures a part of a device. The runtime numbers cores by the container's devices
+ * and LNC, so a part must be the claim's only device and use the runtime's default LNC, like every
+ * other part of the device.
  */
 static void apply_part(struct claim_builder *b)
 {

@@ -6,15 +6,16 @@
  * (KEP-4381), prioritized lists (KEP-4816), admin access (KEP-5018), CDI specification 0.6.0.
  *
  * Invariants:
- * I1 A record that claim_end returns is valid and comes without a reason; the same object gives the
- *    same record however its bytes were split.
+ * I1 A record that claim_end returns with STATUS_OK is valid; the same object gives the same
+ *    record, however its bytes were split.
  * I2 A failed claim has one line of printable ASCII as its reason.
  * I3 Every valid record fits a half of the store and reads back from it.
  * I4 A CDI file is JSON of at most CDI_BYTES_MAX, the same for the same record.
- * I5 A device that is neither shared nor under admin access is in a record once, as itself or as
- *    one of the node's.
- * I6 A record read from a CDI file is valid. If cdi_write wrote the file, it is the same record,
- *    but never `rebuilt`: a claim with a CDI file was prepared and will be unprepared.
+ * I5 A device that is neither shared nor under admin access is in a record at most once: by itself,
+ *    or as one of the devices of the result that stands for the node.
+ * I6 A record read from a CDI file is valid. If cdi_write wrote the file, it is the written record
+ *    without its consumer and without `rebuilt`: a claim with a CDI file was prepared and will be
+ *    unprepared.
  */
 #ifndef DRA_CLAIM_H
 #define DRA_CLAIM_H
@@ -28,7 +29,10 @@ struct claim_id { /* A claim as the kubelet names it. */
     char name[NAME_CAP];
 };
 
-/* Whether a text can be a claim's UID. Otherwise the claim was never prepared and has no file. */
+/*
+ * Whether a text has the form of a claim's UID. If not, no claim of this UID was ever prepared, and
+ * no file has it in its name.
+ */
 bool claim_uid_like(const char *uid);
 /*
  * Whether a text is a DNS label, apart from letter case and length; such a text is safe as one
@@ -42,15 +46,15 @@ bool claim_label_like(struct view text);
  */
 MUST_USE enum status claim_id_check(const struct claim_id *id, struct writer *why);
 
-/* One allocated device, and what the claim asked of it. */
+/* One allocated device, and what the claim requests for it. */
 struct claim_result {
     char request[REQUEST_BASE_CAP]; /* base name of the request, without "/sub" */
     char share_id[UID_CAP];         /* empty: none */
     /* the device NODE_DEVICE_NAME, which stands for all devices of the node */
     bool node;
-    uint16_t number;             /* otherwise: N of neuron-device-N, below DEVICES_MAX */
-    uint8_t logical_neuron_core; /* 0: not asked for */
-    uint8_t ultraserver_mode;    /* number of nodes asked for; 0: none */
+    uint16_t number;             /* unless `node`: N of neuron-device-N, below DEVICES_MAX */
+    uint8_t logical_neuron_core; /* requested LNC; 0: none */
+    uint8_t ultraserver_mode;    /* requested number of nodes; 0: none */
     bool admin_access;
     uint8_t cores;        /* bit N: NeuronCore N of the device; 0: the whole device */
     uint16_t uverbs;      /* EFA device: N of /dev/infiniband/uverbsN at prepare time */
@@ -70,7 +74,7 @@ struct claim_consumer {
 /* The API server's view of a claim that is held or awaited. Shown to operators only. */
 struct claim_reservation {
     struct claim_id id;
-    char pool[NAME_CAP];          /* node, from the claim's first device of this driver */
+    char pool[NAME_CAP];          /* pool (node) of the claim's first device of this driver */
     char resource[NAMESPACE_CAP]; /* plural kind of the first consumer, as in "pods" */
     char consumer[NAME_CAP];      /* name of the first consumer */
     uint32_t consumers;           /* number of consumers, more than 0 */
@@ -118,13 +122,13 @@ bool claim_results_same(const struct claim_record *x, const struct claim_record 
 /* The first LNC that the claim asks for; 0: none. */
 uint8_t claim_logical_neuron_core(const struct claim_record *r);
 
-/* --- gathering: fed from the projected API object, in the order of its bytes --- */
+/* --- building a record from the filtered API object, in the order of its bytes --- */
 
-/* A claim while it is gathered. Borrowed objects must live until claim_end. */
+/* A claim while its record is built. Borrowed objects must live until claim_end. */
 struct claim_builder {
     const struct devices *devices; /* borrowed */
-    const char *pool;              /* own pool (node) name, borrowed */
-    const char *driver;            /* own name, borrowed */
+    const char *pool;              /* pool (node) name of this agent, borrowed */
+    const char *driver;            /* name of this agent's driver, borrowed */
     const struct claim_id *wanted; /* borrowed */
     /* from `devices`; the owner may replace it by a newer one before any configuration */
     struct ultraserver ultraserver;
@@ -142,7 +146,7 @@ struct claim_builder {
     const char *mode_version[RESULTS_MAX];
     /* by kind, bit i: the applied configuration names result i's request */
     uint32_t named[2];
-    /* by kind: an equally strong value that was overruled; 0: none */
+    /* by kind: overruled value of a configuration with equal precedence; 0: none */
     uint8_t overruled[2][RESULTS_MAX];
     char request[RESULTS_MAX][REQUEST_CAP]; /* full names, "req" or "req/sub" */
     uint8_t cores;                          /* cores of the next result, if it is a share */
@@ -153,8 +157,8 @@ struct claim_builder {
 void claim_begin(struct claim_builder *b, const struct devices *devices, const char *driver,
                  const char *pool, const struct claim_id *wanted);
 /*
- * Metadata of the object. Another UID fails the claim: `claim ns/name got replaced …`. A claim
- * under deletion is accepted.
+ * Takes the UID of the object's metadata. A UID other than the wanted one fails the claim: `claim
+ * ns/name got replaced …`. A claim under deletion is accepted.
  */
 void claim_meta(struct claim_builder *b, struct view uid);
 /* status.allocation.devices.results[i] as the API server has it; views are borrowed. */
@@ -167,8 +171,8 @@ struct claim_result_in {
     bool admin_access;
 };
 /*
- * One capacity of the next result, as a Quantity. Capacities other than CORES_CAPACITY are ignored.
- * A share with fewer NeuronCores than the device has is a part of the device.
+ * Takes one capacity of the next result, as a Quantity. Capacities other than CORES_CAPACITY are
+ * ignored. A share with fewer NeuronCores than the device has is a part of the device.
  */
 void claim_capacity(struct claim_builder *b, struct view key, struct view value);
 /*
@@ -187,29 +191,31 @@ struct claim_config_in {
     struct view request[CONFIG_REQUESTS_MAX];
 };
 /*
- * Applies one configuration entry to the results that it names ("req" covers "req/sub"). Claim wins
- * over class, later over earlier, for each kind separately. When two entries of one source both
- * name requests, or both name none, the earlier value is remembered as overruled. Entries of other
- * drivers, and entries that apply to no result of this driver, are ignored undecoded. Failure text:
- * `error applying config: <why of config.h>`.
+ * Applies one configuration entry to the results that it names ("req" covers "req/sub"). For each
+ * kind separately, an entry of the claim overrules one of the class, and a later entry overrules an
+ * earlier one of the same source. When two entries of one source both name requests, or both name
+ * none, the earlier value is remembered as overruled. Entries of other drivers, and entries that
+ * apply to no result of this driver, are ignored undecoded. Failure text: `error applying config:
+ * <why of config.h>`.
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
 /*
- * status.reservedFor[i]: keeps the first pod or PodGroup. Other kinds and invalid names are
- * ignored.
+ * Takes status.reservedFor[i], and keeps the first pod or PodGroup. Other kinds and invalid names
+ * are ignored.
  */
 void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
                     struct view uid);
-/* The object has status.allocation, complete. */
+/* Records that the object has a complete status.allocation. */
 void claim_allocated(struct claim_builder *b);
-/* Fails the claim: the object is unreadable at this point; `what` names the place in one clause. */
+/* Fails the claim because its object is malformed; `what` is one clause that says what is wrong. */
 void claim_malformed(struct claim_builder *b, const char *what);
 /*
- * The object is complete. STATUS_OK: b->record is complete (results in the API's order, boot id
- * from the devices, and the host's LNC where no result asks for one). Otherwise b->why holds one
- * printable line: not allocated, no result of this driver, or the first failure. A part of a device
- * must be its claim's only result and is /dev/neuron0 in the container, whatever zero_numbering
- * says. Its cores are provisionally the lowest ones; the caller places them with cores_place.
+ * Completes the record after the whole object was passed. STATUS_OK: b->record is complete (results
+ * in the API's order, boot id from the devices, and the host's LNC where no result asks for one).
+ * Otherwise b->why holds one printable line: not allocated, no result of this driver, or the first
+ * failure. A part of a device must be its claim's only result and is /dev/neuron0 in the container,
+ * whatever zero_numbering says. Its cores are provisionally the lowest ones; the caller places them
+ * with cores_place.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
 
@@ -219,13 +225,13 @@ const char *claim_consumer_name(enum claim_consumer_kind kind);
 /* Bit N: the claim holds device N, alone or as a share. Results with admin access hold nothing. */
 uint64_t claim_numbers(const struct claim_record *r);
 /*
- * Whether every device that the claim holds has a share ID, so that other claims may hold shares of
- * it.
+ * Whether every device that the claim holds has a share ID, so that other claims may hold other
+ * shares of these devices.
  */
 bool claim_shares(const struct claim_record *r);
 /*
- * Whether other claims may hold the rest of its devices: it has shares of EFA devices, or a part of
- * a Neuron device.
+ * Whether other claims may hold the rest of the claim's devices: the claim has shares of EFA
+ * devices, or a part of a Neuron device.
  */
 bool claim_joins(const struct claim_record *r);
 /* The cores of the claim's part of a device; 0: the claim has no part. */
@@ -282,12 +288,12 @@ void cdi_tombstone_name(enum driver_kind driver, const char *uid, char out[CDI_F
 /* Whether this is the name of a claim's file with this suffix; if so, `uid` is the claim's. */
 bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix, char uid[UID_CAP]);
 /*
- * CDI device id of one request of a claim: neuron.aws.com/claim=<uid>-<request>, or that of the EFA
- * driver's kind. One CDI device per base request name carries all its device nodes.
+ * CDI device id of one request of a claim: <kind>=<uid>-<request>, with the CDI kind of the driver,
+ * such as neuron.aws.com/claim. One CDI device per base request name carries all its device nodes.
  */
 void cdi_device_id(enum driver_kind driver, const char *uid, const char *request,
                    char out[CDI_ID_CAP]);
-/* What a CDI file takes from the host and the settings; borrowed. */
+/* Parts of a CDI file that come from the host and the settings; borrowed. */
 struct cdi_host {
     const char *dev_root;
     const char *cdi_root; /* for metadata files */
@@ -300,15 +306,16 @@ struct cdi_host {
  * first_number over the claim's devices; an EFA device has /dev/infiniband/uverbsN with the
  * kernel's own N, which is all that libfabric's provider efa opens: README.md), its environment
  * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_VISIBLE_CORES of a part; NEURON_RT_ULTRASERVER_MODE,
- * _SERVER_ID and _NODE_ID), and the mount of its metadata file (dra/metadata.h). Nothing applies to
- * the file as a whole, so that a container gets only what its requests name. FULL_BUFFER: the file
- * exceeds CDI_BYTES_MAX or the room of `out`, which then holds a useless part.
+ * _SERVER_ID and _NODE_ID), and the mount of its metadata file (dra/metadata.h). The file has no
+ * edits outside these devices, so that a container gets only what its requests name. FULL_BUFFER:
+ * the file exceeds CDI_BYTES_MAX or the room of `out`, which then holds an incomplete file.
  */
 MUST_USE enum status cdi_write(const struct claim_record *r, const struct cdi_host *host,
                                struct writer *out);
 /*
- * Reads the record from a CDI file's annotations; its consumer stays empty, because the file does
- * not hold it. HOST_DAMAGED: not such a file; `r` is all zero then.
+ * Reads the record from a CDI file's annotations. The record's consumer stays empty, because the
+ * file does not contain it. HOST_DAMAGED: the file is damaged, or not a CDI file of this agent; `r`
+ * is all zero then.
  */
 MUST_USE enum status cdi_read(struct view file, struct claim_record *r);
 

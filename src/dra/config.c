@@ -26,7 +26,7 @@ static const struct kind_row {
 };
 enum { VALUE_LIMIT = 8 };
 
-/* The released apiVersion first, then those of the beta's documents. */
+/* The released apiVersion first, then the two in the documents of the beta release. */
 static const char *const versions[] = {
     CONFIG_API_GROUP "/v1",
     CONFIG_API_GROUP "/v1alphav1",
@@ -46,7 +46,7 @@ struct decoder {
     struct json_token value;  /* first token of its value */
     struct view text[FIELDS]; /* of apiVersion and kind; empty: absent or null */
     struct json_token number; /* value of the kind's own field; JSON_NULL: absent or null */
-    bool seen[FIELDS];        /* members met in the second pass */
+    bool seen[FIELDS];        /* members found in the second pass */
     unsigned complaints;      /* unknown and duplicate members so far */
 };
 
@@ -135,7 +135,10 @@ static enum status wrong_type(struct decoder *d, const char *field, const char *
 
 /* --- first pass: apiVersion and kind --- */
 
-/* As in Go: of two equal members the last counts, and null leaves the field unchanged. */
+/*
+ * Takes apiVersion or kind from the current member. As in Go, the last of two members with one name
+ * counts, and null leaves the field unchanged.
+ */
 static enum status parse_type(struct decoder *d)
 {
     for (unsigned f = FIELD_VERSION; f <= FIELD_KIND; f++) {
@@ -316,7 +319,7 @@ enum status config_decode(struct view json, struct config *out, struct writer *w
     return s;
 }
 
-/* --- against the node --- */
+/* --- checking against the node --- */
 
 enum status config_check(const struct config *c, unsigned lnc_allowed,
                          const struct ultraserver *ultraserver, const char *instance_type,

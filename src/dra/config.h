@@ -8,10 +8,10 @@
  *
  * Invariants:
  * I1 On failure *out is unchanged.
- * I2 The reason is one line of printable ASCII that fits in CLAIM_ERROR_CAP behind the claim's
- *    words before it.
- * I3 Accepted is a JSON object of apiVersion, kind and the kind's field, each once, with known
- *    values, and nothing else.
+ * I2 The reason is one line of printable ASCII; together with the text that claim_config_add puts
+ *    before it, it fits in CLAIM_ERROR_CAP.
+ * I3 config_decode accepts only a JSON object of apiVersion, kind and the kind's field, each once,
+ *    with known values, and no other member.
  * I4 config_check fails only with PEER_UNSUPPORTED, and with a reason.
  */
 #ifndef DRA_CONFIG_H
@@ -33,7 +33,7 @@ struct config {
 
 /*
  * Decodes one configuration (JSON object). On failure (PEER_MALFORMED or PEER_UNSUPPORTED) `why`
- * gets one printable line and `out` is unmoved:
+ * gets one printable line and `out` is unchanged:
  *   not JSON, not an object, nested too deeply;
  *   `Object 'Kind' is missing…`, `Object 'apiVersion' is missing…`, `no kind "X" is registered for
  *   version "g/v"…`, with what is known;
@@ -42,8 +42,8 @@ struct config {
  *   CONFIG_STRICT_ERRORS_MAX of them;
  *   `logicalNeuronCore: Unsupported value: 3; supported values: 1, 2`, or `Required value`.
  * apiVersions: neuron.aws.com/v1, neuron.aws.com/v1alphav1, resource.neuron.aws.com/v1alphav1. As
- * in Go, of two members with one name the later counts where that is no error, and null is as good
- * as absent.
+ * in Go, the later of two members with one name counts where that is no error, and null counts as
+ * absent.
  */
 MUST_USE enum status config_decode(struct view json, struct config *out, struct writer *why);
 

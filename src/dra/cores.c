@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses which NeuronCores of a device a claim for a part of it gets. Owns only the choice: the
+ * Chooses the NeuronCores for a claim that gets a part of a device. Owns only the choice: the
  * caller passes the cores in use, from the records of the claims that hold the other parts.
  */
 #include "dra/claim.h"

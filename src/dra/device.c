@@ -247,7 +247,7 @@ static void build_pci(struct device *device, const struct found_device *found)
     text_cut(device->pcie_root, sizeof device->pcie_root, view_text(found->pcie_root));
 }
 
-/* Whether `number` is another device of the node, not yet listed. */
+/* Whether `number` is not the device itself and not yet among its neighbours. */
 static bool is_neighbour(const struct device *device, uint64_t number)
 {
     for (unsigned i = 0; i < device->neighbours; i++) {
@@ -258,7 +258,10 @@ static bool is_neighbour(const struct device *device, uint64_t number)
     return number != device->number;
 }
 
-/* "a, b, c, d": consumes the first number and the comma behind it. */
+/*
+ * Adds the first neighbour of a list such as "a, b, c, d", and consumes its number and comma.
+ * false: not a valid neighbour.
+ */
 static bool next_neighbour(struct device *device, struct view *list)
 {
     size_t comma = view_find(*list, ',');
@@ -324,7 +327,7 @@ void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME
 
 /* --- the table --- */
 
-/* Position of `number` in the ascending table. */
+/* Index at which a device of this number is, or belongs, in the ascending table. */
 static unsigned place_of(const struct devices *d, uint16_t number)
 {
     unsigned place = 0;
@@ -346,8 +349,9 @@ void devices_insert(struct devices *d, const struct device *device)
 }
 
 /*
- * Whether device nodes on this node are character devices, as the kernel makes them. If none is,
- * plain files stand for them: a simulated tree whose user may not create devices.
+ * Whether any device node that was found is a character device, as the kernel makes them. If none
+ * is, plain files count as device nodes: the tree is a simulated one whose user may not create
+ * devices.
  */
 static bool has_character_devices(const struct found_node *found)
 {
@@ -392,8 +396,8 @@ static void build_ultraserver(struct devices *d, const struct found_node *found,
 }
 
 /*
- * A known type has its family's LNC; an unknown one only if all its devices have the family's core
- * count.
+ * Sets the LNCs that a claim may ask for. A type with a row has those of its family; a type without
+ * a row has them only if all its devices have the family's core count.
  */
 static void build_lnc(struct devices *d)
 {
@@ -424,8 +428,9 @@ bool device_shared(const struct devices *d, const struct device *device)
 #define LNC_MAX 7u
 
 /*
- * Parses the runtime's file for the whole host (AWS Neuron SDK: logical_nc_config). Containers do
- * not see it, so a claim that asks for no LNC gets the one of this file.
+ * Parses the file that sets the runtime's LNC for the whole host (AWS Neuron SDK:
+ * logical_nc_config). Containers do not see this file, so the agent gives its LNC to a claim that
+ * asks for none.
  */
 static void build_lnc_host(struct devices *d, const struct found_node *found,
                            struct probe_issues *issues)
@@ -469,7 +474,7 @@ static void report_table(const struct devices *d, const struct found_node *found
     }
 }
 
-/* --- files of health that are absent --- */
+/* --- absent health files --- */
 
 static void judge_readings(struct devices *d)
 {
@@ -481,7 +486,10 @@ static void judge_readings(struct devices *d)
     }
 }
 
-/* One issue covers all devices. Device numbers come last, because only they can exceed the text. */
+/*
+ * Reports the absent health files of all devices as one issue. The device numbers come last,
+ * because only they can exceed the text and be cut.
+ */
 static void report_health_files(const struct devices *d, struct probe_issues *issues)
 {
     uint8_t text[SYSFS_VALUE_CAP + DEVICE_NUMBERS_CAP];
@@ -560,7 +568,7 @@ void devices_keep(struct devices *d, unsigned number)
         device.numa_node = -1;
         device.at_pci_address = true;
         if (device.efa.address == 0u) {
-            return; /* the name of an absent EFA device is unknown */
+            return; /* the board's map has no address, from which the name follows */
         }
     }
     devices_name(d, number, device.name);
@@ -665,8 +673,8 @@ static bool same_device(const struct device *a, const struct device *b)
 }
 
 /*
- * Compares only what attributes derive from: the row follows from the type, the name from the
- * number.
+ * Compares only what attributes derive from: the board's row follows from the type, and a device's
+ * name from its number or address.
  */
 bool devices_same(const struct devices *a, const struct devices *b)
 {

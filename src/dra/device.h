@@ -7,8 +7,8 @@
  *
  * Invariants:
  * I1 A table that was built is valid.
- * I2 It has each device number under DEVICES_MAX that was found with its node, once. A plain file
- *    does not count as a node where other nodes are character devices.
+ * I2 The table has each device number below DEVICES_MAX once if the device was found together with
+ *    its node. A plain file does not count as a node where other nodes are character devices.
  * I3 Core count and neighbours are the numbers of their texts, or 0 if these are not valid numbers.
  * I4 The texts of probe issues are printable ASCII.
  * I5 Attributes ascend by key, and the API server accepts each of them.
@@ -55,21 +55,21 @@ struct found_device {
     struct device_place place;
     char core_count[SYSFS_VALUE_CAP]; /* empty: file absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
-    char numa_node[NUMA_VALUE_CAP]; /* of the board's PCI address; empty: no function there */
-    char pcie_root[PCIE_ROOT_CAP];  /* first directory of its path in sysfs's tree of devices */
+    char numa_node[NUMA_VALUE_CAP]; /* at the board's PCI address; empty: no function there */
+    char pcie_root[PCIE_ROOT_CAP];  /* first directory of that function's path in sysfs */
     struct device_reading reading;  /* its health files, as read in this probe */
 };
 
 /* The node as sysfs, DMI and procfs show it. */
 struct found_node {
-    char product_name[SYSFS_VALUE_CAP];   /* DMI, or --instance-type; may carry "ml." */
+    char product_name[SYSFS_VALUE_CAP];   /* DMI, or --instance-type; may start with "ml." */
     char driver_version[SYSFS_VALUE_CAP]; /* module/neuron/version; empty: module not loaded */
     char boot_id[SYSFS_VALUE_CAP];
     char lnc_config[SYSFS_VALUE_CAP];     /* the host's logical_nc_config; empty: absent */
     struct found_ultraserver ultraserver; /* read only for UltraServer types */
     bool unknown;                         /* the probe failed: `count` is 0 and meaningless */
     uint16_t count;
-    /* entries left out: over DEVICES_MAX, or not named neuronN */
+    /* number of entries left out: more than DEVICES_MAX, or not named neuronN */
     uint16_t ignored;
     struct found_device devices[DEVICES_MAX]; /* in any order */
 };
@@ -81,9 +81,9 @@ struct device {
     uint16_t number;     /* device index N, published as deviceId */
     uint16_t core_count; /* 0: unknown */
     bool at_pci_address; /* a PCI function exists at the board's address of this device */
-    /* root complex of that address, e.g. pci0000:c8; empty: unknown */
+    /* root complex of that function, e.g. pci0000:c8; empty: unknown */
     char pcie_root[PCIE_ROOT_CAP];
-    int16_t numa_node;  /* NUMA node of that address; -1: none or unknown */
+    int16_t numa_node;  /* NUMA node of that function; -1: none or unknown */
     uint8_t neighbours; /* entries in `neighbour`; 0: none or unknown */
     uint16_t neighbour[NEIGHBOURS_MAX];
     struct device_place place;
@@ -119,7 +119,7 @@ struct devices {
     struct ultraserver ultraserver;
     bool unknown; /* no probe of the node has succeeded yet: the table is meaningless */
     uint16_t count;
-    /* the node's device is published beside the others; all consume shared counters */
+    /* the device that stands for the node is published with the others; all consume counters */
     bool counters;
     /*
      * Shares of each device (KEP-5075). 0: no sharing. 1: sharing was switched off while shares are
@@ -178,7 +178,7 @@ struct probe_issue {
     char text[SYSFS_VALUE_CAP]; /* the offending value; non-printable bytes replaced by '?' */
     const char *remedy;         /* what to do, in one clause; static text */
 };
-/* One issue for each device, and some about the node. */
+/* Room for one issue of each device, and for some of the node. */
 #define PROBE_ISSUES_MAX (DEVICES_MAX + 8u)
 /* All issues of one probe. */
 struct probe_issues {
@@ -192,14 +192,14 @@ const char *probe_issue_name(enum probe_issue_kind kind);
 
 /*
  * Builds the table from what the probe found. Never fails: whatever is uncertain is left out and
- * reported. A device keeps its place when others are missing, because numbers are topological
- * (routing tables of the kernel module): what follows from the number stays certain. The labels in
- * `d` are kept.
+ * reported. A device keeps its number when others are missing, because the number is its position
+ * in the topology (routing tables of the kernel module), so the facts that follow from the number
+ * stay certain. The labels in `d` are kept.
  */
 void devices_build(struct devices *d, const struct found_node *found, struct probe_issues *issues);
 /*
- * Adds a device that was not found but is in use, with the cores of its family, unless the table
- * has it. The facts from its files stay unknown.
+ * Adds a device that was not found but is in use, unless the table has it. The device gets the core
+ * count of its family; what its files would show stays unknown.
  */
 void devices_keep(struct devices *d, unsigned number);
 /*
@@ -209,9 +209,10 @@ void devices_keep(struct devices *d, unsigned number);
 bool devices_are_node(const struct devices *d);
 /*
  * Adds one device NODE_DEVICE_NAME that stands for all devices, with the cores of all; it is
- * tainted when any of them is. Does nothing when devices_are_node is false. `alone`: it replaces
- * the others. Otherwise it comes behind them, and all consume shared counters (KEP-4815), one for
- * each device of the host, so that no scheduler allocates a device twice.
+ * tainted when any of them is. Does nothing when devices_are_node is false. `alone`: the added
+ * device replaces the others. Otherwise it follows them in the table, and all consume shared
+ * counters (KEP-4815), one for each device of the host, so that no scheduler allocates a device
+ * twice.
  */
 void devices_add_node(struct devices *d, bool alone);
 /* Whether names, numbers and counts are in their bounds and devices ascend by number. */
@@ -237,7 +238,7 @@ int devices_addressed(const struct devices *d, uint32_t address);
 uint64_t devices_counters(const struct devices *d, const struct device *device);
 /* Bit N: number N is in the table. */
 uint64_t devices_numbers(const struct devices *d);
-/* The numbers of a mask as "0,1,2"; at most DEVICE_NUMBERS_CAP bytes. */
+/* Writes the numbers of a mask as "0,1,2"; at most DEVICE_NUMBERS_CAP bytes. */
 void device_numbers_write(struct writer *out, uint64_t numbers);
 /* Index in the table by published name, or -1. */
 int devices_find(const struct devices *d, struct view name);
@@ -253,17 +254,17 @@ enum attribute_type {
     ATTRIBUTE_CAPACITY
 };
 /*
- * Default and granularity of a shared capacity (its requestPolicy). ALL: a claim without a request
- * takes all, no policy is published. UNASKED_NOTHING: such a claim takes nothing. From
- * CAPACITY_STEP to CAPACITY_STEP_MAX: such a claim takes all, and requests are multiples of this
- * number.
+ * Default and granularity of a shared capacity (its requestPolicy). CAPACITY_ALL: a claim that does
+ * not request the capacity takes all of it; no policy is published. CAPACITY_UNASKED_NOTHING: such
+ * a claim takes nothing. From CAPACITY_STEP to CAPACITY_STEP_MAX: such a claim takes all of it, and
+ * requests are multiples of this number.
  */
 enum { CAPACITY_UNASKED_NOTHING = -1, CAPACITY_ALL, CAPACITY_STEP, CAPACITY_STEP_MAX };
 /* One attribute or capacity of a device. */
 struct attribute {
     char key[ATTRIBUTE_KEY_CAP];
     enum attribute_type type;
-    /* INT and BOOL: the value; CAPACITY: CAPACITY_ALL or one of its siblings */
+    /* INT and BOOL: the value; CAPACITY: CAPACITY_ALL or another value of its enum */
     int64_t number;
     char text[ATTRIBUTE_VALUE_CAP]; /* STRING, VERSION, CAPACITY */
 };
@@ -287,7 +288,7 @@ struct attributes {
  * physical cores as CORES_CAPACITY. Attributes that the API server would refuse are left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
-/* The attributes that device_attributes leaves out, for the log. */
+/* Builds the attributes that device_attributes leaves out, for the log. */
 void device_attributes_left_out(const struct devices *d, unsigned index, struct attributes *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tables of both drivers share: device.c builds that of the Neuron devices, efa.c that of
- * the EFA devices. Internal to them.
+ * Functions that both builders of device tables use: device.c builds the table of the Neuron
+ * devices, efa.c the table of the EFA devices. No other file includes this header.
  */
 #ifndef DRA_DEVICE_INTERNAL_H
 #define DRA_DEVICE_INTERNAL_H
@@ -11,13 +11,11 @@
 /* Adds an issue; bytes of `value` that are not printable ASCII become '?'. */
 void probe_issue_add(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t number,
                      struct view value);
-/* Adds an issue of no single device. */
+/* Adds an issue of the node instead of one device. */
 void probe_issue_node(struct probe_issues *issues, enum probe_issue_kind kind, struct view value);
-/* The same for a number. */
+/* Adds an issue of the node; its text is `value` in decimal. */
 void probe_issue_count(struct probe_issues *issues, enum probe_issue_kind kind, unsigned value);
-/*
- * Inserts the device at its place among the ascending numbers; the table must not have its number.
- */
+/* Inserts the device so that numbers still ascend; the table must not have its number yet. */
 void devices_insert(struct devices *d, const struct device *device);
 
 #endif

@@ -50,7 +50,7 @@ static int mapped_number(const struct efa_map *map, const char *address)
     return -1;
 }
 
-/* Distinct EFA devices of the map; two neighbours may share one. */
+/* Number of distinct EFA devices in the map; two neighbouring Neuron devices may share one. */
 static unsigned mapped_count(const struct efa_map *map)
 {
     unsigned count = 0;
@@ -72,7 +72,7 @@ static void build_reading(struct device_reading *r, const struct found_efa *foun
     r->reasons |= found->silent ? (uint32_t)HEALTH_REASON_SILENT : 0u;
 }
 
-/* Parses "0xefa0". */
+/* Parses a PCI ID such as "0xefa0". Returns 0 for any other text. */
 static uint16_t subsystem_of(const char *text)
 {
     struct view left = view_trim(view_text(text));
@@ -103,7 +103,7 @@ static void build_device(struct device *device, const struct found_efa *found, u
     efa_device_name(found->address, device->name);
 }
 
-/* Rank of the address among those that no map names. */
+/* Rank of the device's address among the found addresses that the map does not name. */
 static unsigned rank_of(const struct devices *d, const struct found_efas *found, unsigned at)
 {
     const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
@@ -123,8 +123,8 @@ static bool has_number(const struct devices *d, unsigned number)
 }
 
 /*
- * Number of a device that no map names: its previous one if it has one, because claims know it by
- * that.
+ * Chooses the number of a device that the map does not name: the number that it had in the previous
+ * table, because claims are recorded with it, or else a free number.
  */
 static unsigned unmapped_number(const struct devices *d, const struct devices *before,
                                 const struct found_efas *found, unsigned at)
@@ -141,11 +141,11 @@ static unsigned unmapped_number(const struct devices *d, const struct devices *b
             return number;
         }
     }
-    /* a number becomes free in the next probe, when removed devices are known */
+    /* all numbers are taken until the next probe, whose previous table lacks removed devices */
     return BOARD_GROUPED_DEVICES + rank;
 }
 
-/* If any node is a character device, plain files are not accepted; see device.c. */
+/* Whether any node is a character device. Plain files are then not accepted; see device.c. */
 static bool has_character_devices(const struct found_efas *found)
 {
     bool any = false;

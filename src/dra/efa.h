@@ -11,7 +11,7 @@
  *
  * Invariants:
  * I1 A table that was built is valid, its numbers and addresses distinct.
- * I2 A device is in it exactly when its uverbs node was found.
+ * I2 A device is in the table exactly when its uverbs node was found.
  * I3 The texts of issues are printable ASCII.
  */
 #ifndef DRA_EFA_H

@@ -7,7 +7,10 @@
 
 #include "base/assert.h"
 
-/* In the order of the bits; the first ten spelled as in the kernel module. */
+/*
+ * Names of the reasons in the order of their bits; the first ten are spelled as in the kernel
+ * module.
+ */
 static const char *const reason_names[] = {
     "hbm",
     "firmware_service_api",
@@ -34,7 +37,7 @@ _Static_assert(sizeof reason_names / sizeof reason_names[0] == REASONS, "counted
 _Static_assert(HEALTH_REASON_COMPONENTS == REASON_BIT(COMPONENTS) - 1u, "a bit for each component");
 _Static_assert(HEALTH_REASON_GONE == REASON_BIT(REASONS - 1u), "a name for each bit");
 
-/* --- files --- */
+/* --- health files --- */
 
 static const char *const paths[HEALTH_FILES] = {
     [HEALTH_FILE_COMPONENTS] = "stats/hardware/health_status/unhealthy_components",
@@ -52,8 +55,8 @@ static const char *const paths[HEALTH_FILES] = {
      FILE_BIT(HEALTH_FILE_ECC_REPAIRABLE))
 
 /*
- * First module versions with the files: all files but unhealthy_components, as far as known;
- * unhealthy_components.
+ * First versions of the kernel module with these files: 2.24 has all but unhealthy_components, as
+ * far as is known; 2.30 also has unhealthy_components.
  */
 #define MAJOR 2u
 #define FILES_MINOR 24u
@@ -104,7 +107,7 @@ static uint32_t component_bit(struct view word)
     return HEALTH_REASON_COMPONENT;
 }
 
-/* Parses the words that can replace the list. */
+/* Parses a word that unhealthy_components can hold instead of a list. false: no such word. */
 static bool parse_word(struct device_reading *r, struct view text)
 {
     bool taken = true;
@@ -173,7 +176,7 @@ void device_reading_judge(struct device_reading *r, unsigned files)
     r->absent = (uint8_t)(r->absent & files);
 }
 
-/* The health that a reading without any reason means. */
+/* The health of a device after a reading that shows no reason. */
 static enum health health_without_reason(const struct device_reading *r)
 {
     return (r->known && r->absent == 0u) ? HEALTH_HEALTHY : HEALTH_UNKNOWN;
@@ -184,7 +187,7 @@ enum health device_reading_health(const struct device_reading *r)
     return (r->reasons != 0u) ? HEALTH_UNHEALTHY : health_without_reason(r);
 }
 
-/* --- from reading to reading --- */
+/* --- changes between readings --- */
 
 static uint8_t with_bit(uint8_t bits, unsigned bit, bool set)
 {
@@ -193,9 +196,10 @@ static uint8_t with_bit(uint8_t bits, unsigned bit, bool set)
 }
 
 /*
- * The kernel module shows 0 when it cannot read the device, so only a second 0 in a row means that
- * the counter was cleared. Any other change counts as a rise, a lower value too: the 16-bit SRAM
- * counter wraps, and a cleared counter may have counted since. Returns whether it rose.
+ * Compares a counter with its last value; returns whether it rose. The kernel module shows 0 when
+ * it cannot read the device, so only a second 0 in a row means that the counter was cleared. Any
+ * other change counts as a rise, even to a lower value: the 16-bit SRAM counter wraps, and a
+ * cleared counter may have counted again.
  */
 static bool track_counter(struct health_track *h, unsigned counter, uint64_t now)
 {
@@ -214,7 +218,7 @@ static bool track_counter(struct health_track *h, unsigned counter, uint64_t now
 }
 
 /*
- * Tracks counters even while the component list decides, so that a rise from that time does not
+ * Tracks counters even while the component list decides, so that a rise during that time does not
  * count later.
  */
 static void track_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
@@ -249,7 +253,7 @@ static void track_fall(struct health_track *h, uint64_t now_ms)
     h->fell_ms = now_ms;
 }
 
-/* The state after a reading without any reason. */
+/* The new state of a tracked device after a reading that shows no reason. */
 static enum health state_without_reason(const struct health_track *h,
                                         const struct device_reading *r, uint64_t now_ms)
 {

@@ -10,14 +10,14 @@
  *    to the first without them.
  * R2 unhealthy_components decides where it can be read (kernel module 2.30 and later, on Trainium2
  *    and 3). Elsewhere the counters of uncorrected memory errors decide: a rise counts for
- *    HEALTH_ERROR_MS, or until the counter is cleared. The first value of a counter is history and
- *    counts for nothing. hw_error_event does not count errors: it also rises when a component
- *    recovers and when an error is corrected, so it only wakes the agent.
+ *    HEALTH_ERROR_MS, or until the counter is cleared. The first value of a counter may come from
+ *    old errors and counts for nothing. hw_error_event does not count errors: it also rises when a
+ *    component recovers and when an error is corrected, so it only wakes the agent.
  * R3 An unreadable value and a reset under way prove nothing. A healthy device becomes unknown at
  *    once; an unhealthy one stays so until a reading that includes the files of R2 shows nothing
  *    wrong. Counted errors also last for HEALTH_ERROR_MS.
- * R4 A device that becomes unhealthy repeatedly must stay free of errors before it is healthy
- *    again: after the first HEALTH_FALLS_FREE times not at all, then for HEALTH_HOLD_MS, doubled
+ * R4 A device that becomes unhealthy repeatedly must stay free of errors for some time before it is
+ *    healthy again: the first HEALTH_FALLS_FREE times for no time, then for HEALTH_HOLD_MS, doubled
  *    each time. So the number of changes is bounded, however often the files change.
  * R5 A device without a file that its kernel module is known to have is unknown instead of healthy:
  *    a later module may have moved the file, and a failure of the device would pass unnoticed.
@@ -56,9 +56,9 @@ enum {
     HEALTH_FILES
 };
 
-/* The path of such a file below the device's folder. Static text. */
+/* The path of a health file below the device's folder in sysfs. Static text. */
 const char *health_file_path(unsigned file);
-/* The last component of that path. */
+/* The name of a health file, the last component of its path. */
 struct view health_file_name(unsigned file);
 /*
  * Bit n: a kernel module of this version (module/neuron/version) has file n. `lists`: the module
@@ -70,16 +70,16 @@ unsigned health_files_of(struct view version, bool lists);
 struct device_reading {
     uint32_t reasons; /* HEALTH_REASON_… */
     bool listed;      /* unhealthy_components could be read */
-    bool known;       /* the same, and no reset is under way */
+    bool known;       /* the health could be read, and no reset is under way */
     bool blind;       /* the files that decide by R2 could not be read, or a reset is under way */
     uint8_t unread;   /* bit n: file n could not be read */
-    /* subset of `unread`, bit n: file n does not exist; after device_reading_judge: R5 */
+    /* bit n: file n, one of `unread`, does not exist; device_reading_judge applies R5 to them */
     uint8_t absent;
     uint8_t counted; /* bit n: counter n was read */
     uint64_t ecc[HEALTH_COUNTERS];
 };
 
-/* Parses unhealthy_components; an empty text with `there` false: unreadable. */
+/* Parses unhealthy_components. `there`: the file could be read; if not, `text` is empty. */
 void device_reading_components(struct device_reading *r, struct view text, bool there);
 /* Parses `reset`: 0 in reset, 1 ready, 2 invalid. Other values are ignored. */
 void device_reading_reset(struct device_reading *r, struct view text);
@@ -94,9 +94,9 @@ void device_reading_judge(struct device_reading *r, unsigned files);
 struct health_track {
     bool seen;        /* a reading exists, or the device was missing while a claim held it */
     uint8_t state;    /* enum health */
-    uint32_t reasons; /* why it is unhealthy, or last was while it still has to prove itself (R4) */
+    uint32_t reasons; /* why it is unhealthy; kept while it must stay free of errors (R4) */
     uint8_t counted;  /* bit n: ecc[n] holds the last value of counter n */
-    uint8_t zero;     /* bit n: the last reading showed 0 instead of that value */
+    uint8_t zero;     /* bit n: the last reading of counter n showed 0 instead of ecc[n] */
     uint8_t rising;   /* bit n: counter n rose within HEALTH_ERROR_MS */
     uint64_t ecc[HEALTH_COUNTERS];
     uint64_t rose_ms;  /* last rise of any counter */
@@ -109,7 +109,7 @@ struct health_track {
 
 /* Applies a reading. true: state or reasons changed. */
 bool device_health_apply(struct health_track *h, const struct device_reading *r, uint64_t now_ms);
-/* Health from a single reading, for a device without a track. */
+/* The health that a single reading shows, for a device without a health_track. */
 enum health device_reading_health(const struct device_reading *r);
 /*
  * Writes the reasons in words, such as "hbm, sram", or why the health is unknown. Writes nothing

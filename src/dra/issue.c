@@ -75,8 +75,9 @@ static bool is_key(struct view v)
 enum { CORE, PRE_RELEASE, BUILD };
 
 /*
- * Whether this is a word of a version. A word of digits only is a number, which must not have
- * leading zeros except in build metadata.
+ * Whether this is an identifier of a version, which is the text between two separators, in part
+ * `where`. An identifier of digits only is a number, which must not have leading zeros except in
+ * build metadata.
  */
 static bool is_version_word(struct view v, unsigned where)
 {
@@ -89,8 +90,8 @@ static bool is_version_word(struct view v, unsigned where)
 }
 
 /*
- * The part of the version that begins after `c`: only the first dash and the first plus separate
- * parts.
+ * The part of the version after the character `c` of part `where`: only the first dash and the
+ * first plus begin another part.
  */
 static unsigned part_after(uint8_t c, unsigned where)
 {
@@ -100,7 +101,7 @@ static unsigned part_after(uint8_t c, unsigned where)
     return (c == '-' && where == CORE) ? PRE_RELEASE : where;
 }
 
-/* Semantic Versioning 2.0.0, items 2, 9 and 10. */
+/* Whether this is a version as items 2, 9 and 10 of Semantic Versioning 2.0.0 define it. */
 static bool is_version(struct view v)
 {
     unsigned where = CORE;

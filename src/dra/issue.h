@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the API server would refuse of a device or of one of its attributes, found before it is
- * sent, because one bad item makes the server refuse a whole slice. Owns these rules; holds no
- * state. Source: validation of ResourceSlice (resource.k8s.io, pkg/apis/resource/validation of
+ * Finds what the API server would refuse in a device or its attributes before the agent sends them,
+ * because one bad item makes the server refuse a whole slice. Owns these rules; holds no state.
+ * Source: validation of ResourceSlice (resource.k8s.io, pkg/apis/resource/validation of
  * Kubernetes).
  */
 #ifndef DRA_ISSUE_H
@@ -13,10 +13,10 @@
 /* Why the API server would refuse an item. The comments give the violated rule. */
 enum issue {
     ISSUE_NONE,
-    ISSUE_NAME,   /* device name: a DNS label of at most 63 characters (RFC 1123) */
-    ISSUE_KEY,    /* attribute key: C identifier of at most 32, or a DNS subdomain, '/', the same */
-    ISSUE_LENGTH, /* text: at most 64 bytes */
-    ISSUE_UTF8,   /* text: valid UTF-8 */
+    ISSUE_NAME,    /* device name: a DNS label of at most 63 characters (RFC 1123) */
+    ISSUE_KEY,     /* attribute key: [DNS subdomain '/'] C identifier of at most 32 characters */
+    ISSUE_LENGTH,  /* text: at most 64 bytes */
+    ISSUE_UTF8,    /* text: valid UTF-8 */
     ISSUE_VERSION, /* version: as Semantic Versioning 2.0.0 requires */
     ISSUES
 };

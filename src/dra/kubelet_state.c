@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-/* Positions in the outer text. */
+/* Positions in the outer JSON text (`place`). */
 enum { OUTER_HEAD, OUTER_DATA, OUTER_MIDDLE, OUTER_SUM, OUTER_END };
 /* Nesting depth of a member of an element: the data, the list, the element. */
 #define ELEMENT_DEPTH 3u
@@ -133,9 +133,11 @@ static void data_byte(struct kubelet_state *k, uint8_t byte)
     }
 }
 
-/* --- the outer text --- */
+/* --- the outer JSON text --- */
 
-/* Appends a code point of the basic plane as UTF-8; Go escapes no others. */
+/*
+ * Appends a code point of the basic multilingual plane as UTF-8; Go escapes only such code points.
+ */
 static void data_point(struct kubelet_state *k, uint32_t point)
 {
     if (point < 0x80u) {
@@ -203,7 +205,7 @@ static void outer_data(struct kubelet_state *k, uint8_t byte)
     }
 }
 
-/* Consumes a byte of a fixed text of the outer object; `next` follows it. */
+/* Consumes a byte of a fixed text of the outer object; `next` is the position after the text. */
 static void outer_fixed(struct kubelet_state *k, uint8_t byte, const char *text, uint8_t next)
 {
     k->failed = (byte == (uint8_t)text[k->matched]) ? STATUS_OK : PEER_UNSUPPORTED;

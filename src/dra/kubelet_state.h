@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kubelet's checkpoint of claims, dra_manager_state in its root: the claims that it will still
- * unprepare. Owns the format; does no I/O, and keeps only one string of the text. The bytes come
- * piece by piece.
+ * unprepare. Owns the format; does no I/O. The caller passes the bytes piece by piece, and only one
+ * string of them is kept.
  *
  * Kubernetes 1.32 and later (pkg/kubelet/cm/dra/state/checkpoint.go) write, with Go's encoding/json
  * and without white space:
@@ -30,7 +30,7 @@
 struct kubelet_state {
     enum status failed;      /* sticky; STATUS_OK: no failure */
     uint8_t place;           /* position in the outer text */
-    size_t matched;          /* bytes of the fixed text at `place`, or digits of the sum */
+    size_t matched;          /* matched bytes of the fixed text at `place`, or digits of the sum */
     uint8_t escape;          /* outer string: characters of the current escape still to come */
     uint32_t escaped;        /* value of a \u escape so far */
     uint32_t crc;            /* CRC of the data so far */
@@ -50,8 +50,8 @@ struct kubelet_state {
 /* Starts a checkpoint. */
 void kubelet_state_begin(struct kubelet_state *k);
 /*
- * Parses on. true: `uid` is that of the next claim; call again with the rest of `in`. false: `in`
- * is consumed, or the checkpoint is damaged.
+ * Continues parsing. true: `uid` is the UID of the next claim; call again with the rest of `in`.
+ * false: `in` is consumed, or the checkpoint is damaged.
  */
 bool kubelet_state_next(struct kubelet_state *k, struct reader *in, char uid[UID_CAP]);
 /*

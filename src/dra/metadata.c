@@ -93,8 +93,8 @@ static void write_attribute(struct json_writer *j, const struct attribute *a)
 }
 
 /*
- * Writes attributes; capacities are left out. Every device has at least one: its PCI address, or
- * its resource type.
+ * Writes attributes without capacities. Every device has at least one attribute: its PCI address,
+ * or its resource type.
  */
 static void write_attributes(struct json_writer *j, const struct attributes *all)
 {

@@ -29,8 +29,8 @@ bool metadata_name_uid(enum driver_kind driver, const char *name, char uid[UID_C
 void metadata_container_path(const struct claim_record *r, unsigned at, const char *driver,
                              struct writer *out);
 /*
- * Reads an annotation of a claim: the one with the claim's name in the pod's specification sets
- * `pod_claim`. Invalid names are ignored.
+ * Takes an annotation of a claim. POD_CLAIM_ANNOTATION, the claim's name in the pod's
+ * specification, sets `pod_claim`; other annotations and invalid names are ignored.
  */
 void metadata_annotation(struct view key, struct view value, char pod_claim[NAMESPACE_CAP]);
 /* Whether the table has all devices of that request, so that their attributes are known. */
@@ -43,7 +43,7 @@ struct metadata_parts {
     const char *driver;                /* name of the driver, borrowed */
     struct attributes *attributes;     /* room for one device's attributes, borrowed */
     unsigned first;                    /* index of the request's first result */
-    /* next result to write; `first`, and 0, before the first part */
+    /* result and version of the next part; `first` and 0 before the first part */
     unsigned next;
     unsigned version;
     struct json_writer json;

@@ -13,7 +13,7 @@
 static const struct {
     uint8_t digits;
     uint8_t bits;
-    uint8_t after; /* as in sysfs; NUL: the end */
+    uint8_t after; /* separator in sysfs; NUL: last field */
 } pci_fields[PCI_FIELDS] = {
     {4, 16, (uint8_t)':'}, {2, 8, (uint8_t)':'}, {2, 5, (uint8_t)'.'}, {1, 3, 0}};
 
@@ -32,7 +32,9 @@ bool hex_field_parse(struct view *text, unsigned digits, uint32_t *value)
     return good;
 }
 
-/* `separator`: replaces the separator between all fields; NUL: sysfs's own separators. */
+/*
+ * Parses an address whose fields are all separated by `separator`; NUL: by the separators of sysfs.
+ */
 static bool parse_address(struct view text, uint8_t separator, uint32_t *address)
 {
     struct view left = text;

@@ -19,7 +19,7 @@ MUST_USE bool hex_field_parse(struct view *text, unsigned digits, uint32_t *valu
  * PCI address as the kernel writes it, or the all-zero address, which stands for none.
  */
 MUST_USE bool pci_address_parse(struct view text, uint32_t *address);
-/* Writes the address in that form. */
+/* Writes the address as the kernel does, such as 0000:10:19.0. */
 void pci_address_text(uint32_t address, char out[PCI_ADDRESS_CAP]);
 /* Writes the device name in dranet's form, pci-0000-10-19-0. */
 void efa_device_name(uint32_t address, char out[DEVICE_NAME_CAP]);

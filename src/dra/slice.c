@@ -30,7 +30,7 @@ static const struct device *wanted_device(const struct slice_compare *c)
     return (c->open && at < c->wanted->count) ? &c->wanted->device[at] : NULL;
 }
 
-/* A stored name other than the wanted one at this index differs, and so do its attributes. */
+/* A stored device whose name is not the wanted one at this index makes the slice differ. */
 void slice_compare_name(struct slice_compare *c, struct view name)
 {
     int found = devices_find(c->wanted, name);
@@ -66,7 +66,7 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
             return;
         }
     }
-    c->differs = true; /* also an attribute outside any device */
+    c->differs = true; /* also for an attribute outside any device */
 }
 
 /* Whether every wanted attribute was found; an unwanted one has already set `differs`. */
@@ -86,7 +86,7 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
     c->differs = c->differs || !wanted;
 }
 
-/* A counter has its device's name. */
+/* A counter has the name of the device that it counts. */
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value)
 {
     int at = devices_find(c->wanted, view_text(name));

@@ -37,9 +37,12 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
 /* Adds a taint of the current stored device. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
                          const char *effect);
-/* Adds a counter that the current stored device consumes; before any device: one of the slice. */
+/*
+ * Adds a counter that the current stored device consumes, or, outside a device, a counter that the
+ * slice itself has.
+ */
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value);
-/* Names the counter set of those counters. */
+/* Compares the name of the counter set that has these counters. */
 void slice_compare_counters(struct slice_compare *c, const char *name);
 /*
  * Ends the stored device. `extra`: it has fields that this driver never writes; `shared`: it allows
@@ -47,8 +50,9 @@ void slice_compare_counters(struct slice_compare *c, const char *name);
  */
 void slice_compare_device(struct slice_compare *c, bool shared, bool extra);
 /*
- * Ends the comparison. Returns whether the stored devices are exactly `count` wanted ones from
- * `first` on, in order, or the stored counters exactly the wanted ones (`shared`).
+ * Ends the comparison. Returns whether the stored devices are exactly the `count` wanted devices
+ * from index `first` on, in order, and the slice's own counters (`shared`), if any, are exactly the
+ * wanted ones.
  */
 bool slice_compare_end(const struct slice_compare *c);
 

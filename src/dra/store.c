@@ -35,7 +35,7 @@ enum {
 /* Offsets of the fields in a half. */
 enum { HALF_LENGTH_AT = 4, HALF_SEQUENCE_AT = 8, HALF_SUM_AT = 16, HALF_RESERVED_AT = 20 };
 
-/* Reads a number; the view is known to contain it. */
+/* Reads a 32-bit number; the caller has checked that the view contains it. */
 static uint32_t u32_at(struct view v, size_t at)
 {
     struct reader r = reader_of(view_from(v, at));
@@ -281,8 +281,8 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
 /* --- records: reading --- */
 
 /*
- * Reads the device's location, and checks that its name agrees. The name of an EFA device contains
- * its address.
+ * Decodes the PCI address, which the name of an EFA device contains, and the uverbs number, and
+ * checks that the stored name is the device's name.
  */
 static bool decode_place(const store_StoredResult *m, struct claim_result *to)
 {
@@ -414,7 +414,7 @@ SAME_CAP(store_ClaimRecord, pod_claim_name, NAMESPACE_CAP);
 SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
-/* Tag and length add 3 bytes to a message, and 2 or 3 to a string. */
+/* The longest record: tag and length add 3 bytes to a message, and 2 or 3 to a string. */
 /* A result with uverbs (4 bytes) has no logical core and no mode (12 bytes). */
 _Static_assert(RESULTS_MAX *(store_StoredResult_size - 4 + 3) + 4u * UID_CAP + 3u * NAME_CAP +
                        9u * 3u + 33u + 12u + 9u + 2u + 10u + 4u + SERVER_ID_CAP + 3u + 4u +

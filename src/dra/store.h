@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Format of the claim store, claims.store in the plugin directory: one file of fixed slots, one
- * slot for each claim. Owns the bytes and the rule which of them count; does no I/O.
+ * slot for each claim. Owns the bytes and the rule by which one half of a slot counts; does no I/O.
  *
  * All numbers are big-endian. A sum is CRC-32C (Castagnoli; RFC 3720 appendix B.4). The file has
- * 4,202,496 bytes; bytes behind them are ignored, and a shorter file is damaged.
+ * 4,202,496 bytes; further bytes are ignored, and a shorter file is damaged.
  *
  *   offset  bytes
  *        0   4096  header, first copy
@@ -18,8 +18,8 @@
  *       12      4  number of slots: 256
  *       16      4  bytes of a half: 8192
  *       20      4  flags. Bit 0: the agent must list the node's claims at the API server, because
- *                  there was no store before this one, or a part of it was lost. The other bits
- *                  are 0; agents that know no flags ignore all
+ *                  there was no store before this one, or a part of it was lost. The other bits are
+ *                  0; older agents ignore all flags
  *       24      8  generation: 1; not read
  *       32      4  sum of bytes 0 to 31
  *       36   4060  ignored
@@ -67,7 +67,7 @@
 /* Size of the whole file. */
 #define STORE_FILE_BYTES (STORE_HEADER_BYTES + (uint64_t)CLAIMS_MAX * STORE_SLOT_BYTES)
 #define STORE_HALF_HEADER 24u    /* bytes of a half before its record */
-#define STORE_HEADER_WRITTEN 36u /* written bytes of a header copy; the rest is meaningless */
+#define STORE_HEADER_WRITTEN 36u /* written bytes of a header copy; the rest is ignored */
 
 /* The variable fields of a header: how often the file was recreated, and flags. */
 struct store_header {
@@ -78,12 +78,12 @@ struct store_header {
 /* Writes one header copy, STORE_HEADER_WRITTEN bytes. */
 void store_header_write(struct writer *out, const struct store_header *h);
 /*
- * HOST_DAMAGED: not a header. PEER_UNSUPPORTED: a header with a valid checksum but another format,
- * number of slots or size of halves.
+ * Reads one header copy. HOST_DAMAGED: not a header, or a damaged one. PEER_UNSUPPORTED: a header
+ * with a valid checksum but another format, number of slots or size of halves.
  */
 MUST_USE enum status store_header_read(struct view bytes, struct store_header *h);
 
-/* File offset of half 0 or 1 of a slot. */
+/* Offset in the file of half 0 or 1 of a slot, in bytes. */
 uint64_t store_offset(unsigned slot, unsigned half);
 
 /* The state of a half. */
@@ -98,7 +98,10 @@ struct store_half {
 void store_half_read(struct view bytes, unsigned slot, struct store_half *out);
 /* Writes a half: header and record (empty: free; at most STORE_RECORD_MAX). */
 void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, struct view record);
-/* The half that counts: 0, 1, or -1 when both are damaged. Equal sequences mean copies: 1. */
+/*
+ * Returns the half that counts, 0 or 1; -1: both are damaged. Halves with equal sequences are
+ * copies, of which half 1 counts.
+ */
 int store_pick(const struct store_half halves[2]);
 
 /*
@@ -122,7 +125,7 @@ struct store_outline {
     uint64_t numbers; /* devices held exclusively, bit N */
     bool released;    /* the claim was unprepared; only its CDI file is left */
 };
-/* HOST_DAMAGED: no usable names, or no list of held devices. */
+/* Decodes the outline of a record. HOST_DAMAGED: no usable names, or no list of held devices. */
 MUST_USE enum status store_outline_decode(struct view bytes, struct store_outline *o);
 /* Encodes a record that consists of an outline only. FULL_BUFFER: as store_record_encode. */
 MUST_USE enum status store_outline_encode(const struct store_outline *o, struct writer *out);

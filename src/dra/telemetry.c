@@ -6,7 +6,7 @@
 
 /* Marks a counter whose last reading was lower. */
 #define FELL (UINT64_C(1) << 63)
-/* Marks a counter whose last reading failed; the value before is kept for comparison. */
+/* Marks a counter whose last reading failed; its previous value is kept for comparison. */
 #define LOST (UINT64_C(1) << 62)
 /* A value is stored plus one, so that 0 means never read. */
 #define VALUE_MAX (LOST / 2u)
@@ -30,8 +30,8 @@ static const char *const power_name = "utilization";
 static const struct {
     const char *folder;
     const char *const *names;
-    unsigned count; /* of the names */
-    unsigned cores; /* how often the folder exists; 0: once, for the device itself */
+    unsigned count; /* number of names */
+    unsigned cores; /* number of cores that have the folder; 0: the device itself has it */
 } groups[] = {
     {"hardware/", ecc_names, COUNT_OF(ecc_names), 0},
     {"status/", core_error_names, COUNT_OF(core_error_names), TELEMETRY_CORES_MAX},
@@ -63,7 +63,10 @@ struct telemetry_file telemetry_file(unsigned index)
     };
 }
 
-/* Parses "POWER_STATUS_VALID,<time>,<least>,<most>,<mean>", in percent with two decimals. */
+/*
+ * Parses "POWER_STATUS_VALID,<time>,<least>,<most>,<mean>", in percent with two decimals: sets the
+ * integer part of the mean, and returns its decimals (empty: not valid).
+ */
 static struct view power_text(struct view text, uint64_t *percent)
 {
     struct view rest = text;

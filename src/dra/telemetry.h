@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters and gauges that sysfs has of a device and its cores, for --device-metrics: the list of
- * files, the meaning of their texts, and the values of all devices. Reads no file and decides
- * nothing; dra/health.h owns a device's health. hw_error_event is not among the errors: it also
- * counts recoveries and corrected errors, and only wakes the agent. Source: kernel module's
+ * Counters and gauges of a device and its cores in sysfs, for --device-metrics: the list of files,
+ * the meaning of their texts, and the values of all devices. Reads no file and decides nothing;
+ * dra/health.h owns a device's health. hw_error_event is not among the errors: it also counts
+ * recoveries and corrected errors, and only wakes the agent. Source: kernel module's
  * neuron_sysfs_metrics.c and neuron_power.c, and the Neuron sysfs guide.
  *
  * Invariants:
@@ -18,23 +18,24 @@
 #include "cfg/limits.h"
 
 /*
- * How many values a device has: errors of the device (5) and of each core (8); memory of each core
- * (2). Its power is one value more.
+ * Numbers of values of a device: 5 errors of the device and 8 of each core; 2 kinds of memory of
+ * each core. The device's power is one value more.
  */
 #define TELEMETRY_ERRORS (5u + 8u * TELEMETRY_CORES_MAX)
 #define TELEMETRY_MEMORIES (2u * TELEMETRY_CORES_MAX)
 
 /*
- * A metric file: neuronN/stats/<folder><name>, or of a core
- * neuronN/neuron_coreK/stats/<folder><name>/total, which for memory is the amount in use.
+ * A metric file: neuronN/stats/<folder><name> for a device,
+ * neuronN/neuron_coreK/stats/<folder><name>/total for a core. The total of a kind of memory is the
+ * amount in use.
  */
 struct telemetry_file {
     int core; /* -1: the device itself */
     const char *folder;
-    const char *name; /* of the error or the kind of memory */
+    const char *name; /* name of the error or kind of memory */
 };
 
-/* Index behind a device's values: host clock time at which the last reading began; 0: never. */
+/* Index after a device's values: host clock time at which the last reading began; 0: never. */
 #define TELEMETRY_READ_MS TELEMETRY_VALUES
 
 /* The values of all devices; all zero before the first reading. */
@@ -44,7 +45,7 @@ struct telemetry {
     uint64_t value[DEVICES_MAX][TELEMETRY_VALUES + 1u];
 };
 
-/* The file of a value. */
+/* Returns the file of the value with this index. */
 struct telemetry_file telemetry_file(unsigned index);
 /*
  * Parses a file's text into *kept; an empty text: unreadable. Power is stored in thousandths of the

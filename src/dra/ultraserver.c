@@ -20,7 +20,7 @@ static struct view text_of(const char text[ULTRASERVER_TEXT_CAP])
     return view_trim(view_first(all, view_find(all, 0)));
 }
 
-/* --- the files --- */
+/* --- class files --- */
 
 /* Parses the next mode of a list; false: not a mode. */
 static bool next_mode(uint8_t *modes, struct view *list)
@@ -64,7 +64,10 @@ static bool is_server_id(struct view id)
     return good && !zero; /* all zeros: the node is in no such set */
 }
 
-/* Needs both ids: a server id without the node's id in it is useless. */
+/*
+ * Sets the place only if both ids are valid: a server id is useless without the node's id in that
+ * server.
+ */
 static void build_place(struct ultraserver_place *place, struct view server_id, struct view node_id)
 {
     uint64_t node = 0;
@@ -107,9 +110,9 @@ bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b)
     return same;
 }
 
-/* --- what a claim gets --- */
+/* --- modes for claims --- */
 
-/* An offered mode for this number of nodes; 0: none. */
+/* Returns a mode for this number of nodes that the kernel module offers; 0: it offers none. */
 static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
 {
     static const uint8_t of_nodes[ULTRASERVER_NODES_MAX + 1u][2] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The place of the node in its UltraServer: several nodes with linked devices, of which sets of
- * one, two or four work as one machine. Owns the meaning of the kernel module's class files and the
- * translation of a number of nodes into a mode of the runtime; reads no file. Sources: the kernel
- * module's v3 and v4 device layers (class attributes), AWS's init script for UltraServers (mode for
- * a number of nodes).
+ * The place of the node in its UltraServer. An UltraServer consists of several nodes with linked
+ * devices; sets of one, two or four of these nodes work as one machine. Owns the meaning of the
+ * kernel module's class files and the translation of a number of nodes into a mode of the runtime;
+ * reads no file. Sources: the kernel module's v3 and v4 device layers (class attributes), AWS's
+ * init script for UltraServers (mode for a number of nodes).
  *
  * Invariants:
  * I1 Whatever the files hold, server ids are 16 hexadecimal digits or empty, modes are 1
@@ -17,7 +17,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* Sets of nodes with ids of their own: two nodes, four nodes. */
+/* Sets of nodes for which the kernel module has ids: two nodes, four nodes. */
 enum { ULTRASERVER_PAIR, ULTRASERVER_QUAD, ULTRASERVER_SIZES };
 
 /* The texts of class/neuron_device as read; empty: the file is absent or unreadable. */
@@ -35,7 +35,7 @@ struct ultraserver_place {
     uint8_t node_id;               /* 0 when there is no server id */
 };
 
-/* This node's place in its UltraServer, by the size of the server. */
+/* What is known of this node as a part of an UltraServer. */
 struct ultraserver {
     bool member;   /* the instance type is a node of an UltraServer */
     bool electing; /* the UltraServer leader election is still running */
@@ -43,7 +43,7 @@ struct ultraserver {
     struct ultraserver_place place[ULTRASERVER_SIZES];
 };
 
-/* The UltraServer variables of a claim's containers; all zero: none. */
+/* The UltraServer environment variables of a claim's containers; all zero: no variables. */
 struct ultraserver_use {
     /* The runtime's mode: 1 means four nodes, 2 and 3 mean two nodes, 4 means one node. */
     uint8_t mode;
@@ -51,16 +51,17 @@ struct ultraserver_use {
 };
 
 /*
- * Builds the node's place. `member`: the type is a node of an UltraServer; if not, all else stays
- * empty. false: the file of modes is not a list of modes, and no mode is offered.
+ * Builds the node's place. `member`: the type is a node of an UltraServer; if not, all other
+ * members stay empty. Returns false if ultraserver_mode is not a list of modes; the node then
+ * offers no mode.
  */
 bool ultraserver_build(struct ultraserver *u, const struct found_ultraserver *found, bool member);
 /* Whether two places are the same. */
 bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b);
 /*
  * Resolves a claim's request for a set of 1, 2 or 4 nodes. PEER_UNSUPPORTED, with one line: the
- * type is not an UltraServer's, its leader election still runs, or the kernel module does not offer
- * such a set; `use` is all zero then.
+ * type is not a node of an UltraServer, the leader election of the UltraServer still runs, or the
+ * kernel module does not offer such a set; `use` is all zero then.
  */
 MUST_USE enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes,
                                       const char *instance_type, struct ultraserver_use *use,

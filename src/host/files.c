@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real files port: writes CDI files completely, and the claim store in place. Does not decide
- * what is written; translates errno into verdicts, which nothing above does.
+ * Implements the files port on the real file system: writes CDI files as a whole, and the claim
+ * store in place. Does not decide what is written. This is the only layer that translates errno
+ * into verdicts; the agent sees only verdicts.
  */
 #include "host/files.h"
 
@@ -39,8 +40,8 @@ static void path_of(char path[FILE_PATH_CAP], const struct host_files *f, enum f
 }
 
 /*
- * open(2) for writing; makes the directory if it is missing. O_NONBLOCK: a FIFO under that name
- * must not block the only thread.
+ * Opens a file for writing; creates the file and its directory if they are missing. O_NONBLOCK: if
+ * the name is a FIFO, open must not block the only thread.
  */
 static int open_for_write(const struct host_files *f, enum files_dir dir, const char *path,
                           int flags)
@@ -71,7 +72,7 @@ static enum status flush_directory(struct host_files *f, const char *path)
     return (error == 0) ? STATUS_OK : keep_error(f, error);
 }
 
-/* --- the cached descriptor --- */
+/* --- the open claim store --- */
 
 static void state_drop(struct host_files *f)
 {
@@ -84,7 +85,7 @@ static void state_drop(struct host_files *f)
     f->state_name[0] = 0;
 }
 
-/* Whether the open file still has the name: others may move or delete it. */
+/* Whether the path still leads to the open file: another process may move or delete it. */
 static bool same_file(int fd, const char *path)
 {
     struct stat by_fd;
@@ -136,8 +137,8 @@ static enum status lock_bytes(struct host_files *f, int fd, struct flock bytes)
 }
 
 /*
- * Also locks the written file while it is open, so that removing an apparently stale lock file does
- * not give the store two writers.
+ * Locks the store itself while it is open for writing. If someone removes the lock file because it
+ * seems stale, a second agent still cannot write to the store.
  */
 static enum status inode_lock(struct host_files *f)
 {
@@ -150,8 +151,8 @@ static enum status inode_lock(struct host_files *f)
 }
 
 /*
- * Ensures that f->state_fd is the file `name`, open as wanted. Only `create` makes an absent one,
- * so that a vanished store is noticed.
+ * Ensures that f->state_fd is the file `name`, open for writing if `write` is set. Creates a
+ * missing file only if `create` is set, so that the agent notices a store that has vanished.
  */
 static enum status state_open(struct host_files *f, const char *name, bool write, bool create)
 {
@@ -178,7 +179,7 @@ static enum status state_open(struct host_files *f, const char *name, bool write
     return inode_lock(f);
 }
 
-/* --- the port --- */
+/* --- reading files --- */
 
 static enum status read_at(struct host_files *f, int fd, uint64_t offset, struct writer *out)
 {
@@ -195,7 +196,7 @@ static enum status read_at(struct host_files *f, int fd, uint64_t offset, struct
         }
         out->len += (n > 0) ? (size_t)n : 0u;
         if (n >= 0 && (size_t)n < room) {
-            break; /* read(2) of a plain file returns less than requested only at its end */
+            break; /* a plain file returns fewer bytes than requested only at its end */
         }
     }
     return STATUS_OK;
@@ -221,13 +222,13 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
     return s;
 }
 
-/* --- files that do not have their final name yet --- */
+/* --- writing, committing and removing files --- */
 
 /*
- * Several writers share the CDI root: a process for each driver, and in a rolling update two of
- * each. Process ids do not distinguish them, because each pod counts its own. So a port writes
- * under a random name, creates the file itself, and keeps a lock on it until it has its final name:
- * an unlocked file is a leftover.
+ * Several processes write into the CDI root: one for each driver and, during a rolling update, two
+ * for each. Process ids do not distinguish them, because each pod has its own. So each port writes
+ * to a file with a random name, which it creates and keeps locked until the file gets its final
+ * name. A temporary file without a lock is left over from a process that has ended.
  */
 static const char temporary_prefix[] = "neuron.aws.com-claim.";
 static const char temporary_suffix[] = ".tmp";
@@ -246,7 +247,7 @@ static bool is_temporary(const struct host_files *f, const char *name)
     return strcmp(name, f->temporary) == 0;
 }
 
-/* Closes it if it is open. */
+/* Closes the descriptor if it is open, and sets it to -1. */
 static void drop_descriptor(int *fd)
 {
     if (*fd >= 0) {
@@ -255,7 +256,10 @@ static void drop_descriptor(int *fd)
     *fd = -1;
 }
 
-/* Creates the file and locks it. If the name exists, tries another. */
+/*
+ * Creates and locks the temporary file. If the name exists, fails and chooses another name for the
+ * next call.
+ */
 static enum status temporary_create(struct host_files *f, const char *path)
 {
     const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -308,8 +312,8 @@ static const char *port_temporary(void *ctx)
 }
 
 /*
- * Whether the file is abandoned: it is old, and unlocked. Tests in this order, because the lock for
- * the test would make that of a writer fail which has just created the file.
+ * Whether no process uses the temporary file: it is old and not locked. The age is tested first,
+ * because the second test sets a lock, which could make a new writer fail to lock its file.
  */
 static bool is_leftover(int fd)
 {
@@ -357,7 +361,10 @@ static enum status port_tidy(void *ctx)
     return (error == 0) ? s : keep_error(f, error);
 }
 
-/* Creates a file with exactly these bytes, or appends them to it; on failure removes it. */
+/*
+ * Writes a file that has its final name: at offset 0 replaces the content, otherwise appends.
+ * Removes the file on failure.
+ */
 static enum status write_whole(struct host_files *f, const char *name, uint64_t offset,
                                struct view bytes)
 {
@@ -479,7 +486,7 @@ static enum status port_remove(void *ctx, enum files_dir dir, const char *name, 
     return (s == STATUS_OK && dir == FILES_STATE) ? flush_directory(f, f->state_dir) : s;
 }
 
-/* --- the lock --- */
+/* --- lock file --- */
 
 /* Opens the lock file, unless it is open and still has the name. Closing it ends its lock. */
 static enum status lock_open(struct host_files *f, const char *name)
@@ -505,9 +512,10 @@ static struct flock byte_of(enum files_lock which, short type)
 }
 
 /*
- * The lock belongs to the descriptor (F_OFD_SETLK) and ends with it, however the process ends. On a
- * read-only file system a shared lock keeps writers away; once the store is writable there, its own
- * lock (inode_lock) keeps a second writer away.
+ * Locks one byte of the lock file. The lock belongs to the descriptor (F_OFD_SETLK), so the kernel
+ * releases it however the process ends. On a read-only file system only a shared lock is possible,
+ * which excludes writers; if the file system becomes writable later, inode_lock excludes a second
+ * writer.
  */
 static enum status port_lock(void *ctx, const char *name, enum files_lock which)
 {
@@ -531,7 +539,10 @@ static void port_unlock(void *ctx, enum files_lock which)
     }
 }
 
-/* A lock without an end belongs to an older release, which locked the whole file. */
+/*
+ * Finds out who holds a lock. An agent of an older release locked the whole file, and such a lock
+ * has no length.
+ */
 static enum files_holder port_holder(void *ctx, enum files_lock which)
 {
     const struct host_files *f = ctx;
@@ -542,7 +553,7 @@ static enum files_holder port_holder(void *ctx, enum files_lock which)
     return (byte.l_len == 0) ? HOLDER_OLDER : HOLDER_AGENT;
 }
 
-/* --- listing --- */
+/* --- directory listing --- */
 
 static void list_name(const char *name, const char *prefix, struct writer *out)
 {
@@ -552,12 +563,15 @@ static void list_name(const char *name, const char *prefix, struct writer *out)
     }
 }
 
-/* A page is one read: its names are shorter than the directory records around them. */
+/*
+ * A page has the names of one read. It cannot overflow, because a directory record is longer than
+ * its name.
+ */
 _Static_assert(LIST_PAGE_BYTES >= DIRECTORY_READ_BYTES, "the names of a read fit a page");
 
 /*
- * The descriptor stays open between the pages, so that names which appear or vanish meanwhile do
- * not shift others.
+ * Lists one page of names. The descriptor stays open until the last page, so that no name is
+ * skipped or repeated when other names appear or vanish.
  */
 static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
                              struct writer *out)
@@ -587,7 +601,7 @@ static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, 
     return keep_error(f, error);
 }
 
-/* --- the kubelet's checkpoint --- */
+/* --- checkpoint of the kubelet --- */
 
 static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
                                       uint64_t *written_ms)
@@ -611,7 +625,8 @@ static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer 
     size_t room = writer_room(out);
     enum status s = read_at(f, f->kubelet_state_fd, offset, out);
     if (s != STATUS_OK || writer_room(out) > 0u || room == 0u) {
-        drop_descriptor(&f->kubelet_state_fd); /* end of the checkpoint */
+        /* The whole checkpoint was read, or the read failed. */
+        drop_descriptor(&f->kubelet_state_fd);
     }
     return s;
 }
@@ -657,16 +672,16 @@ static enum status port_ultraserver(void *ctx, struct found_ultraserver *out)
     return (error == 0) ? STATUS_OK : keep_error(f, error);
 }
 
-/* --- texts --- */
+/* --- texts for an operator --- */
 
 static const char *port_why(void *ctx)
 {
     struct host_files *f = ctx;
     if (f->by_reader) {
-        return f->words; /* from port_memory_read */
+        return f->words; /* set by port_memory_read */
     }
     if (f->error == ELOOP) {
-        return "it is a symbolic link"; /* errno of O_NOFOLLOW */
+        return "it is a symbolic link"; /* open(2) with O_NOFOLLOW */
     }
     return errno_words(f->error, f->words);
 }

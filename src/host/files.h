@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real files port (agent/files.h) over two directories. Owns three descriptors: the cached one
- * of the claim store, that of the lock, and that of the CDI file being written; does not decide
- * what is written. All other paths are resolved again for each call, so that a directory that was
- * removed and recreated is simply used.
+ * Implements the files port (agent/files.h) on two directories of the file system. Owns the
+ * descriptors of the claim store, the lock file, the temporary CDI file and the kubelet's
+ * checkpoint; does not decide what is written. All other paths are resolved again in each call, so
+ * that a directory which was removed and created again is used without a restart.
  */
 #ifndef HOST_FILES_H
 #define HOST_FILES_H
@@ -14,46 +14,47 @@
 #include "cfg/limits.h"
 #include "host/node/readers.h"
 
-/* Identity of a file, whatever its name. */
+/* Identifies a file even if its name changes. */
 struct file_identity {
     dev_t device;
     ino_t inode;
 };
 
-/* The port's own state; one instance for the life of the process. */
+/* State of one port; exists until the process ends. */
 struct host_files {
-    const char *cdi_dir;       /* borrowed; a write makes it with mode 0755 if missing */
-    const char *state_dir;     /* borrowed; a write makes it with mode 0750 if missing */
-    const char *sysfs_root;    /* borrowed */
-    const char *dev_root;      /* borrowed */
-    const char *kubelet_state; /* borrowed: path of the kubelet's checkpoint; the owner sets it */
-    int kubelet_state_fd;      /* open between two calls that read the checkpoint; else -1 */
-    /* borrowed: processes that read the memory of devices; the owner sets it */
+    const char *cdi_dir;    /* borrowed; created with mode 0755 when a write needs it */
+    const char *state_dir;  /* borrowed; created with mode 0750 when a write needs it */
+    const char *sysfs_root; /* borrowed */
+    const char *dev_root;   /* borrowed */
+    /* Path of the kubelet's checkpoint; borrowed, set by the owner of this struct. */
+    const char *kubelet_state;
+    int kubelet_state_fd; /* open while a checkpoint is read in several calls; otherwise -1 */
+    /* Processes that read device memory; borrowed, set by the owner of this struct. */
     struct readers *readers;
-    bool efa;     /* the devices are EFA devices, numbered by their uverbs nodes */
-    int state_fd; /* descriptor of state_name, or -1 */
+    bool efa;     /* the devices are EFA devices; their numbers are uverbs numbers */
+    int state_fd; /* open file with the name state_name; -1: none */
     bool state_writable;
-    bool state_checked; /* in this turn, state_fd is known to be the file with the name */
-    struct file_identity state_identity; /* of state_fd */
-    bool state_created;                  /* its directory entry is not flushed yet */
+    bool state_checked; /* this turn has checked that state_name is still the open file */
+    struct file_identity state_identity; /* identity of the open file */
+    bool state_created;                  /* the file is new, and its directory is not flushed yet */
     char state_name[CDI_FILE_NAME_CAP];
-    int temporary_fd;                  /* locked temporary file being written; or -1 */
-    char temporary[CDI_FILE_NAME_CAP]; /* see files.temporary */
+    int temporary_fd;                  /* open and locked temporary file; -1: none */
+    char temporary[CDI_FILE_NAME_CAP]; /* name of the temporary file, see files.temporary */
     uint64_t flush_ms;                 /* duration of the last fdatasync(2) */
-    int lock_fd;                       /* of the lock file, or -1 */
+    int lock_fd;                       /* open lock file; -1: none */
     bool lock_writable;
     int error; /* errno of the last failure */
-    /* the last failure was a reader's: `words` names its file */
+    /* The last failure is a hanging read of a reader process; `words` names the file. */
     bool by_reader;
-    char words[READING_FILE_CAP + 64u]; /* that failure as text for an operator */
+    char words[READING_FILE_CAP + 64u]; /* text about the last failure for an operator */
 };
 
 /* Initializes `f` and returns the port whose ctx it is. Opens nothing. */
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir,
                              const char *sysfs_root, const char *dev_root);
 /*
- * Begins a turn of the loop. Within one turn the store is checked only once for still having its
- * name, although others may move or delete it at any time.
+ * Marks the start of a turn of the loop. The port checks once per turn that the name of the store
+ * still leads to the open file, because another process may move or delete it.
  */
 void host_files_turn(struct host_files *f);
 /* Closes the cached descriptor and releases the lock. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop of the program; see loop.h. poll(2) uses a fixed array with one place for each
- * descriptor that can exist, so that no descriptor needs registering.
+ * The main loop; see loop.h. poll(2) uses a fixed array with one slot for each descriptor that can
+ * exist, so that no descriptor needs registering.
  */
 #include "host/loop.h"
 
@@ -38,10 +38,9 @@ enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOTS_FIXED };
 #define SLOT_READER (SLOT_SERVER + SERVERS * DRIVERS)
 #define SLOT_LINK (SLOT_READER + READERS)
 #define SLOT_PENDING (SLOT_LINK + SERVER_LINKS * DRIVERS)
-#define PORTS 2u /* LINK_GRPC_HEALTH and LINK_METRICS */
+#define PORTS 2u /* the TCP ports LINK_GRPC_HEALTH and LINK_METRICS */
 #define SLOTS (SLOT_PENDING + PENDING_LINKS * PORTS)
 
-/* The state of one driver. */
 struct host_driver {
     struct agent *agent;
     struct files files;
@@ -55,25 +54,29 @@ struct host_driver {
 /* All state outside struct agent that lives as long as the process. */
 struct host {
     const struct settings *settings;
-    struct agent *agent; /* of the first driver */
+    struct agent *agent; /* agent of the first driver */
     unsigned drivers;    /* number of running drivers */
     struct host_driver driver[DRIVERS];
-    /* /dev/null for descriptors 0 to 2 that were closed at the start */
+    /* Descriptors of /dev/null that replace standard descriptors closed at the start. */
     int stand_in[STDERR_FILENO + 1];
     int signal_fd;
-    int log_fd;    /* stderr */
-    bool log_free; /* a write to it never blocks */
+    int log_fd;    /* stderr, or the same file opened again */
+    bool log_free; /* writes to log_fd never block */
     struct loop_time time;
     int plugin_error;  /* errno of the last scan for device plugins; 0: it succeeded */
     uint64_t check_ms; /* time of the next check of the socket files */
-    bool eager;        /* bytes still moved at the end of the last turn: do not wait */
+    bool eager;        /* the last turn left work to do: poll must not wait */
     bool exiting;
     struct pollfd slots[SLOTS];
     struct apilink api;
-    struct probes probes; /* last member: its end stays untouched without --device-metrics */
+    /* Last member: without --device-metrics, the memory at its end is never touched. */
+    struct probes probes;
 };
 
-/* The rest of the budget is for TLS: its arena, and as much for its buffers and tables. */
+/*
+ * Twice the arena stays free for TLS: the arena itself, and about as much for its buffers and
+ * tables.
+ */
 _Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
                "the host layer keeps to its budget");
 
@@ -86,7 +89,7 @@ static union {
 
 /* --- log --- */
 
-/* Length of the whole lines that one write may take. */
+/* Returns how many bytes to pass to one write: whole lines, at most STDERR_WRITE_MAX. */
 static size_t log_piece(struct view lines)
 {
     size_t n = (lines.len < STDERR_WRITE_MAX) ? lines.len : STDERR_WRITE_MAX;
@@ -99,11 +102,11 @@ static size_t log_piece(struct view lines)
 }
 
 /*
- * Opens stderr for writing without blocking. O_NONBLOCK is not set on stderr itself, because other
- * processes share the file description. A pipe, as containers have, or a terminal is opened again
- * for this process only: poll(2) calls a terminal writable that accepts less than a line, and the
- * write would block. A plain file never blocks. In all other cases, and if /proc is missing or
- * forbidden, poll(2) precedes each write.
+ * Chooses the descriptor for the log, so that a write does not block. O_NONBLOCK is not set on
+ * stderr itself, because other processes share its file description. If stderr is a pipe, as in
+ * containers, or a terminal, it is opened again for this process only: poll(2) may report a
+ * terminal as writable although it accepts less than a line, and then the write blocks. A plain
+ * file never blocks. In all other cases, or if /proc is not usable, poll(2) precedes each write.
  */
 static void log_open(struct host *h)
 {
@@ -120,11 +123,14 @@ static void log_open(struct host *h)
     }
 }
 
-/* Writes log lines to stderr as long as that does not block. */
+/*
+ * Writes log lines to stderr until none is left or a write would block; waits at most `wait_ms` for
+ * each piece.
+ */
 static void log_flush(struct host *h, int wait_ms)
 {
     struct view lines = agent_log(h->agent);
-    /* Each iteration but the last writes at least one line. */
+    /* Each iteration writes at least one byte, or is the last. */
     for (unsigned i = 0; i < LOG_BUFFER_BYTES && lines.len > 0u; i++) {
         struct pollfd out = {.fd = h->log_fd, .events = POLLOUT};
         bool must_poll = !h->log_free || wait_ms > 0;
@@ -144,7 +150,7 @@ static void log_flush(struct host *h, int wait_ms)
     }
 }
 
-/* --- accepting --- */
+/* --- accepting connections --- */
 
 static void accept_some(const struct host *h, struct host_driver *d, struct server *s)
 {
@@ -152,15 +158,15 @@ static void accept_some(const struct host *h, struct host_driver *d, struct serv
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && more && s->listener.fd >= 0; i++) {
         struct accepted peer;
         /*
-         * Accepts only one connection a turn while each replaces another; otherwise clients that
-         * reconnect at once would replace each other before any was served.
+         * Accepts more only while links are free. If each new connection replaced another, clients
+         * that reconnect at once would replace each other before the agent served any.
          */
         more = server_accept(s, d->agent, h->time.now_ms, &peer) == STATUS_OK &&
                server_link_begin(&d->links, s->kind, &peer, h->time.now_ms);
     }
 }
 
-/* --- waiting --- */
+/* --- waiting for events --- */
 
 /* A driver that does not run has no descriptors. */
 static void driver_poll_fill(struct host *h, unsigned at)
@@ -194,7 +200,7 @@ static void poll_fill(struct host *h)
     int api_fd = apilink_interest(&h->api, &events);
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
     probes_interest(&h->probes, &h->slots[SLOT_READER]);
-    for (unsigned i = 0; i < PORTS; i++) { /* only the first driver has the ports */
+    for (unsigned i = 0; i < PORTS; i++) { /* only the first driver has TCP ports */
         const struct host_driver *d = &h->driver[DRIVER_NEURON];
         strangers_interest(&d->links, (i == 0u) ? LINK_GRPC_HEALTH : LINK_METRICS,
                            &h->slots[SLOT_PENDING + i * PENDING_LINKS], h->time.now_ms);
@@ -204,7 +210,7 @@ static void poll_fill(struct host *h)
     }
 }
 
-/* When the next timer is due. */
+/* Returns the time of the next timer. */
 static uint64_t due_ms(struct host *h)
 {
     uint64_t at = earlier(agent_deadline(h->agent), h->check_ms);
@@ -217,7 +223,7 @@ static uint64_t due_ms(struct host *h)
     return at;
 }
 
-/* When waiting TCP connections get their next share of transfers or accepts. */
+/* Returns the time at which waiting TCP connections may transfer or be accepted again. */
 static uint64_t pace_ms(const struct host *h)
 {
     /* Only the first driver has the TCP ports. */
@@ -230,10 +236,10 @@ static uint64_t pace_ms(const struct host *h)
 static void poll_slots(struct host *h, uint64_t wait_ms)
 {
     int ready = poll(h->slots, SLOTS, (int)earlier(wait_ms, WAIT_MAX_MS));
-    /* descriptors_enough excludes EINVAL */
+    /* EINVAL is impossible: descriptors_enough has checked the limit */
     ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
     for (unsigned i = 0; i < SLOTS && ready <= 0; i++) {
-        h->slots[i].revents = 0; /* a failed poll does not set them */
+        h->slots[i].revents = 0; /* a failed poll does not set revents */
     }
 }
 
@@ -248,8 +254,9 @@ static bool links_ready(const struct host *h)
 }
 
 /*
- * Waits, then sets the time. The last poll is younger than the clock's time, so it finds bytes that
- * arrived with or before a time limit.
+ * Waits for events or the next timer, then sets the time of the turn. When a timer is due, the
+ * descriptors are polled once more after the clock was read, so that bytes which arrived before the
+ * time limit count.
  */
 static void wait_and_poll(struct host *h)
 {
@@ -267,7 +274,7 @@ static void wait_and_poll(struct host *h)
     loop_time_set(&h->time, clock_ms, due, links_ready(h));
 }
 
-/* --- one turn --- */
+/* --- one turn of the loop --- */
 
 static void read_signals(struct host *h)
 {
@@ -296,8 +303,8 @@ static void scan_plugins(struct host *h, enum driver_kind kind)
 }
 
 /*
- * Scans for device plugins and other drivers. Also looks for another driver under the EFA driver's
- * name, which dranet uses.
+ * Looks for other programs that give out the same devices: device plugins and, for EFA, another
+ * driver of the same name, such as dranet.
  */
 static void scan_rivals(struct host *h)
 {
@@ -320,7 +327,7 @@ static void check_sockets(struct host *h)
     h->check_ms = h->time.now_ms + SOCKET_CHECK_MS;
     for (unsigned at = 0; at < h->drivers; at++) {
         struct host_driver *d = &h->driver[at];
-        /* A registration socket that is closed for good means that the process will stop. */
+        /* If the registration socket is closed for good, the process is about to stop. */
         for (unsigned i = 0; i < SERVERS && d->server[LINK_REGISTRATION].wanted; i++) {
             server_check(&d->server[i], d->agent, h->time.now_ms);
         }
@@ -391,7 +398,10 @@ static void orders_carry_out(struct host *h)
     }
 }
 
-/* Steps the agent while its output makes room for more. The next turn does the rest. */
+/*
+ * Steps the agent, carries out its orders and writes its output. Repeats this while the output
+ * moves and the agent has work, at most STEPS_PER_TURN times.
+ */
 static void agent_turn(struct host *h)
 {
     bool moved = true;
@@ -412,7 +422,7 @@ static void driver_turn(struct host *h, unsigned at, bool old)
     struct host_driver *d = &h->driver[at];
     const struct pollfd *servers = &h->slots[SLOT_SERVER + at * SERVERS];
     const struct pollfd *links = &h->slots[SLOT_LINK + at * SERVER_LINKS];
-    for (unsigned i = 0; i < SERVER_LINKS; i++) { /* those of the TCP ports come last */
+    for (unsigned i = 0; i < SERVER_LINKS; i++) { /* the links of the TCP ports come last */
         server_link_read(&d->links, i, links[i].revents, h->time.now_ms);
     }
     for (unsigned i = 0; i < SERVERS; i++) {
@@ -423,7 +433,7 @@ static void driver_turn(struct host *h, unsigned at, bool old)
     }
 }
 
-/* Handles new connections to the TCP ports. */
+/* Runs a round of each TCP port that has an event or a due timer. */
 static void strangers_turn(struct host *h)
 {
     struct host_driver *d = &h->driver[DRIVER_NEURON];
@@ -444,7 +454,7 @@ static void run_turn(struct host *h)
 {
     poll_fill(h);
     wait_and_poll(h);
-    /* Compared before the turn's work: a slow turn must not keep new connections out. */
+    /* Measured before the turn's own work, so that a slow turn does not delay new connections. */
     bool old = loop_time_is_old(&h->time, clock_now_ms());
     for (unsigned d = 0; d < h->drivers; d++) {
         host_files_turn(&h->driver[d].disk);
@@ -456,7 +466,7 @@ static void run_turn(struct host *h)
     read_signals(h);
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->time.now_ms);
     for (unsigned d = h->drivers; d > 0u; d--) {
-        driver_turn(h, d - 1u, old); /* the first driver has the TCP ports, which come last */
+        driver_turn(h, d - 1u, old); /* the first driver comes last, because it has the TCP ports */
     }
     if (!old) {
         strangers_turn(h);
@@ -469,7 +479,7 @@ static void run_turn(struct host *h)
     log_flush(h, 0);
 }
 
-/* --- start and end --- */
+/* --- start and end of the process --- */
 
 /*
  * Opens /dev/null for missing descriptors 0 to 2; otherwise the first socket would become stderr.
@@ -489,8 +499,8 @@ static enum status standard_descriptors(struct host *h)
 }
 
 /*
- * Ensures that all connections, the store and a probe can be open at the same time. poll(2) fails
- * with EINVAL for more descriptors than the limit.
+ * Raises the limit of open files, so that all connections, the store and a probe fit. poll(2) fails
+ * with EINVAL if the array is longer than the limit.
  */
 static enum status descriptors_enough(void)
 {
@@ -515,8 +525,8 @@ static enum status signals_begin(struct host *h)
     bool good =
         sigemptyset(&stop) == 0 && sigaddset(&stop, SIGTERM) == 0 && sigaddset(&stop, SIGINT) == 0;
     /*
-     * Blocked and never read: so write reports a broken pipe, and the hang-up of a terminal is
-     * ignored.
+     * SIGPIPE and SIGHUP are blocked and never read: a write to a closed pipe returns EPIPE, and
+     * the hang-up of a terminal is ignored.
      */
     sigset_t blocked = stop;
     good = good && sigaddset(&blocked, SIGPIPE) == 0 && sigaddset(&blocked, SIGHUP) == 0 &&
@@ -570,8 +580,8 @@ static enum status process_begin(struct host *h, struct writer *why)
 }
 
 /*
- * The directory of the kubelet's checkpoint, because the kubelet replaces the file; false: it is
- * absent or the root.
+ * Sets `path` to the directory of the kubelet's checkpoint; a rule for the file itself would not
+ * survive, because the kubelet replaces the file. false: the directory is absent, or is the root.
  */
 static bool kubelet_directory(const struct settings *s, char path[PATH_CAP])
 {
@@ -593,11 +603,14 @@ static void sandbox_begin(struct host *h)
     bool in_pod = s->kubeconfig[0] == '\0';
     struct sandbox_paths paths;
     paths.write[0] = h->driver[DRIVER_NEURON].state_dir;
-    /* state directory of the EFA driver, or the same again */
+    /* state directory of the EFA driver; without it, that of Neuron again */
     paths.write[3] = h->driver[h->drivers - 1u].state_dir;
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;
-    /* Only the readers read sysfs. Files of a kubeconfig can be anywhere. */
+    /*
+     * Sysfs is not in this list, because only the readers read it. A kubeconfig can name files
+     * anywhere.
+     */
     paths.read[0] = in_pod ? s->device_plugins_dir : "/";
     paths.read[1] = NULL;
     paths.read[2] = NULL;
@@ -617,8 +630,8 @@ static void sandbox_begin(struct host *h)
 }
 
 /*
- * Opens the service socket first: the kubelet connects to it as soon as it finds the registration
- * socket.
+ * Creates the server sockets of a driver. The service socket comes first, because the kubelet
+ * connects to it as soon as it finds the registration socket.
  */
 static enum status driver_servers_begin(struct host *h, unsigned at, struct writer *why)
 {
@@ -627,7 +640,7 @@ static enum status driver_servers_begin(struct host *h, unsigned at, struct writ
     servers_init(d->server, h->settings, (enum driver_kind)at, d->state_dir);
     servers_remove_stale(d->server, d->agent);
     if (at == (unsigned)DRIVER_EFA && !h->settings->efa) {
-        d->server[LINK_SERVICE].wanted = false; /* until ORDER_OPEN_SOCKETS */
+        d->server[LINK_SERVICE].wanted = false; /* ORDER_OPEN_SOCKETS opens them later */
         d->server[LINK_REGISTRATION].wanted = false;
         return STATUS_OK;
     }
@@ -673,7 +686,7 @@ static void agent_begin(struct host *h)
     if (h->drivers > (unsigned)DRIVER_EFA) {
         h->driver[DRIVER_EFA].agent = agent_add_efa(h->agent, driver_begin(h, DRIVER_EFA));
     }
-    h->eager = true; /* the first step is due at once */
+    h->eager = true; /* the agent's first step needs no event */
     apilink_init(&h->api, h->agent, h->settings);
     for (unsigned d = 0; d < h->drivers; d++) {
         server_links_init(&h->driver[d].links, h->driver[d].agent);
@@ -682,8 +695,8 @@ static void agent_begin(struct host *h)
 }
 
 /*
- * Ends the process if the configuration can never work. An unreachable server or a file that may
- * appear later does not end it: the kubelet is served meanwhile.
+ * Fails if the credentials can never work. An unreachable server, or a file that may appear later,
+ * is no failure: the agent serves the kubelet meanwhile.
  */
 static enum status credentials_check(struct host *h, struct writer *why)
 {
@@ -709,8 +722,8 @@ static void host_end(struct host *h)
 }
 
 /*
- * Also true without --efa, if an earlier run with it left a claim store, whose claims must be
- * unprepared.
+ * Whether to run the EFA driver: with --efa, or if an earlier run with --efa left a claim store,
+ * because its claims must be unprepared.
  */
 static bool has_efa_driver(const struct settings *s)
 {
@@ -726,7 +739,8 @@ static bool has_efa_driver(const struct settings *s)
 }
 
 /*
- * Fails if a reader has ended: inside the sandbox none can be forked, so the process must restart.
+ * Fails if a reader process has ended. The sandbox forbids forking another, so the whole process
+ * must restart.
  */
 static enum status readers_whole(const struct host *h, struct writer *why)
 {

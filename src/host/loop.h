@@ -15,8 +15,9 @@
  */
 MUST_USE enum status host_run(const struct settings *settings, struct writer *why);
 /*
- * Runs another command instead, to its end. *no: its answer is no (commands.h). PEER_MALFORMED: bad
- * usage; `why` as above. Call once.
+ * Runs the command of the settings, which is not `run`, until it ends. *no: the command's answer is
+ * no (commands.h). PEER_MALFORMED: the usage is wrong. Other failures: the command cannot run. On
+ * failure `why` gets one line. Call once.
  */
 MUST_USE enum status host_command(const struct settings *settings,
                                   const struct settings_input *input, bool *no, struct writer *why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of the loop: when it advances and when it stands still. Reads no clock: the caller
+ * The time of the loop: the time that all decisions of one turn use. Reads no clock: the caller
  * passes the clock's time.
  */
 #ifndef HOST_LOOP_TIME_H
@@ -12,23 +12,23 @@
 /* The time of the event loop. */
 struct loop_time {
     uint64_t now_ms;       /* the time for all decisions of this turn */
-    unsigned frozen_turns; /* consecutive turns in which it stood still */
-    uint64_t frozen_ms;    /* clock time in the first of them */
+    unsigned frozen_turns; /* number of consecutive turns in which now_ms did not advance */
+    uint64_t frozen_ms;    /* time of the clock in the first of these turns */
 };
 
 /*
- * Begins a turn. `due_ms`: the earliest time limit; `ready`: a connection has input, or room for
- * pending output.
+ * Begins a turn and sets its time. `due_ms`: the earliest time limit; `ready`: a connection can be
+ * read, or has room for pending output.
  *
  * After a stall (a stopped process, a used-up CPU quota, a slow disk) bytes and time limits are
  * both due, and bytes that arrived in time must be read before a limit applies. So while a limit
- * has passed and connections are ready, the time stands still just before that limit, for at most
+ * has passed and connections are ready, the time stays just before that limit, for at most
  * FROZEN_TURNS_MAX turns and FROZEN_MS_MAX.
  */
 void loop_time_set(struct loop_time *t, uint64_t clock_ms, uint64_t due_ms, bool ready);
 /*
- * Whether the time of this turn is so old that new work would lose part of its own time limit: then
- * new connections wait in the kernel, and new requests in the agent.
+ * Whether the time of this turn lags so far behind the clock that new work would lose part of its
+ * time limit. If so, new connections wait in the kernel, and new requests wait in the agent.
  */
 bool loop_time_is_old(const struct loop_time *t, uint64_t clock_ms);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shares of TCP connections; see pace.h. All of them share a number of transfers in each window. A
- * connection's first transfers are its own: a probe needs no more, so it is served even when others
- * use up every window. The rounds of each port have windows of their own.
+ * Limits on transfers of TCP connections; see pace.h. In each time window all TCP connections share
+ * one number of transfers. The first transfers of a new connection do not count: a probe needs no
+ * more than these, so it is served even if other connections use up every window. Each port has
+ * separate windows for its rounds.
  */
 #include "host/pace.h"
 

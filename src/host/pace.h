@@ -1,46 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits the share of the agent's time that peers of the TCP ports get, because any process can
- * reach these ports. Owns only the counts; reads no clock and uses no descriptor. The kubelet's
- * sockets and the API server are never paced.
+ * Limits how much of the agent's time the peers of the TCP ports get, because any process can
+ * connect to these ports. Owns only counters; reads no clock and uses no descriptor. The kubelet's
+ * sockets and the API server are not limited.
  */
 #ifndef HOST_PACE_H
 #define HOST_PACE_H
 
 #include "agent/agent.h"
 
-/* Links from this one on are TCP connections: health, then metrics. */
+/*
+ * The first link of a TCP connection; the links of the health port precede those of the metrics
+ * port.
+ */
 #define STRANGER_FIRST (REGISTRATION_LINKS + SERVICE_LINKS)
 #define STRANGER_LINKS (SERVER_LINKS - STRANGER_FIRST)
 
-/* The transfers and rounds used so far. */
+/* Counters of transfers, and of rounds for each port. */
 struct pace {
-    uint64_t window_ms;            /* end of the current window */
-    unsigned used;                 /* transfers of all TCP connections in it */
-    uint8_t first[STRANGER_LINKS]; /* transfers that a new connection still has of its own */
-    /* Counters of one port's current window. */
+    uint64_t window_ms; /* end of the current window */
+    unsigned used;      /* transfers in this window that counted, of all TCP connections */
+    uint8_t first[STRANGER_LINKS]; /* free transfers that each new connection has left */
+    /* Counters of one port. */
     struct pace_port {
         uint64_t window_ms; /* end of the current window */
-        unsigned rounds;    /* rounds in it, and their accepts and places */
+        /* In this window: rounds, accepted connections, and connections that got a link. */
+        unsigned rounds;
         unsigned accepts;
         unsigned places;
     } port[2];
 };
 
-/* A new connection uses the link `link` from now on. */
+/* Resets the counter of a link, which a new connection uses from now on. */
 void pace_begin(struct pace *p, unsigned link);
-/* When the next round of a port may begin: now, or at the end of its window. */
+/* Returns when the next round of a port may begin: `now_ms`, or the end of its window. */
 uint64_t pace_round_ms(const struct pace *p, enum link_kind kind, uint64_t now_ms);
 /* Counts a round that pace_round_ms allowed. */
 void pace_round(struct pace *p, enum link_kind kind, uint64_t now_ms);
-/* Whether one more connection may be accepted, or get a place, in this window; counts it. */
+/*
+ * Whether this window allows one more accepted connection, or one more connection that gets a link.
+ * Counts it if so.
+ */
 MUST_USE bool pace_accept(struct pace *p, enum link_kind kind);
 MUST_USE bool pace_place(struct pace *p, enum link_kind kind);
 /* Whether the link may transfer now: one read(2) or one send(2). */
 bool pace_allows(const struct pace *p, unsigned link, uint64_t now_ms);
 /* Counts a transfer that pace_allows allowed. */
 void pace_count(struct pace *p, unsigned link, uint64_t now_ms);
-/* When links without a share may transfer again. */
+/* Returns when links that pace_allows refuses may transfer again. */
 uint64_t pace_next_ms(const struct pace *p);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handles a failed assertion: one line on stderr, then exit 1. A restart loses nothing, because the
- * store is on disk. Uses nothing that could itself assert, and does not block if nobody reads
- * stderr.
+ * Handles a failed assertion: writes one line to stderr and exits with code 1. A restart loses no
+ * claim, because the store is on disk. Uses no function that could fail an assertion itself, and
+ * does not block if nobody reads stderr.
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -13,12 +13,12 @@
 #include "base/assert.h"
 
 enum { PANIC_WAIT_MS = 100, PANIC_DIGITS = 10 };
-/* Room for the text below, a path, a line number and a condition, each of whose bytes takes two. */
+/* Room for the fixed text, a path, a line number, and a condition in which each byte is escaped. */
 #define PANIC_LINE_BYTES 640u
-/* More of a condition is left out. */
+/* Bytes of the condition that are printed; the rest is cut. */
 #define PANIC_CONDITION_BYTES 224u
 
-/* Writes decimal digits of `number` to the end of `text`; returns where they start. */
+/* Writes `number` as decimal digits to the end of `text`. Returns a pointer to the first digit. */
 static char *write_decimal(char text[PANIC_DIGITS + 1], int number)
 {
     unsigned left = (number < 0) ? 0u : (unsigned)number;
@@ -42,7 +42,7 @@ static size_t append_text(char line[PANIC_LINE_BYTES], size_t len, const char *t
     return len + n;
 }
 
-/* The same, between the quotation marks of a log line. */
+/* Like append_text, but escapes `text` for the quotation marks of a log line. */
 static size_t append_quoted(char line[PANIC_LINE_BYTES], size_t len, const char *text)
 {
     size_t end = len;

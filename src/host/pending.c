@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of a TCP port without a link; see pending.h. */
+/* Accepted TCP connections that have no link in the agent; see pending.h. */
 #include "host/pending.h"
 
 #include <errno.h>
@@ -23,14 +23,14 @@ static void entry_close(struct pending_link *l)
     *l = (struct pending_link){.fd = -1};
 }
 
-/* --- places --- */
+/* --- entries --- */
 
 static bool is_older(const struct pending_link *l, const struct pending_link *than)
 {
     return than == NULL || l->since_ms < than->since_ms;
 }
 
-/* The oldest connection in a state; NULL: none. */
+/* Returns the oldest connection with these two properties; NULL: there is none. */
 static struct pending_link *find_oldest(struct pending *p, bool heard, bool closing)
 {
     struct pending_link *found = NULL;
@@ -52,7 +52,10 @@ static struct pending_link *free_entry(struct pending *p)
     return NULL;
 }
 
-/* The entry for a new connection; NULL: none now. */
+/*
+ * Returns the entry for a new connection: a free entry, or else the oldest silent or closing one,
+ * whose connection is replaced. NULL: all connections must stay.
+ */
 static struct pending_link *entry_for(struct pending *p, uint64_t now_ms)
 {
     struct pending_link *l = free_entry(p);
@@ -116,18 +119,21 @@ bool pending_waits(const struct pending *p, bool heard)
     return waits;
 }
 
-/* --- what arrives --- */
+/* --- input --- */
 
 void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS])
 {
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         const struct pending_link *l = &p->link[i];
-        /* A connection that waits for a place would only wake the loop. */
+        /*
+         * Input of a connection that already waits for a link is not polled: it would only wake the
+         * loop.
+         */
         slots[i] = (struct pollfd){.fd = l->heard ? -1 : l->fd, .events = POLLIN};
     }
 }
 
-/* Drops a piece of input; false: the peer has closed its side. */
+/* Reads and drops input once. false: the peer has closed the connection. */
 static bool drop_input(const struct pending_link *l)
 {
     uint8_t bytes[PENDING_DROP_BYTES];
@@ -135,7 +141,10 @@ static bool drop_input(const struct pending_link *l)
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* Whether there is a byte to read: a connection that ends without one needs no place. */
+/*
+ * Checks, without reading, whether the peer has sent something. false: the peer has closed the
+ * connection; if it sent nothing, it needs no link.
+ */
 static bool check_input(struct pending_link *l)
 {
     uint8_t byte = 0;

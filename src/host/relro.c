@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dispatch tables and message descriptors hold addresses, which musl's start files relocate
- * before main. Only this file protects them from being written afterwards.
+ * Constant tables of addresses, such as dispatch tables, are writable at first, because musl's
+ * start files relocate them before main. Only this file makes them read-only.
  */
 #include "host/relro.h"
 
@@ -9,9 +9,10 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-extern const char __ehdr_start __attribute__((visibility("hidden"))); /* set by the linker */
+/* Start of the program in memory; defined by the linker. */
+extern const char __ehdr_start __attribute__((visibility("hidden")));
 
-/* A program has about ten segments; more cannot be this program. */
+/* Limit against a corrupt header: a program has about ten segments. */
 enum { SEGMENTS_MAX = 64 };
 
 enum status relro_protect(void)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Protection of relocated constants (PT_GNU_RELRO, elf(5)): for other programs the dynamic loader
- * does it, but musl's start-up code of a static position-independent program does not. Owns
- * nothing.
+ * Protects relocated constants (PT_GNU_RELRO, elf(5)). In other programs the dynamic loader does
+ * this; musl's start-up code of a static position-independent program does not. Owns nothing.
  */
 #ifndef HOST_RELRO_H
 #define HOST_RELRO_H

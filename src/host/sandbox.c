@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock for paths, seccomp for system calls. Structures and numbers are those of
- * linux/landlock.h, linux/seccomp.h, linux/filter.h and linux/audit.h, which the C library's folder
- * does not have.
+ * Implements the sandbox: landlock for paths, seccomp for system calls. Structures and numbers come
+ * from linux/landlock.h, linux/seccomp.h, linux/filter.h and linux/audit.h, which the C library
+ * does not provide.
  */
 #include "host/sandbox.h"
 
@@ -19,13 +19,13 @@
 #include "host/sandbox_calls.h"
 #include "host/system.h"
 
-/* --- memory --- */
+/* --- memory: core files and debuggers --- */
 
 enum status sandbox_guard_memory(void)
 {
-    /* A pipe in core_pattern gets a core file despite the limit, but only of a dumpable process. */
+    /* A size of 0 prevents core files; if core_pattern is a pipe, only PR_SET_DUMPABLE does. */
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
-    /* musl's setrlimit(3) handles several threads, and costs 3 KB more. */
+    /* A direct system call, because musl's setrlimit(3) handles several threads and adds 3 KB. */
     bool limited = syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL) == 0;
     return (limited && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0) ? STATUS_OK : HOST_DENIED;
 }
@@ -50,10 +50,13 @@ enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
     (ACCESS_READ | ACCESS_WRITE_FILE | ACCESS_REMOVE_FILE | ACCESS_MAKE_DIR | ACCESS_MAKE_REG |    \
      ACCESS_MAKE_SOCK | ACCESS_TRUNCATE)
 
-/* All rights that an ABI version knows: everything without a rule is refused. */
+/*
+ * Returns all rights of a landlock ABI version. The ruleset handles all of them, so that a right
+ * without a rule is refused.
+ */
 static uint64_t rights_known(long abi)
 {
-    /* Versions 1 to 5; 4 and 6 added nothing for paths. */
+    /* Number of rights in versions 1 to 5; versions 4 and 6 add no right about paths. */
     static const uint8_t rights[] = {13, 14, 15, 15, 16};
     size_t last = sizeof rights - 1u;
     size_t at = ((size_t)abi - 1u < last) ? (size_t)abi - 1u : last;
@@ -92,14 +95,17 @@ static bool is_mount_point(const char path[PATH_CAP])
            own.st_dev != parent.st_dev || own.st_ino == parent.st_ino;
 }
 
-/* The target of a link is not below the link's parent. */
+/* Whether the path is a symbolic link: a rule for its parent would not cover its target. */
 static bool is_link(const char *path)
 {
     struct stat st;
     return link_stat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Opens the directory of the rule for `path`; *root: it is the root. */
+/*
+ * Opens the directory to which the rule for `path` applies. *root: it is the root. Returns -1 on
+ * failure.
+ */
 static int rule_open(const char *path, bool fixed, bool *root)
 {
     char at[PATH_CAP];
@@ -114,12 +120,12 @@ static int rule_open(const char *path, bool fixed, bool *root)
     return fd;
 }
 
-/* A set of rules being built, and reports about it. */
+/* A ruleset that is being built, and what to report about it. */
 struct rules {
     long ruleset;
-    uint64_t known;      /* rights */
-    const char *failed;  /* path of a rule that could not be added, or NULL */
-    struct writer *wide; /* a line about a rule for the whole file system */
+    uint64_t known;      /* rights that this kernel supports */
+    const char *failed;  /* path whose rule could not be added; NULL: none */
+    struct writer *wide; /* gets a line if a rule applies to the whole file system */
 };
 
 static bool rule_add(struct rules *r, const char *path, uint64_t access, bool fixed)
@@ -145,7 +151,7 @@ static bool rule_add(struct rules *r, const char *path, uint64_t access, bool fi
     return good;
 }
 
-/* Adds a rule for a directory; NULL: none. */
+/* Adds a rule for a directory; does nothing if `path` is NULL. */
 static bool accept_rule(struct rules *r, const char *path, uint64_t access, bool fixed)
 {
     return path == NULL || rule_add(r, path, access, fixed);
@@ -166,7 +172,10 @@ static bool rules_add(struct rules *r, const struct sandbox_paths *paths)
     return good && accept_rule(r, paths->file, ACCESS_READ_FILE, true);
 }
 
-/* Returns the kernel's ABI version, or 0: paths are not restricted, and errno has the reason. */
+/*
+ * Applies the rules. Returns the landlock ABI version of the kernel. 0: paths are not restricted,
+ * and errno has the reason.
+ */
 static long restrict_paths(const struct sandbox_paths *paths, struct rules *r)
 {
     long abi = syscall(CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
@@ -189,8 +198,8 @@ static long restrict_paths(const struct sandbox_paths *paths, struct rules *r)
 /* --- system calls: seccomp --- */
 
 /*
- * Instructions of classic BPF over struct seccomp_data, as the numbers that struct sock_filter has
- * on a little-endian machine: code, the two jumps, operand.
+ * Encodes a classic BPF instruction on struct seccomp_data. The number has the layout of struct
+ * sock_filter on a little-endian machine: code, two jumps, operand.
  */
 #define INSTRUCTION(code, if_true, if_false, operand)                                              \
     ((uint64_t)(code) | (uint64_t)(if_true) << 16 | (uint64_t)(if_false) << 24 |                   \
@@ -206,7 +215,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "INSTRUCTION puts the 
 #define RETURN_EPERM 0x00050001u
 #define MODE_FILTER 2
 
-/* struct sock_fprog. */
+/* Layout of struct sock_fprog. */
 struct program {
     uint16_t len;
     const uint64_t *instructions;
@@ -227,7 +236,10 @@ struct program {
 #define ALLOW(number, purpose)                                                                     \
     INSTRUCTION(JUMP_IF_EQUAL, 0u, 1u, number), INSTRUCTION(RETURN, 0u, 0u, RETURN_ALLOW),
 
-/* Numbers of another ABI (x32, 32 bits) match none of the rows. */
+/*
+ * Refuses all calls by another ABI: 32-bit calls fail the test of the architecture, and x32 numbers
+ * match no row.
+ */
 #define FILTER_BEGIN                                                                               \
     INSTRUCTION(LOAD_WORD, 0u, 0u, DATA_ARCHITECTURE),                                             \
         INSTRUCTION(JUMP_IF_EQUAL, 1u, 0u, ARCHITECTURE),                                          \
@@ -246,11 +258,11 @@ static bool restrict_calls(bool reader)
     return prctl(PR_SET_SECCOMP, MODE_FILTER, &program, 0, 0) == 0;
 }
 
-/* --- both --- */
+/* --- the whole sandbox --- */
 
 void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struct writer *wide)
 {
-    /* Without it only a privileged process may restrict itself. */
+    /* Without this flag only a privileged process may restrict itself. */
     bool bound = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
     struct rules rules = {.wide = wide};
     long abi = bound ? restrict_paths(paths, &rules) : 0;
@@ -265,7 +277,7 @@ void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struc
             WRITE(text, "paths are not restricted: landlock is not available: %", ERRNO(error));
         }
     }
-    /* last, because the filter forbids the calls above */
+    /* seccomp comes last, because its filter forbids the calls above */
     writer_text(text, (bound && restrict_calls(paths->reader))
                           ? "; system calls by seccomp"
                           : "; system calls are not: seccomp is not available");

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All system calls that the agent and its readers make after their start; others fail with EPERM
- * (sandbox.h). On arm64, where the kernel has no poll, unlink, mkdir and readlink, ppoll, unlinkat,
- * mkdirat and readlinkat replace them. tools/docs/docs.py writes the tables of CATALOGUE.md from
- * these.
+ * All system calls that the agent and its readers make after their start; the sandbox lets others
+ * fail with EPERM (sandbox.h). The arm64 kernel has no poll, unlink, mkdir and readlink: ppoll,
+ * unlinkat, mkdirat and readlinkat replace them there. tools/docs/docs.py generates the tables of
+ * CATALOGUE.md from these lists.
  */
 #ifndef HOST_SANDBOX_CALLS_H
 #define HOST_SANDBOX_CALLS_H
 
-/* Applies X to every row: X(number, purpose), the number by its name in sys/syscall.h. */
+/*
+ * The agent's calls. Expands X(number, purpose) for every row; the number has its name from
+ * sys/syscall.h.
+ */
 #define SANDBOX_CALLS(X)                                                                           \
     /* waiting and time */                                                                         \
     X(SYS_poll, "waits for descriptors and for the next time limit")                               \
@@ -48,7 +51,7 @@
     /* randomness */                                                                               \
     X(SYS_getrandom, "seeds TLS")
 
-/* The calls of a process that only reads sysfs (host/node/reader.h); the same kind of rows. */
+/* The calls of a process that only reads sysfs (host/node/reader.h), as rows of the same form. */
 #define READER_CALLS(X)                                                                            \
     X(SYS_poll, "waits for the agent and for errors of devices")                                   \
     X(SYS_restart_syscall, "the kernel continues a poll after SIGSTOP and SIGCONT by it")          \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of peers; see server_links.h. */
+/* Connections that peers opened; see server_links.h. */
 #include "host/server_links.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@ static void link_close(struct host_link *l)
 }
 
 /*
- * A peer of a TCP port that still sends gets the last bytes only if its input is read; see
- * pending_linger.
+ * Closes a connection that the agent has finished. If a TCP peer may still send, pending_linger
+ * closes the connection, so that the peer gets the last bytes.
  */
 static void link_leave(struct server_links *s, unsigned i, uint64_t now_ms)
 {
@@ -49,7 +49,7 @@ static void link_end(struct server_links *s, unsigned i, bool broken)
     }
 }
 
-/* --- bytes --- */
+/* --- transfers --- */
 
 /* Whether input, or its end, may be read from a link now. */
 static bool link_readable(const struct server_links *s, unsigned i, short revents, uint64_t now_ms)
@@ -81,8 +81,8 @@ void server_link_read(struct server_links *s, unsigned i, short revents, uint64_
 }
 
 /*
- * Drops the bytes for a peer that has gone, so that the agent can end the link. This is not a
- * transfer and waits for no share, because no event would wake the loop for it.
+ * Drops the output for a peer that is gone, so that the agent can end the link. This does not count
+ * as a transfer: if it had to wait for the next window, no event would wake the loop for it.
  */
 static bool link_drop(struct server_links *s, unsigned i)
 {
@@ -93,7 +93,7 @@ static bool link_drop(struct server_links *s, unsigned i)
     return n > 0u;
 }
 
-/* Writes once; returns whether bytes were written. */
+/* Writes once. Returns whether bytes were written or dropped. */
 static bool link_write(struct server_links *s, unsigned i, uint64_t now_ms)
 {
     const struct host_link *l = &s->link[i];
@@ -132,7 +132,7 @@ bool server_links_flush(struct server_links *s, uint64_t now_ms)
     return moved;
 }
 
-/* --- beginning and end --- */
+/* --- start and end of a connection --- */
 
 bool server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
                        uint64_t now_ms)
@@ -140,7 +140,10 @@ bool server_link_begin(struct server_links *s, enum link_kind kind, const struct
     int i = agent_link_open(s->agent, kind, peer->peer, now_ms);
     bool free = i >= 0;
     if (!free) {
-        /* The agent may have closed another connection: sending its last bytes frees its place. */
+        /*
+         * The agent may have ended another connection: its link is free after its last bytes are
+         * sent.
+         */
         (void)server_links_flush(s, now_ms);
         i = agent_link_open(s->agent, kind, peer->peer, now_ms);
     }
@@ -168,7 +171,7 @@ void server_links_close(struct server_links *s)
     }
 }
 
-/* --- waiting --- */
+/* --- events for poll(2) --- */
 
 static struct pollfd link_interest(struct server_links *s, unsigned i, uint64_t now_ms)
 {
@@ -183,8 +186,8 @@ static struct pollfd link_interest(struct server_links *s, unsigned i, uint64_t 
     p.events = in ? POLLIN : 0;
     p.events |= out ? POLLOUT : 0;
     /*
-     * poll reports a hang-up even without interest. That is useful until the stream has ended, but
-     * would keep poll from sleeping afterwards.
+     * poll reports a hang-up even without requested events. After the stream has ended, this would
+     * keep poll from waiting, so the descriptor is left out.
      */
     p.fd = (l->ended && !out) ? -1 : l->fd;
     if (!pace_allows(&s->pace, i, now_ms)) {

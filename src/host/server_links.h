@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections that peers opened to the agent: moves bytes between their descriptors and the agent's
- * links, on the TCP ports within the limits of pace.h. Owns these descriptors; decides no answer.
+ * links. On the TCP ports the limits of pace.h apply. Owns these descriptors; knows nothing of the
+ * protocols.
  */
 #ifndef HOST_SERVER_LINKS_H
 #define HOST_SERVER_LINKS_H
@@ -13,7 +14,7 @@
 #include "host/pending.h"
 #include "host/sockets.h"
 
-/* One connection that a peer opened to us. */
+/* One connection; its index is the agent's link index. */
 struct host_link {
     int fd;        /* -1: none */
     bool ended;    /* the peer has closed its side */
@@ -21,11 +22,11 @@ struct host_link {
     uint32_t peer; /* see agent_link_open */
 };
 
-/* All of them, by the agent's link index. */
+/* All connections of one driver. */
 struct server_links {
     struct agent *agent; /* borrowed */
     struct pace pace;
-    bool paced; /* a link waits until pace_next_ms */
+    bool paced; /* a link must not transfer until pace_next_ms */
     struct pending health;
     struct pending metrics;
     struct host_link link[SERVER_LINKS];
@@ -34,21 +35,22 @@ struct server_links {
 /* Initializes without connections. */
 void server_links_init(struct server_links *s, struct agent *agent);
 /*
- * Begins a link for an accepted connection, or closes it if the agent has no place. false: another
- * connection was closed for it. Input that a TCP peer has sent already is read at once.
+ * Begins a link for an accepted connection, or closes the connection if the agent has no link for
+ * it. Input that a TCP peer has sent already is read at once. false: the agent closed another
+ * connection to free the link.
  */
 bool server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
                        uint64_t now_ms);
 /* Sets the slots for poll(2) on each link. */
 void server_links_interest(struct server_links *s, struct pollfd slots[SERVER_LINKS],
                            uint64_t now_ms);
-/* When links that wait for their share must be polled again. */
+/* Returns when links that must not transfer now are polled again. */
 uint64_t server_links_due(const struct server_links *s);
-/* Reads once, at most the agent's room, so that every link has its turn. */
+/* Reads once from a link, as much as the agent has room for, so that every link gets its turn. */
 void server_link_read(struct server_links *s, unsigned i, short revents, uint64_t now_ms);
 /*
- * Writes once on each link with output; then closes those that the agent has finished. Returns
- * whether any bytes were written.
+ * Writes once on each link that has output, then closes the connections that the agent has
+ * finished. Returns whether any bytes were written or dropped.
  */
 bool server_links_flush(struct server_links *s, uint64_t now_ms);
 /* Closes all connections. */

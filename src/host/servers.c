@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of the agent's server sockets; see servers.h. The registry directory is the kubelet's: the
- * agent waits for it and never makes it. The directory of the service socket is the agent's: it is
- * recreated when others removed it.
+ * Opens and renews the agent's server sockets; see servers.h. The directory of the registration
+ * socket belongs to the kubelet: the agent waits for it and never creates it. The directory of the
+ * service socket belongs to the agent, which creates it again if it was removed.
  */
 #include "host/servers.h"
 
@@ -16,7 +16,7 @@
 #include "cfg/identity.h"
 #include "host/system.h"
 
-/* `port`: -1 off, 0 any. */
+/* Sets the TCP port of a server. -1: the server is off; 0: the kernel chooses the port. */
 static void port_set(struct server *s, int32_t port, const char *address)
 {
     s->listener.address = address;
@@ -56,7 +56,7 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
              settings->metrics_address);
 }
 
-/* --- texts --- */
+/* --- texts for the log --- */
 
 static void name_write(const struct server *s, struct writer *out)
 {
@@ -73,7 +73,7 @@ static void name_write(const struct server *s, struct writer *out)
           TEXT(s->listener.path));
 }
 
-/* The remedy for a socket with a path that cannot be opened. */
+/* Returns the remedy for a unix socket that cannot be opened. */
 static const char *remedy_for(const struct server *s, int error)
 {
     if (error == EEXIST) {
@@ -127,8 +127,8 @@ static void log_trouble(const struct server *s, struct agent *agent, int error)
 /* --- sockets of earlier pods --- */
 
 /*
- * A UID in the form that the API server creates (RFC 9562 §4): drivers with longer names have no
- * such sockets.
+ * Whether the text is a UUID, the form of a UID that the API server creates (RFC 9562 §4). Sockets
+ * of a driver whose name is longer do not match.
  */
 static bool is_uuid(struct view v)
 {
@@ -140,7 +140,7 @@ static bool is_uuid(struct view v)
     return same;
 }
 
-/* Whether a socket of this name belongs to the driver, of any pod or without a pod's UID. */
+/* Whether the name is that of a socket of this driver, with the UID of any pod or without one. */
 static bool name_is_ours(const struct server *s, const char *name)
 {
     bool registration = s->kind == LINK_REGISTRATION;
@@ -156,7 +156,7 @@ static bool name_is_ours(const struct server *s, const char *name)
     return uid.len == 0u || (uid.data[0] == (uint8_t)'-' && is_uuid(view_from(uid, 1)));
 }
 
-/* `folder` ends in a slash. */
+/* Removes a socket of this driver that no process serves. `folder` ends in a slash. */
 static void remove_if_stale(const struct server *s, struct view folder, const char *name,
                             struct agent *agent)
 {
@@ -187,7 +187,7 @@ static void remove_stale(const struct server *s, struct agent *agent)
     while (directory_next(&d, &e)) {
         remove_if_stale(s, dir, e.name, agent);
     }
-    (void)directory_close(&d); /* a stale socket that was missed stays until the next start */
+    (void)directory_close(&d); /* on failure stale sockets stay until the next start */
 }
 
 void servers_remove_stale(const struct server servers[SERVERS], struct agent *agent)
@@ -196,7 +196,7 @@ void servers_remove_stale(const struct server servers[SERVERS], struct agent *ag
     remove_stale(&servers[LINK_SERVICE], agent);
 }
 
-/* --- opening --- */
+/* --- opening sockets --- */
 
 static enum status server_open(struct server *s, int *error)
 {
@@ -246,7 +246,7 @@ enum status server_begin(struct server *s, struct agent *agent, struct writer *w
 void server_renew(struct server *s, struct agent *agent, uint64_t now_ms)
 {
     if (s->taken) {
-        return; /* the name belongs to a newer process now */
+        return; /* another process has replaced the socket file */
     }
     listener_close(&s->listener);
     s->retry_ms = now_ms;
@@ -264,7 +264,10 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
     }
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
-    /* The newer process keeps the name; otherwise two agents would replace each other's forever. */
+    /*
+     * The other process keeps the name; otherwise two agents would replace each other's socket
+     * forever.
+     */
     writer_text(&w, s->taken
                         ? " now belongs to another process, perhaps a second agent; it is created"
                           " again when that one has ended"
@@ -287,7 +290,7 @@ void server_stop(struct server *s)
     ASSERT(s->listener.fd == -1);
 }
 
-/* --- accepting --- */
+/* --- accepting connections --- */
 
 static void log_denied(const struct server *s, struct agent *agent, uid_t uid)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of the agent's server sockets: opens them, retries failures, and recreates them when others
- * removed them. Owns the times and the log lines of this; sockets.h handles the sockets themselves.
+ * The agent's server sockets: opens them, retries after failures, and creates them again if their
+ * files were removed. Owns the timers and the log lines; sockets.h has the system calls.
  */
 #ifndef HOST_SERVERS_H
 #define HOST_SERVERS_H
@@ -12,56 +12,63 @@
 /* A server socket, and its timers. */
 struct server {
     struct listener listener;
-    const char *directory; /* of the socket, recreated when it is gone, borrowed; NULL: never */
-    const char *driver;    /* unix sockets: the driver's name, borrowed */
+    const char *directory; /* directory to create if missing, borrowed; NULL: none */
+    const char *driver;    /* name of the driver, borrowed; used by unix sockets */
     enum link_kind kind;
-    bool wanted;       /* false: off, or closed for good */
-    bool taken;        /* the socket's name belongs to another process */
+    bool wanted;       /* keep the server open; false: it is off, or closed for good */
+    bool taken;        /* another process has replaced the socket file */
     int reported;      /* errno last logged; 0: none */
-    uint64_t retry_ms; /* when to try again to open it */
+    uint64_t retry_ms; /* when to try again to open the server */
     uint64_t backoff_ms;
-    uint64_t pause_ms; /* do not poll before: accept failed */
-    bool accept_fails; /* that failure was logged, and no connection was accepted since */
+    uint64_t pause_ms; /* do not accept before this time, because accept failed */
+    bool accept_fails; /* the failure of accept was logged, and no accept has succeeded since */
 };
 
-/* One for each enum link_kind. */
+/* One server for each enum link_kind. */
 #define SERVERS 4u
 
 /* The directory of a driver's service socket and claim store. */
 void servers_directory(const struct driver *driver, char path[PATH_CAP]);
 /*
- * Initializes one server of the driver for each enum link_kind, at that index; none is open yet.
- * Only the first driver has the ports. `service_dir`: directory of the service socket, borrowed.
+ * Initializes the servers of a driver, one for each enum link_kind at that index; opens none. Only
+ * the first driver has the TCP ports. `service_dir`: directory of the service socket, borrowed.
  */
 void servers_init(struct server servers[SERVERS], const struct settings *settings,
                   enum driver_kind driver, const char *service_dir);
 /*
- * At the start: removes sockets of this driver that earlier pods left in the two directories and
- * that nobody serves.
+ * Removes the driver's sockets that earlier pods left in the two directories and that no process
+ * serves. Call at the start.
  */
 void servers_remove_stale(const struct server servers[SERVERS], struct agent *agent);
 /* Opens the server now. HOST_*: `why` gets one line with name, reason and remedy. */
 MUST_USE enum status server_begin(struct server *s, struct agent *agent, struct writer *why);
-/* Opens the server if it is wanted, closed and due. A failure is logged once for each reason, and
- * retried. */
+/*
+ * Opens the server if it is wanted, is closed, and its retry time has come. Logs a failure once for
+ * each reason, and tries again later.
+ */
 void server_try(struct server *s, struct agent *agent, uint64_t now_ms);
-/* Recreates the socket if its file was removed. A file of another process stays. */
+/*
+ * Opens the socket again if its file was removed. If another process has replaced the file, logs
+ * that and leaves the file.
+ */
 void server_check(struct server *s, struct agent *agent, uint64_t now_ms);
-/* Removes and recreates the socket. */
+/* Closes and opens the socket again, unless another process has replaced its file. */
 void server_renew(struct server *s, struct agent *agent, uint64_t now_ms);
-/* Whether peers can connect to the server. */
+/*
+ * Whether peers can connect: the server is open, and no other process has replaced its socket file.
+ */
 bool server_serves(const struct server *s);
 /* Closes the server for good. */
 void server_stop(struct server *s);
 /*
- * Accepts one connection. STATUS_OK: *out is set. STATUS_MORE: none waits. If the peer has no right
- * to connect, closes the connection and logs it.
+ * Accepts one connection. STATUS_OK: *out is set. STATUS_MORE: no connection is ready. Closes and
+ * logs a connection whose peer may not use the server.
  */
 MUST_USE enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms,
                                    struct accepted *out);
-/* Descriptor to poll for reading, or -1. */
+/* Returns the descriptor to poll for reading; -1: none, or accept must pause. */
 int server_poll(const struct server *s, uint64_t now_ms);
-/* When server_try, or polling again, is due. */
+/* Returns when to call server_try, or to poll again. */
 uint64_t server_deadline(const struct server *s, uint64_t now_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Server sockets of the agent: unix(7) stream sockets with checked peers, and one dual-stack TCP
- * port. Never logs and never retries; the loop decides when to retry.
+ * Implements the server sockets: unix(7) stream sockets with checked peers, and TCP ports for IPv6
+ * and IPv4. Logs nothing and retries nothing; the loop decides when to try again.
  */
 #include "host/sockets.h"
 
@@ -19,14 +19,17 @@
 #include "cfg/limits.h"
 #include "host/system.h"
 
-/* --- unix --- */
+/* --- unix sockets --- */
 
-/* Removes the socket file of a killed process; any other file stays. */
+/*
+ * Removes a socket file, which a killed process may have left. A file of another type stays:
+ * EEXIST.
+ */
 static enum status stale_remove(const char *path, int *error)
 {
     struct stat st;
     if (link_stat(path, &st) != 0) {
-        return STATUS_OK; /* absent; or bind reports the error */
+        return STATUS_OK; /* the file is absent; bind reports other failures */
     }
     if (!S_ISSOCK(st.st_mode)) {
         *error = EEXIST;
@@ -78,7 +81,10 @@ bool socket_is_dead(const char *path)
 static int bind_unix(int fd, const char *path)
 {
     struct sockaddr_un address = unix_address(path);
-    /* The umask alone sets the file's mode; chmod afterwards would leave a gap. */
+    /*
+     * The umask sets the mode of the new file; a later chmod would leave a moment with other
+     * rights.
+     */
     mode_t before = umask(0177);
     int failed = bind(fd, (const struct sockaddr *)&address, sizeof address);
     (void)umask(before);
@@ -86,8 +92,8 @@ static int bind_unix(int fd, const char *path)
 }
 
 /*
- * The same path with the first letter of its name replaced by a dot: nobody looks for sockets there
- * (the kubelet's plugin watcher skips hidden names), and it is no longer than the path.
+ * Writes the temporary path of a socket: the name's first letter becomes a dot. The kubelet's
+ * plugin watcher skips hidden names, and the path does not get longer.
  */
 static void hidden_path(char hidden[SOCKET_PATH_CAP], const char *path)
 {
@@ -101,7 +107,10 @@ static void hidden_path(char hidden[SOCKET_PATH_CAP], const char *path)
     hidden[name] = '.';
 }
 
-/* The socket listens before it gets its name: as soon as others see the name, they can connect. */
+/*
+ * Opens a unix socket under a temporary path and renames it when it listens: whoever sees the final
+ * name can connect.
+ */
 static enum status open_unix(struct listener *l, int fd, int *error)
 {
     struct stat st;
@@ -127,19 +136,19 @@ static enum status open_unix(struct listener *l, int fd, int *error)
     return STATUS_OK;
 }
 
-/* --- TCP --- */
+/* --- TCP ports --- */
 
 static bool any_address(const struct listener *l)
 {
     return l->address == NULL || l->address[0] == '\0';
 }
 
-/* The address to bind; all zero: every one of the machine. */
+/* Returns the address to bind; all zero: every address of the machine. */
 static struct ip_address listener_address(const struct listener *l, bool v6)
 {
     struct ip_address address = {.v6 = v6};
     bool known = any_address(l) || ip_parse(view_text(l->address), &address);
-    ASSERT(known && address.v6 == v6); /* settings accept nothing else */
+    ASSERT(known && address.v6 == v6); /* the settings accept only valid addresses */
     return address;
 }
 
@@ -185,8 +194,8 @@ static void learn_port(struct listener *l, int fd)
     int failed = getsockname(fd, (struct sockaddr *)&bound, &len);
     ASSERT(failed == 0);
     /*
-     * The port is at the same place in both families (RFC 3493 §3.3 keeps sin6_port beside
-     * sin_port).
+     * The port has the same offset in sockaddr_in and sockaddr_in6, so this works for both families
+     * (RFC 3493 §3.3).
      */
     l->port = ntohs(bound.sin6_port);
 }
@@ -206,7 +215,7 @@ static enum status open_tcp(struct listener *l, int fd, int family, int *error)
     return STATUS_OK;
 }
 
-/* --- both --- */
+/* --- both kinds of socket --- */
 
 static enum status open_family(struct listener *l, int family, int *error)
 {
@@ -257,7 +266,7 @@ void listener_close(struct listener *l)
     if (l->fd < 0) {
         return;
     }
-    /* The open socket keeps its inode number in use, so compare before closing. */
+    /* Compare before closing: while the socket is open, no other file can get its inode number. */
     if (l->path != NULL && listener_file(l) == LISTENER_FILE_OURS) {
         (void)unlink(l->path);
     }
@@ -295,7 +304,10 @@ int address_connect(int fd, const struct ip_address *a, uint16_t port)
     return connect(fd, (const struct sockaddr *)&to, sizeof to);
 }
 
-/* Both families keep the address in whole words behind family and port (RFC 3493 §3.3). */
+/*
+ * Returns a number for the peer's address, never 0: the XOR of all 32-bit words behind family and
+ * port, which contain the address in both families (RFC 3493 §3.3).
+ */
 static uint32_t address_folded(const struct sockaddr_in6 *from)
 {
     struct reader r = reader_of(view_of(from, sizeof *from));
@@ -310,7 +322,10 @@ static uint32_t address_folded(const struct sockaddr_in6 *from)
     return (folded != 0u) ? folded : 1u;
 }
 
-/* Whether the peer's address is this host's: no other host or pod can have it. */
+/*
+ * Whether the peer has the address of this end of the connection, so that it runs in the same
+ * network namespace.
+ */
 static bool is_local(int fd, const struct sockaddr_in6 *from)
 {
     struct sockaddr_in6 own = {0};
@@ -341,7 +356,7 @@ enum status listener_accept(const struct listener *l, struct accepted *out)
     }
     out->peer = is_local(out->fd, &from) ? 0u : address_folded(&from);
     int on = 1;
-    /* Only for speed: small responses must not wait for a full segment. */
+    /* An optimisation: small responses are sent at once. */
     (void)setsockopt(out->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return STATUS_OK;
 }

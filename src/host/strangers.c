@@ -46,12 +46,12 @@ uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64
     if (pending_waits(p, false) && agent_link_free(l->agent, kind)) {
         at = 0;
     }
-    /* After the last round of a window the port is not polled. */
+    /* The window has no round left, so the port is not served before its end. */
     uint64_t round_ms = pace_round_ms(&l->pace, kind, now_ms);
     return (round_ms > now_ms) ? round_ms : at;
 }
 
-/* --- a round --- */
+/* --- one round of a port --- */
 
 static void poll_pending(struct pending *p, uint64_t now_ms)
 {
@@ -77,7 +77,7 @@ static void accept_some(struct server_links *l, struct server *s, uint64_t now_m
     }
 }
 
-/* Number of a peer's links of a port. */
+/* Returns how many links of the port have connections of this peer. */
 static unsigned links_of(const struct server_links *l, enum link_kind kind, uint32_t peer)
 {
     unsigned n = 0;
@@ -89,7 +89,9 @@ static unsigned links_of(const struct server_links *l, enum link_kind kind, uint
     return n;
 }
 
-/* The next connection that gets a place; PENDING_LINKS: none. */
+/*
+ * Returns the index of the next pending connection that gets a link; PENDING_LINKS: there is none.
+ */
 static unsigned next_of(const struct server_links *l, enum link_kind kind, bool heard)
 {
     const struct pending *p = pending_of(l, kind);
@@ -110,7 +112,7 @@ static unsigned next_of(const struct server_links *l, enum link_kind kind, bool 
     return next;
 }
 
-/* Gives one connection a place. Returns whether another one may get one in this round. */
+/* Gives a link to one pending connection. Returns whether this round may give another. */
 static bool place_one(struct server_links *l, enum link_kind kind, uint64_t now_ms)
 {
     struct pending *p = pending_at(l, kind);
@@ -126,8 +128,9 @@ static bool place_one(struct server_links *l, enum link_kind kind, uint64_t now_
     struct pending_link taken = pending_remove(p, i);
     struct accepted peer = {.fd = taken.fd, .peer = taken.peer, .heard = taken.heard};
     /*
-     * Only one per round while another must be closed for it; otherwise clients that reconnect at
-     * once would replace each other before any was answered.
+     * If no link is free, another connection is closed, and the round ends after this one.
+     * Otherwise clients that reconnect at once would replace each other before the agent answered
+     * any.
      */
     return server_link_begin(l, kind, &peer, now_ms) && free;
 }
@@ -139,7 +142,8 @@ void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms)
         return;
     }
     pace_round(&l->pace, s->kind, now_ms);
-    poll_pending(p, now_ms); /* peers that have sent something meanwhile do not count as silent */
+    /* A peer that has sent something since the last poll must not be replaced as silent. */
+    poll_pending(p, now_ms);
     accept_some(l, s, now_ms);
     poll_pending(p, now_ms);
     bool more = true;

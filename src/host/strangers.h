@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * New connections to the TCP ports, in rounds: accepted into the port's pending connections, and
- * from there given places in the agent. Owns nothing: server_links.h owns the connections, pace.h
- * the budget.
+ * Handles new connections to the TCP ports in rounds. A round accepts connections, which become
+ * pending, and gives links in the agent to pending connections. Owns nothing: server_links.h owns
+ * the connections, pace.h the limits.
  *
- * A connection whose peer has sent nothing gets a place only if one is free; it never replaces
- * another. The rest get places in this order: those whose peer holds the fewest places, then the
- * oldest.
+ * A connection whose peer has sent nothing gets a link only if one is free; it never replaces
+ * another connection. Other connections get links in this order: first those whose peer has the
+ * fewest links; among these, the oldest first.
  */
 #ifndef HOST_STRANGERS_H
 #define HOST_STRANGERS_H
@@ -23,7 +23,7 @@ void strangers_interest(const struct server_links *l, enum link_kind kind,
                         struct pollfd slots[PENDING_LINKS], uint64_t now_ms);
 /* Runs one round of a port, if strangers_may. */
 void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms);
-/* When a port has a round to do although no descriptor is ready. */
+/* Returns when a port needs a round even without an event. */
 uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64_t now_ms);
 
 #endif

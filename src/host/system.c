@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls shared by several files of this folder. Owns no state and knows neither the agent
- * nor its paths.
+ * Functions that wrap system calls for several files of this folder. Owns no state; knows neither
+ * the agent nor its paths.
  */
 #include "host/system.h"
 
@@ -98,7 +98,10 @@ const char *errno_words(int error, char text[ERRNO_WORDS_CAP])
     return text;
 }
 
-/* Reads until `cap` bytes, the end, or a failure; then returns -1 and sets *error. */
+/*
+ * Reads until `cap` bytes or the end of the file. Returns the number of bytes; -1: failure, *error
+ * is set.
+ */
 static ssize_t read_fully(int fd, uint8_t *data, size_t cap, int *error)
 {
     size_t len = 0;
@@ -207,8 +210,8 @@ enum status directory_make(const char *path, mode_t mode, int *error)
 }
 
 /*
- * One system call for all four, where the C library uses four different ones. The kernel fills the
- * C library's structure, whose layout is the kernel's on both architectures.
+ * All four stat functions use this one system call; the C library would use four. The kernel fills
+ * the C library's struct stat directly, because both have the same layout on both architectures.
  */
 #if defined(__x86_64__)
 _Static_assert(sizeof(struct stat) == 144u, "as asm/stat.h has it");
@@ -257,7 +260,9 @@ int path_rename(const char *from, const char *to)
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
-/* struct linux_dirent64: inode and offset, length of the record in 16 bits, type, name. */
+/*
+ * Offsets in struct linux_dirent64: inode and offset, length of the record in 16 bits, type, name.
+ */
 enum { RECORD_SIZE_AT = 16, RECORD_NAME_AT = 19, RECORD_BYTES_MIN = 24 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the length is read low byte first");
 
@@ -350,8 +355,8 @@ uint64_t random_seed(void)
 {
     uint64_t seed = 0;
     /*
-     * Early in a boot the kernel may have no random numbers yet; jitter does not need to wait for
-     * them.
+     * Does not wait: early in a boot the kernel may have no random numbers yet, and the fallback
+     * suffices for jitter.
      */
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
         seed = clock_wall_ms() * 2654435761u + (uint64_t)getpid();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls shared by several files of this folder: verdicts and texts for errno, whole files,
- * directories, clocks. Owns no state. Uses no C library function that allocates.
+ * Functions that wrap system calls for several files of this folder: verdicts and texts for errno,
+ * whole files, directories, clocks. Owns no state. Uses no C library function that allocates.
  */
 #ifndef HOST_SYSTEM_H
 #define HOST_SYSTEM_H
@@ -22,22 +22,23 @@ MUST_USE enum status errno_status(int error);
  * error".
  */
 const char *errno_text(int error);
-/* The same, but with "(errno N)" after it for unknown numbers, which needs the array. */
+/* Like errno_text, but an unknown number gives "unexpected error (errno N)", written to `text`. */
 const char *errno_words(int error, char text[ERRNO_WORDS_CAP]);
-/* What errno_words returns, as a fill of WRITE. */
+/* The text of errno_words as an argument of WRITE. */
 #define ERRNO(error) TEXT(errno_words((error), (char[ERRNO_WORDS_CAP]){0}))
 
 /*
- * Appends the whole file. FULL_BUFFER: it exceeds the room, *error is EFBIG; HOST_*: *error is the
- * errno. `out` is unchanged then, and the bytes read are overwritten, because they may be a secret.
- * Never blocks on a FIFO and never acquires a terminal.
+ * Appends a whole file to `out`. FULL_BUFFER: the file exceeds the room, and *error is EFBIG.
+ * HOST_*: *error is the errno. On failure `out` is unchanged, and the bytes that were read are
+ * overwritten, because they may be secret. Does not block on a FIFO, and never acquires a
+ * controlling terminal.
  */
 MUST_USE enum status file_read_whole(const char *path, struct writer *out, int *error);
 /* Like file_read_whole, but reads only the part of a larger file that fits. */
 MUST_USE enum status file_read_start(const char *path, struct writer *out, int *error);
 /*
- * Writes all bytes, at `offset` or, for offset -1, at the descriptor's own position. HOST_*: *error
- * is the errno; part of them may be written then.
+ * Writes all bytes at `offset`; -1: at the current position of the descriptor. HOST_*: *error is
+ * the errno, and some bytes may be written.
  */
 MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, int *error);
 /*
@@ -46,35 +47,39 @@ MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, i
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
-/* Writes the path of `rest` in a directory. The room must be enough for both. */
+/* Writes "directory/rest" to `path`; both must fit into `cap` bytes. */
 void path_join(char *path, size_t cap, const char *directory, const char *rest);
-/* stat(2). Returns 0, or -1 with the cause in errno; so do the next three. */
+/*
+ * stat(2) without the C library. Returns 0, or -1 with the cause in errno, like the next three
+ * functions.
+ */
 MUST_USE int path_stat(const char *path, struct stat *st);
-/* lstat(2): a symbolic link itself. */
+/* lstat(2): does not follow a symbolic link at the end of the path. */
 MUST_USE int link_stat(const char *path, struct stat *st);
-/* fstatat(2): a name in the directory `fd`. */
+/* fstatat(2): `name` is in the directory `fd`; follows a symbolic link. */
 MUST_USE int entry_stat(int fd, const char *name, struct stat *st);
 /* fstat(2). */
 MUST_USE int descriptor_stat(int fd, struct stat *st);
 /*
- * open(2), because musl's own version also calls fcntl(2) for O_CLOEXEC, for kernels before 2.6.23.
+ * open(2) by one system call; musl's open also calls fcntl(2) for O_CLOEXEC, for kernels before
+ * 2.6.23.
  */
 MUST_USE int path_open(const char *path, int flags, mode_t mode);
-/* rename(2), without stdio.h, which declares it. Returns 0, or -1 with the cause in errno. */
+/* rename(2); avoids stdio.h, which declares rename. Returns 0, or -1 with the cause in errno. */
 MUST_USE int path_rename(const char *from, const char *to);
 
 /* One entry of a directory. */
 struct directory_entry {
-    uint64_t inode;   /* of the entry itself: of a link, not its target */
-    const char *name; /* borrowed from the records */
+    uint64_t inode;   /* inode of the entry; for a symbolic link, not of its target */
+    const char *name; /* points into the records of struct directory */
 };
 /*
- * A directory read entry by entry (opendir(3) allocates). Owns its descriptor from directory_open
- * to directory_close.
+ * An open directory, read entry by entry; replaces opendir(3), which allocates. Owns its descriptor
+ * from directory_open to directory_close.
  */
 struct directory {
     int fd;    /* -1: it could not be opened */
-    int error; /* errno: there may be unread entries */
+    int error; /* errno; not 0: entries may be missing */
     unsigned reads;
     size_t len; /* length of the records in `bytes` */
     size_t at;
@@ -82,7 +87,10 @@ struct directory {
 };
 /* Opens the directory; directory_close reports a failure. */
 void directory_open(struct directory *d, const char *path);
-/* Uses a descriptor of the caller, from its current position; if negative, errno has the reason. */
+/*
+ * Uses the open directory `fd` from its current position; directory_close closes it. If `fd` is
+ * negative, errno must have the reason.
+ */
 void directory_begin(struct directory *d, int fd);
 /*
  * Reads the next entry. false: there is none, or the rest cannot be read. out->name is valid until
@@ -90,9 +98,9 @@ void directory_begin(struct directory *d, int fd);
  */
 MUST_USE bool directory_next(struct directory *d, struct directory_entry *out);
 /*
- * Returns 0: every entry was read, or the caller stopped early. Otherwise an errno: unread entries
- * are unknown, not absent. ENOENT, ENOTDIR: no such directory. EOVERFLOW: it has more entries than
- * DIRECTORY_READS_MAX reads return.
+ * Closes the directory. Returns 0 if no read failed, even if the caller stopped early. Otherwise
+ * returns an errno: entries that were not read may exist. ENOENT, ENOTDIR: there is no such
+ * directory. EOVERFLOW: it has more entries than DIRECTORY_READS_MAX reads return.
  */
 int directory_close(struct directory *d);
 

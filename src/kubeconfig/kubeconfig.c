@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the current context of a kubeconfig. One table lists the keys, their parents and the places
- * for their values. The text is read three times, because lists come in any order and names may
- * follow what they name: for the name of the context, for its entry, and for its cluster and user.
+ * Reads the current context of a kubeconfig. One table lists the keys, their parents, and the
+ * members that get their values. The text is read three times: for the name of the current context,
+ * for the entry of that context, and for its cluster and user. One pass is not enough, because the
+ * lists and current-context come in any order.
  */
 #include "kubeconfig/kubeconfig.h"
 
@@ -14,7 +15,10 @@
 
 /* --- the known keys --- */
 
-/* Keys that a pass handles by name; those after them in the table only have values. */
+/*
+ * Keys that the code handles by name. The keys from FIRST_VALUE on are only copied or refused, as
+ * the table says.
+ */
 enum key {
     NO_KEY,
     ROOT,
@@ -35,7 +39,9 @@ enum key {
     KEY_COUNT = (int)FIRST_VALUE + 24
 };
 
-/* Collections that a pass enters: root, list, entry and its mapping. */
+/*
+ * Nested collections that a pass enters: the root, a list, its entry, and the mapping in the entry.
+ */
 #define LEVELS 4u
 #define ENTRY_DEPTH 2u
 
@@ -47,7 +53,10 @@ struct name {
     uint8_t bytes[KUBECONFIG_NAME_BYTES_MAX];
 };
 
-/* A pass over the text. Tokens with line 0 were not given; others have their key's line. */
+/*
+ * A pass over the text. In `now`, a token with line 0 was not given; any other token has the line
+ * of its key.
+ */
 struct walk {
     struct yaml_reader in;
     struct writer *why;               /* borrowed; gets the line on failure */
@@ -62,9 +71,9 @@ enum shape { VALUE, NAME, MAP, LIST };
 
 struct key_row {
     enum key below;
-    const char *name; /* literal; for entries of a list: the singular */
+    const char *name; /* literal; for entries of a list: their name in messages */
     enum shape shape;
-    size_t to;           /* for a value or name: offset of its place in struct walk */
+    size_t to;           /* for a value or name: offset of its member in struct walk */
     const char *refused; /* literal: why the key is refused; NULL: it is accepted */
     const char *unless;  /* literal: the only value that is accepted */
 };
@@ -174,7 +183,7 @@ static enum status put_name(struct walk *w, unsigned k)
     return STATUS_OK;
 }
 
-/* Copies a key's value to its place, or refuses it. */
+/* Copies a key's value to the member that the table names, or refuses it. */
 static enum status copy_value(struct walk *w, unsigned k)
 {
     struct yaml_token *t = &w->now[k];
@@ -205,7 +214,7 @@ static enum status copy_value(struct walk *w, unsigned k)
 
 /* --- one pass --- */
 
-/* Ends an entry: copies its values if it is the wanted one. */
+/* Ends an entry of a list: copies its values if it has the wanted name. */
 static enum status finish_entry(struct walk *w, unsigned kind)
 {
     const struct yaml_token *t = &w->now[(unsigned)CONTEXT_NAME + kind];
@@ -239,8 +248,8 @@ static enum status skip_token(struct walk *w, const struct yaml_token *t)
 }
 
 /*
- * Whether a value has the shape of its row. A null counts as not given, except as an entry of a
- * list.
+ * Whether a value has the shape that the table requires. A null counts as not given, except as an
+ * entry of a list.
  */
 static bool has_shape(unsigned k, enum json_kind kind)
 {
@@ -255,7 +264,10 @@ static bool has_shape(unsigned k, enum json_kind kind)
     }
 }
 
-/* Begins a value: of a key in `line`, or an entry of a list. Known collections are entered. */
+/*
+ * Records the value of key `k`, or begins an entry of a list; `line`: where the key or entry
+ * starts. Enters a mapping or list of the table, and skips any other value.
+ */
 static enum status start_value(struct walk *w, unsigned k, const struct yaml_token *t,
                                unsigned line)
 {
@@ -314,7 +326,7 @@ static enum status handle_token(struct walk *w, struct yaml_token *t)
     }
 }
 
-/* Reads the whole text. PEER_*: w->why has the reason. */
+/* Makes one pass over the whole text. PEER_*: w->why has the reason. */
 static enum status walk_text(struct walk *w, struct view text, uint8_t *room)
 {
     struct yaml_token t;
@@ -349,7 +361,10 @@ static enum status check_found(struct walk *w, unsigned kind)
     return PEER_NOT_FOUND;
 }
 
-/* Without a user there are no credentials: the server decides about anonymous requests. */
+/*
+ * Makes the three passes. A context without a user has no credentials: the server decides about
+ * anonymous requests.
+ */
 static enum status walk_all(struct walk *w, struct view text, uint8_t *room)
 {
     enum status s = walk_text(w, text, room);
@@ -432,7 +447,7 @@ enum status kubeconfig_server(struct view server, struct view *host, uint16_t *p
     return STATUS_OK;
 }
 
-/* --- the whole --- */
+/* --- the whole file --- */
 
 /* Inline data wins over files, as in client-go. */
 static void prefer_data(struct view data, struct view *file)

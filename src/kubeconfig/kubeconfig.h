@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubeconfig, as written by kubectl, kind and cloud tools, in the YAML of yaml.h, which includes
- * JSON: the current context's server and credentials. Owns the list of keys (client-go's v1.Config)
- * and the parsing of one complete text in memory; opens no file, decodes no base64.
+ * Reads the server and the credentials of the current context from a kubeconfig, as kubectl, kind
+ * and cloud tools write it, in the YAML of yaml.h, which includes JSON. Owns the list of keys
+ * (client-go's v1.Config) and the parsing of one complete text in memory; opens no file, decodes no
+ * base64.
  *
  * Credentials by `exec` or `auth-provider` are refused by name. Keys outside the table in
  * kubeconfig.c are skipped with their values.
  *
  * Invariants:
  * I1 On failure *out is unchanged.
- * I2 Every value lies within the caller's room; there is a reason exactly on failure.
- * I3 Values are those that YAML 1.2, or JSON, gives them, trimmed.
+ * I2 Every value lies within the caller's room; `why` gets a reason exactly on failure.
+ * I3 Values are as YAML 1.2 or JSON defines them, without the blanks at both ends.
  * I4 The reason is one line without control characters.
- * I5 Host and port of a server, written as an address again, are the same host and port.
+ * I5 If a URL is made from the host and port of a server, kubeconfig_server returns the same host
+ *    and port again.
  */
 #ifndef KUBECONFIG_KUBECONFIG_H
 #define KUBECONFIG_KUBECONFIG_H
@@ -38,8 +40,8 @@ struct kubeconfig {     /* views borrowed from the caller's room; empty: not giv
 
 /*
  * Reads the current context. Values are written to `room`, text.len bytes of the caller that must
- * outlive *out. They are trimmed; inline data wins over a file, which is then empty; base64 may
- * contain line ends.
+ * outlive *out. They are trimmed. If inline data and a file are given, the file name is empty in
+ * *out. Base64 may contain line ends.
  *
  * On failure `why` gets one line with the key or entry, its line number and the remedy, but without
  * the file name, and *out is unchanged. PEER_MALFORMED: syntax, duplicate keys, values that exclude
@@ -50,8 +52,9 @@ struct kubeconfig {     /* views borrowed from the caller's room; empty: not giv
 MUST_USE enum status kubeconfig_read(struct view text, uint8_t *room, struct kubeconfig *out,
                                      struct writer *why);
 /*
- * Splits "https://host[:port][/]", with the scheme in any case; IPv6 hosts come in brackets and are
- * returned without. Port 443 by default. PEER_MALFORMED: any other form, also with a path.
+ * Splits "https://host[:port][/]", with the scheme in any case. An IPv6 host is in brackets, and is
+ * returned without them. The default port is 443. PEER_MALFORMED: any other form, also a URL with a
+ * path.
  */
 MUST_USE enum status kubeconfig_server(struct view server, struct view *host, uint16_t *port);
 

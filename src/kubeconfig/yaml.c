@@ -9,7 +9,7 @@
 
 #define FLOW_MARKS ",[]{}"
 #define LIKE_A_KEY "a value that looks like another \"key:\"; quote or indent it"
-#define IN_FLOW (-2) /* replaces a parent's column: a scalar between brackets */
+#define IN_FLOW (-2) /* instead of a parent's column: the scalar is in a flow collection */
 
 static enum status fail_parsing(struct yaml_reader *r, const char *problem)
 {
@@ -26,7 +26,7 @@ static bool one_of(uint8_t c, const char *set)
     return memchr(set, c, strlen(set)) != NULL;
 }
 
-/* The byte `ahead` of the position; a line end after the last one. */
+/* The byte at `ahead` bytes after the position; beyond the text, a line end. */
 static uint8_t peek_byte(const struct yaml_reader *r, size_t ahead)
 {
     size_t at = r->pos + ahead;
@@ -103,7 +103,10 @@ static bool seek_text(struct yaml_reader *r)
     return r->pos < r->text.len;
 }
 
-/* Like seek_text, within the document: false also at its end, and on a problem. */
+/*
+ * Like seek_text, but stays within the document: false also at the end of the document, and after a
+ * failure.
+ */
 static bool seek_in_document(struct yaml_reader *r)
 {
     bool ended = false;
@@ -131,14 +134,17 @@ static void put_times(struct yaml_reader *r, uint8_t c, unsigned times)
     }
 }
 
-/* Folds line ends: one becomes a space, several one less (§6.5); an escaped one vanishes. */
+/*
+ * Appends folded line ends (§6.5): a single one becomes a space, or nothing if it is escaped;
+ * several become one line end fewer.
+ */
 static void put_fold(struct yaml_reader *r, unsigned breaks, bool escaped)
 {
     put_times(r, ' ', (breaks == 1u && !escaped) ? 1u : 0u);
     put_times(r, '\n', (breaks > 1u) ? breaks - 1u : 0u);
 }
 
-/* Consumes `digits` hexadecimal digits. false: they are not, and nothing is consumed. */
+/* Consumes `digits` hexadecimal digits. false: there are fewer, and nothing is consumed. */
 static bool consume_hex(struct yaml_reader *r, unsigned digits, uint32_t *value)
 {
     uint32_t sum = 0;
@@ -153,7 +159,10 @@ static bool consume_hex(struct yaml_reader *r, unsigned digits, uint32_t *value)
     return true;
 }
 
-/* Code point of surrogate `c` and its second half; U+FFFD if missing, as in json_unescape. */
+/*
+ * Code point of the surrogate pair that `c` begins; consumes the escape of its second half. U+FFFD:
+ * there is no valid second half, as in json_unescape.
+ */
 static uint32_t join_surrogates(struct yaml_reader *r, uint32_t c)
 {
     struct yaml_reader ahead = *r;
@@ -167,10 +176,13 @@ static uint32_t join_surrogates(struct yaml_reader *r, uint32_t c)
     return 0x10000u + ((c - 0xd800u) << 10) + (low - 0xdc00u);
 }
 
-/* Decodes an escape behind its backslash. false: YAML has no such escape. */
+/* Decodes the escape after a backslash. false: YAML has no such escape. */
 static bool put_escape(struct yaml_reader *r)
 {
-    /* §5.7. \L and \P would grow, but the file may contain the characters themselves. */
+    /*
+     * §5.7. \L and \P are left out, because their UTF-8 is longer than the escape and would not fit
+     * into the room; the file may contain the characters themselves.
+     */
     static const char letters[] = "0abt\tnvfre \"/\\N_";
     static const uint8_t values[] = {0,  7,  8,   9,   9,   10,   11,   12,
                                      13, 27, ' ', '"', '/', '\\', 0x85, 0xa0};
@@ -278,7 +290,10 @@ static uint8_t plain_part(struct yaml_reader *r, bool flow)
     return end;
 }
 
-/* Whether the next line continues a plain scalar; if so, moves to its text and folds. */
+/*
+ * Whether the next line continues a plain scalar; if so, moves to its text and appends the folded
+ * line ends.
+ */
 static bool plain_goes_on(struct yaml_reader *r, int parent)
 {
     struct yaml_reader ahead = *r;
@@ -307,7 +322,7 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
     bool flow = parent == IN_FLOW;
     unsigned line = r->line;
     uint8_t end = plain_part(r, flow);
-    size_t solid = r->values.len; /* without the fold before a mark on a line of its own */
+    size_t solid = r->values.len; /* without a line end that only a mark follows */
     while (end == '\n' && plain_goes_on(r, parent)) {
         size_t folded = r->values.len;
         end = plain_part(r, flow);
@@ -332,8 +347,8 @@ struct block {
     bool some;       /* a line of text was read */
     bool wide;       /* the last line starts with a blank: line ends around it are not folded */
     uint8_t chomp;   /* '-', '+' or 0 */
-    unsigned breaks; /* line ends since then */
-    unsigned indent; /* columns before the text; 0: those of its first line */
+    unsigned breaks; /* line ends that are not appended yet */
+    unsigned indent; /* columns before the text; 0: the first line of text sets it */
 };
 
 static enum status block_header(struct yaml_reader *r, int parent, struct block *b)
@@ -353,7 +368,10 @@ static enum status block_header(struct yaml_reader *r, int parent, struct block 
     return finish_line(r);
 }
 
-/* Whether the line belongs to the scalar: it is empty, or as deep as the first line with text. */
+/*
+ * Whether the line belongs to the scalar: it is empty, or indented at least as far as the first
+ * line with text.
+ */
 static bool block_goes_on(struct yaml_reader *r, int parent, struct block *b)
 {
     struct view line = rest_of_line(r);
@@ -507,13 +525,16 @@ static enum status push_collection(struct yaml_reader *r, bool list, bool flow,
     return STATUS_OK;
 }
 
-/* What may follow a value. */
+/* What may come next after a value. */
 static enum yaml_expect after_value(const struct yaml_reader *r)
 {
     return in_flow(r) ? YAML_FLOW_NEXT : YAML_LINE;
 }
 
-/* Ends the innermost collection; after the last bracket its line must end. */
+/*
+ * Ends the innermost collection; the bracket that ends the outermost flow collection must end its
+ * line.
+ */
 static enum status pop_collection(struct yaml_reader *r, struct yaml_token *t)
 {
     const struct yaml_open *top = top_of(r);
@@ -536,7 +557,10 @@ static enum status inline_value(struct yaml_reader *r, int parent, struct yaml_t
     return key ? fail_parsing(r, LIKE_A_KEY) : s;
 }
 
-/* Reads a value on a line of its own, or after a dash, in a collection of `parent` columns. */
+/*
+ * Reads a value on a line of its own, or after a dash, in a collection whose keys or dashes are in
+ * column `parent`.
+ */
 static enum status block_value(struct yaml_reader *r, int parent, struct yaml_token *t)
 {
     struct yaml_reader ahead = *r;
@@ -556,7 +580,7 @@ static enum status block_value(struct yaml_reader *r, int parent, struct yaml_to
     return s;
 }
 
-/* Reads the value after "key:" or a dash, in this line or below; without one it is null. */
+/* Reads the value after "key:" or a dash, in this line or below; a missing value is null. */
 static enum status next_value(struct yaml_reader *r, bool dash, struct yaml_token *t)
 {
     int indent = top_of(r)->indent;
@@ -633,7 +657,7 @@ static enum status next_line_token(struct yaml_reader *r, struct yaml_token *t)
     return next_value(r, true, t);
 }
 
-/* Skips what may precede the document: a directive and its marker. */
+/* Skips what may precede the document: a %YAML directive and the marker `---`. */
 static enum status skip_head(struct yaml_reader *r)
 {
     bool more = seek_text(r);
@@ -660,7 +684,10 @@ static enum status next_document(struct yaml_reader *r, struct yaml_token *t)
 
 /* --- flow collections --- */
 
-/* Moves past blanks, line ends and comments between brackets, of which the first is in `line`. */
+/*
+ * Moves past blanks, line ends and comments in a flow collection. `line`: where the collection
+ * starts, which is reported if the text ends here.
+ */
 static enum status flow_space(struct yaml_reader *r, unsigned line)
 {
     while (r->pos < r->text.len && rest_is_blank(r)) {
@@ -674,7 +701,7 @@ static enum status flow_space(struct yaml_reader *r, unsigned line)
     return STATUS_OK;
 }
 
-/* Reads the value after a key; null when there is none. */
+/* Reads the value after a key of a flow mapping; a missing value is null. */
 static enum status flow_value(struct yaml_reader *r, struct yaml_token *t)
 {
     if (peek_byte(r, 0) == ':') {
@@ -689,7 +716,7 @@ static enum status flow_value(struct yaml_reader *r, struct yaml_token *t)
     return one_of(peek_byte(r, 0), ",}") ? STATUS_OK : inline_value(r, IN_FLOW, t);
 }
 
-/* Reads an entry of a collection, or its end. */
+/* Reads an entry of a flow collection, or the end of the collection. */
 static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_token *t)
 {
     const struct yaml_open *top = top_of(r);
@@ -732,7 +759,7 @@ static unsigned count_brackets(unsigned open, uint8_t c)
     return open + (one_of(c, "[{") ? 1u : 0u) - (one_of(c, "]}") ? 1u : 0u);
 }
 
-/* Skips to the end of the flow node, within `level` brackets that are already open. */
+/* Skips to the end of a flow value; `level`: number of its brackets that are open already. */
 static enum status skip_flow(struct yaml_reader *r, unsigned level)
 {
     unsigned line = r->line;
@@ -758,7 +785,10 @@ static enum status skip_flow(struct yaml_reader *r, unsigned level)
     return PEER_MALFORMED;
 }
 
-/* Skips one step within a line; *parent is the column of the last key or dash. */
+/*
+ * Skips the next part of a line: an anchor or tag, a flow collection, a mark or a scalar. *parent:
+ * column of the last key or dash.
+ */
 static enum status skip_step(struct yaml_reader *r, int *parent)
 {
     uint8_t c = peek_byte(r, 0);
@@ -782,7 +812,7 @@ static enum status skip_step(struct yaml_reader *r, int *parent)
 
 /*
  * Skips the rest of the line and the lines below that are deeper than `indent`; with `dashes` also
- * those with a dash in this column. Scalars are read as usual, so that their lines cannot be
+ * those with a dash in column `indent`. Scalars are read as usual, so that their lines cannot be
  * mistaken for keys.
  */
 static enum status skip_block(struct yaml_reader *r, int indent, bool dashes)
@@ -804,7 +834,7 @@ static enum status skip_block(struct yaml_reader *r, int indent, bool dashes)
     return (r->problem == NULL) ? STATUS_OK : PEER_MALFORMED;
 }
 
-/* Skips the value behind a key's colon. */
+/* Skips the value after a key's colon. */
 static enum status skip_value(struct yaml_reader *r)
 {
     r->expect = after_value(r);
@@ -840,7 +870,7 @@ enum status yaml_skip(struct yaml_reader *r, const struct yaml_token *token)
 
 /* --- the text as a whole --- */
 
-/* Whether line ends are LF or CRLF, blanks may be tabs, and there is no other control character. */
+/* Whether the text is UTF-8 without control characters other than LF, CRLF and tab. */
 static bool is_text(struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {

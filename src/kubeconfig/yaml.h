@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A reader for a subset of YAML 1.2.2 over one complete text, including all of JSON: it returns the
- * kinds of tokens of base/json.h. Owns the syntax only: knows no domain, opens no file, never
+ * kinds of tokens of base/json.h. Owns only the syntax: knows no domain, opens no file, never
  * recurses.
  *
  * Accepted: block mappings and sequences, also with dashes in the column of their key; flow
@@ -11,8 +11,8 @@
  *
  * Invariants:
  * I1 A failure is sticky, and has a line from 1 to the number of lines.
- * I2 Values are those that YAML 1.2.2 gives the scalars. All values of one text together are never
- *    longer than the text.
+ * I2 The values of scalars are as YAML 1.2.2 defines them. All values of one text together are
+ *    never longer than the text.
  * I3 The depth of a token is the number of collections open around it.
  */
 #ifndef KUBECONFIG_YAML_H
@@ -34,17 +34,17 @@ struct yaml_token {
 enum yaml_expect {
     YAML_DOCUMENT,   /* the first token */
     YAML_LINE,       /* an entry of the innermost block collection, or its end */
-    YAML_VALUE,      /* the value behind "key:" in a block mapping */
-    YAML_FLOW_FIRST, /* the first entry of the innermost flow collection, or its bracket */
-    YAML_FLOW_VALUE, /* the value behind a key in a flow mapping */
-    YAML_FLOW_NEXT   /* a comma, or the bracket */
+    YAML_VALUE,      /* the value after "key:" in a block mapping */
+    YAML_FLOW_FIRST, /* the first entry of the innermost flow collection, or its end */
+    YAML_FLOW_VALUE, /* the value after a key in a flow mapping */
+    YAML_FLOW_NEXT   /* a comma, or the closing bracket */
 };
 
 /* An open collection. */
 struct yaml_open {
     bool list;
     bool flow;
-    int indent;    /* of a block collection: column of its keys or dashes */
+    int indent;    /* block collection: column of its keys or dashes */
     unsigned line; /* line where it starts */
 };
 
@@ -60,13 +60,13 @@ struct yaml_reader {
     unsigned depth;
     struct yaml_open stack[YAML_DEPTH_MAX];
     enum yaml_expect expect;
-    bool bad_escape;     /* of the last scalar */
+    bool bad_escape;     /* the last scalar has an escape unknown to YAML */
     const char *problem; /* static text of the first failure, which is in `line`; NULL: none */
 };
 
 /*
  * Starts reading `text`. The values go to `room`, which has as many bytes. Never fails: yaml_next
- * does.
+ * reports a text that is not readable.
  */
 void yaml_open(struct yaml_reader *r, struct view text, uint8_t *room);
 /*

@@ -27,7 +27,7 @@ MUST_USE static inline bool decode_or_why(struct view message, const pb_msgdesc_
     return good;
 }
 
-/* The same for callers that report no reason. */
+/* Like decode_or_why, for callers that do not report the reason. */
 MUST_USE static inline bool decode(struct view message, const pb_msgdesc_t *fields, void *out)
 {
     const char *why = "";

@@ -20,7 +20,9 @@
 #define DNS_LABEL_MAX 63u
 #define DNS_NAME_MAX 253u
 
-/* Writes the labels of a host name in wire form. */
+/*
+ * Writes a host name as DNS labels, each after its length octet. PEER_MALFORMED: not a host name.
+ */
 static enum status name_write(struct writer *out, struct view name)
 {
     struct view rest = name;
@@ -71,7 +73,10 @@ enum status dns_query(struct writer *out, uint16_t id, enum dns_type type, struc
 
 /* --- answers --- */
 
-/* Whether the message's question is the one asked; names compare without case (RFC 1035 §2.3.3). */
+/*
+ * Compares the question of the message with the one that we asked; names compare without case (RFC
+ * 1035 §2.3.3). STATUS_MORE: the questions differ.
+ */
 static enum status question_match(struct reader *r, enum dns_type type, struct view name)
 {
     uint8_t wanted[DNS_NAME_MAX + 8u];
@@ -158,7 +163,7 @@ static enum status header_read(struct reader *r, struct dns_header *h)
     return whole ? STATUS_OK : STATUS_MORE;
 }
 
-/* Addresses before the point where a response is cut are as good as those of a complete one. */
+/* Reads the answer records. If the response is cut, the addresses before the cut still count. */
 static enum status records_read(struct reader *r, const struct dns_header *h, enum dns_type type,
                                 struct ip_addresses *out)
 {

@@ -5,10 +5,11 @@
  *
  * Invariants:
  * I1. A question is written completely or not at all: a failure leaves the writer unchanged.
- * I2. Round trip: our question, sent back as a response, is the answer to it and to no other id.
- * I3. Only STATUS_OK changes anything, and then at least one address was appended.
+ * I2. Round trip: our query, turned into a response, matches its own question and id, and no other
+ *     id.
+ * I3. dns_answer returns STATUS_OK if it appended an address; otherwise *out is unchanged.
  * I4. Bounded: never more than API_ADDRESSES_MAX addresses; nothing is read outside the message.
- * I5. Agreement: a message that another parser reads to its end gives it the same addresses.
+ * I5. Agreement: if another parser reads a message to its end, it finds the same addresses.
  */
 #ifndef WIRE_DNS_H
 #define WIRE_DNS_H
@@ -19,7 +20,7 @@
 /* Types of records, RFC 1035 §3.2.2 and RFC 3596 §2.1. */
 enum dns_type { DNS_A = 1, DNS_AAAA = 28 };
 
-/* Addresses in the order of the response; those over the bound are dropped. */
+/* Addresses in the order of the response; those beyond API_ADDRESSES_MAX are dropped. */
 struct ip_addresses {
     unsigned count;
     struct ip_address address[API_ADDRESSES_MAX];
@@ -37,8 +38,8 @@ MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type ty
  * dropped. STATUS_MORE: not the answer to this question (other id, other name, not an answer): keep
  * waiting. PEER_NOT_FOUND: the name does not exist or has no address of this type; PEER_REFUSED:
  * the server could not or would not answer; PEER_MALFORMED: before its first address the message
- * ends, contradicts itself, or is cut by the server (TC, RFC 1035 §4.2.1). Addresses before such a
- * point count. Owner names of records are not compared, because the server follows the CNAMEs.
+ * ends, contradicts itself, or is cut by the server (TC, RFC 1035 §4.2.1). Addresses before such an
+ * error count. Owner names of records are not compared, because the server follows the CNAMEs.
  */
 MUST_USE enum status dns_answer(struct view message, uint16_t id, enum dns_type type,
                                 struct view name, struct ip_addresses *out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receives requests: from header fields and DATA to one complete message per call, and the ends of
- * a call before its answer. Sends nothing itself; grpc_send.c has replies and refusals.
+ * Receives requests: collects header fields and DATA into one complete message per call, and
+ * handles calls that end before their response (reset, time-out). Sends nothing itself; grpc_send.c
+ * has replies and refusals.
  */
 #include "wire/grpc.h"
 
@@ -38,8 +39,8 @@ static struct grpc_call *call_of(struct grpc_server *s, uint32_t stream)
 }
 
 /*
- * A free entry for a new stream. There is one: every call has a live stream, and the stream table
- * is no larger than the call table.
+ * Initializes a free entry for a new stream. A free entry always exists: every call has a live
+ * stream, and the stream table is no larger than the call table.
  */
 static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64_t now_ms)
 {
@@ -160,7 +161,7 @@ static void parse_field(struct grpc_call *call, const struct h2_event *field, ui
     }
 }
 
-/* Looks the path up once; false: the socket does not serve it. */
+/* Finds the method of the path, once for each call. false: the socket does not serve the path. */
 static bool find_served_path(const struct grpc_server *s, struct grpc_call *call)
 {
     for (unsigned i = 0; i < s->methods_count; i++) {
@@ -195,8 +196,9 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
 /* --- the message --- */
 
 /*
- * Takes a shared buffer for a long message, but leaves one free for each connection that has none,
- * so that incomplete messages of one peer never refuse another's.
+ * Reserves a shared buffer for a long message. A connection gets a further buffer only if one stays
+ * free for each connection that has none, so that incomplete messages of one peer never refuse
+ * those of another. false: no buffer is available.
  */
 static bool reserve_buffer(struct grpc_server *s, struct grpc_call *call)
 {
@@ -246,7 +248,7 @@ static void prefix_complete(struct grpc_server *s, struct grpc_call *call)
     }
 }
 
-/* Moves up to `want` bytes from the front of *data; returns their number. */
+/* Moves up to `want` bytes from the front of *data to `to`; returns the number of bytes moved. */
 static uint32_t move_front(uint8_t *to, uint32_t want, struct view *data)
 {
     uint32_t n = data->len < want ? (uint32_t)data->len : want;
@@ -341,11 +343,11 @@ static bool on_input(struct grpc_server *s, const struct h2_event *event, struct
     if (event->kind == H2_EVENT_DATA) {
         consume_data(s, call, event->data);
     } else if (!event->trailers) {
-        /* set first: an answer sent before that would reset the stream */
+        /* set before head_complete: without this flag a refusal resets the stream */
         call->flags |= event->end_stream ? GRPC_FLAG_INPUT_ENDED : 0u;
         head_complete(s, call);
     }
-    /* on_headers may have refused and freed the call */
+    /* head_complete or consume_data may have refused and freed the call */
     return event->end_stream && call->stream == event->stream && input_end(s, call, out);
 }
 
@@ -389,9 +391,9 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
 /* --- time --- */
 
 /*
- * When the call times out. A call with an open header block has none: the engine times that block,
- * and no answer may precede its end. A gRPC refusal waits only for send room, which the engine
- * times as well; an HTTP refusal also waits for the stream's window.
+ * Time at which the call times out. A call with an open header block has no deadline: the HTTP/2
+ * engine times that block, and no answer may precede its end. A gRPC refusal waits only for send
+ * room, which the engine times as well; an HTTP refusal also waits for the stream's window.
  */
 static uint64_t due_ms(const struct grpc_call *call)
 {
@@ -441,7 +443,7 @@ static bool expire_due(struct grpc_server *s, uint64_t now_ms, struct grpc_event
     return false;
 }
 
-/* --- public --- */
+/* --- public functions --- */
 
 static bool call_valid(const struct grpc_server *s, const struct grpc_call *call)
 {
@@ -512,7 +514,7 @@ enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event 
         return STATUS_OK;
     }
     st = h2_next(&s->h2, &input);
-    /* ends: each event consumes received bytes or ends a stream */
+    /* the loop ends: each event consumes received bytes or ends a stream */
     while (st == STATUS_OK && !on_event(s, &input, now_ms, event)) {
         st = h2_next(&s->h2, &input);
     }

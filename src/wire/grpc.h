@@ -11,8 +11,8 @@
  *     limit, or its deadline, a drain, the peer or the connection ended it first.
  * I3. Split independence: calls, messages, and the answers on each stream are the same however the
  *     peer's octets are cut.
- * I4. Only one live call holds a buffer; the end of a connection frees all of its buffers.
- * I5. Bounded: grpc_valid holds after every call; a message is never longer than its room.
+ * I4. Each buffer belongs to one live call at most; the end of a connection frees all its buffers.
+ * I5. Bounded: grpc_valid holds after every call; a message is never longer than its buffer.
  * I6. Each reported call ends once: by its response, or by GONE or DEADLINE. The first failure of
  *     the connection is final, and no call outlives it.
  * I7. Independence: events and output of a connection do not depend on other connections, unless
@@ -26,7 +26,7 @@
 
 #include "wire/h2.h"
 
-/* Codes of the gRPC "statuscodes" text; those that this server uses. */
+/* The codes of the gRPC "statuscodes" text that this server uses. */
 enum grpc_status {
     GRPC_OK = 0,
     GRPC_CANCELLED = 1,
@@ -43,7 +43,7 @@ enum grpc_status {
 /* One method that a socket serves. */
 struct grpc_method {
     const char *path; /* "/package.Service/Method" */
-    uint8_t id;       /* the owner's id of the method; several paths may share one */
+    uint8_t id;       /* number that the owner gives the method; several paths may have the same */
 };
 
 /* Room for one long request message. */
@@ -52,9 +52,9 @@ struct grpc_buffer {
     uint8_t bytes[GRPC_MESSAGE_BYTES_MAX];
 };
 
-/* The buffers of all connections: one for each connection, and some for any. */
+/* The long-message buffers, shared by all connections; each connection can always get one. */
 struct grpc_buffers {
-    unsigned holders; /* connections that hold at least one */
+    unsigned holders; /* number of connections that hold at least one buffer */
     unsigned taken;
     struct grpc_buffer buffers[GRPC_BUFFERS];
 };
@@ -65,22 +65,22 @@ struct grpc_call_id {
     uint32_t serial; /* 0: no call */
 };
 
-#define GRPC_PREFIX_BYTES 5u /* compressed flag, length */
+#define GRPC_PREFIX_BYTES 5u /* compressed flag (1 octet), message length (4 octets) */
 
 struct grpc_call {   /* internal */
     uint32_t stream; /* 0: free entry */
     uint32_t serial;
     uint8_t state;
     uint8_t flags;
-    uint8_t refusal; /* set: answer with this refusal, without asking the owner */
-    uint8_t method;  /* id of its row in the table of methods */
-    uint8_t buffer;  /* index in grpc_buffers, or GRPC_BUFFERS when `small` serves */
+    uint8_t refusal; /* in state GRPC_CALL_REFUSED: which enum grpc_refusal to send */
+    uint8_t method;  /* grpc_method.id of the path */
+    uint8_t buffer;  /* index in grpc_buffers, or GRPC_BUFFERS: the message is in `small` */
     /* received octets of the request's prefix; later unsent octets of a reply's prefix */
     uint8_t prefix_len;
     uint8_t prefix[GRPC_PREFIX_BYTES];
-    uint32_t message_len; /* announced by the prefix */
+    uint32_t message_len; /* message length that the prefix announces */
     uint32_t message_have;
-    uint32_t reply_left; /* bytes of the reply message still to come */
+    uint32_t reply_left; /* bytes of the response message that are not sent yet */
     /* when the request must be complete; later: when the peer must have taken the reply */
     uint64_t arrival_ms;
     uint64_t deadline_ms; /* from grpc-timeout; UINT64_MAX: none */
@@ -96,7 +96,7 @@ struct grpc_server {
     uint32_t next_serial;
     uint64_t now_ms;
     bool refusing;                     /* set by the owner: new calls are answered UNAVAILABLE */
-    const struct grpc_method *methods; /* borrowed: those of this socket */
+    const struct grpc_method *methods; /* borrowed: the methods of this socket */
     unsigned methods_count;            /* 0: every path is method 0 */
     struct grpc_call calls[H2_SERVER_STREAMS];
     struct h2_stream streams[H2_SERVER_STREAMS];
@@ -116,17 +116,17 @@ enum grpc_event_kind {
      * message within GRPC_REPLY_MS
      */
     GRPC_EVENT_DEADLINE,
-    GRPC_EVENT_WRITABLE /* a started reply may be continued */
+    GRPC_EVENT_WRITABLE /* the peer or the send buffer has room again: continue started replies */
 };
 
 /* An event of grpc_next. */
 struct grpc_event {
     enum grpc_event_kind kind;
-    struct grpc_call_id call; /* not for WRITABLE */
+    struct grpc_call_id call; /* all kinds except WRITABLE */
     struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
-    unsigned method;          /* CALL: id of its row in the table of methods */
+    unsigned method;          /* CALL: grpc_method.id of the path */
     struct view message;      /* CALL: valid until the next grpc_next */
-    uint64_t deadline_ms;     /* CALL: of its grpc-timeout; UINT64_MAX: none */
+    uint64_t deadline_ms;     /* CALL: when its grpc-timeout ends; UINT64_MAX: none */
 };
 
 /*
@@ -140,8 +140,8 @@ void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers,
 /* Whether the state is consistent: for assertions and tests. */
 bool grpc_valid(const struct grpc_server *s);
 /*
- * Returns the next event. STATUS_MORE: none. Other statuses: the connection failed (sticky), after
- * a GONE for every reported call. Bytes go in and out by s->h2.
+ * Returns the next event. STATUS_MORE: there is none yet. Other statuses: the connection failed
+ * (sticky); a GONE for every reported call came first. Bytes go in and out by s->h2.
  *
  * Requests answered here, without an event (gRPC PROTOCOL-HTTP2; the codes are those of grpc-go):
  * not POST (HTTP 405) and content-type not application/grpc (HTTP 415), both with a short text, and
@@ -162,13 +162,16 @@ MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct gr
  * must not be called again.
  */
 void grpc_abandon(struct grpc_server *s);
-/* The latest time for the next grpc_next, by the deadlines of calls and the connection's timers. */
+/*
+ * When to call grpc_next at the latest: the earliest deadline of a call or timer of the connection.
+ * UINT64_MAX: no deadline.
+ */
 uint64_t grpc_deadline(const struct grpc_server *s);
 /* Whether the call still needs a response. */
 bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call);
 /* Number of calls that need a response, including those not reported to the owner. */
 unsigned grpc_calls_open(const struct grpc_server *s);
-/* Number of those whose requests have been incomplete for GRPC_SLOW_MS. */
+/* Number of calls whose request has been incomplete for at least GRPC_SLOW_MS. */
 unsigned grpc_calls_slow(const struct grpc_server *s, uint64_t now_ms);
 
 /*
@@ -183,9 +186,10 @@ MUST_USE enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id
 MUST_USE enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id call,
                                       struct view bytes, size_t *taken);
 /*
- * Sends a whole message as room allows. STATUS_MORE: call again after WRITABLE with a message of
- * the same length; it continues where it stopped, because a peer's window may be smaller than any
- * message. PEER_CLOSED: the call has ended. After STATUS_OK another message may follow.
+ * Sends a whole message, in parts if send room is short. STATUS_MORE: call again after WRITABLE
+ * with a message of the same length; it continues where it stopped, because a peer's window may be
+ * smaller than any message. PEER_CLOSED: the call has ended. After STATUS_OK another message may
+ * follow.
  */
 MUST_USE enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_id call,
                                         struct view message);
@@ -200,9 +204,9 @@ MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id c
 MUST_USE enum status grpc_finish(struct grpc_server *s, struct grpc_call_id call,
                                  enum grpc_status code, const char *text);
 /*
- * Stops accepting calls: GOAWAY names the last one that is served, and running ones may end. Later
- * ones are dropped without a response: gRPC clients send them again on another connection, whereas
- * a response would fail them. The owner closes when grpc_calls_open is 0.
+ * Stops accepting calls: the GOAWAY names the last stream that is served, and running calls may
+ * end. Later calls are dropped without a response: gRPC clients send them again on another
+ * connection, whereas a response would fail them. The owner closes when grpc_calls_open is 0.
  */
 void grpc_drain(struct grpc_server *s);
 

@@ -25,19 +25,19 @@ enum {
 
 /* `flags` of struct grpc_call: what its header list holds, and what was sent. */
 #define GRPC_FLAG_POST 0x01u
-#define GRPC_FLAG_TYPE 0x02u /* content-type is gRPC's */
+#define GRPC_FLAG_TYPE 0x02u /* content-type is application/grpc */
 #define GRPC_FLAG_PATH_LONG 0x04u
 #define GRPC_FLAG_TIMEOUT_BAD 0x08u
 #define GRPC_FLAG_INPUT_ENDED 0x10u
 #define GRPC_FLAG_HEAD_SENT 0x20u
-#define GRPC_FLAG_REPLY_BEGUN 0x40u /* by grpc_reply_all or …message */
+#define GRPC_FLAG_REPLY_BEGUN 0x40u /* grpc_reply_message or grpc_reply_all began a message */
 #define GRPC_FLAG_BODILESS 0x80u    /* the method is HEAD: RFC 9110 §9.3.2 */
 
 /* Reason to end a call without asking the owner; grpc_send.c has the responses. */
 enum grpc_refusal {
     GRPC_REFUSE_METHOD,
     GRPC_REFUSE_TYPE,
-    /* the last one after which the rest of the request is dropped: grpc_send.c, call_end */
+    /* up to this refusal, call_end drops the rest of the request; after the later ones it resets */
     GRPC_REFUSE_UNKNOWN,
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,
@@ -54,13 +54,13 @@ enum grpc_refusal {
     GRPC_REFUSALS
 };
 
-/* grpc_send.c */
+/* --- grpc_send.c --- */
 
 /* Releases the buffer of a long message, if the call has one. */
 void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call);
-/* Frees the entry. */
+/* Releases the buffer of the call and frees its entry. */
 void grpc_call_free(struct grpc_server *s, struct grpc_call *call);
-/* Refuses a call, at once or as soon as there is send room, then frees its entry. */
+/* Sends a refusal, at once or as soon as there is send room, and then ends the call. */
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why);
 /* Sends the refusals that wait for room. */
 void grpc_refuse_due(struct grpc_server *s);

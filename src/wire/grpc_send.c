@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends replies, statuses and refusals as HEADERS, DATA and trailers (gRPC PROTOCOL-HTTP2,
- * "Responses"), and ends calls, which most of them do. Decides nothing about requests.
+ * "Responses"), and ends the calls whose response is complete. Decides nothing about requests.
  */
 #include <string.h>
 
@@ -69,7 +69,7 @@ bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call)
            s->calls[call.index].state == GRPC_CALL_RUNNING;
 }
 
-/* --- what is sent --- */
+/* --- header lists and DATA --- */
 
 static void header_number(struct h2 *c, const char *name, uint64_t value)
 {
@@ -112,7 +112,7 @@ static void header_message(struct h2 *c, const char *text)
     h2_header(c, "grpc-message", writer_view(&w), false);
 }
 
-/* STATUS_MORE: no room now; nothing was sent. */
+/* Ends and sends a header block. STATUS_MORE: there is no send room now; nothing was sent. */
 static enum status end_headers(struct h2 *c, bool end_stream)
 {
     enum status st = h2_headers_end(c, end_stream);
@@ -141,7 +141,10 @@ static enum status send_status(struct grpc_server *s, const struct grpc_call *ca
     return end_headers(c, true);
 }
 
-/* Sends as much as there is room for; returns the number of octets. `last`: they end the stream. */
+/*
+ * Sends as many bytes as there is room for and returns their number. `last`: the last byte ends the
+ * stream.
+ */
 static size_t send_data(struct grpc_server *s, const struct grpc_call *call, struct view bytes,
                         bool last)
 {
@@ -151,13 +154,13 @@ static size_t send_data(struct grpc_server *s, const struct grpc_call *call, str
     }
     bool end = last && piece.len == bytes.len;
     enum status st = h2_data(&s->h2, call->stream, piece, end);
-    ASSERT(st == STATUS_OK); /* h2_data_room returned more than 0, so the stream is open */
+    ASSERT(st == STATUS_OK); /* h2_data_room was above 0, so the stream is open */
     return piece.len;
 }
 
 /*
  * Sends an HTTP response to a request that is not gRPC, piece by piece as the peer's window allows.
- * STATUS_MORE: something is still to be sent.
+ * STATUS_MORE: a part of it waits for send room.
  */
 static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint16_t code,
                              const char *text)
@@ -186,7 +189,10 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
     return call->reply_left == 0u ? STATUS_OK : STATUS_MORE;
 }
 
-/* Ends a call whose response is complete. An incomplete request is stopped (RFC 9113 §8.1). */
+/*
+ * Ends a call whose response is complete. If the request is incomplete, drops the rest or stops the
+ * peer by RST_STREAM (RFC 9113 §8.1).
+ */
 static void call_end(struct grpc_server *s, struct grpc_call *call)
 {
     bool goes_on = (call->flags & GRPC_FLAG_INPUT_ENDED) == 0u;
@@ -218,7 +224,7 @@ static void refusal_send(struct grpc_server *s, struct grpc_call *call)
     if (st == STATUS_OK) {
         call_end(s, call);
     }
-    /* otherwise it waits for room, or the connection failed and a RESET event follows */
+    /* otherwise the refusal waits for room, or the connection failed and a RESET event follows */
 }
 
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why)
@@ -262,7 +268,10 @@ static enum status send_head(struct grpc_server *s, struct grpc_call *call)
     return st;
 }
 
-/* Sends the rest of a prefix; a peer's window may be smaller than one. true: all of it is sent. */
+/*
+ * Sends the rest of a message prefix; a peer's window may be smaller than a prefix. true: the
+ * prefix is sent completely.
+ */
 static bool prefix_sent(struct grpc_server *s, struct grpc_call *call)
 {
     struct view prefix = view_of(call->prefix, sizeof call->prefix);
@@ -283,7 +292,7 @@ static enum status reply_begin(struct grpc_server *s, struct grpc_call *call, ui
     if (st != STATUS_OK) {
         return st;
     }
-    if (!prefix_sent(s, call)) { /* the prefix of an earlier, empty message */
+    if (!prefix_sent(s, call)) { /* of an earlier, empty message */
         return STATUS_MORE;
     }
     w = writer_of(call->prefix, sizeof call->prefix);

@@ -15,7 +15,7 @@ _Static_assert(H2_RX_BYTES_MIN >= H2_SETTINGS_MAX * H2_SETTING_BYTES,
                "a whole SETTINGS must fit into the least receive buffer");
 _Static_assert(1000u % H2_CREDIT_PER_SECOND == 0u, "the credit comes back in whole milliseconds");
 
-/* --- life --- */
+/* --- start and checks of a connection --- */
 
 static void check_memory(const struct h2_memory *m)
 {
@@ -179,7 +179,7 @@ void h2_set_time(struct h2 *c, uint64_t now_ms)
     ASSERT(counters_valid(c));
 }
 
-/* --- bytes --- */
+/* --- bytes received and sent --- */
 
 struct writer h2_rx_space(struct h2 *c)
 {
@@ -188,8 +188,8 @@ struct writer h2_rx_space(struct h2 *c)
         return writer_of(NULL, 0);
     }
     /*
-     * Events hold views into the buffer. When starved, the last event is used up, so the bytes may
-     * be moved.
+     * The last event may hold views into the buffer. When the engine is starved, the owner has used
+     * that event, so the bytes may be moved.
      */
     size_t waiting = c->rx_len - c->rx_pos;
     if (c->rx_pos > 0u) {
@@ -240,8 +240,8 @@ void h2_tx_commit(struct h2 *c, size_t n)
 /* --- control frames, §6.3 to §6.9 --- */
 
 /*
- * Charges a frame that the peer may send in reaction to ours: our HEADERS and DATA refund the
- * charge.
+ * Charges a frame that may be a reaction of the peer to our frames; refund_credit gives such
+ * charges back when we send HEADERS or DATA.
  */
 static void charge_refundable(struct h2 *c)
 {
@@ -252,7 +252,7 @@ static void charge_refundable(struct h2 *c)
     }
 }
 
-/* Reads a number; the dispatch table has ensured that it is there. */
+/* Reads a 32-bit number; the length check of the frame has ensured that it is there. */
 static uint32_t read_u32(struct reader *r)
 {
     uint32_t value = 0;
@@ -268,7 +268,7 @@ static bool is_idle(const struct h2 *c, uint32_t id, const struct h2_stream *s)
     return past_idle || (s != NULL && s->state == H2_STREAM_RESERVED);
 }
 
-/* Handles an error of a frame on any stream, open or not. */
+/* Raises the error of a frame: a stream error if the stream is open, else a connection error. */
 static enum h2_step error_on(struct h2 *c, uint32_t id, enum h2_error code, struct h2_event *event)
 {
     ASSERT(id != 0u && code != H2_NO_ERROR);
@@ -279,7 +279,9 @@ static enum h2_step error_on(struct h2 *c, uint32_t id, enum h2_error code, stru
     return h2_stream_error(c, s, code, event);
 }
 
-/* §6.3: checked and ignored; there is no priority tree (CVE-2019-9513). */
+/*
+ * §6.3: checks a PRIORITY frame and ignores it; this engine has no priority tree (CVE-2019-9513).
+ */
 static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(c->frame.type == H2_PRIORITY && c->frame.stream != 0u);
@@ -295,7 +297,8 @@ static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event
 }
 
 /*
- * §6.4. Each one is charged, because opening and resetting is cheap for the peer (CVE-2023-44487).
+ * §6.4. Each RST_STREAM is charged, because opening and resetting streams is cheap for the peer
+ * (CVE-2023-44487).
  */
 static enum h2_step on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event)
 {
@@ -321,7 +324,10 @@ static enum h2_step on_rst_stream(struct h2 *c, struct view fixed, struct h2_eve
 
 /* --- SETTINGS, §6.5 --- */
 
-/* §6.9.2: the difference applies to all streams; windows may become negative. */
+/*
+ * §6.9.2: a new initial window changes the windows of all streams by the difference; a window may
+ * become negative.
+ */
 static enum h2_error set_peer_window(struct h2 *c, uint32_t value)
 {
     ASSERT(c->peer_window <= H2_WINDOW_MAX);
@@ -340,7 +346,10 @@ static enum h2_error set_peer_window(struct h2 *c, uint32_t value)
     return H2_NO_ERROR;
 }
 
-/* §6.5.2; ignores unknown settings, and settings that limit what this engine never does. */
+/*
+ * §6.5.2: applies one setting; ignores unknown settings, and those that limit what this engine
+ * never uses.
+ */
 static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
 {
     ASSERT(c->frame.type == H2_SETTINGS);
@@ -364,8 +373,8 @@ static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
 }
 
 /*
- * From the acknowledgement on, all streams have our announced window instead of the default; a
- * larger announced window applies from the start.
+ * Handles the acknowledgement of our SETTINGS. From now on all streams have the window that we
+ * announced instead of the default; a larger announced window already applies from the start.
  */
 static enum h2_step settings_ack(struct h2 *c)
 {
@@ -426,7 +435,10 @@ static enum h2_step on_push_promise(struct h2 *c, struct view fixed, struct h2_e
     return h2_connection_error(c, H2_PROTOCOL_ERROR);
 }
 
-/* §6.7; no answer is ever queued: without send room the frame stays unread (CVE-2019-9512). */
+/*
+ * §6.7: answers a PING at once. Answers are never queued: without send room the frame stays unread
+ * (CVE-2019-9512).
+ */
 static enum h2_step on_ping(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(c->frame.type == H2_PING && fixed.len == 8u);
@@ -447,7 +459,7 @@ static enum h2_step on_ping(struct h2 *c, struct view fixed, struct h2_event *ev
     return H2_STEP_AGAIN;
 }
 
-/* §6.8; debug data behind the fixed part is skipped. */
+/* §6.8: reports a GOAWAY; skips the debug data behind its first 8 octets. */
 static enum h2_step on_goaway(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(c->frame.type == H2_GOAWAY && fixed.len == 8u);
@@ -532,21 +544,21 @@ struct frame_rule {
     uint32_t length_min;
     uint32_t length_max;
     enum h2_error too_long;
-    /* octets of the payload that the handler gets in one piece, or fewer if the frame is shorter */
+    /* number of payload octets that the handler gets in one piece; fewer if the frame is shorter */
     uint32_t fixed;
     uint8_t stream_rule;
-    /* those of PADDED and PRIORITY that the type has; each puts octets in front */
+    /* which of the flags PADDED and PRIORITY the type has; each adds octets before the payload */
     uint8_t prefix_flags;
 };
 
-/* RFC 9113 §6 */
+/* Limits of each frame type, RFC 9113 §6. */
 static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
     [H2_DATA] = {h2_on_data, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, H2_FLAG_PADDED},
     [H2_HEADERS] = {h2_on_headers, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM,
                     H2_FLAG_PADDED | H2_FLAG_PRIORITY},
     /*
-     * PRIORITY has no length rule here: a wrong one is a stream error (§6.3), which its handler
-     * raises.
+     * PRIORITY has no length limits here: a wrong length is a stream error (§6.3), which
+     * on_priority raises.
      */
     [H2_PRIORITY] = {on_priority, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 5, ON_STREAM, 0},
     [H2_RST_STREAM] = {on_rst_stream, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_STREAM, 0},
@@ -559,7 +571,7 @@ static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
     [H2_CONTINUATION] = {h2_on_continuation, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, 0},
 };
 
-/* §5.5: frames of unknown types are ignored. */
+/* §5.5: ignores frames of unknown types; each is charged. */
 static enum h2_step on_unknown(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(fixed.len == 0u);
@@ -576,7 +588,7 @@ static const struct frame_rule *rule_of(const struct h2_frame *f)
     return f->type < H2_FRAME_TYPES ? &frame_rules[f->type] : &unknown_rule;
 }
 
-/* §3.4: compares octet by octet, so that a wrong first one fails at once. */
+/* §3.4: compares the octets that have arrived, so that a wrong first octet fails at once. */
 static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 {
     static const uint8_t preface[] = H2_PREFACE;
@@ -608,7 +620,10 @@ static bool order_valid(const struct h2 *c)
     ASSERT(c->stage == H2_STAGE_HEADER);
     const struct h2_frame *f = &c->frame;
     if (!c->settings_seen) {
-        /* An acknowledgement with a payload is FRAME_SIZE_ERROR (§6.5). */
+        /*
+         * The first SETTINGS must not be an acknowledgement. An acknowledgement with a payload
+         * passes here, so that settings_ack reports it as FRAME_SIZE_ERROR (§6.5).
+         */
         return f->type == H2_SETTINGS && ((f->flags & H2_FLAG_ACK) == 0u || f->length > 0u);
     }
     if (c->block.stream != 0u) {
@@ -788,8 +803,8 @@ enum status h2_next(struct h2 *c, struct h2_event *event)
     ASSERT(buffers_valid(c) && !c->building);
     h2_send_due(c);
     /*
-     * A step consumes an octet or changes the stage, and the stage changes at most five times
-     * without consuming one.
+     * Bound of the loop: a step consumes an octet or changes the stage, and the stage changes at
+     * most five times without consuming one.
      */
     size_t steps_max = 6u * (c->rx_len - c->rx_pos) + 64u;
     for (size_t i = 0; i < steps_max; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP/2 connection engine, RFC 9113, server and client role. Owns the state of one connection and
- * its streams; does no I/O, keeps no clock, calls nobody back, queues nothing whose length the peer
+ * its streams; does no I/O, keeps no clock, has no callbacks, queues nothing whose length the peer
  * chooses. Bytes go in by rx_space/rx_commit, events come out by h2_next, bytes to send leave by
  * tx_data/tx_commit.
  *
@@ -16,14 +16,14 @@
  * RST_STREAM and RESET (ENHANCE_YOUR_CALM). 1xx responses are checked and not reported.
  *
  * Invariants:
- * I1. Split independence: events (the DATA of a frame as one) and frames sent are the same however
- *     the peer's octets are cut. Only the sizes of WINDOW_UPDATE depend on it, and with them the
- *     error of a peer that overruns its windows.
+ * I1. Split independence: events (all DATA events of a frame count as one) and frames sent are the
+ *     same however the peer's octets are cut. Only the sizes of WINDOW_UPDATE depend on it, and
+ *     with them the error of a peer that overruns its windows.
  * I2. Order: a stream's events are FIELD, HEADERS_END, DATA, and FIELD, HEADERS_END of trailers.
  *     After end_stream only RESET may follow, after RESET or h2_reset nothing. FIELD holds no
  *     name or value that RFC 9113 §8.2.1 forbids.
  * I3. Output is well-formed frames of at most H2_FRAME_MAX, our SETTINGS first; at most tx_cap
- *     is pending, and nothing follows the frames of a failure.
+ *     octets are pending, and nothing follows the frames of a failure.
  * I4. Sticky failure: h2_next returns the first one from then on, no stream stays open.
  * I5. A call that sends for the owner (h2_open to h2_ping) and does not return STATUS_OK sends
  *     nothing and changes none of its outputs.
@@ -31,7 +31,7 @@
  * I7. Bounded memory: all state is in struct h2 and its struct h2_memory.
  * I8. Bounded work: there are no more events, apart from WRITABLE, than octets received and streams
  *     opened by the owner.
- * I9. h2_deadline lies ahead until h2_set_time has failed the connection.
+ * I9. Until the connection fails, h2_deadline is later than the time of the last h2_set_time.
  *
  * The owner's loop: h2_next until STATUS_MORE, send h2_tx_data, read into h2_rx_space. After every
  * h2_tx_commit call h2_next again, because input stays unread while the send buffer has no room for
@@ -47,7 +47,7 @@
 /* RFC 9113 §6.9.2: initial window of a stream before SETTINGS, and of the connection. */
 #define H2_WINDOW_DEFAULT 65535u
 
-/* RFC 9113 §7 */
+/* Error codes, RFC 9113 §7. */
 enum h2_error {
     H2_NO_ERROR = 0,
     H2_PROTOCOL_ERROR = 1,
@@ -73,14 +73,14 @@ enum h2_event_kind {
     H2_EVENT_FIELD, /* one header or trailer field: name, value */
     /* the header list (or trailers) is complete; end_stream: so is the stream's input */
     H2_EVENT_HEADERS_END,
-    /* `data` (may be empty when end_stream); flow control is refilled by the engine */
+    /* `data`, which may be empty if end_stream is set; the engine sends the WINDOW_UPDATEs */
     H2_EVENT_DATA,
     /*
      * the stream ended: reset by the peer, reset here for a stream error, or lost with the
      * connection; `code`
      */
     H2_EVENT_RESET,
-    /* the peer accepts no more streams; those above `last_stream` never ran; `code` */
+    /* the peer accepts no more streams and did not process those above `last_stream`; `code` */
     H2_EVENT_GOAWAY,
     H2_EVENT_PING_ACK, /* acknowledgement of h2_ping */
     H2_EVENT_WRITABLE  /* room or window for DATA may have grown: call h2_data_room again */
@@ -90,12 +90,12 @@ enum h2_event_kind {
 struct h2_event {
     enum h2_event_kind kind;
     uint32_t stream;  /* 0 for connection events */
-    uint32_t tag;     /* owner's number of the stream, from h2_open or h2_set_tag */
+    uint32_t tag;     /* number that the owner gave the stream: h2_open, h2_set_tag */
     struct view name; /* FIELD; all views are valid until the next call of h2_next */
     struct view value;
     struct view data;     /* DATA */
     bool end_stream;      /* HEADERS_END, DATA */
-    bool trailers;        /* FIELD and HEADERS_END of a second block */
+    bool trailers;        /* FIELD, HEADERS_END: the list is trailers */
     uint32_t code;        /* RESET, GOAWAY */
     uint32_t last_stream; /* GOAWAY */
 };
@@ -110,8 +110,8 @@ struct h2_stream {
     uint32_t reset_code;   /* code of an RST_STREAM that waits for room in the send buffer */
     uint32_t consumed;     /* octets delivered, not yet returned by WINDOW_UPDATE */
     int64_t send_window;
-    int64_t recv_window; /* what the peer may still send */
-    uint64_t body_left;  /* rest of content-length, when the peer sent one (RFC 9113 §8.1.1) */
+    int64_t recv_window; /* octets that the peer may still send */
+    uint64_t body_left;  /* octets still to come if content-length is known (RFC 9113 §8.1.1) */
 };
 
 struct h2_frame { /* internal: header of the frame being received (RFC 9113 §4.1) */
@@ -128,12 +128,12 @@ struct h2_list {
     bool regular;   /* a regular field was received */
     bool is_connect;
     bool has_length;
-    uint16_t status; /* of a response */
+    uint16_t status; /* status code of a response list */
     uint64_t length; /* content-length */
 };
 
 struct h2_block {        /* internal: the header block being received (RFC 9113 §4.3) */
-    uint32_t stream;     /* 0: none is open */
+    uint32_t stream;     /* stream of the block; 0: no block is open */
     uint32_t listed;     /* decoded size so far, counted by RFC 9113 §6.5.2 */
     uint32_t reset_code; /* RST_STREAM code for the end of the block; H2_NO_ERROR: none */
     uint16_t carried;    /* octets of an incomplete field in h2_memory.field */
@@ -146,7 +146,7 @@ struct h2_block {        /* internal: the header block being received (RFC 9113 
     struct h2_list list;
 };
 
-struct h2_closed { /* internal: how a stream of the recent past ended */
+struct h2_closed { /* internal: a recently closed stream and how it ended */
     uint32_t id;
     uint8_t past;
 };
@@ -206,13 +206,13 @@ struct h2 {
     uint64_t credit_ms;      /* time up to which the credit is refilled */
     uint32_t credit;
     uint32_t charged; /* used credit that our own frames refund */
-    /* receiving */
+    /* state of receiving */
     uint8_t stage;
     uint8_t preface_have; /* octets of the client's preface seen */
     bool starved;         /* no progress without more octets */
     bool rx_ended;
-    bool settings_seen;  /* the peer's first SETTINGS */
-    bool settings_acked; /* ours */
+    bool settings_seen;  /* the peer's first SETTINGS arrived */
+    bool settings_acked; /* the peer acknowledged our SETTINGS */
     size_t rx_pos;       /* mem.rx[rx_pos .. rx_len) is unprocessed */
     size_t rx_len;
     struct h2_frame frame;
@@ -221,7 +221,7 @@ struct h2 {
     uint32_t left; /* octets of the payload still to come, padding excluded */
     uint32_t padding;
     struct h2_block block;
-    /* sending */
+    /* state of sending */
     size_t tx_pos; /* mem.tx[tx_pos .. tx_len) is unsent */
     size_t tx_len;
     bool building;   /* between h2_headers_begin and h2_headers_end */
@@ -233,11 +233,11 @@ struct h2 {
     bool writable_due;
     bool ping_waiting;
     uint64_t pings;
-    /* both directions */
-    uint32_t peer_window; /* SETTINGS of the peer */
+    /* state of both directions */
+    uint32_t peer_window; /* values of the peer's SETTINGS */
     uint32_t peer_frame_max;
     uint32_t peer_streams_max;
-    int64_t send_window; /* of the connection */
+    int64_t send_window; /* windows of the connection, in octets */
     int64_t recv_window;
     uint32_t consumed;
     uint32_t late_granted; /* octets of DATA that may be in flight for streams that we reset */
@@ -259,7 +259,7 @@ struct h2 {
     struct h2_closed closed[H2_CLOSED_MEMORY];
 };
 
-/* --- life --- */
+/* --- start, time and state of a connection --- */
 
 /*
  * Starts a connection and puts the preface and SETTINGS into the send buffer (RFC 9113 §3.4).
@@ -273,7 +273,7 @@ bool h2_valid(const struct h2 *c);
  * header block or the sending of output has taken too long.
  */
 void h2_set_time(struct h2 *c, uint64_t now_ms);
-/* The latest time for the next h2_set_time; UINT64_MAX: none. */
+/* When to call h2_set_time at the latest; UINT64_MAX: no deadline. */
 uint64_t h2_deadline(const struct h2 *c);
 /* Number of open streams. */
 unsigned h2_streams_open(const struct h2 *c);
@@ -285,7 +285,7 @@ uint32_t h2_streams_max(const struct h2 *c);
  */
 MUST_USE enum status h2_failure(const struct h2 *c, uint32_t *code);
 
-/* --- bytes --- */
+/* --- bytes received and sent --- */
 
 /* Free room of the receive buffer; empty while unread events or unsent output block the input. */
 struct writer h2_rx_space(struct h2 *c);
@@ -307,8 +307,8 @@ void h2_tx_commit(struct h2 *c, size_t n);
 bool h2_has_work(const struct h2 *c);
 
 /*
- * Returns the next event. STATUS_MORE: none before more input, send room or time. Any other status:
- * the sticky failure.
+ * Returns the next event. STATUS_MORE: there is none until more input or send room comes, or time
+ * passes. Any other status: the sticky failure.
  */
 MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
 
@@ -317,11 +317,12 @@ MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
 /*
  * Client: opens a stream. STATUS_MORE: the peer's MAX_CONCURRENT_STREAMS or the send buffer is
  * exhausted. FULL_TABLE: no free entry. PEER_CLOSED: a GOAWAY was received or sent, the connection
- * failed, or stream ids are used up. The owner sends its header block, or resets it, before it
- * opens the next, because streams begin in the order of their ids (RFC 9113 §5.1.1).
+ * failed, or stream ids are used up. Before the owner opens the next stream, it sends the header
+ * block of this one or resets it, because streams begin in the order of their ids (RFC 9113
+ * §5.1.1).
  */
 MUST_USE enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream);
-/* Changes the owner's number of a stream; ignored when the stream has ended. */
+/* Changes the tag of a stream; ignored when the stream has ended. */
 void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
 /*
  * Sends one header block: begin, fields, end, with no other call between. The caller ensures room
@@ -331,18 +332,18 @@ void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
 void h2_headers_begin(struct h2 *c, uint32_t stream);
 /* Adds a field; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */
 void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive);
-/* The same for a text that is no secret. */
+/* Like h2_header, for a text that is not sensitive. */
 void h2_header_text(struct h2 *c, const char *name, const char *text);
 /*
  * Ends and sends the block. FULL_BUFFER: it did not fit, nothing was sent, the stream is unchanged.
  * PEER_CLOSED: the stream has ended.
  */
 MUST_USE enum status h2_headers_end(struct h2 *c, bool end_stream);
-/* Bytes free in the send buffer for a header block, 0 when the stream has ended. */
+/* Free bytes of the send buffer for a header block; 0: no room, or the stream has ended. */
 size_t h2_headers_room(const struct h2 *c, uint32_t stream);
 /*
- * Number of DATA bytes that h2_data accepts now: the least of both windows, frame size and send
- * buffer.
+ * Number of DATA bytes that h2_data accepts now: the least of stream window, connection window, the
+ * peer's frame limit and the free send buffer.
  */
 size_t h2_data_room(const struct h2 *c, uint32_t stream);
 /*
@@ -362,9 +363,9 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
  */
 MUST_USE enum status h2_ping(struct h2 *c);
 /*
- * Sends a GOAWAY (RFC 9113 §6.8), at once or when there is room: graceful (last stream 2^31-1, new
- * streams are still served) or final with a code (the true last stream; higher ones are dropped).
- * Running streams continue; a client opens no more.
+ * Sends a GOAWAY (RFC 9113 §6.8), at once or when there is room: graceful (it names stream 2^31-1,
+ * and new streams are still served) or final with a code (it names the last stream of the peer;
+ * higher streams are dropped). Running streams continue; a client opens no more.
  */
 void h2_goaway(struct h2 *c, enum h2_error code, bool final);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Header blocks: HEADERS and CONTINUATION, RFC 9113 §4.3, §6.2, §6.10, and the rules of their
- * lists, §8. Decodes a block field by field as its octets arrive; keeps only an incomplete field
- * and the state that the rules need (struct h2_list).
+ * Header blocks: HEADERS and CONTINUATION, RFC 9113 §4.3, §6.2, §6.10, and the rules of the header
+ * lists in them, §8. Decodes a block field by field as its octets arrive; keeps only an incomplete
+ * field and the state that the rules need (struct h2_list).
  *
  * Decodes every block to its end, because the compression state belongs to the connection. A block
  * that cannot be delivered is discarded: block.discard, with block.reset_code as the code of the
@@ -33,7 +33,9 @@ static void list_begin(struct h2_list *list, uint8_t kind)
     *list = (struct h2_list){.kind = kind};
 }
 
-/* §8.2.1: no controls, no space, no upper case, nothing from DEL on; a colon only in front. */
+/*
+ * §8.2.1: a name has visible ASCII characters only, no upper case, and a colon only as its first.
+ */
 static bool name_valid(struct view name)
 {
     ASSERT(name.len == 0u || name.data != NULL);
@@ -79,7 +81,7 @@ static bool authority_valid(struct h2_list *list, struct view value)
     return true; /* kubelets send a percent-encoded socket path, "localhost" or nothing */
 }
 
-/* §8.3.1: an absolute path, or "*" for OPTIONS. */
+/* §8.3.1: accepts an absolute path, or "*", which OPTIONS uses. */
 static bool path_valid(struct h2_list *list, struct view value)
 {
     (void)list;
@@ -128,7 +130,7 @@ static bool pseudo_field(struct h2_list *list, struct view name, struct view val
     return false;
 }
 
-/* §8.2.2 */
+/* §8.2.2: HTTP/1.1 fields that concern the connection; HTTP/2 forbids them. */
 static bool connection_specific(struct view name)
 {
     static const char *const names[] = {"connection", "proxy-connection", "keep-alive",
@@ -180,7 +182,7 @@ static bool list_field(struct h2_list *list, struct view name, struct view value
     return name.data[0] == ':' ? pseudo_field(list, name, value) : regular_field(list, name, value);
 }
 
-/* §8.3.1, §8.5 */
+/* Whether a request has all pseudo-header fields, §8.3.1; §8.5 for CONNECT. */
 static bool request_complete(const struct h2_list *list)
 {
     ASSERT(list->kind == H2_LIST_REQUEST);
@@ -200,7 +202,7 @@ static bool list_end(const struct h2_list *list)
     return list->kind == H2_LIST_TRAILERS || list->pseudo == PSEUDO_STATUS;
 }
 
-/* --- the list that a block carries --- */
+/* --- the start of a block --- */
 
 static void discard_block(struct h2 *c, enum h2_error code)
 {
@@ -209,7 +211,7 @@ static void discard_block(struct h2 *c, enum h2_error code)
     c->block.reset_code = (uint32_t)code;
 }
 
-/* A block on a stream in the table. */
+/* Begins a block on a stream that is in the table. */
 static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
 {
     ASSERT(s->id == c->block.stream);
@@ -229,7 +231,7 @@ static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
     return H2_STEP_AGAIN;
 }
 
-/* A block on a stream that is not open yet. */
+/* Begins a block on a stream that is not open yet. */
 static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
 {
     ASSERT(id == c->block.stream && id != 0u);
@@ -245,7 +247,7 @@ static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
     return H2_STEP_AGAIN;
 }
 
-/* §5.1 "closed" */
+/* Begins a block on a closed stream, §5.1 "closed". */
 static enum h2_step begin_on_closed(struct h2 *c, enum h2_past past)
 {
     ASSERT(past != H2_PAST_IDLE);
@@ -277,7 +279,7 @@ static enum h2_step begin_block(struct h2 *c)
     return past == H2_PAST_IDLE ? begin_on_idle(c, id) : begin_on_closed(c, past);
 }
 
-/* An empty piece of an incomplete block makes no progress (CVE-2019-9518). */
+/* Charges an empty frame inside a block: it makes no progress (CVE-2019-9518). */
 static void charge_empty(struct h2 *c)
 {
     ASSERT(c->frame.type == H2_HEADERS || c->frame.type == H2_CONTINUATION);
@@ -329,14 +331,14 @@ enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event
 
 /* --- decoding --- */
 
-/* Appends to the incomplete field. FULL_BUFFER: the field is longer than its bound. */
+/* Appends `in` to the incomplete field in mem.field. FULL_BUFFER: the field is longer than that. */
 static enum status carry_field(struct h2 *c, struct view in, size_t *used)
 {
     ASSERT(c->block.carried <= c->mem.field_cap);
     struct h2_block *b = &c->block;
     size_t room = c->mem.field_cap - b->carried;
     if (in.len >= room) {
-        return FULL_BUFFER; /* a full buffer without a complete field */
+        return FULL_BUFFER; /* mem.field would be full, and the field still incomplete */
     }
     memcpy(c->mem.field + b->carried, in.data, in.len);
     b->carried = (uint16_t)(b->carried + in.len);
@@ -344,7 +346,10 @@ static enum status carry_field(struct h2 *c, struct view in, size_t *used)
     return STATUS_MORE;
 }
 
-/* Completes the carried field with the front of `in`, or carries that too. */
+/*
+ * Decodes the field that is kept in mem.field plus the front of `in`. STATUS_MORE: it is still
+ * incomplete, and `in` is kept as well.
+ */
 static enum status decode_carried(struct h2 *c, struct view in, size_t *used,
                                   struct hpack_field *field)
 {
@@ -387,13 +392,13 @@ static enum status decode_field(struct h2 *c, struct view in, size_t *used,
     return s;
 }
 
-/* Counts the field and checks it against limits and rules; may set block.discard. */
+/* Checks a field against the limits and rules of its list; may set block.discard. */
 static void judge_field(struct h2 *c, const struct hpack_field *field)
 {
     ASSERT(!field->size_update && c->block.started);
     struct h2_block *b = &c->block;
     if (h2_stream_find(c, b->stream) == NULL && !b->discard) {
-        discard_block(c, H2_NO_ERROR); /* the owner reset the stream within its list */
+        discard_block(c, H2_NO_ERROR); /* the owner reset the stream in the middle of its list */
     }
     if (b->discard) {
         return;
@@ -442,7 +447,10 @@ static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, stru
 
 /* --- the end of a block --- */
 
-/* §8.1.1: the sum that the DATA frames must reach. */
+/*
+ * §8.1.1: keeps content-length, which the DATA frames must add up to, unless the response has no
+ * content.
+ */
 static void expect_body(struct h2_stream *s, const struct h2_list *list)
 {
     ASSERT(list->kind != H2_LIST_TRAILERS && (s->flags & H2_STREAM_LENGTH_KNOWN) == 0u);
@@ -454,7 +462,10 @@ static void expect_body(struct h2_stream *s, const struct h2_list *list)
     }
 }
 
-/* RFC 9110 §15.2: checked and counted, not delivered; another response list follows. */
+/*
+ * RFC 9110 §15.2: a 1xx response is checked and counted, but not delivered; another response list
+ * follows.
+ */
 static enum h2_error end_informational(const struct h2_block *b, struct h2_stream *s)
 {
     ASSERT(is_informational(&b->list));
@@ -526,7 +537,7 @@ static enum h2_step end_block(struct h2 *c, struct h2_event *event)
     return H2_STEP_EVENT;
 }
 
-/* Ends the fragment of one frame. */
+/* Handles the end of the fragment in one frame; with END_HEADERS the block ends as well. */
 static enum h2_step end_fragment(struct h2 *c, struct h2_event *event)
 {
     ASSERT(c->left == 0u && c->block.stream != 0u);

@@ -36,7 +36,7 @@ enum {
     H2_FRAME_TYPES = 10
 };
 
-/* RFC 9113 §6: the flags, each in the frames that have it. */
+/* Frame flags, RFC 9113 §6; each frame type has some of them. */
 #define H2_FLAG_ACK 0x01u
 #define H2_FLAG_END_STREAM 0x01u
 #define H2_FLAG_END_HEADERS 0x04u
@@ -54,7 +54,7 @@ enum {
 };
 
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113 §3.4 */
-#define H2_PREFACE_BYTES 24u                          /* of the text above */
+#define H2_PREFACE_BYTES 24u                          /* length of H2_PREFACE */
 #define H2_FRAME_HEADER_BYTES 9u                      /* RFC 9113 §4.1 */
 #define H2_SETTING_BYTES 6u                           /* RFC 9113 §6.5.1: one entry */
 #define H2_STREAM_MAX 0x7fffffffu                     /* RFC 9113 §5.1.1 */
@@ -67,8 +67,8 @@ enum {
 #define H2_UPDATE_BYTES 13u
 #define H2_PING_BYTES 17u
 /*
- * Most octets that one step sends (RST_STREAM and WINDOW_UPDATE, or two WINDOW_UPDATEs), and the
- * GOAWAY of a failure.
+ * Room that a step needs in the send buffer: for its own frames (RST_STREAM and WINDOW_UPDATE, or
+ * two WINDOW_UPDATEs), and for the GOAWAY of a failure.
  */
 #define H2_STEP_BYTES (2u * H2_UPDATE_BYTES + H2_GOAWAY_BYTES)
 
@@ -103,11 +103,11 @@ enum {
 /* `flags` of struct h2_stream: what each side has sent. */
 #define H2_STREAM_LOCAL_ENDED 0x01u
 #define H2_STREAM_REMOTE_ENDED 0x02u
-#define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response: trailers follow */
+#define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response; trailers may follow */
 #define H2_STREAM_LIST_SENT 0x08u
 /* The peer sent content-length: body_left is valid. */
 #define H2_STREAM_LENGTH_KNOWN 0x10u
-#define H2_STREAM_HEAD 0x20u /* the response has no content */
+#define H2_STREAM_HEAD 0x20u /* we sent a HEAD request: its response has no content */
 
 /* The past of a stream that is not in the table (RFC 9113 §5.1 "idle", "closed"). */
 enum h2_past {
@@ -159,13 +159,13 @@ void h2_send_due(struct h2 *c);
 
 /* The stream if owner and peer may still use it; otherwise NULL. */
 struct h2_stream *h2_stream_find(const struct h2 *c, uint32_t id);
-/* A new entry, or NULL when the table is full. */
+/* Initializes a free entry; NULL: the table is full. */
 struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id);
 /* Frees the entry; `past` determines the reaction to later frames. */
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past);
 /* The past of a stream that is not in the table. */
 enum h2_past h2_stream_past(const struct h2 *c, uint32_t id);
-/* Marks one side of the stream as ended; when both are, frees the entry. */
+/* Marks one side of the stream as ended; when both sides have ended, frees the entry. */
 void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag);
 
 /* Raises a connection error, RFC 9113 §5.4.1; only the first one counts. */
@@ -182,9 +182,9 @@ void h2_charge(struct h2 *c);
 
 /* --- h2_stream.c: DATA of the peer --- */
 
-/* Handler, as h2_on_headers. */
+/* Handles a DATA frame, as h2_on_headers handles HEADERS. */
 enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event);
-/* Stage of its body: handles the available payload. */
+/* Stage of the body of a DATA frame: handles the available payload. */
 enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
 
 #endif

@@ -16,7 +16,7 @@
 _Static_assert(H2_TX_RESERVE >= H2_STEP_BYTES, "full data must not stop the reading of frames");
 _Static_assert(H2_TX_BYTES_MIN >= 2u * H2_TX_RESERVE, "the least buffer must carry some data");
 
-/* --- received --- */
+/* --- the receive buffer --- */
 
 struct view h2_rx_piece(const struct h2 *c)
 {
@@ -46,7 +46,7 @@ void h2_rx_finish_piece(struct h2 *c)
     h2_rx_skip(c);
 }
 
-/* --- sent --- */
+/* --- the send buffer --- */
 
 size_t h2_tx_room(const struct h2 *c)
 {
@@ -197,8 +197,8 @@ struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id)
             continue;
         }
         /*
-         * Until the peer acknowledges our SETTINGS it may use the default window (RFC 9113 §6.9.2),
-         * or ours if it has read them already.
+         * Until the peer acknowledges our SETTINGS, it may use the default window (RFC 9113
+         * §6.9.2), or ours if it has read the SETTINGS: allow the larger one.
          */
         bool ours = c->settings_acked || c->mem.window > H2_WINDOW_DEFAULT;
         *s = (struct h2_stream){
@@ -243,8 +243,8 @@ static void remember_closed(struct h2 *c, uint32_t id, enum h2_past past)
 }
 
 /*
- * After our reset of a stream, DATA within its window may be in flight; for all such streams
- * together no more than the connection's window.
+ * Grants DATA that may be in flight when we reset a stream: what its window still allows, but for
+ * all such streams together no more than the connection's window.
  */
 static void grant_late(struct h2 *c, const struct h2_stream *s)
 {
@@ -272,7 +272,7 @@ enum h2_past h2_stream_past(const struct h2 *c, uint32_t id)
             return (enum h2_past)c->closed[i].past;
         }
     }
-    /* Neither side pushes: even numbers stay idle forever. */
+    /* Neither side pushes: streams with even ids stay idle forever. */
     if (id % 2u == 0u) {
         return H2_PAST_IDLE;
     }
@@ -284,7 +284,7 @@ enum h2_past h2_stream_past(const struct h2 *c, uint32_t id)
     if (!opened) {
         return H2_PAST_IDLE;
     }
-    /* Our own stream ids have no gaps. */
+    /* A client opens every odd id in turn, so it skips none. */
     return c->role == H2_CLIENT || id <= c->closed_floor ? H2_PAST_FORGOTTEN : H2_PAST_SKIPPED;
 }
 
@@ -315,7 +315,10 @@ void h2_fail(struct h2 *c, enum status failure, enum h2_error code)
     c->failure_code = (uint32_t)code;
     c->sweeping = true;
     c->sweep_above = 0;
-    /* Streams cut off by an end without an error still failed themselves. */
+    /*
+     * A connection that ends with NO_ERROR still cuts off its open streams: for them it is an
+     * error.
+     */
     c->sweep_code = code == H2_NO_ERROR ? (uint32_t)H2_INTERNAL_ERROR : (uint32_t)code;
     if (failure == PEER_CLOSED) {
         return;
@@ -431,7 +434,7 @@ enum status h2_ping(struct h2 *c)
     return STATUS_OK;
 }
 
-/* --- streams of the owner --- */
+/* --- streams that the owner opens and resets --- */
 
 enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream)
 {
@@ -485,7 +488,7 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
     h2_send_due(c);
 }
 
-/* The peer may react to our frames: refunds the charge of its reaction. */
+/* Gives back charges of charge_refundable for a frame of ours, which may cause such frames. */
 static void refund_credit(struct h2 *c)
 {
     ASSERT(c->credit <= H2_CREDIT_MAX);
@@ -567,13 +570,13 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
         return PEER_CLOSED;
     }
     if (c->build.full) {
-        if (c->build.len > 0u) { /* a frame is only started when there is room */
+        if (c->build.len > 0u) { /* build.data is NULL if there was no room to begin a block */
             explicit_bzero(c->build.data, c->build.len);
         }
         return FULL_BUFFER;
     }
     ASSERT(c->build.len > 0u && c->build.len <= c->peer_frame_max);
-    /* The block is already in the buffer, behind the room of its frame header. */
+    /* The block is already in the buffer, behind the room for its frame header. */
     struct writer w = tx_open(c);
     ASSERT(w.data + H2_FRAME_HEADER_BYTES == c->build.data);
     tx_frame(&w, c->build.len, H2_HEADERS,
@@ -587,7 +590,7 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
     return STATUS_OK;
 }
 
-/* --- DATA of the owner --- */
+/* --- DATA that the owner sends --- */
 
 static size_t at_most(size_t value, int64_t bound)
 {
@@ -633,9 +636,9 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
     return STATUS_OK;
 }
 
-/* --- DATA of the peer, §6.1, and the windows that we grant, §5.2 and §6.9 --- */
+/* --- DATA that the peer sends, §6.1, and the windows that we grant, §5.2 and §6.9 --- */
 
-/* Returns octets to the connection window, half a window at a time. */
+/* Returns `n` octets to the connection window; sends WINDOW_UPDATE for half a window at a time. */
 static void consumed_by_connection(struct h2 *c, uint32_t n)
 {
     ASSERT(c->recv_window + (int64_t)c->consumed + (int64_t)n <= (int64_t)c->mem.connection_window);
@@ -648,7 +651,7 @@ static void consumed_by_connection(struct h2 *c, uint32_t n)
     c->consumed = 0;
 }
 
-/* The same for a stream; not after its last frame. */
+/* Like consumed_by_connection, for a stream. The last frame needs no WINDOW_UPDATE. */
 static void consumed_by_stream(struct h2 *c, struct h2_stream *s, uint32_t n)
 {
     ASSERT(s->id == c->frame.stream && n <= c->frame.length);
@@ -662,7 +665,7 @@ static void consumed_by_stream(struct h2 *c, struct h2_stream *s, uint32_t n)
     s->consumed = 0;
 }
 
-/* A stream error during DATA: returns the rest of the frame to the connection window. */
+/* Raises a stream error for a DATA frame and returns the frame to the connection window. */
 static enum h2_step data_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
                                struct h2_event *event)
 {
@@ -688,8 +691,8 @@ static enum h2_step stray_data(struct h2 *c, uint32_t length)
         return h2_stranger_error(c, id, H2_STREAM_CLOSED);
     }
     /*
-     * DATA in flight at our reset is free. A small frame counts as more than its length, so that a
-     * peer cannot send single octets for as long as the window lasts.
+     * DATA that was in flight when we reset the stream is not charged. A small frame counts as more
+     * than its length, so that a peer cannot send single octets for as long as the window lasts.
      */
     uint32_t used = c->frame.length < H2_LATE_FRAME_BYTES ? H2_LATE_FRAME_BYTES : c->frame.length;
     if (length == 0u || used > c->late_granted) {
@@ -718,7 +721,7 @@ static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, u
     return H2_NO_ERROR;
 }
 
-/* Accepts a valid frame: h2_stage_body delivers its body. */
+/* Accepts a valid DATA frame; h2_stage_body delivers its body. */
 static enum h2_step accept_data(struct h2 *c, struct h2_stream *s, uint32_t length)
 {
     ASSERT(c->left == length && length + c->padding <= c->frame.length);
@@ -769,12 +772,12 @@ enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event)
     return accept_data(c, s, length);
 }
 
-/* Drops the rest of a frame whose stream the owner has reset. */
+/* Drops the rest of a DATA frame whose stream the owner has reset. */
 static enum h2_step drop_body(struct h2 *c)
 {
     ASSERT(c->left + c->padding <= c->frame.length);
     consumed_by_connection(c, c->left);
-    c->left += c->padding; /* the window got the padding back at the frame header */
+    c->left += c->padding; /* accept_data has already returned the padding to the window */
     c->padding = 0;
     h2_rx_skip(c);
     return H2_STEP_AGAIN;

@@ -21,7 +21,7 @@
 
 /* --- tables --- */
 
-/* RFC 7541 §4.1: size of an entry besides its octets. */
+/* RFC 7541 §4.1: what an entry counts in addition to the octets of its name and value. */
 #define ENTRY_OVERHEAD 32u
 
 _Static_assert(HPACK_TABLE_BYTES / ENTRY_OVERHEAD <= HPACK_ENTRIES_MAX,
@@ -34,7 +34,7 @@ static uint32_t entry_size(const struct hpack_entry *e)
     return (uint32_t)e->name_len + e->value_len + ENTRY_OVERHEAD;
 }
 
-/* Entry by age: 0 is the newest. */
+/* Entry of the dynamic table by age; 0 is the newest. */
 static const struct hpack_entry *entry_at(const struct hpack_decoder *d, uint32_t age)
 {
     ASSERT(age < d->count);
@@ -82,7 +82,7 @@ static void evict_to(struct hpack_decoder *d, uint32_t limit)
     ASSERT(d->used <= limit);
 }
 
-/* RFC 7541 §4.3; max_size <= allowed_size. */
+/* Sets the size limit of the table and evicts the entries beyond it (RFC 7541 §4.3). */
 static void table_resize(struct hpack_decoder *d, uint32_t max_size)
 {
     ASSERT(max_size <= d->allowed_size);
@@ -105,7 +105,7 @@ static void ring_append(struct hpack_decoder *d, struct view v)
     d->ring_head = (uint16_t)((d->ring_head + v.len) % HPACK_TABLE_BYTES);
 }
 
-/* RFC 7541 §4.4: an entry larger than the table leaves it empty. */
+/* Adds an entry as the newest. RFC 7541 §4.4: an entry larger than the table leaves it empty. */
 static void table_insert(struct hpack_decoder *d, struct view name, struct view value)
 {
     size_t size = name.len + value.len + ENTRY_OVERHEAD;
@@ -215,7 +215,7 @@ struct bit_window {
     unsigned count;
 };
 
-/* The row of the next 32 bits; HPACK_HUFFMAN_ROWS: none, they begin with EOS. */
+/* Finds the row of the code at the start of `window`; HPACK_HUFFMAN_ROWS: the code is EOS. */
 static unsigned row_of(uint32_t window)
 {
     for (unsigned i = 0; i < HPACK_HUFFMAN_ROWS; i++) {
@@ -302,7 +302,7 @@ enum status hpack_huffman_decode(struct view in, struct writer *out)
 
 enum representation_kind { INDEXED, LITERAL_INDEXING, SIZE_UPDATE, LITERAL_NEVER, LITERAL };
 
-/* RFC 7541 §6: the first octet distinguishes them. */
+/* Kinds of representations by the bits of their first octet, RFC 7541 §6. */
 static const struct {
     uint8_t mask;
     uint8_t pattern;
@@ -317,7 +317,7 @@ static const struct {
 };
 #define FIRST_OCTETS (sizeof first_octets / sizeof first_octets[0])
 
-/* Continuation octets of an integer: 4 of 7 bits hold more than HPACK_INTEGER_MAX. */
+/* Most continuation octets of an integer: HPACK_INTEGER_MAX fits into four octets of 7 bits. */
 #define INTEGER_OCTETS_MAX 4u
 _Static_assert(HPACK_INTEGER_MAX < (uint32_t)1u << (7u * INTEGER_OCTETS_MAX),
                "integers must fit their octets");
@@ -335,7 +335,7 @@ struct representation {
     struct literal_string value; /* only of a literal */
 };
 
-/* RFC 7541 §5.1. The first octet gives `prefix_bits` bits. */
+/* Parses an integer (RFC 7541 §5.1), of which `prefix_bits` bits are in the first octet. */
 static enum status parse_integer(struct reader *in, unsigned prefix_bits, uint32_t *value)
 {
     ASSERT(prefix_bits >= 4u && prefix_bits <= 7u);
@@ -368,7 +368,7 @@ static enum status parse_integer(struct reader *in, unsigned prefix_bits, uint32
     return PEER_MALFORMED;
 }
 
-/* RFC 7541 §5.2; does not decode Huffman. */
+/* Parses a string literal (RFC 7541 §5.2); resolve_string decodes Huffman. */
 static enum status parse_string(struct reader *in, struct literal_string *out)
 {
     if (reader_left(in) == 0u) {
@@ -441,7 +441,10 @@ static enum status resolve_field(const struct hpack_decoder *d, const struct rep
                                 : resolve_string(&rep->value, scratch);
 }
 
-/* RFC 7541 §4.2: only at the start of a block, never above our announced size. */
+/*
+ * Applies a table size update. RFC 7541 §4.2: it comes only at the start of a block and never
+ * exceeds our SETTINGS_HEADER_TABLE_SIZE.
+ */
 static enum status size_update(struct hpack_decoder *d, uint32_t size, bool block_start,
                                struct hpack_field *field)
 {
@@ -513,7 +516,7 @@ static struct static_match static_find(struct view name, struct view value)
     return match;
 }
 
-/* RFC 7541 §5.1; `pattern` fills the bits above the prefix. */
+/* Writes an integer (RFC 7541 §5.1); `pattern` fills the bits above the prefix. */
 static void write_integer(struct writer *out, uint8_t pattern, unsigned prefix_bits, size_t value)
 {
     ASSERT(value <= HPACK_INTEGER_MAX);

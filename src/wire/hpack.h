@@ -11,9 +11,9 @@
  *     because the table may differ from the peer's (RFC 7541 §2.2).
  * I4. Progress: each STATUS_OK consumes at least an octet, so there are no more fields than octets.
  * I5. Split independence: however a block is cut, the same fields come out, then the same status.
- * I6. Agreement: input is accepted, and gives fields and table, as in any other decoder, except
- *     integers over HPACK_INTEGER_MAX or of more than four continuation octets, and fields longer
- *     than the scratch.
+ * I6. Agreement: accepts the same input as any other decoder and gets the same fields and table.
+ *     It only refuses more: integers over HPACK_INTEGER_MAX or of more than four continuation
+ *     octets, and fields longer than the scratch.
  * I7. Round trip: what hpack_encode writes decodes to the same field in every decoder, and leaves
  *     its table unchanged.
  */
@@ -25,7 +25,7 @@
 
 /* One entry of the dynamic table. */
 struct hpack_entry {
-    uint16_t offset; /* offset in the ring of the name, which the value follows */
+    uint16_t offset; /* offset of the name in the ring; the value follows the name */
     uint16_t name_len;
     uint16_t value_len;
 };
@@ -34,7 +34,7 @@ struct hpack_entry {
 struct hpack_decoder {
     uint32_t max_size;     /* current limit, set by size updates */
     uint32_t allowed_size; /* our SETTINGS_HEADER_TABLE_SIZE */
-    uint32_t used;         /* RFC 7541 §4.1 size of live entries */
+    uint32_t used;         /* size of the live entries, counted by RFC 7541 §4.1 */
     uint16_t first;        /* newest entry's position in `entries` */
     uint16_t count;
     uint16_t ring_head; /* next free byte in `ring` */
@@ -60,10 +60,10 @@ bool hpack_valid(const struct hpack_decoder *d);
 /*
  * Decodes one representation from the front of `in`. `block_start`: only size updates were decoded
  * in this block so far. Strings are decoded into `scratch` (cap = longest field), which is
- * overwritten. STATUS_OK with field->size_update: not a field. An empty name is not a compression
- * error; the reader of the header list decides. STATUS_MORE: the representation is incomplete,
- * cursor unchanged. PEER_MALFORMED: compression error. FULL_BUFFER: the field is longer than the
- * scratch.
+ * overwritten. STATUS_OK with field->size_update: a table size update, not a field. An empty name
+ * is not a compression error; the reader of the header list decides. STATUS_MORE: the
+ * representation is incomplete, cursor unchanged. PEER_MALFORMED: compression error. FULL_BUFFER:
+ * the field is longer than the scratch.
  */
 MUST_USE enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bool block_start,
                                   struct writer *scratch, struct hpack_field *field);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 server engine; see http1.h. Reads requests line by line and judges a line when it has
- * its CRLF, so that the result does not depend on how the bytes arrive. Owns the rules of RFC 9112.
+ * HTTP/1.1 server engine; see http1.h. Reads requests line by line and parses a line when its CRLF
+ * has arrived, so that the result does not depend on how the bytes arrive. Owns the rules of RFC
+ * 9112.
  */
 #include "wire/http1.h"
 
@@ -12,7 +13,7 @@
 
 /* --- sending --- */
 
-/* RFC 9110 §15 */
+/* Codes and reason phrases, RFC 9110 §15. */
 static const char *const code_texts[HTTP1_CODES] = {
     [HTTP1_OK] = "200 OK",
     [HTTP1_NOT_FOUND] = "404 Not Found",
@@ -40,7 +41,7 @@ static void write_head(struct http1 *h, enum http1_code code, const char *conten
           TEXT(content_type));
 }
 
-/* `code` HTTP1_OK: sends no response. */
+/* Fails the connection and sends a response with `code`; HTTP1_OK: sends none. */
 static void fail_connection(struct http1 *h, enum status why, enum http1_code code)
 {
     ASSERT(h->phase != HTTP1_FAILED && why != STATUS_OK);
@@ -96,7 +97,7 @@ static bool is_token(struct view v)
 
 /* --- the request line (RFC 9112 §3) --- */
 
-/* Splits off the bytes before the next blank of the line. */
+/* Returns the bytes before the next space of the line; *line then begins behind that space. */
 static struct view split_word(struct view *line)
 {
     size_t end = view_find(*line, ' ');
@@ -120,7 +121,7 @@ static void parse_version(struct http1 *h, struct view v)
     }
 }
 
-/* RFC 9110 §9: the answer to an existing method is 405, to an unknown one 501. */
+/* Whether the method exists: an existing method gets 405, an unknown one 501 (RFC 9110 §9.1). */
 static bool is_method(struct view v)
 {
     static const char *const methods[] = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
@@ -157,7 +158,7 @@ static void parse_target(struct http1 *h, struct view v)
     }
     h->path[0] = 0;
     if (text_copy(h->path, sizeof h->path, path) != STATUS_OK) {
-        h->path[0] = 0; /* too long for any page: stays empty */
+        h->path[0] = 0; /* longer than the path of every page: as if empty */
     }
 }
 
@@ -186,7 +187,7 @@ static void request_line(struct http1 *h, struct view line)
 
 /* --- fields (RFC 9112 §5) --- */
 
-/* RFC 9112 §6.3: an invalid length leaves the end of the request undefined. */
+/* RFC 9112 §6.3: with an invalid length the end of the request is unknown, so the request fails. */
 static void parse_length(struct http1 *h, struct view value)
 {
     uint64_t length = 0;
@@ -218,7 +219,7 @@ static void parse_host(struct http1 *h, struct view value)
 static void parse_connection(struct http1 *h, struct view value)
 {
     struct view rest = value;
-    /* Each option consumes a byte at least. */
+    /* The loop ends: each option consumes at least one byte. */
     while (rest.len > 0u) {
         size_t end = view_find(rest, ',');
         h->close = h->close || same_word(view_trim(view_first(rest, end)), "close");
@@ -261,7 +262,7 @@ static void field_line(struct http1 *h, struct view line)
 {
     size_t colon = view_find(line, ':');
     struct view name = view_first(line, colon);
-    /* A folded line and a blank before the colon are refused too. */
+    /* is_token also refuses a folded line and a blank before the colon. */
     if (colon == line.len || !is_token(name)) {
         fail_malformed(h);
         return;
@@ -307,13 +308,13 @@ static void line_byte(struct http1 *h, uint8_t c)
         h->line[h->line_len] = c;
         h->line_len++;
     } else if (h->part == HTTP1_FIELDS) {
-        h->cut = true; /* fields such as tokens and cookies, which no page reads */
+        h->cut = true; /* no page reads long fields, such as tokens and cookies */
     } else {
         fail_connection(h, FULL_BUFFER, HTTP1_LINE_TOO_LONG);
     }
 }
 
-/* RFC 9110 §5.5: a tab is allowed where a space is. */
+/* Whether a line must not contain the byte: control characters except tab (RFC 9110 §5.5). */
 static bool is_forbidden(uint8_t c)
 {
     return is_control(c) && c != '\t';
@@ -340,7 +341,7 @@ static void consume_byte(struct http1 *h, uint8_t c)
     }
 }
 
-/* Parses received bytes until a request is complete. */
+/* Parses received bytes until a request is complete or the connection fails. */
 static void parse_input(struct http1 *h)
 {
     size_t at = 0;
@@ -390,7 +391,7 @@ uint64_t http1_deadline(const struct http1 *h)
 
 uint64_t http1_yields_ms(const struct http1 *h)
 {
-    bool over = h->phase == HTTP1_FAILED; /* failed connections linger */
+    bool over = h->phase == HTTP1_FAILED; /* it only stays open until LINK_CLOSE_MS is over */
     if (h->tx.len > 0u || (!over && h->phase != HTTP1_READING)) {
         return h->moved_ms + HTTP1_PAUSE_MS;
     }
@@ -441,7 +442,7 @@ void http1_rx_commit(struct http1 *h, size_t n)
 {
     ASSERT(n <= sizeof h->rx - h->rx_len);
     if (h->phase == HTTP1_FAILED) {
-        return; /* received and dropped */
+        return; /* drops what was received */
     }
     if (is_idle(h) && h->tx.len == 0u) {
         h->since_ms = h->now_ms;
@@ -524,7 +525,7 @@ void http1_body_commit(struct http1 *h, size_t n)
         writer_text(&h->tx, "\r\n");
     }
     ASSERT(n <= writer_room(&h->tx));
-    h->tx.len += n; /* the bytes are already in place */
+    h->tx.len += n; /* the owner wrote the bytes in place */
     writer_text(&h->tx, h->old ? "" : "\r\n");
 }
 

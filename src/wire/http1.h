@@ -9,15 +9,16 @@
  * I1. Split independence: requests and responses are the same however the input is cut.
  * I2. Bounded: memory is sizeof(struct http1); a response of any length goes through
  *     HTTP1_TX_BYTES; no peer chooses the size of anything.
- * I3. Sequential: the next request is read after the response before it is sent completely;
- *     pipelined requests wait in the receive buffer and in the kernel's.
- * I4. Sticky failure: the first one is final. Its response has its status code, except a time-out
- *     of a peer that sent no request; later input is dropped unparsed for LINK_CLOSE_MS, so that
- *     the response reaches a peer that still sends (RFC 9112 §9.6).
- * I5. No guess at framing: a request whose length two readers could see differently (RFC 9112
+ * I3. Sequential: the next request is parsed only after the response to the previous one is sent
+ *     completely; pipelined requests wait in the receive buffer and in the kernel's.
+ * I4. Sticky failure: the first one is final. If it concerns a request that is being received, the
+ *     peer gets a response with its status code, unless the peer closed its side. Later input is
+ *     dropped unparsed for LINK_CLOSE_MS, so that the response reaches a peer that still sends
+ *     (RFC 9112 §9.6).
+ * I5. Unambiguous framing: a request whose length two readers could see differently (RFC 9112
  *     §11.2: bare CR or LF, folded fields, a blank before the colon, doubled or mixed
- *     Content-Length and Transfer-Encoding) gets 400 and ends the connection, as does every
- *     request with a body.
+ *     Content-Length and Transfer-Encoding) gets 400 and ends the connection. A request with
+ *     a body ends the connection as well, with 413 or, for an unknown coding, 501.
  */
 #ifndef WIRE_HTTP1_H
 #define WIRE_HTTP1_H
@@ -64,29 +65,29 @@ enum http1_code {
 };
 /* Number of codes. */
 #define HTTP1_CODES ((unsigned)HTTP1_VERSION_UNKNOWN + 1u)
-/* "404 Not Found"; static text, never NULL. */
+/* Code and reason phrase, such as "404 Not Found"; static text, never NULL. */
 const char *http1_code_text(enum http1_code code);
 
 /* One connection; its owner reads only `failed`, `code` and `again`. */
 struct http1 {
     enum http1_phase phase;
-    enum status failed;   /* STATUS_OK: none */
-    enum http1_code code; /* of the response to the failure; HTTP1_OK: none was sent */
+    enum status failed;   /* first failure; STATUS_OK: none */
+    enum http1_code code; /* code of the response to the failure; HTTP1_OK: none was sent */
     bool ended;           /* the peer closed its side */
     bool served;          /* a request got its response */
-    bool again;           /* a further request arrived after that */
+    bool again;           /* the current request is not the first one */
     bool cut;             /* the rest of the field line was dropped */
     bool cr;              /* the last byte was CR */
     bool head;            /* HEAD: send no body */
-    bool old;             /* HTTP/1.0 */
+    bool old;             /* the request is HTTP/1.0 */
     bool close;           /* close after the response */
     bool host;            /* the request has a Host field */
-    enum http1_part part; /* of the current request */
+    enum http1_part part; /* progress of the current request */
     enum http1_length length;
     enum http1_coding coding;
     uint64_t now_ms;
-    uint64_t since_ms; /* start of the timed period: waiting, a request, a response */
-    uint64_t moved_ms; /* start of the response, or its last progress */
+    uint64_t since_ms; /* when the timed period began: waiting, a request, a response */
+    uint64_t moved_ms; /* when the response began, or the peer last took a part of it */
     uint32_t fields_len;
     uint16_t line_len; /* length of the current line */
     uint16_t rx_len;
@@ -99,9 +100,12 @@ struct http1 {
 
 /* Initializes an accepted connection. */
 void http1_init(struct http1 *h, uint64_t now_ms);
-/* Sets the time, before each use; a passed deadline is a failure, PEER_TIMEOUT. */
+/*
+ * Sets the current time; call it before the other functions. After the deadline the connection
+ * fails with PEER_TIMEOUT.
+ */
 void http1_set_time(struct http1 *h, uint64_t now_ms);
-/* The latest time for the next http1_set_time; UINT64_MAX: none. */
+/* When to call http1_set_time at the latest. */
 uint64_t http1_deadline(const struct http1 *h);
 /*
  * When the connection may be closed in favour of a new one: at once after its first response or
@@ -109,23 +113,23 @@ uint64_t http1_deadline(const struct http1 *h);
  * HTTP1_PAUSE_MS after the peer last took some of the response.
  */
 uint64_t http1_yields_ms(const struct http1 *h);
-/* Closes it in favour of a new one: nothing more is sent or read. */
+/* Closes the connection in favour of a new one: nothing more is sent or read. */
 void http1_yield(struct http1 *h);
 /* Whether the owner should close the connection now. */
 bool http1_done(const struct http1 *h);
 
 /* Room for received bytes; empty: do not read now. */
 struct writer http1_rx_space(struct http1 *h);
-/* Accepts `n` bytes that were written there. */
+/* Accepts `n` bytes that were written into the room of http1_rx_space. */
 void http1_rx_commit(struct http1 *h, size_t n);
 /* The peer closed its side; its earlier requests still get their responses. */
 void http1_rx_end(struct http1 *h);
 
 /*
- * STATUS_OK: a request for *path (without query; borrowed until the next call; empty when longer
- * than any page's): call http1_respond. STATUS_MORE: none yet. Otherwise the first failure:
- * PEER_MALFORMED, PEER_UNSUPPORTED (method, version, coding, a body), FULL_BUFFER (line or fields
- * too long), PEER_TIMEOUT, PEER_CLOSED.
+ * Returns the next request. STATUS_OK: a request for *path (without query; borrowed until the next
+ * call; empty when longer than the path of every page): call http1_respond. STATUS_MORE: none yet.
+ * Otherwise the first failure: PEER_MALFORMED, PEER_UNSUPPORTED (method, version, coding, a body),
+ * FULL_BUFFER (line or fields too long), PEER_TIMEOUT, PEER_CLOSED.
  */
 MUST_USE enum status http1_next(struct http1 *h, struct view *path);
 /*
@@ -135,9 +139,9 @@ MUST_USE enum status http1_next(struct http1 *h, struct view *path);
 bool http1_respond(struct http1 *h, enum http1_code code, const char *content_type);
 /* Room for a piece of the body; empty: none now, or the connection failed. */
 struct writer http1_body_space(struct http1 *h);
-/* Accepts `n` bytes of the body that were written there; 0 changes nothing. */
+/* Accepts `n` bytes of the body that were written into http1_body_space; 0 changes nothing. */
 void http1_body_commit(struct http1 *h, size_t n);
-/* Ends the body. */
+/* Ends the body and with it the response. */
 void http1_body_end(struct http1 *h);
 
 /* Bytes to send, valid until the next call; may be empty. */

@@ -17,8 +17,8 @@
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 #define HTTP_STATUS_MAX 999u
 /*
- * The last alternative accepts errors of intermediaries; their type distinguishes them from
- * responses.
+ * Last media type of Accept, for errors of intermediaries such as proxies. The content-type of a
+ * response distinguishes these errors from objects of the API server.
  */
 #define JSON_TOO ",application/json"
 #define RESOURCE_PATH KUBE_RESOURCE_GROUP_PATH "/"
@@ -26,7 +26,10 @@
 
 /* --- rules --- */
 
-/* A record must hold what cfg/limits.h allows, and the tables must keep no more than fits in it. */
+/*
+ * Asserts that a text member of a record has exactly the size that cfg/limits.h allows its value: a
+ * record holds every allowed value, and the tables keep no more than fits into it.
+ */
 #define ROOM(message, member, cap)                                                                 \
     _Static_assert(sizeof(((message *)0)->member) == (cap),                                        \
                    "max_length of proto/projection.proto and cfg/limits.h agree")
@@ -85,7 +88,7 @@ static const struct kube_rules shape_tables[SHAPES] = {
     [KUBE_SHAPE_CLAIM_LIST] = TABLE(claim_list_rows),
 };
 
-/* Shapes with another layout in v1beta1. */
+/* Tables of the shapes whose layout differs in v1beta1. */
 static const struct kube_rules beta_tables[BETA_SHAPES] = {
     [KUBE_SHAPE_SLICE] = TABLE(beta_slice_rows),
     [KUBE_SHAPE_SLICE_LIST] = TABLE(beta_list_rows),
@@ -115,7 +118,7 @@ struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view 
 enum {
     PHASE_START,  /* no byte of the body read yet */
     PHASE_OBJECT, /* one enveloped object */
-    PHASE_PREFIX, /* between watch frames, or in the length of the next */
+    PHASE_PREFIX, /* between watch frames, or in the length prefix of a frame */
     PHASE_FRAME,  /* in a watch frame */
     PHASE_TEXT    /* a body that is not protobuf */
 };
@@ -149,7 +152,7 @@ static void parse_status(struct kube_response *r, struct view value)
     r->is_protobuf = false;
     r->retry_after_s = 0;
     r->http_status = 0;
-    /* RFC 9110 §15.2: interim responses (1xx) precede the final one. */
+    /* Ignores interim responses (1xx), which precede the final one (RFC 9110 §15.2). */
     if (view_decimal(value, HTTP_STATUS_MAX, &status) == STATUS_OK && status >= HTTP_OK) {
         r->http_status = (uint16_t)status;
     }
@@ -162,7 +165,7 @@ static void parse_content_type(struct kube_response *r, struct view value)
     r->is_protobuf = view_is(type, PROTOBUF);
 }
 
-/* RFC 9110 §10.2.3: seconds, or a date, which is treated as none. */
+/* Parses Retry-After (RFC 9110 §10.2.3): seconds. A date counts as none. */
 static uint32_t retry_after(struct view value)
 {
     uint64_t seconds = 0;
@@ -217,13 +220,16 @@ static enum status consume_text(struct kube_response *r, struct reader *in)
     for (size_t i = 0; i < bytes.len && !r->message_ended; i++) {
         keep_text_byte(r, bytes.data[i]);
     }
-    /* Text is never a success (kube_response_end): fail without waiting for the rest. */
+    /* A body of text is never a success (kube_response_end): fail without waiting for its end. */
     return (r->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
 }
 
 /* --- response: protobuf body --- */
 
-/* Last text under `field` in a record of text fields; stops at a field of another type. */
+/*
+ * Finds the last text with the number `field` in a record of text fields; empty: none. Stops at a
+ * field of another wire type.
+ */
 static struct view record_text(struct view message, uint64_t field)
 {
     struct reader in = reader_of(message);
@@ -243,7 +249,8 @@ static struct view record_text(struct view message, uint64_t field)
 }
 
 /*
- * Chooses the rules once an object's type is known: Status and older API versions have their own.
+ * Chooses the rules once an object's type is known: Status objects and older API versions have
+ * rules of their own.
  */
 static void choose_rules(struct kube_response *r, struct view type_meta)
 {
@@ -274,7 +281,10 @@ static void begin_body(struct kube_response *r)
     }
 }
 
-/* Consumes bytes of a frame's length; STATUS_OK: a frame has begun. */
+/*
+ * Consumes the length of a watch frame, four bytes. STATUS_OK: the length is complete, and the
+ * frame has begun.
+ */
 static enum status consume_prefix(struct kube_response *r, struct reader *in)
 {
     struct reader prefix = reader_of(view_of(r->prefix, sizeof r->prefix));
@@ -310,7 +320,8 @@ static enum status consume_object(struct kube_response *r, struct reader *in,
 }
 
 /*
- * Each iteration consumes a prefix or the bytes of one frame; an empty frame costs its four bytes.
+ * Consumes watch frames until a record is complete. The loop ends: each iteration consumes the
+ * four-byte prefix or the bytes of one frame.
  */
 static enum status consume_frames(struct kube_response *r, struct reader *in,
                                   struct kube_record *record)
@@ -407,7 +418,7 @@ static bool is_unreserved(uint8_t c)
     return is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-/* RFC 3986 §2.1 */
+/* Writes the text percent-encoded, RFC 3986 §2.1. */
 static void write_encoded(struct writer *out, const char *text)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -425,7 +436,7 @@ static void write_encoded(struct writer *out, const char *text)
     }
 }
 
-/* Removes a path that did not fit completely. */
+/* Ends a path. FULL_BUFFER: it did not fit, and `out` is as it was before the path. */
 static enum status end_path(struct writer *out, struct writer before)
 {
     ASSERT(out->data == before.data && out->len >= before.len);
@@ -471,7 +482,7 @@ enum status kube_path_node_watch(struct writer *out, const char *node, const cha
     return end_path(out, before);
 }
 
-/* Writes the path of an object in a namespace; `collection` has its slashes. */
+/* Writes the path of an object in a namespace; `collection` includes its slashes. */
 static void write_namespaced(struct writer *out, const char *ns, const char *collection,
                              const char *name)
 {
@@ -513,8 +524,9 @@ enum status kube_path_claims(struct writer *out, const char *version, const char
 
 /*
  * Writes the name of the field manager. Server-side apply removes what a manager applied before and
- * omits now, so each node is a manager of its own: several nodes may apply to one claim. A name has
- * 128 bytes at most (metav1 FieldManagerMaxLength); a checksum replaces the end of a longer one.
+ * omits now. Several nodes may apply to one claim, so each node has a manager name of its own. A
+ * name has 128 bytes at most (metav1 FieldManagerMaxLength); a checksum replaces the end of a
+ * longer one.
  */
 static void write_manager(struct writer *out, const struct kube_manager *manager)
 {
@@ -585,13 +597,16 @@ enum status kube_path_slice(struct writer *out, const char *version, const char 
 
 /* --- request: headers --- */
 
-/* Kubernetes API concepts, "Alternate representations of resources": in order of preference. */
+/*
+ * Value of Accept, in order of preference (Kubernetes API concepts, "Alternate representations of
+ * resources").
+ */
 static const char *accept_of(const struct kube_request *r)
 {
     return r->watch ? PROTOBUF ";stream=watch," PROTOBUF JSON_TOO : PROTOBUF JSON_TOO;
 }
 
-/* RFC 6750 §2.1. Never indexed: RFC 7541 §7.1.3. */
+/* Sends the bearer token (RFC 6750 §2.1) as a never-indexed field (RFC 7541 §7.1.3). */
 static void send_token(struct h2 *c, struct view token)
 {
     uint8_t space[sizeof "Bearer " + TOKEN_CAP];

@@ -8,12 +8,12 @@
  *
  * Invariants:
  * I1 Records and status of a response are the same for every split of its body.
- * I2 A record is one flat message of at most KUBE_RECORD_BYTES_MAX, well-formed, with the field
- *    types of proto/projection.proto where the server's are those of its API.
- * I3 Input is consumed to its end before more is requested.
- * I4 A failure is sticky, and so is the status at the end.
+ * I2 A record is one flat, well-formed message of at most KUBE_RECORD_BYTES_MAX. If the server
+ *    sends the field types of its API, the record has those of proto/projection.proto.
+ * I3 kube_response_next returns STATUS_MORE only after it has consumed all input.
+ * I4 A failure is sticky, and so is the result of kube_response_end.
  * I5 `message` is one line of printable ASCII.
- * I6 A name in a path is one segment or one value of the query; decoded it is the name.
+ * I6 A name in a path is one path segment or one query value, and percent-decodes to the name.
  * I7 A path is written completely or not at all.
  * I8 Envelopes and Events read back as the values that were given.
  * I9 A sent header list is one that RFC 9113 allows.
@@ -23,7 +23,7 @@
 
 #include "base/bytes.h"
 #include "cfg/limits.h"
-#include "generated/kube_rules.h" /* numbers of the records */
+#include "generated/kube_rules.h" /* record numbers, such as KUBE_TYPE_META */
 #include "wire/h2.h"
 #include "wire/http_status.h"
 #include "wire/kube_filter.h"
@@ -45,13 +45,13 @@ enum kube_shape {
      * an Event and to PATCH of a claim's status
      */
     KUBE_SHAPE_STATUS,
-    KUBE_SHAPE_GROUP,     /* an APIGroup: the versions it is served in */
+    KUBE_SHAPE_GROUP,     /* an APIGroup: the versions in which the server has the group */
     KUBE_SHAPE_CLAIM_LIST /* one page of the claims of all namespaces */
 };
 
-/* The API group of claims and slices; a GET of it answers with its APIGroup. */
+/* The API group of claims and slices. */
 #define KUBE_RESOURCE_GROUP "resource.k8s.io"
-/* Path of that GET. */
+/* A GET of this path returns the APIGroup of KUBE_RESOURCE_GROUP. */
 #define KUBE_RESOURCE_GROUP_PATH "/apis/" KUBE_RESOURCE_GROUP
 
 /* Group and version of Events. */
@@ -59,8 +59,8 @@ enum kube_shape {
 
 /*
  * Rules for an object of `kind` and `api_version` in a response of `shape`; both empty while
- * unknown. `framed`: the input is a WatchEvent around the object. The rows down to the object are
- * the same in every table, so that a filter can switch tables there.
+ * unknown. `framed`: the input is a WatchEvent around the object. All tables have the same rows
+ * from the top message down to the object, so that a filter can switch tables there.
  */
 struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view kind,
                                 struct view api_version);
@@ -71,7 +71,9 @@ struct kube_response {
     /* status of the final response; 0: not received yet (interim 1xx ones are skipped) */
     uint16_t http_status;
     bool is_protobuf; /* from content-type */
-    /* Retry-After in seconds, 0: none (a date is treated as none); UINT32_MAX: that, or more */
+    /*
+     * Retry-After in seconds, 0: none (a date is treated as none); UINT32_MAX: this long or longer
+     */
     uint32_t retry_after_s;
     /* first line of a body that is not protobuf, in printable ASCII, for the log */
     char message[KUBE_MESSAGE_CAP];
@@ -114,7 +116,7 @@ MUST_USE enum status kube_response_end(struct kube_response *r);
 /* The head of one request; views and texts are borrowed until it is sent. */
 struct kube_request {
     const char *method;    /* "GET", "POST", "PUT", "PATCH", "DELETE" */
-    struct view path;      /* with query */
+    struct view path;      /* path and query */
     struct view authority; /* host:port as in the kubeconfig or service variables */
     struct view token;     /* bearer token, empty: none; sent as never-indexed field */
     bool watch;            /* ask for a framed response (Accept …;stream=watch) */
@@ -135,39 +137,44 @@ MUST_USE enum status kube_request_send(struct h2 *c, uint32_t stream, const stru
  */
 MUST_USE enum status kube_path_node(struct writer *out, const char *node);
 /*
- * Watch of one node from resource_version on; if that is "", the current state comes first. Fails
- * like kube_path_node.
+ * Writes the path of a watch of one node from resource_version on. If that is "", the watch first
+ * sends the current state. Fails like kube_path_node.
  */
 MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
                                           const char *resource_version);
-/* One claim. Fails like kube_path_node. */
+/* Writes the path of one claim. Fails like kube_path_node. */
 MUST_USE enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
                                      const char *name);
 /*
- * One page of the claims of all namespaces, CLAIM_LIST_PAGE of them: the first page, or the next
- * one by the previous page's `continue_token` (not NULL). Fails like kube_path_node.
+ * Writes the path of one page of the claims of all namespaces, CLAIM_LIST_PAGE claims long: the
+ * first page if `continue_token` is NULL, else the page behind the one that gave the token. Fails
+ * like kube_path_node.
  */
 MUST_USE enum status kube_path_claims(struct writer *out, const char *version,
                                       const char *continue_token);
-/* The field manager of an apply; it is unique for each driver and node. */
+/* The field manager of a server-side apply; it is unique for each driver and node. */
 struct kube_manager {
     const char *driver; /* shorter than DRIVER_CAP */
     const char *node;
 };
 /*
- * Status of one claim, for server-side apply by the driver on that node. Fails like kube_path_node.
+ * Writes the path of the status of one claim, for server-side apply by the driver on that node.
+ * Fails like kube_path_node.
  */
 MUST_USE enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
                                             const char *name, const struct kube_manager *manager);
-/* One Event, or the Events of a namespace when `name` is NULL. Fails like kube_path_node. */
+/*
+ * Writes the path of one Event, or of all Events of a namespace when `name` is NULL. Fails like
+ * kube_path_node.
+ */
 MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*
- * List of the slices of `driver` on `node`; with resource_version not NULL, a watch from it on.
- * Fails like kube_path_node.
+ * Writes the path of the list of the slices of `driver` on `node`, or of a watch of these slices
+ * from resource_version on if that is not NULL. Fails like kube_path_node.
  */
 MUST_USE enum status kube_path_slices(struct writer *out, const char *version, const char *driver,
                                       const char *node, const char *resource_version);
-/* One slice, or the collection when `name` is NULL. Fails like kube_path_node. */
+/* Writes the path of one slice, or of all slices when `name` is NULL. Fails like kube_path_node. */
 MUST_USE enum status kube_path_slice(struct writer *out, const char *version, const char *name);
 
 /*
@@ -182,9 +189,10 @@ struct kube_event {
     const char *name; /* at most NAME_CAP, as all names here */
     const char *ns;
     uint64_t first_wall_ms; /* eventTime */
-    uint64_t last_wall_ms;  /* of the series */
-    uint32_t count;         /* over 1: a series of Events */
-    const char *instance;   /* reportingInstance, at most 128 bytes; the driver is controller */
+    uint64_t last_wall_ms;  /* lastObservedTime of the series */
+    uint32_t count;         /* number of occurrences; over 1: the Event has a series */
+    const char
+        *instance; /* reportingInstance, at most 128 bytes; reportingController is the driver */
     const char *action;
     const char *reason;
     const char *note; /* at most 1024 bytes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Resumable walk through one protobuf message: a stack of open messages, and a position inside a
- * tag, a length or a value. Never reads consumed input again; calls no owner back.
+ * tag, a length or a value. Never reads consumed input again; has no callbacks.
  */
 #include "wire/kube_filter.h"
 
@@ -49,7 +49,10 @@ static bool rule_keeps(const struct kube_rule *rule)
            rule->kind == KUBE_RECORD_FIELD;
 }
 
-/* Number of messages open around a field of `parent`, and whether one of them is a record. */
+/*
+ * Number of messages that are open around a field of the row `parent`; *in_record: one of them is a
+ * record.
+ */
 static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_record)
 {
     unsigned depth = 1;
@@ -65,7 +68,7 @@ static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_rec
     return depth;
 }
 
-/* A parent row comes before its children and can be entered. */
+/* Whether the parent row comes before this row and its rule enters a message. */
 static bool parent_valid(struct kube_rules rules, uint8_t row)
 {
     uint8_t parent = rules.rules[row].parent;
@@ -110,8 +113,8 @@ bool kube_rules_valid(struct kube_rules rules)
 }
 
 /*
- * Row for a field of the innermost message, or KUBE_ROOT. A row for that field takes precedence
- * over KUBE_ANY_FIELD.
+ * Finds the row for a field of the innermost message; KUBE_ROOT: there is none. A row for that
+ * field takes precedence over KUBE_ANY_FIELD.
  */
 static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
 {
@@ -130,7 +133,7 @@ static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
     return any;
 }
 
-/* --- frames --- */
+/* --- open messages --- */
 
 static struct kube_frame *top_frame(struct kube_filter *f)
 {
@@ -178,7 +181,7 @@ static void mark_truncated(struct kube_filter *f)
             marked = true;
         }
     }
-    ASSERT(marked); /* kube_rules_valid: nothing is kept outside a record */
+    ASSERT(marked); /* kube_rules_valid ensures that nothing is kept outside a record */
 }
 
 static enum step emit_record(struct kube_filter *f, struct kube_record *record, uint16_t start,
@@ -363,7 +366,7 @@ static enum step on_wire_type(struct kube_filter *f)
         return begin_value(f, sizeof(uint64_t));
     case WIRE_I32:
         return begin_value(f, sizeof(uint32_t));
-    default: /* groups, and two undefined values */
+    default: /* groups (wire types 3 and 4), and the undefined types 6 and 7 */
         return fail_filter(f);
     }
 }
@@ -474,7 +477,10 @@ static enum step consume_byte(struct kube_filter *f, struct reader *in)
     return f->phase == PHASE_MAGIC ? magic_byte(f, byte) : varint_byte(f, byte);
 }
 
-/* Consumes the available bytes of a value, up to its end; keeps its wanted front part. */
+/*
+ * Consumes the available bytes of a value, up to its end; copies the front part that the rule
+ * keeps.
+ */
 static enum step consume_value(struct kube_filter *f, struct reader *in)
 {
     size_t n = reader_left(in);
@@ -515,7 +521,7 @@ static enum step filter_step(struct kube_filter *f, struct reader *in, struct ku
     return f->phase == PHASE_VALUE ? consume_value(f, in) : consume_byte(f, in);
 }
 
-/* --- public --- */
+/* --- public functions --- */
 
 bool kube_filter_valid(const struct kube_filter *f)
 {
@@ -529,7 +535,7 @@ void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t l
 {
     ASSERT(kube_rules_valid(rules));
     ASSERT(length <= FIELD_LENGTH_MAX || length == LENGTH_UNKNOWN);
-    /* all but the buffer, which is defined only below `len` */
+    /* clears all members before the buffer, whose bytes are valid only below `len` */
     memset(f, 0, offsetof(struct kube_filter, buffer));
     f->rules = rules;
     frame_push(f, rules.top, length);
@@ -549,7 +555,7 @@ enum status kube_filter_next(struct kube_filter *f, struct reader *in, struct ku
     if (f->failed != STATUS_OK) {
         return f->failed;
     }
-    /* each step consumes a byte, or ends a field or a message */
+    /* the loop ends: each step consumes a byte, or ends a field or a message */
     while (step == STEP_ON) {
         step = filter_step(f, in, record);
     }

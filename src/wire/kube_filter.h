@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resumable projection of protobuf messages: keeps the fields on a list, drops the rest, as the
- * bytes arrive. Owns the position inside one message of any size in fixed memory; knows protobuf,
- * not Kubernetes.
+ * Resumable projection of protobuf messages: keeps the fields that its rules list and drops the
+ * rest, as the bytes arrive. Owns the position inside one message of any size in fixed memory;
+ * knows protobuf, not Kubernetes.
  *
  * A table of rules is a tree. DESCEND enters a sub-message; RECORD enters one and starts a record;
  * KEEP copies a field into the innermost open record under a new field number. When a record's
@@ -10,9 +10,9 @@
  * (proto/projection.proto) that nanopb decodes. Fields without a rule are skipped by length.
  * Records may nest (a list item with sub-items): the inner one is emitted when it ends, before the
  * outer one; both share the one buffer. Groups (wire types 3, 4), field number 0, varints over 64
- * bits, lengths over 2 GiB or that overrun their parent, and messages to enter that are not
- * length-delimited are PEER_MALFORMED. Depth comes from the table alone: a peer's nesting that no
- * rule follows is skipped.
+ * bits, lengths over 2 GiB or that overrun their parent, and fields to be entered that are not
+ * length-delimited are PEER_MALFORMED. The table alone bounds the depth: nested messages without a
+ * rule are skipped.
  *
  * Invariants:
  * I1 Records and status are the same for every split of the input.
@@ -38,25 +38,28 @@ enum {
     KUBE_RECORD,
     /* KEEP as a record of its own, emitted when the field ends; an enclosing record stays open */
     KUBE_RECORD_FIELD,
-    /* any wire type; a longer field than fits is left out. A repeated field is kept every time */
+    /*
+     * KEEP, any wire type: a field that does not fit is left out; each occurrence of a repeated
+     * field is kept
+     */
     KUBE_KEEP,
     KUBE_KEEP_CUT, /* text: cut at `limit` bytes on a UTF-8 boundary */
     KUBE_PRESENT   /* write varint 1 under `as` when the field occurs, drop its content */
 };
-/* In `field` of a PRESENT rule: every field of the parent that has no rule of its own. */
+/* As `field` of a PRESENT rule: every field of the parent that no other rule names. */
 #define KUBE_ANY_FIELD 0u
 
 /* One row of a table: a rule for one field of one message. */
 struct kube_rule {
     /* index of an earlier rule whose message holds this field; KUBE_ROOT for the top message */
     uint8_t parent;
-    uint8_t kind;   /* what is done with it */
+    uint8_t kind;   /* KUBE_DESCEND to KUBE_PRESENT */
     uint8_t field;  /* field number in the parent message, 1 to 255, or KUBE_ANY_FIELD */
-    uint8_t record; /* RECORD…: number reported in the event */
-    uint8_t as;     /* KEEP…: field number in the record */
+    uint8_t record; /* RECORD…: number of the record, reported as kube_record.record */
+    uint8_t as;     /* KEEP…, PRESENT, RECORD_FIELD: new field number in the record */
     uint16_t limit; /* KEEP…: most bytes kept; 0: limited only by the record */
 };
-/* The outermost message. */
+/* As `parent` or `top`: the outermost message, which no rule enters. */
 #define KUBE_ROOT 255u
 
 /* A table; constant data, borrowed. */
@@ -69,7 +72,7 @@ struct kube_rules {
 
 /* One complete record. */
 struct kube_record {
-    uint8_t record;      /* number from the rule */
+    uint8_t record;      /* kube_rule.record of its rule */
     bool truncated;      /* a kept field did not fit and is missing or cut */
     struct view message; /* valid until the next call */
 };
@@ -79,8 +82,8 @@ struct kube_frame {
     /* bytes of this message still to come; UINT64_MAX: a top message of unknown length */
     uint64_t left;
     uint16_t record_start; /* start of its record in the buffer (RECORD frames) */
-    uint8_t rule;          /* index, KUBE_ROOT at the top */
-    bool truncated;        /* of the record (RECORD frames) */
+    uint8_t rule;          /* index of the rule that entered it; KUBE_ROOT: top message */
+    bool truncated;        /* the record is truncated (RECORD frames) */
 };
 
 /* Position inside one message. */
@@ -102,7 +105,7 @@ struct kube_filter {
     uint16_t field_at;  /* start of the current field in the buffer, tag included */
     uint16_t kept_at;   /* start of its kept content */
     uint16_t kept_left; /* bytes of the content still to keep */
-    uint16_t emit_len;  /* length of an emitted record, released by the next call */
+    uint16_t emit_len;  /* length of the record returned last, which the next call removes */
     uint16_t len;
     uint8_t buffer[KUBE_RECORD_BYTES_MAX];
 };

@@ -6,7 +6,10 @@
 
 #define LENGTH_OCTETS_MAX 4u
 
-/* Parses the length octets from the second octet of an element on; *used: their number. */
+/*
+ * Parses the length octets of the element at the start of `in`; *used is the number of these
+ * octets. false: a form that is not accepted (der.h).
+ */
 static bool parse_length(struct view in, size_t *used, size_t *length)
 {
     size_t count = in.data[1] & 0x7fu;
@@ -103,7 +106,8 @@ bool der_number(struct view *in, unsigned tag, uint64_t *value)
 }
 
 /*
- * X.690 §8.19.2: seven bits an octet, in the shortest form; the last octet has its high bit clear.
+ * X.690 §8.19.2: an arc has seven bits in each octet, in the shortest form, and the high bit is
+ * clear in its last octet only.
  */
 bool der_long_oid(struct view *in, struct view *content)
 {
@@ -169,7 +173,7 @@ bool der_is_ascii(struct view text)
 
 /* --- time --- */
 
-/* Consumes `digits` decimal digits. */
+/* Consumes exactly `digits` decimal digits. false: there are fewer. */
 static bool consume_digits(struct view *in, size_t digits, int64_t *value)
 {
     *value = 0;
@@ -187,7 +191,10 @@ static bool consume_digits(struct view *in, size_t digits, int64_t *value)
     return true;
 }
 
-/* Years 50 to 99 of a UTCTime belong to the last century. */
+/*
+ * Consumes the year. RFC 5280 §4.1.2.5.1: years 50 to 99 of a UTCTime are 1950 to 1999, years 00 to
+ * 49 are 2000 to 2049.
+ */
 static bool consume_year(struct view *in, bool utc, int64_t *year)
 {
     if (!consume_digits(in, utc ? 2u : 4u, year)) {
@@ -201,7 +208,7 @@ static bool consume_year(struct view *in, bool utc, int64_t *year)
 
 #define PARTS 5u /* month, day, hour, minute, second */
 
-/* The seconds of a UTCTime may be absent, as in Go. */
+/* Consumes the parts and checks the final "Z". As in Go, a UTCTime may lack the seconds. */
 static bool consume_parts(struct view *in, bool utc, int64_t part[PARTS])
 {
     for (size_t i = 0; i < PARTS; i++) {

@@ -13,7 +13,7 @@
 
 #define DER_BOOLEAN 0x01u          /* one octet: 0x00 is FALSE, 0xff is TRUE */
 #define DER_INTEGER 0x02u          /* two's complement */
-#define DER_BIT_STRING 0x03u       /* bits, and the number of unused ones */
+#define DER_BIT_STRING 0x03u       /* number of unused bits at the end, then the bits */
 #define DER_OCTET_STRING 0x04u     /* bytes */
 #define DER_OID 0x06u              /* OBJECT IDENTIFIER */
 #define DER_UTC_TIME 0x17u         /* with two digits for the year */
@@ -37,7 +37,7 @@ MUST_USE bool der_any(struct view *in, struct der *out);
 MUST_USE bool der_expect(struct view *in, unsigned tag, struct view *content);
 /* Whether the next element has this tag. */
 bool der_next_is(struct view in, unsigned tag);
-/* Consumes an optional element; *present: it exists. */
+/* Consumes the next element if it has this tag; *present tells whether it has. */
 MUST_USE bool der_optional(struct view *in, unsigned tag, bool *present, struct view *content);
 /* Consumes TRUE or FALSE. */
 MUST_USE bool der_boolean(struct view *in, bool *value);
@@ -49,7 +49,7 @@ MUST_USE bool der_integer(struct view *in, unsigned tag, struct view *content);
 MUST_USE bool der_number(struct view *in, unsigned tag, uint64_t *value);
 /* Consumes an OBJECT IDENTIFIER with arcs below 2^31; `content` is its encoding. */
 MUST_USE bool der_oid(struct view *in, struct view *content);
-/* The same with arcs of any size, as policies may have. */
+/* Like der_oid, but with arcs of any size, which policy identifiers may have. */
 MUST_USE bool der_long_oid(struct view *in, struct view *content);
 /* Consumes a BIT STRING; the `unused` bits at its end must be 0. */
 MUST_USE bool der_bits(struct view *in, struct view *bytes, unsigned *unused);
@@ -60,7 +60,7 @@ bool der_is(struct view content, const char *octets, size_t len);
 /* Whether every octet is ASCII (IA5String). */
 bool der_is_ascii(struct view text);
 
-/* The same with a string literal, without its NUL. */
+/* Compares with a string literal without its NUL. */
 #define DER_IS(content, literal) der_is((content), (literal), sizeof(literal) - 1u)
 
 #endif

@@ -13,7 +13,7 @@ struct marks {
 #define PADDING 64u
 #define NO_DIGIT 255u
 
-/* Offset of the mark at the start of a line, from `from` on; `text.len`: not found. */
+/* Offset of the first line at or behind `from` that begins with `mark`; text.len: none. */
 static size_t find_mark(struct view text, size_t from, const char *mark)
 {
     bool line = true;
@@ -26,7 +26,7 @@ static size_t find_mark(struct view text, size_t from, const char *mark)
     return text.len;
 }
 
-/* Value of a digit (RFC 4648 §4), or PADDING, or NO_DIGIT. */
+/* Value 0 to 63 of a base64 digit (RFC 4648 §4); PADDING: '='; NO_DIGIT: another character. */
 static size_t base64_value(uint8_t c)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -37,14 +37,17 @@ static size_t base64_value(uint8_t c)
     return (value < sizeof digits - 1u) ? value : NO_DIGIT;
 }
 
-/* Only padding may follow padding, at most twice. */
+/*
+ * Whether a character of this value may follow `padding` characters '=': a digit may follow none of
+ * them, another '=' at most one.
+ */
 static bool may_follow(size_t value, size_t padding)
 {
     size_t most = (value == PADDING) ? 1u : 0u;
     return value != NO_DIGIT && padding <= most;
 }
 
-/* Writes the octets of four digits, of which the last `padding` are padding. */
+/* Writes the three octets of four base64 characters; each '=' among these makes it one fewer. */
 static void put_octets(struct writer *out, uint32_t bits, size_t padding)
 {
     const uint8_t octets[] = {(uint8_t)(bits >> 16), (uint8_t)(bits >> 8), (uint8_t)bits};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Certificates and private keys in PEM (RFC 7468), decoded in place, because their DER takes three
- * quarters of the room; and the base64 in it. Pure; the text is the caller's.
+ * Decodes certificates and private keys in PEM (RFC 7468), and base64. Works in place, because DER
+ * takes three quarters of the room of its PEM. Pure; the caller owns the text.
  */
 #ifndef X509_PEM_H
 #define X509_PEM_H
@@ -9,14 +9,15 @@
 #include "base/bytes.h"
 
 /*
- * Replaces the text by the DER of its certificates, one behind the other, and returns its length.
- * Skips other blocks, blocks with headers, text between blocks, and blocks that are not base64 of
- * exactly one element of DER.
+ * Replaces the text by the DER of its certificates, one behind the other, and returns the length of
+ * this DER in bytes. Skips other blocks, blocks with headers, text between blocks, and blocks that
+ * are not base64 of exactly one element of DER.
  */
 size_t pem_certificates(uint8_t *text, size_t len);
 /*
- * The same for private keys: PKCS #8 (RFC 7468 §10), or else PKCS #1 of RSA, or else SEC 1 of an
- * elliptic curve. Skips keys protected by a password: they have another label, or a header.
+ * Like pem_certificates, for private keys. Of the three formats PKCS #8 (RFC 7468 §10), PKCS #1
+ * (RSA) and SEC 1 (elliptic curve), it decodes the first one that the text has. Skips keys
+ * protected by a password: they have another label, or a header.
  */
 size_t pem_keys(uint8_t *text, size_t len);
 /* Whether a line of the text begins a PEM block. */

@@ -35,7 +35,7 @@ static bool is_printable_string(struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.data[i];
-        /* Two more than X.680 allows: certificates often have '*' and '&'. */
+        /* X.680 allows neither '*' nor '&', but many certificates have them. */
         if (!is_alphanumeric(c) && !view_has(view_text(" '()+,-./:=?*&"), c)) {
             return false;
         }
@@ -53,7 +53,7 @@ static bool is_numeric_string(struct view text)
     return true;
 }
 
-/* Whether this is UCS-2 without surrogates and noncharacters. */
+/* Whether the text is UCS-2 without surrogates and noncharacters. */
 static bool is_bmp(struct view text)
 {
     bool valid = text.len % 2u == 0u;
@@ -66,8 +66,8 @@ static bool is_bmp(struct view text)
 }
 
 /*
- * Whether this is a valid string of a type that names may have (X.680). T61String is read as
- * Latin-1.
+ * Whether the element is a valid string of a type that names may have (X.680). T61String is read as
+ * Latin-1, in which every octet is valid.
  */
 static bool string_valid(const struct der *e)
 {
@@ -128,7 +128,9 @@ static bool parse_octets(struct view *in, struct view *octets)
     return der_bits(in, octets, &unused) && unused == 0u;
 }
 
-/* Parses a SEQUENCE. */
+/*
+ * Parses a SEQUENCE. Unlike der_expect, also gives a view of the element with its tag and length.
+ */
 static bool parse_element(struct view *in, struct der *e)
 {
     return der_any(in, e) && e->tag == DER_SEQUENCE;
@@ -179,8 +181,8 @@ static bool parse_algorithm(struct view in, struct view *oid, struct view *param
 }
 
 /*
- * Parses an AlgorithmIdentifier of SHA-2 with no parameters or NULL; returns its bits. 0: another
- * algorithm.
+ * Parses an AlgorithmIdentifier of SHA-256, SHA-384 or SHA-512 whose parameters are absent or NULL;
+ * returns the hash length in bits. 0: another algorithm.
  */
 static unsigned parse_sha2(struct view *in)
 {
@@ -197,7 +199,10 @@ static unsigned parse_sha2(struct view *in)
     return bits[arc - 1u];
 }
 
-/* RFC 4055 §3.1: hash, and MGF1 with the same hash. 0: other algorithms. */
+/*
+ * Parses the hash of RSASSA-PSS-params and the MGF1, which has the same hash (RFC 4055 §3.1);
+ * returns the hash length in bits. 0: other algorithms.
+ */
 static unsigned pss_hash(struct view *in)
 {
     struct view part = {0};
@@ -213,7 +218,7 @@ static unsigned pss_hash(struct view *in)
     return same ? bits : 0u;
 }
 
-/* The end of RSASSA-PSS-params: nothing, or the only defined trailer. */
+/* Whether the end of RSASSA-PSS-params is empty or the only defined trailer. */
 static bool trailer_valid(struct view in)
 {
     struct view part = {0};
@@ -222,7 +227,10 @@ static bool trailer_valid(struct view in)
                             der_number(&part, DER_INTEGER, &trailer) && trailer == 1u);
 }
 
-/* RSASSA-PSS-params with a salt as long as the hash, and the only defined trailer. 0: others. */
+/*
+ * Parses RSASSA-PSS-params with a salt as long as the hash and the only defined trailer; returns
+ * the hash length in bits. 0: other parameters.
+ */
 static unsigned pss_bits(struct view parameters)
 {
     struct view in = {0};
@@ -238,8 +246,8 @@ static unsigned pss_bits(struct view parameters)
 }
 
 /*
- * RFC 8017 §A.2, RFC 5758 §3.2, RFC 8410 §3, without the algorithms that have parameters of their
- * own.
+ * Signature algorithms (RFC 8017 §A.2, RFC 5758 §3.2) except RSASSA-PSS, whose hash is in its
+ * parameters.
  */
 static const struct {
     const char *oid;
@@ -282,7 +290,10 @@ static bool read_scheme(struct view in, struct x509_cert *cert)
 
 /* --- the key --- */
 
-/* RFC 8017 §A.1.1: two positive integers; Go accepts exponents of at most 63 bits. */
+/*
+ * Parses an RSAPublicKey (RFC 8017 §A.1.1). Both integers are positive; like Go, refuses an
+ * exponent of more than 63 bits.
+ */
 static bool rsa_valid(struct view key, uint64_t *exponent)
 {
     struct view in = {0};
@@ -292,7 +303,10 @@ static bool rsa_valid(struct view key, uint64_t *exponent)
            der_number(&in, DER_INTEGER, exponent) && *exponent > 0u;
 }
 
-/* RFC 5480 §2.1.1.1 and §2.2: a named curve of NIST, the point uncompressed. NULL: valid. */
+/*
+ * Checks the key of an elliptic curve: a named NIST curve and an uncompressed point (RFC 5480
+ * §2.1.1.1 and §2.2). Returns the invalid part; NULL: valid.
+ */
 static const char *ec_fault(struct view parameters, struct view key)
 {
     static const struct {
@@ -329,7 +343,7 @@ static enum x509_key key_of(struct view oid)
     return DER_IS(oid, OID_ED25519) ? X509_KEY_ED25519 : X509_KEY_OTHER;
 }
 
-/* Parses SubjectPublicKeyInfo's content. NULL: valid. */
+/* Parses SubjectPublicKeyInfo's content. Returns the invalid part; NULL: valid. */
 static const char *read_spki(struct view in, struct x509_cert *cert)
 {
     struct view algorithm = {0};
@@ -355,14 +369,14 @@ static const char *read_spki(struct view in, struct x509_cert *cert)
     }
 }
 
-/* --- the whole --- */
+/* --- the whole certificate --- */
 
 struct fields {
-    struct view tbs;   /* content */
-    struct view outer; /* content of the outer signature algorithm */
+    struct view tbs;   /* content of tbsCertificate that is not parsed yet */
+    struct view outer; /* content of signatureAlgorithm */
 };
 
-/* Parses version and serial number. NULL: valid. */
+/* Parses version and serial number. Returns the invalid part; NULL: valid. */
 static const char *read_start(struct fields *f, struct x509_cert *cert)
 {
     struct view part = {0};
@@ -379,7 +393,7 @@ static const char *read_start(struct fields *f, struct x509_cert *cert)
     return ((part.data[0] & 0x80u) != 0u) ? "serial number, which is negative" : NULL;
 }
 
-/* Parses the fields from the algorithm to the subject. NULL: valid. */
+/* Parses the fields from the algorithm to the subject. Returns the invalid part; NULL: valid. */
 static const char *read_fields(struct fields *f, struct x509_cert *cert)
 {
     struct view algorithm = {0};
@@ -398,7 +412,7 @@ static const char *read_fields(struct fields *f, struct x509_cert *cert)
     return parse_name(&f->tbs, &cert->subject) ? NULL : "subject";
 }
 
-/* Parses the optional fields behind the key. NULL: valid. */
+/* Parses the optional fields behind the key. Returns the invalid part; NULL: valid. */
 static const char *read_rest(struct fields *f, struct x509_cert *cert)
 {
     struct view part = {0};
@@ -416,7 +430,7 @@ static const char *read_rest(struct fields *f, struct x509_cert *cert)
     return (!given || x509_extensions(part, cert)) ? NULL : cert->fault;
 }
 
-/* Parses the key and the extensions. NULL: valid. */
+/* Parses the key and the extensions. Returns the invalid part; NULL: valid. */
 static const char *read_key_and_rest(struct fields *f, struct x509_cert *cert)
 {
     struct der key = {0};
@@ -428,7 +442,10 @@ static const char *read_key_and_rest(struct fields *f, struct x509_cert *cert)
     return (fault == NULL) ? read_rest(f, cert) : fault;
 }
 
-/* Parses the three parts of a certificate. NULL: valid. */
+/*
+ * Splits a certificate into tbsCertificate, signatureAlgorithm and signatureValue (RFC 5280 §4.1).
+ * Returns the invalid part; NULL: valid.
+ */
 static const char *read_outer(struct view der, struct fields *f, struct x509_cert *cert)
 {
     struct der whole = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One X.509 certificate (RFC 5280) as views into its DER. Refuses what Go's crypto/x509 refuses,
- * because every other component of Kubernetes decides with that. Pure: no memory of its own, no
- * clock, no cryptography.
+ * because the other components of Kubernetes verify certificates with it. Pure: no memory of its
+ * own, no clock, no cryptography.
  */
 #ifndef X509_X509_H
 #define X509_X509_H
@@ -24,11 +24,11 @@ enum x509_scheme {
 /* Extended key usages that are evaluated (RFC 5280 §4.2.1.12). */
 enum { X509_USAGE_ANY = 1, X509_USAGE_SERVER = 2, X509_USAGE_OTHER = 4 };
 
-/* All views point into the DER that was parsed. */
+/* One parsed certificate; all views point into its DER. */
 struct x509_cert {
     const char *fault; /* NULL, or the invalid part */
     struct view raw;
-    struct view tbs; /* the signed part */
+    struct view tbs; /* tbsCertificate, which is signed */
     struct view issuer;
     struct view subject;
     struct view spki; /* subjectPublicKeyInfo */
@@ -43,13 +43,13 @@ struct x509_cert {
     int64_t not_before;    /* seconds since 1970 */
     int64_t not_after;
     uint64_t path_len; /* valid if has_path_len */
-    uint64_t exponent; /* exponent of an RSA key */
+    uint64_t exponent; /* RSA keys only */
     uint64_t explicit_policy;
     unsigned version; /* 1 to 3 */
     enum x509_key key;
     enum x509_scheme scheme;
     unsigned hash_bits; /* hash of the scheme: 256, 384 or 512 */
-    unsigned usages;    /* bits of enum x509_usage; 0: not restricted */
+    unsigned usages;    /* X509_USAGE_… bits; 0: not restricted */
     unsigned key_usage; /* bit 0 is digitalSignature; 0: not restricted */
     bool has_names;
     bool has_constraints;
@@ -67,9 +67,15 @@ struct x509_cert {
 
 /* Parses one certificate, which must be all of `der`. PEER_MALFORMED: out->fault has the reason. */
 MUST_USE enum status x509_read(struct view der, struct x509_cert *out);
-/* Parses only its subject, at a tenth of the cost. false: not a certificate. */
+/*
+ * Parses only the subject of a certificate, at a tenth of the cost of x509_read. false: not a
+ * certificate.
+ */
 MUST_USE bool x509_subject(struct view der, struct view *subject);
-/* Appends the last common name of a Name, or its replacement, for a message. */
+/*
+ * Appends, in quotes, the last common name of a Name, or its last attribute if it has no common
+ * name.
+ */
 void x509_show_name(struct writer *w, struct view name);
 /* Appends an OBJECT IDENTIFIER: its name if it is a known extension, else its arcs. */
 void x509_show_oid(struct writer *w, struct view oid);

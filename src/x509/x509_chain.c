@@ -20,7 +20,7 @@ static struct x509_verdict refused_verdict(enum x509_reason reason, const struct
     return v;
 }
 
-/* Keeps the first reason: candidates are tried in the order of their likeness. */
+/* Keeps the first refusal. The most likely issuers are tried first, so it explains the most. */
 static void keep_first(struct x509_verdict *kept, struct x509_verdict v)
 {
     if (kept->reason == X509_TRUSTED) {
@@ -30,7 +30,10 @@ static void keep_first(struct x509_verdict *kept, struct x509_verdict v)
 
 /* --- one certificate --- */
 
-/* Compares milliseconds: in Go a certificate expires within its last second, not behind it. */
+/*
+ * Compares in milliseconds: like Go, treats a certificate as expired right after the instant
+ * notAfter, not one second later.
+ */
 static enum x509_reason judge_time(const struct x509_cert *cert, int64_t now_ms)
 {
     if (now_ms < cert->not_before * 1000) {
@@ -39,7 +42,7 @@ static enum x509_reason judge_time(const struct x509_cert *cert, int64_t now_ms)
     return (now_ms > cert->not_after * 1000) ? X509_EXPIRED : X509_TRUSTED;
 }
 
-/* RFC 5280 §4.2.1.9 and §4.2.1.3: whether this certificate's key may sign others. */
+/* Whether the key of this certificate may sign certificates (RFC 5280 §4.2.1.9 and §4.2.1.3). */
 static bool may_sign(const struct x509_cert *cert)
 {
     bool constrained = cert->has_basic_constraints || cert->version == 3u;
@@ -49,7 +52,7 @@ static bool may_sign(const struct x509_cert *cert)
     return cert->key_usage == 0u || (cert->key_usage & X509_KEY_USAGE_SIGN_CERTS) != 0u;
 }
 
-/* Judges an issuer with `below` certificates between it and the server's own. */
+/* Judges an issuer with `below` certificates between it and the server's certificate. */
 static enum x509_reason judge_issuer(const struct x509_search *s, const struct x509_cert *cert,
                                      bool is_anchor, size_t below)
 {
@@ -79,7 +82,10 @@ static bool allows_servers(const struct x509_cert *cert)
     return cert->usages == 0u || (cert->usages & good) != 0u;
 }
 
-/* Extended key usages restrict the certificates below. */
+/*
+ * Checks that every certificate of the chain allows servers: the extended key usages of an issuer
+ * also restrict the certificates below it.
+ */
 static struct x509_verdict judge_usages(const struct x509_search *s)
 {
     if (!allows_servers(&s->anchor)) {
@@ -94,7 +100,7 @@ static struct x509_verdict judge_usages(const struct x509_search *s)
     return refused_verdict(X509_TRUSTED, NULL);
 }
 
-/* Constraints bind every certificate below. */
+/* Checks the names of each certificate against the name constraints of all issuers above it. */
 static struct x509_verdict judge_constraints(const struct x509_search *s)
 {
     uint32_t budget = X509_COMPARISONS_MAX;
@@ -135,7 +141,10 @@ static bool judge_chain(struct x509_search *s)
 
 /* --- candidates --- */
 
-/* Likeness of the key identifiers: 0 same, 1 one is missing, 2 different. */
+/*
+ * Likeness of a possible issuer by key identifiers. 0: the issuer's is the one that the child
+ * names; 1: one of the two is missing; 2: they differ.
+ */
 static unsigned likeness_of(const struct x509_cert *issuer, const struct x509_cert *child)
 {
     if (view_equal(issuer->subject_key_id, child->authority_key_id)) {
@@ -146,7 +155,7 @@ static unsigned likeness_of(const struct x509_cert *issuer, const struct x509_ce
 
 #define LIKENESSES 3u
 
-/* Anchors come before sent certificates. */
+/* Whether this pass searches the anchors; the passes after them search the sent certificates. */
 static bool is_among_anchors(const struct x509_frame *f)
 {
     return f->pass < LIKENESSES;
@@ -191,7 +200,10 @@ static bool next_sent(const struct x509_search *s, struct x509_frame *f, struct 
     return false;
 }
 
-/* Finds the next possible issuer: each pass covers one likeness, the most alike first. */
+/*
+ * Finds the next possible issuer, first among the anchors, then among the sent certificates. Each
+ * pass covers one likeness, from 0 on. false: none is left.
+ */
 static bool next_candidate(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
 {
     while (f->pass < 2u * LIKENESSES) {
@@ -199,15 +211,16 @@ static bool next_candidate(const struct x509_search *s, struct x509_frame *f, st
             return true;
         }
         f->pass++;
-        f->at = is_among_anchors(f) ? 0u : 1u; /* the server's own certificate issues no other */
+        f->at = is_among_anchors(f) ? 0u : 1u; /* skips the server's certificate */
     }
     return false;
 }
 
 /*
- * Whether the chain already has this subject with this key and these names: cross-signed
- * certificates form circles. As in Go, one without names also ends the search if the chain has a
- * certificate with the same subject and key that has names.
+ * Whether the chain already has a certificate with the subject, key and subject alternative names
+ * of the candidate: cross-signed certificates form circles. As in Go, the result is false if a
+ * certificate of the same subject and key has such names and the candidate has none, or the
+ * reverse.
  */
 static bool is_in_chain(const struct x509_search *s, const struct x509_cert *candidate)
 {
@@ -227,7 +240,9 @@ static bool is_in_chain(const struct x509_search *s, const struct x509_cert *can
     return false;
 }
 
-/* Whether the candidate signed the last certificate of the chain and may be above it. */
+/*
+ * Whether the candidate signed the last certificate of the chain and is allowed to be its issuer.
+ */
 static bool candidate_fits(struct x509_search *s, const struct x509_cert *candidate, bool is_anchor)
 {
     const struct x509_cert *child = chain_at(s, s->depth - 1u);
@@ -244,7 +259,9 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
         reason = judge_issuer(s, candidate, is_anchor, s->depth - 1u);
     }
     if (reason == X509_MEMORY) {
-        /* It may be the right one, so why others were refused does not matter. */
+        /*
+         * The candidate may be the right issuer: this reason replaces those of refused candidates.
+         */
         s->broken = refused_verdict(reason, NULL);
     }
     if (reason != X509_TRUSTED) {
@@ -260,7 +277,10 @@ static void push_frame(struct x509_search *s, size_t cert)
     s->depth++;
 }
 
-/* Tries one candidate for the end of the chain. true: a chain is complete and valid. */
+/*
+ * Tries one possible issuer of the last certificate of the chain. true: the chain is complete and
+ * valid.
+ */
 static bool try_next(struct x509_search *s)
 {
     struct x509_cert candidate;
@@ -296,7 +316,9 @@ static bool is_anchor_itself(const struct x509_trust *trust, const struct x509_c
     return false;
 }
 
-/* Judges the server's certificate alone. */
+/*
+ * Judges the server's certificate without its chain: validity, critical extensions, names, usages.
+ */
 static struct x509_verdict judge_own(const struct x509_trust *trust, const struct x509_cert *own)
 {
     struct x509_verdict v = {.reason = judge_time(own, trust->now_ms)};
@@ -313,7 +335,7 @@ static struct x509_verdict judge_own(const struct x509_trust *trust, const struc
     return v;
 }
 
-/* Why no chain was found. */
+/* The verdict of a search that found no valid chain. */
 static struct x509_verdict failure_verdict(const struct x509_search *s)
 {
     struct x509_verdict v = {.reason = X509_NO_ISSUER};
@@ -361,7 +383,7 @@ bool x509_step(struct x509_search *s, struct x509_verdict *v)
 
 static const struct {
     enum x509_reason reason;
-    const char *text; /* follows "it " */
+    const char *text; /* follows "it " or "its issuer NAME " */
 } texts[] = {
     {X509_UNREADABLE, "cannot be read: "},
     {X509_CRITICAL, "has a critical extension that is not supported: "},

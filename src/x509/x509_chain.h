@@ -2,15 +2,15 @@
 /*
  * Decides whether a server's certificate is trusted: finds and judges the chain from it to one of
  * the given authorities as Go's crypto/x509 does (Certificate.Verify with DNSName and the usage
- * serverAuth), because every other component of Kubernetes decides with that. Pure: the caller
- * passes the function that checks signatures. No recursion; limits bound the work.
+ * serverAuth), because the other components of Kubernetes verify with it. Pure: the caller passes
+ * the function that checks signatures. No recursion; limits bound the work.
  *
  * Invariants:
- * C1 What Go refuses is refused.
+ * C1 A chain that Go refuses is refused.
  * C2 An authority's certificate is an anchor because it is in the list: its own signature and
  *    issuer do not matter; its validity, path length and constraints do.
- * C3 At most X509_CANDIDATES_MAX possible issuers are tried, with as many signature checks: at most
- *    one in each call of x509_step.
+ * C3 A search tries at most X509_CANDIDATES_MAX possible issuers and checks at most one signature
+ *    for each of them; a call of x509_step checks at most one signature.
  */
 #ifndef X509_X509_CHAIN_H
 #define X509_X509_CHAIN_H
@@ -25,9 +25,9 @@ enum x509_reason {
     X509_CRITICAL, /* a critical extension that is not evaluated */
     X509_FUTURE,
     X509_EXPIRED,
-    X509_HOST, /* does not list the server */
+    X509_HOST, /* the certificate does not list the server */
     X509_NO_ISSUER,
-    X509_NO_AUTHORITY, /* its issuer may not sign certificates */
+    X509_NO_AUTHORITY, /* the issuer is not allowed to sign certificates */
     X509_PATH_LEN,
     X509_BAD_SIGNATURE,
     X509_WEAK_SIGNATURE,
@@ -42,7 +42,7 @@ enum x509_reason {
     X509_SENT,
     X509_CANDIDATES,  /* more than X509_CANDIDATES_MAX possible issuers */
     X509_COMPARISONS, /* more than X509_COMPARISONS_MAX comparisons of names with constraints */
-    X509_MEMORY       /* the signature could not be checked */
+    X509_MEMORY       /* memory was exhausted, so a signature could not be checked */
 };
 
 /* Whether `issuer` signed `child`: X509_TRUSTED, or why not. */
@@ -64,17 +64,20 @@ struct x509_sent {
     size_t count; /* at least 1 */
 };
 
-/* Position of the search in one certificate's possible issuers. */
+/* Position of the search among the possible issuers of one certificate. */
 struct x509_frame {
     size_t at;    /* offset in the anchors, or index of a sent certificate */
-    uint8_t cert; /* index of a sent certificate */
-    uint8_t pass; /* over the anchors, then over the sent certificates, once for each likeness */
+    uint8_t cert; /* index of the sent certificate whose issuer is searched */
+    uint8_t pass; /* 0 to 2: anchors, by likeness; 3 to 5: sent certificates, by likeness */
 };
 
 /* Result of a verification, and which certificate it concerns. */
 struct x509_verdict {
     enum x509_reason reason;
-    /* the reason concerns `subject`, an issuer, not the server's own certificate */
+    /*
+     * true: the reason concerns an issuer, whose subject is `subject`; false: the server's
+     * certificate
+     */
     bool about_issuer;
     enum x509_reason hint; /* X509_NO_ISSUER: why the best candidate was refused, or X509_TRUSTED */
     /* subject of the certificate that `hint` or `reason` concerns, or empty */
@@ -87,7 +90,7 @@ struct x509_search {
     const struct x509_trust *trust;
     const struct x509_sent *sent;
     struct x509_frame frame[X509_SENT_MAX];
-    struct x509_cert anchor; /* end of the chain being judged */
+    struct x509_cert anchor; /* the authority at the end of the chain that is judged */
     size_t depth;
     unsigned candidates; /* candidates tried so far */
     unsigned checks;     /* signatures checked so far */
@@ -105,7 +108,10 @@ void x509_begin(struct x509_search *s, const struct x509_trust *trust,
  * with the verdict *v, whose views point into the certificates.
  */
 MUST_USE bool x509_step(struct x509_search *s, struct x509_verdict *v);
-/* Writes one line: the fault of the server's certificate, for a sentence that ends in ": ". */
+/*
+ * Appends, without a line end, what is wrong with the server's certificate, as a clause that begins
+ * with "it" ("it has expired").
+ */
 void x509_explain(struct writer *w, const struct x509_verdict *v, struct view host);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Name constraints (RFC 5280 §4.2.1.10) for DNS names, IP addresses, email addresses and URIs.
- * Directory names and other kinds are not evaluated: a critical extension with one of them is
- * refused; in one that is not critical they are ignored. See x509_names.h.
+ * Constraints of other kinds, such as directory names, are not evaluated: if the extension is
+ * critical, the certificate is refused; if not, they are ignored. See x509_names.h.
  */
 
 #include "base/assert.h"
@@ -12,7 +12,7 @@
 
 /* --- well-formedness --- */
 
-/* Whether the mask is ones followed by zeros. */
+/* Whether the mask is one bits followed by zero bits. */
 static bool mask_valid(struct view mask)
 {
     bool ended = false;
@@ -39,8 +39,8 @@ static bool is_mapped(struct view address)
 }
 
 /*
- * Whether the address has bits outside the mask, like 10.0.0.5/255.0.0.0, or the range begins or
- * ends within the IPv4 addresses mapped into IPv6.
+ * Whether Go's search may miss ranges because of this one: its address has bits outside the mask,
+ * like 10.0.0.5/255.0.0.0, or it begins or ends within the IPv4 addresses mapped into IPv6.
  */
 static bool is_odd(struct view range)
 {
@@ -57,7 +57,10 @@ static bool is_odd(struct view range)
     return loose || is_mapped(view_first(range, len)) || is_mapped(view_of(last, len));
 }
 
-/* Splits "local@domain" of RFC 5321 §4.1.2 without quotes: atoms and dots before the "@". */
+/*
+ * Splits a mailbox "local@domain" (RFC 5321 §4.1.2). Only atoms and dots may precede the "@"; a
+ * quoted local part is not supported. false: another form.
+ */
 static bool mailbox_split(struct view mailbox, struct view *local, struct view *domain)
 {
     size_t at = view_find(mailbox, '@');
@@ -103,7 +106,8 @@ static bool subtree_valid(const struct der *base, bool *whole)
 }
 
 /*
- * Parses the name of the next GeneralSubtree; minimum and maximum have no meaning for these kinds.
+ * Parses the name of the next GeneralSubtree. Ignores minimum and maximum, which no name form uses
+ * (RFC 5280 §4.2.1.10).
  */
 static bool consume_subtree(struct view *in, struct der *base)
 {
@@ -112,8 +116,8 @@ static bool consume_subtree(struct view *in, struct der *base)
 }
 
 /*
- * Go's search among several ranges misses some if one of them is odd: such constraints are refused
- * here.
+ * Refuses several ranges of one family if one of them is odd (is_odd), because Go's search then
+ * misses some.
  */
 bool x509_constraints_valid(struct view subtrees, bool *whole)
 {
@@ -133,9 +137,9 @@ bool x509_constraints_valid(struct view subtrees, bool *whole)
     return (!odd[0] || ranges[0] == 1u) && (!odd[1] || ranges[1] == 1u);
 }
 
-/* --- permission --- */
+/* --- comparison of names with constraints --- */
 
-/* A name of the certificate, in the form that constraints of its kind compare. */
+/* A name of the certificate, split into the parts that constraints of its kind compare. */
 struct subject {
     unsigned tag;
     struct view shown;
@@ -161,7 +165,10 @@ static bool is_under(struct view name, struct view constraint)
     return border && x509_same_domain(view_from(name, more), constraint);
 }
 
-/* A wildcard stands for many names, of which one may be excluded: *.a.b for x.a.b. */
+/*
+ * Whether a wildcard name covers the constraint, as *.a.b covers x.a.b: then the certificate is
+ * valid for an excluded name.
+ */
 static bool wildcard_hits(struct view name, struct view constraint)
 {
     size_t dot = view_find(constraint, '.');
@@ -170,9 +177,9 @@ static bool wildcard_hits(struct view name, struct view constraint)
 }
 
 /*
- * Go matches a mapped IPv4 address only with a range of such addresses, and permits no other
- * address by such a range. Here an excluded range of them also matches others, which errs on the
- * safe side.
+ * Whether the range contains the address. As in Go, a range of mapped IPv4 addresses matches only
+ * mapped addresses, and other ranges match only other addresses. Stricter than Go: an excluded
+ * range of mapped addresses matches both kinds.
  */
 static bool is_in_range(struct view address, struct view range, bool excludes)
 {
@@ -235,8 +242,8 @@ static struct view without_port(struct view authority)
 }
 
 /*
- * Prepares a name for comparison. false: its form cannot be compared, which refuses the certificate
- * whatever the constraints are. A URI must have a host name.
+ * Prepares a name for comparison. false: the name has a form that cannot be compared; the
+ * certificate is then refused, whatever the constraints are. A URI must have a host name.
  */
 static bool subject_of(const struct der *name, struct subject *s)
 {

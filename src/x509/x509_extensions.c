@@ -19,8 +19,8 @@ struct extension {
 };
 
 /*
- * Result of parsing one extension. PASSED: not evaluated, which is a fault only if the extension is
- * critical.
+ * Result of parsing one extension. PASSED: the extension is not evaluated; if it is critical, it
+ * becomes cert->unhandled.
  */
 enum found { FOUND, PASSED, FAULT };
 
@@ -95,7 +95,10 @@ static enum found read_constraints(const struct extension *e, struct x509_cert *
     return whole ? FOUND : PASSED;
 }
 
-/* RFC 5280 §4.2.1.1, §4.2.1.2 and §4.2.2.1 forbid marking them as critical. */
+/*
+ * RFC 5280 §4.2.1.1, §4.2.1.2 and §4.2.2.1: key identifiers and authority information access must
+ * not be critical.
+ */
 static enum found read_subject_key_id(const struct extension *e, struct x509_cert *cert)
 {
     struct view in = e->value;
@@ -147,8 +150,8 @@ static bool policy_seen(struct view in, size_t count, struct view oid)
 }
 
 /*
- * RFC 5280 §4.2.1.4: no policy occurs twice. The policies themselves matter only where one is
- * required.
+ * RFC 5280 §4.2.1.4: no policy occurs twice. x509_policy.c evaluates the policies if a certificate
+ * of the chain requires one.
  */
 static enum found read_policies(const struct extension *e, struct x509_cert *cert)
 {
@@ -218,8 +221,8 @@ static enum found read_inhibit_any_policy(const struct extension *e, struct x509
 }
 
 /*
- * RFC 5280 §4.2.1.13. The lists are never fetched, but a malformed extension invalidates the
- * certificate.
+ * Checks the encoding (RFC 5280 §4.2.1.13). Revocation lists are never fetched, but a malformed
+ * extension invalidates the certificate.
  */
 static enum found read_distribution_points(const struct extension *e, struct x509_cert *cert)
 {
@@ -249,7 +252,7 @@ static enum found read_distribution_points(const struct extension *e, struct x50
     return FOUND;
 }
 
-/* RFC 5280 §4.2.2.1. */
+/* Checks the encoding (RFC 5280 §4.2.2.1); the locations are not used. */
 static enum found read_authority_access(const struct extension *e, struct x509_cert *cert)
 {
     struct view value = e->value;
@@ -270,12 +273,12 @@ static enum found read_authority_access(const struct extension *e, struct x509_c
     return FOUND;
 }
 
-/* --- all of them --- */
+/* --- all extensions --- */
 
 struct kind {
     const char *oid;
     size_t len;
-    const char *name; /* its title in RFC 5280; NULL: never evaluated alone */
+    const char *name; /* title of the extension, for messages */
     enum found (*read)(const struct extension *e, struct x509_cert *cert);
 };
 
@@ -361,9 +364,9 @@ bool x509_extensions(struct view in, struct x509_cert *cert)
     return true;
 }
 
-/* --- for messages --- */
+/* --- texts for messages --- */
 
-/* X.660: the first number holds two arcs. */
+/* Appends an OID in dotted decimal. Its first number holds two arcs (X.690 §8.19.4). */
 static void show_arcs(struct writer *w, struct view oid)
 {
     uint64_t arc = 0;

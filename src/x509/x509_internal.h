@@ -5,7 +5,10 @@
 
 #include "x509/x509.h"
 
-/* Parses the extensions: the content of [3]. false: cert->fault is set. */
+/*
+ * Parses the extensions of a certificate; `in` is the content of its field [3]. false: cert->fault
+ * names the invalid part.
+ */
 MUST_USE bool x509_extensions(struct view in, struct x509_cert *cert);
 
 #define X509_OID_ANY_POLICY "\x55\x1d\x20\x00" /* RFC 5280 §4.2.1.4 */

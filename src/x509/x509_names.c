@@ -31,7 +31,10 @@ bool x509_domain_valid(struct view name, bool constraint)
     return true;
 }
 
-/* Printable ASCII; percent signs precede two hexadecimal digits (RFC 3986 §2.1). */
+/*
+ * Whether all characters are printable ASCII and each '%' precedes two hexadecimal digits (RFC 3986
+ * §2.1).
+ */
 static bool uri_chars_valid(struct view uri)
 {
     for (size_t i = 0; i < uri.len; i++) {
@@ -60,7 +63,10 @@ static size_t scheme_len(struct view uri)
     return 0;
 }
 
-/* A host of letters, digits, dots, hyphens and underscores, with an optional port. */
+/*
+ * Whether the authority is empty, or a host of letters, digits, dots, hyphens and underscores with
+ * an optional port.
+ */
 static bool authority_valid(struct view authority)
 {
     struct view host = view_first(authority, view_find(authority, ':'));
@@ -158,7 +164,10 @@ bool x509_same_domain(struct view a, struct view b)
     return same;
 }
 
-/* Letters, digits, hyphens within labels, and underscores; a pattern may begin with "*.". */
+/*
+ * Whether `host` has only letters, digits, underscores, and hyphens that do not begin a label; a
+ * pattern may begin with "*.".
+ */
 static bool is_hostname(struct view host, bool pattern)
 {
     bool empty = true; /* the current label is empty */
@@ -237,8 +246,8 @@ size_t x509_address_of(struct view host, uint8_t address[16])
 }
 
 /*
- * Writes an IPv6 address with all its digits (RFC 4291 §2.2, first form). inet_ntop(3) would link
- * all of printf(3), 20 KB.
+ * Writes an IPv4 address in decimal, an IPv6 address with all its digits (RFC 4291 §2.2, first
+ * form). inet_ntop(3) would link all of printf(3), 20 KB.
  */
 static void show_address(struct writer *w, struct view address)
 {

@@ -14,8 +14,8 @@
  */
 MUST_USE bool x509_names_valid(struct view value, bool *some);
 /*
- * Whether the GeneralSubtrees of name constraints are well-formed. *whole becomes false when one is
- * of a kind that is not evaluated.
+ * Whether the GeneralSubtrees of name constraints are well-formed. *whole becomes false when a
+ * subtree has a kind of name that is not evaluated.
  */
 MUST_USE bool x509_constraints_valid(struct view subtrees, bool *whole);
 /*
@@ -30,8 +30,8 @@ bool x509_lists_host(const struct x509_cert *cert, struct view host);
 size_t x509_address_of(struct view host, uint8_t address[16]);
 /*
  * Whether the name constraints of `ca` permit all names of `cert`. false: *name is the first
- * GeneralName that they do not permit. *budget: comparisons left for the chain; with none left the
- * result is false.
+ * GeneralName that they do not permit. *budget is the number of comparisons left for the chain; the
+ * result is false when it reaches 0.
  */
 bool x509_permits(const struct x509_cert *ca, const struct x509_cert *cert, uint32_t *budget,
                   struct view *name);

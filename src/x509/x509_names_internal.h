@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names and name constraints share. Owns no state; only their files include it. */
+/* What x509_names.c and x509_constraints.c share. Owns no state; only these files include it. */
 #ifndef X509_X509_NAMES_INTERNAL_H
 #define X509_X509_NAMES_INTERNAL_H
 
 #include "x509/der.h"
 #include "x509/x509_names.h"
 
-/* GeneralName (RFC 5280 §4.2.1.6). */
+/* Tags of GeneralName (RFC 5280 §4.2.1.6). */
 #define X509_NAME_EMAIL DER_CONTEXT(1u)
 #define X509_NAME_DNS DER_CONTEXT(2u)
 #define X509_NAME_URI DER_CONTEXT(6u)

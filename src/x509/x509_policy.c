@@ -32,7 +32,10 @@ static bool all_list(const struct x509_cert *const chain[], size_t count, struct
     return all;
 }
 
-/* Whether all certificates share a policy; anyPolicy stands for every policy, unless inhibited. */
+/*
+ * Whether all certificates have a policy in common; anyPolicy matches every policy, unless a
+ * certificate of the chain inhibits it.
+ */
 static bool has_common(const struct x509_cert *const chain[], size_t count)
 {
     bool any_counts = true;
@@ -55,7 +58,10 @@ static bool has_common(const struct x509_cert *const chain[], size_t count)
     return false;
 }
 
-/* RFC 5280 §6.1.4 (h) and (i), §6.1.5 (a) and (b). */
+/*
+ * Whether the chain must have a valid policy: computes the variable explicit_policy of RFC 5280
+ * §6.1.4 (h) and (i), §6.1.5 (a) and (b).
+ */
 static bool is_required(const struct x509_cert *const chain[], size_t count)
 {
     uint64_t explicit_policy = count + 1u;

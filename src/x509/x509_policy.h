@@ -6,10 +6,10 @@
 #include "x509/x509.h"
 
 /*
- * Whether the chain, from the server's certificate up to but without its anchor, has the policy
+ * Whether the chain, from the server's certificate to the last one below the anchor, has the policy
  * that an authority in it requires. Two rules are stricter than Go's: policy mappings are not
- * followed, so a chain that needs them is refused; and if one certificate inhibits anyPolicy, it
- * does not count anywhere in the chain, whatever its number of skipped certificates.
+ * followed, so a chain that needs them is refused; and if one certificate inhibits anyPolicy,
+ * anyPolicy does not count anywhere in the chain, whatever the SkipCerts of that certificate is.
  */
 bool x509_policies_allow(const struct x509_cert *const chain[], size_t count);
 

@@ -8,14 +8,14 @@
 
 #include "agent/agent.h"
 
-/* The next random number. */
+/* The next number of a->randomness: 64 bits. */
 uint64_t agent_random(struct agent *a);
 /* `base_ms` plus up to a quarter of it, at random. */
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
-/* Doubles a backoff between its bounds and returns it with jitter: the wait. */
+/* Doubles *backoff_ms, keeps it from least_ms to most_ms, and returns it with jitter. */
 uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,
                               uint64_t most_ms);
-/* The same, between API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
+/* agent_backoff_within with the bounds API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
 uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms);
 
 #endif

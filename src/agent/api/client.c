@@ -3,9 +3,9 @@
  * The client of the API server, see client.h. Owns struct api_client: the table of requests, the
  * response being read, and the pauses between requests.
  *
- * The agent's own requests keep to API_REQUESTS_PER_SECOND in any second, and pause as long as a
- * 429 or 503 asks by Retry-After (RFC 9110 §10.2.3), or for API_REFUSED_MS when the token was
- * refused. Claim GETs do neither, because the kubelet waits for them.
+ * Requests keep to API_REQUESTS_PER_SECOND in any second, and pause as long as the server asks by
+ * Retry-After with 429 or 503 (RFC 9110 §10.2.3), or for API_REFUSED_MS when it refused the token.
+ * Claim GETs are exempt from both, because the kubelet waits for them.
  */
 #include "agent/api/client.h"
 
@@ -147,7 +147,7 @@ enum agent_order api_order(struct agent *a)
 void api_time_old(struct agent *a, bool old)
 {
     struct api_client *c = &a->api->client;
-    c->busy = c->busy || c->time_old; /* the next step does what waited for a valid time */
+    c->busy = c->busy || c->time_old; /* the next step does the work that waited for a valid time */
     c->time_old = old;
 }
 
@@ -158,7 +158,7 @@ void api_hurry(struct agent *a)
 
 /* --- the slots --- */
 
-/* Index of this driver's slot among the places of all drivers. */
+/* Place of this driver's slot: its index in the table of all drivers' requests. */
 static unsigned place_of(const struct agent *a, unsigned slot)
 {
     ASSERT(slot < (unsigned)API_SLOTS);
@@ -195,7 +195,7 @@ enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
     return is_busy(x) ? x->result.kind : API_NONE;
 }
 
-/* Copies the response so far into the result. */
+/* Updates the result with what the response contains so far. */
 static const struct api_result *refresh_result(const struct agent *a, struct api_exchange *x)
 {
     x->result.http = x->response.http_status;
@@ -209,7 +209,7 @@ const struct api_result *api_slot_result(struct agent *a, unsigned slot)
     return refresh_result(a, exchange_at(a, place_of(a, slot)));
 }
 
-/* Frees the slot; records of its request are no longer reported. */
+/* Frees the slot; api_next no longer reports records of its request. */
 static void release_place(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->api->client;
@@ -219,12 +219,12 @@ static void release_place(struct agent *a, unsigned place)
     }
 }
 
-/* Ends a request; api_next reports its end next. The first status counts. */
+/* Ends a request; api_next reports the end. A request that already ended keeps its status. */
 static void finish_request(struct agent *a, unsigned place, enum status status)
 {
     struct api_exchange *x = exchange_at(a, place);
     if (is_awaited(x)) {
-        /* A response may precede the end of the body; then this side ends the stream. */
+        /* The response may have arrived before the whole body was sent: reset the stream. */
         h2_reset(&a->api->connection.h2, x->stream, H2_CANCEL);
         x->state = EXCHANGE_OVER;
         x->result.status = status;
@@ -263,8 +263,9 @@ static bool is_watch(enum api_kind kind)
 }
 
 /*
- * Whether a watch must not start because other requests need the streams: with one stream no watch
- * may, with two not the Node's. Each driver has a watch of slices.
+ * Whether the server's limit on streams is too low for this watch, because one stream must stay
+ * free for other requests. A watch of slices needs two streams, the watch of the Node three. With
+ * --efa each needs one more, because each driver watches its slices.
  */
 static bool lacks_stream(const struct agent *a, enum api_kind kind)
 {
@@ -272,7 +273,7 @@ static bool lacks_stream(const struct agent *a, enum api_kind kind)
     return is_watch(kind) && h2_streams_max(&a->api->connection.h2) < needs;
 }
 
-/* Ends a watch without a free stream at once; its owner reads periodically instead. */
+/* Ends a watch that has no free stream; its owner reads the objects periodically instead. */
 static void leave_room(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->api->client;
@@ -294,8 +295,8 @@ static uint64_t time_limit(enum api_kind kind)
 }
 
 /*
- * Counts requests that hang in parallel as one. A request whose caller gave it less time than its
- * kind's does not count: the server may only be slow.
+ * Counts a request that timed out. Requests that hang in parallel count as one. A request with a
+ * shorter time limit than its kind has by default does not count: the server may only be slow.
  */
 static void count_timeout(struct agent *a, const struct api_exchange *x)
 {
@@ -323,7 +324,7 @@ static void expire_requests(struct agent *a)
     }
 }
 
-/* Whether a running request will end on its own: any but an accepted watch. */
+/* Whether a request runs that ends soon by itself; of the watches only one that got 401 does. */
 static bool is_awaiting(const struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
@@ -338,7 +339,7 @@ static bool is_awaiting(const struct agent *a)
 
 /* --- when a request may start --- */
 
-/* Earliest time for the next request of the agent's own; may be in the past. */
+/* Earliest time that rate limit and pauses allow for the next request; may be in the past. */
 static uint64_t free_ms(const struct api_client *c)
 {
     uint64_t at = c->rate_ms[c->rate_at];
@@ -364,8 +365,8 @@ uint64_t api_retry_after_ms(const struct api_result *r)
 }
 
 /*
- * Counts a server that lets no request start, even with none running, like one that answers none;
- * the owners keep retrying.
+ * Called when no stream can be opened. If this lasts API_REQUEST_MS while no request runs, the
+ * connection is dropped like one whose requests time out; until then the owners retry.
  */
 static void note_blocked(struct agent *a)
 {
@@ -380,7 +381,7 @@ static void note_blocked(struct agent *a)
     }
 }
 
-/* Whether a request of this kind may start now; does not count it. */
+/* Whether a request of this kind may start now; the rate limit does not count it yet. */
 static bool may_start(struct agent *a, enum api_kind kind)
 {
     struct api_client *c = &a->api->client;
@@ -403,7 +404,7 @@ static void count_request(struct agent *a, enum api_kind kind)
 
 /* --- sending --- */
 
-/* Sends a head on a new stream, *stream. */
+/* Opens a stream and sends the request's header list on it; *stream is the stream's id. */
 static enum status send_head(struct agent *a, unsigned place, const struct api_request *r,
                              uint32_t *stream)
 {
@@ -424,7 +425,7 @@ static enum status send_head(struct agent *a, unsigned place, const struct api_r
     return s;
 }
 
-/* Sends the rest of a body, as far as windows and send buffer allow. */
+/* Sends more of the request's body, as far as windows and send buffer allow. */
 static void send_body(struct agent *a, unsigned place)
 {
     struct h2 *h2 = &a->api->connection.h2;
@@ -452,7 +453,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
 {
     unsigned place = place_of(a, slot);
     struct api_exchange *x = exchange_at(a, place);
-    uint32_t stream = 0; /* stays 0 when the head has no room */
+    uint32_t stream = 0; /* stays 0 for a watch without a free stream: nothing is sent */
     bool lacks = lacks_stream(a, r->kind);
     ASSERT(r->kind != API_NONE && !api_slot_busy(a, slot));
     ASSERT((r->body != NULL) == (r->head.body_len > 0u));
@@ -510,9 +511,9 @@ static void keep_status(struct api_result *r, struct view message)
 }
 
 /*
- * Whether a 404 means an unknown path rather than an absent object, for which a Status says
- * NotFound. A path without a handler gets a line of text or, in a version that is served in part, a
- * Status with client-go's words for it. For a list it always means an unknown path.
+ * Whether a 404 means an unknown path, not an absent object, for which a Status says NotFound. A
+ * path without a handler gets a line of text or, in a version that is served in part, a Status with
+ * client-go's message. For a list a 404 always means an unknown path.
  */
 static bool path_unknown(const struct api_result *r)
 {
@@ -521,12 +522,12 @@ static bool path_unknown(const struct api_result *r)
     if (r->kind == API_GET_NODE || r->kind == API_WATCH_NODE || r->kind == API_GET_GROUP) {
         return false;
     }
-    bool text = r->reason[0] == '\0' && r->message[0] != '{'; /* JSON: a Status too */
+    bool text = r->reason[0] == '\0' && r->message[0] != '{'; /* a '{' begins a Status */
     return r->kind == API_LIST_SLICES || r->kind == API_LIST_CLAIMS || text ||
            view_is(view_first(message, sizeof unknown - 1u), unknown);
 }
 
-/* The status of a complete response. */
+/* The status with which a complete response ends its request. */
 static enum status judge_response(struct api_exchange *x)
 {
     struct api_result *r = &x->result;
@@ -544,7 +545,7 @@ static enum status judge_response(struct api_exchange *x)
     return path_unknown(r) ? PEER_UNSUPPORTED : PEER_NOT_FOUND;
 }
 
-/* Ends a complete response. After a refused token, first waits for the host to read it again. */
+/* Ends a request whose response is complete; after 401 only once the token was read again. */
 static void response_complete(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->api->client;
@@ -568,9 +569,9 @@ static void response_complete(struct agent *a, unsigned place)
 /* --- a refused token --- */
 
 /*
- * The host has read the token again: ends the requests refused for their token. If the token has
- * changed they end as if the connection had; otherwise as refused. true: there was one; *shown is
- * the checksum of its token.
+ * Ends the requests that were answered with 401, after the host has read the token again: with
+ * PEER_CLOSED if the token has changed, so that they are repeated, otherwise with PEER_REFUSED.
+ * Returns whether there was such a request; *shown is the checksum of the token it was sent with.
  */
 static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 {
@@ -588,8 +589,9 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 }
 
 /*
- * With a changed token the refused requests are repeated on a new connection (the server closes
- * this one). Otherwise the agent's own requests pause.
+ * Ends the connection after a 401, once the host has read the token again. If the token has
+ * changed, the refused requests are repeated on a new connection, because the server closes this
+ * one. Otherwise all requests but claim GETs pause.
  */
 static bool judge_token(struct agent *a)
 {
@@ -607,8 +609,9 @@ static bool judge_token(struct agent *a)
 }
 
 /*
- * After a refused token, has the token file read regularly, so that a new token is found soon.
- * Waiting owners plan for the end of the pause, but start at once on a new connection.
+ * During the pause after a 401, orders the host to read the token file every TOKEN_REFUSED_MS. A
+ * new token ends the connection: owners whose requests wait for the end of the pause start them at
+ * once on a new connection.
  */
 static void check_token(struct agent *a)
 {
@@ -623,13 +626,13 @@ static void check_token(struct agent *a)
         c->reread_ms = a->now_ms + TOKEN_REFUSED_MS;
         connection_want(a, ORDER_READ_TOKEN);
     } else {
-        /* the file was read recently */
+        /* wait: the file was read less than TOKEN_REFUSED_MS ago */
     }
 }
 
 /* --- events --- */
 
-/* Whether the stream still belongs to the request; a cancelled one may still be answered. */
+/* Whether the stream still belongs to the request; the server may still answer a cancelled one. */
 static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
 {
     const struct api_exchange *all = a->api->client.exchange;
@@ -693,7 +696,7 @@ static const char *words_of(enum status failure)
     }
 }
 
-/* Handles one event of the connection; false: there is none now. */
+/* Handles one event of the connection; false: no event is complete. */
 static bool handle_event(struct agent *a)
 {
     struct api_connection *c = &a->api->connection;
@@ -720,7 +723,7 @@ static bool handle_event(struct agent *a)
 
 /* --- reports of api_next --- */
 
-/* The owner has handled the end reported before: frees its slot. */
+/* Frees the slots of requests whose end the last api_next reported: the owners have handled it. */
 static void free_ended(struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
@@ -767,11 +770,11 @@ static void next_record(struct agent *a, struct api_event *event)
     } else if (alive && piece->last) {
         response_complete(a, place);
     } else {
-        /* the rest of the response follows in another piece, or is no longer wanted */
+        /* the rest of the response follows in another piece, or the request has ended */
     }
 }
 
-/* Reports the loss of the connection, before the ends that it causes. */
+/* Reports a low limit on streams, or the loss of the connection before the ends of its requests. */
 static bool report_loss(struct agent *a, struct api_event *event)
 {
     if (a->api->client.streams == API_STREAMS_LIMITED) {
@@ -818,7 +821,7 @@ bool api_next(struct agent *a, struct api_event *event)
 
 /* --- time --- */
 
-/* Drops a connection that answers no request: the address may lead to another server. */
+/* Ends late requests. Drops a connection that answers none: the next may reach another server. */
 static void check_timeouts(struct agent *a)
 {
     expire_requests(a);
@@ -830,10 +833,7 @@ static void check_timeouts(struct agent *a)
     }
 }
 
-/*
- * After GOAWAY, waits for running responses; a watch would take long, so it is ended and reopened
- * elsewhere.
- */
+/* After GOAWAY, ends the connection once only watches run; the next connection reopens them. */
 static void check_drained(struct agent *a)
 {
     if (api_draining(a) && !is_awaiting(a)) {
@@ -865,11 +865,11 @@ void api_step(struct agent *a)
     } else if (!c->busy && !c->time_old) {
         connection_try(a);
     } else {
-        /* reports of the last connection come first */
+        /* wait: reports about the last connection are left, or the time is old */
     }
 }
 
-/* When a request times out, or a delayed one may start; UINT64_MAX: never. */
+/* When a request times out or a delayed one may start; UINT64_MAX: no timer runs. */
 static uint64_t requests_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->api->client;
@@ -886,7 +886,7 @@ uint64_t api_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->api->client;
     if (c->busy || c->time_old) {
-        return a->now_ms; /* the host sets the time then */
+        return a->now_ms; /* busy: work is left; time_old: the host sets the time before the step */
     }
     uint64_t at = connection_deadline(a);
     if (!connection_open(a)) {

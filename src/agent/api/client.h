@@ -2,8 +2,8 @@
 /*
  * The client of the API server (client.c): when requests may start, the running requests, and the
  * meaning of their responses. Owns struct api_client; the connection below it belongs to
- * connection.h. All of src/agent uses the API server through these verbs. Logs nothing: an event of
- * api_next or the result of a request reports what to log.
+ * connection.h. All of src/agent reaches the API server through these functions. Logs nothing: an
+ * event of api_next or the result of a request reports what to log.
  *
  * A request: its owner calls api_start on its own slot. api_next returns the records of the
  * response and its end, and agent.c passes each to the owner of its kind. The slot is free again
@@ -33,7 +33,7 @@ enum api_kind {
     API_WRITE_EVENT, /* POST or PATCH of a Kubernetes Event */
     API_APPLY_CLAIM_STATUS,
     API_LOOK_CLAIM, /* GET of a held claim: whether it still exists */
-    API_LIST_CLAIMS /* one page */
+    API_LIST_CLAIMS /* GET of one page of ResourceClaims */
 };
 /* Number of kinds, API_NONE included. */
 #define API_KINDS ((unsigned)API_LIST_CLAIMS + 1u)
@@ -50,12 +50,13 @@ enum {
     API_SLOT_GROUP,
     API_SLOTS /* number of slots */
 };
-/* The slots of all drivers; as a place: none. */
+/* Number of slots of all drivers. A place is the index of one; place API_PLACES means none. */
 #define API_PLACES ((unsigned)API_SLOTS * DRIVERS)
 
 /*
  * Returns bytes of a request's body from `offset` on: at least one, at most `room`, valid until the
- * next call. Empty: the body has changed since the request started, which ends with FULL_BUFFER.
+ * next call. Empty: the body has changed since the request started; the request ends with
+ * FULL_BUFFER.
  */
 typedef struct view (*api_body_part)(struct agent *a, uint32_t offset, size_t room);
 
@@ -64,47 +65,49 @@ struct api_request {
     enum api_kind kind;
     enum kube_shape shape;    /* expected content of the response */
     enum api_version version; /* of resource.k8s.io, if the path contains a version */
-    /* time for the complete answer; 0: the kind's own limit, which is shorter */
+    /* time for the complete response, if shorter than the kind's limit; 0: the kind's limit */
     uint64_t limit_ms;
     struct kube_request head; /* the client sets token, authority and has_body */
     api_body_part body;       /* returns head.body_len bytes; NULL: no body */
 };
 
-/* The result of a request; of a running one, the response so far. */
+/* The result of a request; while the request runs, the response so far. */
 struct api_result {
     enum api_kind kind;
     struct agent *owner; /* the driver that sent the request */
     unsigned slot;
     enum api_version version; /* as in the request */
     /*
-     * STATUS_OK: a success, complete. PEER_NOT_FOUND: no such object. PEER_UNSUPPORTED: unknown
-     * path. PEER_REFUSED: any other HTTP status. PEER_CLOSED: connection or stream ended early.
-     * PEER_TIMEOUT. PEER_MALFORMED. FULL_TABLE: no free stream for a watch. FULL_BUFFER: see
-     * api_body_part. STATUS_MORE: still running.
+     * STATUS_OK: the server reported success and the response is complete. PEER_NOT_FOUND: the
+     * object does not exist. PEER_UNSUPPORTED: the path is unknown. PEER_REFUSED: any other HTTP
+     * status. PEER_CLOSED: the connection or the stream ended early. PEER_TIMEOUT: no complete
+     * response in time. PEER_MALFORMED: invalid response. FULL_TABLE: no free stream for a watch.
+     * FULL_BUFFER: see api_body_part. STATUS_MORE: the request is still running.
      */
     enum status status;
     uint16_t http;          /* status code; 0: none received */
     bool unprocessed;       /* the server did not process it (REFUSED_STREAM): safe to repeat */
     uint32_t retry_after_s; /* from Retry-After; 0: none */
-    uint64_t elapsed_ms;    /* time since it was sent */
+    uint64_t elapsed_ms;    /* time since the request was sent */
     char reason[64];        /* reason of the Status in the response; "": none */
-    char message[KUBE_MESSAGE_CAP]; /* its message, or the first line of another kind of body */
+    /* message of that Status, or the first line of a body of another kind */
+    char message[KUBE_MESSAGE_CAP];
 };
 
 /* State of a request. */
 enum exchange_state {
     EXCHANGE_FREE,
     EXCHANGE_OPEN,
-    EXCHANGE_UNAUTHORIZED, /* answered by 401: ends after the token was read again */
+    EXCHANGE_UNAUTHORIZED, /* answered with 401: ends after the host has read the token again */
     EXCHANGE_OVER,         /* api_next reports its end next */
     EXCHANGE_ENDED         /* its end was reported; freed by the next api_next or api_start */
 };
 
-/* A place: a request and its response. */
+/* A request and its response. Its index in struct api_client is its place. */
 struct api_exchange {
     enum exchange_state state;
     uint32_t stream;
-    uint32_t token_sum; /* checksum of the token that it was sent with */
+    uint32_t token_sum; /* checksum of the token sent with the request */
     uint32_t body_len;
     uint32_t body_sent;
     api_body_part body;
@@ -125,23 +128,23 @@ struct api_piece {
 /* Whether the server allows enough streams for the watches. */
 enum api_streams {
     API_STREAMS_ENOUGH,
-    API_STREAMS_LIMITED, /* not reported yet */
+    API_STREAMS_LIMITED, /* too few streams, not reported yet */
     API_STREAMS_LIMITED_REPORTED
 };
 
 /* Requests, and the limits for starting the next one. */
 struct api_client {
     bool busy;         /* api_next has, or may have, more to report */
-    bool held_back;    /* a request of the agent's own was delayed until the times below */
-    bool time_old;     /* see agent_time_old: no request or connection may start */
+    bool held_back;    /* a request was delayed, until the times below (claim GETs never are) */
+    bool time_old;     /* see agent_time_old: no request and no connection may start */
     bool token_handed; /* the host has read the token since the last 401 */
     enum api_streams streams;
     unsigned timeouts_in_a_row; /* consecutive requests without a response in time */
-    uint64_t timeout_ms;        /* end of the last of them */
-    uint64_t blocked_ms;        /* since when no request could start; 0: the last one could */
+    uint64_t timeout_ms;        /* when the last of these requests timed out */
+    uint64_t blocked_ms;        /* since when no request can start; 0: the last one could start */
     unsigned rate_at;           /* index of the oldest time in `rate_ms` */
     uint64_t rate_ms[API_REQUESTS_PER_SECOND]; /* one second after each of the last requests */
-    uint64_t retry_after_ms;                   /* end of the pause of Retry-After */
+    uint64_t retry_after_ms;                   /* end of the pause that Retry-After asked for */
     uint64_t refused_ms;                       /* a refused token is not used before this time */
     /* when to read the file of a refused token again; 0: no token was refused */
     uint64_t reread_ms;
@@ -156,9 +159,9 @@ enum api_event_kind {
     API_EVENT_OPENED, /* a new connection, perhaps to another server */
     API_EVENT_RECORD, /* a record of a response */
     API_EVENT_END,    /* a request has ended */
-    /* the connection is lost because of `text`; ends follow, then CLOSED */
+    /* the connection is lost because of `text`; END of each request and CLOSED follow */
     API_EVENT_LOST,
-    API_EVENT_MOVED,          /* as LOST, because the server asked for another connection */
+    API_EVENT_MOVED,          /* like API_EVENT_LOST, but the server asked for a new connection */
     API_EVENT_CLOSED,         /* the connection is closed; every request has ended */
     API_EVENT_STREAMS_LIMITED /* the server allows too few streams for watches */
 };
@@ -166,9 +169,9 @@ enum api_event_kind {
 /* A report of api_next; what it points to is valid until the next api_next. */
 struct api_event {
     enum api_event_kind kind;
-    const char *text;                /* LOST, MOVED; else NULL */
+    const char *text;                /* set for API_EVENT_LOST and API_EVENT_MOVED; else NULL */
     const struct api_result *result; /* RECORD: the result so far; END: the result; else NULL */
-    struct kube_record record;       /* RECORD */
+    struct kube_record record;       /* set for API_EVENT_RECORD */
 };
 
 /* The verbs of the room, see frame.h; call api_next before api_step. */
@@ -186,12 +189,12 @@ void api_identity(struct agent *a, struct view token, struct view authority);
 void api_opened(struct agent *a, uint64_t now_ms);
 void api_failed(struct agent *a, const char *why);
 void api_ended(struct agent *a, const char *why);
-/* Bytes of the connection. */
+/* Space for received bytes, bytes to send, and the commits of both. */
 struct writer api_rx(struct agent *a);
 void api_rx_commit(struct agent *a, size_t n);
 struct view api_tx(struct agent *a);
 void api_tx_commit(struct agent *a, size_t n);
-/* The next order for the host, which counts as done; ORDER_NONE: none. */
+/* Removes and returns the next order for the host; ORDER_NONE: there is none. */
 enum agent_order api_order(struct agent *a);
 /* Sets whether the time is old, see agent_time_old. */
 void api_time_old(struct agent *a, bool old);
@@ -206,34 +209,38 @@ bool api_forbidden(const struct agent *a, enum api_kind kind);
 bool api_ready(const struct agent *a);
 /* Whether there is a connection that accepts requests. */
 bool api_connected(const struct agent *a);
-/* Whether a connection is being opened: the first one, or one that is tried now. */
+/* Whether a connection is being opened, or the first attempt is still to come. */
 bool api_pending(const struct agent *a);
 /*
- * Since when requests can be answered: when the last connection was opened; UINT64_MAX: the first
- * one is being opened, 0: that failed.
+ * When the last connection was opened: requests can be answered since then. UINT64_MAX: none was
+ * opened yet and an attempt is running or still to come; 0: none was opened yet and the last
+ * attempt failed.
  */
 uint64_t api_since_ms(const struct agent *a);
-/* Whether the server asked for another connection, and running requests end on this one. */
+/* Whether the server sent GOAWAY: running requests may end on this connection, none starts. */
 bool api_draining(const struct agent *a);
-/* Whether the connection is ending: unanswered requests are repeated on the next one. */
+/* Whether the connection is down, draining or failed: owners then repeat unanswered requests. */
 bool api_connection_ends(const struct agent *a);
-/* Whether the server itself asked for the new connection, so that plans continue on it. */
+/*
+ * Whether the last connection ended because the server asked for another one: planned work
+ * continues on the new connection.
+ */
 bool api_connection_moved(const struct agent *a);
 /* Whether the server allows too few streams for the watches of this connection. */
 bool api_streams_limited(const struct agent *a);
-/* host:port of the server; then why there is no connection. Never NULL. */
+/* The server's host:port, and the reason why there is no connection. Never NULL. */
 const char *api_authority(const struct agent *a);
 const char *api_trouble(const struct agent *a);
-/* Time until the next connection attempt. */
+/* Milliseconds until the next connection attempt. */
 uint64_t api_reconnect_wait_ms(const struct agent *a);
 
 /* --- requests --- */
 
 /*
- * Starts a request in a free slot. STATUS_MORE: not now (no room, no stream, too many of the
- * agent's own requests, or the server asked for a pause). After STATUS_OK api_next reports its
- * records and its end, and its body is sent as there is room, also while the connection drains. A
- * watch ends unsent with FULL_TABLE if it would leave too few streams for other requests.
+ * Starts a request in a free slot. STATUS_MORE: the request cannot start now (no room, no stream,
+ * rate limit reached, or a pause that the server asked for). After STATUS_OK the client sends the
+ * body as there is room, even while the connection drains, and api_next reports the records and the
+ * end. A watch that would leave too few streams for other requests ends unsent with FULL_TABLE.
  */
 MUST_USE enum status api_start(struct agent *a, unsigned slot, const struct api_request *r);
 /* Ends a request without waiting for its response; api_next no longer reports it. */
@@ -245,16 +252,16 @@ bool api_slot_busy(const struct agent *a, unsigned slot);
 /* The result of the slot's request so far. Never NULL. */
 const struct api_result *api_slot_result(struct agent *a, unsigned slot);
 /*
- * When to retry a request that api_start did not accept, for owners that plan it; the others are
- * stepped at that time.
+ * Earliest time to retry a request that api_start did not accept. Only owners that plan the retry
+ * need it: api_deadline wakes the others.
  */
 uint64_t api_later(const struct agent *a);
 /*
- * Whether the agent's own requests are delayed for long: the server asked for it, or refused the
+ * Whether requests other than claim GETs pause, because the server asked for it or refused the
  * token.
  */
 bool api_paused(const struct agent *a);
-/* Retry-After in milliseconds, 0: none. An absurdly long time becomes API_REFUSED_MS. */
+/* Retry-After in milliseconds, 0: none. API_REFUSED_MS if it exceeds API_RETRY_AFTER_MAX_MS. */
 uint64_t api_retry_after_ms(const struct api_result *r);
 
 #endif

@@ -3,10 +3,10 @@
  * The connection to the API server, see connection.h: when to open one, and what ends it. Owns
  * struct api_connection.
  *
- * Attempts are at least API_CONNECT_EVERY_MS apart, and the wait doubles from one to the next. It
- * returns to its minimum after a connection that lasted API_REPAID_FACTOR times as long as the wait
- * before it, or as the longest wait: then the connection served long enough to be worth its cost. A
- * server that accepts connections and soon ends each counts like one that accepts none.
+ * Attempts are at least API_CONNECT_EVERY_MS apart, and the wait doubles with each attempt. The
+ * wait returns to its minimum after a connection that lasted at least API_BACKOFF_MAX_MS, or
+ * API_REPAID_FACTOR times the wait before it: that was long enough to be worth its cost. A server
+ * that accepts connections and soon ends each of them counts like one that accepts none.
  */
 #include "agent/api/connection.h"
 
@@ -56,7 +56,7 @@ enum agent_order connection_order(struct agent *a)
     return ORDER_NONE;
 }
 
-/* --- the host's facts --- */
+/* --- facts from the host --- */
 
 bool connection_identity(struct agent *a, struct view token, struct view authority)
 {
@@ -115,9 +115,12 @@ void connection_heard(struct agent *a)
     a->api->connection.heard_ms = a->now_ms;
 }
 
-/* --- its end --- */
+/* --- end of the connection --- */
 
-/* `moved`: the server only asked for another connection. */
+/*
+ * Ends the connection and plans the next attempt. `moved`: the server only asked for another
+ * connection, so the wait is at most API_MOVE_MAX_MS.
+ */
 static void end_connection(struct agent *a, bool moved)
 {
     struct api_connection *c = &a->api->connection;
@@ -216,7 +219,7 @@ void connection_hurry(struct agent *a)
     }
 }
 
-/* Whether the next connection only waits for its time. */
+/* Whether the next attempt to connect is planned for connect_at_ms. */
 static bool is_planned(const struct agent *a)
 {
     enum api_state state = a->api->connection.state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connection to the API server (connection.c): when to open one, what ends it, the identity
- * used on it, and its orders for the host. Owns struct api_connection; knows no request. Only the
- * client (client.c) uses it: all others use the client.
+ * used on it, and the orders that it gives the host. Owns struct api_connection; knows no request.
+ * Only the client (client.c) uses it: all other files use the client.
  */
 #ifndef AGENT_API_CONNECTION_H
 #define AGENT_API_CONNECTION_H
@@ -12,8 +12,8 @@
 
 /* State of the connection. */
 enum api_state {
-    API_UNTRIED, /* none was tried yet */
-    API_DOWN,    /* the next one starts at connect_at_ms */
+    API_UNTRIED, /* no connection was tried yet */
+    API_DOWN,    /* the next attempt starts at connect_at_ms */
     API_CONNECTING,
     API_UP,
     API_DRAINING /* after GOAWAY: running requests may end, no new one starts */
@@ -21,29 +21,29 @@ enum api_state {
 
 /* Reports of the connection, which the client passes on. */
 enum connection_notice {
-    CONNECTION_QUIET,  /* nothing */
+    CONNECTION_QUIET,  /* nothing to report */
     CONNECTION_OPENED, /* a new connection, perhaps to another server */
-    CONNECTION_LOST,   /* it ended, see trouble */
-    CONNECTION_MOVED,  /* the server asked for another connection, see trouble */
-    CONNECTION_CLOSED  /* follows LOST and MOVED, when every request has ended */
+    CONNECTION_LOST,   /* the connection ended; `trouble` says why */
+    CONNECTION_MOVED,  /* the server asked for another connection; `trouble` says so */
+    CONNECTION_CLOSED  /* reported after LOST or MOVED, when every request has ended */
 };
 
-/* The transport, its state, and the identity used on it. */
+/* The transport, its state, and the identity sent on it. */
 struct api_connection {
     enum api_state state;
     enum connection_notice notice;
-    unsigned orders; /* bit per enum agent_order: for the host, not done yet */
-    /* the server ended the last one in order: plans continue on the next one */
+    unsigned orders; /* bit per enum agent_order: given, and not yet taken by the host */
+    /* the last connection ended because the server asked for another one: planned work continues */
     bool moved;
     uint64_t opened_ms;     /* when this connection was opened */
     uint64_t heard_ms;      /* when bytes last came from the server */
     uint64_t ping_ms;       /* when the unanswered PING was sent; 0: none */
     uint64_t connect_at_ms; /* when to try the next connection */
-    uint64_t tried_ms;      /* when the last one was tried */
+    uint64_t tried_ms;      /* when the last attempt started */
     uint64_t backoff_ms;
     uint32_t token_sum;
     char trouble[CLAIM_ERROR_CAP];   /* why there is no connection */
-    char ended_why[CLAIM_ERROR_CAP]; /* why this one's transport ended; empty: closed */
+    char ended_why[CLAIM_ERROR_CAP]; /* why the transport ended; empty: the server closed it */
     char token[TOKEN_CAP];
     char authority[NAME_CAP + 8u];
     struct h2 h2;
@@ -58,7 +58,7 @@ struct api_connection {
 void connection_init(struct agent *a);
 /* Whether there is a connection on which bytes flow. */
 bool connection_open(const struct agent *a);
-/* Facts from the host, see agent.h. */
+/* Facts from the host, described in agent.h. */
 void connection_opened(struct agent *a, uint64_t now_ms);
 void connection_attempt_failed(struct agent *a, const char *why);
 void connection_ended(struct agent *a, const char *why);
@@ -73,23 +73,26 @@ void connection_try(struct agent *a);
 /* When connection_try or connection_silent has something to do; UINT64_MAX: no timer runs. */
 uint64_t connection_deadline(const struct agent *a);
 /*
- * Sends a PING on a silent connection. true: the last one was not answered in time, so the caller
- * must give up the connection (RFC 9113 §6.7).
+ * Sends a PING on a silent connection. true: the server did not answer the last PING in time, so
+ * the caller must give up the connection (RFC 9113 §6.7).
  */
 bool connection_silent(struct agent *a);
-/* Handles an event of the whole connection; false: it concerns a stream. */
+/* Handles GOAWAY and the answer to a PING; false: any other event, which is not handled. */
 bool connection_event(struct agent *a, const struct h2_event *e);
-/* Ends the connection because of `why`; false: there is none. */
+/* Ends the connection because of `why`; false: no connection is open. */
 bool connection_lose(struct agent *a, const char *why);
 /* Ends the connection because the server asked for another one and no request is running. */
 void connection_move(struct agent *a);
-/* Returns LOST or MOVED once; QUIET: neither. */
+/* Returns CONNECTION_LOST or CONNECTION_MOVED once after the end, else CONNECTION_QUIET. */
 enum connection_notice connection_poll_loss(struct agent *a);
-/* Returns OPENED, or CLOSED when all ends are reported, once; QUIET: neither. */
+/*
+ * Returns CONNECTION_OPENED or CONNECTION_CLOSED once, else CONNECTION_QUIET. Call it when the ends
+ * of all requests are reported.
+ */
 enum connection_notice connection_poll_notice(struct agent *a);
 /* Adds an order for the host, which connection_order returns. */
 void connection_want(struct agent *a, enum agent_order order);
-/* The next order for the host, which counts as done; ORDER_NONE: none. */
+/* Removes and returns the next order for the host; ORDER_NONE: there is none. */
 enum agent_order connection_order(struct agent *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Background writes, see outgoing.h: how a response affects the next request. Owns no table. */
+/* Background writes, see outgoing.h: how a response affects the next request. */
 #include "agent/api/outgoing.h"
 
 #include "agent/api/backoff.h"
@@ -45,7 +45,10 @@ bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot, const st
     return o->running;
 }
 
-/* Whether the namespace is being terminated: nothing can be created in it, whatever the rights. */
+/*
+ * Whether a 403 says that the namespace is being terminated: nothing can be created in it, so no
+ * permission is missing.
+ */
 static bool namespace_ends(const struct api_result *r)
 {
     return view_ends(view_text(r->message), "because it is being terminated");
@@ -77,13 +80,13 @@ static enum outcome outcome_of(const struct api_result *r)
         return OUTCOME_DONE; /* stored, even if the rest of the response is missing */
     }
     if (r->status == PEER_UNSUPPORTED) {
-        /* another version of resource.k8s.io is chosen; events.k8s.io has only one */
+        /* version.c chooses another version of resource.k8s.io; events.k8s.io has only one */
         return (r->kind == API_WRITE_EVENT) ? OUTCOME_DENIED : OUTCOME_LATER;
     }
     return refusal_outcome(r);
 }
 
-/* Wait before the writer's next request. */
+/* Wait before the writer's next request, by the outcome of the last one. */
 static uint64_t wait_after(struct agent *a, struct outgoing *o, const struct api_result *r,
                            enum outcome outcome)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Background writes (outgoing.c): one request at a time in one slot of the client, with the body
- * built completely for each piece of it, and the waits between requests. Owns struct outgoing, one
- * for each writer (Events, claim status); does not decide what is written, and logs nothing.
+ * Background writes (outgoing.c): one request at a time in one slot of the client, and the waits
+ * between requests. For each piece that is sent, the writer builds the whole body again. Owns
+ * struct outgoing, one for each writer (Events, claim status); does not decide what is written, and
+ * logs nothing.
  */
 #ifndef AGENT_API_OUTGOING_H
 #define AGENT_API_OUTGOING_H
@@ -13,8 +14,8 @@
 enum outcome {
     OUTCOME_DONE, /* stored */
     /*
-     * 404, 409: the object is absent, another one, or existed before; also 403 when its namespace
-     * is being terminated
+     * 404 or 409: the object is absent, was replaced, or exists already; also 403 when its
+     * namespace is being terminated
      */
     OUTCOME_IGNORED,
     OUTCOME_LATER,    /* the server or the connection failed; a wait has begun */
@@ -23,7 +24,7 @@ enum outcome {
     OUTCOME_CHANGED   /* the body changed during sending: the request may start again at once */
 };
 
-/* A writer. */
+/* State of one writer. */
 struct outgoing {
     bool running;    /* its request is in flight */
     uint32_t len;    /* length of its body */
@@ -35,18 +36,21 @@ struct outgoing {
 bool outgoing_ready(const struct agent *a, const struct outgoing *o);
 /* When outgoing_ready may become true; UINT64_MAX: no timer runs. */
 uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o);
-/* Starts a request; r->body returns its body by outgoing_piece. false: not now; call again. */
+/*
+ * Starts a request; r->body must return pieces made by outgoing_piece. false: the request cannot
+ * start now; call again.
+ */
 bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot,
                     const struct api_request *r);
 /*
- * The requested piece of a body that was built completely. Empty: the length differs, so this is
- * not the body with which the request started.
+ * The piece of `body`, the complete body, at `offset`. Empty: its length has changed since the
+ * request started, so it is another body.
  */
 struct view outgoing_piece(const struct outgoing *o, struct view body, uint32_t offset,
                            size_t room);
-/* Ends the running request without a response. */
+/* Cancels the running request. */
 void outgoing_stop(struct agent *a, struct outgoing *o, unsigned slot);
-/* The running request ended: returns the outcome and starts the wait after it. */
+/* Handles the end of the running request: returns its outcome and starts the wait after it. */
 enum outcome outgoing_end(struct agent *a, struct outgoing *o, const struct api_result *r);
 
 #endif

@@ -23,7 +23,8 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
 uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms)
 {
     if (r->http != 0u && r->elapsed_ms >= API_REFUSED_MS) {
-        *backoff_ms = 0; /* the watch ran well for some time */
+        /* the server accepted the watch and kept it for API_REFUSED_MS or longer */
+        *backoff_ms = 0;
     }
     return retry_wait(a, r, backoff_ms);
 }

@@ -14,13 +14,13 @@
  */
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
 /*
- * Wait before a watch that ended with this result is reopened: longer each time, unless it ran for
- * some time.
+ * Wait before a watch that ended with this result is reopened: doubles each time, unless the watch
+ * ran for API_REFUSED_MS or longer.
  */
 uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
 /* Whether a watch ended normally: the next one continues from its last version. */
 bool retry_watch_goes_on(const struct api_result *r);
-/* Whether the failure is transient: the server or the connection fails, or is overloaded. */
+/* Whether the failure is transient: no response, 429 or a 5xx status. */
 bool retry_passes(uint16_t http);
 
 #endif

@@ -5,14 +5,14 @@
  *
  * The group is read once per connection, because an upgraded server drops its connections. It is
  * read before anything else, so that a start needs the same five requests whichever version is
- * served (group, Node, list, create, watch; up to seven if only failures lead down from v1). On a
- * connection that the server asked for it is read last, because such a server may answer one
- * request and ask for the next connection.
+ * served: group, Node, list, create, watch. It needs at most seven, when the group cannot be read
+ * and the lists in v1 and v1beta2 fail. After a GOAWAY the new connection reads the group last,
+ * because the server may answer only one request before it sends the next GOAWAY.
  *
- * When the group names no usable version, lists of slices try each, from v1 on. The list decides,
- * because it exists as long as its version does. After a 404 for a single object the group is read
- * again. While an older version is used, the group is read every VERSION_CHECK_MS. Source:
- * Kubernetes API concepts, "Discovery API" (APIGroup).
+ * When the group names no usable version, lists of slices try each version, from v1 on. A list is
+ * decisive, because its path exists as long as the version is served. After a 404 for the path of a
+ * single object the group is read again. While an older version is used, the group is read every
+ * VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API" (APIGroup).
  */
 #include "agent/api/version.h"
 
@@ -35,7 +35,7 @@ static uint8_t version_bit(enum api_version version)
     return (uint8_t)(1u << (unsigned)version);
 }
 
-/* The preferred version of a set; API_VERSIONS: the set is empty. */
+/* The most preferred version in a set; API_VERSIONS: the set is empty. */
 static enum api_version best_of(unsigned set)
 {
     enum api_version best = API_VERSIONS;
@@ -133,7 +133,7 @@ static void use_none(struct agent *a)
     v->changes = VERSION_UNSERVED;
 }
 
-/* Chooses the best version of a set that is not refused, or none. */
+/* Switches to the most preferred version of `set` in which no list failed, or to none. */
 static void choose_version(struct agent *a, unsigned set, enum version_state state)
 {
     enum api_version best = best_of(set & ~(unsigned)a->api->version.refused);
@@ -239,7 +239,7 @@ static void list_refused(struct agent *a, enum api_version version)
     }
 }
 
-/* Whether the kind is a list, which exists as long as its version does. */
+/* Whether the request is a list, whose path exists as long as the version is served. */
 static bool is_list(enum api_kind kind)
 {
     return kind == API_LIST_SLICES || kind == API_LIST_CLAIMS;
@@ -250,7 +250,7 @@ void version_heard(struct agent *a, const struct api_result *r)
     struct version *v = &a->api->version;
     bool list = is_list(r->kind);
     if (r->kind == API_WRITE_EVENT || r->version != v->now || v->state == VERSION_NONE) {
-        return; /* another group's, or sent before the last choice */
+        return; /* the request used another API group or an earlier version */
     }
     if (list && r->status == STATUS_OK) {
         list_answered(a);

@@ -8,17 +8,17 @@
 
 #include "agent/api/client.h"
 
-/* How far the choice of the version of resource.k8s.io has come. */
+/* Progress of the choice of the version of resource.k8s.io. */
 enum version_state {
     VERSION_UNKNOWN, /* the API group must be read first */
     VERSION_TRIED,   /* the group names no usable version: a list of slices tries `now` */
-    VERSION_SETTLED, /* the API group names `now`, or a list succeeded in it */
-    VERSION_NONE     /* none is served: the group is read again later */
+    VERSION_SETTLED, /* the API group names `now`, or a list in it succeeded */
+    VERSION_NONE     /* no version is served: the group is read again later */
 };
 
 /* Changes of the version, a set of bits: see version_changes. */
 enum {
-    VERSION_NAMED = 1,   /* another or the first version is settled: log it */
+    VERSION_NAMED = 1,   /* the first version, or another one, is settled: log it */
     VERSION_OTHER = 2,   /* another version is used or tried: list the slices again */
     VERSION_UNSERVED = 4 /* no version is served any longer */
 };
@@ -29,11 +29,11 @@ struct version {
     enum api_version now;
     bool named;          /* `now` was reported by VERSION_NAMED */
     bool proven;         /* `now` was settled before, perhaps on an earlier connection */
-    unsigned changes;    /* not returned yet */
+    unsigned changes;    /* changes that version_changes has not returned yet */
     uint8_t served;      /* bit per version: named in the response being read */
     uint8_t refused;     /* bit per version: listing slices in it failed */
     uint64_t due_ms;     /* when to read the API group; UINT64_MAX: not planned */
-    uint64_t backoff_ms; /* for VERSION_NONE */
+    uint64_t backoff_ms; /* wait between reads of the group in VERSION_NONE */
 };
 
 /* A new connection opened, perhaps to another server. */
@@ -42,13 +42,13 @@ void version_step(struct agent *a);
 uint64_t version_deadline(const struct agent *a);
 /* The version that is used or tried. */
 enum api_version version_now(const struct agent *a);
-/* Whether it is settled that this version is served. */
+/* Whether version_now is known to be served. */
 bool version_settled(const struct agent *a);
 /* Whether requests may use the version that version_name returns. */
 bool version_ready(const struct agent *a);
 /*
- * Whether claims may be read in that version. A version that was settled before is good enough
- * while the agent's own requests pause and the API group cannot be read.
+ * Whether claims may be read with the current version. A version that was settled before suffices
+ * while requests pause and the API group cannot be read.
  */
 bool version_readable(const struct agent *a);
 /* Whether the API group must still be read, which delays the reading of claims. */
@@ -59,12 +59,12 @@ const char *version_name(const struct agent *a);
 const char *version_group(enum api_version version);
 /* Why requests to resource.k8s.io are delayed; never NULL. */
 const char *version_waits_for(const struct agent *a);
-/* A record of the GET of the API group, and its end. */
+/* Handle a record of the response to the GET of the API group, and the end of that GET. */
 void version_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void version_end(struct agent *a, const struct api_result *r);
-/* A request of any kind ended: draws conclusions about the version that it used. */
+/* Handles the end of a request of any kind: its result may show whether its version is served. */
 void version_heard(struct agent *a, const struct api_result *r);
-/* Changes since the last call; called after version_end and version_heard. */
+/* Returns and clears the changes (VERSION_ bits); call after version_end and version_heard. */
 unsigned version_changes(struct agent *a);
 
 #endif

@@ -16,7 +16,7 @@ static struct watch_report report_of(enum watch_report_kind kind)
     return (struct watch_report){.kind = kind, .wait_ms = 0, .first = false};
 }
 
-/* --- opening --- */
+/* --- opening a watch --- */
 
 void watch_init(struct kube_watch *w, unsigned slot, bool reports_state)
 {
@@ -26,7 +26,7 @@ void watch_init(struct kube_watch *w, unsigned slot, bool reports_state)
     w->silent_ms = UINT64_MAX;
 }
 
-/* When to open it, if its slot is free; without a version the owner lists first. */
+/* When to open the watch if its slot is free; UINT64_MAX: the owner must list first. */
 static uint64_t open_ms(const struct kube_watch *w)
 {
     return (w->reports_state || w->version[0] != '\0') ? w->due_ms : UINT64_MAX;
@@ -78,7 +78,7 @@ void watch_suspend(struct kube_watch *w)
 void watch_disconnected(const struct agent *a, struct kube_watch *w)
 {
     if (!w->unusable && w->due_ms > a->now_ms) {
-        w->due_ms = a->now_ms; /* the connection's own wait is enough */
+        w->due_ms = a->now_ms; /* the wait before the reconnection is enough */
         w->backoff_ms = 0;
     }
 }
@@ -105,11 +105,11 @@ struct watch_report watch_check(const struct agent *a, struct kube_watch *w)
     return (a->now_ms >= w->silent_ms) ? give_up(w, WATCH_SILENT, 0) : report_of(WATCH_NOTHING);
 }
 
-/* --- its end --- */
+/* --- end of a watch --- */
 
 /*
- * The watch cannot continue from its version. One that reports the state restarts without a
- * version; for the others the owner lists.
+ * Handles a watch that cannot continue from its version. A watch that reports the state restarts
+ * without a version; for any other the owner must list.
  */
 static struct watch_report restart_watch(const struct agent *a, struct kube_watch *w,
                                          uint64_t wait_ms)
@@ -123,7 +123,7 @@ static struct watch_report restart_watch(const struct agent *a, struct kube_watc
     return report_of(WATCH_NOTHING);
 }
 
-/* What the end of the watch means, apart from the initial state. */
+/* What the owner must do at the end of the watch, apart from a missing initial state. */
 static struct watch_report report_end(const struct agent *a, struct kube_watch *w,
                                       const struct api_result *r, uint64_t wait_ms)
 {
@@ -145,7 +145,7 @@ static struct watch_report report_end(const struct agent *a, struct kube_watch *
     return report_of(WATCH_NOTHING);
 }
 
-/* The same, but SILENT if the initial state was still missing although the connection works. */
+/* Returns `report`, or WATCH_SILENT if the connection works and the initial state is missing. */
 static struct watch_report unless_silent(const struct agent *a, struct kube_watch *w,
                                          struct watch_report report, uint64_t wait_ms)
 {
@@ -171,7 +171,7 @@ struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struc
     return unless_silent(a, w, report, wait_ms);
 }
 
-/* --- its events --- */
+/* --- events of a watch --- */
 
 static void event_starts(struct kube_watch *w, struct view message)
 {
@@ -211,7 +211,7 @@ static struct watch_report event_ends(struct kube_watch *w)
     return report_of(kinds[w->type]);
 }
 
-/* The owner does not wait for the end of the watch, which follows. */
+/* Handles an event of type ERROR: ends the watch at once, without waiting for the server. */
 static struct watch_report error_event(struct agent *a, struct kube_watch *w,
                                        const struct api_result *r)
 {
@@ -240,7 +240,7 @@ struct watch_report watch_record(struct agent *a, struct kube_watch *w, const st
         }
         break;
     default:
-        break; /* records of the object are for the owner */
+        break; /* the owner reads the records of the object */
     }
     return report_of(WATCH_NOTHING);
 }

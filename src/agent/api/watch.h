@@ -2,8 +2,8 @@
 /*
  * One Kubernetes watch (watch.c): the version from which it continues, when it is opened, and what
  * the owner must do about its events and its end. Owns struct kube_watch, one for each watch; the
- * objects, the path and the log lines are the owner's. Source: Kubernetes API concepts, "Efficient
- * detection of changes" and "Watch bookmarks".
+ * objects, the path and the log lines belong to the watch's owner. Source: Kubernetes API concepts,
+ * "Efficient detection of changes" and "Watch bookmarks".
  *
  * A version may be too old for the server: then the watch ends with HTTP 410 or with an event of
  * type ERROR, whose object is a Status, and the current state is needed. A watch opened without a
@@ -23,39 +23,39 @@ enum watch_type {
     WATCH_TYPES /* number of types */
 };
 
-/* A watch. */
+/* The state of one watch. */
 struct kube_watch {
     unsigned slot;
-    /* without a version it reports the current state; otherwise the owner lists */
+    /* without a version the watch reports the current state; false: the owner lists first */
     bool reports_state;
     bool unusable;        /* refused, silent or without a stream: the owner reads instead */
     enum watch_type type; /* of the current event */
-    uint64_t due_ms;      /* when to open it; UINT64_MAX: when the owner resumes it */
-    /* when it counts as silent, if it has not reported the state yet; UINT64_MAX: never */
+    uint64_t due_ms;      /* when to open the watch; UINT64_MAX: not before watch_resume */
+    /* the watch counts as silent if it has not reported the state by then; UINT64_MAX: no limit */
     uint64_t silent_ms;
     uint64_t backoff_ms;
-    char version[RESOURCE_VERSION_CAP]; /* version to continue from; empty: the current state */
-    char next_version[RESOURCE_VERSION_CAP]; /* of the current event */
+    char version[RESOURCE_VERSION_CAP];      /* version from which to continue; empty: none */
+    char next_version[RESOURCE_VERSION_CAP]; /* version of the current event */
 };
 
-/* What the owner must do after a record, the end, or some time. */
+/* What the owner must do after a record, after the end of the watch, or when time has passed. */
 enum watch_report_kind {
     WATCH_NOTHING,
     WATCH_EVENT_STARTS, /* records of an object follow */
-    WATCH_STORED,       /* they are complete: the object was created or changed */
-    WATCH_DELETED,      /* they are complete: the object was deleted */
-    WATCH_BOOKMARK,     /* no object, only a newer version */
+    WATCH_STORED,       /* the records are complete: the object was created or changed */
+    WATCH_DELETED,      /* the records are complete: the object was deleted */
+    WATCH_BOOKMARK,     /* the event has no object, only a newer version */
     WATCH_OUTDATED,     /* the watch cannot continue: list after wait_ms */
-    WATCH_REFUSED,      /* refused, see the HTTP status: read instead */
+    WATCH_REFUSED,      /* the server refuses the watch, see the HTTP status: read instead */
     WATCH_NO_ROOM,      /* the server allows too few streams: read after wait_ms */
     WATCH_SILENT        /* the current state was not reported: read after wait_ms */
 };
 
-/* A report. */
+/* What a function of the watch reports to its owner. */
 struct watch_report {
     enum watch_report_kind kind;
     uint64_t wait_ms; /* wait before the owner reads, or before the watch is reopened */
-    bool first;       /* REFUSED, SILENT: the watch had been usable */
+    bool first;       /* REFUSED, NO_ROOM, SILENT: the watch was usable until now */
 };
 
 /*
@@ -63,33 +63,33 @@ struct watch_report {
  * them.
  */
 void watch_init(struct kube_watch *w, unsigned slot, bool reports_state);
-/* Whether to open it now. */
+/* Whether the owner must call watch_open now. */
 bool watch_is_due(const struct agent *a, const struct kube_watch *w);
 /*
- * Opens it; the path in *r contains w->version. `silent_ms`: time in which it must report the
- * current state, if it reports one; UINT64_MAX: the object may be absent, so no limit.
+ * Opens the watch; the path in *r contains w->version. `silent_ms`: time in which a watch that
+ * reports the current state must do so; UINT64_MAX: no limit, because the object may be absent.
  */
 void watch_open(struct agent *a, struct kube_watch *w, const struct api_request *r,
                 uint64_t silent_ms);
-/* When watch_is_due or watch_check changes; UINT64_MAX: no timer runs. */
+/* When watch_is_due becomes true or watch_check has a report; UINT64_MAX: no timer runs. */
 uint64_t watch_deadline(const struct agent *a, const struct kube_watch *w);
-/* SILENT when the current state is overdue, else NOTHING. */
+/* Returns WATCH_SILENT when the current state is overdue, else WATCH_NOTHING. */
 struct watch_report watch_check(const struct agent *a, struct kube_watch *w);
-/* Handles a record of the watch; returns its meaning. */
+/* Handles a record of the watch; returns what the owner must do. */
 struct watch_report watch_record(struct agent *a, struct kube_watch *w, const struct api_result *r,
                                  const struct kube_record *record);
 /*
- * Handles the end of the watch; returns its meaning. The watch reopens on its own unless the owner
- * must list.
+ * Handles the end of the watch; returns what the owner must do. The watch reopens on its own unless
+ * the owner must list.
  */
 struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struct api_result *r);
-/* Sets the version for the next watch, from a list or a read; empty: none. */
+/* Sets the version, from a list or a read, from which the next watch continues; empty: none. */
 void watch_from(struct kube_watch *w, struct view version);
-/* Allows it to be opened now, unless it is open. */
+/* Allows the watch to be opened now; no effect while it is open. */
 void watch_resume(const struct agent *a, struct kube_watch *w);
-/* Prevents it from being opened before watch_resume. */
+/* Prevents the watch from being opened before watch_resume. */
 void watch_suspend(struct kube_watch *w);
-/* The connection is lost: a usable watch is opened at once on the next one. */
+/* The connection is lost: a usable watch is due at once, to be opened on the next connection. */
 void watch_disconnected(const struct agent *a, struct kube_watch *w);
 /* Ends the running watch, if any: its slot is needed for a read. */
 void watch_stop(struct agent *a, struct kube_watch *w);

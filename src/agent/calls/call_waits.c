@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reasons for a call to wait beside its own claims, see call_waits.h. */
+/* Reasons that make a call wait and do not depend on its claims, see call_waits.h. */
 #include "agent/calls/call_waits.h"
 
 #include "agent/api/client.h"
@@ -22,8 +22,8 @@ static bool is_prepare(const struct call *c)
 }
 
 /*
- * When a running prepare counts as hanging; UINT64_MAX: it waits for something that unprepares wait
- * for too.
+ * When a running prepare counts as hanging; UINT64_MAX: it does not, because it waits for the API
+ * server's connection or for the store.
  */
 static uint64_t hangs_ms(const struct agent *a, const struct call *c)
 {

@@ -5,9 +5,9 @@
  * decisions, fetch.c reads claims for them, replies.c encodes and sends their replies.
  *
  * Life of a prepare operation: WAITING → FETCHING → WRITTEN → DONE, or FAILED from anywhere. A
- * claim that the ledger holds needs no API server: it goes straight to WRITTEN. A GET with a
- * transient failure puts it back to WAITING, as long as the call's time allows. One flush covers
- * all claims of a call.
+ * claim that the ledger holds can become WRITTEN without the API server. After a transient failure
+ * of its GET, an operation is WAITING again, as long as the call has time. One flush covers all
+ * claims of a call.
  */
 #include "agent/calls/calls.h"
 
@@ -78,7 +78,10 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
         const struct call *c = &a->calls->call[i];
         bool named = c->id.index == id.index && c->id.serial == id.serial;
         if (c->state != CALL_FREE && c->server == server && (named || id.serial == 0u)) {
-            /* Written claims stay: the kubelet retries, and the ledger answers. */
+            /*
+             * Written claims stay prepared: the kubelet repeats the call, and the ledger has their
+             * records.
+             */
             calls_release(a, i);
         }
     }
@@ -122,7 +125,10 @@ void calls_abandon(struct agent *a)
     }
 }
 
-/* A claim that was unprepared before its reply could start fails alone, with its own error. */
+/*
+ * Fails each claim that was unprepared before the reply could start; the other claims of the call
+ * keep their results.
+ */
 static void fail_unprepared(struct agent *a, const struct call *c)
 {
     for (unsigned i = 0; i < c->count && !c->unprepare; i++) {
@@ -159,8 +165,8 @@ static void fail_with(struct agent *a, struct operation *o, const struct writer 
 }
 
 /*
- * The ledger or the disk refused. If the store was just removed, the next step recreates it: the
- * claim waits for that, once.
+ * Fails an operation that the ledger or the disk refused. If the store was just removed, the
+ * operation waits instead, once, because the next step recreates the store.
  */
 static void prepare_refused(struct agent *a, struct operation *o, const struct writer *why)
 {
@@ -179,7 +185,9 @@ static void operation_written(struct operation *o, unsigned slot, const struct c
     o->state = OPERATION_WRITTEN;
 }
 
-/* Finds the record of a held claim, if its devices are present and its CDI file is right. */
+/*
+ * Finds the record of a held claim, checks that its devices are present, and restores its CDI file.
+ */
 static enum status check_known(struct agent *a, unsigned slot, const struct claim_record **r,
                                struct writer *why)
 {
@@ -225,8 +233,8 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 /* --- prepare: a claim read from the API server --- */
 
 /*
- * Makes all checks that may refuse a claim, then releases the claims in its way. false: the
- * operation failed, with the reason.
+ * Makes all checks that may refuse a claim, then releases the stale claims that hold its devices.
+ * false: the operation failed, with the reason.
  */
 static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r,
                         struct rivals *rivals)
@@ -277,7 +285,10 @@ static enum status choose_cores(struct agent *a, struct claim_record *r, struct 
     return (s == STATUS_OK) ? device_memory_check(a, r, true, why) : s;
 }
 
-/* Whether the claim may be in the containers of its pod beside the other claims of its call. */
+/*
+ * Chooses the numbers that the claim's devices have in containers, so that they differ from those
+ * of the other claims of its call and pod.
+ */
 static enum status choose_numbers(const struct agent *a, const struct operation *o,
                                   struct claim_record *r, struct writer *why)
 {
@@ -308,7 +319,7 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
         fail_with(a, o, &why);
         return;
     }
-    /* the cores that were just chosen stand in the CDI file, which is written again then */
+    /* the CDI file names the cores, which were chosen after it was written: write it again */
     bool written = rivals.file_written && claim_cores(r) == 0u;
     enum status s = written ? ledger_put_record(a, r, &slot, &why) : ledger_put(a, r, &slot, &why);
     if (s != STATUS_OK) {
@@ -322,9 +333,9 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
 }
 
 /*
- * Prepares a claim that was read. A held claim may have been allocated again under its UID, because
- * a pod that was deleted by force causes no unprepare (kubernetes#139772). An unreadable record is
- * replaced as well.
+ * Prepares a claim that was read from the API server. A held claim may have been allocated again
+ * under its UID, because a pod that was deleted by force causes no unprepare (kubernetes#139772).
+ * An unreadable record is replaced as well.
  */
 static void prepare_fetched(struct agent *a, struct operation *o, struct claim_builder *b)
 {
@@ -343,7 +354,7 @@ static void prepare_fetched(struct agent *a, struct operation *o, struct claim_b
 
 /*
  * Prepares the claim, or fails the operation, once the memory of the claim's devices is read.
- * false: it is still being read; call again.
+ * false: the memory is still being read; call again.
  */
 static bool prepare_read(struct agent *a, struct operation *o, struct claim_builder *b)
 {
@@ -368,8 +379,9 @@ static void repeat_fetch(const struct agent *a, struct operation *o, const struc
 }
 
 /*
- * Repeats the GET after the server's wait, if the call has time for that, or after its own backoff.
- * Without time for either, the claim fails with the GET's failure.
+ * Repeats the GET after the wait that the server asks for, if the call has time for that, else
+ * after the operation's own backoff. Without time for either, the claim fails with the GET's
+ * failure.
  */
 static void repeat_fetch_later(struct agent *a, struct operation *o, const struct fetch *f)
 {
@@ -400,9 +412,10 @@ static bool is_reallocated(struct agent *a, unsigned slot, const struct fetch *f
 
 /*
  * Handles a comparing GET that did not return a preparable claim. The stored record answers if the
- * claim was not received, or if it still has the recorded devices: this release may refuse its
- * configuration, or refuse it only during the UltraServer leader election. Another allocation fails
- * with its own reason. A deleted claim is left to the reconciliation, which checks twice.
+ * claim was not received, or if the claim still has the recorded devices: then only this release
+ * refuses its configuration, or only until the UltraServer leader election ends. A claim with
+ * another allocation fails with the reason of the GET. A deleted claim is left to the
+ * reconciliation, which checks twice.
  */
 static void compare_failed(struct agent *a, struct operation *o, const struct fetch *f)
 {
@@ -454,14 +467,18 @@ static void collect_fetch(struct agent *a, unsigned index)
     fetch_release(a, fetch);
 }
 
-/* Whether the list of claims is failing: then claims that wait for it are answered soon. */
+/*
+ * Whether the list of claims fails although the API server can be asked: then claims that wait for
+ * the list fail after STORE_WAIT_MS.
+ */
 static bool list_fails(const struct agent *a)
 {
     return unlisted_failing(a) && api_ready(a) && version_readable(a);
 }
 
 /*
- * A call that waits for its first GET may wait longer than one without a connection to the server.
+ * When a waiting operation fails. It may wait CLAIM_QUEUE_MS longer if the API server can be asked
+ * but the call has not yet got its first GET.
  */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
@@ -476,7 +493,10 @@ static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
     return earlier(o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u), c->end_ms);
 }
 
-/* The time for a GET is over: the claim fails with the last GET's failure, or with its wait. */
+/*
+ * The time for a GET is over: fails the claim with the failure of its last GET, or with the reason
+ * for its wait.
+ */
 static void wait_over(struct agent *a, struct operation *o)
 {
     char text[CLAIM_ERROR_CAP];
@@ -491,7 +511,11 @@ static void wait_over(struct agent *a, struct operation *o)
     fail_with(a, o, &why);
 }
 
-/* Whether the API server can be asked now, or soon after a start, and its answer be judged. */
+/*
+ * Whether a held claim can be compared with the API server: the server can be asked now, or soon
+ * after the start of the agent, and the devices are known, so that the claim can be checked against
+ * them.
+ */
 static bool may_compare(const struct agent *a, const struct operation *o)
 {
     struct writer discarded = writer_of(NULL, 0);
@@ -500,7 +524,7 @@ static bool may_compare(const struct agent *a, const struct operation *o)
            claim_id_check(&o->id, &discarded) == STATUS_OK;
 }
 
-/* Compares a held claim with the API server, if that answers soon. */
+/* Compares a held claim with the API server, if the server answers within CLAIM_COMPARE_MS. */
 static void prepare_held(struct agent *a, struct operation *o, unsigned slot)
 {
     if (!o->compares) {
@@ -533,7 +557,7 @@ static void prepare_step(struct agent *a, unsigned index)
 
 /* --- unprepare --- */
 
-/* A running prepare of the same claim must not restore it. */
+/* Fails the running prepares of a claim, so that they do not restore it after its unprepare. */
 static void stop_prepares(struct agent *a, const char *uid)
 {
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
@@ -573,7 +597,7 @@ static void unprepare_step(struct agent *a, unsigned index)
     o->state = OPERATION_WRITTEN;
 }
 
-/* --- all calls --- */
+/* --- steps of the calls --- */
 
 /* Whether every operation of the call has a result. */
 static bool call_complete(const struct agent *a, const struct call *c)
@@ -597,7 +621,10 @@ static void flush_failed(struct agent *a, struct operation *o, const struct writ
     prepare_refused(a, o, why);
 }
 
-/* One flush covers what every call wrote: a later failure cannot undo any of it. */
+/*
+ * After a flush, which covers the writes of all calls: a later failed flush must not remove their
+ * records.
+ */
 static void settle_written(struct agent *a)
 {
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
@@ -658,7 +685,7 @@ static bool waits_for_numbers(const struct agent *a, const struct call *c, unsig
     return waits;
 }
 
-/* `at`: index of the operation within the call. */
+/* Advances an operation; `at`: its index in c->operation. */
 static void operation_step(struct agent *a, const struct call *c, unsigned at)
 {
     unsigned index = c->operation[at];
@@ -701,8 +728,8 @@ static void call_step(struct agent *a, unsigned index)
 }
 
 /*
- * Whether the call may start a GET: calls whose claims all hang leave the last GETs to calls
- * without any.
+ * Whether the call may start another GET: FETCHES_SPARE fetches are left to calls that have no GET
+ * yet, because all claims of another call may hang.
  */
 static bool may_fetch(const struct agent *a, const struct call *c)
 {
@@ -713,7 +740,10 @@ static bool may_fetch(const struct agent *a, const struct call *c)
     return own == 0u || (own < FETCHES_PER_CALL_MAX && fetch_count_free(a) > FETCHES_SPARE);
 }
 
-/* The first GET of the call starts: its other claims begin their wait now. */
+/*
+ * At the first GET of a call: restarts the time limits of its other claims, which wait for their
+ * GETs.
+ */
 static void call_asks(struct agent *a, struct call *c)
 {
     uint64_t fresh = a->now_ms + CLAIM_GET_MS;
@@ -752,7 +782,10 @@ static bool waits_for_fetch(const struct agent *a, const struct operation *o)
     return o->state == OPERATION_WAITING && o->next_ms == 0u && may;
 }
 
-/* Fair between calls: in each round every call gets one GET, for its next waiting claim. */
+/*
+ * Starts GETs. Each round gives every call one GET, for its next waiting claim, so that no call
+ * delays the others.
+ */
 static void start_fetches(struct agent *a)
 {
     for (unsigned round = 0; round < CLAIMS_PER_CALL_MAX; round++) {
@@ -799,7 +832,10 @@ bool calls_open_since(const struct agent *a, uint64_t start_ms)
     return false;
 }
 
-/* Written claims belong to the next owner, which answers when the kubelet repeats the call. */
+/*
+ * Stops an operation because another agent owns the store now. A claim that is being read waits
+ * again; a written claim fails, and the next owner answers when the kubelet repeats the call.
+ */
 static void retire_operation(struct agent *a, struct operation *o)
 {
     if (o->state == OPERATION_FETCHING) {
@@ -821,7 +857,7 @@ void calls_retire(struct agent *a)
 
 /*
  * Ends prepares that hang. The kubelet sends no more calls than a connection has streams: if
- * hanging prepares held them all, its unprepares, which need no API server, would have to wait.
+ * hanging prepares occupied all streams, unprepares, which need no API server, would have to wait.
  */
 static void leave_places(struct agent *a)
 {

@@ -16,7 +16,7 @@ enum {
     OPERATION_FREE,
     OPERATION_WAITING,  /* waits until its claim GET can start */
     OPERATION_FETCHING, /* its GET runs */
-    OPERATION_WRITTEN,  /* in store and CDI file, not flushed */
+    OPERATION_WRITTEN,  /* the store and the CDI file are changed, but not flushed */
     OPERATION_DONE,     /* success, flushed */
     OPERATION_FAILED    /* `error` has the reason */
 };
@@ -30,7 +30,7 @@ struct operation {
     uint16_t call;
     uint16_t slot;        /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
     bool compares;        /* the claim is held: its GET only compares it with the API server */
-    bool store_awaited;   /* it has waited once for a removed store */
+    bool store_awaited;   /* it has waited once until a removed store was recreated */
     bool fresh;           /* this operation wrote the record, which is not flushed yet */
     uint32_t devices_len; /* WRITTEN, DONE of a prepare: bytes of its devices in the reply */
     uint64_t deadline_ms; /* WAITING: when the operation fails */
@@ -62,7 +62,7 @@ struct call {
     uint16_t count;
     uint16_t operation[CLAIMS_PER_CALL_MAX];
 };
-/* Most open calls of all links together. */
+/* Maximum number of open calls, over all links. */
 #define CALLS_MAX (SERVICE_LINKS * H2_SERVER_STREAMS)
 
 /*
@@ -75,8 +75,8 @@ MUST_USE enum grpc_status calls_start(struct agent *a, struct grpc_server *serve
 /* Ends a call without an answer. */
 void calls_release(struct agent *a, unsigned index);
 /*
- * A call of the connection ended without its response; `id` of serial 0: all of its calls did.
- * Prepared claims stay prepared.
+ * Handles a call of the connection that ended without its response; serial 0 in `id`: handles all
+ * calls of the connection. Prepared claims stay prepared.
  */
 void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id);
 void calls_step(struct agent *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a call of a kubelet's request: one operation for each claim UID in it. Owns nothing: calls
- * and operations belong to calls.h.
+ * Makes a call from a request of the kubelet: one operation for each claim UID in it. Owns nothing:
+ * calls.h owns calls and operations.
  */
 #include <string.h>
 
@@ -24,8 +24,8 @@ static int free_call(const struct agent *a)
 }
 
 /*
- * Reserves a full call's operations for unprepares, which wait for no server, so that a hanging API
- * server never delays them.
+ * Index of a free operation, or -1. The last CLAIMS_PER_CALL_MAX operations are reserved for
+ * unprepares, which do not use the API server, so that a hanging server never delays them.
  */
 static int free_operation(const struct agent *a, bool unprepare)
 {
@@ -52,7 +52,10 @@ static bool call_has(const struct agent *a, const struct call *c, const char *ui
     return false;
 }
 
-/* Makes an operation of a request's claim. GRPC_OK, or a refusal of the call with its *text. */
+/*
+ * Adds an operation for a claim of the request. GRPC_OK, or the code and *text with which the call
+ * is refused.
+ */
 static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Claim *claim,
                                   const char **text)
 {
@@ -116,7 +119,10 @@ static bool read_claim(pb_istream_t *in, dra_Claim *claim, bool *found)
     return pb_decode(&message, dra_Claim_fields, claim) && pb_close_string_substream(in, &message);
 }
 
-/* Prepare and unprepare requests have the same form: repeated Claim claims = 1. */
+/*
+ * Adds the claims of a request to the call. Prepare and unprepare requests have the same form:
+ * repeated Claim claims = 1.
+ */
 static enum grpc_status read_claims(struct agent *a, unsigned index, struct view message,
                                     const char **text)
 {
@@ -138,12 +144,12 @@ _Static_assert(dra_NodePrepareResourcesRequest_claims_tag ==
                    dra_NodeUnprepareResourcesRequest_claims_tag,
                "both requests have the same form");
 
-/* Latest end of a call's last GET, so that its reply is in time. */
+/* When the last GET of a call must have ended, so that the reply is in time. */
 static uint64_t call_end(uint64_t now_ms, uint64_t deadline_ms)
 {
     uint64_t limit = earlier(later(deadline_ms, now_ms) - now_ms, CLAIM_CALL_MS);
     if (limit < CLAIM_REPEAT_MS) {
-        return now_ms + CLAIM_CALL_MS; /* too short to divide: the call ends at its deadline */
+        return now_ms + CLAIM_CALL_MS; /* too short to reserve time for the reply */
     }
     return now_ms + limit - earlier(limit / 4u, CLAIM_REPLY_MS);
 }

@@ -2,11 +2,12 @@
 /*
  * Replies to prepare and unprepare calls: a map from claim UID to result, encoded entry by entry
  * and sent as the peer accepts it. The message's length is sent first (gRPC PROTOCOL-HTTP2,
- * Length-Prefixed-Message), so the length of its devices is computed from the claim's record when
- * the claim is prepared; the entry itself is encoded once, just before it is sent.
+ * Length-Prefixed-Message), so the length of a claim's devices is computed from its record when the
+ * claim is prepared; its entry is encoded just before it is sent.
  *
- * The messages are those of proto/dra.proto. All their fields are texts or messages with numbers
- * below 16: one byte of tag, a varint of length, the bytes. Fields with an empty text are omitted.
+ * The messages are those of proto/dra.proto. All their fields are strings or messages with field
+ * numbers below 16, so a field is one byte of tag, a varint for the length, and the content. Empty
+ * strings are omitted.
  */
 #include "agent/calls/replies.h"
 
@@ -20,7 +21,7 @@
 
 /* --- fields --- */
 
-#define WIRE_TYPE_LEN 2u /* of texts and messages (Protocol Buffers, "Encoding") */
+#define WIRE_TYPE_LEN 2u /* wire type of strings and messages (Protocol Buffers, "Encoding") */
 /* The largest numbers that take one, two and three bytes as a varint, with 7 bits in each. */
 #define VARINT_1_MAX 0x7fu
 #define VARINT_2_MAX 0x3fffu

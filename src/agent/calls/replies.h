@@ -12,18 +12,18 @@
 /* Progress of the reply to one call. All zero: nothing sent. */
 struct reply {
     bool started;    /* the message's length was sent */
-    uint16_t at;     /* operation whose entry is next, or being sent */
+    uint16_t at;     /* operation whose entry is being sent, or is sent next */
     uint32_t offset; /* sent bytes of that entry */
 };
 
 /*
- * The last encoded entry. It is kept until it is sent, unless another call needs the room first
- * because this call's peer accepts nothing.
+ * The entry that was encoded last. It is kept until it is sent; if the call's peer accepts nothing
+ * meanwhile, the entry of another call may overwrite it, and it is encoded again later.
  */
 struct reply_entry {
     uint16_t call;
     uint16_t at;
-    uint32_t len; /* 0: none */
+    uint32_t len; /* 0: no entry */
     uint8_t bytes[REPLY_ENTRY_BYTES_MAX];
 };
 

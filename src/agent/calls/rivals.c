@@ -6,15 +6,15 @@
 #include "agent/recovery/reconcile.h"
 #include "base/assert.h"
 
-/* Cuts the names, so that the text behind them fits. */
+/* Appends namespace and name of a claim, cut so that the text after them fits. */
 static void write_claim_name(const struct claim_id *id, struct writer *why)
 {
     WRITE(why, "%/%", SHOWN(view_text(id->namespace_)), SHOWN(view_text(id->name)));
 }
 
 /*
- * Writes which device of the record the claim in `slot` holds. true: none, but one of them has a
- * uverbs node that the claim's record names for another device.
+ * Writes which device of the record the claim in `slot` holds. true: it holds none, but its record
+ * names the uverbs node of the written device for another device.
  */
 static bool write_contested(const struct agent *a, unsigned slot, const struct claim_record *r,
                             struct writer *why)
@@ -26,7 +26,7 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
     }
     const struct claim_result *result = &r->result[at];
     bool node = result->efa_address != 0u && !ledger_holds_address(a, slot, result->efa_address);
-    if (result->node) { /* the held one of all its devices */
+    if (result->node) { /* the result means all devices of the node: name the one that is held */
         uint64_t both = ledger_entry(a, slot)->numbers & claim_numbers(r);
         devices_name(a->devices, (unsigned)__builtin_ctzll(both), name);
     } else {
@@ -83,8 +83,8 @@ int rivals_disputing(struct agent *a, unsigned slot)
 }
 
 /*
- * Whether the claim can stay: a part with unknown cores can stay beside a part of the rest of its
- * device.
+ * Whether the claim in `slot` keeps its part of a device, whose cores are guessed, because the new
+ * claim asks for a part too and may fit beside it.
  */
 static bool stays_beside(const struct agent *a, unsigned slot, const struct claim_record *r)
 {

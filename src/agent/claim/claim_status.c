@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes status.devices of claims, see claim_status.h. Owns the list of pending writes; the ledger
- * owns the claims, from whose records a body is built again for each piece that is sent. Sources:
- * resource.k8s.io AllocatedDeviceStatus (KEP-4817), Kubernetes API concepts, "Server-Side Apply".
+ * owns the claims. For each piece that is sent, the body is built again from the claim's record.
+ * Sources: resource.k8s.io AllocatedDeviceStatus (KEP-4817), Kubernetes API concepts, "Server-Side
+ * Apply".
  */
 #include "agent/claim/claim_status.h"
 
@@ -71,7 +72,7 @@ void claim_status_retire(struct agent *a)
     memset(c->claim, 0, sizeof c->claim);
 }
 
-/* Finds the next claim to write; *slot -1: the first of those that are gone. */
+/* Finds the next claim to write. *slot: its slot; -1: it is gone[0]. */
 static bool next_job(const struct claim_status *c, int *slot)
 {
     *slot = -1;
@@ -121,7 +122,7 @@ static void write_device(struct writer *out, const char *driver, const struct cl
     json_fill(out, shared ? "{\"pool\":%,\"shareID\":%" : "{\"pool\":%", values);
     char device[DEVICE_NAME_CAP];
     claim_device_name(result, device);
-    /* driver names have the form of a DNS domain */
+    /* driver names are DNS names, which need no escapes in JSON */
     WRITE(out,
           ",\"driver\":\"%\",\"device\":\"%\",\"conditions\":[{\"type\":\"Ready\","
           "\"status\":\"True\",\"reason\":\"Prepared\",\"message\":\"prepared for ",
@@ -139,7 +140,10 @@ static void write_device(struct writer *out, const char *driver, const struct cl
     writer_text(out, "}}");
 }
 
-/* Two requests with admin access may name one device, which gets one entry. */
+/*
+ * Whether an earlier result has the same entry: two requests with admin access may name the same
+ * device, which gets one entry.
+ */
 static bool entry_written(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *one = &r->result[at];
@@ -152,7 +156,9 @@ static bool entry_written(const struct claim_record *r, unsigned at)
     return false;
 }
 
-/* Writes the record's devices; none for a claim that is gone. */
+/*
+ * Writes the entries of the record's devices; `r` is NULL for a claim that is gone, which has none.
+ */
 static void write_devices(struct writer *out, const char *driver, const struct claim_record *r,
                           uint64_t wall_ms)
 {
@@ -166,7 +172,10 @@ static void write_devices(struct writer *out, const char *driver, const struct c
     }
 }
 
-/* Finds the record of the current claim; NULL: it is gone. false: it is unreadable. */
+/*
+ * Finds the record of the claim to write. *r is NULL: the claim is gone. false: the record is
+ * unreadable.
+ */
 static bool find_record(struct agent *a, const struct claim_record **r)
 {
     const struct claim_status *c = &a->claim->claim_status;
@@ -219,8 +228,8 @@ static void start_write(struct agent *a)
         return;
     }
     /*
-     * Each driver is a manager of its own, because an apply removes what the same manager applied
-     * before.
+     * Each driver is a field manager of its own, because an apply removes the fields that the same
+     * manager applied before and leaves out now.
      */
     const struct kube_manager manager = {a->driver->name, a->settings->node_name};
     enum status s =

@@ -3,10 +3,10 @@
  * status.devices of claims (claim_status.c): with --claim-status, the prepared devices are written
  * into the claim's own status, in the background. Owns struct claim_status. Internal to src/agent.
  *
- * One server-side apply for each claim writes this driver's entries only; after the unprepare one
- * without entries removes them. A failed write does not affect the claim. Pending writes are lost
- * with the process: a new one would have to write every held claim, although most are written, so
- * it writes none, and a claim without its status gets it when the kubelet prepares it again. The
+ * One server-side apply for each claim writes this driver's entries only; after the unprepare, an
+ * apply without entries removes them. A failed write does not affect the claim. Pending writes are
+ * lost with the process: a new process does not write the status of held claims, because most of
+ * them have it already; a claim without its status gets it when the kubelet prepares it again. The
  * server clears the entries of a claim that it deallocates in any case.
  */
 #ifndef AGENT_CLAIM_CLAIM_STATUS_H
@@ -15,7 +15,7 @@
 #include "agent/api/outgoing.h"
 #include "dra/claim.h"
 
-/* What to write, and the current request. */
+/* Claims whose status is to be written, and the current request. */
 struct claim_status {
     struct outgoing out;
     int slot;                 /* slot of the claim being written; -1: gone[0] */
@@ -24,13 +24,13 @@ struct claim_status {
     unsigned tries;           /* attempts for the current claim */
     unsigned gone_count;
     bool wanted[CLAIMS_MAX];      /* the status of the claim in this slot must be written */
-    uint32_t claim[CLAIMS_MAX];   /* checksum of the UID of that claim, present or past */
-    uint64_t wall_ms[CLAIMS_MAX]; /* time of its prepare, Unix milliseconds */
+    uint32_t claim[CLAIMS_MAX];   /* CRC-32C of the UID of the claim last prepared there */
+    uint64_t wall_ms[CLAIMS_MAX]; /* time of that prepare, Unix milliseconds */
     /* unprepared claims, whose entries must be removed */
     struct claim_id gone[CLAIM_STATUS_GONE_MAX];
 };
 
-/* The verbs of the room, see frame.h. */
+/* Step and deadline, as in each room; see frame.h. */
 void claim_status_step(struct agent *a);
 uint64_t claim_status_deadline(const struct agent *a);
 /*
@@ -38,11 +38,11 @@ uint64_t claim_status_deadline(const struct agent *a);
  * kubelet prepares the claim again.
  */
 void claim_status_prepared(struct agent *a, unsigned slot);
-/* The claim of this slot was unprepared; its names are still in the entry. */
+/* The claim of this slot was unprepared; ledger_id still has its names. */
 void claim_status_unprepared(struct agent *a, unsigned slot);
 /* Another agent owns the claims from now on: stops writing. */
 void claim_status_retire(struct agent *a);
-/* The request ended: the status is written, or tried again, or given up. */
+/* Handles the end of the request: the status is written, or tried again, or given up. */
 void claim_status_end(struct agent *a, const struct api_result *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of devices before a new claim gets them, see device_memory.h. */
+/* Checks the memory of devices before a new claim gets them, see device_memory.h. */
 #include "agent/claim/device_memory.h"
 
 #include "agent/claim/room.h"
@@ -14,7 +14,10 @@ static uint64_t device_bit(unsigned number)
     return UINT64_C(1) << number;
 }
 
-/* Number of cores whose files are read; unknown: as many as any device has. */
+/*
+ * Number of cores whose files are read. If the device's number of cores is unknown: as many as any
+ * device has.
+ */
 static unsigned cores_of(const struct agent *a, unsigned number)
 {
     int at = devices_numbered(a->devices, number);
@@ -22,7 +25,7 @@ static unsigned cores_of(const struct agent *a, unsigned number)
     return (cores == 0u || cores > TELEMETRY_CORES_MAX) ? TELEMETRY_CORES_MAX : cores;
 }
 
-/* Cores among `of` (0: all cores) whose memory is in use, and how much that is. */
+/* Cores among `of` (0: all cores) whose memory is in use; *bytes: the size of that memory. */
 static uint8_t cores_used(const struct agent *a, unsigned number, uint8_t of, uint64_t *bytes)
 {
     const struct files *f = a->files;
@@ -58,7 +61,7 @@ static void note_used(struct agent *a, unsigned number, uint8_t cores)
     m->cores[number] |= cores;
 }
 
-/* "; claim default/train had it last: …" */
+/* Writes which claim had the device last, and how to find the process that uses its memory. */
 static void write_last(const struct agent *a, unsigned number, struct writer *out)
 {
     const struct claim_id *last = ledger_last(a, number);
@@ -81,7 +84,7 @@ static void write_used(const struct agent *a, unsigned number, uint64_t bytes, s
     writer_text(why, "; the claim is prepared once that memory is free");
 }
 
-/* The devices to check before the claim gets them. */
+/* Bit N: device N of the record is to be checked, because its claim does not hold it yet. */
 static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
 {
     int slot = ledger_find(a, r->id.uid);
@@ -129,7 +132,7 @@ enum status device_memory_check(struct agent *a, const struct claim_record *r, b
     return STATUS_OK;
 }
 
-/* --- devices that do not recover --- */
+/* --- devices whose memory stays in use --- */
 
 void device_memory_text(const struct agent *a, unsigned number, struct writer *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Claim GETs: reads a ResourceClaim and passes it, piece by piece, to its builder. Owns the table
- * of fetches; a fetch uses the API slot of its own index.
+ * of fetches; fetch N uses the API slot API_SLOT_CLAIM_FIRST + N.
  */
 #include "agent/claim/fetch.h"
 
@@ -14,7 +14,10 @@
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
-/* Whether to try a path again that the server did not know: once the served versions are known. */
+/*
+ * Whether a GET can be sent now: a version is chosen and, if the server did not know the path of an
+ * earlier GET in that version, the served versions are known since then.
+ */
 static bool may_ask(const struct agent *a, unsigned history)
 {
     enum api_version version = version_now(a);
@@ -277,9 +280,9 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record)
 }
 
 /*
- * Reads the class files again, because the current ones decide about a claim's UltraServer mode:
- * between two probes links may fail, or a leader election may start. If reading fails, the last
- * probe's values stay.
+ * Reads the UltraServer files again, because their current values decide about a claim's
+ * UltraServer mode: between two probes links may fail, or a leader election may start. If reading
+ * fails, the values of the last probe stay.
  */
 static void refresh_ultraserver(const struct agent *a, struct claim_builder *b)
 {
@@ -300,7 +303,7 @@ void fetch_record(struct agent *a, const struct api_result *r, const struct kube
     fetch_feed(b, record);
 }
 
-/* --- end --- */
+/* --- the end of a GET --- */
 
 static void write_failure(const struct claim_id *id, const struct api_result *r, struct writer *why)
 {
@@ -332,9 +335,8 @@ static bool first_time(struct fetch *f, unsigned bit)
 }
 
 /*
- * Whether to repeat a read at once: on the next connection if the connection ended rather than the
- * request; once if the server did not process it; and, if it did not know the path, once the served
- * versions are known.
+ * Whether to repeat a GET at once: if the whole connection ended, on the next one; if the server
+ * did not process the request, once; and if it did not know the path, once for each API version.
  */
 static bool is_repeated(const struct agent *a, struct fetch *f, const struct api_result *r)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GETs of ResourceClaims (fetch.c). Owns struct fetch. Whoever starts a fetch checks its state in
- * each step, uses the result and releases it; a fetch calls nobody. Internal to src/agent.
+ * GETs of ResourceClaims (fetch.c). Owns struct fetch. The module that starts a fetch checks its
+ * state in each step, uses the result and releases it; a fetch makes no callbacks. Internal to
+ * src/agent.
  */
 #ifndef AGENT_CLAIM_FETCH_H
 #define AGENT_CLAIM_FETCH_H
@@ -16,7 +17,7 @@ enum {
     FETCH_DONE,     /* builder.record is the claim's record, complete and checked */
     FETCH_FAILED,   /* builder.why has the reason in one line */
     FETCH_REPEAT,   /* no answer: start again at once, with `history` */
-    FETCH_TRANSIENT /* transient failure: start again after a wait; builder.why has it */
+    FETCH_TRANSIENT /* transient failure, see builder.why: start again after a wait */
 };
 
 /*
@@ -29,15 +30,15 @@ enum {
 struct fetch {
     uint8_t state;           /* FETCH_… */
     uint8_t history;         /* see FETCH_UNPROCESSED */
-    enum status failed;      /* FAILED: PEER_NOT_FOUND: no such claim for this node */
+    enum status failed;      /* FAILED: the reason; PEER_NOT_FOUND: no such claim for this node */
     bool whole;              /* FAILED: the claim was read completely */
     uint64_t retry_after_ms; /* transient: the wait that the server asks for; 0: none */
     struct claim_builder builder;
 };
 
 /*
- * Sends the GET of a claim without a fetch; the response goes to the owner of its kind; `limit_ms`
- * as in struct api_request. false: it cannot be sent now.
+ * Sends the GET of a claim without using a fetch; the response goes to the owner of `kind`.
+ * `limit_ms` is as in struct api_request. false: the GET cannot be sent now.
  */
 MUST_USE bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind,
                          const struct claim_id *id, uint64_t limit_ms);
@@ -48,13 +49,14 @@ MUST_USE bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind,
  */
 int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, uint64_t limit_ms);
 /*
- * Starts a request of another kind in the place of a fetch, whose builder the kind's owner fills,
- * claim after claim, until fetch_release. Returns the index of the fetch, or -1, like fetch_start.
+ * Starts a request of another kind on a free fetch. The owner of that kind fills the builder of the
+ * fetch, claim after claim, until fetch_release. Returns the index of the fetch, or -1, like
+ * fetch_start.
  */
 int fetch_lend(struct agent *a, const struct api_request *r);
 /* Begins a claim in the builder of a running fetch; `id` is borrowed. */
 struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct claim_id *id);
-/* The same builder, without beginning a claim. */
+/* The builder of a running fetch, with the claim that was begun last. */
 struct claim_builder *fetch_builder(struct agent *a, unsigned fetch);
 /* Adds a record to the claim in the builder. */
 void fetch_feed(struct claim_builder *b, const struct kube_record *record);
@@ -62,15 +64,15 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record);
 void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP]);
 /* Whether a result record (KUBE_RESULT) belongs to this driver and this node's pool. */
 bool fetch_is_ours(const struct agent *a, struct view message);
-/* The fetch, whose result its user collects. */
+/* The fetch of this index, for its user to read the result. */
 struct fetch *fetch_at(struct agent *a, unsigned fetch);
 /* Number of fetches that are not in use. */
 unsigned fetch_count_free(const struct agent *a);
 /* Frees a fetch; cancels its request if it still runs. */
 void fetch_release(struct agent *a, unsigned fetch);
-/* A record of the response to a running GET. */
+/* Handles a record of the response to a running GET. */
 void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
-/* The response is complete, or will not come: sets the state of the fetch. */
+/* Handles the end of a GET, with or without a complete response: sets the state of the fetch. */
 void fetch_end(struct agent *a, const struct api_result *r);
 
 #endif

@@ -17,12 +17,15 @@ static bool is_in_call(const struct claim_group *call, const char *uid)
     return found;
 }
 
-/* Whether one container may use the claim of this slot and that of the record. */
+/*
+ * Whether one container may use both the claim of this slot and the claim of the record, so that
+ * their numbers must differ.
+ */
 static bool is_beside(const struct agent *a, const struct claim_group *call, unsigned slot,
                       const struct claim_record *r)
 {
     const struct ledger_entry *e = ledger_entry(a, slot);
-    /* the host's numbers are distinct, or mean the same shared device */
+    /* if both claims have the host's numbers, equal numbers mean the same shared device */
     bool counts = e->state == LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
     if (!counts || view_is(view_text(r->id.uid), ledger_id(a, slot)->uid)) {
         return false;
@@ -82,7 +85,10 @@ enum status consecutive_check(const struct agent *a, const struct claim_record *
     return PEER_REFUSED;
 }
 
-/* `total`: cores of the device; 0: it is not shared. */
+/*
+ * Writes that too few adjacent cores of the device are free. `total`: cores of the device; 0: the
+ * device is gone, or cannot be divided.
+ */
 static void write_no_cores(const struct agent *a, const struct claim_record *r, unsigned total,
                            struct writer *why)
 {
@@ -98,8 +104,8 @@ static void write_no_cores(const struct agent *a, const struct claim_record *r, 
 }
 
 /*
- * The cores that the claim already has of its device, if they are as many as asked for and no other
- * claim has them; else 0. Its containers may run on them, whatever has changed in its record.
+ * The cores of its device that the claim already has, if their number is the requested one and no
+ * other claim has them; else 0. Its containers may run on them, whatever has changed in its record.
  */
 static uint8_t own_cores(const struct agent *a, const struct claim_record *r, uint8_t used)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses N of /dev/neuronN for the devices of a claim in its containers (numbering.c), so that
- * claims in one container never use the same number; and the cores of a claim with a part of a
- * device. Owns no state. Internal to src/agent.
+ * Chooses the number N of /dev/neuronN that each device of a claim has in its containers
+ * (numbering.c), so that two claims in one container never use the same number. Also chooses the
+ * cores of a claim that has a part of a device. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_CLAIM_NUMBERING_H
 #define AGENT_CLAIM_NUMBERING_H
@@ -17,10 +17,11 @@ struct claim_group {
 };
 
 /*
- * Claims of one pod are prepared in one call: with --device-numbering=zero, the record's first
- * number becomes the lowest one that does not overlap with the claims of the same call or pod.
- * `call` is NULL if there is none. PEER_REFUSED: there is no such number, or the host's numbers
- * overlap with those that another claim counts from zero; `why` gets one line that names both.
+ * With --device-numbering=zero, sets the record's first number to the lowest one with which its
+ * devices do not overlap with other claims of the same call or pod. `call`: the claims of the call,
+ * which are those of one pod; NULL: no call. PEER_REFUSED: there is no such number, or the host's
+ * numbers of one claim overlap with the numbers of another claim that count from zero; `why` gets
+ * one line that names both claims.
  */
 MUST_USE enum status numbering_choose(const struct agent *a, const struct claim_group *call,
                                       struct claim_record *r, struct writer *why);

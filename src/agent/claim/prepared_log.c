@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs a prepared claim; see prepared_log.h. Refuses nothing: a container that uses only one of two
- * contradictory requests works.
+ * Logs a prepared claim; see prepared_log.h. Contradictions are logged but not refused, because a
+ * container that uses only one of two contradictory requests works.
  */
 #include "agent/claim/prepared_log.h"
 
@@ -56,7 +56,7 @@ static void log_ambiguous(struct agent *a, const struct claim_record *r, const c
     log_text(a, "claim", r->id.name);
 }
 
-/* Logs equally strong configurations of one request: the last one counts. */
+/* Logs configurations of one request that have the same precedence; the last one applies. */
 static void warn_request(struct agent *a, const struct claim_builder *b, unsigned at)
 {
     const struct claim_result *r = &b->record.result[at];
@@ -121,7 +121,7 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
     }
 }
 
-/* --- devices with gaps --- */
+/* --- devices that are not consecutive --- */
 
 /* Adds device numbers as a field of the current line. */
 static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
@@ -171,7 +171,7 @@ void prepared_log_adopted(struct agent *a, const struct claim_record *r, const c
     log_end(a);
 }
 
-/* --- all lines --- */
+/* --- all lines about a prepare --- */
 
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
 {

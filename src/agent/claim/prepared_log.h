@@ -15,7 +15,7 @@ void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
 /* Logs that a held claim with the record `before` has another allocation, that of `r`. */
 void prepared_log_other(struct agent *a, const struct claim_record *before,
                         const struct claim_record *r);
-/* Logs that a claim without a record is held again; `from`: the source. */
+/* Logs that a claim without a record is held again; `from`: where its record was found. */
 void prepared_log_adopted(struct agent *a, const struct claim_record *r, const char *from);
 
 #endif

@@ -7,10 +7,10 @@
 
 #include "agent/frame.h"
 
-/* the next probe will notice */
+/* a difference that the next probe resolves */
 static const char changed[] = " changed since the last probe; try again";
 
-/* How a device differs from the last probe; NULL: not at all. */
+/* How a device differs from the last probe; NULL: it does not differ. */
 static const char *place_difference(enum status s, const struct device_place *now,
                                     const struct device_place *probed)
 {
@@ -27,8 +27,8 @@ static const char *place_difference(enum status s, const struct device_place *no
 
 /*
  * Whether the device at this index of the table is the one that was probed; if not, `why` gets the
- * difference. `uverbs`: the node in the record of an EFA device, which a reload of the driver
- * changes; that of a Neuron device follows from the number.
+ * difference. `uverbs`: the uverbs node in the record of an EFA device, which is outdated after a
+ * reload of the driver; the node of a Neuron device follows from its number.
  */
 static bool device_is_here(const struct agent *a, const struct claim_record *r, int at,
                            unsigned uverbs, struct writer *why)
@@ -82,7 +82,9 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
     if (!driver_traits(r->driver)->numbered) {
         return functions_check(a, r, what, why);
     }
-    /* A failed probe must not cost a running pod its claim. */
+    /*
+     * After a failed probe, nothing is checked, so that the prepare of a running pod does not fail.
+     */
     uint64_t numbers = a->devices->unknown ? 0u : claim_all_numbers(r);
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         writer_text(why, what);

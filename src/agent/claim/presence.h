@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the devices of a claim are on the node at the time of its prepare (presence.c): the last
- * probe may be --health-interval old. Owns no state. Internal to src/agent.
+ * Checks that the devices of a claim are on the node when it is prepared (presence.c), because the
+ * last probe may be as old as --health-interval. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_CLAIM_PRESENCE_H
 #define AGENT_CLAIM_PRESENCE_H
@@ -10,8 +10,10 @@
 #include "dra/claim.h"
 
 /*
- * STATUS_OK: each device of the record exists, and is the one that the last probe found.
- * PEER_NOT_FOUND: `why` names one that is not as `what` ("prepared", "requested"), and the reason.
+ * Checks that each device of the record exists, and is the one that the last probe found.
+ * PEER_NOT_FOUND: `why` names a device for which that is not so, and the reason; `what`
+ * ("prepared", "requested") precedes its name. STATUS_OK without a check: the devices of the node
+ * are unknown.
  */
 MUST_USE enum status presence_check(const struct agent *a, const struct claim_record *r,
                                     const char *what, struct writer *why);

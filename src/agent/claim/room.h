@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps of one driver.
- * Included by the files of this room and by agent/state.h alone.
+ * What this room keeps for one driver. Included by the files of this room and by agent/state.h
+ * alone.
  */
 #ifndef AGENT_CLAIM_ROOM_H
 #define AGENT_CLAIM_ROOM_H
@@ -10,7 +10,10 @@
 #include "agent/claim/device_memory.h"
 #include "agent/claim/fetch.h"
 
-/* GETs, device memory and status of claims; "struct claim" would read as one claim. */
+/*
+ * GETs, device memory and status of claims. It is not called struct claim, because that would mean
+ * a single claim.
+ */
 struct claim_room {
     struct claim_status claim_status;
     struct device_memory device_memory;

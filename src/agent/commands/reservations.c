@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists the reserved claims, see reservations.h. Each page is read as a stream, and of a claim only
- * its line is kept: neither pages nor consumers add memory. An unreadable part makes the list fail,
- * because a wrong "none" could make an operator remove the driver.
+ * Lists the reserved claims, see reservations.h. Each page is read as a stream, and only one claim
+ * is kept at a time, so that the number of pages and consumers does not change the memory. An
+ * unreadable part makes the list fail, because a wrong "none" could make an operator remove the
+ * driver.
  *
- * The client and the version get the events that agent.c passes on in a serving process.
+ * handle_event passes events on to the client and the version, as agent.c does in a serving
+ * process.
  */
 #include "agent/commands/reservations.h"
 
@@ -75,7 +77,7 @@ static bool is_ours(const struct settings *s, struct view driver)
     return view_is(driver, DRIVER_NAME) || (s->efa && view_is(driver, s->efa_driver));
 }
 
-/* Of several pools the first one is shown. */
+/* Keeps the pool of the claim's first device of this driver. */
 static void parse_result(const struct settings *s, struct reservations *k, struct view message)
 {
     projection_ResultRecord m = projection_ResultRecord_init_zero;
@@ -133,7 +135,7 @@ static void handle_record(const struct settings *s, struct reservations *k,
         k->ours = false;
         break;
     default:
-        break; /* unrelated to its holder */
+        break; /* not needed to show the claim */
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two locks of the claim store: the holder of LOCK_OWNER owns the store, the holder of
- * LOCK_NEXT gets it next. The owner checks for the latter once a second, finishes its calls, and
- * retires.
+ * Handles the two locks of the claim store: the holder of LOCK_OWNER owns the store, and the holder
+ * of LOCK_NEXT becomes its next owner. Every HANDOVER_CHECK_MS the owner checks whether another
+ * agent holds LOCK_NEXT; if so, it finishes its calls and gives the store up.
  */
 #include "agent/ledger/handover.h"
 
@@ -44,9 +44,10 @@ static void ask_for_next(struct agent *a)
 }
 
 /*
- * Asks for the store that another agent has. An agent that gave the store away asks again only when
- * a call comes: the kubelet calls the agent that registered last, and when two agents start at
- * once, or the kubelet restarts, that may be the agent that gave it away.
+ * Asks for the store that another agent owns, by locking LOCK_NEXT; unlocks it once the kubelet
+ * does not call this agent any more. An agent that gave the store away asks again only while a call
+ * waits: the kubelet calls the agent that registered last, and after two agents started at once, or
+ * the kubelet restarted, that may be the agent that gave the store away.
  */
 static void ask(struct agent *a)
 {
@@ -69,7 +70,7 @@ enum status handover_take(struct agent *a)
     const struct files *f = a->files;
     enum status s = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_OWNER);
     if (s == STATUS_OK && !is_next(h) && f->holder(f->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
-        f->unlock(f->ctx, LOCK_OWNER); /* the owner gave it up for the agent that holds LOCK_NEXT */
+        f->unlock(f->ctx, LOCK_OWNER); /* the owner released it for the holder of LOCK_NEXT */
         s = HOST_BUSY;
     }
     if (s == HOST_BUSY) {
@@ -81,7 +82,7 @@ enum status handover_take(struct agent *a)
     if (s != STATUS_OK) {
         return s;
     }
-    /* Even if locking LOCK_NEXT failed: the system may have granted it all the same. */
+    /* Unlocks it even if locking it failed: the system may have granted the lock nevertheless. */
     f->unlock(f->ctx, LOCK_NEXT);
     if (!handover_owns(a)) {
         handover_move(h, HANDOVER_OWNER);
@@ -92,9 +93,9 @@ enum status handover_take(struct agent *a)
 }
 
 /*
- * If the lock file is removed, each of two agents has a lock on a file of its own, and the first
- * one keeps the store. The owner checks for that at each HANDOVER_LOCK_LOOKS-th time, and then
- * treats the other agent as the next.
+ * Whether the lock file was removed and another agent has locked a new file of that name, so that
+ * two agents hold a LOCK_OWNER. The first agent keeps the store, and then treats the second one as
+ * the next owner. Only each HANDOVER_LOCK_LOOKS-th call checks this.
  */
 static bool lock_replaced(struct agent *a)
 {

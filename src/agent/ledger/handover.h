@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which agent of the node owns the claim store (handover.c). In a rolling update two run at a time:
- * the owner serves claims and publishes, and hands the store over as soon as the kubelet has
- * registered the other one. Owns struct handover and the two locks of agent/files.h. Internal to
- * src/agent.
+ * Which agent of the node owns the claim store (handover.c). In a rolling update two agents run at
+ * a time: the owner serves claims and publishes slices, and hands the store over as soon as the
+ * kubelet has registered the other agent. Owns struct handover and the two locks of agent/files.h.
+ * Internal to src/agent.
  *
  * Invariants:
- * I1 An agent that does not own the store reads and writes nothing of it, and writes no slice.
- * I2 An agent that gave the store away asks for it again only for a call of the kubelet; it takes
- *    it when nobody else has it.
- * I3 A call that came before the owner began to leave ends there, or fails so that it is repeated.
+ * I1 An agent that does not own the store neither reads nor writes it, and writes no slice.
+ * I2 An agent that gave the store away asks for it again only while a call of the kubelet waits;
+ *    without asking, it takes the store once no other agent owns or awaits it.
+ * I3 A call that came before the owner entered HANDOVER_LEAVING is answered by this owner, or
+ *    fails, so that the kubelet repeats it.
  */
 #ifndef AGENT_LEDGER_HANDOVER_H
 #define AGENT_LEDGER_HANDOVER_H
 
 #include "agent/agent.h"
 
-/* Where this agent stands with the two locks; handover_states.h lists the legal moves. */
+/*
+ * Which lock this agent holds, and whether it owned the store before; handover_states.h lists the
+ * legal moves.
+ */
 enum handover_state {
     HANDOVER_WAITING,   /* it never had the store, and holds no lock */
     HANDOVER_NEXT,      /* it never had the store, and holds LOCK_NEXT */
@@ -27,13 +31,13 @@ enum handover_state {
     HANDOVER_STATES
 };
 
-/* The state, and facts that are independent of it. */
+/* The state of the handover, and facts that do not depend on that state. */
 struct handover {
     enum handover_state state;
-    bool wanted;    /* the kubelet sends its calls to this agent */
-    bool called;    /* a call waits that came after `leaving_ms` */
-    bool older;     /* the owner is an agent of a release that hands nothing over */
-    unsigned looks; /* checks since the lock file itself was checked, see HANDOVER_LOCK_LOOKS */
+    bool wanted;         /* the kubelet sends its calls to this agent */
+    bool called;         /* a call that came after `leaving_ms` waits */
+    bool older;          /* the owner runs a release that cannot hand the store over */
+    unsigned looks;      /* checks for a next agent, modulo HANDOVER_LOCK_LOOKS */
     uint64_t leaving_ms; /* when the owner last checked for a next agent, or found one */
     uint64_t check_ms;   /* when the owner checks again for a next agent */
 };
@@ -44,19 +48,30 @@ void handover_move(struct handover *h, enum handover_state to);
 bool handover_owns(const struct agent *a);
 /* When the owner last checked for a next agent, or found one. */
 uint64_t handover_leaving_ms(const struct agent *a);
-/* Whether the owner is an agent of a release that hands nothing over. */
+/* Whether the owner runs a release that cannot hand the store over. */
 bool handover_is_older(const struct agent *a);
 /* Whether a call that came at `start_ms` has to wait, because the store is being handed over. */
 bool handover_defers(const struct agent *a, uint64_t start_ms);
 /*
- * Takes the store if nobody has it. HOST_BUSY: another agent has it; HOST_*: it cannot be locked.
+ * Locks LOCK_OWNER, unless another agent owns the store or is next. HOST_BUSY: another agent does
+ * or is, and this agent has asked for the store if the kubelet calls it; other HOST_*: the lock
+ * file cannot be locked.
  */
 MUST_USE enum status handover_take(struct agent *a);
-/* `called`: a call that came after `leaving_ms` waits. The frame calls it before handover_take. */
+/*
+ * Records whether a call that came after `leaving_ms` waits (`called`). The frame calls this before
+ * handover_take.
+ */
 void handover_called(struct agent *a, bool called);
-/* `wanted`: the kubelet knows this agent, and the node was looked at. */
+/*
+ * Checks for a next agent when that is due. `wanted`: the kubelet has registered this agent, and
+ * the devices of the node are known.
+ */
 void handover_step(struct agent *a, bool wanted);
-/* Whether the owner must retire now; `running`: a call runs that came before `leaving_ms`. */
+/*
+ * Whether the owner must give the store up now: another agent is next, and no call that came before
+ * `leaving_ms` is `running` any more, or HANDOVER_MS have passed.
+ */
 MUST_USE bool handover_ends(const struct agent *a, bool running);
 uint64_t handover_deadline(const struct agent *a);
 /* Releases LOCK_OWNER; the caller has closed the store. */

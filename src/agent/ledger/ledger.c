@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The claim table: which claim holds which devices, kept in the claim store. Owns ledger entries;
- * knows neither the kubelet nor the API server. How claims come into it and go: ledger_change.c.
+ * knows neither the kubelet nor the API server. ledger_change.c adds and removes claims.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -155,11 +155,14 @@ bool ledger_shares_rest(const struct agent *a, const struct ledger_entry *e)
     return is_partial(a, e) && !e->guessed;
 }
 
-/* Whether two claims have the same device, and at least one of them all of it. */
+/*
+ * Whether two claims conflict by device number: they have the same device, and not separate `parts`
+ * of it.
+ */
 static bool share_number(const struct agent *a, const struct ledger_entry *x,
                          const struct ledger_entry *y, bool parts)
 {
-    /* A guess does not conflict with a part whose cores are known: it blocks new claims alone. */
+    /* A claim with guessed cores only blocks new claims: it does not conflict with a held part. */
     bool guess = (x->guessed && is_partial(a, y)) || (y->guessed && is_partial(a, x)) ||
                  (x->guessed && y->guessed);
     return (x->numbers & y->numbers) != 0u && !parts && !guess;
@@ -188,7 +191,10 @@ int ledger_disputed(const struct agent *a, unsigned slot)
     return -1;
 }
 
-/* Whether a claim other than `uid` holds one of these devices, or a share or part of it. */
+/*
+ * Whether the slot has a claim other than `uid` that holds one of these devices, or a share or part
+ * of it.
+ */
 static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, const char *uid)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
@@ -196,7 +202,10 @@ static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, co
            !view_is(view_text(a->ledger->id[slot].uid), uid);
 }
 
-/* Whom a record joins: nobody, those whose cores are known, or also those whose cores are not. */
+/*
+ * Which claims may share a device with a new record: none, those whose cores are known, or also
+ * those whose cores are guessed.
+ */
 enum joining { JOINS_NOBODY, JOINS_KNOWN, JOINS_ANY };
 
 static int rival_from(const struct agent *a, unsigned from, const struct claim_record *r,
@@ -277,8 +286,10 @@ bool ledger_shares(const struct agent *a)
 }
 
 /*
- * A claim with admin access holds no device, but its containers see some, and a pod cannot have
- * such a claim beside a part of a device. Other claims without devices leave their page untouched.
+ * Whether the table keeps the claim's consumer: the claim holds a device, or it has admin access
+ * and its containers see one, because a pod cannot have such a claim beside a part of a device.
+ * Other claims do not write their element of `consumer`, so that its memory page stays
+ * non-resident.
  */
 static bool has_consumer(const struct ledger_entry *e)
 {
@@ -314,7 +325,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     e->metadata = r->metadata;
     e->container_numbers = claim_container_numbers(r);
     e->logical_neuron_core = claim_logical_neuron_core(r);
-    e->functions = 0; /* so that ledger_functions may reuse its places */
+    e->functions = 0; /* so that ledger_functions may reuse its bits */
     e->functions = ledger_functions(a, r);
     ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);
     e->cores = claim_cores(r);
@@ -330,7 +341,7 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
     return has_consumer(e) ? &a->ledger->consumer[slot] : &nobody;
 }
 
-/* How well a slot suits a new record of this claim. */
+/* How well a slot suits a new record of a claim; the highest value is the best. */
 enum { SLOT_TAKEN, SLOT_REFUSED, SLOT_GOOD, SLOT_OWN };
 
 static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
@@ -347,8 +358,8 @@ static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
 }
 
 /*
- * The slot in which an earlier record of this claim waits to be freed, so that no claim has two;
- * else any free one. Those that the disk refused are the last choice.
+ * Prefers the slot in which an earlier record of this claim waits to be freed, so that no claim has
+ * two slots; then any free slot. Slots that the disk refused are the last choice.
  */
 int ledger_free_slot(const struct agent *a, const char *uid)
 {
@@ -365,7 +376,7 @@ int ledger_free_slot(const struct agent *a, const char *uid)
 void ledger_set_freeing(struct agent *a, unsigned slot)
 {
     ledger_move(a, slot, LEDGER_FREEING);
-    a->ledger->entry[slot].refused = true; /* until it is written */
+    a->ledger->entry[slot].refused = true; /* until the release is written */
 }
 
 /* --- texts --- */
@@ -384,7 +395,7 @@ const char *ledger_reason(const struct agent *a, enum status s)
     }
 }
 
-/* The remedy of a failure that the files port has no remedy for. */
+/* The remedy for a status for which the files port gives none. */
 static const char *remedy_by_status(enum status s)
 {
     switch (s) {

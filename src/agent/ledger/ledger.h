@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim table, with the claim store and the CDI files below it (ledger*.c). The files of this
- * room own struct ledger: no other file writes it. Internal to src/agent.
+ * The claim table, and the claim store and CDI files that keep it on disk (ledger*.c). The files of
+ * this room own struct ledger: no other file writes it. Internal to src/agent.
  *
- * Invariants, for any bytes in the store and any call of the files port that fails:
- * I1 A claim whose record is in the intact half that counts is held after opening, also when the
- *    store is made again, unless it has a tombstone or its claim a newer record in another slot.
- * I2 Nothing else is held by the store.
- * I3 A claim is held after ledger_put exactly when it was before or that returned STATUS_OK.
- * I4 What was put reads back the same.
- * I5 After ledger_sync, what is held and what is not survives a loss of power.
+ * Invariants, whatever bytes the store has and whichever calls of the files port fail:
+ * I1 After the store was opened or created again, a claim is held if the half that counts is intact
+ *    and has its record, unless the claim has a tombstone or a newer record in another slot.
+ * I2 The store holds no other claim.
+ * I3 After ledger_put, a claim is held exactly if it was held before or ledger_put returned
+ *    STATUS_OK.
+ * I4 A record that was put reads back unchanged.
+ * I5 After ledger_sync, a loss of power does not change which claims are held.
  * I6 A claim that was unprepared has a tombstone until the store is known not to hold it.
  */
 #ifndef AGENT_LEDGER_LEDGER_H
@@ -21,17 +22,17 @@
 
 /* What a slot is used for. */
 enum ledger_state {
-    LEDGER_FREE,         /* nothing is left of what it held */
+    LEDGER_FREE,         /* empty: nothing is left of an earlier claim */
     LEDGER_HELD,         /* its claim holds devices */
     LEDGER_FREEING,      /* its claim was released: the next flushes free the slot */
-    LEDGER_FREEING_FILE, /* released too, but its CDI file is left, and the record says so */
+    LEDGER_FREEING_FILE, /* as FREEING, but the CDI file is still there, and the record says so */
     LEDGER_STATES
 };
 
 /* How well the record of a held claim is known. */
 enum ledger_record {
-    RECORD_WHOLE,   /* it is understood, and answers a prepare */
-    RECORD_OUTLINE, /* only the claim and its device numbers are understood */
+    RECORD_WHOLE,   /* it is decoded, and answers a prepare */
+    RECORD_OUTLINE, /* only the claim and its device numbers are known */
     RECORD_UNSURE,  /* a newer record of the claim may be lost; see ledger_doubt.c */
     RECORD_STATES
 };
@@ -39,56 +40,56 @@ enum ledger_record {
 /* Whether the half that counts is safe on the disk. */
 enum ledger_flush {
     FLUSH_SETTLED, /* a flush made it safe */
-    FLUSH_DUE,     /* it was written since the last good flush */
-    FLUSH_DOUBTED, /* it was loaded, and may be in the page cache alone */
+    FLUSH_DUE,     /* it was written since the last successful flush */
+    FLUSH_DOUBTED, /* it was loaded, and may be only in the page cache */
     FLUSH_STATES
 };
 
 /*
- * What memory keeps of each slot; the slot's record is on the disk. The functions of
- * ledger_states.c alone change the three states. The flags are facts beside them.
+ * What memory keeps of each slot; the slot's record is on the disk. Only the functions of
+ * ledger_states.c change the three states; the flags do not depend on the states.
  */
 struct ledger_entry {
     enum ledger_state state;
     enum ledger_record record; /* meaningless while FREE */
     enum ledger_flush flush;
-    uint8_t half;   /* which half counts */
-    bool damaged;   /* the other half is damaged, or the disk refuses it: a fact of the disk */
-    bool refused;   /* the disk refused the last write, in both halves: a fact of the disk */
-    bool tombstone; /* HELD: a release that failed may have left a tombstone, whatever the record */
-    bool guessed;   /* HELD: its cores are not certain, so no claim shares its devices */
-    bool shares;    /* HELD: of each of its devices it holds a share, see claim_shares */
-    uint8_t cores;  /* of its one device, if it holds a part of that; 0: it holds no part */
+    uint8_t half;   /* the half that counts: 0 or 1, see store_pick */
+    bool damaged;   /* the other half is damaged, or the disk refuses it */
+    bool refused;   /* the last change is not on the disk: refused, or not yet written */
+    bool tombstone; /* HELD: a failed release may have left a tombstone */
+    bool guessed;   /* HELD: its cores are guessed, so no new claim may share its devices */
+    bool shares;    /* HELD: it holds a share of each of its devices, see claim_shares */
+    uint8_t cores;  /* bit N: it holds core N of its only device; 0: it holds no part */
     bool zero_numbering;
-    bool metadata;               /* it has device metadata files */
-    uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */
+    bool metadata;               /* the claim has device metadata files */
+    uint8_t logical_neuron_core; /* LNC: the first that the claim asks for, 0: none */
     uint64_t held_ms;            /* when this process entered the record */
-    uint64_t sequence;           /* of that half */
-    uint64_t entered; /* sequence under which the record was entered; copies of it have others */
-    uint64_t numbers; /* device numbers held, exclusively or by shares, bit N */
-    uint64_t container_numbers; /* device numbers in its containers, bit N */
+    uint64_t sequence;           /* sequence of the half that counts */
+    uint64_t entered; /* sequence of the record when it was entered; later copies have others */
+    uint64_t numbers; /* bit N: it holds device N, exclusively or by a share */
+    uint64_t container_numbers; /* bit N: its containers have device N */
     /*
-     * EFA driver: bit N is set when the claim holds ledger.function[N], exclusively or by shares.
-     * All bits: the table has no room for its devices, so it counts as holding every one. 0: only
-     * its device numbers are known.
+     * EFA driver: bit N is set when the claim holds ledger.function[N], exclusively or by a share.
+     * All bits: ledger.function has no room for the claim's devices, so the claim counts as holding
+     * every device. 0: only the device numbers of the claim are known.
      */
     uint64_t functions;
 };
 
 /*
- * Writes one sentence: the path of the store, or of the file that becomes it, what could not be
- * done, why, and the remedy.
+ * Appends one sentence to `why`: the path of `file` (the store, or the file that is renamed to it),
+ * what could not be done, the reason, and the remedy. `doing`: a participle, as in "written".
  */
 void ledger_trouble_text(const struct agent *a, const char *file, const char *doing, enum status s,
                          struct writer *why);
 /*
- * Why the last call of the store or the files port failed, and what to do: static text or the
- * port's, never NULL.
+ * The reason for the status of the last call of the store or the files port, and (ledger_remedy)
+ * what an operator does about it. The text is static or belongs to the port; never NULL.
  */
 const char *ledger_reason(const struct agent *a, enum status s);
 const char *ledger_remedy(const struct agent *a, enum status s);
 
-/* --- what the table says --- */
+/* --- queries of the table --- */
 
 /* Whether the store is open. */
 bool ledger_is_usable(const struct agent *a);
@@ -100,14 +101,20 @@ bool ledger_is_unlisted(const struct agent *a);
 bool ledger_is_flushed(const struct agent *a);
 /* Number of held claims. */
 unsigned ledger_held_count(const struct agent *a);
-/* Whether the kubelet may still have to unprepare a claim, as far as the store tells. */
+/*
+ * Whether the kubelet may still have to unprepare a claim: one is held or being freed, or one that
+ * the store should have may be missing.
+ */
 bool ledger_may_hold(const struct agent *a);
 /* Why the store is not usable, or refused the last write; never NULL. */
 const char *ledger_trouble(const struct agent *a);
-/* By which the store refused the last write, or the CDI root the last file; STATUS_OK: neither. */
+/*
+ * The status of the last write, if the store refused it, or (ledger_cdi_failing) of the last file,
+ * if the CDI root refused it; else STATUS_OK.
+ */
 MUST_USE enum status ledger_failing(const struct agent *a);
 MUST_USE enum status ledger_cdi_failing(const struct agent *a);
-/* What an operator does about files that the CDI root refuses; NULL: it refused none. */
+/* What an operator does about a file that the CDI root refused; NULL: it refused none. */
 const char *ledger_cdi_remedy(const struct agent *a);
 /* What memory keeps of a slot, and the claim that it holds or held last. Never NULL. */
 const struct ledger_entry *ledger_entry(const struct agent *a, unsigned slot);
@@ -119,7 +126,10 @@ const struct claim_id *ledger_last(const struct agent *a, unsigned number);
 bool ledger_reopens(const struct agent *a);
 /* Whether no claim can be added: no slot is free. */
 bool ledger_full(const struct agent *a);
-/* Tests with a file of its own, when that is due, whether the CDI root takes writes again. */
+/*
+ * After the CDI root refused a file: tests every CDI_TRY_MS, with a temporary file, whether it
+ * accepts writes again.
+ */
 void ledger_try_cdi(struct agent *a);
 /* Removes temporary files that a killed process left in the CDI root. */
 void ledger_tidy(struct agent *a);
@@ -143,50 +153,63 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
  * Whether `uid` was released and its slot is not free yet: its CDI file, if any, is to be removed.
  */
 bool ledger_freeing(const struct agent *a, const char *uid);
-/* The same, and its CDI file could neither be removed nor become a tombstone. */
+/* As ledger_freeing, but only if the CDI file could neither be removed nor become a tombstone. */
 bool ledger_freeing_file(const struct agent *a, const char *uid);
-/* Enters the record into the slot. */
+/* Enters the record into the entry of a HELD slot, as a WHOLE record. Writes no file. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
-/* Sets what the slot holds: these devices, or shares of them, no part, for this consumer. */
+/*
+ * Sets what a HELD slot holds: these devices or, if `shares`, a share of each, but no part of a
+ * device; and its consumer.
+ */
 void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
                  const struct claim_consumer *consumer);
-/* Marks the slot as released and not yet written. The caller removes the CDI file. */
+/*
+ * Marks the slot as released; the release is still to be written. The caller removes the CDI file.
+ */
 void ledger_set_freeing(struct agent *a, unsigned slot);
 /* The consumer of the claim in a held slot; never NULL, empty when the claim holds no device. */
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot);
-/* Slot of another claim that holds one of the device numbers, or -1. */
+/* Slot of a claim other than `uid` that holds one of the device numbers, or -1. */
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
 /*
- * First slot, from `from` on, whose claim conflicts with the record of another claim, or -1. With
+ * First slot, from `from` on, with another claim that conflicts with the record, or -1. With
  * `sharing`, two claims that share devices (claim_joins) do not conflict.
  */
 int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing);
-/* Whether other claims may hold the rest of its devices, see claim_joins; never for a guess. */
+/*
+ * Whether other claims may hold the other shares or cores of the claim's devices, see claim_joins;
+ * false if its cores are guessed.
+ */
 bool ledger_shares_rest(const struct agent *a, const struct ledger_entry *e);
 /*
- * Slot of a claim that conflicts with one that was prepared before the store was lost, or -1. Two
- * parts whose cores are not known do not conflict.
+ * Slot of a claim that conflicts with `r`, the record of a claim that was prepared before the store
+ * was lost, or -1. Two parts of a device do not conflict, even if their cores are not known.
  */
 int ledger_listed_rival(const struct agent *a, const struct claim_record *r);
-/* Whether two slots hold one device, which they do not share, or one core of it. */
+/*
+ * Whether two slots conflict: they hold the same device and do not share it, or the same core of
+ * it.
+ */
 bool ledger_overlaps(const struct agent *a, const struct ledger_entry *x,
                      const struct ledger_entry *y);
 /*
- * Slot of a claim whose record names devices or cores that the claim in this slot has too, or -1.
- * Damage brought one of the two back, so a prepare of this one is not answered.
+ * Slot of another claim that conflicts with the claim in this slot, and has a WHOLE record; -1:
+ * none. One of the two claims came back from a damaged store, so a prepare of this claim is
+ * refused.
  */
 int ledger_disputed(const struct agent *a, unsigned slot);
 /*
- * The API server lists a held claim, whose record is not WHOLE, with these devices: the slot holds
- * them too from now on. HOST_*: the store does not have that yet.
+ * Applies what the API server lists for a held claim whose record is not WHOLE: the slot holds the
+ * devices of `r` too from now on, and an UNSURE record that names the same devices becomes WHOLE.
+ * HOST_*: the store does not have the added devices yet.
  */
 MUST_USE enum status ledger_listed_claim(struct agent *a, unsigned slot,
                                          const struct claim_record *r);
-/* The cores of a device of which other claims than `uid` have parts. */
+/* The cores, bit N, that claims other than `uid` hold of the device in `numbers`. */
 uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid);
 /*
- * Whether two held claims of the EFA driver conflict: they name one device, by its PCI address, or
- * two devices with the same uverbs node, which cannot be shared.
+ * Whether two held claims of the EFA driver conflict: they have the same device, by its PCI
+ * address, and are not `sharing` it, or they have two devices with the same uverbs node.
  */
 bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
                            const struct ledger_entry *y, bool sharing);
@@ -200,11 +223,11 @@ bool ledger_holds_address(const struct agent *a, unsigned slot, uint32_t address
  * either left the node or still has that uverbs node; -1: none.
  */
 int ledger_uverbs_holder(const struct agent *a, uint32_t address, uint16_t uverbs, const char *uid);
-/* Whether a device of a held claim of the EFA driver has another uverbs node now. */
+/* Whether a device of a held claim of the EFA driver has, or may have, another uverbs node now. */
 bool ledger_moved(const struct agent *a, unsigned slot);
 /*
- * First slot whose claim holds the device, or a share or part of it. With `core` not negative: the
- * slot that has that core, if parts of the device are held. -1: none.
+ * First slot whose claim holds the device, or a share or part of it; -1: none. A `core` that is not
+ * negative skips claims that hold only other cores of the device.
  */
 int ledger_core_holder(const struct agent *a, unsigned number, int core);
 /* All device numbers that claims hold, bit N. */
@@ -212,15 +235,15 @@ uint64_t ledger_numbers(const struct agent *a);
 /* Whether a claim holds shares of devices. */
 bool ledger_shares(const struct agent *a);
 /*
- * Writes the CDI file, then the record; both replace those of a claim that is held. FULL_TABLE: no
- * free slot; FULL_BUFFER: the CDI file is too long; HOST_*: the store is not open, or the disk
- * refused. Then nothing has changed, and `why` gets one line.
+ * Writes the CDI file, then the record; both replace the earlier ones of a held claim. FULL_TABLE:
+ * no free slot; FULL_BUFFER: the CDI file is too long; HOST_*: the store is not open, or the disk
+ * refused. After a failure nothing has changed, and `why` has one line.
  */
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
 /*
- * The two steps of ledger_put: writes the CDI file, if there is a slot for the record; then, after
- * STATUS_OK, the record. The same statuses.
+ * The two steps of ledger_put, with the same statuses. ledger_put_file writes the CDI file, if
+ * there is a slot for the record; after STATUS_OK, ledger_put_record writes the record.
  */
 MUST_USE enum status ledger_put_file(struct agent *a, const struct claim_record *r,
                                      struct writer *why);
@@ -228,11 +251,11 @@ MUST_USE enum status ledger_put_record(struct agent *a, const struct claim_recor
                                        unsigned *slot, struct writer *why);
 /*
  * Holds a claim in the free slot that ledger_adopt chose, although the disk refused its record.
- * Until the disk takes the record, the next process finds the CDI file alone.
+ * Until the disk takes the record, the next process finds only the CDI file.
  */
 void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot);
 /*
- * As ledger_put, but writes the record alone: the CDI file exists. The caller checks that the
+ * As ledger_put, but writes only the record: the CDI file exists. The caller checks that the
  * devices are free (ledger_holder).
  */
 MUST_USE enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned *slot,
@@ -246,9 +269,9 @@ MUST_USE enum status ledger_record(struct agent *a, unsigned slot, const struct 
 /* Like ledger_record, but always from the store. The same statuses. */
 MUST_USE enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out);
 /*
- * Makes sure that the store has the record of a held slot. A record whose release failed is written
- * again, because the disk may have done what it refused. HOST_*: the disk refused again; `why` gets
- * one line.
+ * Makes sure that the store has the record of a held slot. After a failed release, this writes the
+ * record again, because the disk may have done a write that it refused. HOST_*: the disk refused
+ * again; `why` has one line.
  */
 MUST_USE enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer *why);
 /*
@@ -269,11 +292,11 @@ MUST_USE enum status ledger_read_cdi(struct agent *a, const char *uid, struct cl
  * Releases a claim: its CDI file becomes a tombstone, its record is freed, and the next flush
  * removes both. What the disk refuses is tried again, by the next process too. Succeeds for a claim
  * that was never seen. HOST_BUSY: another agent uses the store; HOST_*: the store is not open and
- * no tombstone can be made, or neither store nor CDI file can be changed. Then the claim stays as
- * it was, and `why` gets one line.
+ * no tombstone can be made, or neither store nor CDI file can be changed. After a failure the claim
+ * is as it was before, and `why` has one line.
  */
 MUST_USE enum status ledger_remove(struct agent *a, const char *uid, struct writer *why);
-/* Flushes all writes since the last good flush at once. HOST_*: `why` gets one line. */
+/* Flushes all writes since the last successful flush at once. HOST_*: `why` gets one line. */
 MUST_USE enum status ledger_sync(struct agent *a, struct writer *why);
 
 #endif

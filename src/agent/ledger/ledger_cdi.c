@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of claims in the CDI root: CDI files and their tombstones. An unprepared claim has its CDI
- * file renamed to a tombstone, which is removed as soon as the store has certainly freed the claim.
+ * Files of claims in the CDI root: CDI files and their tombstones. An unprepare renames the CDI
+ * file to a tombstone, which is removed as soon as the store has certainly freed the claim.
  * reconcile.c handles tombstones that it finds at an opening.
  *
  * Device metadata files, which CDI files mount, are compared with the facts about their devices and
@@ -68,7 +68,7 @@ static void root_answered(struct agent *a, enum status s)
     a->ledger->cdi_ms = a->now_ms + CDI_TRY_MS;
 }
 
-/* Writes a page, because an empty file needs no space on a full disk. */
+/* The test file is not empty, because an empty file needs no space on a full disk. */
 void ledger_try_cdi(struct agent *a)
 {
     const struct files *f = a->files;
@@ -109,8 +109,8 @@ static enum status finish_file(struct agent *a, const char *what, const char *na
 /* --- writing device metadata files --- */
 
 /*
- * Copies what the node's slices are made of into scratch.devices. false: the Node's labels are
- * unknown.
+ * Copies the devices and Node labels from which the node's slices are made into scratch.devices.
+ * false: the Node is not known yet, so its labels are missing.
  */
 static bool copy_devices(struct agent *a, const struct claim_record *r)
 {
@@ -123,7 +123,10 @@ static bool copy_devices(struct agent *a, const struct claim_record *r)
     return node_facts(a)->uid[0] != '\0';
 }
 
-/* STATUS_OK: the file has these bytes at this place. `last`: and ends there. */
+/*
+ * Compares `part` with the file at `offset`. STATUS_OK: the same bytes and, if `last`, the file
+ * ends after them; HOST_DAMAGED: others.
+ */
 static enum status compare_part(struct agent *a, const char *name, uint64_t offset,
                                 struct view part, bool last)
 {
@@ -133,7 +136,10 @@ static enum status compare_part(struct agent *a, const char *name, uint64_t offs
     return (s == STATUS_OK && !view_equal(writer_view(&stored), part)) ? HOST_DAMAGED : s;
 }
 
-/* Writes the parts of a request's file under the temporary name, or compares them. */
+/*
+ * Generates the device metadata file of a request part by part, and writes each part to the
+ * temporary file or, if not `writes`, compares it with the file `name`.
+ */
 static enum status go_through(struct agent *a, const struct claim_record *r, unsigned at,
                               const char *name, bool writes)
 {
@@ -185,8 +191,9 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
 }
 
 /*
- * Ensures that a record with device metadata files has them; those with unknown facts stay
- * unchanged. `again`: they should exist, and their loss is logged. HOST_*: `why` gets one line.
+ * Makes sure that the device metadata files of a record exist, if it has any, and are up to date; a
+ * file stays unchanged while a fact for it is unknown. `again`: the files should exist, and the
+ * loss of one is logged. HOST_*: `why` gets one line.
  */
 static enum status metadata_put(struct agent *a, const struct claim_record *r, bool again,
                                 struct writer *why)
@@ -274,7 +281,7 @@ enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_recor
                : s;
 }
 
-/* HOST_ABSENT: no such file. Other HOST_*: unknown. */
+/* Whether the CDI root has a file of this name. HOST_ABSENT: it has none; other HOST_*: unknown. */
 static enum status find_file(const struct agent *a, const char *name)
 {
     uint8_t first;
@@ -336,7 +343,10 @@ enum status cdi_unmark(struct agent *a, const char *uid)
     return (s == HOST_ABSENT) ? STATUS_OK : s;
 }
 
-/* Removes the device metadata files on this page that belong to no claim. */
+/*
+ * Removes those device metadata files that belong to no claim. `names`: a page of the listing of
+ * the CDI root.
+ */
 static void tidy_page(const struct agent *a, struct view names)
 {
     char found[UID_CAP];

@@ -42,13 +42,19 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
     return STATUS_OK;
 }
 
-/* Whether the CDI file of a released claim is left, and could not be made a tombstone. */
+/*
+ * Records whether the CDI file of a released claim is left, because it could not become a
+ * tombstone.
+ */
 static void set_file_left(struct agent *a, unsigned slot, bool left)
 {
     ledger_move(a, slot, left ? LEDGER_FREEING_FILE : LEDGER_FREEING);
 }
 
-/* Nothing may be left of the claim in this slot, and its CDI file has to go. */
+/*
+ * Releases the claim of the slot: turns its CDI file into a tombstone, and writes the release to
+ * the store. Later flushes repeat what fails here.
+ */
 static void release(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
@@ -84,12 +90,15 @@ static void restore_files(struct agent *a, unsigned slot)
     status_ignore(s, "the next prepare or round of reconciliation writes it");
 }
 
-/* A disk may fail a write after it did part or all of it: writes the earlier record again. */
+/*
+ * Writes the earlier record again after a failed write, because a disk may have done part or all of
+ * a write that it refused. If that fails too, the slot holds the devices of both records.
+ */
 static void restore(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     enum status s = half_copy(a, slot);
-    if (s != STATUS_OK) { /* a restart may find either of the two */
+    if (s != STATUS_OK) { /* a restart may find either record */
         struct claim_consumer consumer;
         consumer = *ledger_consumer(a, slot);
         bool part = e->cores != 0u && claim_cores(r) != 0u && e->numbers == claim_numbers(r);
@@ -105,7 +114,10 @@ static void restore(struct agent *a, unsigned slot, const struct claim_record *r
     restore_files(a, slot);
 }
 
-/* Whether a record can be stored; *slot gets its slot. */
+/*
+ * Finds the slot for a record of `uid`: the slot that holds the claim, else a free one. FULL_TABLE:
+ * there is none; HOST_IO: the store is not open.
+ */
 static enum status put_slot(const struct agent *a, const char *uid, unsigned *slot,
                             struct writer *why)
 {
@@ -139,7 +151,7 @@ void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigne
     ASSERT(e->state != LEDGER_HELD);
     e->tombstone = e->state == LEDGER_FREEING_FILE;
     ledger_move(a, slot, LEDGER_HELD);
-    a->ledger->sequence++; /* no half has it: who reads the record finds damage, and the CDI file */
+    a->ledger->sequence++; /* no half has it: a read finds damage, and falls back to the CDI file */
     e->sequence = a->ledger->sequence;
     ledger_enter(a, slot, r);
     record_keep(a, slot, r);
@@ -199,10 +211,10 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
 /* --- unprepare --- */
 
 /*
- * Removes a claim from a store that is not open, whose record would return with the store, or with
- * the list of claims after its loss: the tombstone shows that it must be removed. A claim without a
- * CDI file gets a tombstone too: its file may have been removed while the claim lives on, allocated
- * to another node, so that the API server would never release it here.
+ * Marks a claim as unprepared by a tombstone, because its record may return: with a store that is
+ * not open or refused the release, or with the list of claims after the store was lost. A claim
+ * without a CDI file gets a tombstone too: its file may have been removed while the claim still
+ * exists, allocated to another node, so that the API server would never release it here.
  */
 static enum status remove_unread(struct agent *a, const char *uid, struct writer *why)
 {
@@ -231,8 +243,9 @@ enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer
 
 /*
  * A released claim that the next process would find unchanged, because neither the store nor its
- * CDI file can be changed, stays held. A disk may have done a write that it reports as failed: so
- * its record is written again, and a tombstone removed; entry.refused stays true if that fails too.
+ * CDI file can be changed, stays held. A disk may have done a write that it reports as failed, so
+ * this writes the record again and removes the tombstone; entry.refused stays true if that fails
+ * too.
  */
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {
@@ -249,8 +262,9 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
 }
 
 /*
- * Repeats a removal. The next flush removes the rest. Until the store accepts that, only the
- * tombstone tells the next process, and it may have been removed.
+ * Repeats the removal of a claim that is being freed; the next flush completes it. While the store
+ * refuses the release, only the tombstone shows it to the next process, so this creates a missing
+ * tombstone again.
  */
 static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
 {

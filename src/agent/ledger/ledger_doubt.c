@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a damaged half of the claim store leaves in doubt. The intact half of its slot may be the
- * older one: then the damaged half held a claim that nothing here names any more, or a later
- * allocation of the claim that the intact half names. Owns nothing: the table is that of ledger.h.
+ * Decides what stays held when a half of the claim store is damaged. The intact half of the slot
+ * may be the older one: then the damaged half held a claim of which the store has no other record,
+ * or a later allocation of the claim in the intact half. Owns nothing: ledger.h owns the table.
  *
  * A prepare writes the CDI file before the record, so a CDI file with the results of the intact
- * half shows that this half is the newer one. Without that proof the claims of the node are listed
- * at the API server before a new claim is prepared (rebuild.c), and a claim of the slot is unsure:
- * it holds what any of its witnesses names, and its record does not answer a prepare. The list ends
- * that when it names the same devices; else a prepare with the API server's allocation, or an
- * unprepare. What two witnesses name is written as an outline into the damaged half, so that the
- * next process holds it too. No half is written before the header asks for the list.
+ * half proves that this half is the newer one. Without that proof, the agent lists the node's
+ * claims at the API server before it prepares a new one (rebuild.c), and a claim of the slot is
+ * UNSURE: it holds all devices that its record, its CDI file or the list names, and its record does
+ * not answer a prepare. The doubt ends when the list names the same devices, with a prepare that
+ * has the API server's allocation, or with an unprepare. If the claim holds more than its record
+ * names, an outline of all its devices is written into the damaged half, so that the next process
+ * holds them too. No half is written before the header requests the list.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -20,7 +21,10 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-/* Adds devices that the claim may have to those that it holds; parts are held as whole devices. */
+/*
+ * Makes the slot also hold the devices of `r`, which the claim may have; parts of devices are held
+ * as whole devices.
+ */
 static void widen(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
@@ -33,7 +37,10 @@ static void widen(struct agent *a, unsigned slot, const struct claim_record *r)
     e->guessed = parts;
 }
 
-/* Judges an intact record beside a damaged half, by the CDI file of its claim. */
+/*
+ * Compares an intact record beside a damaged half with the CDI file of its claim. Without a CDI
+ * file with the same results, the record becomes UNSURE.
+ */
 static void judge_record(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
@@ -67,7 +74,7 @@ void doubt_judge(struct agent *a)
         if (ledger_is_freeing(e)) {
             ledger_move(
                 a, i,
-                LEDGER_FREE); /* it may have been prepared since: then its CDI file is adopted */
+                LEDGER_FREE); /* the claim may have been prepared since: its CDI file is adopted */
         }
     }
     a->ledger->flags_due = a->ledger->unlisted && !before;
@@ -89,7 +96,11 @@ static void log_damaged(struct agent *a, unsigned slot)
     log_end(a);
 }
 
-/* Replaces a damaged half, unless the list of claims or a prepare may still need it. */
+/*
+ * Replaces a damaged half: with a copy of the intact one or, if the claim holds more than its
+ * UNSURE record names, with an outline of all its devices. Beside any other UNSURE record the half
+ * stays damaged, so that the next process has the same doubt.
+ */
 static void replace_damaged(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
@@ -116,7 +127,7 @@ void doubt_settle(struct agent *a)
     }
     for (unsigned i = 0; i < CLAIMS_MAX && !l->flags_due; i++) {
         const struct ledger_entry *e = &l->entry[i];
-        if (e->damaged && !ledger_is_freeing(e)) { /* the next flush writes those */
+        if (e->damaged && !ledger_is_freeing(e)) { /* the next flush writes freeing slots */
             replace_damaged(a, i);
         }
     }

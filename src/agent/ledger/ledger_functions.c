@@ -2,8 +2,9 @@
 /*
  * EFA devices in the claim table: a claim holds them by PCI address, and by the uverbs node that
  * its containers have. The kernel renumbers these nodes when the efa driver is reloaded, and the
- * number of a device that no map names follows from the order of the devices; so neither number
- * alone shows whether two claims have one device. Owns nothing: ledger.h owns the table.
+ * number of a device that no board map names follows from the order of the devices; so neither
+ * number alone shows whether two claims have the same device. Owns nothing: ledger.h owns the
+ * table.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -24,7 +25,8 @@ static uint64_t places_in_use(const struct agent *a)
 }
 
 /*
- * The bit of a device and its node in the function table; LEDGER_ALL_FUNCTIONS: the table is full.
+ * The bit of a device with its uverbs node in ledger.function; a new device gets an entry that is
+ * not `taken`. LEDGER_ALL_FUNCTIONS: all entries are taken.
  */
 static uint64_t function_bit(struct agent *a, const struct claim_result *r, uint64_t taken)
 {
@@ -54,7 +56,10 @@ uint64_t ledger_functions(struct agent *a, const struct claim_record *r)
     return functions;
 }
 
-/* Whether a device and its node conflict with claims that hold these functions. */
+/*
+ * Whether device `f` conflicts with a claim that holds these functions: the claim has the same
+ * device and does not share it, or another device with the same uverbs node.
+ */
 static bool function_meets(const struct agent *a, uint64_t functions, const struct held_function *f,
                            bool sharing)
 {
@@ -82,8 +87,8 @@ bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
 }
 
 /*
- * Whether numbers alone determine what the entry holds: for Neuron devices, and without a whole
- * record.
+ * Whether only device numbers show what the entry holds: it holds Neuron devices, or it has no
+ * functions, or its record is not WHOLE.
  */
 static bool by_number(const struct agent *a, const struct ledger_entry *e)
 {
@@ -92,8 +97,9 @@ static bool by_number(const struct agent *a, const struct ledger_entry *e)
 }
 
 /*
- * Numbers of devices that no map names are valid in one process only. A claim without further facts
- * may have any of them.
+ * Adds all numbers of EFA devices that no board map names, if `numbers` has one of them: these
+ * numbers are valid in one process only, so a claim of which nothing else is known may have any of
+ * these devices.
  */
 static uint64_t widened(const struct agent *a, uint64_t numbers)
 {
@@ -164,7 +170,7 @@ bool ledger_moved(const struct agent *a, unsigned slot)
         int at = has ? devices_addressed(a->devices, f->address) : -1;
         moved = moved || (at >= 0 && a->devices->device[at].efa.uverbs != f->uverbs);
     }
-    /* without a place in the table, the claim is compared record by record */
+    /* the table has no room for the claim: the caller compares its record instead */
     return moved || (e->state == LEDGER_HELD && e->functions == LEDGER_ALL_FUNCTIONS);
 }
 

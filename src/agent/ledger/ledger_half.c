@@ -43,7 +43,7 @@ void store_failed(struct agent *a, const char *doing, enum status s)
 
 /* --- records in memory --- */
 
-/* The place in memory that has a record of the slot, perhaps an old one; NULL: none. */
+/* The element of `kept` with a record of the slot, perhaps an outdated one; NULL: none. */
 static struct kept_record *kept_find(struct ledger *l, unsigned slot)
 {
     for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
@@ -54,7 +54,10 @@ static struct kept_record *kept_find(struct ledger *l, unsigned slot)
     return NULL;
 }
 
-/* An empty place for the record of a slot: its own, else that of the record kept longest. */
+/*
+ * Empties and returns an element of `kept` for the record of a slot: the one that the slot already
+ * has, else the one that was filled longest ago.
+ */
 static struct kept_record *kept_place(struct ledger *l, unsigned slot)
 {
     struct kept_record *k = kept_find(l, slot);
@@ -113,7 +116,7 @@ enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned
     return s;
 }
 
-/* The half that counts, as it was written or loaded. */
+/* Reads the half that counts. HOST_DAMAGED: it is not what was written or loaded. */
 static enum status read_counting(struct agent *a, unsigned slot, struct store_half *out)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
@@ -196,7 +199,7 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     if (!ledger_has_cdi_file(a, a->ledger->id[slot].uid)) {
-        return NULL; /* without evicting the record of another slot for nothing */
+        return NULL; /* avoids evicting the record of another slot */
     }
     struct kept_record *k = kept_place(a->ledger, slot);
     if (ledger_read_cdi(a, a->ledger->id[slot].uid, &k->record) != STATUS_OK ||
@@ -207,7 +210,10 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
     return &k->record;
 }
 
-/* The next process would adopt a CDI file without a record, so a record marks it as released. */
+/*
+ * The record of a slot that is being freed: empty or, while the CDI file is left, an outline that
+ * marks the claim as released. Without it, the next process would adopt the CDI file.
+ */
 static struct view freeing_bytes(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
@@ -221,7 +227,7 @@ static struct view freeing_bytes(struct agent *a, unsigned slot)
     return writer_view(&out);
 }
 
-/* The record of a held slot from memory, or from its CDI file; NULL: neither has it whole. */
+/* The record of a held slot from memory, or from its CDI file; NULL: neither has all of it. */
 static const struct claim_record *record_elsewhere(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
@@ -265,7 +271,7 @@ static enum status write_at(struct agent *a, unsigned slot, unsigned half, struc
     struct ledger *l = a->ledger;
     struct ledger_entry *e = &l->entry[slot];
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
-    /* Higher than the sequence that a refused write may have left on the disk. */
+    /* A refused write may have left its sequence on the disk, so each try gets a higher one. */
     l->sequence++;
     store_half_write(&out, slot, l->sequence, record);
     ASSERT(!out.full);
@@ -286,7 +292,10 @@ static void set_dirty(struct agent *a, struct ledger_entry *e)
     l->dirty = true;
 }
 
-/* Writing a half destroys what is left of a damaged one, so the header flag comes first. */
+/*
+ * Writes the header flags before any half, because writing a half destroys what is left of a
+ * damaged one.
+ */
 static enum status flags_first(struct agent *a)
 {
     enum status s = a->ledger->flags_due ? flags_write(a) : STATUS_OK;
@@ -385,8 +394,10 @@ static enum status commit(struct agent *a)
     uint64_t flush_ms = f->flush_ms(f->ctx);
     durations_flush(a, flush_ms);
     if (flush_ms >= TIME_OLD_MS) {
-        /* A slow flush leaves now_ms behind: what this step would still ask for had lost that
-         * time. */
+        /*
+         * After a slow flush now_ms is old, and the time limit of a new request would begin too
+         * early.
+         */
         api_time_old(a, true);
     }
     store_check(a, s);
@@ -415,7 +426,9 @@ void flush_doubted(struct agent *a)
         return;
     }
     if (commit(a) != STATUS_OK) {
-        /* The kernel may have dropped what is DUE as well: ledger_sync writes that again. */
+        /*
+         * The kernel may have dropped the halves that are DUE too: ledger_sync writes them again.
+         */
         l->failed_flushes += l->dirty ? 1u : 0u;
         return;
     }
@@ -423,7 +436,10 @@ void flush_doubted(struct agent *a)
     l->doubt = false;
 }
 
-/* Removes the tombstone of a held claim: the disk may have made one although it refused. */
+/*
+ * Also removes the tombstone of a held claim: the disk may have created it although it reported an
+ * error.
+ */
 enum status slot_write(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
@@ -485,7 +501,8 @@ static void settle_slot(struct agent *a, unsigned slot)
     bool elsewhere =
         ledger_find(a, a->ledger->id[slot].uid) >= 0; /* prepared again, in another slot */
     /*
-     * While the claims are being listed, a page that was written earlier may still name the claim.
+     * While the claims are being listed, the tombstone stays: an older page of the list may still
+     * name the claim.
      */
     if (!elsewhere && !a->ledger->unlisted) {
         enum status unmarked = cdi_unmark(a, a->ledger->id[slot].uid);

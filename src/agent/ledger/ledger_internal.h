@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the ledger share: halves of the store (ledger_half.c) and CDI files
- * (ledger_cdi.c). Owns nothing: the table is that of ledger.h. Included by ledger*.c alone.
+ * (ledger_cdi.c). Owns nothing: ledger.h owns the table. Included by ledger*.c alone.
  */
 #ifndef AGENT_LEDGER_LEDGER_INTERNAL_H
 #define AGENT_LEDGER_LEDGER_INTERNAL_H
@@ -10,7 +10,9 @@
 
 /* --- states --- */
 
-/* Moves a slot, and counts what is held and what is freeing; ASSERTs that the move is legal. */
+/*
+ * Moves a slot, and updates the numbers of held and freeing slots; ASSERTs that the move is legal.
+ */
 void ledger_move(struct agent *a, unsigned slot, enum ledger_state to);
 /* Empties all slots, before a load or because another agent owns the store now. */
 void ledger_clear(struct agent *a);
@@ -22,8 +24,8 @@ void ledger_move_flush(struct ledger_entry *e, enum ledger_flush to);
 /* --- the table --- */
 
 /*
- * A slot for a record of `uid`: the one in which an earlier one waits to be freed, else a free one;
- * -1: there is none.
+ * A slot for a record of `uid`: the slot in which an earlier record of the claim waits to be freed,
+ * else a free slot; -1: there is none.
  */
 int ledger_free_slot(const struct agent *a, const char *uid);
 /*
@@ -34,92 +36,110 @@ bool ledger_in_the_way(const struct agent *a, const struct ledger_entry *e,
                        const struct claim_record *r, bool joined);
 /* Device numbers of a held claim, as the node's devices are numbered now. */
 uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e);
-/* Takes the devices that the claim in `to` holds from the claim in `slot`. */
+/* Removes from the claim in `slot` the EFA devices that the claim in `to` holds. */
 void ledger_give_functions(struct agent *a, unsigned slot, unsigned to);
-/* Bits of the functions that the record of a claim holds; enters new ones into the table. */
+/* Bits of ledger.function for the EFA devices that a record holds; adds new devices to it. */
 uint64_t ledger_functions(struct agent *a, const struct claim_record *r);
 /* The slot of `uid` that was released and is not free yet, or -1. */
 int ledger_freeing_slot(const struct agent *a, const char *uid);
 
 /* --- texts --- */
 
-/* Appends, behind the name of a file, what could not be done with it, why, and the remedy. */
+/* Appends, after the name of a file, what could not be done with it, the reason, and the remedy. */
 void ledger_cannot_text(const struct agent *a, const char *doing, enum status s,
                         struct writer *why);
 
 /* --- halves of the store --- */
 
 /*
- * Fills *out from its start with the bytes of a file of the state directory from `at` on. HOST_IO:
- * two tries failed, because a transient error is not damage. Other HOST_*: as files.read.
+ * Reads a file of the state directory from offset `at` on, and fills *out from its start. HOST_IO:
+ * the read failed twice; it is repeated because a transient error is not damage. Other HOST_*: as
+ * files.read.
  */
 MUST_USE enum status state_read(const struct agent *a, const char *file, uint64_t at,
                                 struct writer *out);
 /*
- * Reads a half of a file that has the form of the store; its record stays in scratch.half. A half
+ * Reads a half of a file that has the format of the store; its record stays in scratch.half. A half
  * that the disk cannot read (HOST_IO, twice) counts as damaged. HOST_*: the file cannot be opened.
  */
 MUST_USE enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned half,
                                struct store_half *out);
 /*
- * Writes the record of a slot, empty for a free slot, with the next sequence. The half that a flush
- * made safe is not overwritten, unless the disk refuses the other one and no record would be
- * replaced. HOST_*: both halves are as they were, or damaged.
+ * Writes the record of a slot, empty for a free slot, with the next sequence. It does not overwrite
+ * the half that a flush made safe, unless the disk refuses the other half and no record is lost.
+ * HOST_*: each half is as it was, or damaged.
  */
 MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view record);
 /*
- * Writes what the slot holds: its record, or that its claim was released. HOST_*: as of half_write.
+ * Writes what the slot holds: its record, or that its claim was released. Then removes a tombstone
+ * that a failed release may have left of a held claim. HOST_*: as half_write, or the tombstone
+ * stays.
  */
 MUST_USE enum status slot_write(struct agent *a, unsigned slot);
-/* Writes the half that counts once more. HOST_DAMAGED: it cannot be read. */
+/*
+ * Writes the record of the half that counts again, with the next sequence. HOST_DAMAGED: it cannot
+ * be read; other HOST_*: as half_write.
+ */
 MUST_USE enum status half_copy(struct agent *a, unsigned slot);
-/* Copies the half that counts into the damaged one; if the disk refuses, that stays damaged. */
+/*
+ * Copies the half that counts into the damaged one; if the disk refuses, the slot stays `damaged`.
+ */
 void half_heal(struct agent *a, unsigned slot);
-/* Keeps in memory a record that the slot's half that counts has. */
+/* Copies into memory the record that the half that counts has. */
 void record_keep(struct agent *a, unsigned slot, const struct claim_record *r);
 /* Room for a record that belongs to no slot, valid until another record is read. */
 struct claim_record *record_room(struct agent *a);
 /*
- * Whether the half that counts has a readable record: *r, valid until the next one is read. Works
- * for UNSURE records too.
+ * Reads the record of the half that counts into *r, which is valid until the next record is read.
+ * false: the half has no readable record. Works for UNSURE records too.
  */
 bool half_names(struct agent *a, unsigned slot, const struct claim_record **r);
 /* The record of a slot, if memory has it; else NULL. */
 const struct claim_record *record_kept(struct agent *a, unsigned slot);
 /*
- * Enters the record of these bytes: the slot is HELD with a WHOLE record or an OUTLINE, or
- * FREEING_FILE. HOST_DAMAGED: not even the outline is readable.
+ * Decodes these bytes and enters the record: the slot becomes HELD with a WHOLE record or an
+ * OUTLINE, or FREEING_FILE. HOST_DAMAGED: not even the outline is readable.
  */
 MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view record);
 /*
- * The bytes of the record of a held or released slot, in scratch.record. The store is asked first,
- * then memory, then the CDI file. If none has the record, the bytes are its outline, and the entry
- * moves to OUTLINE. The outline of an UNSURE record has all devices that the claim holds.
+ * The bytes of the record of a held or released slot, in scratch.record. They come from the store,
+ * else from memory, else from the CDI file. If none of these has the record, the bytes are its
+ * outline, and the entry moves to OUTLINE. The outline of an UNSURE record has all devices that the
+ * claim holds.
  */
 struct view record_bytes(struct agent *a, unsigned slot);
-/* Logs that the store failed, once until it works again. */
+/* Logs that the store failed, once for each status, until the store works again. */
 void store_failed(struct agent *a, const char *doing, enum status s);
-/* After HOST_ABSENT, the store has vanished: the next step makes it again from memory. */
+/*
+ * After HOST_ABSENT the store file is gone: closes the store, so that the next step creates it
+ * again from memory.
+ */
 void store_check(struct agent *a, enum status s);
-/* Flushes loaded records that may be in the page cache alone. A later call repeats a failure. */
+/*
+ * Flushes loaded records that may be only in the page cache. After a failure, the next call tries
+ * again.
+ */
 void flush_doubted(struct agent *a);
 
 /* --- the header --- */
 
-/* Bytes of each of the two copies. */
+/* Bytes of each of the two copies of the header. */
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
 /*
- * Writes the flags into both header copies, the second one after a flush of the first. HOST_*: one
- * copy may have them.
+ * Writes the flags into both header copies, the second one after a flush of the first. HOST_*: not
+ * both copies have them for certain.
  */
 MUST_USE enum status flags_write(struct agent *a);
 /* Writes header copy 0 or 1 of the file `name`, without a flush. HOST_*: it is not written. */
 MUST_USE enum status header_write_copy(struct agent *a, const char *name, unsigned copy);
 
-/* --- what a damaged half leaves in doubt --- */
+/* --- damaged halves --- */
 
-/* After a load: holds what a damaged half may have held, or asks for the list of claims. */
+/*
+ * After a load: holds the devices that a claim in a damaged half may have held, or requests the
+ * list of claims.
+ */
 void doubt_judge(struct agent *a);
 /*
  * After conflicts are settled: logs damaged halves, and replaces those that no later decision

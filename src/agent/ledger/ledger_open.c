@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the claim store needs beside the claims: it is opened, created, repaired, and flushed when
- * no call did. Fills the table of ledger.c.
+ * Opens, creates and repairs the claim store, and flushes what no call flushed. Fills the table of
+ * ledger.c.
  *
- * A store that exists but has no valid header, or a slot without an intact half, is damaged and
- * never new: it is moved aside, and its readable records are copied into a new one. A store that is
- * removed or overwritten while the agent runs is recreated from memory. Claims with a lost record
- * are recovered from their CDI files (reconcile.c) and from the API server (rebuild.c), which a
- * flag of the header requests until it is done.
+ * A store that exists but has no valid header, or a slot without an intact half, counts as damaged,
+ * never as new: it is moved aside, and its readable records are copied into a new one. A store that
+ * is removed or overwritten while the agent runs is recreated from memory. Claims with a lost
+ * record are recovered from their CDI files (reconcile.c) and from the API server (rebuild.c); a
+ * flag of the header requests the latter until it is done.
  */
 #include "agent/ledger/ledger_open.h"
 
@@ -26,13 +26,15 @@ static const char store_new[] = STORE_FILE_NAME ".new";
 static const char store_aside[] = STORE_FILE_NAME ".damaged";
 static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
-/* Why an opening failed. */
+/* The step of an opening, for the message if it fails. */
 struct opening {
     const char *file;
     const char *doing;
 };
 
-/* The store cannot be opened now: logs why, once for each reason. The next try comes later. */
+/*
+ * Records that the store cannot be opened now: logs each reason once, and schedules the next try.
+ */
 static void not_usable(struct agent *a, const struct opening *o, enum status s)
 {
     struct ledger *l = a->ledger;
@@ -55,8 +57,8 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
 }
 
 /*
- * Another agent owns the store from now on: this one holds nothing. Tombstones show its unprepares
- * that are not in the store.
+ * Empties the table, because another agent owns the store from now on. Tombstones show that agent
+ * which unprepares of this one are not in the store.
  */
 static void disown(struct agent *a)
 {
@@ -80,12 +82,15 @@ static enum status check_length(const struct agent *a, const char *name)
     struct writer byte = writer_of(&last, sizeof last);
     enum status s = state_read(a, name, STORE_FILE_BYTES - 1u, &byte);
     if (s != STATUS_OK) {
-        return (s == HOST_IO) ? STATUS_OK : s; /* an unreadable half */
+        return (s == HOST_IO) ? STATUS_OK : s; /* an unreadable half is not a short file */
     }
     return (byte.len == sizeof last) ? STATUS_OK : HOST_DAMAGED;
 }
 
-/* Reads one copy, and adds its flags to *flags; HOST_IO: unreadable. */
+/*
+ * Reads one copy of the header, and adds its flags to *flags. HOST_DAMAGED: it is not valid;
+ * HOST_IO: it is not readable.
+ */
 static enum status read_copy(struct agent *a, const char *name, unsigned copy, uint32_t *flags)
 {
     struct store_header h = {0};
@@ -134,7 +139,10 @@ static bool is_no_verdict(enum status s)
     return s != STATUS_OK && !is_bad_copy(s);
 }
 
-/* Decides when no header copy is readable. */
+/*
+ * The status if no header copy is readable: HOST_DAMAGED if the disk can read any slot, else
+ * HOST_IO.
+ */
 static enum status judge_unreadable(const struct agent *a, const char *name)
 {
     return any_readable(a, name) ? HOST_DAMAGED : HOST_IO;
@@ -148,9 +156,9 @@ static void take_flags(struct agent *a, uint32_t flags)
 }
 
 /*
- * Reads the header: one valid copy is enough; the flag for the list of claims counts in either
- * copy, unless this process knows better. HOST_DAMAGED: no valid copy, or the file is short;
- * HOST_IO: nothing in it is readable.
+ * Reads the header: one valid copy is enough. A flag that requests the list of claims counts in
+ * either copy, unless this process has opened the store before. HOST_DAMAGED: no valid copy, or the
+ * file is short; HOST_IO: nothing in the file is readable.
  */
 static enum status read_header(struct agent *a, const char *name, bool heal)
 {
@@ -176,8 +184,8 @@ static enum status read_header(struct agent *a, const char *name, bool heal)
 /* --- loading --- */
 
 /*
- * Reads one slot into its entry. *lost: it has no intact half, or its record's outline is
- * unreadable.
+ * Reads one slot into its entry. *lost: the slot has no intact half, or its record not even a
+ * readable outline.
  */
 static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
 {
@@ -205,13 +213,13 @@ static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
     if (halves[pick].state == STORE_HALF_FREE) {
         return STATUS_OK;
     }
-    /* Half 0 was read last. */
+    /* scratch.half has half 0, which was read last: reads half 1 again if that one counts. */
     enum status s = (pick == 0) ? STATUS_OK : half_read(a, STORE_FILE_NAME, slot, 1, &halves[1]);
     *lost = s == STATUS_OK && record_enter(a, slot, halves[pick].record) != STATUS_OK;
     return s;
 }
 
-/* Reads all slots; *lost: those that need a repair. */
+/* Reads all slots; *lost: the number of slots that need a repair. */
 static enum status load(struct agent *a, unsigned *lost)
 {
     struct ledger *l = a->ledger;
@@ -228,7 +236,7 @@ static enum status load(struct agent *a, unsigned *lost)
         *lost += without ? 1u : 0u;
         damaged = damaged || without || l->entry[i].damaged;
     }
-    /* An unreadable half may become readable later. */
+    /* An unreadable half may become readable later: skips the sequences that it may have. */
     l->sequence += damaged ? STORE_SEQUENCE_SKIP : 0u;
     return STATUS_OK;
 }
@@ -246,9 +254,9 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
 }
 
 /*
- * The claim in `other` is uncertain: it was released before the other claim was prepared with the
- * same devices. It keeps what is left of its devices; if nothing is, a CDI file would show that it
- * is in use.
+ * Takes the devices of the claim in `stays` away from the claim in `other`, whose record is UNSURE:
+ * it was released before `stays` was prepared with the same devices. If no device is left, and no
+ * CDI file shows that the claim is in use, it is released.
  */
 static void give_up(struct agent *a, unsigned stays, unsigned other)
 {
@@ -261,7 +269,10 @@ static void give_up(struct agent *a, unsigned stays, unsigned other)
     }
 }
 
-/* Two slots: one claim twice, or one device in two claims. */
+/*
+ * Settles the conflict of two slots, if they have one: the same claim, or two claims with the same
+ * device.
+ */
 static void settle_conflict(struct agent *a, unsigned one, unsigned two)
 {
     const struct ledger_entry *e = a->ledger->entry;
@@ -269,7 +280,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     if (!same && !ledger_overlaps(a, &e[one], &e[two])) {
         return;
     }
-    /* Sequences rise over all slots: the record written last is right. */
+    /* All slots share one sequence: the record that was written last is right. */
     bool first = e[one].sequence > e[two].sequence;
     if (e[one].damaged != e[two].damaged) {
         first = e[two].damaged;
@@ -281,7 +292,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     } else if (e[other].record == RECORD_UNSURE) {
         give_up(a, stays, other);
     } else {
-        /* both stay, and neither is answered until the other one is gone */
+        /* both claims stay held, and a prepare of either is refused until the other one is gone */
     }
     log_conflict(a, stays, other);
 }
@@ -299,8 +310,9 @@ static void settle_conflicts(struct agent *a)
 }
 
 /*
- * Writes by a killed process may be only in the page cache, even in pages that count as clean after
- * a failed fdatasync(2): everything that was ever changed is written again and flushed.
+ * Marks every half that was ever changed as DOUBTED, so that it is written again and flushed:
+ * writes of a killed process may be only in the page cache, even in pages that count as clean after
+ * a failed fdatasync(2).
  */
 static void doubt_all(struct agent *a)
 {
@@ -318,16 +330,16 @@ static void doubt_all(struct agent *a)
 /* --- creating and repairing --- */
 
 /*
- * Writes every half as free, so that a later half of zeros can only be damage, and the blocks exist
- * from then on.
+ * Writes every half as free, so that a later half of zeros can only be damage, and so that the file
+ * system allocates all blocks now.
  */
 static enum status format(struct agent *a)
 {
     const struct files *f = a->files;
     struct writer out;
     /*
-     * A header of zeros first: a write at the front creates the file, which counts as damaged until
-     * it has its real header.
+     * Writes a header of zeros first: the first write creates the file, which counts as damaged
+     * until it has its real header.
      */
     memset(a->scratch.half, 0, sizeof a->scratch.half);
     enum status begun =
@@ -357,8 +369,8 @@ static bool has_record(const struct ledger_entry *e)
 }
 
 /*
- * Copies one record into the new file, and whether its slot had a damaged half: a record from such
- * a half is released for a later claim (settle_conflict).
+ * Copies one record into the new file. A slot that had a damaged half gets one in the new file too:
+ * settle_conflict has to know that its record may be outdated.
  */
 static enum status carry_record(struct agent *a, unsigned slot)
 {
@@ -379,8 +391,8 @@ static enum status carry_record(struct agent *a, unsigned slot)
 }
 
 /*
- * Copies the records into the new file, each into its old slot: the held ones, and at first those
- * that are readable in the damaged file.
+ * Copies the records into the new file, each into its old slot: the records of the table or, before
+ * the first opening, those that are readable in the damaged file.
  */
 static enum status carry_over(struct agent *a)
 {
@@ -398,7 +410,7 @@ static enum status carry_over(struct agent *a)
     return s;
 }
 
-/* Writes the header, which completes a new file: all else was flushed before. */
+/* Flushes the new file, then writes its header, which makes the file valid. */
 static enum status write_header(struct agent *a)
 {
     const struct files *f = a->files;
@@ -406,14 +418,14 @@ static enum status write_header(struct agent *a)
     for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
         s = header_write_copy(a, store_new, copy);
     }
-    /* they are in the new file, which is put in place, or created again */
+    /* the new file has the flags; it is put in place, or created again */
     a->ledger->flags_due = false;
     return (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, store_new, 0) : s;
 }
 
 /*
- * Name for a damaged store: the first one is kept for good, of later ones only the newest. Keeping
- * all would fill a disk that damages one after another.
+ * Name under which a damaged store is kept: the first one is kept for good, of later ones only the
+ * newest. Keeping all would fill a disk that damages one store after another.
  */
 static const char *aside_name(struct agent *a)
 {
@@ -423,7 +435,10 @@ static const char *aside_name(struct agent *a)
     return (s == HOST_ABSENT) ? store_aside : store_aside_newest;
 }
 
-/* `aside`: the new name of the existing store; NULL: there is none. */
+/*
+ * Creates a store with the records that are known, and puts it in place. `aside`: the name under
+ * which the existing store is kept; NULL: there is none.
+ */
 static enum status create(struct agent *a, struct opening *o, const char *aside)
 {
     const struct files *f = a->files;
@@ -447,13 +462,16 @@ static enum status create(struct agent *a, struct opening *o, const char *aside)
     return s;
 }
 
-/* `lost`: slots without an intact half; 0: the header is damaged. */
+/*
+ * Replaces a damaged store by a new one with its readable records. `lost`: slots without an intact
+ * half; 0: the header is damaged.
+ */
 static enum status repair(struct agent *a, struct opening *o, unsigned lost)
 {
     const char *aside = aside_name(a);
     enum status before = a->ledger->failing;
     enum status s = create(a, o, aside);
-    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* not with each attempt */
+    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* not at each retry */
         log_begin(a, LOG_ID_STORE_DAMAGED);
         log_text(a, "file", STORE_FILE_NAME);
         log_text(a, "kept_as", aside);
@@ -495,17 +513,22 @@ static enum status create_again(struct agent *a, struct opening *o, enum status 
     return s;
 }
 
-/* The first opening, without an existing store. */
+/*
+ * At the first opening, without an existing store: creates one, or completes a creation or repair
+ * that a kill interrupted.
+ */
 static enum status create_first(struct agent *a, struct opening *o)
 {
     enum status s = read_header(a, store_new, false);
     o->file = store_new;
     if (s == STATUS_OK) {
-        /* Left by a kill between the two renames of a repair, or before that of a creation. */
+        /*
+         * A kill left it: between the two renames of a repair, or before the rename of a creation.
+         */
         return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
     }
     if (s == PEER_UNSUPPORTED) {
-        return s; /* a store of another version was between those renames */
+        return s; /* another version left it between those renames */
     }
     s = create(a, o, NULL);
     if (s == STATUS_OK) {
@@ -543,8 +566,8 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
 
 /*
  * Checks that the store accepts writes, by writing a copy of the header unchanged. A store on a
- * read-only file system could be opened and read, and would refuse the first claim. A single
- * unwritable place (HOST_IO) proves nothing about the others.
+ * read-only file system could be opened and read, and would refuse the first claim. HOST_IO
+ * concerns a single place of the disk, and proves nothing about the other places.
  */
 static void check_writable(struct agent *a)
 {
@@ -554,7 +577,7 @@ static void check_writable(struct agent *a)
     } else if (s == STATUS_OK) {
         a->ledger->failing = STATUS_OK;
     } else {
-        /* the first claim will show it */
+        /* the first claim reports the error if it lasts */
     }
 }
 
@@ -576,7 +599,9 @@ static bool open_store(struct agent *a)
     struct ledger *l = a->ledger;
     struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
     ASSERT(!l->usable);
-    /* First of all: the files of another agent must not be judged or repaired. */
+    /*
+     * Locks the store first: this agent must not judge or repair a store that another agent uses.
+     */
     enum status s = handover_take(a);
     if (s != STATUS_OK) {
         if (s == HOST_BUSY && !l->busy) {
@@ -631,7 +656,7 @@ enum status ledger_listed(struct agent *a)
         l->unlisted = true;
         store_failed(a, "written", s);
     } else if (s == STATUS_OK) {
-        l->failing = STATUS_OK; /* all of it is on the disk */
+        l->failing = STATUS_OK; /* records and header are on the disk */
         l->flags_due = false;
     } else {
         /* ledger_sync has already logged it */
@@ -639,7 +664,7 @@ enum status ledger_listed(struct agent *a)
     return s;
 }
 
-/* --- with each step --- */
+/* --- periodic work --- */
 
 static bool flush_pending(const struct agent *a)
 {

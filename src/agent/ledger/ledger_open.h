@@ -16,16 +16,17 @@ void ledger_flush(struct agent *a);
  */
 MUST_USE enum status ledger_listed(struct agent *a);
 /*
- * Opens the store when that is due; returns whether it was opened. With each `round` of
- * reconciliation, a store that was removed, emptied or truncated is recreated from memory.
+ * Opens the store when that is due; returns whether it was opened. `round`: a round of
+ * reconciliation begins, so an open store that was removed, emptied or truncated is recreated from
+ * memory.
  */
 MUST_USE bool ledger_open(struct agent *a, bool round);
-/* Repeats what the disk refused. */
+/* Flushes pending changes when that is due, and tests a CDI root that refused a file. */
 void ledger_step(struct agent *a);
 uint64_t ledger_deadline(const struct agent *a);
 /*
- * Flushes, and gives the store to the agent that waits to be the next owner: this one holds nothing
- * then.
+ * Flushes the store, and gives it to the agent that waits to be the next owner; this agent holds no
+ * claim after that.
  */
 void ledger_retire(struct agent *a);
 

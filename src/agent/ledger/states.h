@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tables of legal moves are made of: an element for each state, in which bit n is set when
- * the state may lead to state n. Owns nothing. Internal to this room.
+ * Elements of the tables of legal moves: one element for each state, with bit N set if the state
+ * may move to state N. Owns nothing. Internal to this room.
  */
 #ifndef AGENT_LEDGER_STATES_H
 #define AGENT_LEDGER_STATES_H
@@ -11,7 +11,9 @@
 /* The bit of a state in an element of a table. */
 #define MOVES_TO(state) (1u << (unsigned)(state))
 
-/* Whether the table has the move; one to the same state is legal, and changes nothing. */
+/*
+ * Whether the table allows the move. A move to the same state is always legal, and changes nothing.
+ */
 static inline bool move_is_legal(const uint8_t *moves, unsigned from, unsigned to)
 {
     return from == to || (moves[from] & MOVES_TO(to)) != 0u;

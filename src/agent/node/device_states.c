@@ -51,8 +51,8 @@ static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
 }
 
 /*
- * The reading of a device from the last probe. false: none, because the device was never found and
- * no claim holds it.
+ * Gets the reading of a device from the last probe. false: the device has no state, because it was
+ * never found and no claim holds it.
  */
 static bool reading_of(const struct agent *a, unsigned number, bool certain,
                        struct device_reading *r)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adopts what a probe found, unless the devices of the probe before it stay for a while. */
+/*
+ * Adopts the devices that a probe found, or keeps the earlier ones for a while when none is found.
+ */
 #include "agent/node/inventory.h"
 
 #include "agent/frame.h"
@@ -43,9 +45,9 @@ static void report_issues(struct agent *a, const struct probe_issues *issues)
 }
 
 /*
- * Whether a probe that found no device leaves the devices of the probe before it. Reloading the
- * kernel module removes all of them for seconds: the pods keep their claims, and the slices stay,
- * until a probe DEVICES_GRACE_MS later finds none either.
+ * Whether the known devices stay although a probe found none. Reloading the kernel module removes
+ * all devices for seconds: pods keep their claims and the slices stay, until a probe
+ * DEVICES_GRACE_MS later still finds none.
  */
 static bool keeps_devices(struct agent *a, const struct devices *next)
 {
@@ -69,7 +71,8 @@ static void log_devices(struct agent *a)
     log_begin(a, LOG_ID_DEVICES_FOUND);
     log_text(a, "instance_type", inventory->devices.instance_type);
     log_number(a, "devices", inventory->devices.count);
-    if (a->driver->kind == DRIVER_NEURON) { /* the version of efa is the kernel's */
+    /* for efa the version is that of the kernel, so it is left out */
+    if (a->driver->kind == DRIVER_NEURON) {
         log_text(a, "driver_version", inventory->devices.driver_version);
     }
     if (inventory->devices.lnc_host > 0u) {
@@ -88,7 +91,10 @@ static void log_found(struct agent *a, bool shown, bool same)
     }
 }
 
-/* Copies the table, also facts that are not published, like a boot id that became readable. */
+/*
+ * Copies the whole table, because facts that are not published may have changed too, for example a
+ * boot id that became readable.
+ */
 static void copy(struct node_inventory *inventory, const struct devices *next)
 {
     devices_copy(&inventory->devices, next);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads and watches the Node. The watch starts without a version, so that the current state comes
- * first, and continues from the last version. Where the agent's role grants no watch on nodes, or
- * the watch stays silent, the publisher's rounds read the Node instead.
+ * Reads and watches the Node. The watch starts without a version, so that the server first reports
+ * the current state, and continues from the last version. Where the ClusterRole grants no watch on
+ * nodes, or the watch stays silent, the publisher's rounds read the Node instead.
  */
 #include "agent/api/backoff.h"
 #include "agent/api/retry.h"
@@ -100,7 +100,7 @@ static void learn_present(struct agent *a)
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
     bool kubelet = !text_is(n->facts.kubelet_version, n->now.kubelet_version);
     n->facts = n->now;
-    /* The kubelet's version tells what the API server may keep: wanted.c. */
+    /* wanted.c derives from the kubelet's version which fields the API server keeps. */
     n->changed = n->changed || first || kubelet;
     if (!first && (other || n->presence == NODE_ABSENT)) {
         report_change(a, "there is another Node object of this name: slices get it as their owner");
@@ -139,8 +139,8 @@ static void parse_meta(struct agent *a, struct view message)
 static void parse_label(struct node_facts *now, struct view message)
 {
     /*
-     * The first four labels as the AWS cloud controller manager writes them; the instance type
-     * under its old and its new name.
+     * The first four labels are set by the AWS cloud controller manager. The instance type has an
+     * old and a new name.
      */
     const struct {
         const char *key;
@@ -186,7 +186,7 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
 
 /* --- the watch --- */
 
-/* Rounds read the Node instead; the first read follows after the report's wait. */
+/* Handles a silent watch: rounds read the Node instead, the first time after report.wait_ms. */
 static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = a->node_object;
@@ -203,7 +203,8 @@ static void watch_refused(struct agent *a, const struct api_result *r, struct wa
     struct node_object *n = a->node_object;
     n->get_due_ms = (n->presence == NODE_UNKNOWN) ? a->now_ms : n->get_due_ms;
     if (report.first) {
-        n->refusal.doing = NULL; /* logged once, when it starts */
+        /* this refusal must be logged even if an equal one was logged before */
+        n->refusal.doing = NULL;
         if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
             log_api_refusal_end(a, &n->refusal, NODE_REMEDY);
         }
@@ -243,9 +244,9 @@ static void watch_reported(struct agent *a, const struct api_result *r, struct w
 }
 
 /*
- * Whether an event counts. Before the Node is known, only its own event does: a bookmark or another
- * object neither ends the wait nor gives a version to continue from, because the Node may be older
- * than it.
+ * Whether an event counts. Before the Node is known, only an event with the Node itself counts. A
+ * bookmark or an event with another object must not end the wait, nor give a version to continue
+ * from: the Node may be older than that version, so the watch would never report it.
  */
 static bool event_counts(const struct node_object *n, const struct kube_record *record)
 {
@@ -281,7 +282,7 @@ static void get_refused(struct agent *a, const struct api_result *r)
     if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
         watch_from(&n->watch, view_text(""));
-        wait = agent_jitter(a, API_REFUSED_MS); /* a usable watch reports the Node earlier */
+        wait = agent_jitter(a, API_REFUSED_MS); /* a watch that works reports the Node earlier */
     }
     n->get_due_ms = a->now_ms + wait;
     if (log_api_refusal(a, &n->refusal, "read Node", r, r->status)) {

@@ -11,32 +11,36 @@
 #include "agent/report/refusal.h"
 #include "dra/device.h"
 
-/* The used facts of a Node. Bytes after a text are zero, so that memcmp compares two of them. */
+/*
+ * The facts of a Node that the agent uses. Bytes after the end of a text are zero, so that two
+ * structs can be compared by memcmp.
+ */
 struct node_facts {
-    char uid[UID_CAP]; /* empty: no Node of our name was read */
+    char uid[UID_CAP]; /* empty: no Node with this node's name was read */
     char resource_version[RESOURCE_VERSION_CAP];
-    char instance_type[ATTRIBUTE_VALUE_CAP]; /* from the label; may carry "ml."; empty: no label */
+    /* from the label; may start with "ml."; empty: no label */
+    char instance_type[ATTRIBUTE_VALUE_CAP];
     struct node_labels labels;
     char kubelet_version[KUBELET_VERSION_CAP]; /* empty: unknown */
 };
 
-/* Whether a Node of our name exists. */
+/* Whether a Node with this node's name exists. */
 enum node_presence { NODE_UNKNOWN, NODE_PRESENT, NODE_ABSENT };
 
 /* The verbs of the room, see frame.h. */
 void node_init(struct agent *a);
 void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);
-/* A record of the response to a GET, and its end. */
+/* Handle a record of the response to a GET, and the end of the GET. */
 void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void node_end(struct agent *a, const struct api_result *r);
-/* A record of the watch, and its end. */
+/* Handle a record of the watch, and the end of the watch. */
 void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record);
 void node_watch_end(struct agent *a, const struct api_result *r);
-/* The API connection is lost; its requests have ended. */
+/* The API connection is lost: a watch that worked reopens at once on the next connection. */
 void node_disconnected(struct agent *a);
-/* Whether UID, labels or presence changed since the last call. */
+/* Whether UID, labels, presence or kubelet version changed since the last call. */
 bool node_changed(struct agent *a);
 /* Starts a round: reads the Node first if its watch is unusable. */
 void node_refresh(struct agent *a);
@@ -44,11 +48,11 @@ void node_refresh(struct agent *a);
 void node_read(struct agent *a);
 /* Whether UID and labels are known, and no round waits for a read. */
 bool node_ready(const struct agent *a);
-/* What the Node said when it was read last; empty texts before that. Never NULL. */
+/* The facts of the Node when it was last read; empty texts before that. Never NULL. */
 const struct node_facts *node_facts(const struct agent *a);
 /* Whether the Node exists. */
 enum node_presence node_presence(const struct agent *a);
-/* When a read last found the Node, on the clock of now_ms; 0: never. */
+/* When a GET last found the Node, on the clock of now_ms; 0: never. */
 uint64_t node_read_ms(const struct agent *a);
 /*
  * Compares the instance type in the Node's label with the type that the probe found; logs a
@@ -56,7 +60,7 @@ uint64_t node_read_ms(const struct agent *a);
  */
 void node_check_type(struct agent *a);
 
-/* The x of the kubelet's version 1.x, from its Node; 0: unknown. */
+/* The minor version of the kubelet (x in 1.x), from its Node; 0: unknown. */
 unsigned node_kubelet_minor(const struct agent *a);
 
 #endif

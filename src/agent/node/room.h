@@ -17,17 +17,17 @@ struct node_object {
     enum node_presence presence;
     bool changed;            /* facts that slices depend on changed: see node_changed */
     bool awaited;            /* a round waits for the running GET */
-    struct kube_watch watch; /* while it is unusable, rounds read the Node */
+    struct kube_watch watch; /* while this watch is unusable, rounds read the Node */
     uint64_t get_due_ms;     /* when to read the Node; UINT64_MAX: never, the watch reports it */
     uint64_t get_backoff_ms;
     uint64_t read_ms; /* last read that found the Node; 0: never */
     struct refusal refusal;
-    char type_logged[ATTRIBUTE_VALUE_CAP]; /* label value whose difference was logged */
+    char type_logged[ATTRIBUTE_VALUE_CAP]; /* label value whose mismatch was logged */
     struct node_facts facts;
     struct node_facts now; /* facts of the object being read */
 };
 
-/* Of one driver. */
+/* What this room keeps of one driver. */
 struct node {
     struct node_inventory inventory;
     struct device_states device_states;

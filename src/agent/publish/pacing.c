@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of rounds: on demand, after a failure, at the interval. */
+/* The times of rounds: on request, after a failure, at the interval. */
 #include "agent/publish/pacing.h"
 
 #include "agent/api/backoff.h"
@@ -42,7 +42,8 @@ void pacing_registered(struct pacing *p)
 }
 
 /*
- * A slice that is published before the kubelet knows the driver only makes pods fail and back off.
+ * A requested round waits for the registration: a slice that is published before the kubelet knows
+ * the driver only makes pods fail and back off.
  */
 uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms)
 {
@@ -84,7 +85,8 @@ void pacing_over(struct agent *a)
 
 /*
  * A second writer of the same slice, or a server that does not keep all fields, must not make this
- * agent write without pause: a few repairs are free, then each waits longer.
+ * agent write without pause. The first SLICE_REPAIRS_FREE repairs need no wait, each further one
+ * waits longer.
  */
 void pacing_wrote(struct agent *a, bool lossy)
 {
@@ -98,6 +100,6 @@ void pacing_wrote(struct agent *a, bool lossy)
     } else if (p->writes > SLICE_REPAIRS_FREE) {
         p->not_before_ms = a->now_ms + agent_backoff(a, &p->repair_ms);
     } else {
-        /* a free repair: the next round may start on demand */
+        /* a repair without a wait: the next round may start on request */
     }
 }

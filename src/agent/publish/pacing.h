@@ -13,12 +13,12 @@ struct pacing {
     uint64_t due_ms;        /* start of the next round; UINT64_MAX: not planned */
     uint64_t wait_ms;       /* until then rounds wait for the kubelet's registration */
     uint64_t spread_ms;     /* random extra wait of the first round; 0 after its start */
-    uint64_t not_before_ms; /* earliest start of a round, whatever requests it */
+    uint64_t not_before_ms; /* no round starts earlier, even if requested */
     uint64_t backoff_ms;    /* current wait after failures */
     uint64_t invalid_ms;    /* current wait after invalid content; 0: none */
     uint64_t repair_ms;     /* current wait between writes in quick succession */
     uint64_t write_ms;      /* time of the last write */
-    unsigned writes;        /* writes in quick succession */
+    unsigned writes;        /* number of writes in quick succession */
 };
 
 /*
@@ -30,23 +30,31 @@ void pacing_init(struct agent *a);
 uint64_t pacing_due(const struct pacing *p);
 /* Cancels the planned round; a later request plans one again. */
 void pacing_cancel(struct pacing *p);
-/* A round starts: none is planned until the next request. */
+/* Records that a round starts: no round is planned until the next request. */
 void pacing_started(struct pacing *p);
 /* Plans the next round at this time at the latest. */
 void pacing_by(struct pacing *p, uint64_t at_ms);
-/* The kubelet knows the driver: rounds no longer wait for that. */
+/* Ends the wait for the kubelet's registration. */
 void pacing_registered(struct pacing *p);
 /* Earliest start of a round that is requested at now_ms. */
 uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms);
-/* The round was given up, and is repeated at `due_ms`; `firm`: no request brings that forward. */
+/*
+ * Plans the next attempt, at `due_ms`, of a round that was given up. `firm`: no request makes it
+ * start earlier.
+ */
 void pacing_failed(struct pacing *p, uint64_t due_ms, bool firm);
-/* The server calls the content invalid: returns how long that content waits. */
+/* Delays the next round because the server calls the content invalid; returns the wait in ms. */
 uint64_t pacing_invalid(struct agent *a);
-/* The content changed: cancels the wait for invalid content. */
+/* Ends the wait of pacing_invalid, because the content changed. */
 void pacing_content_changed(struct pacing *p);
-/* The round ended with all its work done. */
+/*
+ * Records that a round completed, and plans the next one: at the interval, or at once if one was
+ * requested meanwhile.
+ */
 void pacing_over(struct agent *a);
-/* A round that wrote has ended; `lossy`: the server does not keep all fields. */
+/*
+ * Limits how soon a round may follow one that wrote; `lossy`: the server does not keep all fields.
+ */
 void pacing_wrote(struct agent *a, bool lossy);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans a round: cuts the pool into slices, matches these parts with stored slices, sets
- * generations.
+ * Plans a round: cuts the pool into parts, matches the parts with stored slices, and sets the
+ * generation.
  */
 #include "agent/publish/plan.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 
-/* --- the list --- */
+/* --- reading a list --- */
 
 void plan_list_begin(struct plan *p)
 {
@@ -29,7 +29,7 @@ void plan_list_add(struct plan *p, const struct slice_seen *seen)
     ASSERT(seen->scope == SLICE_OURS && seen->name[0] != '\0');
     plan_saw_generation(p, seen);
     if (seen->deleting) {
-        return; /* the server removes it after its finalizers: nothing to do */
+        return; /* the server removes the slice after its finalizers: nothing to do */
     }
     if (p->seen_count >= SLICES_SEEN_MAX) {
         p->overflow++;
@@ -48,11 +48,11 @@ unsigned plan_devices_seen(const struct plan *p)
     return devices;
 }
 
-/* --- the cut --- */
+/* --- cutting the pool into parts --- */
 
 /*
- * Adopts the cut of an earlier process from the first list: a complete pool of the highest
- * generation in several slices.
+ * Sets p->cut by the first list, so that a restart does not cut the pool anew. If the list has a
+ * complete pool of the highest generation in several slices, adopts the cut of the earlier process.
  */
 static void adopt_cut(struct plan *p)
 {
@@ -76,7 +76,7 @@ static void adopt_cut(struct plan *p)
     p->cut = (whole && usable) ? most : SLICE_DEVICES_MAX;
 }
 
-/* Adds a part without a stored slice. */
+/* Adds a part that is not matched with a stored slice. */
 static struct slice_part *add_part(struct plan *p, bool counters)
 {
     ASSERT(p->parts < SLICES_MAX);
@@ -131,7 +131,7 @@ void plan_forget_losses(struct plan *p)
     }
 }
 
-/* --- the match --- */
+/* --- matching parts with stored slices --- */
 
 static bool stored_at_all(const struct slice_part *part)
 {
@@ -144,13 +144,16 @@ static bool holds_exactly(const struct slice_part *part, const struct slice_seen
            s->count == part->count;
 }
 
-/* Whether the slice holds the part, or all that the server keeps of it. */
+/* Whether the slice holds the part, or as much of it as the server keeps. */
 static bool holds_part(const struct slice_part *part, const struct slice_seen *s)
 {
     return holds_exactly(part, s) || (part->lossy && s->sum == part->stored_sum);
 }
 
-/* The unmatched slice of the highest generation; `holding`: only one that holds the part. */
+/*
+ * Index of the unmatched slice with the highest generation, or -1; `holding`: only a slice that
+ * holds the part counts.
+ */
 static int find_slice(const struct plan *p, const struct slice_part *part, bool holding)
 {
     int best = -1;
@@ -177,8 +180,8 @@ static void match_missing(struct plan *p, bool holding)
 }
 
 /*
- * Matches parts with stored slices. An unmatched slice is deleted; a differing one is updated
- * instead of recreated.
+ * Matches each part with a stored slice: if possible with one that holds the part, otherwise with
+ * any slice, which is then updated. Slices without a part are deleted.
  */
 static void match_parts(struct plan *p)
 {
@@ -191,7 +194,7 @@ static void match_parts(struct plan *p)
 
 /* --- generations and writes --- */
 
-/* Whether the part is stored in a pool of the wanted number of slices. */
+/* Whether the part is stored in a slice that states the wanted number of slices. */
 static bool is_counted(const struct plan *p, const struct slice_part *part)
 {
     return stored_at_all(part) && part->stored.slices == (int64_t)p->parts;
@@ -283,7 +286,7 @@ void plan_deleted(struct plan *p)
     p->to_delete[at] = false;
 }
 
-/* Index of the first part with that action, or -1. */
+/* Index of the first part with this action, or -1. */
 static int find_action(const struct plan *p, enum part_action action)
 {
     for (unsigned i = 0; i < p->parts; i++) {
@@ -310,7 +313,8 @@ const struct slice_part *plan_next_write(const struct plan *p)
 }
 
 /*
- * Whether the response holds the object that was sent: the updated one, or a new one with a name.
+ * Whether the response holds the object that was sent: after an update the same object, after a
+ * creation an object with a name and a UID.
  */
 static bool is_written_object(const struct slice_part *part, const struct slice_seen *response)
 {
@@ -350,7 +354,7 @@ bool plan_complete(const struct plan *p)
     return p->overflow == 0u && next_delete(p) < 0 && next_write(p) < 0 && !plan_lossy(p);
 }
 
-/* --- after the list --- */
+/* --- changes after the list --- */
 
 const struct slice_part *plan_part_of(const struct plan *p, const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The publisher's verbs: each calls the rounds or the watch, and findings of the watch start a
- * round.
+ * The publisher's functions: they call the rounds or the watch, and start a round for what the
+ * watch finds.
  */
 #include "agent/publish/publish.h"
 
@@ -55,8 +55,8 @@ void publish_registered(struct agent *a)
 void publish_disconnected(struct agent *a)
 {
     /*
-     * If the server moves the agent with each response, a round must continue on the new
-     * connection, or none would ever end.
+     * A server may send GOAWAY with each response. A round must then continue on the new
+     * connection, or no round would ever end.
      */
     if (!api_connection_moved(a) || a->publish->round.step <= ROUND_NODE) {
         round_abandon(a);
@@ -92,7 +92,7 @@ void publish_end(struct agent *a, const struct api_result *r)
     round_end(a, r);
 }
 
-/* Logs once that the slices differ, until the next round has ended. */
+/* Requests a round because a slice differs; logs only the first difference between two rounds. */
 static void repair_slice(struct agent *a, const char *what)
 {
     if (round_current(a)) {
@@ -104,7 +104,10 @@ static void repair_slice(struct agent *a, const char *what)
     round_recheck(a, SLICE_REPAIR_MS);
 }
 
-/* During a round the event may be our own write, or the state before it. */
+/*
+ * Requests a round because a slice differs. During a round it logs nothing: the event may show this
+ * agent's own write, or the state before it.
+ */
 static void repair_foreign_change(struct agent *a, const char *what)
 {
     if (a->publish->round.step == ROUND_IDLE) {
@@ -129,7 +132,7 @@ static void act_on(struct agent *a, struct watch_result result)
         repair_slice(a, "deleted");
         break;
     case WATCH_FOUND_UNKNOWN:
-        /* it may be our new slice whose response is still to come */
+        /* this agent may just have created the slice, with the response still to come */
         if (a->publish->round.step == ROUND_WRITE) {
             round_recheck(a, SLICE_REPAIR_MS);
         }

@@ -2,7 +2,7 @@
 /*
  * The publisher (publish.c): brings the stored ResourceSlices of this node to the wanted content
  * and keeps them there. An unchanged inventory causes no write. Owns struct publish; each member is
- * written by the file of its name. Internal to src/agent.
+ * written by the file named like it. Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_PUBLISH_H
 #define AGENT_PUBLISH_PUBLISH_H
@@ -19,33 +19,33 @@ void publish_step(struct agent *a);
 uint64_t publish_deadline(const struct agent *a);
 /* Devices or Node changed: the stored slices count as different until the next round. */
 void publish_changed(struct agent *a);
-/* The kubelet knows the driver: ends the wait for its registration. */
+/* The kubelet has registered the driver: ends the wait for the registration. */
 void publish_registered(struct agent *a);
 /*
- * The API connection is lost, and requests in flight get no answer. A round continues only when the
- * server moved the agent to another connection.
+ * The API connection is lost, and requests in flight get no response. A round continues only if the
+ * server asked for another connection.
  */
 void publish_disconnected(struct agent *a);
 /* Another version of the API is used: stored slices are listed again. */
 void publish_version(struct agent *a);
 /* Stops writing slices: the agent is stopping, or another driver of the node owns them. */
 void publish_suspend(struct agent *a);
-/* A record of the response to a round's request, and its end. */
+/* Handle a record of the response to a round's request, and the end of the request. */
 void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void publish_end(struct agent *a, const struct api_result *r);
-/* A record of the watch, and its end. */
+/* Handle a record of the watch, and the end of the watch. */
 void publish_watch_record(struct agent *a, const struct api_result *r,
                           const struct kube_record *record);
 void publish_watch_end(struct agent *a, const struct api_result *r);
-/* Whether the stored slices are known to be the wanted ones. */
+/* Whether the stored slices are known to match the wanted ones. */
 bool publish_current(const struct agent *a);
-/* Generation of the pool, as planned. */
+/* Generation of the pool in the current plan. */
 int64_t publish_generation(const struct agent *a);
-/* When the stored slices were last known to be the wanted ones, Unix milliseconds; 0: never. */
+/* When the stored slices were last known to match the wanted ones, Unix milliseconds; 0: never. */
 uint64_t publish_verified_wall_ms(const struct agent *a);
 /* Number of devices in the wanted slices. */
 unsigned publish_device_count(const struct agent *a);
-/* Why they are not, as far as the publisher knows; never NULL. */
+/* Why the stored slices do not match the wanted ones, as far as the publisher knows; never NULL. */
 const char *publish_reason(const struct agent *a);
 
 #endif

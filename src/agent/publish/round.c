@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a round. Each step has a function that moves on or sends a request, one for the
- * records of the response, and one for its end; the table at the end of the file joins them.
+ * The steps of a round. Each step has a function that goes to the next step or sends a request, one
+ * for the records of the response, and one for the end of the request; the table at the end of the
+ * file joins them.
  */
 #include "agent/publish/round.h"
 
@@ -25,7 +26,7 @@ void round_init(struct agent *a)
     slice_observe_begin(&r->observer, &a->publish->wanted);
 }
 
-/* Gives the client a part of the body of `round.request`. */
+/* Returns a part of the body of `round.request` to the client. */
 static struct view request_body(struct agent *a, uint32_t offset, size_t room)
 {
     size_t cap = (room < sizeof a->scratch.body) ? room : sizeof a->scratch.body;
@@ -36,8 +37,8 @@ static struct view request_body(struct agent *a, uint32_t offset, size_t room)
 }
 
 /*
- * Sends a request; if the client cannot accept it now, the next call of the step repeats it.
- * Returns false, the step's result, so that no other step runs.
+ * Sends a request. If the client cannot accept it now, the next call of the step sends it again.
+ * Always returns false, as the step does to wait for the response.
  */
 static bool start_request(struct agent *a, const struct api_request *request)
 {
@@ -49,7 +50,8 @@ static bool start_request(struct agent *a, const struct api_request *request)
 }
 
 /*
- * Keeps the first cause of a refusal, and whether any cause says that there are too many devices.
+ * Keeps the text of the first cause of a refusal, and whether any cause says that there are too
+ * many devices.
  */
 static void parse_cause(struct refusal_cause *cause, struct view message)
 {
@@ -66,7 +68,7 @@ static void parse_cause(struct refusal_cause *cause, struct view message)
 
 /* --- the end of a round --- */
 
-/* Gives the round up; the next one starts in `wait_ms`. `firm`: see pacing_failed. */
+/* Gives up the round and plans the next one after `wait_ms`. `firm`: see pacing_failed. */
 static void give_up(struct agent *a, uint64_t wait_ms, bool firm)
 {
     struct round *r = &a->publish->round;
@@ -102,7 +104,7 @@ static void request_failed(struct agent *a, const char *doing, const struct api_
     give_up(a, wait, status != PEER_CLOSED);
 }
 
-/* Another client wrote or deleted the slice since it was listed, which is not a failure. */
+/* Another client wrote or deleted the slice after it was listed, which is not a failure. */
 static void write_conflicted(struct agent *a)
 {
     uint64_t wait = agent_backoff(a, &a->publish->pacing.backoff_ms);
@@ -125,7 +127,10 @@ static void log_current(struct agent *a)
     log_end(a);
 }
 
-/* Ends the round: everything possible is done. `reported`: already logged. */
+/*
+ * Ends a round that has nothing left to do. `reported`: the slices were already logged as
+ * published.
+ */
 static void complete_round(struct agent *a, bool reported)
 {
     struct round *r = &a->publish->round;
@@ -201,7 +206,7 @@ static bool step_node(struct agent *a)
         return false;
     }
     if (a->driver->shares > 1u && version_now(a) != API_V1) {
-        drop_shares(a); /* servers with an older version do not keep shares by default */
+        drop_shares(a); /* servers that do not serve v1 do not keep shares by default */
     }
     wanted_rebuild(a);
     slice_watch_outdated(a);
@@ -241,7 +246,7 @@ static void list_item(struct agent *a)
     if (s->scope == SLICE_OURS) {
         plan_list_add(&a->publish->plan, s);
     } else if (s->scope == SLICE_FOREIGN) {
-        r->foreign++; /* the server ignores selectors; leave the slice alone */
+        r->foreign++; /* the server ignores the field selector; leave the slice alone */
     }
 }
 
@@ -269,7 +274,7 @@ static void list_record(struct agent *a, const struct kube_record *record)
     }
 }
 
-/* Logs once that the server ignores the field selector, until it applies it again. */
+/* Logs once that the server ignores the field selector, until a list shows the opposite. */
 static void report_foreign(struct agent *a)
 {
     struct round *r = &a->publish->round;
@@ -280,8 +285,8 @@ static void report_foreign(struct agent *a)
 }
 
 /*
- * Whether the stored slices stay unchanged, because they have devices and this process has found
- * none yet: it may have started during a reload of the kernel module.
+ * Whether the stored slices must stay as they are for now: they have devices, but this process has
+ * found none yet. It may have started while the kernel module is reloaded.
  */
 static bool keeps_stored(struct agent *a)
 {
@@ -306,7 +311,7 @@ static bool keeps_stored(struct agent *a)
     return true;
 }
 
-/* The list is complete: compares the stored slices with the wanted ones. */
+/* Compares the stored slices of a complete list with the wanted ones. */
 static void list_complete(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish->round;
@@ -318,7 +323,8 @@ static void list_complete(struct agent *a, const struct api_result *result)
     plan_make(plan, a->publish->wanted.devices.count, a->publish->wanted.devices.counters);
     report_foreign(a);
     if (plan->overflow > 0u) {
-        pacing_by(&a->publish->pacing, a->now_ms); /* the next round handles the rest of them */
+        /* the next round handles the slices that did not fit */
+        pacing_by(&a->publish->pacing, a->now_ms);
     }
     r->step = ROUND_DELETE;
     if (!plan_complete(plan)) {
@@ -328,14 +334,17 @@ static void list_complete(struct agent *a, const struct api_result *result)
     }
 }
 
-/* After PEER_UNSUPPORTED the step stays: the next list uses another version. */
+/*
+ * Handles the end of the list. After PEER_UNSUPPORTED the step does not change: the next list uses
+ * another version.
+ */
 static void list_end(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish->round;
     if (result->status == STATUS_OK && r->partial) {
         /*
-         * The request had no page limit; the slices of further pages would look as if they were
-         * absent.
+         * A page is a failure, because the request set no limit, and slices on further pages would
+         * be taken for absent.
          */
         text_cut(r->cause.text, sizeof r->cause.text, view_text("a page of a list"));
         request_failed(a, "list slices", result, PEER_MALFORMED);
@@ -422,7 +431,7 @@ static bool step_write(struct agent *a)
                                                  .path = writer_view(&out),
                                                  .body_len = slice_body_len(&r->request)},
                                         .body = request_body};
-    /* a write without an object in the response is not a success */
+    /* clear the observer, so that a response without an object is not a success */
     slice_observe_begin(&r->observer, &a->publish->wanted);
     return start_request(a, &request);
 }
@@ -447,8 +456,8 @@ static void log_slice_written(struct agent *a, const struct slice_part *part, en
 }
 
 /*
- * Whether a device was sent with a taint that the server did not keep; the next round leaves that
- * device out.
+ * Whether the server dropped the taint of a published device; the next round then leaves out that
+ * device.
  */
 static bool taints_dropped(const struct agent *a)
 {
@@ -463,8 +472,8 @@ static bool taints_dropped(const struct agent *a)
 }
 
 /*
- * The server drops shared counters: the next round publishes only the device that stands for the
- * node.
+ * Gives up the round because the server drops shared counters: the next round publishes only the
+ * device that stands for the node.
  */
 static void counters_refused(struct agent *a, uint64_t wait_ms)
 {
@@ -475,7 +484,7 @@ static void counters_refused(struct agent *a, uint64_t wait_ms)
     give_up(a, wait_ms, true);
 }
 
-/* The server refuses shares: the next round publishes without them. */
+/* Gives up the round because the server drops or refuses shares: the next round publishes none. */
 static void shares_refused(struct agent *a, uint64_t wait_ms)
 {
     drop_shares(a);
@@ -513,7 +522,10 @@ static void part_written(struct agent *a, const struct api_result *result)
     }
 }
 
-/* The server refuses slices of this size, or with these devices. */
+/*
+ * Handles a refusal of a slice for its size or content: the next round publishes smaller slices, or
+ * no counters, or no shares; without such a change it waits.
+ */
 static void write_refused(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish->round;
@@ -603,7 +615,7 @@ void round_end(struct agent *a, const struct api_result *result)
     steps[a->publish->round.step].on_end(a, result);
 }
 
-/* --- requests for a round --- */
+/* --- requests for rounds --- */
 
 void round_soon(struct agent *a)
 {
@@ -635,7 +647,7 @@ void round_content_changed(struct agent *a)
 void round_version(struct agent *a)
 {
     struct round *r = &a->publish->round;
-    r->no_counters = false; /* another server may keep them */
+    r->no_counters = false; /* another version of the API may keep them */
     r->no_shares = false;
 }
 
@@ -643,7 +655,7 @@ void round_abandon(struct agent *a)
 {
     struct round *r = &a->publish->round;
     if (r->step != ROUND_IDLE || a->publish->plan.cut > 0u) {
-        /* changes until then may have been missed */
+        /* until a new connection opens, changes of the slices can be missed */
         pacing_by(&a->publish->pacing, a->now_ms);
     }
     r->step = ROUND_IDLE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One round of the publisher (round.c): wait for the Node, list our slices, delete the unwanted
- * ones, write those that differ. One request at a time. Owns struct round. Internal to src/agent.
+ * One round of the publisher (round.c): wait for the Node, list the slices of this driver and node,
+ * delete the unwanted ones, write those that differ. One request at a time. Owns struct round.
+ * Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_ROUND_H
 #define AGENT_PUBLISH_ROUND_H
@@ -14,17 +15,17 @@ enum round_step {
     ROUND_IDLE, /* no round is running */
     ROUND_NODE, /* waits until UID and labels of the Node are known */
     ROUND_LIST,
-    ROUND_DELETE, /* one slice after another */
-    ROUND_WRITE,  /* one slice after another */
+    ROUND_DELETE, /* deletes the unwanted slices, one after another */
+    ROUND_WRITE,  /* writes the slices that differ, one after another */
     ROUND_STEPS   /* number of steps */
 };
 
-/* What the last list and the watch show of the stored slices. */
+/* What the last list and the watch show about the stored slices. */
 enum stored_state {
     STORED_UNKNOWN, /* they differ from the wanted ones, or may differ */
-    /* the same, but the log reported them as published: not logged again if they are */
+    /* like UNKNOWN, but the slices were logged as published: not logged again if they match */
     STORED_RECHECK,
-    STORED_CURRENT, /* they match the wanted ones */
+    STORED_CURRENT, /* they match the wanted ones, and that was not logged */
     STORED_REPORTED /* they match, and that was logged */
 };
 
@@ -32,47 +33,52 @@ enum stored_state {
 struct refusal_cause {
     char text[SLICE_CAUSE_CAP];  /* message of the first cause; empty: none */
     char field[SLICE_CAUSE_CAP]; /* field of that cause */
-    bool too_many_devices;       /* a cause concerns the list of devices */
+    bool too_many_devices;       /* a cause names the list of devices */
 };
 
 /* The current round. */
 struct round {
     enum round_step step;
     enum stored_state stored;
-    const char *trouble;   /* of the last failed round, static text; NULL: none */
-    bool partial;          /* the current list is only a page */
+    /* why the stored slices may differ, static text; NULL: no reason is known */
+    const char *trouble;
+    bool partial;          /* the current list is only one page */
     unsigned foreign;      /* listed slices that the field selector should have excluded */
     bool foreign_reported; /* such slices of the last list were logged */
     struct slice_observer observer;
     struct slice_request request; /* the request whose body is being sent */
     struct refusal_cause cause;
     struct refusal refusal;
-    bool no_counters;         /* the API server does not keep shared counters */
-    bool no_shares;           /* the API server does not keep shares: devices are exclusive */
-    uint64_t kept_until_ms;   /* until then, stored devices that were not found stay; 0: not so */
-    uint64_t current_wall_ms; /* last time that the stored slices were known to match; 0: never */
+    bool no_counters; /* the API server does not keep shared counters */
+    bool no_shares;   /* the API server does not keep shares: devices are exclusive */
+    /* stored devices that were not found are kept until this time; 0: no such wait has begun */
+    uint64_t kept_until_ms;
+    /* when the stored slices were last known to match, Unix milliseconds; 0: never */
+    uint64_t current_wall_ms;
 };
 
 /* The verbs of frame.h. */
 void round_init(struct agent *a);
 void round_step(struct agent *a);
 uint64_t round_deadline(const struct agent *a);
-/* A record of the response to its request, and the end of that response. */
+/* Handle a record of the response to a round's request, and the end of the request. */
 void round_record(struct agent *a, const struct kube_record *record);
 void round_end(struct agent *a, const struct api_result *result);
-/* Requests a round: it starts as soon as it may, or follows the current one. */
+/* Requests a round: it starts as soon as pacing.h allows, or after the current round. */
 void round_soon(struct agent *a);
-/* A stored slice may differ: starts a round within `wait_ms`, or after the current one. */
+/*
+ * Requests a round because a stored slice may differ: within `wait_ms`, or after the current round.
+ */
 void round_recheck(struct agent *a, uint64_t wait_ms);
-/* The wanted content changed. */
+/* Requests a round because the wanted content changed. */
 void round_content_changed(struct agent *a);
-/* Another version of the API is used: tries again which fields the server keeps. */
+/* Another version of the API is used: the server may keep fields that it dropped before. */
 void round_version(struct agent *a);
 /* Gives up the current round; another one starts once requests are possible. */
 void round_abandon(struct agent *a);
-/* The same, and nobody looks after the stored slices from now on. */
+/* Gives up the current round; from now on the stored slices do not count as matching. */
 void round_suspend(struct agent *a);
-/* Whether the stored slices are known to be the wanted ones. */
+/* Whether the stored slices are known to match the wanted ones. */
 bool round_current(const struct agent *a);
 
 #endif

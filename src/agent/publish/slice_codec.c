@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slices as bytes. No body is stored: each piece of one is a new run of the encoder that discards
- * everything outside the piece, so that a slice of any size costs no memory. For the same reason a
- * stored slice is compared with the wanted content while its records arrive.
+ * Slices as bytes. No body is stored: for each piece the encoder runs again and discards everything
+ * outside the piece, so that a slice of any size costs no memory. For the same reason a stored
+ * slice is compared with the wanted content while its records arrive.
  */
 #include "agent/publish/slice_codec.h"
 
@@ -66,13 +66,13 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
     return true;
 }
 
-/* Digits of a number of shares, so that a policy has at most 32 bytes. */
+/* Most digits in the text of a number of shares, so that an encoded policy has at most 32 bytes. */
 #define SHARES_TEXT_MAX 8u
 /*
- * A CapacityRequestPolicy. Either all as default (1), so that a claim without a request gets the
- * device alone, and a validRange (4) with min (1) and step (3) of one unit, so that every request
- * takes something; or nothing as default, without a range. Each value is a Quantity with its text
- * in field 1.
+ * Encodes a CapacityRequestPolicy. If capacity->number is above 0, it is the min (1) and the step
+ * (3) of a validRange (4), so that every request consumes some capacity; the default (1) is the
+ * whole capacity, so that a claim without a request gets the device alone. Otherwise the default is
+ * 0 and there is no range. Each value is a Quantity with its text in field 1.
  */
 static struct view request_policy(const struct attribute *capacity, struct writer *out)
 {
@@ -143,10 +143,10 @@ struct device_fields {
     const struct device *device; /* NULL: the fields of the slice itself */
 };
 
-/* Each counter has its device's name. */
+/* Writes the counters that a device consumes, or all counters; each has the name of a device. */
 static bool write_counters(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
-    /* a Counter of COUNTER_VALUE, one digit: field 1, a Quantity with its text in field 1 */
+    /* a Counter of COUNTER_VALUE, one digit: its field 1 is a Quantity with the text in field 1 */
     static const uint8_t counter[] = {0x0a, 3, 0x0a, 1, (uint8_t)COUNTER_VALUE[0]};
     const struct device_fields *f = *arg;
     const struct devices *all = &f->request->wanted->devices;
@@ -176,7 +176,10 @@ static void set_counters(kube_CounterSet *set, struct device_fields *f)
     set->counters.arg = f;
 }
 
-/* v1beta1 nests the device's fields of v1 in one message. */
+/*
+ * Writes a device's fields for v1beta1, which nests them in one message; in v1 they are fields of
+ * the device.
+ */
 static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
     const struct device_fields *f = *arg;
@@ -250,8 +253,8 @@ static void set_owner(const struct wanted *wanted, kube_ObjectMeta *m)
 }
 
 /*
- * Forms generateName like the other drivers' library; the server cuts it at 58 characters and
- * appends five.
+ * Sets generateName in the form that the Go library of other DRA drivers uses; the server cuts it
+ * at 58 characters and appends five random ones.
  */
 static void set_generate_name(const struct wanted *wanted, kube_ObjectMeta *m)
 {
@@ -260,7 +263,7 @@ static void set_generate_name(const struct wanted *wanted, kube_ObjectMeta *m)
     m->has_generateName = true;
 }
 
-/* Identifies the object to update; the server refuses the update if its version has changed. */
+/* Identifies the object to update; the server refuses if its resourceVersion has changed. */
 static void set_stored(const struct slice_seen *stored, kube_ObjectMeta *m)
 {
     SET(*m, has_name, name, stored->name);
@@ -343,7 +346,7 @@ static bool encode_body(struct slice_request *r, pb_ostream_t *out)
 
 struct piece {
     uint64_t skip;      /* bytes to discard before the piece */
-    struct writer *out; /* receives the bytes behind them, until it is full */
+    struct writer *out; /* receives the bytes after the skipped ones, until it is full */
 };
 
 static bool write_piece(pb_ostream_t *stream, const pb_byte_t *bytes, size_t count)
@@ -375,9 +378,9 @@ enum status slice_body_part(struct slice_request *r, uint32_t offset, struct wri
     return out->len > 0u ? STATUS_OK : STATUS_MORE;
 }
 
-/* --- observe --- */
+/* --- observe: read a stored slice --- */
 
-/* Clears everything, so that no field of one object reaches the next. */
+/* Clears all state, so that no field of one object is taken for the next object's. */
 void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted)
 {
     ASSERT(wanted != NULL);
@@ -432,8 +435,8 @@ static void observe_attribute(struct slice_observer *o, struct view message)
 }
 
 /*
- * The policy of a stored capacity. *known: it is one that this driver writes; other writers may use
- * any.
+ * The policy of a stored capacity, as the attribute's number. *known: this driver writes such a
+ * policy; other writers may use others.
  */
 static int64_t stored_policy(const projection_QuantityRecord *r, struct attribute *stored,
                              bool *known)
@@ -502,7 +505,7 @@ static enum slice_scope scope_of(const projection_SliceSpecRecord *r, const stru
     return text_is(r->pool_name, node) ? SLICE_OURS : SLICE_OTHER_POOL;
 }
 
-/* Handles the last compared record of a slice, which follows its devices. */
+/* Handles the last record of a slice that is compared; it follows the records of the devices. */
 static void observe_spec(struct slice_observer *o, struct view message)
 {
     projection_SliceSpecRecord r = projection_SliceSpecRecord_init_zero;

@@ -11,7 +11,7 @@
 #include "agent/publish/wanted.h"
 #include "dra/slice.h"
 
-/* --- encode --- */
+/* --- encode: the bodies of requests --- */
 
 /* What a request does to one slice. */
 enum slice_verb { SLICE_CREATE, SLICE_UPDATE, SLICE_DELETE };
@@ -21,12 +21,13 @@ struct slice_seen;
 /* A request with a body: a slice, or the preconditions of its deletion. Pointers are borrowed. */
 struct slice_request {
     enum slice_verb verb;
-    enum api_version version;        /* of the slice */
+    enum api_version version;        /* version of resource.k8s.io for the slice */
     const struct slice_seen *stored; /* the slice to update or delete; unused by SLICE_CREATE */
     const struct wanted *wanted;
     struct attributes *attributes; /* working memory: too large for the stack */
     bool counters;                 /* the slice holds the shared counters */
-    unsigned first;                /* devices of the slice: `count`, from this index on */
+    /* index of the slice's first device in the wanted devices; it has `count` devices */
+    unsigned first;
     unsigned count;
     int64_t generation; /* generation of the pool */
     unsigned slices;    /* number of slices in the pool */
@@ -35,17 +36,17 @@ struct slice_request {
 /* Length in bytes of the body: envelope and object. */
 uint32_t slice_body_len(struct slice_request *r);
 /*
- * Appends body bytes from `offset` on until `out` is full or the body ends. STATUS_MORE: no byte
- * fitted.
+ * Appends body bytes from `offset` on until `out` is full or the body ends. STATUS_MORE: nothing
+ * was appended.
  */
 MUST_USE enum status slice_body_part(struct slice_request *r, uint32_t offset, struct writer *out);
 
-/* --- observe --- */
+/* --- observe: read a stored slice --- */
 
-/* The owner of a stored slice. */
+/* Which driver, node and pool a stored slice belongs to. */
 enum slice_scope {
-    SLICE_FOREIGN,    /* another driver's or node's: the field selector should exclude it */
-    SLICE_OTHER_POOL, /* of our driver and node, but of another pool than the agent writes */
+    SLICE_FOREIGN,    /* a slice of another driver or node: the field selector should exclude it */
+    SLICE_OTHER_POOL, /* a slice of this driver and node in another pool than the agent writes */
     SLICE_OURS
 };
 
@@ -55,16 +56,16 @@ struct slice_seen {
     char uid[UID_CAP];
     char resource_version[RESOURCE_VERSION_CAP];
     enum slice_scope scope;
-    bool deleting; /* under deletion: removed after its finalizers */
-    bool exact;    /* owner and devices are the wanted ones, and there is no unknown field */
+    bool deleting; /* under deletion: the server removes it after its finalizers */
+    bool exact;    /* owner and devices match the wanted ones, and there is no unknown field */
     bool counters; /* has shared counters */
     bool unshared; /* see struct slice_compare */
-    /* with `exact`: index of its first device in the wanted ones; it has `count` of them */
+    /* if `exact`: index of its first device in the wanted devices; the slice has `count` devices */
     unsigned first;
     unsigned count;
     uint64_t untainted; /* bit N: see struct slice_compare */
     int64_t generation;
-    int64_t slices; /* number of slices in the pool, as stated in this slice */
+    int64_t slices; /* number of slices in the pool, as this slice states it */
     uint32_t sum;   /* checksum of devices, owner and spec as read */
 };
 
@@ -76,11 +77,11 @@ struct slice_observer {
     struct slice_seen seen;
 };
 
-/* Forgets the current slice; `wanted` is borrowed until the next call. */
+/* Discards the current slice and begins the next one; `wanted` is borrowed until the next call. */
 void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted);
 /* The wanted content changed: the current slice does not count as exact. */
 void slice_observe_outdated(struct slice_observer *o);
-/* Adds a record. false: not part of a slice. */
+/* Adds a record to the current slice; false: the record is not part of a slice. */
 bool slice_observe(struct slice_observer *o, const struct kube_record *record);
 
 #endif

@@ -7,7 +7,7 @@
 #include "agent/report/log.h"
 #include "base/assert.h"
 
-/* --- opening --- */
+/* --- opening the watch --- */
 
 void slice_watch_init(struct agent *a)
 {
@@ -72,14 +72,14 @@ void slice_watch_outdated(struct agent *a)
     slice_observe_outdated(&a->publish->watch.observer);
 }
 
-/* --- events --- */
+/* --- events of the watch --- */
 
 static struct watch_result finding_of(enum watch_finding finding)
 {
     return (struct watch_result){.finding = finding, .wait_ms = 0};
 }
 
-/* Whether a stored slice is as wanted, differs, or is surplus. */
+/* Judges a stored slice: it is as wanted, differs, or is surplus. */
 static struct watch_result judge_stored(struct plan *plan, const struct slice_part *part,
                                         const struct slice_seen *s)
 {
@@ -91,7 +91,7 @@ static struct watch_result judge_stored(struct plan *plan, const struct slice_pa
     return finding_of((part == NULL) ? WATCH_FOUND_DOUBLED : WATCH_FOUND_CHANGED);
 }
 
-/* Evaluates the complete object of an event. */
+/* Judges the complete object of an event. */
 static struct watch_result judge_event(struct agent *a, bool deleted)
 {
     const struct slice_seen *s = &a->publish->watch.observer.seen;
@@ -125,7 +125,7 @@ struct watch_result slice_watch_record(struct agent *a, const struct api_result 
     return result;
 }
 
-/* --- the end --- */
+/* --- end of the watch --- */
 
 /* Ends the log line of a failure; a transient failure causes no Kubernetes Event. */
 static void log_retry(struct agent *a, const struct refusal *last, uint64_t wait_ms)
@@ -152,7 +152,7 @@ struct watch_result slice_watch_end(struct agent *a, const struct api_result *r)
     if (report.kind == WATCH_REFUSED) {
         log_refused(a, r, report.wait_ms); /* rounds at the interval replace the watch */
     } else if (report.kind == WATCH_NO_ROOM) {
-        result.finding = WATCH_LIST_INSTEAD; /* the end of each round opens it again */
+        result.finding = WATCH_LIST_INSTEAD; /* each round reopens the watch when it ends */
     } else if (report.kind == WATCH_OUTDATED) {
         if (r->status == PEER_MALFORMED) {
             log_refused(a, r, report.wait_ms);

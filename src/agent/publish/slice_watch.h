@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch of this driver's slices (slice_watch.c): opened after a round, from the version of its
- * list. Owns struct slice_watch. Returns its findings; the publisher plans the next round. Internal
- * to src/agent.
+ * The watch of this driver's slices (slice_watch.c): opened after a round, from the version of the
+ * round's list. Owns struct slice_watch. Returns its findings; the publisher plans the next round.
+ * Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_SLICE_WATCH_H
 #define AGENT_PUBLISH_SLICE_WATCH_H
@@ -21,18 +21,19 @@ struct slice_watch {
 /* What the watch found, for the publisher to act on. */
 enum watch_finding {
     WATCH_FOUND_NOTHING,
-    WATCH_FOUND_CHANGED, /* a slice of ours differs from the wanted one */
-    WATCH_FOUND_DOUBLED, /* there is a surplus slice of ours */
-    WATCH_FOUND_DELETED, /* a slice of ours was deleted */
-    WATCH_FOUND_UNKNOWN, /* a slice outside the plan was deleted: perhaps one just written */
-    WATCH_LIST_FIRST,    /* it cannot continue from its version: a list must come first */
-    WATCH_LIST_INSTEAD   /* the server refuses the watch: lists replace it */
+    WATCH_FOUND_CHANGED, /* a slice of this driver and node differs from the wanted one */
+    WATCH_FOUND_DOUBLED, /* there is a surplus slice of this driver and node */
+    WATCH_FOUND_DELETED, /* a planned slice was deleted */
+    /* a slice outside the plan was deleted: perhaps one that was just written */
+    WATCH_FOUND_UNKNOWN,
+    WATCH_LIST_FIRST,  /* the watch cannot continue from its version: a list must come first */
+    WATCH_LIST_INSTEAD /* the server allows too few streams for the watch: lists replace it */
 };
 
-/* A finding. */
+/* What the watch found. */
 struct watch_result {
     enum watch_finding finding;
-    uint64_t wait_ms; /* for the last two: how long to wait */
+    uint64_t wait_ms; /* WATCH_LIST_FIRST, WATCH_LIST_INSTEAD: wait before the list */
 };
 
 /* The verbs of frame.h. */
@@ -41,15 +42,15 @@ void slice_watch_step(struct agent *a);
 uint64_t slice_watch_deadline(const struct agent *a);
 /* Sets the version from which the watch continues; empty: wait for the next list. */
 void slice_watch_from(struct agent *a, struct view resource_version);
-/* A list is complete: logs if it has no version to watch from. */
+/* Handles a complete list: logs if the list has no version from which to watch. */
 void slice_watch_listed(struct agent *a, const struct api_result *list);
 /* A round ended: opens the watch, unless it is open. */
 void slice_watch_resume(struct agent *a);
 /* The connection is lost: the watch reopens after the next round. */
 void slice_watch_suspend(struct agent *a);
-/* The wanted content changed: the current event was compared with the old one. */
+/* The wanted content changed: the current event, compared with the old one, is not exact. */
 void slice_watch_outdated(struct agent *a);
-/* A record of the watch, and its end; both return the finding. */
+/* Handle a record of the watch, and its end; both return the finding. */
 struct watch_result slice_watch_record(struct agent *a, const struct api_result *r,
                                        const struct kube_record *record);
 struct watch_result slice_watch_end(struct agent *a, const struct api_result *r);

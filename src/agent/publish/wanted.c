@@ -12,7 +12,7 @@
 #include "base/crc32c.h"
 #include "dra/issue.h"
 
-/* First 1.x of the kubelet with which `auto` tries shared counters. */
+/* First minor version of the kubelet (1.x) with which `auto` tries shared counters. */
 #define COUNTERS_KUBELET_MINOR 36u
 
 /* Whether to log the item with this value: it was not logged before, and the list has room. */
@@ -57,7 +57,7 @@ static void log_attributes_left_out(struct agent *a, unsigned index)
     }
 }
 
-/* Applies the device's health; false: the device is left out. */
+/* Applies the device's health; false: the device must be left out. */
 static bool apply_health(const struct agent *a, struct device *device)
 {
     enum device_listing listing = device_states_listing(a, device->number);
@@ -68,7 +68,7 @@ static bool apply_health(const struct agent *a, struct device *device)
     return listing != LISTED_NOT;
 }
 
-/* Keeps publishing vanished devices that a claim holds. */
+/* Adds vanished devices that a claim holds, so that they stay published. */
 static void keep_devices(const struct agent *a, struct devices *wanted)
 {
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
@@ -79,9 +79,9 @@ static void keep_devices(const struct agent *a, struct devices *wanted)
 }
 
 /*
- * Whether the API server may keep shared counters. It is never older than the kubelet, and keeps
- * them by default from 1.36 on (DRAPartitionableDevices); the response to the write shows whether
- * it dropped them.
+ * Whether the API server may keep shared counters. The API server is never older than the kubelet,
+ * and keeps them by default from 1.36 on (DRAPartitionableDevices); the response to the write shows
+ * whether it dropped them.
  */
 static bool keeps_counters(const struct agent *a)
 {
@@ -93,10 +93,12 @@ static bool keeps_counters(const struct agent *a)
 }
 
 /*
- * Shares of each device, if the API server may keep them: by default from 1.36 on
- * (DRAConsumableCapacity); the response to the write shows whether it dropped them. `with_node`:
- * the node is published as a device; shared counters beside shares made 1.36.0 allocate devices
- * twice (kubernetes#139034).
+ * Number of shares of each device. Above 1 only if the API server may keep shares, as it does by
+ * default from 1.36 on (DRAConsumableCapacity); the response to the write shows whether it dropped
+ * them. 1: claims still hold shares, but new ones get devices alone; 0: no sharing.
+ *
+ * `with_node`: the node is published as a device; then there are no shares, because shared counters
+ * together with shares made 1.36.0 allocate devices twice (kubernetes#139034).
  */
 static unsigned shares_of(const struct agent *a, bool with_node)
 {
@@ -104,7 +106,10 @@ static unsigned shares_of(const struct agent *a, bool with_node)
     return wanted ? a->driver->shares : (device_states_are_shared(a) ? 1u : 0u);
 }
 
-/* Copies all devices but those whose name the server would refuse. */
+/*
+ * Copies the devices to be published: all but those whose name the server would refuse, or whose
+ * health excludes them.
+ */
 static void copy_devices(struct agent *a)
 {
     struct devices *wanted = &a->publish->wanted.devices;

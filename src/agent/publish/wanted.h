@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The content that the slices of this node should have (wanted.c). Owns struct wanted and struct
- * left_out. Unchanged during a round. Internal to src/agent.
+ * left_out. The content does not change during a round. Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_WANTED_H
 #define AGENT_PUBLISH_WANTED_H
@@ -11,19 +11,19 @@
 
 /* The wanted content of the pool. */
 struct wanted {
-    const char *driver;    /* its name; borrowed */
+    const char *driver;    /* name of the driver; borrowed */
     const char *node_name; /* also the name of the pool; borrowed */
     char owner[UID_CAP];   /* UID of the Node */
     struct devices devices;
 };
 
-/* Items that were logged as left out because the API server would refuse them. */
+/* Items left out because the API server would refuse them; each is logged only once. */
 struct left_out {
     unsigned count;
     uint32_t sum[OMITTED_LOGGED_MAX]; /* checksums of item and value */
 };
 
-/* Names the pool, and builds its content the first time. */
+/* Sets driver and pool, and builds the content for the first time. */
 void wanted_init(struct agent *a);
 /* Rebuilds the content from the current devices and Node; logs what is left out. */
 void wanted_rebuild(struct agent *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim store's part of a step, see opening.h. In a file of its own, because the ledger does
- * not know the reconciliation that begins when the store is opened.
+ * Opens the claim store in a step, see opening.h. The file is not part of the ledger, because the
+ * ledger does not know the reconciliation, which begins when the store is opened.
  */
 #include "agent/recovery/opening.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim store's part of a step (opening.c): opens it, and adds what its records lack from the
- * CDI root. Owns no state. Internal to src/agent.
+ * The part of a step that opens the claim store (opening.c), and adopts claims that have only a CDI
+ * file. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_RECOVERY_OPENING_H
 #define AGENT_RECOVERY_OPENING_H

@@ -5,8 +5,8 @@
  * container needs, and is then adopted. After a failure the list starts again from the first page;
  * adopted claims stay.
  *
- * A page uses the place of a fetch, and its builder: a place of its own would take 28 KiB, and
- * fetches wait for the list anyway.
+ * A page uses one of the fetches with its builder, because a builder for pages alone would take 28
+ * KiB, and fetches wait for the list anyway.
  */
 #include "agent/recovery/rebuild.h"
 
@@ -54,7 +54,7 @@ void rebuild_step(struct agent *a)
     }
     const char *token = (k->token[0] != '\0') ? k->token : NULL;
     if (kube_path_claims(&out, version_name(a), token) != STATUS_OK) {
-        first_page(k); /* not a server's token: rebuild_record refuses it with the next page */
+        first_page(k); /* no path can have this token: starts the list again */
         k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
         return;
     }
@@ -107,14 +107,17 @@ static void log_claim_failed(struct agent *a, const char *why)
     log_end(a);
 }
 
-/* Whether the claim is held already, or was unprepared since; then it is skipped. */
+/* Whether the current claim is skipped: it is held already, or was unprepared, or may have been. */
 static bool is_settled(struct agent *a)
 {
     const char *uid = a->recovery->rebuild.id.uid;
     if (ledger_known(a, uid) >= 0) {
         return true;
     }
-    /* A record that was given up at the opening has neither tombstone nor CDI file. */
+    /*
+     * LEDGER_FREEING does not prove an unprepare: a claim that was given up at the opening is in
+     * this state, without tombstone and CDI file.
+     */
     enum status s = ledger_freeing_file(a, uid) ? STATUS_OK : ledger_tombstone(a, uid);
     if (s != STATUS_OK && s != HOST_ABSENT) {
         log_claim_failed(a, "whether it was unprepared is not known: the CDI root cannot be read");
@@ -123,7 +126,7 @@ static bool is_settled(struct agent *a)
     return s != HOST_ABSENT;
 }
 
-/* Whether another claim holds its devices, which is logged. */
+/* Whether another claim holds a device of the record; logs that. */
 static bool is_others(struct agent *a, const struct claim_record *r)
 {
     bool others = ledger_listed_rival(a, r) >= 0;
@@ -133,7 +136,7 @@ static bool is_others(struct agent *a, const struct claim_record *r)
     return others;
 }
 
-/* Whether a claim with an unreadable record is held; then it also holds these devices. */
+/* Whether the claim is held without a whole record; then it also holds the devices of `r`. */
 static bool is_held(struct agent *a, const struct claim_record *r)
 {
     struct rebuild *k = &a->recovery->rebuild;
@@ -170,9 +173,10 @@ static void hold_claim(struct agent *a, struct claim_builder *b)
 }
 
 /*
- * The claim was read completely. A claim that no prepare would accept was never prepared by this
- * release; nor was one whose device another claim has by its record or CDI file, and its
- * reservation only means that its pod waits. Such a claim is reported, and holds nothing.
+ * Adopts the current claim, which was read completely. Two kinds of claims were not prepared by
+ * this release; they are logged and hold nothing. No prepare would accept the first kind. The
+ * second kind has a device that another claim has by its record or CDI file; such a claim is
+ * reserved only because its pod waits.
  */
 static void adopt_claim(struct agent *a, struct claim_builder *b)
 {
@@ -189,7 +193,7 @@ static void adopt_claim(struct agent *a, struct claim_builder *b)
     }
 }
 
-/* Begins a claim: its names come first. */
+/* Begins a claim with its names, which come before its devices. */
 static void begin_claim(struct agent *a, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
@@ -215,7 +219,10 @@ static void begin_claim(struct agent *a, struct view message)
     claim_meta(b, view_text(k->id.uid));
 }
 
-/* Skips results of other nodes and drivers, and their configuration. */
+/*
+ * Handles a record of the current claim. Skips the results of other nodes and drivers, and their
+ * configuration.
+ */
 static void claim_record(struct agent *a, const struct kube_record *record)
 {
     struct rebuild *k = &a->recovery->rebuild;
@@ -306,7 +313,7 @@ static bool is_transient(const struct rebuild *k, const struct api_result *r)
     return outdated || r->status == PEER_UNSUPPORTED || r->status == PEER_CLOSED;
 }
 
-/* A successful answer with invalid content was logged already. */
+/* Starts the list again later. A successful response with invalid content was logged already. */
 static void list_failed(struct agent *a, const struct api_result *r)
 {
     struct rebuild *k = &a->recovery->rebuild;

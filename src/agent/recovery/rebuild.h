@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims missing in a lost store (rebuild.c): when the store is new, or a part of it was lost, all
- * claims are listed at the API server, and those that are in use on this node are held again. Owns
- * struct rebuild. Internal to src/agent.
+ * Recovers claims that the store has lost (rebuild.c): when the store is new, or a part of it was
+ * lost, the agent lists all claims at the API server, and holds those again that are in use on this
+ * node. Owns struct rebuild. Internal to src/agent.
  *
  * Invariants:
- * I1 While ledger.unlisted, only claims that were held before get devices.
- * I2 That ends only after a list that the API server answered completely, from first page to last.
- * I3 A claim that the kubelet unprepares meanwhile is not adopted.
+ * I1 While ledger.unlisted is set, a prepare gives devices only to claims that were held before.
+ * I2 A list clears ledger.unlisted only if the API server answered it completely, from first page
+ *    to last.
+ * I3 A claim that the kubelet unprepares while the list is read is not adopted.
  */
 #ifndef AGENT_RECOVERY_REBUILD_H
 #define AGENT_RECOVERY_REBUILD_H
@@ -30,17 +31,17 @@ struct rebuild {
     uint32_t claims;
     uint32_t rebuilt; /* claims adopted in all lists since the store was opened */
     struct refusal refusal;
-    struct claim_id id;            /* names of the current claim; empty: not usable */
-    char pod_claim[NAMESPACE_CAP]; /* name in the pod of the claim that follows */
+    struct claim_id id;            /* current claim; empty UID: none, or it is skipped */
+    char pod_claim[NAMESPACE_CAP]; /* the next claim's name in its pod */
     char token[CONTINUE_CAP];      /* token of the next page; empty: the first one */
 };
 
-/* The verbs of the room, see frame.h. */
+/* Step and deadline, as in each room; see frame.h. */
 void rebuild_step(struct agent *a);
 uint64_t rebuild_deadline(const struct agent *a);
-/* Another agent owns the claims from now on: ends the page in flight. */
+/* Another agent owns the claims from now on: cancels the request in flight. */
 void rebuild_retire(struct agent *a);
-/* A record of the response to a page, and its end. */
+/* Handle a record of the response to a page, and the end of that response. */
 void rebuild_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void rebuild_end(struct agent *a, const struct api_result *r);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reconciliation, see reconcile.h. A prepared claim has two witnesses: its record and its CDI file.
- * When the store is opened, a claim with only its CDI file left gets its record back. At the same
- * time, and each --reconcile-interval, every CDI file is compared with its record, and each held
- * claim is read from the API server. The store itself is checked before that.
+ * When the store is opened, a claim with only its CDI file left gets its record back. Then, and
+ * every --reconcile-interval, every CDI file is compared with its record, and each held claim is
+ * read from the API server. The store itself is checked before that.
  */
 #include "agent/recovery/reconcile.h"
 
@@ -54,13 +54,13 @@ static bool of_another_boot(const struct agent *a, const struct claim_record *r)
     return texts_differ(r->boot_id, a->devices->boot_id);
 }
 
-/* Whether the record was made on another machine, from which this one's disk was copied. */
+/* Whether the record was made on another machine, whose disk was copied to this one. */
 static bool is_foreign(const struct agent *a, const struct claim_record *r)
 {
     return of_another_boot(a, r) && texts_differ(r->pool, a->settings->node_name);
 }
 
-/* The state of checking a slot, which starts over if the slot has another record since. */
+/* The check of a slot, which starts again if the slot has got another record since then. */
 static struct claim_check *check_of(struct agent *a, unsigned slot)
 {
     struct claim_check *check = &a->recovery->reconcile.check[slot];
@@ -102,8 +102,8 @@ bool reconcile_release_stale(struct agent *a, unsigned slot)
 }
 
 /*
- * Writes a record again, into the other half of its slot: no CDI file shows whether a claim was
- * rebuilt, so each half must suffice.
+ * Writes a record again, into the other half of its slot, so that either half shows whether the
+ * claim was rebuilt: its CDI file does not show it.
  */
 static enum status into_other_half(struct agent *a, const struct claim_record *r, unsigned *slot,
                                    struct writer *why)
@@ -148,7 +148,10 @@ static void log_file(struct agent *a, const char *name, const char *reason, cons
     log_end(a);
 }
 
-/* `aside`: the new name; NULL: the file is unlinked. false: it is still there. */
+/*
+ * Removes a file of the CDI root. `aside`: renames it to this name; NULL: unlinks it. false: the
+ * file is still there.
+ */
 static bool remove_file(struct agent *a, const char *name, const char *aside)
 {
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, aside);
@@ -170,7 +173,7 @@ static void discard_file(struct agent *a, const char *name, const char *reason)
     }
 }
 
-/* The next of several names that each end in NUL; NULL: no more. */
+/* The next name of a page in which each name ends in NUL; *at: its offset. NULL: no more. */
 static const char *next_name(struct view names, size_t *at)
 {
     if (*at >= names.len) {
@@ -200,8 +203,8 @@ bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *
 }
 
 /*
- * Adopts the claim of a CDI file without a record. true: it is held now, or belongs to another
- * machine.
+ * Adopts the claim of a CDI file without a record. true: the claim is held now, or the file is gone
+ * or belongs to another machine.
  */
 static bool adopt_file(struct agent *a, const char *name, const char *uid)
 {
@@ -226,7 +229,10 @@ static bool adopt_file(struct agent *a, const char *name, const char *uid)
     return held;
 }
 
-/* If the disk refused to write this boot's id into the record, only the CDI file has it. */
+/*
+ * Notes that only the CDI file has the id of this boot, because the disk refused to write it into
+ * the record.
+ */
 static void see_boot(struct agent *a, unsigned slot, const char *uid)
 {
     const struct claim_record *record = NULL;
@@ -237,7 +243,10 @@ static void see_boot(struct agent *a, unsigned slot, const char *uid)
     }
 }
 
-/* Handles a CDI file. If its claim is not held, the file is a leftover, or the only witness. */
+/*
+ * Handles a CDI file. If its claim is not held, the file is a leftover, or the only witness of the
+ * claim. false: it is such a witness, and the claim could not be adopted.
+ */
 static bool see_file(struct agent *a, const char *name, const char *uid, bool opening)
 {
     char aside[CDI_FILE_NAME_CAP];
@@ -258,7 +267,8 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
 }
 
 /*
- * Whether a tombstone has done its work: no record is left to free, and no list may name the claim.
+ * Whether a tombstone is no longer needed: the store has no record of the claim, and the list of
+ * claims cannot bring the claim back.
  */
 static bool is_past(const struct agent *a, const char *uid)
 {
@@ -266,8 +276,8 @@ static bool is_past(const struct agent *a, const char *uid)
 }
 
 /*
- * Handles a tombstone, which frees the record that its process could not free. Beside a CDI file it
- * is void: the claim was prepared again.
+ * Handles a tombstone: releases the claim, whose record an earlier process could not free. If the
+ * claim has a CDI file, it was prepared again, so the tombstone means nothing and is removed.
  */
 static void see_tombstone(struct agent *a, const char *name, const char *uid)
 {
@@ -285,8 +295,9 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid)
 }
 
 /*
- * A listing that ended early may have left out tombstones. Those of the claims that the store has
- * are looked up by name, before a new CDI file takes their meaning from them.
+ * Looks up the tombstones of held claims by name, because a listing that ended early may have left
+ * them out. New CDI files are written after this, since a tombstone means nothing beside a CDI
+ * file.
  */
 static void see_tombstones_of_held(struct agent *a)
 {
@@ -326,8 +337,8 @@ static bool see_page(struct agent *a, struct view names, bool opening)
 }
 
 /*
- * The listing failed, so there may be further files, each of which may be the only witness of a
- * claim: lists again soon.
+ * Logs that a listing failed, and repeats it soon, because each file that it left out may be the
+ * only witness of a claim.
  */
 static void list_failed(struct agent *a, enum status s)
 {
@@ -373,8 +384,8 @@ static void handle_files(struct agent *a, bool opening)
 /* --- the CDI files of held claims --- */
 
 /*
- * Whether the claim is held with this record: otherwise an edited CDI file could replace a rotting
- * record.
+ * Whether the claim is held with the devices and cores of this record. Without this check, an
+ * edited CDI file could replace a damaged record.
  */
 static bool is_held_as(const struct agent *a, unsigned slot, const struct claim_record *r)
 {
@@ -404,7 +415,10 @@ bool reconcile_restore(struct agent *a, unsigned slot)
     return restored;
 }
 
-/* Logs that a device of a held claim has another uverbs node now. */
+/*
+ * Logs that a device of a held claim has another uverbs node now. `refused`: UID of the claim that
+ * keeps that node; empty: none.
+ */
 static void log_moved(struct agent *a, const struct claim_record *r, const struct claim_result *was,
                       unsigned now, const char *refused)
 {
@@ -421,8 +435,9 @@ static void log_moved(struct agent *a, const struct claim_record *r, const struc
 
 /*
  * Copies the uverbs nodes of the last probe into the record of a held EFA claim, and logs each
- * change. A node is not copied if the record of another claim names it and that device is gone or
- * still has it: that claim's containers may have it open. Returns whether anything changed.
+ * change. A node is not copied if the record of another claim names it for a device that is gone or
+ * still has it, because the containers of that claim may have the node open. Returns whether
+ * anything changed.
  */
 static bool copy_nodes(struct agent *a, struct claim_record *r)
 {
@@ -443,7 +458,10 @@ static bool copy_nodes(struct agent *a, struct claim_record *r)
     return changed;
 }
 
-/* Updates record and CDI file of a claim to the nodes of its devices. HOST_*: the disk refuses. */
+/*
+ * Updates record and CDI file of a claim to the current uverbs nodes of its devices. HOST_*: the
+ * disk refuses.
+ */
 static enum status follow_nodes(struct agent *a, unsigned slot, const struct claim_record **r,
                                 struct writer *why)
 {
@@ -468,8 +486,8 @@ void reconcile_devices(struct agent *a)
 }
 
 /*
- * Whether an earlier process may have unprepared the claim, because no listing was whole since the
- * opening, and its tombstone cannot be looked up. A new CDI file would make the tombstone void.
+ * Whether an earlier process may have unprepared the claim, because no listing was complete since
+ * the opening, and its tombstone cannot be looked up. A new CDI file would make the tombstone void.
  */
 static bool may_have_tombstone(const struct agent *a, unsigned slot)
 {
@@ -477,7 +495,10 @@ static bool may_have_tombstone(const struct agent *a, unsigned slot)
            ledger_tombstone(a, ledger_id(a, slot)->uid) != HOST_ABSENT;
 }
 
-/* false: the disk refuses, and would refuse the other files too. */
+/*
+ * Checks the record and the CDI file of a held claim, and restores what is wrong. false: the disk
+ * refuses, and would refuse the files of other claims too.
+ */
 static bool check_slot(struct agent *a, unsigned slot)
 {
     char text[CLAIM_ERROR_CAP];
@@ -510,7 +531,10 @@ bool reconcile_begins(const struct agent *a)
            a->now_ms >= a->recovery->reconcile.files_ms;
 }
 
-/* Device metadata files that were rewritten before the Node was read lack its labels. */
+/*
+ * Compares all files once more after the Node was read, because device metadata files that were
+ * rewritten before lack its labels.
+ */
 static void see_labels(struct agent *a)
 {
     struct reconcile *k = &a->recovery->reconcile;
@@ -557,12 +581,14 @@ void reconcile_check(struct agent *a, unsigned slot)
 {
     struct claim_check *check = check_of(a, slot);
     if (!check->gone || check->withheld) {
-        check->due_ms = earlier(check->due_ms, a->now_ms); /* it keeps its place in the queue */
+        check->due_ms = earlier(check->due_ms, a->now_ms); /* a check that is due keeps its place */
     }
     a->recovery->reconcile.check_ms = earlier(a->recovery->reconcile.check_ms, check->due_ms);
 }
 
-/* The held claim whose check is due first, or -1; check_ms is the time. */
+/*
+ * The slot of the held claim whose check is due first, or -1; check_ms gets the time of that check.
+ */
 static int first_check(struct agent *a)
 {
     struct reconcile *k = &a->recovery->reconcile;
@@ -603,9 +629,9 @@ static bool may_check(const struct agent *a)
 }
 
 /*
- * Whether the Node was read since the first answer. A server that lost this Node has lost more than
- * a claim, so its second answer would prove nothing. An open watch does not show that, so the Node
- * is read between the two.
+ * Whether the Node was found after the first answer that the claim is deleted. A server that lost
+ * the Node too has lost more than a claim, so its second answer would prove nothing. An open watch
+ * does not show such a loss, so the Node is read between the two answers.
  */
 static bool node_was_read(const struct agent *a)
 {
@@ -640,7 +666,7 @@ bool reconcile_asks_node(struct agent *a)
     return asks;
 }
 
-/* An object with another name does not count as an answer. */
+/* Handles a record of the response. An object with another name does not count as an answer. */
 void reconcile_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
@@ -657,9 +683,9 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
 }
 
 /*
- * Whether an existing claim is over nevertheless. A claim that was listed while its pod waited was
- * perhaps never prepared, and then is never unprepared: it is over when nothing of this node is
- * allocated to it. A claim that the kubelet prepared waits for its unprepare.
+ * Whether a claim that exists at the API server counts as deleted. A rebuilt claim whose pod was
+ * waiting may never have been prepared, and then is never unprepared: it counts as deleted when it
+ * has no device of this node. A claim that the kubelet prepared stays held until its unprepare.
  */
 static bool is_over(struct agent *a, unsigned slot)
 {
@@ -685,8 +711,8 @@ static void withhold_claim(struct agent *a, unsigned slot, const char *why)
 }
 
 /*
- * Whether the kubelet will never unprepare a deleted claim. If the claim was prepared before the
- * node booted, it has no containers left.
+ * Whether a deleted claim may be released: the kubelet will never unprepare it, or it was prepared
+ * before the node booted, so that it has no containers left.
  */
 static bool may_release(struct agent *a, unsigned slot, struct writer *why)
 {
@@ -722,9 +748,9 @@ static void answered_present(struct agent *a, unsigned slot)
 }
 
 /*
- * No answer about the claim: moves it to the back of the queue. If successive claims fail, the
- * server is at fault, and the pause between checks grows. A single claim that always fails waits
- * alone.
+ * Handles a check without an answer: moves the claim to the back of the queue. If the checks of
+ * different claims fail one after another, the fault is the server's, and the pause between checks
+ * grows. A single claim whose check always fails does not delay the others.
  */
 static void check_failed(struct agent *a, const struct api_result *r)
 {
@@ -777,7 +803,7 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     }
 }
 
-/* --- with each step --- */
+/* --- periodic work --- */
 
 void reconcile_step(struct agent *a)
 {

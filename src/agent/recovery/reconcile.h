@@ -5,15 +5,16 @@
  *
  * Invariants:
  * I1 No claim is released because of an error. A claim is released only if
- *    - the API server answers twice that it is deleted, and in between that the Node exists, and a
- *      witness shows that the kubelet will not unprepare it: the node was booted since, or the
- *      kubelet's checkpoint does not list the claim; or
- *    - the node was booted since and another claim needs its devices; or
+ *    - the API server answers twice that the claim is deleted and, between these answers, that the
+ *      Node exists; and a witness shows that the kubelet will not unprepare the claim: the node was
+ *      booted since the prepare, or the kubelet's checkpoint does not list the claim; or
+ *    - the node was booted since the prepare, and another claim needs its devices; or
  *    - it was prepared on another machine.
  *    A claim that was rebuilt and not prepared since also counts as deleted when it no longer has a
  *    device of this node.
  * I2 A CDI file without a record is removed only if its claim was unprepared by this process.
- * I3 Checks are fair: a claim whose check fails is checked again after every claim that was due.
+ * I3 Checks are fair: a claim whose check fails is checked again only after all claims that were
+ *    due.
  */
 #ifndef AGENT_RECOVERY_RECONCILE_H
 #define AGENT_RECOVERY_RECONCILE_H
@@ -21,7 +22,7 @@
 #include "agent/api/client.h"
 #include "dra/claim.h"
 
-/* When to check the claim in a slot next, and the last answer. */
+/* When the claim in a slot is checked at the API server next, and the result of the last check. */
 struct claim_check {
     uint64_t due_ms;
     uint64_t entered;       /* identifies the record that was checked, see struct ledger_entry */
@@ -33,12 +34,12 @@ struct claim_check {
     bool boot_unwritten;
 };
 
-/* State of the comparison of CDI files and claims with what they have to be. */
+/* State of the comparison of CDI files with records, and of claims with the API server. */
 struct reconcile {
     /* CDI files */
     bool complete;            /* every CDI file without a record was handled */
     bool unseen;              /* some files were not listed since the store was opened */
-    unsigned next_slot;       /* slot whose CDI file is compared next; CLAIMS_MAX: all were */
+    unsigned next_slot;       /* slot whose CDI file is compared next; CLAIMS_MAX: none is due */
     uint64_t files_ms;        /* when to list the directory next */
     bool labels;              /* files were compared after the Node's labels became known */
     enum status list_failing; /* failure of the last listing, or STATUS_OK */
@@ -52,13 +53,13 @@ struct reconcile {
     uint64_t check_ms;       /* earliest time at which a GET is due */
     uint64_t pause_ms;       /* no GET may start before this time */
     uint64_t backoff_ms;
-    char failed_uid[UID_CAP]; /* claim whose check failed last; empty: none since */
-    uint8_t failures;         /* checks of successive claims that failed */
+    char failed_uid[UID_CAP]; /* claim whose check failed last; empty: a later check succeeded */
+    uint8_t failures;         /* failed checks of different claims in a row */
     struct claim_check check[CLAIMS_MAX];
     struct claim_record record; /* record being read from a CDI file, or changed */
 };
 
-/* The verbs of the room, see frame.h. */
+/* Step and deadline, as in each room; see frame.h. */
 void reconcile_step(struct agent *a);
 uint64_t reconcile_deadline(const struct agent *a);
 /* Whether the Node must be read again before a claim counts as deleted; returns true once. */
@@ -73,9 +74,12 @@ void reconcile_opened(struct agent *a);
  * The probe found other devices: updates the uverbs nodes in records and CDI files of EFA claims.
  */
 void reconcile_devices(struct agent *a);
-/* The claim in this slot blocks another one: checks it at once. */
+/* The claim in this slot blocks another claim: its check is due now. */
 void reconcile_check(struct agent *a, unsigned slot);
-/* The claim in this slot was prepared, perhaps again: only a newer witness counts. */
+/*
+ * The claim in this slot was prepared, perhaps again: only a checkpoint that the kubelet writes
+ * later is a witness.
+ */
 void reconcile_prepared(struct agent *a, unsigned slot);
 /* Whether the held claim in this slot is deleted, but not released for lack of a witness. */
 bool reconcile_withholds(const struct agent *a, unsigned slot);
@@ -84,30 +88,31 @@ bool reconcile_withholds(const struct agent *a, unsigned slot);
  * released for another claim.
  */
 bool reconcile_is_stale(struct agent *a, unsigned slot);
-/* Releases it in that case; false: it stays held. */
+/* Releases the claim in this slot if it is stale (reconcile_is_stale). false: it stays held. */
 bool reconcile_release_stale(struct agent *a, unsigned slot);
 /*
- * Holds a claim that has a CDI file and no record; `from`: its source. `why` gets a line if the
- * record could not be written: then only the CDI file tells the next process. false: no place for
- * the claim.
+ * Holds a claim that has a CDI file and no record; `from`: where the claim was found. If the record
+ * could not be written, `why` gets a line, and the next process finds only the CDI file. false:
+ * there is no slot for the claim.
  */
 bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *from,
                      struct writer *why);
 /*
- * The claim in this slot is prepared again: writes this boot's id into its record. While the disk
- * refuses, only the CDI file has it, and the write is repeated. A rebuilt claim is not prepared
- * before its record says that the kubelet asked for it: otherwise HOST_*, and `why` gets one line.
- * *r: the record before and after, valid until the next one is put or read.
+ * Handles a repeated prepare of the claim in this slot: writes the id of this boot into its record.
+ * While the disk refuses that, only the CDI file has the id, and the write is repeated. A rebuilt
+ * claim is prepared only after its record shows that the kubelet asked for it. HOST_*: the disk
+ * refused to write that; `why` gets one line. *r: first the present record, then the new one, which
+ * is valid until the next record is put or read.
  */
 MUST_USE enum status reconcile_prepared_again(struct agent *a, unsigned slot,
                                               const struct claim_record **r, struct writer *why);
 /*
- * The record of this held slot became unreadable (HOST_DAMAGED), because it rotted or an old copy
- * of the store was restored: writes it again, from memory or from the claim's CDI file, and logs
- * that. false: neither has it, or the disk refuses.
+ * The record of this held slot became unreadable (HOST_DAMAGED), because the disk damaged it or an
+ * old copy of the store was restored: writes it again, from memory or from the claim's CDI file,
+ * and logs that. false: neither has it, or the disk refuses.
  */
 bool reconcile_restore(struct agent *a, unsigned slot);
-/* A record of the response to a GET, and its end. */
+/* Handle a record of the response to a GET, and the end of that response. */
 void reconcile_record(struct agent *a, const struct api_result *r,
                       const struct kube_record *record);
 void reconcile_end(struct agent *a, const struct api_result *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps of one driver.
- * Included by the files of this room and by agent/state.h alone.
+ * What this room keeps for one driver. Included by the files of this room and by agent/state.h
+ * alone.
  */
 #ifndef AGENT_RECOVERY_ROOM_H
 #define AGENT_RECOVERY_ROOM_H
@@ -9,7 +9,7 @@
 #include "agent/recovery/rebuild.h"
 #include "agent/recovery/reconcile.h"
 
-/* What is compared with the CDI files and the API server. */
+/* State of the reconciliation and of the rebuild. */
 struct recovery {
     struct reconcile reconcile;
     struct rebuild rebuild;

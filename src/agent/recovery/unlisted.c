@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether new claims wait for the list of claims, and why. Separate from the list, because
- * functions that the list calls ask for it too.
+ * Whether new claims wait for the list of claims, and why. This is not part of rebuild.c, because
+ * functions that rebuild.c calls need it too.
  */
 #include "agent/recovery/unlisted.h"
 
@@ -10,7 +10,10 @@
 #include "agent/ledger/ledger.h"
 #include "agent/recovery/room.h"
 
-/* Without devices no claim can get one, and no allocation can be understood. */
+/*
+ * A node without devices blocks nothing: no claim can get a device there, and the devices of a
+ * listed claim cannot be checked.
+ */
 bool unlisted_blocks(const struct agent *a)
 {
     return ledger_is_usable(a) && (ledger_is_unlisted(a) || a->recovery->reconcile.unseen) &&

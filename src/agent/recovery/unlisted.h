@@ -11,9 +11,9 @@
 
 /* Whether new claims must wait for the list, or until all CDI files are listed. */
 bool unlisted_blocks(const struct agent *a);
-/* Whether they wait and the last page failed. */
+/* Whether new claims wait, and the last listing of claims or CDI files failed. */
 bool unlisted_failing(const struct agent *a);
-/* Appends the reason, as one line. */
+/* Appends why new claims wait, as one line. */
 void unlisted_reason(const struct agent *a, struct writer *out);
 
 #endif

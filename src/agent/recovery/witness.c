@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kubelet's checkpoint as a witness, see witness.h. The kubelet writes it before a claim is
- * prepared and after one is unprepared, under one lock. So if it was written after the prepare and
- * does not list the claim, the kubelet has finished with the claim. An older one may be a restored
- * copy, or belong to a kubelet that does not run: it proves nothing.
+ * Uses the kubelet's checkpoint as a witness, see witness.h. The kubelet writes it before a claim
+ * is prepared and after a claim is unprepared, under one lock. So if the checkpoint was written
+ * after the prepare and does not list the claim, the kubelet has finished with the claim. An older
+ * checkpoint proves nothing: it may be a restored copy, or the kubelet may not be running.
  */
 #include "agent/recovery/witness.h"
 
@@ -11,7 +11,7 @@
 #include "agent/ledger/ledger.h"
 #include "dra/kubelet_state.h"
 
-/* The result of reading the file. */
+/* What was read from the checkpoint. */
 struct reading {
     struct kubelet_state state;
     uint64_t written_ms;
@@ -28,8 +28,8 @@ static void read_claims(struct reading *r, struct view bytes, const char *uid)
 }
 
 /*
- * Each call opens the checkpoint again, because the kubelet replaces the file. scratch.body is free
- * between two claims.
+ * Reads the checkpoint in pieces; offset 0 opens it again, because the kubelet replaces the file.
+ * Nothing else uses scratch.body meanwhile.
  */
 static enum status read_all(struct agent *a, struct reading *r, const char *uid)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the kubelet will still unprepare a claim, by its checkpoint (witness.c, with the format
- * of dra/kubelet_state.h). Owns no state. Internal to src/agent.
+ * Finds out from the kubelet's checkpoint whether the kubelet will still unprepare a claim
+ * (witness.c, with the format of dra/kubelet_state.h). Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_RECOVERY_WITNESS_H
 #define AGENT_RECOVERY_WITNESS_H

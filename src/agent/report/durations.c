@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histograms of durations: recording and counts. Knows no metric's name and no clock. */
+/* Histograms of durations: recording and counts. The callers measure the durations. */
 #include "agent/report/durations.h"
 
 #include "agent/frame.h"
 #include "agent/report/room.h"
 #include "base/assert.h"
 
-/* The kubelet gives up a call after 45 s. Watches exceed every bound. */
+/* The kubelet gives up a call after 45 s. The durations of watches exceed every bound. */
 const uint16_t duration_bounds_ms[DURATION_BUCKETS] = {5,   10,   25,   50,   100,   250,
                                                        500, 1000, 2500, 5000, 10000, 30000};
 

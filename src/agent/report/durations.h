@@ -9,7 +9,7 @@
 
 #include "agent/api/client.h"
 
-/* Buckets with an upper bound; one more bucket has none. */
+/* Number of buckets with an upper bound. One more bucket counts all longer durations. */
 #define DURATION_BUCKETS 12u
 
 /* Upper bound of each bucket in milliseconds, ascending, inclusive. */
@@ -24,7 +24,7 @@ struct histogram {
 /* The kubelet's calls that are measured. */
 enum kubelet_method { METHOD_PREPARE, METHOD_UNPREPARE, KUBELET_METHODS };
 
-/* Classes of HTTP status codes, by their first digit; 0: no response. */
+/* Number of classes of HTTP status codes: the first digit of the code, or 0 for no response. */
 #define HTTP_STATUS_CLASSES 6u
 
 /* All histograms. */
@@ -41,7 +41,7 @@ void durations_api_request(struct agent *a, enum api_kind kind, unsigned http_st
                            uint64_t duration_ms);
 /* Records a flush of the claim store to the disk. */
 void durations_flush(struct agent *a, uint64_t duration_ms);
-/* All of them so far. Never NULL. */
+/* All histograms with the durations recorded so far. Never NULL. */
 const struct durations *durations_of(const struct agent *a);
 /* Number of durations in a histogram. */
 uint64_t histogram_count(const struct histogram *h);

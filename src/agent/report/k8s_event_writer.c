@@ -3,10 +3,10 @@
  * Sends Kubernetes Events to the API server: the request, its body and its pace. k8s_events.c
  * decides what an Event contains.
  *
- * A body is encoded again for each piece that is sent. Count and time are those at the start of the
- * request, so that all pieces are consistent. When the Node's UID or the version of resource.k8s.io
- * changes meanwhile, the request starts again. Sources: events.k8s.io/v1 and its validation (of the
- * fields that are shown, an update may change only the series).
+ * A body is encoded again for each piece that is sent. All pieces have the count and the time of
+ * the start of the request, so that they are consistent. When the Node's UID or the version of
+ * resource.k8s.io changes meanwhile, the request starts again. Sources: events.k8s.io/v1 and its
+ * validation (of the fields that are written here, an update may change only the series).
  */
 #include "agent/report/k8s_event_writer.h"
 
@@ -38,7 +38,8 @@ static const char *regarded_name(const struct agent *a, const struct k8s_event *
 }
 
 /*
- * The regarded object's name, a dot and the serial; a truncated name does not end in a separator.
+ * Writes the name of an Event: the regarded object's name, a dot and the serial. A truncated name
+ * must not end in a separator.
  */
 static void write_name(const struct agent *a, const struct k8s_event *e, char out[NAME_CAP])
 {
@@ -68,8 +69,8 @@ static void set_regarding(const struct agent *a, const struct k8s_event *e, stru
     out->api_version = "v1";
     out->regarding_ns = "";
     /*
-     * While the UID is unknown, its field has the name, as in the kubelet's Events; kubectl
-     * describe finds both.
+     * While the Node's UID is unknown, the field has the Node's name, as in the kubelet's Events;
+     * kubectl describe finds both.
      */
     const char *uid = a->report->k8s_event_writer.node_uid;
     out->regarding_uid = (uid[0] != '\0') ? uid : out->regarding_name;
@@ -79,7 +80,7 @@ static void write_event(struct agent *a, const struct k8s_event *e, struct write
 {
     const struct k8s_event_reason *reason = k8s_event_reason(e);
     char name[NAME_CAP];
-    char instance[129]; /* validation of events.k8s.io/v1: 128 bytes */
+    char instance[129]; /* validation of events.k8s.io/v1 allows 128 bytes */
     struct writer raw = writer_of(a->scratch.record, sizeof a->scratch.record);
     struct kube_event object = {.name = name,
                                 .ns = namespace_of(e),
@@ -100,7 +101,7 @@ static void write_event(struct agent *a, const struct k8s_event *e, struct write
     ASSERT(!raw.full);
 }
 
-/* JSON merge patch (RFC 7386): members that it does not name stay. */
+/* Writes the new series as a JSON merge patch (RFC 7386): all other fields stay unchanged. */
 static void write_series(const struct k8s_event_writer *w, struct writer *out)
 {
     WRITE(out, "{\"series\":{\"count\":%,\"lastObservedTime\":\"", NUMBER(w->count));
@@ -122,7 +123,7 @@ static struct view body_of(struct agent *a)
 
 /* --- the next Event, and its time --- */
 
-/* When an Event is due; UINT64_MAX: the API server has it. */
+/* When an Event is due; UINT64_MAX: the API server has its current count. */
 static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
 {
     if (!k8s_event_pending(e)) {
@@ -135,7 +136,7 @@ static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
     return e->first_ms + (uid_missing ? K8S_EVENT_UID_MS : 0u);
 }
 
-/* The Event that is due first, as an index. */
+/* Index of the Event that is due first. */
 static unsigned first_due(const struct agent *a)
 {
     unsigned best = 0;
@@ -150,7 +151,7 @@ static unsigned first_due(const struct agent *a)
     return best;
 }
 
-/* When the bucket has a token. */
+/* Time from which the bucket has a token; may be in the past. */
 static uint64_t token_ms(const struct k8s_event_writer *w)
 {
     const uint64_t spare = UINT64_C(1) * (K8S_EVENT_BURST - 1u) * K8S_EVENT_REFILL_MS;
@@ -232,8 +233,9 @@ uint64_t k8s_event_writer_deadline(const struct agent *a)
 /* --- results --- */
 
 /*
- * Handles a request without a target. A stored Event that is gone is created again. A name that
- * exists already belongs to an earlier POST whose response was lost.
+ * Handles 404, 409, and a namespace that is being terminated. A stored Event that is gone is
+ * created again. A new Event that exists already was stored by an earlier POST whose response was
+ * lost. Any other new Event is removed.
  */
 static void handle_ignored(struct agent *a, const struct k8s_event *e,
                            const struct api_result *result)
@@ -259,15 +261,18 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
 }
 
 /*
- * Handles a forbidden request. 403 in one namespace after another stops all Events, as does an API
- * that is not served. 403 in a single namespace drops only its Events; the rest waits for a token.
+ * Handles a forbidden request. 403 in one namespace after another pauses all Events, as does an API
+ * that is not served. 403 in a single namespace drops only the Events of that namespace; the other
+ * Events wait for the next token.
  */
 static void handle_denied(struct agent *a, const struct api_result *result)
 {
     struct k8s_event_writer *w = &a->report->k8s_event_writer;
     uint32_t sum = crc32c(0, view_text(namespace_of(&a->report->k8s_events.event[w->at])));
     w->denied_sum = (w->denied_sum == 0u) ? sum : w->denied_sum;
-    /* Moves it behind the others: the fault may be its own, such as its namespace. */
+    /*
+     * Send the other Events first: only this one may be forbidden, for example for its namespace.
+     */
     k8s_event_postpone(a, w->at);
     if (w->denied_sum == sum && result->http == HTTP_FORBIDDEN) {
         w->out.due_ms = a->now_ms + K8S_EVENT_REFILL_MS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends the queue of Kubernetes Events to the API server (k8s_event_writer.c): creates a new Event
- * in events.k8s.io/v1, or patches the series of one that occurred again. Owns struct
+ * in events.k8s.io/v1, or patches the series of an Event that occurred again. Owns struct
  * k8s_event_writer. Internal to src/agent.
  *
  * Events of the Node go to the namespace `default`, those of a claim to the claim's namespace. A
@@ -13,15 +13,17 @@
 
 #include "agent/api/outgoing.h"
 
-/* The current request, and the limits of the next one. */
+/* The current request, and the limits for the next one. */
 struct k8s_event_writer {
     struct outgoing out;
-    unsigned at;           /* queue index of the request's Event */
-    uint32_t count;        /* the count in the request */
-    uint64_t last_wall_ms; /* the time of the last occurrence in the request, Unix milliseconds */
-    uint64_t bucket_ms;    /* when the token bucket will be full again */
-    uint16_t refused_http; /* HTTP status of the refusal last logged; 0: none since a success */
-    /* checksum of the first namespace refused (403) since a success; 0: none */
+    unsigned at;    /* queue index of the request's Event */
+    uint32_t count; /* the Event's count as sent in the request */
+    /* time of the last occurrence as sent in the request, Unix milliseconds */
+    uint64_t last_wall_ms;
+    uint64_t bucket_ms; /* when the token bucket will be full again */
+    /* HTTP status of the last refusal that was logged; 0: no refusal since the last success */
+    uint16_t refused_http;
+    /* checksum of the first namespace refused (403) since the last success; 0: none */
     uint32_t denied_sum;
     char node_uid[UID_CAP]; /* of this node; empty: unknown */
     uint64_t dropped_ms;    /* when dropped Events may be logged again */
@@ -30,9 +32,9 @@ struct k8s_event_writer {
 /* The verbs of the room, see frame.h. */
 void k8s_event_writer_step(struct agent *a);
 uint64_t k8s_event_writer_deadline(const struct agent *a);
-/* The UID of the Node, which Events about the node name; empty: unknown. */
+/* Sets the UID of the Node, which Events about the node contain; empty: unknown. */
 void k8s_event_writer_node(struct agent *a, const char *uid);
-/* The request has ended: updates its Event by the result. */
+/* Handles the end of the request: updates its Event by the result. */
 void k8s_event_writer_end(struct agent *a, const struct api_result *r);
 
 #endif

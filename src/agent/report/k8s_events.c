@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of Kubernetes Events, which counts equal ones together. Adding an Event costs a few
- * copies and never blocks.
+ * The queue of Kubernetes Events, in which equal Events are counted together. Adding an Event costs
+ * a few copies and never blocks.
  */
 #include "agent/report/k8s_events.h"
 
@@ -42,7 +42,10 @@ static const char *uid_of(const struct claim_id *about)
     return (about == NULL) ? "" : about->uid;
 }
 
-/* A free entry, or else the fully sent Event that occurred longest ago; NULL: none. */
+/*
+ * Finds an entry for a new Event: a free one, or else, of the Events whose count the API server
+ * has, the one that occurred longest ago; NULL: there is none.
+ */
 static struct k8s_event *find_room(struct k8s_events *t)
 {
     struct k8s_event *best = NULL;
@@ -58,7 +61,7 @@ static struct k8s_event *find_room(struct k8s_events *t)
     return best;
 }
 
-/* A recent Event with the same reason, object and note, on which a repetition is counted. */
+/* Finds a recent Event with the same reason, object and note, on which to count a repetition. */
 static struct k8s_event *find_recent(struct agent *a, unsigned row, const struct claim_id *about,
                                      const char *note)
 {

@@ -13,9 +13,10 @@
 #include "dra/claim.h"
 
 /*
- * The reasons, which are a stable contract. Applies X to every row: X(log event, warning, reason,
- * action). An Event regards the Node, or the claim that log_about names. A healthy node that
- * starts, restarts or prepares claims has no Event. A log event without a row is only logged.
+ * The reasons of Kubernetes Events, a stable contract with their readers. Applies X to every row:
+ * X(log event, warning, reason, action). An Event regards the Node, or the claim that log_about
+ * names. A log event without a row is only logged: a healthy node that starts, restarts or prepares
+ * claims has no Kubernetes Event.
  */
 #define K8S_EVENT_REASONS(X)                                                                       \
     X(LOG_ID_DEVICE_ISSUE_FOUND, true, "NeuronDeviceIssue", "Discover")                            \
@@ -69,18 +70,18 @@ struct k8s_event {
     uint8_t state;          /* K8S_EVENT_… */
     uint8_t reason;         /* row of the table */
     uint32_t count;         /* number of occurrences */
-    uint32_t sent_count;    /* the count stored at the API server */
+    uint32_t sent_count;    /* the count that the API server has */
     uint64_t first_wall_ms; /* Unix milliseconds, like last_wall_ms */
     uint64_t last_wall_ms;
     uint64_t first_ms;
     uint64_t last_ms;
-    uint64_t sent_ms;      /* last time that it was sent */
-    uint64_t serial;       /* end of its name, unique for each Event */
+    uint64_t sent_ms;      /* when it was last sent or postponed */
+    uint64_t serial;       /* last part of its name, random, so that names are unique */
     struct claim_id about; /* empty name: the Node */
     char note[K8S_EVENT_NOTE_CAP];
 };
 
-/* The queue. */
+/* The queue of Kubernetes Events. */
 struct k8s_events {
     uint64_t dropped; /* Events dropped for lack of room, not logged yet */
     struct k8s_event event[K8S_EVENTS_MAX];
@@ -94,25 +95,26 @@ const struct k8s_event_reason *k8s_event_reason(const struct k8s_event *e);
 bool k8s_event_pending(const struct k8s_event *e);
 
 /*
- * Adds an Event to the queue, or counts it there. `id` has a row in the table; `about` NULL: the
- * Event regards the Node; `note` has at most K8S_EVENT_NOTE_CAP bytes with its NUL.
+ * Adds an Event to the queue, or increments the count of an equal one. `id` has a row in the table;
+ * `about` NULL: the Event regards the Node; `note` has at most K8S_EVENT_NOTE_CAP bytes with its
+ * NUL.
  */
 void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *about,
                     const char *note);
 
-/* --- for k8s_event_writer.c: results of sending Event `at` of the queue --- */
+/* --- results of sending Event `at` of the queue, for k8s_event_writer.c --- */
 
-/* The API server stored it with this count. */
+/* Records that the API server has stored the Event with this count. */
 void k8s_event_sent(struct agent *a, unsigned at, uint32_t count);
-/* The API server no longer has it: it will be created under another name. */
+/* Records that the API server no longer has the Event: it is created again under another name. */
 void k8s_event_lost(struct agent *a, unsigned at);
-/* The API server will never accept it: removes it. */
+/* Removes the Event, because the API server will never accept it. */
 void k8s_event_remove(struct agent *a, unsigned at);
-/* It could not be sent now: moves it behind the others. */
+/* Moves the Event behind the others, because it could not be sent now. */
 void k8s_event_postpone(struct agent *a, unsigned at);
-/* Removes it, and counts it as dropped. */
+/* Removes the Event, and counts it as dropped. */
 void k8s_event_drop(struct agent *a, unsigned at);
-/* Number of Events dropped since the last call. */
+/* Returns the number of Events dropped since the last call. */
 uint64_t k8s_events_new_drops(struct agent *a);
 
 #endif

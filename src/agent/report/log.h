@@ -19,7 +19,7 @@
 
 struct agent;
 
-/* Starts an empty log with the level and format of the settings. */
+/* Initializes an empty log with the level and format of the settings. */
 void report_init(struct agent *a);
 /* Copies the agent's time; called after each change of it. */
 void report_time(struct agent *a);
@@ -38,10 +38,10 @@ void log_remedy(struct agent *a, const char *text);
 void log_claim(struct agent *a, const struct claim_id *id);
 /*
  * Makes the current line's Kubernetes Event regard this claim. `id` is borrowed until log_end. If
- * its names cannot be a claim's, the Event regards the Node.
+ * the names in `id` are not valid for a claim, the Event regards the Node.
  */
 void log_about(struct agent *a, const struct claim_id *id);
-/* The current line describes normal work or a transient failure: no Kubernetes Event. */
+/* Prevents a Kubernetes Event for the current line: it is normal work or a transient failure. */
 void log_no_k8s_event(struct agent *a);
 /* Ends the line; adds the catalogue's remedy to a warning or error without one. */
 void log_end(struct agent *a);
@@ -50,16 +50,16 @@ void log_one(struct agent *a, enum log_id id, const char *key, const char *text)
 /* Counts `n` occurrences without a line. */
 void log_count(struct agent *a, enum log_id id, uint64_t n);
 
-/* --- the log and its counters, read --- */
+/* --- reading the log and its counters --- */
 
 /* The lines that are not written out yet. */
 struct view report_pending(const struct agent *a);
-/* Marks the first `n` of these bytes as written out. */
+/* Marks the first `n` bytes of report_pending as written out. */
 void report_written(struct agent *a, size_t n);
-/* See log_end_position and log_last. */
+/* See log_end_position and log_last in base/log.h. */
 uint64_t report_end(const struct agent *a);
 struct view report_last(const struct agent *a, uint64_t *at);
-/* How often the event of this row happened. */
+/* How often the event of this row was logged or counted. */
 uint64_t report_count(const struct agent *a, enum log_id id);
 
 /* Name of a row, the value of `event=` in its lines; static text, never NULL. */

@@ -269,7 +269,7 @@
       "more Kubernetes Events were pending than fit; some were not sent",                          \
       "read the log, it has all of them")
 
-/* A row of the catalogue as its identifier alone. */
+/* The identifier of a row, for enum log_id. */
 #define LOG_ID_NUMBER(id, level, name, cause, remedy) id,
 /* Row numbers of the catalogue: index of a counter in struct report. */
 enum log_id { LOG_CATALOGUE(LOG_ID_NUMBER) LOG_ID_COUNT };

@@ -21,7 +21,8 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
     *last = (struct refusal){.doing = doing, .http = r->http, .logged_ms = a->now_ms};
     log_begin(a, LOG_ID_API_REQUEST_FAILED);
     if (!lasts && retry_passes(r->http)) {
-        log_no_k8s_event(a); /* transient unless it persists: no Kubernetes Event the first time */
+        /* transient unless it is repeated: no Kubernetes Event the first time */
+        log_no_k8s_event(a);
     }
     log_text(a, "doing", doing);
     log_text(a, "status", status_name(status));

@@ -12,23 +12,24 @@
 
 /* The refusal last logged for an owner of requests. */
 struct refusal {
-    const char *doing; /* NULL: none; static text */
+    /* what the refused request was for, static text; NULL: no refusal was logged */
+    const char *doing;
     uint16_t http;
     uint64_t logged_ms;
 };
 
 /*
- * Begins the log line of a request that failed with `status`. false: no line, because the same was
- * logged within REFUSAL_LOG_PAUSE_MS or the connection was ending. After true the caller may add
- * fields, and ends the line by log_api_refusal_end.
+ * Begins the log line of a request that failed with `status`. false: there is no line, because the
+ * same refusal was logged within REFUSAL_LOG_PAUSE_MS or the connection was ending. true: the
+ * caller may add fields, and must end the line with log_api_refusal_end.
  */
 bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
                      const struct api_result *r, enum status status);
-/* Adds a field to that line; an empty text is left out. */
+/* Adds a field to the line of log_api_refusal; an empty text is left out. */
 void log_api_refusal_field(struct agent *a, const char *key, const char *text);
 /*
- * Ends the line with this remedy (NULL: the catalogue's). For a transient failure the line says so
- * instead.
+ * Ends the line of log_api_refusal with this remedy (NULL: the catalogue's). For a transient
+ * failure the line says instead that the agent retries.
  */
 void log_api_refusal_end(struct agent *a, const struct refusal *last, const char *remedy);
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports of the devices' health, sent entry by entry, so that no report of all devices is in
- * memory.
+ * Reports of device health. A report is encoded and sent entry by entry, so that it never needs
+ * memory for all devices.
  */
 #include "agent/serve/device_streams.h"
 
@@ -19,7 +19,7 @@
 #include "generated/dra.pb.h"
 #include "pb_encode.h"
 
-/* Names of a pool and a device, the text, numbers, tags and lengths. */
+/* Size of the largest entry: names of pool and device, text, numbers, tags and lengths. */
 #define ENTRY_BYTES_MAX (NAME_CAP + DEVICE_NAME_CAP + HEALTH_TEXT_CAP + 64u)
 
 static struct device_stream *streams_of(struct agent *a, unsigned link)
@@ -73,7 +73,8 @@ static bool is_reported(const struct device_stream *s, unsigned number)
 }
 
 /*
- * The device's name at the start of the report, because the report's length is already announced.
+ * The device's name as it was when the report began: the report's length is already announced, so a
+ * later name of another length would break it.
  */
 static void name_of(const struct agent *a, const struct device_stream *s, unsigned number,
                     char name[DEVICE_NAME_CAP])
@@ -83,14 +84,17 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
     } else if (s->efa_address[number] != 0u) {
         efa_device_name(s->efa_address[number], name);
     } else if (!driver_traits(a->devices->driver)->numbered) {
-        /* the same length as in devices_name */
+        /* as long as the name that devices_name gives such a device */
         text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
     } else {
-        devices_name(a->devices, number, name); /* depends on the number alone */
+        /* depends only on the number, so the length cannot change */
+        devices_name(a->devices, number, name);
     }
 }
 
-/* The entry of a device, as an element of field 1; empty: not in the report. */
+/*
+ * Encodes the entry of a device as an element of field 1; empty: the device is not in the report.
+ */
 static struct view encode_entry(const struct agent *a, const struct device_stream *s,
                                 unsigned number, uint8_t bytes[ENTRY_BYTES_MAX])
 {
@@ -125,7 +129,7 @@ static uint32_t report_len(const struct agent *a, const struct device_stream *s)
     return (uint32_t)len;
 }
 
-/* The node's entry has the worst health of its devices, and all their reasons. */
+/* Fills the entry for the whole node: the worst health of its devices, and all their reasons. */
 static void copy_node_state(const struct agent *a, struct device_stream *s)
 {
     bool unhealthy = false;
@@ -171,7 +175,7 @@ static void report_begin(const struct agent *a, struct device_stream *s)
     s->at = 0;
 }
 
-/* Whether a report is due: the first one, after a change, or when the last one is old. */
+/* Whether a report is due: the first one, after a change, or when the last one is too old. */
 static bool is_due(const struct agent *a, const struct device_stream *s)
 {
     return inventory_is_known(a) &&
@@ -230,7 +234,10 @@ void device_streams_step(struct agent *a)
     }
 }
 
-/* A running report waits for the peer, also for room to start. */
+/*
+ * When the next report is due. Streams whose report runs or cannot start are left out: they wait
+ * for the peer to read, not for a time.
+ */
 uint64_t device_streams_deadline(const struct agent *a)
 {
     uint64_t at = UINT64_MAX;

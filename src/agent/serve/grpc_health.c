@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc.health.v1.Health: the state of a service, once or as a subscription. Does not decide about
- * readiness. Sources: grpc.health.v1 and the text of the "GRPC Health Checking Protocol".
+ * grpc.health.v1.Health: returns the state of a service, once or as a subscription. readiness.c
+ * decides whether the agent is ready. Sources: grpc.health.v1 and the text of the "GRPC Health
+ * Checking Protocol".
  */
 #include "agent/serve/grpc_health.h"
 
@@ -17,7 +18,10 @@
 
 enum { SERVICE_LIVENESS, SERVICE_READINESS, SERVICE_OTHER };
 
-/* HealthCheckResponse: field 1, a varint of one octet. No state is 0, which protobuf would omit. */
+/*
+ * Size of a HealthCheckResponse: field 1, a varint of one byte. Every state that is sent is above
+ * 0, which protobuf would omit.
+ */
 #define STATE_BYTES 2u
 #define STATE_TAG 0x08u
 _Static_assert(grpc_health_HealthCheckResponse_status_tag == 1, "the tag is that of the field");
@@ -91,7 +95,10 @@ void grpc_health_forget(struct agent *a, unsigned link)
            sizeof a->serve->grpc_health_subscription[link]);
 }
 
-/* A message whose sending has begun takes the latest state: its length never changes. */
+/*
+ * Sends a changed state. A message that is only partly sent takes the newest state, which is safe
+ * because its length never changes.
+ */
 static void subscription_step(const struct agent *a, struct grpc_server *s,
                               struct grpc_health_subscription *h)
 {

@@ -3,12 +3,12 @@
  * grpc.health.v1.Health, Check and Watch (grpc_health.c). Owns struct grpc_health_subscription.
  * Internal to src/agent.
  *
- * A subscription is a call of Watch. It has a state and no queue: its peer gets the current state
- * at once and then each change; a slow peer gets the newest state, and one that does not take a
+ * A subscription is a call of Watch. Its peer gets the current state at once and then each change.
+ * There is no queue: a slow peer gets only the newest state, and a peer that does not read a
  * message within GRPC_REPLY_MS loses the subscription. An idle subscription has no time limit: it
  * ends by the peer's grpc-timeout, by the peer, or when the agent stops (UNAVAILABLE). It holds no
- * request buffer. A connection without other calls counts as idle, so that the agent may close it
- * in favour of the kubelet or a probe (links.c); its client then reconnects.
+ * request buffer. A connection that has only subscriptions counts as idle, so that the agent may
+ * close it for a new connection of the kubelet or a probe (links.c); its client then reconnects.
  */
 #ifndef AGENT_SERVE_GRPC_HEALTH_H
 #define AGENT_SERVE_GRPC_HEALTH_H
@@ -19,15 +19,15 @@
 /* One subscription; free when its call has ended. */
 struct grpc_health_subscription {
     struct grpc_call_id id;
-    uint8_t service; /* the service whose state it gets */
+    uint8_t service; /* the service whose state the peer gets */
     uint8_t sent;    /* the state sent last; 0: none, or a message is being sent */
 };
 
 /*
- * Handles a complete request of a link whose call is open: a check gets its response, a
- * subscription starts. For an unknown service or a malformed request, a check gets NOT_FOUND and a
- * subscription the state SERVICE_UNKNOWN; more than GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK get
- * RESOURCE_EXHAUSTED.
+ * Handles a complete request on a link. grpc_health_check responds to a check; grpc_health_watch
+ * starts a subscription. For an unknown service or a malformed request, a check gets NOT_FOUND and
+ * a subscription the state SERVICE_UNKNOWN. A link that has GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK
+ * subscriptions gets RESOURCE_EXHAUSTED.
  */
 void grpc_health_check(struct agent *a, unsigned link, const struct grpc_event *event);
 /* See grpc_health_check. */
@@ -36,7 +36,7 @@ void grpc_health_watch(struct agent *a, unsigned link, const struct grpc_event *
 unsigned grpc_health_subscriptions(const struct agent *a, unsigned link);
 /* Drops the subscriptions of a link's previous connection. */
 void grpc_health_forget(struct agent *a, unsigned link);
-/* Sends changes to the subscriptions of all links; ends them when the agent stops. */
+/* Sends changed states to the subscriptions of all links; ends them when the agent stops. */
 void grpc_health_step(struct agent *a);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of gRPC connections, one engine each, and the methods that each socket serves. Decides
- * which connection is closed in favour of a new one.
+ * The table of gRPC connections, each with its own engine, and the methods that each socket serves.
+ * Decides which connection is closed for a new one.
  */
 #include "agent/serve/links.h"
 
@@ -20,8 +20,9 @@
 enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, WATCH_DEVICES, CHECK, WATCH };
 
 /*
- * Sources: kubelet pluginregistration v1, dra v1 and v1beta1 and dra-health v1 and
- * v1alpha1 (the same messages by number), grpc.health.v1.
+ * The methods of grpc.health.v1, which two sockets serve. Sources of all tables: kubelet
+ * pluginregistration v1; dra v1 and v1beta1, and dra-health v1 and v1alpha1, whose messages have
+ * the same field numbers; grpc.health.v1.
  */
 #define GRPC_HEALTH_METHODS                                                                        \
     {"/grpc.health.v1.Health/Check", CHECK}, {"/grpc.health.v1.Health/Watch", WATCH},
@@ -37,11 +38,11 @@ static const struct grpc_method service_methods[] = {
     {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", UNPREPARE},
     {"/v1.DRAResourceHealth/NodeWatchResources", WATCH_DEVICES},
     {"/v1alpha1.DRAResourceHealth/NodeWatchResources", WATCH_DEVICES},
-    GRPC_HEALTH_METHODS /* the kubelet's own checks */
+    GRPC_HEALTH_METHODS /* the kubelet checks the health of the service socket */
 };
 static const struct grpc_method grpc_health_methods[] = {GRPC_HEALTH_METHODS};
 
-/* src/agent/calls responds to the call, unless it is refused here. */
+/* Passes a call to src/agent/calls, which responds to it unless calls_start refuses it. */
 static void start_call(struct agent *a, unsigned link, const struct grpc_event *event,
                        bool unprepares)
 {
@@ -91,7 +92,7 @@ static void method_call(struct agent *a, unsigned link, const struct grpc_event 
 
 #define LINK_KINDS ((unsigned)LINK_GRPC_HEALTH + 1u)
 #define METHODS(table) .method = (table), .methods = sizeof(table) / sizeof(table)[0]
-/* For each kind of link: index of the first, number, and the methods of its socket. */
+/* For each kind of link: index of its first link, number of links, methods of its socket. */
 static const struct {
     uint8_t first;
     uint8_t count;
@@ -127,11 +128,14 @@ static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint
     /* Any process can reach the health port, so its links get none of the kubelet's buffers. */
     struct grpc_buffers *buffers = (kind == LINK_GRPC_HEALTH) ? NULL : &a->serve->buffers;
     grpc_init(&l->grpc, buffers, kinds[kind].method, kinds[kind].methods, now_ms);
-    /* No GOAWAY: a client with no other server would reconnect at once, again and again. */
+    /*
+     * While stopping, refuse calls but send no GOAWAY: a client with no other server would
+     * reconnect at once, again and again.
+     */
     l->grpc.refusing = a->stopping;
 }
 
-/* Number of a peer's open links of a kind. */
+/* Number of open links of a kind that a peer has. */
 static unsigned links_of(const struct agent *a, enum link_kind kind, uint32_t peer)
 {
     const struct server_link *first = &a->serve->link[kinds[kind].first];
@@ -152,7 +156,7 @@ bool links_free(const struct agent *a, enum link_kind kind)
     return free;
 }
 
-/* Largest number of links of a kind that one peer has. */
+/* Largest number of open links of a kind that any one peer has. */
 static unsigned links_most(const struct agent *a, enum link_kind kind)
 {
     unsigned most = 0;
@@ -165,8 +169,8 @@ static unsigned links_most(const struct agent *a, enum link_kind kind)
 }
 
 /*
- * Time from which a link may be closed in favour of a new one. A link of the health port has a
- * grace period, and only peers with the most links lose one.
+ * Earliest time at which a link may be closed for a new connection. A link of the health port has a
+ * grace period, and can be closed only if no peer has more links than its peer.
  */
 static uint64_t yields_ms(const struct agent *a, const struct server_link *l)
 {
@@ -188,20 +192,24 @@ uint64_t links_room_ms(const struct agent *a, enum link_kind kind)
 }
 
 /*
- * Rank of a link among those that may be closed for a new connection; 0: it stays. `held`: links of
- * its peer; `own`: links of the new connection's peer. A failed link, which only waits for its peer
- * to take the last bytes, comes first; then links of peers with more links, and idle ones before
- * those with calls. A link with calls is closed only if its peer would still have more links than
- * the new peer; an idle one also for another link of the same peer. So a flood by one peer ends its
- * own connections, not the kubelet's.
+ * Rank of a link among those that may be closed for a new connection; 0: the link must not be
+ * closed. `held`: number of links of the link's peer; `own`: number of links of the new
+ * connection's peer.
+ *
+ * A failed link, which only waits for its peer to read the last bytes, has the highest rank. Then
+ * come links of peers with more links, and idle links before links with calls. A link with calls is
+ * closed only if its peer would still have more links than the new peer; an idle link also for a
+ * new connection of its own peer. So a flood of connections by one peer closes that peer's links,
+ * not the kubelet's.
  */
 static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, unsigned own,
                         uint32_t peer)
 {
     const struct server_link *l = &a->serve->link[link];
     /*
-     * A health check is answered at once: an open call there has sent half a request and may be cut
-     * off. So may a subscription, or a request that does not arrive, on any socket.
+     * These calls may be cut off, so a link with no others counts as idle: subscriptions, health
+     * streams, and requests that arrive too slowly. On the health port every open call counts so: a
+     * complete health check is answered at once, so an open one has sent only half a request.
      */
     unsigned cut = grpc_health_subscriptions(a, link) + device_streams_open(a, link) +
                    grpc_calls_slow(&l->grpc, a->now_ms);
@@ -212,7 +220,7 @@ static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, uns
     return l->failed ? UINT32_MAX : rank;
 }
 
-/* Closes the link of the highest rank, if any, for a new connection: its place is free at once. */
+/* Closes the link of the highest rank, if any: the next links_open can use its entry. */
 static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
 {
     unsigned first = kinds[kind].first;
@@ -231,7 +239,7 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     if (gone == NULL) {
         return;
     }
-    /* The peer reconnects; the part of the GOAWAY that it does not take at once is lost. */
+    /* The peer reconnects. The part of the GOAWAY that the peer does not read at once is lost. */
     h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
     grpc_abandon(&gone->grpc);
     calls_gone(a, &gone->grpc, (struct grpc_call_id){0});
@@ -306,7 +314,7 @@ bool links_done(struct agent *a, unsigned link)
 
 /* --- events of the gRPC connections --- */
 
-/* The next event of a link; false: none now, or the link is closed. */
+/* Gets the next event of a link; false: there is none now, or the link is closed. */
 static bool next_event(struct agent *a, unsigned link, struct grpc_event *event)
 {
     ASSERT(link < GRPC_LINKS);
@@ -341,7 +349,7 @@ void links_step(struct agent *a)
 {
     for (unsigned link = 0; link < GRPC_LINKS; link++) {
         struct grpc_event event;
-        /* Each event consumes at least a frame of the input, or ends a call: both are bounded. */
+        /* Each event consumes a frame of the input or ends a call, so their number is bounded. */
         for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && next_event(a, link, &event); i++) {
             link_event(a, link, &event);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gRPC connections of peers to the agent's sockets (links.c), and their requests. Owns struct
- * server_link: which links are open, and which one is closed for a new connection when a socket has
- * no free place. Internal to src/agent.
+ * server_link: which links are open, and which one is closed for a new connection when all links of
+ * a socket are in use. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_LINKS_H
 #define AGENT_SERVE_LINKS_H
@@ -13,35 +13,41 @@
 /* One connection of a peer to one of the agent's sockets. */
 struct server_link {
     bool open;
-    /* its engine failed and was reported, or it is being closed for another; only output is left */
+    /*
+     * the engine failed and the failure was logged, or the link is being closed for another one;
+     * only output is left to send
+     */
     bool failed;
-    bool busy; /* the last step left events over */
+    bool busy; /* the last step did not handle all events */
     enum link_kind kind;
     uint32_t peer; /* see agent_link_open */
     uint64_t opened_ms;
-    /* failed: time at which it is closed even if its peer has not taken all output */
+    /* failed: the link is closed at this time even if its peer has not read all output */
     uint64_t close_ms;
     struct grpc_server grpc;
 };
 
 /*
- * Opens a connection; returns its link, or -1: no place is free now. May have begun to close
- * another link.
+ * Opens a link for a connection; returns its index, or -1: all links of the kind are in use now.
+ * After -1 another link may be closing to make room, so that a later call succeeds.
  */
 int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
-/* Whether this kind of link has a free place. */
+/* Whether a link of this kind is free. */
 bool links_free(const struct agent *a, enum link_kind kind);
-/* When links_open can succeed: there is a free place, or a link that can be closed. */
+/* Earliest time at which links_open can succeed: a link is free, or one may be closed. */
 uint64_t links_room_ms(const struct agent *a, enum link_kind kind);
-/* Room for received bytes of an open link; empty: do not read now. */
+/* Space for received bytes of an open link; empty: do not read now. */
 struct writer links_rx(struct agent *a, unsigned link);
-/* Accepts `n` bytes that were written into that room. */
+/* Accepts `n` received bytes, which the caller wrote into the space of links_rx. */
 void links_rx_commit(struct agent *a, unsigned link, size_t n);
-/* The peer closed its side. */
+/* Records that the peer closed its side. */
 void links_rx_end(struct agent *a, unsigned link);
 /* Bytes to send on a link; empty: none now, or the link is closed. */
 struct view links_tx(struct agent *a, unsigned link);
-/* Removes the first `n` of them after they were sent; true: waiting output may now have room. */
+/*
+ * Removes the first `n` bytes of links_tx, which were sent; true: output that waited for room may
+ * fit now.
+ */
 MUST_USE bool links_tx_commit(struct agent *a, unsigned link, size_t n);
 /* Whether the descriptor must be closed now; if true, the link is free again. */
 bool links_done(struct agent *a, unsigned link);
@@ -50,9 +56,9 @@ bool links_done(struct agent *a, unsigned link);
  * Handles the events of all links. While events are left for the next step, links_deadline is now.
  */
 void links_step(struct agent *a);
-/* The latest time for the next links_step. */
+/* When links_step must run at the latest. */
 uint64_t links_deadline(const struct agent *a);
-/* Number of calls that need an answer. */
+/* Number of calls on all links that need a response. */
 unsigned links_calls_open(const struct agent *a);
 /* Whether no link has output to send. */
 bool links_quiet(struct agent *a);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of all metrics (Prometheus exposition format 0.0.4), written line by line from a cursor,
- * so that a text of any length passes through a buffer of one line. Changes no state.
+ * The text of all metrics (Prometheus exposition format 0.0.4). A cursor holds the position, and
+ * the text is written line by line, so that a text of any length needs a buffer for one line only.
+ * Changes no state.
  */
 #include "agent/serve/metrics.h"
 
@@ -20,13 +21,13 @@
 #include "base/chars.h"
 #include "cfg/identity.h"
 
-/* neuron_, neuroncore_ and neurondevice_ belong to AWS's neuron-monitor. */
+/* The agent's own prefix: AWS's neuron-monitor uses neuron_, neuroncore_ and neurondevice_. */
 #define METRICS_PREFIX "neuron_dra_"
 
 /* --- families --- */
 
 enum {
-    /* one series each, without labels; scalar_value() returns the value */
+    /* families of one series without labels; scalar_value() returns the value */
     FAMILY_REGISTERED,
     FAMILY_READY,
     FAMILY_API_CONNECTED,
@@ -41,7 +42,7 @@ enum {
     FAMILY_QUARANTINED,
     FAMILY_DEVICE_PLUGIN,
     FAMILY_MEMORY_USED,
-    /* with labels */
+    /* families with labels */
     FAMILY_BUILD,
     FAMILY_NODE,
     FAMILY_VERSION,
@@ -49,7 +50,7 @@ enum {
     FAMILY_DEVICE,
     FAMILY_CONSUMER,
     FAMILY_HEALTH,
-    /* with --device-metrics, in the order of struct telemetry's values */
+    /* families that need --device-metrics, in the order of the values in struct telemetry */
     FAMILY_ERRORS,
     FAMILY_MEMORY,
     FAMILY_POWER,
@@ -62,8 +63,8 @@ enum {
 #define SCALARS FAMILY_BUILD
 
 /*
- * Families of one driver: with --efa each has series for both drivers, distinguished by the label
- * `driver`.
+ * Families with a value for each driver. With --efa they have series for both drivers,
+ * distinguished by the label `driver`.
  */
 static const bool per_driver[FAMILIES] = {
     [FAMILY_REGISTERED] = true,     [FAMILY_SLICE_CURRENT] = true, [FAMILY_POOL_GENERATION] = true,
@@ -88,7 +89,7 @@ struct family {
     const char *labels[LABELS_MAX]; /* unused ones are NULL */
 };
 
-/* Labels of the device's holder, see device_held. */
+/* Labels of the claim that holds the device, see device_held. */
 #define TELEMETRY_LABELS "device", "claim_namespace", "claim_name", "pod_name"
 
 #define SCALAR(text, meaning)                                                                      \
@@ -266,14 +267,14 @@ struct series {
     int64_t value;
 };
 
-/* Sets name and UID of a consumer, from label `name` on. */
+/* Sets the consumer's name and UID as labels `name` and `name` + 1. */
 static void label_consumer(const struct claim_consumer *c, struct series *s, unsigned name)
 {
     s->label[name] = c->name;
     s->label[name + 1u] = c->uid;
 }
 
-/* false: no known consumer holds the device of this number. */
+/* Fills the series of the device's consumer; false: no known consumer holds the device. */
 static bool consumer_series(const struct agent *a, unsigned number, struct series *s)
 {
     int at = devices_numbered(a->devices, number);
@@ -289,7 +290,10 @@ static bool consumer_series(const struct agent *a, unsigned number, struct serie
     return c->uid[0] != '\0';
 }
 
-/* The series of a device, with the claim in `slot` (-1: none). false: no such device. */
+/*
+ * Fills the series of a device, with labels of the claim in `slot` (-1: no claim). false: there is
+ * no such device.
+ */
 static bool device_series(const struct agent *a, unsigned number, int slot, struct series *s)
 {
     int at = devices_numbered(a->devices, number);
@@ -311,7 +315,7 @@ static bool device_series(const struct agent *a, unsigned number, int slot, stru
     return true;
 }
 
-/* false: no such device, or its health is unknown. */
+/* Fills the health series of a device; false: there is no such device, or its health is unknown. */
 static bool health_series(const struct agent *a, unsigned number, struct series *s)
 {
     int at = devices_numbered(a->devices, number);
@@ -325,9 +329,10 @@ static bool health_series(const struct agent *a, unsigned number, struct series 
 }
 
 /*
- * Slot of the claim that holds the core of the device (core -1: the device). -1: no claim, or the
- * claim was prepared after the values were read, which may then belong to an earlier claim. The
- * host's clock may be ahead of the agent's by FROZEN_MS_MAX.
+ * Slot of the claim to which a device's telemetry is credited: the claim that holds the core (core
+ * -1: the device). -1: there is no such claim, or it was prepared after the values were read, so
+ * they may belong to an earlier claim. FROZEN_MS_MAX is added because the host's clock may be ahead
+ * of the agent's by that much.
  */
 static int credited_slot(const struct agent *a, unsigned number, int core)
 {
@@ -337,7 +342,7 @@ static int credited_slot(const struct agent *a, unsigned number, int core)
     return since ? slot : -1;
 }
 
-/* false: the device is gone, or this value of it is unknown. */
+/* Fills the series of a telemetry value; false: the device is gone, or the value is unknown. */
 static bool telemetry_series(const struct agent *a, unsigned family, unsigned row, struct series *s)
 {
     static const char *const cores[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
@@ -375,7 +380,7 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
     return true;
 }
 
-/* The durations of a row, and its labels; NULL: nothing was measured. */
+/* Returns the histogram of a row and sets its labels; NULL: nothing was measured. */
 static const struct histogram *histogram_of(const struct agent *a, unsigned family, unsigned row,
                                             struct series *s)
 {
@@ -423,7 +428,7 @@ static const struct agent *driver_of(const struct agent *a, unsigned family, uns
     return of;
 }
 
-/* Families whose rows are devices, or values of devices. */
+/* Fills the series of a row in a family whose rows are devices, or values of devices. */
 static bool series_of_device(const struct agent *a, unsigned family, unsigned row, struct series *s)
 {
     if (family == FAMILY_CONSUMER) {
@@ -480,7 +485,7 @@ static void write_seconds(struct writer *out, uint64_t ms)
     }
 }
 
-/* Names in a cluster are printable ASCII; any other byte becomes '?'. */
+/* Writes a label. Kubernetes names are printable ASCII; any other byte becomes '?'. */
 static void write_label(struct writer *out, const char *key, const char *value)
 {
     WRITE(out, "%=\"", TEXT(key));

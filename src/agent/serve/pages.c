@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pages of the metrics port, and the progress of each connection with its page. Any process can
- * reach this port, so one step does at most one buffer of work for a connection.
+ * connect to this port, so a step writes at most one send buffer for each connection.
  */
 #include "agent/serve/pages.h"
 
@@ -28,9 +28,9 @@ enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN, PAGE_BUSY, PAGE_COUNT };
 #define PAGE_PATH(id, path, response) [id] = (path),
 static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 
-/* --- places --- */
+/* --- connections and their entries in the table --- */
 
-/* Whether the connection receives the metrics. */
+/* Whether the connection is receiving the page /metrics. */
 static bool is_scrape(const struct page_link *p)
 {
     bool sends = p->writing || http1_tx_data(&p->http).len > 0u;
@@ -38,8 +38,9 @@ static bool is_scrape(const struct page_link *p)
 }
 
 /*
- * When a place is free or can be freed. A connection that has got an answer and requests another
- * page than the metrics can be closed at once, because it might go on forever.
+ * Earliest time at which the entry is free or its connection may be closed. A connection that has
+ * got a response and requests a page other than the metrics may be closed at once, because such
+ * requests might never end.
  */
 static uint64_t place_ms(const struct page_link *p)
 {
@@ -65,7 +66,7 @@ uint64_t pages_room_ms(const struct agent *a)
     return at_ms;
 }
 
-/* Number of a peer's connections, or only of those that scrape. */
+/* Number of a peer's connections; with `scrapes_only`, only of those that receive the metrics. */
 static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_only)
 {
     unsigned n = 0;
@@ -78,8 +79,8 @@ static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_onl
 }
 
 /*
- * Which of two closable connections is closed first: that of the peer with more, then the one that
- * could be closed earlier.
+ * Whether connection p is closed before q (NULL: no candidate yet). The connection whose peer has
+ * more connections is closed first; among equals, the one that could be closed earlier.
  */
 static bool goes_before(const struct page_link *p, unsigned held, const struct page_link *q,
                         unsigned most)
@@ -93,7 +94,7 @@ static void give_way(struct page_link *p)
     p->writing = false;
 }
 
-/* Frees a place, if possible: its connection is closed next. */
+/* Closes a connection, if one may be closed, so that its entry becomes free. */
 static void make_room(struct agent *a, uint64_t now_ms)
 {
     struct page_link *gone = NULL;
@@ -130,8 +131,8 @@ int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms)
 }
 
 /*
- * Whether a connection may start a scrape now. When METRICS_SCRAPES are running, ends one that
- * stalls, or one of a peer that still has more than the new one's peer.
+ * Whether a connection may start a scrape now. While METRICS_SCRAPES are running, ends a scrape
+ * that stalls, or a scrape of a peer that still has more scrapes than the new connection's peer.
  */
 static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
 {
@@ -202,7 +203,7 @@ static bool write_line(const struct agent *a, const struct page_link *p, struct 
                                              : statusz_line(a, p->line, out);
 }
 
-/* Writes as many lines as there is room for; true: all of them. */
+/* Writes as many lines as fit; true: the page is complete. */
 static bool write_lines(const struct agent *a, struct page_link *p, struct writer *out)
 {
     struct writer line = *out;
@@ -222,8 +223,8 @@ static bool write_lines(const struct agent *a, struct page_link *p, struct write
 }
 
 /*
- * Writes as much of the log as there is room for; continues behind lines that were dropped
- * meanwhile.
+ * Writes as much of the log as fits. If the log has dropped lines since the last piece, continues
+ * with the oldest line that is left.
  */
 static bool write_log(const struct agent *a, struct page_link *p, struct writer *out)
 {
@@ -237,7 +238,7 @@ static bool write_log(const struct agent *a, struct page_link *p, struct writer 
     return p->log_at >= p->log_end;
 }
 
-/* Writes the next piece; true: it was the last one. */
+/* Writes the next piece of the page; true: the page is complete. */
 static bool write_page(const struct agent *a, struct page_link *p, struct writer *out)
 {
     if (p->page == (unsigned)PAGE_METRICS) {
@@ -257,7 +258,7 @@ static bool write_page(const struct agent *a, struct page_link *p, struct writer
     return true;
 }
 
-/* Fills the send buffer. An empty one has room for any line, so each call makes progress. */
+/* Fills the send buffer. An empty buffer has room for any line, so each call makes progress. */
 static void continue_page(const struct agent *a, struct page_link *p)
 {
     struct writer room = http1_body_space(&p->http);
@@ -311,7 +312,7 @@ static void serve_page(struct agent *a, unsigned at)
     struct page_link *p = &a->serve->page[at];
     struct view path;
     http1_set_time(&p->http, a->now_ms);
-    /* One page per step: the next request is read after all of the page is sent. */
+    /* One page at a time: the next request is read after the whole page is sent. */
     if (!p->writing && http1_next(&p->http, &path) == STATUS_OK) {
         start_page(a, p, path);
     }

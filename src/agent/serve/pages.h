@@ -13,28 +13,28 @@
 struct page_link {
     bool open;
     uint32_t peer;    /* see agent_link_open */
-    bool reported;    /* its failure was logged */
+    bool reported;    /* the failure of the connection was logged */
     bool writing;     /* a page is being sent */
-    uint8_t page;     /* the page */
+    uint8_t page;     /* the page being sent */
     uint16_t line;    /* next line of /readyz and /statusz */
     uint64_t log_at;  /* /logz: position of the next byte */
-    uint64_t log_end; /* /logz: end of the log when the page started */
+    uint64_t log_end; /* /logz: end of the log when the response began */
     struct metrics_cursor cursor;
     struct http1 http;
 };
 
 /*
- * Opens a connection; returns its place, or -1: none is free now. May have begun to close another
- * one.
+ * Opens a connection; returns its place (index), or -1: all places are in use now. After -1 another
+ * connection may be closing to make room, so that a later call succeeds.
  */
 int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
-/* Whether a place is free. */
+/* Whether a place is free, so that no other connection must be closed. */
 bool pages_free(const struct agent *a);
-/* When pages_open can succeed. */
+/* Earliest time at which pages_open can succeed. */
 uint64_t pages_room_ms(const struct agent *a);
-/* Whether a place has a connection. */
+/* Whether the place holds an open connection. */
 bool pages_is_open(const struct agent *a, unsigned place);
-/* The engine of the connection in a place. */
+/* The HTTP engine of the connection in a place. */
 struct http1 *pages_engine(struct agent *a, unsigned place);
 /* Whether the descriptor must be closed now; if true, the place is free again. */
 bool pages_done(struct agent *a, unsigned place);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines about peers that broke the protocol, limited for the TCP ports. Closes nothing. */
+/* Log lines about peers that broke the protocol; on the TCP ports their number is limited. */
 #include "agent/serve/peer_failures.h"
 
 #include "agent/frame.h"
 #include "agent/report/log.h"
 #include "agent/serve/room.h"
 
-/* Links from this one on belong to the TCP ports, health and metrics. */
+/* Index of the first link of the TCP ports, health and metrics; lower links are unix sockets. */
 #define FIRST_TCP_LINK (REGISTRATION_LINKS + SERVICE_LINKS)
 
-/* Whether another line about a peer of a TCP port may be logged now; counts it. */
+/* Whether one more line about a peer of a TCP port may be logged now; counts the line. */
 static bool may_log_line(struct agent *a)
 {
     struct peer_failures *f = &a->serve->peer_failures;

@@ -16,13 +16,13 @@ struct peer_failures {
 };
 
 /*
- * Counts a peer that broke the protocol, and logs it with its HTTP/1.1 response or, when `response`
- * is NULL, its HTTP/2 code. For the TCP ports there are at most CONNECTION_LINES_MAX lines in
- * CONNECTION_LINES_MS; further failures are logged as a number.
+ * Counts a peer that broke the protocol, and logs it with the HTTP/1.1 status sent to it or, when
+ * `response` is NULL, with the HTTP/2 error code. On the TCP ports at most CONNECTION_LINES_MAX
+ * lines are logged in CONNECTION_LINES_MS; peer_failures_step logs the number of further failures.
  */
 void peer_failed(struct agent *a, unsigned link, enum status why, const char *response,
                  uint32_t code);
-/* Logs that number at the end of a window. */
+/* Logs the number of suppressed lines at the end of a window. */
 void peer_failures_step(struct agent *a);
 /* When peer_failures_step must run at the latest. */
 uint64_t peer_failures_deadline(const struct agent *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The byte ports of agent.h: passes each link's bytes to its owner: gRPC connections to links.c,
- * pages to pages.c, the API connection to src/agent/api. Owns no state.
+ * The links of agent.h: passes each link's bytes to the file that owns the link. gRPC connections
+ * belong to links.c, pages to pages.c, the API connection to src/agent/api. Owns no state.
  */
 #include "agent/frame.h"
 #include "agent/serve/device_streams.h"
@@ -93,7 +93,7 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
         http1_set_time(page, a->now_ms);
         http1_tx_commit(page, n);
     } else {
-        /* After a complete response there is usually nothing to do. */
+        /* Sent bytes need a step only if output waits for room, or if the agent is stopping. */
         more = links_tx_commit(a, link, n) || (more && a->stopping);
     }
     a->step_now = a->step_now || more;

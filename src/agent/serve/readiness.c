@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Derives readiness from the state of other modules, and the reasons against it. Changes no state.
+ * Derives readiness, and the reasons against it, from the state of other modules. Changes no state.
  *
- * Ready means that a claim which is allocated now would be prepared. So an agent that does not own
- * the claim store is not ready, with one exception: an agent of an older release hands nothing
- * over, and a rolling update ends it only when this agent is ready.
+ * Ready means that a claim that is allocated now would be prepared. So an agent that does not own
+ * the claim store is not ready, with one exception: the owner is an agent of an older release. Such
+ * an agent does not hand the store over, and a rolling update ends it only when this agent is
+ * ready.
  *
- * Ready also means that no other program gives out the devices of that claim. Beside a device
- * plugin the claim would be prepared and its devices given out twice, which no pod notices at
- * first. So the agent is not ready there: the rollout of its DaemonSet stops at the first such
- * node, not at the last. Nothing else depends on it: claims are prepared and unprepared as usual.
- * The same holds beside another driver of the same name, except that the slices are left to that
- * driver.
+ * Ready also means that no other program gives out the devices of that claim. While a device plugin
+ * runs on the node, the claim would be prepared and its devices given out twice, which no pod
+ * notices at first. So the agent is not ready then, and the rollout of its DaemonSet stops at the
+ * first such node. Nothing else depends on it: claims are prepared and unprepared as usual. The
+ * same holds while another driver of the same name runs on the node, except that the agent then
+ * leaves the slices to that driver.
  */
 #include "agent/serve/readiness.h"
 
@@ -35,7 +36,7 @@ enum {
     REASON_DEVICES,
     REASON_MISSING, /* devices were found before and are missing now */
     REASON_DEVICE_PLUGIN,
-    REASON_OTHER_DRIVER, /* and owns the slices */
+    REASON_OTHER_DRIVER, /* another driver of this name runs on the node and writes the slices */
     REASON_SLICES,
     REASON_API,    /* with REASON_SLICES only: why the slices differ */
     REASON_CLAIMS, /* the claims are not listed yet */
@@ -49,15 +50,18 @@ static bool accepts_claims(const struct agent *a)
 }
 
 /*
- * Whether this agent should publish slices and they differ. It publishes none while another process
- * owns the store or another driver has the name.
+ * Whether this agent should publish slices and the stored ones differ. It publishes none while
+ * another process owns the store or another driver of the same name runs on the node.
  */
 static bool lacks_slices(const struct agent *a)
 {
     return !ledger_is_busy(a) && a->other_driver[0] == '\0' && !publish_current(a);
 }
 
-/* A bit for each reason. A driver that is switched off and only keeps its claims has none. */
+/*
+ * The reasons against readiness, a bit for each. A driver that is switched off and only keeps its
+ * claims has no reasons.
+ */
 static unsigned reason_bits(const struct agent *a)
 {
     if (a->draining) {

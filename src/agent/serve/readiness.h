@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readiness (readiness.c): whether pods that ask for devices of this node get them. Owns no state;
- * reads that of the other rooms. Internal to src/agent.
+ * reads the state of the other rooms. Internal to src/agent.
  *
- * Ready means: the kubelet has registered the driver, the stored slices are the wanted ones, the
- * claim store is usable, no device plugin or other driver gives out the same devices, and the agent
- * is not stopping.
+ * Ready means: the kubelet has registered the driver, the stored slices have the wanted content,
+ * the claim store is usable, no device plugin or other driver gives out the same devices, and the
+ * agent is not stopping.
  */
 #ifndef AGENT_SERVE_READINESS_H
 #define AGENT_SERVE_READINESS_H
@@ -16,7 +16,7 @@ struct agent;
 
 /* Whether the agent is ready. */
 bool agent_ready(const struct agent *a);
-/* Appends reason `index` (from 0) against readiness, as one line; false: there is none. */
+/* Appends the `index`th reason (from 0) against readiness as one line; false: there are fewer. */
 bool ready_reason(const struct agent *a, unsigned index, struct writer *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registration: answers the kubelet's question, records its report, and times the recreation of the
- * registration socket. Sources: kubelet pluginregistration v1; the kubelet reads a socket once,
- * when its file appears.
+ * Registration: responds to the kubelet's GetInfo, records the status that the kubelet reports, and
+ * times the recreation of the registration socket. Sources: kubelet pluginregistration v1; the
+ * kubelet connects to a registration socket only once, when its file appears.
  */
 #include "agent/serve/registration.h"
 
@@ -68,7 +68,8 @@ void registration_notify(struct agent *a, unsigned link, const struct grpc_event
         r->registered = true;
         r->retry_ms = REGISTRATION_RETRY_MS;
         log_begin(a, LOG_ID_REGISTERED);
-        if (a->driver->kind == DRIVER_NEURON) { /* lines of the EFA driver always name it */
+        /* the lines of the EFA driver always have this field */
+        if (a->driver->kind == DRIVER_NEURON) {
             log_text(a, "driver", a->driver->name);
         }
         log_end(a);

@@ -10,7 +10,7 @@
 #include "agent/agent.h"
 #include "wire/grpc.h"
 
-/* The kubelet's last report. */
+/* What the kubelet last reported, and the waits for its report. */
 struct registration {
     bool registered;
     bool asked;          /* GetInfo was called at least once */
@@ -28,7 +28,9 @@ void registration_notify(struct agent *a, unsigned link, const struct grpc_event
 bool registration_was_asked(const struct agent *a);
 /* Whether the kubelet has registered the driver. */
 bool registration_is_done(const struct agent *a);
-/* Whether the socket must be made again (ORDER_RENEW_REGISTRATION); returns true once. */
+/*
+ * Whether the host must create the socket again (ORDER_RENEW_REGISTRATION); true is returned once.
+ */
 bool registration_wants_socket(struct agent *a);
 /* The verbs of the room, see frame.h. */
 void registration_init(struct agent *a);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short responses: sent at once when the peer's window and the send buffer allow it; otherwise kept
- * in a fixed table until there is room. A peer that fills its entries loses its connection.
+ * Short responses. A response is sent at once when the peer's window and the send buffer allow it,
+ * and otherwise kept in a fixed table until there is room. A peer whose entries in the table are
+ * all in use loses its connection.
  */
 #include "agent/serve/responses.h"
 
@@ -26,7 +27,7 @@ static void send_or_keep(struct agent *a, const struct response *wanted)
     if (try_send(a, wanted) != STATUS_MORE) {
         return; /* sent, or the call has ended */
     }
-    /* Each link has entries of its own, so a peer that does not read blocks only itself. */
+    /* Each link has its own entries, so a peer that does not read blocks only itself. */
     size_t first = (size_t)wanted->link * RESPONSES_PER_LINK;
     struct response *own = &a->serve->response[first];
     for (unsigned i = 0; i < RESPONSES_PER_LINK; i++) {
@@ -37,7 +38,7 @@ static void send_or_keep(struct agent *a, const struct response *wanted)
         }
     }
     /*
-     * The same as if the peer had left: links_step ends the connection, reports its calls as gone,
+     * Ends the connection as if the peer had closed it: links_step then reports its calls as gone,
      * and closes the link.
      */
     h2_goaway(&a->serve->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short responses (responses.c): one message of a few bytes, or only a status. Owns the table of
- * those that wait for room. Internal to src/agent.
+ * responses that wait for room. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_RESPONSES_H
 #define AGENT_SERVE_RESPONSES_H
@@ -15,7 +15,7 @@ struct response {
     uint8_t link;
     uint16_t len;
     enum grpc_status code;
-    const char *text; /* text of a status: static */
+    const char *text; /* text of the status, a static string */
     struct grpc_call_id id;
     uint8_t message[RESPONSE_BYTES_MAX];
 };
@@ -25,12 +25,12 @@ void response_message(struct agent *a, unsigned link, struct grpc_call_id id, st
 /* Ends a call with a status other than OK and a static text. */
 void response_status(struct agent *a, unsigned link, struct grpc_call_id id, enum grpc_status code,
                      const char *text);
-/* response_status, and logs call_refused. */
+/* Logs call_refused, then does what response_status does. */
 void response_refuse(struct agent *a, unsigned link, const struct grpc_event *event,
                      enum grpc_status code, const char *text);
 /*
- * Ends an open stream if the agent is stopping. Without room nothing is sent, and the next step
- * tries again until the time to stop is over.
+ * Ends an open stream if the agent is stopping. Without room in the send buffer it sends nothing;
+ * the next step tries again until stop_ms.
  */
 void response_stop(const struct agent *a, struct grpc_server *server, struct grpc_call_id id);
 /* Sends the responses that wait for room. */

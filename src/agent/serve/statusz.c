@@ -34,7 +34,10 @@ static void write_version(const struct agent *a, unsigned line, struct writer *o
 
 /* --- troubles --- */
 
-/* Troubles by number: a forbidden request of each kind, faults of the kubelet, then of devices. */
+/*
+ * Numbers of the troubles: a forbidden request of each kind, then faults of the kubelet, then one
+ * trouble for each device.
+ */
 enum {
     TROUBLE_KUBELET_IDLE = API_KINDS,
     TROUBLE_KUBELET_SKIPS,
@@ -43,14 +46,15 @@ enum {
 };
 
 /*
- * Kubernetes issue 133920, fixed in 1.34.2; a second fault, which skips claims of a pod behind a
- * prepared one, fixed in 1.34.4.
+ * Faults of kubelet 1.34. Kubernetes issue 133920: the kubelet prepares no claim after an idle
+ * time; fixed in 1.34.2. A second fault: of a pod's claims, the kubelet skips those after one that
+ * is already prepared; fixed in 1.34.4.
  */
 #define KUBELET_BUGS "v1.34."
 #define KUBELET_IDLE_FIXED 2u
 #define KUBELET_SKIPS_FIXED 4u
 
-/* The patch release of a kubelet 1.34; UINT64_MAX: another kubelet. */
+/* The patch release of a kubelet 1.34; UINT64_MAX: the kubelet has another version. */
 static uint64_t kubelet_patch(const struct agent *a)
 {
     struct view version = view_text(node_facts(a)->kubelet_version);
@@ -105,7 +109,7 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
                      "to 1.34.4"));
 }
 
-/* Writes the `number`th claim that is deleted but stays held. false: there are fewer. */
+/* Writes a line about the `number`th claim that is gone but stays held; false: there are fewer. */
 static bool write_withheld(const struct agent *a, unsigned number, struct writer *out)
 {
     unsigned before = 0;
@@ -129,7 +133,7 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
     return false;
 }
 
-/* Writes the driver that is switched off while its claims are held. false: there is none. */
+/* Writes a line about a driver that is off while its claims are held; false: there is none. */
 static bool write_kept(const struct agent *a, struct writer *out)
 {
     const struct agent *e = a->next;

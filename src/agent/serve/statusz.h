@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page /statusz (statusz.c): versions of agent, kubelet and API, and troubles that leave the
- * agent ready. Owns no state; reads that of the other rooms. Internal to src/agent.
+ * The page /statusz (statusz.c): versions of agent, kubelet and API, and troubles that do not
+ * affect readiness. Owns no state; reads the state of the other rooms. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_STATUSZ_H
 #define AGENT_SERVE_STATUSZ_H
@@ -10,7 +10,7 @@
 
 struct agent;
 
-/* Appends line `index` (from 0) without its end; false: there is none. */
+/* Appends line number `index` (from 0) without a newline; false: there are fewer lines. */
 bool statusz_line(const struct agent *a, unsigned index, struct writer *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the API server, phase by phase; see apilink.h. A failure before the first byte
- * of HTTP calls agent_api_failed with one line; a later one calls agent_api_ended.
+ * The connection to the API server, phase by phase; see apilink.h. A failure before HTTP starts is
+ * reported by agent_api_failed, a later failure by agent_api_ended; each gets one line of text.
  */
 #include "host/apiserver/apilink.h"
 
@@ -51,7 +51,10 @@ void apilink_close(struct apilink *l)
     l->read_wants_write = false;
 }
 
-/* Ends the attempt: "<doing> <authority>: <reason>". */
+/*
+ * Ends the attempt and reports "<doing> <authority>: <reason>" to the agent; without `doing`, only
+ * the reason.
+ */
 static void fail_attempt(struct apilink *l, enum status status, const char *doing,
                          struct view reason, uint64_t now_ms)
 {
@@ -73,7 +76,7 @@ static void fail_attempt(struct apilink *l, enum status status, const char *doin
 static void report_opened(struct apilink *l, uint64_t now_ms)
 {
     const struct credentials *c = &l->credentials;
-    credentials_wipe(&l->credentials); /* what only the handshake needed; the token stays */
+    credentials_wipe(&l->credentials); /* the open connection needs only the token */
     l->phase = APILINK_OPEN;
     l->worked = true;
     l->token_ms = now_ms + TOKEN_REFRESH_MS;
@@ -118,12 +121,12 @@ static void socket_tune(int fd)
 {
     int on = 1;
     unsigned unacked = API_UNACKED_MS;
-    /* Not required, but makes the connection fast, and detects a dead path. */
+    /* Both options are optional: the first avoids delays, the second detects a dead path. */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked, sizeof unacked);
 }
 
-/* Starts to connect to one address. false: that failed at once. */
+/* Starts a TCP connection to one address. false: the attempt failed at once. */
 static bool connect_start(struct apilink *l, const struct ip_address *a)
 {
     l->fd = socket(a->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -148,7 +151,10 @@ static enum status connect_status(int error)
     return (error == ECONNREFUSED) ? PEER_REFUSED : HOST_IO;
 }
 
-/* Tries the next address. Each one gets an equal share of the remaining time. */
+/*
+ * Tries the remaining addresses in turn until one connection starts. Each address gets an equal
+ * share of the time left.
+ */
 static void connect_next(struct apilink *l, uint64_t now_ms)
 {
     const struct ip_addresses *found = &l->resolver.found;
@@ -188,7 +194,7 @@ static void connect_turn(struct apilink *l, short revents, uint64_t now_ms)
     connect_next(l, now_ms);
 }
 
-/* --- name --- */
+/* --- name resolution --- */
 
 static const char *resolve_words(enum status s)
 {
@@ -206,8 +212,8 @@ static const char *resolve_words(enum status s)
 }
 
 /*
- * Index of the first address to try: the one that worked last; after a failure each address in
- * turn.
+ * Returns the index of the first address to try: the address of the last successful connection, or
+ * after a failure the next address of the list.
  */
 static unsigned first_address(const struct apilink *l)
 {
@@ -227,7 +233,7 @@ static void handle_resolved(struct apilink *l, enum status s, uint64_t now_ms)
         l->phase = APILINK_RESOLVING;
     } else if (s == STATUS_OK) {
         l->first = first_address(l);
-        l->worked = false; /* until this attempt has succeeded */
+        l->worked = false; /* set again when this attempt succeeds */
         l->next = 0;
         connect_next(l, now_ms);
     } else {
@@ -251,7 +257,7 @@ void apilink_start(struct apilink *l, uint64_t now_ms)
     handle_resolved(l, s, now_ms);
 }
 
-/* --- open --- */
+/* --- open connection --- */
 
 static void report_lost(struct apilink *l)
 {
@@ -272,8 +278,8 @@ static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 }
 
 /*
- * Reads the records that came with one read of the socket, as far as the agent has room. Its room
- * is contiguous again after its next step.
+ * Reads the TLS records that arrived with one read of the socket, as far as the agent has room; the
+ * rest waits for the next turn.
  */
 static enum status read_records(struct writer *w, size_t *got)
 {
@@ -329,7 +335,7 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
     bool more = (revents & (POLLIN | POLLOUT | POLLHUP | POLLERR)) != 0 || tls_pending() > 0u;
     struct writer room = agent_link_rx(l->agent, LINK_API);
     if (writer_room(&room) == 0u && (revents & (POLLHUP | POLLERR)) != 0) {
-        report_lost(l); /* nothing can be sent, and poll would return at once forever */
+        report_lost(l); /* the connection is broken, and poll would report that in each turn */
         return;
     }
     if (more && !l->slow) {
@@ -373,7 +379,7 @@ void apilink_end(struct apilink *l)
     apilink_close(l);
 }
 
-/* --- poll --- */
+/* --- events for poll(2) --- */
 
 static short open_events(const struct apilink *l)
 {
@@ -423,7 +429,7 @@ static void shake_on(struct apilink *l, uint64_t now_ms)
     if (l->slow && now_ms < l->attempt_ms) {
         return;
     }
-    count_read(l, now_ms, H2_FRAME_MAX); /* as if each turn had read a whole record */
+    count_read(l, now_ms, H2_FRAME_MAX); /* estimate: one whole record in each turn */
     shake_turn(l, now_ms);
 }
 
@@ -454,7 +460,7 @@ bool apilink_eager(struct apilink *l)
         return false;
     }
     if (l->phase != APILINK_OPEN) {
-        /* the handshake reads it */
+        /* the handshake continues without a new event */
         return tls_pending() > 0u || (tls_wants() & (unsigned)TLS_WANTS_TURN) != 0u;
     }
     if (tls_pending() == 0u) {
@@ -464,7 +470,10 @@ bool apilink_eager(struct apilink *l)
     return writer_room(&room) > 0u;
 }
 
-/* The later of the deadline `at_ms` and the time at which a slowed connection may be read again. */
+/*
+ * Returns the time of the next turn: `at_ms` or, if the connection is slow and may be read again
+ * earlier, that time.
+ */
 static uint64_t slowed_deadline(const struct apilink *l, uint64_t at_ms)
 {
     uint64_t read_ms = (l->read_us + 999u) / 1000u - API_READ_BURST_MS;

@@ -16,7 +16,10 @@
 
 #define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
 
-/* Remedies for a missing file. */
+/*
+ * Endings of an error line, with the remedy: a file named by a setting, by the kubeconfig, by the
+ * pod.
+ */
 #define OF_SETTINGS "; correct --kubeconfig or KUBECONFIG, or the permissions of the file"
 #define OF_KUBECONFIG "; create the file, or correct its path in the kubeconfig"
 #define OF_POD "; mount the pod's service account (automountServiceAccountToken)"
@@ -50,7 +53,7 @@ static enum status read_file(const char *path, struct writer *out, const char *w
 
 /* --- PEM --- */
 
-/* Reports a text that cannot be PEM (RFC 7468 §2) before a connection starts. */
+/* Reports a text that is not PEM (RFC 7468 §2), before a connection is opened. */
 static enum status pem_check(const struct pem *pem, const char *what, const char *from,
                              struct writer *why)
 {
@@ -112,7 +115,7 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
         return FULL_BUFFER;
     }
     *changed = !view_is(token, c->token);
-    explicit_bzero(c->token, sizeof c->token); /* the new token may be shorter */
+    explicit_bzero(c->token, sizeof c->token); /* erases the end of a longer old token */
     text_cut(c->token, sizeof c->token, token);
     return STATUS_OK;
 }
@@ -138,12 +141,12 @@ enum status credentials_refresh(struct credentials *c, bool *changed, struct wri
     return token_read(c, changed, why);
 }
 
-/* --- address --- */
+/* --- address of the API server --- */
 
 /*
- * Sets names and port. The name for the certificate check keeps a trailing dot, as in Go:
- * "10.0.0.1." is not an address there. The authority is that of the URL, without the default port
- * of https (RFC 9110 §4.2.3).
+ * Sets the host, its names and the port. The name for the certificate check keeps a trailing dot,
+ * as in Go, where "10.0.0.1." is not an IP address. The authority is the URL's, without the default
+ * port of https (RFC 9110 §4.2.3).
  */
 static enum status address_set(struct credentials *c, struct view host, uint16_t port,
                                struct writer *why)
@@ -168,7 +171,7 @@ static enum status address_set(struct credentials *c, struct view host, uint16_t
 
 /* --- kubeconfig --- */
 
-/* File names in a kubeconfig are relative to its directory. */
+/* Writes the path of the file `name`; relative names start at the directory of the kubeconfig. */
 static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struct view name,
                                struct writer *why)
 {
@@ -186,7 +189,10 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
     return STATUS_OK;
 }
 
-/* Loads one of `data` and `file`; neither: STATUS_OK and an empty result. */
+/*
+ * Loads the PEM text from source[0], base64 data, or else from source[1], a file name. If both are
+ * empty, the result is empty and STATUS_OK.
+ */
 static enum status pem_from_config(struct pem *pem, const char *what, const char *kubeconfig,
                                    const struct view source[2], struct writer *why)
 {
@@ -281,7 +287,7 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
     return (s == STATUS_OK) ? token_from_config(c, path, &k, why) : s;
 }
 
-/* --- in the cluster --- */
+/* --- service account of the pod --- */
 
 /* Value of an environment variable. NULL: it is not set. */
 static const char *environment_value(const char *name)
@@ -320,7 +326,7 @@ static enum status load_service_account(struct credentials *c, struct writer *wh
     return (s == STATUS_OK) ? token_read(c, &changed, why) : s;
 }
 
-/* --- the whole --- */
+/* --- loading and wiping all credentials --- */
 
 enum status credentials_load(struct credentials *c, const char *kubeconfig, struct writer *why)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stub resolver for one name at a time. Both queries go to one server at a time from a fresh
- * socket, so that port and id change with every attempt (RFC 5452 §4).
+ * A stub resolver for one name at a time. It sends the A and the AAAA query to one server from a
+ * new socket; each retry uses a new socket, so that the local port and the id change (RFC 5452 §4).
  */
 #include "host/apiserver/resolver.h"
 
@@ -21,9 +21,12 @@
 #define ANSWERED_AAAA 2u
 #define ANSWERED_ALL 3u
 
-/* --- texts --- */
+/* --- lines of /etc/hosts and /etc/resolv.conf --- */
 
-/* Consumes the first word of `rest`; empty at the end or at a comment. */
+/*
+ * Removes the first word from `rest` and returns it; empty: the line has ended, or a comment
+ * starts.
+ */
 static struct view word_next(struct view *rest)
 {
     struct view v = view_trim(*rest);
@@ -65,7 +68,7 @@ static void address_add(struct ip_addresses *list, const struct ip_address *a)
     }
 }
 
-/* hosts(5): address, then names. */
+/* Adds the address of a line of /etc/hosts, hosts(5), if one of its names is the wanted one. */
 static void hosts_line(struct resolver *r, struct view line)
 {
     struct ip_address a;
@@ -82,7 +85,7 @@ static void hosts_line(struct resolver *r, struct view line)
     }
 }
 
-/* resolv.conf(5): only "nameserver" lines are read. */
+/* Adds the server of a line of resolv.conf(5); ignores all lines but "nameserver". */
 static void servers_line(struct resolver *r, struct view line)
 {
     struct ip_address a;
@@ -101,7 +104,7 @@ static void file_lines(struct resolver *r, const char *path,
     struct writer text = writer_of(r->file, sizeof r->file);
     int error = 0;
     if (file_read_start(path, &text, &error) != STATUS_OK) {
-        return; /* absent: use the next source */
+        return; /* the file is absent: the next source is used */
     }
     struct view rest = writer_view(&text);
     while (rest.len > 0u) {
@@ -109,7 +112,7 @@ static void file_lines(struct resolver *r, const char *path,
     }
 }
 
-/* --- queries --- */
+/* --- DNS queries --- */
 
 static enum status query_send(const struct resolver *r, uint16_t id, enum dns_type type)
 {
@@ -119,12 +122,12 @@ static enum status query_send(const struct resolver *r, uint16_t id, enum dns_ty
     if (s != STATUS_OK) {
         return s;
     }
-    /* A datagram that could not be sent counts as lost: the next attempt follows. */
+    /* A failed send counts as a lost datagram: the time limit of this try ends it. */
     (void)send(r->fd, w.data, w.len, MSG_NOSIGNAL);
     return STATUS_OK;
 }
 
-/* Queries the next server in turn. */
+/* Sends both queries to the next server of the list. PEER_TIMEOUT: DNS_TRIES_MAX is reached. */
 static enum status try_next(struct resolver *r, uint64_t now_ms)
 {
     resolver_end(r);
@@ -143,7 +146,7 @@ static enum status try_next(struct resolver *r, uint64_t now_ms)
         return errno_status(errno);
     }
     if (address_connect(r->fd, server, DNS_PORT) != 0) {
-        r->try_ms = now_ms; /* no route: try the next one at once */
+        r->try_ms = now_ms; /* no route: the next step tries the next server */
         return STATUS_MORE;
     }
     enum status s = query_send(r, r->id, DNS_A);
@@ -177,14 +180,17 @@ enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms
     }
     file_lines(r, "/etc/resolv.conf", servers_line);
     if (r->servers == 0u) {
-        /* resolv.conf(5): without any server, use the local machine. */
+        /* resolv.conf(5): without a nameserver line, the server is the local machine. */
         r->server[0] = loopback;
         r->servers = 1;
     }
     return try_next(r, now_ms);
 }
 
-/* Records the answer to one of the two queries. */
+/*
+ * Evaluates a datagram as the response to the query of this type, and ignores it if the id or the
+ * name differs.
+ */
 static void answer_note(struct resolver *r, struct view message, enum dns_type type)
 {
     unsigned bit = (type == DNS_A) ? ANSWERED_A : ANSWERED_AAAA;
@@ -196,7 +202,10 @@ static void answer_note(struct resolver *r, struct view message, enum dns_type t
     }
 }
 
-/* Reads one datagram; false: there is none. A failed socket counts as a refusal of both queries. */
+/*
+ * Reads one datagram; false: there is none. A failed socket counts as an error response to both
+ * queries.
+ */
 static bool read_answer(struct resolver *r)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses of the API server's host: an IP literal at once, then /etc/hosts, then the name servers
- * of /etc/resolv.conf over UDP, without ever blocking. getaddrinfo(3) is not used, because musl's
- * allocates and blocks. Owns one UDP socket during a query. Search domains are not applied: server
- * names in kubeconfigs are complete. TCP is not used: a response that a server cut (TC) before its
- * first address counts as none, and the next server is tried.
+ * Finds the addresses of the API server's host: an IP literal at once, otherwise from /etc/hosts,
+ * otherwise from the name servers of /etc/resolv.conf over UDP. Never blocks: getaddrinfo(3) is not
+ * used, because musl's version allocates and blocks. Owns one UDP socket during a query. Search
+ * domains are not applied, because server names in kubeconfigs are complete. TCP is not used: if a
+ * server truncates a response (TC) before the first address, the next server is tried.
  *
  * Invariants:
  * I1 An IP literal is its own address; no server is queried.
- * I2 Of /etc/hosts the first API_ADDRESSES_MAX lines with the name are used, in their order.
+ * I2 The first API_ADDRESSES_MAX lines of /etc/hosts with the name are used, in their order.
  * I3 There is at least one server, and never more than NAMESERVERS_MAX.
  */
 #ifndef HOST_APISERVER_RESOLVER_H
@@ -20,10 +20,10 @@
 struct resolver {
     char name[API_HOST_CAP];
     int fd;            /* -1: no query is running */
-    uint16_t id;       /* of the A query; the AAAA query uses the next one */
+    uint16_t id;       /* id of the A query; the AAAA query has the next number */
     unsigned answered; /* answered queries; bit 0: A, bit 1: AAAA */
     bool refused;      /* a server answered with an error, or is unreachable */
-    unsigned tries;    /* queries sent so far */
+    unsigned tries;    /* number of servers tried so far, with repetitions */
     uint64_t try_ms;   /* when to try the next server */
     unsigned servers;
     struct ip_address server[NAMESERVERS_MAX];
@@ -32,14 +32,15 @@ struct resolver {
 };
 
 /*
- * Starts to resolve `host`. STATUS_OK: r->found has at least one address. STATUS_MORE: call
- * resolver_step when r->fd is readable, or at r->try_ms. PEER_MALFORMED: not a host name.
- * PEER_NOT_FOUND: it has no address. HOST_*: no socket. `r` only needs fd = -1 before.
+ * Starts to resolve `host`; before the first call only r->fd must be set, to -1. STATUS_OK:
+ * r->found has at least one address. STATUS_MORE: call resolver_step when r->fd is readable, or at
+ * r->try_ms. PEER_MALFORMED: `host` is not a host name. PEER_NOT_FOUND: the name has no address.
+ * HOST_*: a socket cannot be opened.
  */
 MUST_USE enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms);
 /*
- * Continues. Returns the verdicts of resolver_start; PEER_TIMEOUT: no server gave a usable
- * response.
+ * Continues the resolution; returns the same verdicts as resolver_start. PEER_TIMEOUT: no server
+ * sent a usable response.
  */
 MUST_USE enum status resolver_step(struct resolver *r, uint64_t now_ms);
 /* Closes the socket; the addresses found stay. */

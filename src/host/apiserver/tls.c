@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The TLS session: its arena and its life. tls_verify.c judges the server's certificate,
- * tls_errors.c translates failures, tls_platform.c provides what the library needs from the system.
+ * The TLS session: its arena, start, handshake, transfers and end. tls_verify.c judges the server's
+ * certificate, tls_errors.c translates failures, tls_platform.c gives the library random bytes and
+ * dates.
  */
 #include "host/apiserver/tls.h"
 
@@ -30,23 +31,26 @@
 
 /* Each block of the arena has a header of eight words (library/memory_buffer_alloc.c). */
 #define BLOCK_HEADER_BYTES 64u
-/* More than any step of a handshake allocates at once (a signature of RSA-4096). */
+/*
+ * More bytes than one step of a handshake allocates; the largest is a check of an RSA-4096
+ * signature.
+ */
 #define ARENA_TIGHT_BYTES 4096u
 
 struct tls_session {
     mbedtls_ssl_context ssl;
     mbedtls_ssl_config config;
-    mbedtls_x509_crt ca; /* empty: the library only checks that it exists */
+    mbedtls_x509_crt ca; /* empty; the library requires that a CA list exists */
     mbedtls_x509_crt cert;
     struct tls_verifier verifier;
     mbedtls_pk_context key;
-    struct tls_hello hello;     /* versions in the server's answer */
+    struct tls_hello hello; /* progress of reading the versions in the server's first messages */
     struct tls_failure failure; /* failure of the last call; code 0: none */
     const char *protocols[2];   /* NULL-terminated; not const, as the library requires */
     char name[TLS_NAME_CAP];
     size_t unsent;     /* length of an unfinished tls_write, 0: none */
-    unsigned receives; /* reads left in the current call, see on_receive */
-    size_t ahead_at;   /* bytes in `ahead` that the library has not read yet */
+    unsigned receives; /* number of socket reads that are left in this call, see receive_bytes */
+    size_t ahead_at;   /* offset in `ahead` of the first byte that the library has not read */
     size_t ahead_len;
     unsigned char ahead[TLS_AHEAD_BYTES];
     size_t peak;
@@ -60,7 +64,7 @@ static struct tls_session session;
 
 static unsigned char arena[TLS_ARENA_BYTES] __attribute__((aligned(16)));
 
-/* AES-GCM before ChaCha20: processors beside these devices have AES instructions. */
+/* AES-GCM precedes ChaCha20, because the processors of Trainium instances have AES instructions. */
 static const int suites[] = {
     MBEDTLS_TLS1_3_AES_128_GCM_SHA256,
     MBEDTLS_TLS1_3_AES_256_GCM_SHA384,
@@ -76,7 +80,7 @@ static const int suites[] = {
 
 /* --- arena --- */
 
-/* PSA keeps key slots in the arena, so the arena opens before PSA starts. */
+/* Initializes the arena, then PSA, which allocates its key slots from the arena. */
 static bool arena_open(void)
 {
     mbedtls_memory_buffer_alloc_init(arena, sizeof arena);
@@ -97,7 +101,8 @@ static void arena_close(void)
 }
 
 /*
- * Whether the arena was nearly full: the library reports that with other codes than lack of memory.
+ * Whether the arena was nearly full. A failed allocation in the library may surface as another
+ * error code, so the code alone does not show it.
  */
 static bool arena_was_tight(void)
 {
@@ -131,7 +136,7 @@ size_t tls_arena_leak(void)
     return session.leak;
 }
 
-/* --- the socket --- */
+/* --- reading and writing the socket --- */
 
 static int on_send(void *context, const unsigned char *data, size_t len)
 {
@@ -159,8 +164,8 @@ static size_t copy_ahead(unsigned char *data, size_t len)
 }
 
 /*
- * The library continues as long as records without content arrive: without a bound, a peer that has
- * not shown a certificate yet could keep the whole program busy.
+ * Reads for the library, at most session.receives times in one call. Without this limit, a peer
+ * that sends records without content could keep the library, and so the process, in one call.
  */
 static int receive_bytes(unsigned char *data, size_t len)
 {
@@ -172,8 +177,8 @@ static int receive_bytes(unsigned char *data, size_t len)
         return (int)copy_ahead(data, len);
     }
     /*
-     * The library first reads the five bytes of a record's header; this reads the bytes behind them
-     * too.
+     * The library first asks for the five bytes of a record's header. To save a system call, this
+     * read also fetches the bytes behind the header.
      */
     bool ahead = len < sizeof session.ahead;
     ssize_t n =
@@ -192,7 +197,10 @@ static int receive_bytes(unsigned char *data, size_t len)
     return (errno == ECONNRESET) ? MBEDTLS_ERR_NET_CONN_RESET : MBEDTLS_ERR_NET_RECV_FAILED;
 }
 
-/* The library never gets the end of a ServerHello that tls_hello.h refuses. */
+/*
+ * Reads for the library, but returns an error instead of the end of a ServerHello that tls_hello.h
+ * refuses, so that the library never processes it.
+ */
 static int on_receive(void *context, unsigned char *data, size_t len)
 {
     (void)context;
@@ -212,7 +220,7 @@ static int on_receive(void *context, unsigned char *data, size_t len)
     return n;
 }
 
-/* --- start --- */
+/* --- start of a session --- */
 
 static void init_all(void)
 {
@@ -233,7 +241,8 @@ static void free_all(void)
 }
 
 /*
- * A library code for the client's own files: either the arena is exhausted, or the file is invalid.
+ * Translates an error of the library about the client's CA, certificate or key: the arena is
+ * exhausted, or the file is invalid.
  */
 static enum status refuse_own(int code, const char *what, struct writer *why)
 {
@@ -247,8 +256,8 @@ static enum status refuse_own(int code, const char *what, struct writer *why)
 }
 
 /*
- * Counts the authorities' valid certificates. An invalid one does not spoil the bundle, but without
- * a valid one no server can be trusted; *fault belongs to the first invalid one.
+ * Counts the valid certificates among the authorities. Invalid ones are skipped, as long as one is
+ * valid. *fault: what is wrong with the first invalid one.
  */
 static size_t count_readable(struct view anchors, const char **fault)
 {
@@ -335,7 +344,10 @@ static enum status load_identity(const struct tls_identity *id, struct writer *w
     return s;
 }
 
-/* RFC 6066 §3: SNI has no addresses and no final dot. false: there is nothing to send. */
+/*
+ * Sets the server name for SNI, without a final dot. false: send no SNI, because the name is an IP
+ * address (RFC 6066 §3).
+ */
 static bool sni_of(char sni[TLS_NAME_CAP])
 {
     uint8_t address[16];
@@ -423,16 +435,16 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
     return s;
 }
 
-/* --- running --- */
+/* --- handshake and transfers --- */
 
 /*
- * Reads the alert of a server that rejects the client and closes: further output meets a reset
- * while its alert is still unread. Before the end of a TLS 1.2 handshake the alert is not encrypted
- * (RFC 5246 §7.2).
+ * After a reset, returns the alert that the server sent before it, or else `code`. A server that
+ * rejects the client sends an alert and closes; a write then fails while the alert is still unread.
+ * Before the end of a TLS 1.2 handshake the alert is not encrypted (RFC 5246 §7.2).
  */
 static int alert_instead(int code)
 {
-    unsigned char record[7] = {0}; /* type, version, length; level, description */
+    unsigned char record[7] = {0}; /* record type, version, length; alert level, description */
     if (code != MBEDTLS_ERR_NET_CONN_RESET) {
         return code;
     }
@@ -451,8 +463,9 @@ static int alert_instead(int code)
 }
 
 /*
- * TLS 1.3 (RFC 8446 §4.4): a server that rejects the client's certificate closes while the client
- * still writes its proof, with an alert under keys that the client does not use yet.
+ * Whether a reset probably means that the server rejects the client's certificate. In TLS 1.3 (RFC
+ * 8446 §4.4) the server may close while the client still sends CertificateVerify or Finished, and
+ * the client cannot yet decrypt the alert.
  */
 static bool is_refused(int code)
 {
@@ -463,7 +476,10 @@ static bool is_refused(int code)
             state == (int)MBEDTLS_SSL_CLIENT_FINISHED || state == (int)MBEDTLS_SSL_FLUSH_BUFFERS);
 }
 
-/* STATUS_MORE, or a failure, which is kept for tls_explain. */
+/*
+ * Ends a call that the library stopped with `stop`. Returns STATUS_MORE, or the verdict on a
+ * failure, which stays for tls_explain.
+ */
 static enum status end_step(int stop, struct writer *why)
 {
     int code = alert_instead(stop);
@@ -478,20 +494,29 @@ static enum status end_step(int stop, struct writer *why)
                             (session.verifier.reason == X509_TRUSTED && arena_was_tight());
     session.failure.established = mbedtls_ssl_is_handshake_over(&session.ssl) != 0;
     if (code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
-        /* The library has no function for it: RFC 8446 §6, the second byte of the message. */
+        /*
+         * The second byte of an alert is its description (RFC 8446 §6); the library has no function
+         * that returns it.
+         */
         session.failure.alert = session.ssl.MBEDTLS_PRIVATE(in_msg)[1];
     }
     return tls_judge(&session.failure, why);
 }
 
-/* Continues the verdict on the server: returns STATUS_MORE also when it is final, and trusted. */
+/*
+ * Continues the verdict on the server's certificate. Returns STATUS_MORE also when the server is
+ * trusted: the next step continues the handshake.
+ */
 static enum status continue_verdict(struct writer *why)
 {
     session.wants = TLS_WANTS_TURN;
     if (tls_verify_on(&session.verifier) != PEER_UNTRUSTED) {
         return STATUS_MORE;
     }
-    /* The library's own verifier sends it too; a failure to send does not change the verdict. */
+    /*
+     * mbedTLS's own verifier sends this alert too. A failure to send it does not change the
+     * verdict.
+     */
     (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                          tls_verify_alert(&session.verifier));
     return end_step(MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, why);
@@ -596,11 +621,11 @@ void tls_end(void)
         return;
     }
     if (is_usable() && session.failure.code == 0 && session.unsent == 0u) {
-        /* Tried once, without waiting for a peer that does not read. */
+        /* One attempt: a peer that does not read gets no close_notify. */
         (void)mbedtls_ssl_close_notify(&session.ssl);
     }
     if (session.failure.established && session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
-        /* RFC 8446 §6.2; after the handshake the library leaves it to its caller. */
+        /* RFC 8446 §6.2; after the handshake mbedTLS does not send this alert itself. */
         (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                              MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE);
     }

@@ -2,11 +2,12 @@
 /*
  * TLS client over a connected, non-blocking socket, by mbedTLS with a static arena (the only
  * allocator of the program). Owns the arena and the session; tls_verify.h decides whether the
- * server is trusted, tls_hello.h whether its version is accepted. TLS 1.3, and 1.2 on demand; ALPN
- * "h2" is required. Never sends application data before the server is verified.
+ * server is trusted, tls_hello.h whether its version is accepted. Offers TLS 1.3, and TLS 1.2 if
+ * the settings allow it; requires ALPN "h2". Never sends application data before the server is
+ * verified.
  *
- * A server that updates its keys (TLS 1.3 KeyUpdate, which mbedTLS 3.6 does not support) ends the
- * connection with PEER_PROTOCOL; session tickets are ignored.
+ * If a server updates its keys (TLS 1.3 KeyUpdate, which mbedTLS 3.6 does not support), the
+ * connection ends with PEER_PROTOCOL. Session tickets are ignored.
  */
 #ifndef HOST_APISERVER_TLS_H
 #define HOST_APISERVER_TLS_H
@@ -14,8 +15,8 @@
 #include "base/bytes.h"
 
 /*
- * PEM texts, which tls_start decodes in place. The authorities' text is borrowed until the end of
- * tls_handshake, the client's only during tls_start.
+ * PEM texts of the connection, decoded in place by tls_start. The text of the authorities is
+ * borrowed until the handshake ends, the client's texts until tls_start returns.
  */
 struct tls_identity {
     uint8_t *ca_pem; /* any number of certificates */
@@ -28,12 +29,12 @@ struct tls_identity {
     bool with_tls12;         /* also offer TLS 1.2; otherwise only TLS 1.3 */
 };
 
-/* Bits: what the connection waits for. TURN: not for the socket, only for its next turn. */
+/* Bits: what the connection waits for; TURN: for no event, call again in the next turn. */
 enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2, TLS_WANTS_TURN = 4 };
 
 /*
- * Checks once per process, before the first tls_start, that the kernel provides random numbers and
- * that the library starts within the arena. HOST_IO: one of the two fails.
+ * Checks that the kernel provides random numbers and that the library starts within the arena. Call
+ * once per process, before the first tls_start. HOST_IO: one of the two fails.
  */
 MUST_USE enum status tls_setup(void);
 /*
@@ -43,24 +44,24 @@ MUST_USE enum status tls_setup(void);
  */
 MUST_USE enum status tls_start(int fd, const struct tls_identity *id, struct writer *why);
 /*
- * Continues the handshake, by at most one signature check of a certificate. STATUS_MORE: wait for
- * tls_wants. STATUS_OK: the server is verified and speaks h2. Otherwise `why` gets one line.
+ * Continues the handshake; verifies at most one certificate signature per call. STATUS_MORE: wait
+ * for tls_wants. STATUS_OK: the server is verified and speaks h2. Otherwise `why` gets one line.
  * PEER_UNTRUSTED: verification failed (x509_chain.h). PEER_REFUSED: the server rejects the client.
  * PEER_UNSUPPORTED: no ALPN h2, or no common version or cipher. PEER_PROTOCOL, PEER_CLOSED,
- * FULL_BUFFER.
+ * FULL_BUFFER: the server broke the protocol, the connection ended, the arena is exhausted.
  */
 MUST_USE enum status tls_handshake(struct writer *why);
-/* What the last STATUS_MORE waits for: bits of enum tls_wants. */
+/* Returns what the last STATUS_MORE waits for: bits of enum tls_wants. */
 unsigned tls_wants(void);
 /*
- * Reads at most `cap` bytes. STATUS_OK: *n >= 1; STATUS_MORE; PEER_CLOSED (close_notify, or the end
- * of the stream); PEER_REFUSED (with TLS 1.3 a server rejects the client's certificate here);
- * PEER_PROTOCOL.
+ * Reads at most `cap` bytes. STATUS_OK: *n >= 1. STATUS_MORE: wait for tls_wants. PEER_CLOSED:
+ * close_notify, or the end of the stream. PEER_REFUSED: the server rejects the client's
+ * certificate, which TLS 1.3 reports here. PEER_PROTOCOL: the server broke the protocol.
  */
 MUST_USE enum status tls_read(uint8_t *data, size_t cap, size_t *n);
 /*
- * Writes bytes; returns the verdicts of tls_read. After STATUS_MORE the next call must begin with
- * the same bytes; it may add more.
+ * Writes bytes; *n: how many were accepted. Returns the verdicts of tls_read. After STATUS_MORE,
+ * the next call must start with the same bytes; more bytes may follow.
  */
 MUST_USE enum status tls_write(struct view data, size_t *n);
 /*
@@ -68,11 +69,13 @@ MUST_USE enum status tls_write(struct view data, size_t *n);
  * fail.
  */
 void tls_explain(struct writer *why);
-/* Number of received bytes not read yet: if not 0, poll must not sleep. */
+/*
+ * Returns the number of received bytes that are not read yet. If it is not 0, poll must not wait.
+ */
 size_t tls_pending(void);
 /* Ends the session, if any, and wipes the arena; the caller keeps the descriptor. */
 void tls_end(void);
-/* Highest use of the arena so far, in bytes, block headers included: an upper bound. */
+/* Returns an upper bound of the arena's highest use so far, in bytes, with block headers. */
 size_t tls_arena_peak(void);
 /* Bytes that the last session did not return to the arena. More than 0 is a leak. */
 size_t tls_arena_leak(void);

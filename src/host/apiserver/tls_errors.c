@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures of TLS: the verdict, and one line with the reason and the remedy for an operator. */
+/*
+ * Translates failures of TLS: to a verdict, and to one line with the reason and the remedy for an
+ * operator.
+ */
 #include "base/assert.h"
 #include "host/apiserver/tls_internal.h"
 
@@ -57,7 +60,7 @@ static const struct reason reasons[] = {
 };
 
 /* Alerts of RFC 8446 §6 and RFC 7301; the code is the alert's number. */
-#define CERTIFICATE_FIRST 42 /* the range of alerts about the client's certificate */
+#define CERTIFICATE_FIRST 42 /* first alert about the client's certificate */
 #define CERTIFICATE_LAST 49
 #define NOT_ACCEPTED "the server does not accept our client certificate: "
 
@@ -97,7 +100,10 @@ static void write_words(struct writer *why, const char *words)
     }
 }
 
-/* A code belongs to a module, in steps of 0x80, plus a code of the big-number module below it. */
+/*
+ * mbedTLS adds two codes: a module's code, a multiple of 0x80, and a low-level code below 0x80.
+ * Either of the two can mean that an allocation failed.
+ */
 bool tls_is_exhausted(int code)
 {
     static const int modules[] = {
@@ -114,7 +120,7 @@ bool tls_is_exhausted(int code)
     return false;
 }
 
-/* Whether the socket or the peer caused the code, whatever the state of the arena. */
+/* Whether the socket or the peer caused the error, so that a full arena is not the reason. */
 static bool is_outside(int code)
 {
     return code == MBEDTLS_ERR_SSL_CONN_EOF || code == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ||
@@ -123,8 +129,8 @@ static bool is_outside(int code)
 }
 
 /*
- * Whether memory was lacking. In a handshake the library also reports that as a wrong signature, or
- * as no common cipher.
+ * Whether the failure means a lack of memory. During a handshake the library also reports this as
+ * an invalid signature, or as no common cipher.
  */
 static bool is_starved(const struct tls_failure *failure)
 {
@@ -143,7 +149,7 @@ static const struct reason *judge_code(const struct tls_failure *failure)
     return find_reason(reasons, COUNT_OF(reasons), failure->code);
 }
 
-/* Whether the failure may only mean that TLS 1.2 is needed. */
+/* Whether the server may support only TLS 1.2, which was not offered. */
 static bool is_for_tls12(const struct tls_failure *failure)
 {
     if (!failure->only_tls13 || is_starved(failure)) {

@@ -20,7 +20,7 @@
 #define EXTENSION_COOKIE 44u
 #define EXTENSION_KEY_SHARE 51u
 
-/* RFC 8446 §4.1.3: the random of a HelloRetryRequest, SHA-256 of that name. */
+/* Random of a HelloRetryRequest (RFC 8446 §4.1.3): the SHA-256 of "HelloRetryRequest". */
 static const uint8_t retry_random[RANDOM_BYTES] = {
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
@@ -44,7 +44,9 @@ static bool consume_bytes(struct view *in, size_t n, struct view *out)
     return true;
 }
 
-/* Consumes a number of one or two octets, most significant first. */
+/*
+ * Removes a number of one or two octets, in network byte order, from `in`. false: `in` is shorter.
+ */
 static bool consume_number(struct view *in, size_t octets, unsigned *number)
 {
     struct view part = {0};
@@ -58,7 +60,10 @@ static bool consume_number(struct view *in, size_t octets, unsigned *number)
     return true;
 }
 
-/* false: supported_versions occurs twice or names another version (RFC 8446 §4.2.1). */
+/*
+ * Notes what an extension says about the version. false: supported_versions is repeated, malformed,
+ * or names another version than TLS 1.3 (RFC 8446 §4.2.1).
+ */
 static bool read_extension(unsigned type, struct view value, struct hello *hello)
 {
     unsigned version = 0;
@@ -80,7 +85,9 @@ static bool read_extension(unsigned type, struct view value, struct hello *hello
     }
 }
 
-/* Reads what follows the compression method; a ServerHello of TLS 1.2 may end before it. */
+/*
+ * Reads the extensions, if there are any: a ServerHello of TLS 1.2 may have none. false: malformed.
+ */
 static bool read_extensions(struct view in, struct hello *hello)
 {
     unsigned len = 0;
@@ -119,14 +126,17 @@ static bool is_of_one_version(const struct hello *hello)
                         : (!hello->only13 && !hello->retry);
 }
 
-/* Judges a whole ServerHello, without its header. */
+/* Judges a complete ServerHello; `body` excludes the header of the message. */
 static enum tls_hello_verdict judge_hello(struct tls_hello *h, struct view body)
 {
     struct hello hello = {0};
     if (!read_hello(body, &hello) || !is_of_one_version(&hello)) {
         return TLS_HELLO_MIXED;
     }
-    /* RFC 8446 §4.1.4: at most one HelloRetryRequest, followed by the same version and suite. */
+    /*
+     * RFC 8446 §4.1.4: at most one HelloRetryRequest; the ServerHello after it has the same version
+     * and cipher suite.
+     */
     if (h->retried && (hello.retry || !hello.tls13 || hello.suite != h->suite)) {
         return TLS_HELLO_MIXED;
     }
@@ -136,7 +146,10 @@ static enum tls_hello_verdict judge_hello(struct tls_hello *h, struct view body)
     return (hello.tls13 || h->tls12) ? TLS_HELLO_GOOD : TLS_HELLO_OLD;
 }
 
-/* Reads one byte of a handshake record. No other message may precede the ServerHello. */
+/*
+ * Reads one byte of a handshake record. A message of another type before the ServerHello is
+ * refused.
+ */
 static enum tls_hello_verdict read_byte(struct tls_hello *h, uint8_t byte)
 {
     ASSERT(h->len < sizeof h->message);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The versions in a server's first handshake messages, read beside mbedTLS from the same bytes. Up
- * to 3.6.7 the library accepts a ServerHello of mixed versions (CVE-2026-115490): without the
- * extension supported_versions, but with the version number and a cipher suite of TLS 1.3. The
- * handshake then ends without a secret. Pure.
+ * Checks the versions in a server's first handshake messages, independently of mbedTLS but on the
+ * same bytes. Up to 3.6.7 the library accepts a ServerHello of mixed versions (CVE-2026-115490):
+ * without the extension supported_versions, but with the version number and a cipher suite of TLS
+ * 1.3. The handshake then ends without a secret. Pure.
  *
  * Invariant: after TLS_HELLO_GOOD for all bytes of a ServerHello, its version number, its
- * extensions and its cipher suite belong to one version, which is also that of a HelloRetryRequest
- * before it.
+ * extensions and its cipher suite belong to one version. If a HelloRetryRequest precedes it, that
+ * has the same version.
  */
 #ifndef HOST_APISERVER_TLS_HELLO_H
 #define HOST_APISERVER_TLS_HELLO_H
@@ -27,18 +27,18 @@ enum tls_hello_verdict {
  * connection.
  */
 struct tls_hello {
-    bool tls12;          /* TLS 1.2 was offered too; the caller sets it */
+    bool tls12;          /* TLS 1.2 is offered too; set by the caller */
     bool done;           /* the ServerHello is complete: the rest is ignored */
     bool retried;        /* a HelloRetryRequest was received */
-    uint16_t suite;      /* suite of the HelloRetryRequest */
-    uint16_t header_len; /* bytes of a record's header so far */
-    uint16_t left;       /* bytes of the record still to come */
-    uint16_t len;        /* bytes of the message so far */
+    uint16_t suite;      /* cipher suite of the HelloRetryRequest */
+    uint16_t header_len; /* bytes of the current record's header read so far */
+    uint16_t left;       /* bytes of the current record not read yet */
+    uint16_t len;        /* bytes of the current message read so far */
     uint8_t header[5];
     uint8_t message[TLS_HELLO_BYTES_MAX];
 };
 
-/* Reads the next bytes of the connection, the same that the library gets. */
+/* Reads the next bytes from the server, in the order in which the library gets them. */
 enum tls_hello_verdict tls_hello_read(struct tls_hello *h, struct view data);
 
 #endif

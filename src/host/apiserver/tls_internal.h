@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the TLS client share. Owns no state (tls.c does). Only those files include it.
+ * Declarations shared by the files of the TLS client. Owns no state (tls.c does). No other file
+ * includes this one.
  */
 #ifndef HOST_APISERVER_TLS_INTERNAL_H
 #define HOST_APISERVER_TLS_INTERNAL_H
@@ -12,20 +13,23 @@ int tls_random(void *context, unsigned char *data, size_t len);
 
 /* Why a session failed: a code of mbedTLS, an alert and the verdict on the certificate. */
 struct tls_failure {
-    int code;       /* negative; 0: none */
-    unsigned alert; /* the alert, for MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
-    /* why the server's certificate was refused; empty: it was not. Borrowed */
+    int code;       /* code of mbedTLS, negative; 0: no failure */
+    unsigned alert; /* number of the alert, if code is MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
+    /* Why the server's certificate is refused; empty: it is not. Borrowed. */
     const char *distrust;
     bool tight;       /* the arena was nearly full */
     bool only_tls13;  /* TLS 1.2 was not offered */
-    bool established; /* after the handshake */
-    /* reset after the client's certificate was sent: probably because of it */
+    bool established; /* the handshake is complete */
+    /*
+     * The connection was reset after the client sent its certificate: probably the server rejects
+     * it.
+     */
     bool refused;
 };
 
 /*
- * Verdict of tls_handshake for a failure; the caller may ignore it. `why` gets one line and may be
- * NULL.
+ * Returns the verdict of tls_handshake for a failure, which the caller may ignore. `why` gets one
+ * line; it may be NULL.
  */
 enum status tls_judge(const struct tls_failure *failure, struct writer *why);
 /* Whether a code of mbedTLS means that the arena is exhausted. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mbedTLS needs from the system: the kernel's random bytes, and calendar dates. */
+/* Functions that mbedTLS needs from the system: the kernel's random bytes, and calendar dates. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -44,9 +44,9 @@ psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context
 }
 
 /*
- * Converts days since 1970-01-01 to a date of the Gregorian calendar, like the C library's
- * gmtime_r, which may read files. Counts years from March, so that the leap day is the last one of
- * its year; 400 years have 146097 days, and each five months from March have 153.
+ * Converts days since 1970-01-01 to a Gregorian date. Replaces the C library's gmtime_r, which may
+ * read files. Counts years from March, so that a leap day is the last day of its year; 400 years
+ * have 146097 days, and five months from March on have 153.
  */
 static void civil_date(int64_t days, struct tm *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mbedTLS's functions on certificates, implemented with x509_chain.h, and signature checks,
- * implemented with mbedTLS. See tls_verify.h.
+ * Implements mbedTLS's certificate functions with x509_chain.h, and the signature checks of
+ * x509_chain.h with mbedTLS. See tls_verify.h.
  */
 #include "host/apiserver/tls_verify.h"
 
@@ -22,14 +22,14 @@
 #define RSA_BITS_MAX 4096u           /* limit of MBEDTLS_MPI_MAX_SIZE */
 #define RSA_EXPONENT_MAX 0x7fffffffu /* limit of Go's crypto/rsa */
 #define HASH_BYTES_MAX 64u
-#define KEY_BYTES_MAX 640u    /* subjectPublicKeyInfo of RSA-4096 has 550 */
-#define KEY_ARENA_BYTES 1024u /* arena bytes for such a key, with the headers of its blocks */
+#define KEY_BYTES_MAX 640u    /* a subjectPublicKeyInfo of RSA-4096 has 550 bytes */
+#define KEY_ARENA_BYTES 1024u /* arena bytes for an RSA-4096 key, with block headers */
 
 /* --- signatures --- */
 
 /*
- * Whether reading a key failed for lack of memory. For RSA the library reports that as a wrong key,
- * so this tries to allocate as much as such a key needs.
+ * Whether reading a key failed for lack of memory. The library reports this as an invalid key if
+ * the key is RSA, so this function also tests whether the arena has room for one.
  */
 static bool lacks_memory(int code)
 {
@@ -72,7 +72,10 @@ static bool key_fits(const struct x509_cert *child, const mbedtls_pk_context *ke
     return (child->scheme == X509_SCHEME_ECDSA) ? is_ec : is_rsa;
 }
 
-/* RFC 5480 §2.2.3: two positive INTEGERs in DER; the library would accept other encodings. */
+/*
+ * Whether the signature is a SEQUENCE of two positive INTEGERs in DER (RFC 5480 §2.2.3); the
+ * library would accept other encodings.
+ */
 static bool ecdsa_valid(struct view signature)
 {
     struct view in = {0};
@@ -137,7 +140,7 @@ static enum x509_reason check_signature(void *context, const struct x509_cert *c
     return reason;
 }
 
-/* --- the verdict --- */
+/* --- verdict on the server --- */
 
 void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host)
 {
@@ -182,7 +185,10 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
                                  .detail = view_text("none was sent")};
 }
 
-/* Gives the library the key with which the server must prove that it owns the certificate. */
+/*
+ * Sets the key of the server's certificate; with it the library verifies that the server has the
+ * private key.
+ */
 static enum x509_reason replace_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
 {
     mbedtls_pk_free(&own->pk);
@@ -193,7 +199,7 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
 {
     struct tls_verifier *v = verifier;
     ASSERT(depth == 0);
-    *flags = 0; /* the verdict comes later */
+    *flags = 0; /* accepts for now; tls_verify_on gives the verdict */
     v->trust.now_ms = (int64_t)clock_wall_ms();
     v->unread = read_sent(v, sent);
     if (v->unread.reason == X509_TRUSTED) {
@@ -248,7 +254,7 @@ uint8_t tls_verify_alert(const struct tls_verifier *v)
 
 /* --- replacements for functions of mbedTLS's x509_crt.c --- */
 
-/* The library's configuration points to one of them; this verifier ignores it. */
+/* The library's configuration points to one of these profiles; this verifier ignores them. */
 const mbedtls_x509_crt_profile mbedtls_x509_crt_profile_default = {0};
 const mbedtls_x509_crt_profile mbedtls_x509_crt_profile_suiteb = {0};
 
@@ -299,7 +305,7 @@ int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *buf
     return 0;
 }
 
-/* Only the callback decides; without one nothing is trusted. */
+/* Leaves the decision to the callback; without a callback no server is trusted. */
 int mbedtls_x509_crt_verify_restartable(mbedtls_x509_crt *crt, mbedtls_x509_crt *trust_ca,
                                         mbedtls_x509_crl *ca_crl,
                                         const mbedtls_x509_crt_profile *profile, const char *cn,
@@ -319,7 +325,7 @@ int mbedtls_x509_crt_verify_restartable(mbedtls_x509_crt *crt, mbedtls_x509_crt 
     return (*flags == 0u) ? 0 : MBEDTLS_ERR_X509_CERT_VERIFY_FAILED;
 }
 
-/* A server's key usages do not count, as in Go; the verdict covers the extended ones. */
+/* Accepts every key usage of a server, as Go does; x509_chain.h checks the extended key usages. */
 int mbedtls_x509_crt_check_key_usage(const mbedtls_x509_crt *crt, unsigned int usage)
 {
     (void)crt;

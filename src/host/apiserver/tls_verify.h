@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdict on a server's certificate within mbedTLS's handshake. Replaces the library's own
- * parser and verifier of certificates (its x509_crt.c, which is not linked): the library passes the
- * received certificates, and x509_chain.h decides. Without X509_TRUSTED the handshake fails.
+ * The verdict on a server's certificate during mbedTLS's handshake. Replaces the library's own
+ * parser and verifier of certificates (x509_crt.c, which is not linked): the library passes the
+ * received certificates, and x509_chain.h decides. Unless the verdict is X509_TRUSTED, the
+ * handshake fails.
  *
- * A server without any trusted key may send certificates that cost tens of signature checks, 4 ms
- * each. So the verdict is found between two steps of the handshake, one signature at a time: the
- * step that reads the server's certificates calls tls_verify, which only keeps them, and tls.c
- * makes no further step before tls_verify_on has found that the server is trusted. Reading
- * certificates sends nothing, so nothing is sent to a server, and none of its keys is used, before
- * that.
+ * Even a server that no authority trusts can send certificates that cost dozens of signature
+ * checks, 4 ms each. So the checks run between two steps of the handshake, one signature per call:
+ * the step that reads the certificates calls tls_verify, which only keeps them, and tls.c starts no
+ * other step until tls_verify_on reports that the server is trusted. Until then nothing is sent to
+ * the server, and none of its keys is used.
  */
 #ifndef HOST_APISERVER_TLS_VERIFY_H
 #define HOST_APISERVER_TLS_VERIFY_H
@@ -26,7 +26,7 @@ enum tls_verify_state {
     TLS_VERIFIED /* the verdict is final */
 };
 
-/* One for each session; private to tls_verify.c. */
+/* State of a verifier, one for each session; private to tls_verify.c. */
 struct tls_verifier {
     struct x509_trust trust;
     struct x509_sent sent;
@@ -36,31 +36,35 @@ struct tls_verifier {
     struct x509_verdict unread;  /* TRUSTED, or why a received certificate cannot be parsed */
     enum x509_reason key_reason; /* TRUSTED, or why the server's key is unusable */
     enum x509_reason reason;     /* reason of the last verdict */
-    char text[X509_TEXT_CAP];    /* why the server is not trusted; empty: trusted, or no verdict */
+    /* Why the server is not trusted; empty: it is trusted, or there is no verdict. */
+    char text[X509_TEXT_CAP];
 };
 
 /*
- * Prepares a verdict on the server `host`. `anchors`: DER of the authorities, one behind the other.
- * Both are borrowed until the end of the handshake.
+ * Prepares the verdict on the server `host`. `anchors`: the DER certificates of the authorities,
+ * concatenated. Both are borrowed until the handshake ends.
  */
 void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host);
 /*
- * For mbedtls_ssl_conf_verify, with the verifier as its context. Accepts every certificate, and
- * borrows `sent` until the verdict.
+ * Callback for mbedtls_ssl_conf_verify; its context is the verifier. Accepts every certificate for
+ * now; `sent` is borrowed until the verdict.
  */
 int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flags);
-/* Whether certificates were received and the verdict is open. */
+/* Whether certificates were received and the verdict is not final yet. */
 bool tls_verify_pending(const struct tls_verifier *v);
 /* Whether the verdict is final, and the server is trusted. */
 bool tls_verify_trusted(const struct tls_verifier *v);
 /*
- * Continues an open verdict, by at most one signature. STATUS_MORE: call again. PEER_UNTRUSTED:
- * `text` has the reason.
+ * Continues the verdict; checks at most one signature per call. STATUS_MORE: call again.
+ * PEER_UNTRUSTED: `text` has the reason.
  */
 MUST_USE enum status tls_verify_on(struct tls_verifier *v);
-/* The alert to send to an untrusted server (RFC 8446 §6.2). */
+/* Returns the alert for a server that is not trusted (RFC 8446 §6.2). */
 uint8_t tls_verify_alert(const struct tls_verifier *v);
-/* Adds a client certificate to `chain`; the library must be able to read its key. */
+/*
+ * Adds a client certificate to `chain`. Returns 0 or an error of mbedTLS; *fault: what is wrong
+ * with the first certificate, whose key must be usable; NULL: nothing.
+ */
 int tls_own_certificate(mbedtls_x509_crt *chain, struct view der, const char **fault);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command `bundle`, see bundle.h. Each of its files is printed by another command, served by a
- * page, or copied from one of the agent's own files; so it contains no credential. A file that is
- * unavailable is reported, and the rest is written.
+ * The command `bundle`, see bundle.h. Each file of the bundle is the output of another command, a
+ * page of the agent, or a copy of one of the agent's files; none of them contains a credential. If
+ * one file is unavailable, the command reports that and writes the other files.
  */
 #include "host/commands/bundle.h"
 
@@ -15,7 +15,7 @@
 #include "host/commands/commands_internal.h"
 #include "host/system.h"
 
-/* --- single files --- */
+/* --- content of a single file --- */
 
 static enum status copy_failed(struct writer *why, const char *from, int error)
 {
@@ -65,7 +65,9 @@ static void known_or_not(struct writer *out, const char *what, const char *value
     WRITE(out, "%%\n", TEXT(what), TEXT((value[0] != '\0') ? value : "not known"));
 }
 
-/* Not inlined, so that its buffers are not part of the frame of `check`. */
+/*
+ * Not inlined, so that its buffers are not part of the stack frame while other files are written.
+ */
 __attribute__((noinline)) static enum status write_versions(struct command_memory *m,
                                                             struct writer *why)
 {
@@ -73,7 +75,8 @@ __attribute__((noinline)) static enum status write_versions(struct command_memor
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer unused = writer_of(bytes, sizeof bytes);
     bool known = uname(&kernel) == 0;
-    (void)(commands_node(m, &unused) == STATUS_OK); /* slices.yaml has the reason */
+    /* A failure is ignored here: slices.yaml reports it. */
+    (void)(commands_node(m, &unused) == STATUS_OK);
     writer_text(&m->out, AGENT_NAME " " AGENT_VERSION ", build " BUILD_ID "\n");
     known_or_not(&m->out, "kernel: ", known ? kernel.release : "");
     known_or_not(&m->out, "architecture: ", known ? kernel.machine : "");
@@ -82,7 +85,7 @@ __attribute__((noinline)) static enum status write_versions(struct command_memor
     return commands_flush(m, why);
 }
 
-/* --- the table of them --- */
+/* --- table of all files --- */
 
 enum entry_kind {
     ENTRY_COMMAND,
@@ -95,10 +98,10 @@ enum entry_kind {
 
 struct entry {
     enum entry_kind kind;
-    const char *name; /* of the file; NULL: it has that of a file that is copied */
+    const char *name; /* name of the file in the bundle; NULL: the name of the copied file */
     enum settings_command command;
     enum settings_output output;
-    enum driver_kind driver; /* whose claim store it is; that of EFA is there with --efa only */
+    enum driver_kind driver; /* driver whose claim store is copied; EFA only with --efa */
     const char *page;
 };
 
@@ -157,9 +160,9 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
     return s;
 }
 
-/* --- the directory --- */
+/* --- directory of the bundle --- */
 
-/* Prints one line on standard output. */
+/* Prints one line on standard output: the file was written, or why it is missing. */
 static enum status print_entry(struct command_memory *m, const char *path, struct view reason,
                                struct writer *why)
 {
@@ -174,7 +177,8 @@ static enum status print_entry(struct command_memory *m, const char *path, struc
 }
 
 /*
- * Writes a file of the bundle; removes it if it cannot be filled. HOST_*: standard output failed.
+ * Writes one file of the bundle; removes it if its content is incomplete. HOST_*: standard output
+ * failed.
  */
 static enum status entry_write(struct command_memory *m, const struct settings_input *input,
                                const struct entry *e, const char *name, struct writer *why)
@@ -203,7 +207,7 @@ static bool is_cdi_file(const struct command_memory *m, struct view name)
            (m->settings->efa && view_starts(name, EFA_CDI_FILE_PREFIX));
 }
 
-/* Copies the agent's CDI files; *error: errno of reading the directory, or 0. */
+/* Copies all CDI files of the agent. *error: errno of the failure to read their directory, or 0. */
 static enum status cdi_write_all(struct command_memory *m, int *error, struct writer *why)
 {
     const struct entry e = {.kind = ENTRY_CDI};
@@ -232,8 +236,8 @@ static enum status cdi_copy_all(struct command_memory *m, struct writer *why)
 }
 
 /*
- * Prepares the directory. Returns an errno; 0: it exists and is empty. Not inlined, so that the
- * bytes of the directory are not on the stack while entries are written.
+ * Creates the directory of the bundle if it is missing. Returns 0 if it is empty, otherwise an
+ * errno. Not inlined, so that its buffer is not on the stack while files are written.
  */
 __attribute__((noinline)) static int directory_ready(const char *path)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the agent's own pages for the commands: HTTP/1.0, in bounded time. Holds no state. */
+/*
+ * Reads pages of the agent's metrics port for the commands: HTTP/1.0, with a time limit. Holds no
+ * state.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -13,16 +16,16 @@
 /* Time limit for a page, including the connection: the agent responds within a turn of its loop. */
 #define PAGE_MAX_MS 5000u
 
-/* A page being read. */
+/* A page of the agent that is being read. */
 struct page {
     int fd;
     uint64_t end_ms;
-    int sink;      /* descriptor for the body; -1: it stays in `bytes` */
-    unsigned code; /* status code; 0: the head is not read yet, or there is none */
+    int sink;      /* descriptor for the body; -1: the body stays in `bytes` */
+    unsigned code; /* HTTP status code; 0: no complete head was received yet */
     struct writer bytes;
 };
 
-/* Waits for the descriptor. Returns an errno; 0: it is ready. */
+/* Waits for the events on the socket. Returns 0 or an errno; ETIMEDOUT: the time limit is over. */
 static int page_wait(const struct page *p, short events)
 {
     uint64_t now_ms = clock_now_ms();
@@ -32,7 +35,7 @@ static int page_wait(const struct page *p, short events)
     return (ready == 1) ? 0 : ((ready == 0) ? ETIMEDOUT : errno);
 }
 
-/* Opens and connects a socket. Returns an errno; 0: it is connecting. */
+/* Opens a socket and starts to connect. Returns 0 or an errno. */
 static int page_socket(struct page *p, const struct settings *s)
 {
     struct ip_address address;
@@ -70,7 +73,10 @@ static int page_ask(const struct page *p, const char *path)
     return (s == STATUS_OK) ? 0 : error;
 }
 
-/* Passes on the bytes read, without the head. Returns an errno, or 0. */
+/*
+ * Parses the head once, then writes the received bytes of the body to the sink, if there is one.
+ * Returns 0 or an errno.
+ */
 static int page_pass(struct page *p)
 {
     int error = 0;
@@ -86,7 +92,7 @@ static int page_pass(struct page *p)
     return (s == STATUS_OK) ? 0 : error;
 }
 
-/* Reads once; *end: no more bytes. Returns an errno, or 0. */
+/* Reads once. *end: the peer has closed the connection. Returns 0 or an errno. */
 static int page_read_some(struct page *p, bool *end)
 {
     int error = page_wait(p, POLLIN);
@@ -99,12 +105,15 @@ static int page_read_some(struct page *p, bool *end)
     return (n < 0) ? errno : 0;
 }
 
-/* Reads to the end of the connection, or until the room is full. Returns an errno, or 0. */
+/*
+ * Reads until the peer closes the connection. Without a sink, also ends when `bytes` is full.
+ * Returns 0 or an errno.
+ */
 static int page_read(struct page *p)
 {
     int error = 0;
     bool end = false;
-    /* Each iteration reads a byte or waits; both end with the time limit. */
+    /* The time limit bounds this loop: each iteration reads bytes or waits. */
     while (!end && error == 0) {
         error = (clock_now_ms() < p->end_ms) ? page_read_some(p, &end) : ETIMEDOUT;
         if (error == 0 && (end || writer_room(&p->bytes) == 0u)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command `release`: one NodeUnprepareResources call to the agent's service socket, like the
- * kubelet's, in bounded time. The agent does the rest, so that its table, store and CDI files
- * change together. Holds no state.
+ * The command `release`: sends one NodeUnprepareResources call to the agent's service socket, as
+ * the kubelet does, with a time limit. The agent releases the claim itself, so that its table,
+ * store and CDI files change together. Holds no state.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,19 +21,18 @@
 /* Time limit for the call: normally longer than the agent's disk needs. */
 #define RELEASE_MAX_MS 10000u
 #define METHOD "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources"
-/* Its message: three texts, the longest of 253 bytes, with their tags and lengths. */
+/* Room for the request: three texts, the longest of 253 bytes, with their tags and lengths. */
 #define REQUEST_BYTES 1024u
 #define REPLY_BYTES 4096u
 
-/* The running call. */
 struct call_out {
     int fd;
     uint64_t end_ms;
     uint32_t stream;
     bool ended;
-    unsigned code; /* grpc-status; 16: none received */
+    unsigned code; /* grpc-status; CODE_NONE: none was received */
     struct writer text;
-    struct writer reply; /* the response's bytes; complete, without the prefix */
+    struct writer reply; /* received bytes, with the five-byte message prefix */
 };
 #define CODE_NONE 16u
 
@@ -49,7 +48,7 @@ static void put_request(struct writer *out, const struct claim_id *id)
     bool written =
         pb_encode_tag(&message, PB_WT_STRING, dra_NodeUnprepareResourcesRequest_claims_tag) &&
         pb_encode_submessage(&message, dra_Claim_fields, &claim);
-    ASSERT(written); /* REQUEST_BYTES holds the longest claim */
+    ASSERT(written); /* a claim of maximum length fits into REQUEST_BYTES */
     writer_u8(out, 0);
     writer_u32(out, (uint32_t)message.bytes_written);
     writer_append(out, view_of(bytes, message.bytes_written));
@@ -58,7 +57,10 @@ static void put_request(struct writer *out, const struct claim_id *id)
 
 /* --- the response --- */
 
-/* Reads the only entry of the response's map; false: the message is malformed, or has none. */
+/*
+ * Reads the first entry of the response's map. false: the message is malformed, or the map is
+ * empty.
+ */
 static bool read_entry(struct view message, dra_NodeUnprepareResourcesResponse_ClaimsEntry *entry)
 {
     pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
@@ -134,7 +136,7 @@ static void send_head(struct h2 *h, uint32_t stream)
     h2_header(h, "te", view_text("trailers"), false);
 }
 
-/* Waits until the socket is readable or, with bytes to send, writable. Returns an errno, or 0. */
+/* Waits until the socket is readable or, if `sends` is set, writable. Returns 0 or an errno. */
 static int wait_ready(const struct call_out *c, bool sends, short *ready)
 {
     uint64_t now_ms = clock_now_ms();
@@ -145,7 +147,7 @@ static int wait_ready(const struct call_out *c, bool sends, short *ready)
     return (n == 1) ? 0 : ((n == 0) ? ETIMEDOUT : errno);
 }
 
-/* Waits for the socket, and transfers bytes. Returns an errno, or 0. */
+/* Waits for the socket, then sends and receives what is possible. Returns 0 or an errno. */
 static int move_bytes(const struct call_out *c, struct h2 *h)
 {
     short ready = 0;
@@ -178,7 +180,7 @@ static enum status send_call(struct call_out *c, struct h2 *h, const struct clai
     return (s == STATUS_OK) ? h2_data(h, c->stream, writer_view(&request), true) : s;
 }
 
-/* Handles the received events. STATUS_MORE: more may come. */
+/* Handles all received events. STATUS_MORE: the call needs more bytes. */
 static enum status handle_events(struct call_out *c, struct h2 *h)
 {
     struct h2_event e;
@@ -190,11 +192,11 @@ static enum status handle_events(struct call_out *c, struct h2 *h)
     return s;
 }
 
-/* Runs the call to its end. Returns an errno, or 0. */
+/* Runs the call until the response ends. Returns 0 or an errno. */
 static int run_call(struct call_out *c, struct h2 *h, const struct claim_id *id)
 {
     int error = (send_call(c, h, id) == STATUS_OK) ? 0 : EPROTO;
-    /* Each iteration transfers bytes or waits; both end with the time limit. */
+    /* The time limit bounds this loop: each iteration transfers bytes or waits. */
     while (!c->ended && error == 0) {
         error = move_bytes(c, h);
         if (error == 0 && handle_events(c, h) != STATUS_MORE && !c->ended) {

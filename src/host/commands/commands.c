@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The commands beside `run`; see commands.h. Each command is a process that ends after its output.
- */
+/* All commands but `run`; see commands.h. Each command is a process that ends after its output. */
 #include "host/commands/commands.h"
 
 #include <errno.h>
@@ -17,7 +15,7 @@
 #include "host/servers.h"
 #include "host/system.h"
 
-/* --- output --- */
+/* --- writing the output --- */
 
 enum status output_flush(struct writer *out, int fd, struct writer *why)
 {
@@ -55,7 +53,7 @@ static bool write_part(struct command_memory *m, unsigned part)
                       : command_devices_document(&m->inventory, part, &m->document);
 }
 
-/* --- the node --- */
+/* --- devices of the node --- */
 
 static enum status board_load(struct command_memory *m, struct writer *why)
 {
@@ -67,7 +65,8 @@ static enum status board_load(struct command_memory *m, struct writer *why)
         return PEER_MALFORMED;
     }
     devices_build(&v->devices, &m->probe.found, &v->issues);
-    v->issues.count = 0; /* issues of a node without hardware mean nothing */
+    /* Without hardware there are no values, so issues about missing values mean nothing. */
+    v->issues.count = 0;
     return STATUS_OK;
 }
 
@@ -85,7 +84,7 @@ enum status commands_node(struct command_memory *m, struct writer *why)
     return STATUS_OK;
 }
 
-/* Replaces the Neuron devices by the EFA devices; HOST_*: a line in `why`. */
+/* Replaces the devices in m->inventory by the EFA devices. HOST_*: `why` gets a line. */
 static enum status efas_load(struct command_memory *m, bool offline, struct writer *why)
 {
     struct inventory *v = &m->inventory;
@@ -93,7 +92,7 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
     if (!offline) {
         error = efas_probe(m->settings, &m->efas);
     } else if (!command_board_efas(m->settings->board, &m->efas)) {
-        error = ENOENT; /* the type is known: board_load has found it */
+        error = ENOENT; /* never: board_load has checked that the type is known */
     }
     if (error != 0) {
         WRITE(why,
@@ -129,8 +128,8 @@ unsigned commands_drivers(const struct command_memory *m)
 }
 
 /*
- * Reads a part of the store without the files port, which would take the store's lock. One read is
- * enough; a short part counts as damaged.
+ * Reads a part of the store directly, because the files port would take the store's lock. Calls
+ * pread(2) once; the caller treats a short result as damage.
  */
 static struct view store_part(const struct command_memory *m, uint64_t offset, void *bytes,
                               size_t cap)
@@ -139,7 +138,10 @@ static struct view store_part(const struct command_memory *m, uint64_t offset, v
     return view_of(bytes, (n > 0) ? (size_t)n : 0u);
 }
 
-/* Opens the store. STATUS_OK: it has a header; HOST_ABSENT: there is no store. */
+/*
+ * Opens the store of the selected driver. STATUS_OK: it has a valid header. HOST_ABSENT: there is
+ * no store.
+ */
 static enum status store_open(struct command_memory *m)
 {
     char path[COMMAND_PATH_CAP];
@@ -214,7 +216,7 @@ static enum cdi_state compare_cdi(struct command_memory *m)
     return same ? CDI_GOOD : CDI_DIFFERENT;
 }
 
-/* --- devices, slices --- */
+/* --- commands `devices` and `slices` --- */
 
 static void holder_load(struct command_memory *m, unsigned slot)
 {
@@ -229,7 +231,8 @@ static void holder_load(struct command_memory *m, unsigned slot)
 }
 
 /*
- * Loads the holders of devices, from records of newer agents too. HOST_*: the store cannot be read.
+ * Loads which claims hold devices, also from records that a newer agent wrote. HOST_*: the store
+ * cannot be read.
  */
 static enum status holders_load(struct command_memory *m, enum driver_kind driver,
                                 struct writer *why)
@@ -249,7 +252,9 @@ static enum status holders_load(struct command_memory *m, enum driver_kind drive
     return STATUS_OK;
 }
 
-/* Publishes the devices as an agent with these settings does on Kubernetes 1.36 or newer. */
+/*
+ * Prepares the devices as an agent with these settings publishes them on Kubernetes 1.36 or newer.
+ */
 static void publish_as_node(struct command_memory *m)
 {
     struct devices *d = &m->inventory.devices;
@@ -269,7 +274,7 @@ static enum status write_parts(struct command_memory *m, enum status loaded, str
     return s;
 }
 
-/* `loaded`: result of loading this driver's devices. */
+/* Prints one driver's devices. `loaded` is the verdict of loading them. */
 static enum status write_inventory(struct command_memory *m, enum driver_kind driver, bool offline,
                                    enum status loaded, struct writer *why)
 {
@@ -293,7 +298,7 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
     return s;
 }
 
-/* --- claims --- */
+/* --- command `claims` --- */
 
 static void write_damaged(struct command_memory *m, unsigned slot, const char *driver)
 {
@@ -308,7 +313,10 @@ static void write_damaged(struct command_memory *m, unsigned slot, const char *d
           TEXT(driver));
 }
 
-/* --pod: show the devices in their current state. */
+/*
+ * Whether --pod is set, so that the claims of one pod are printed with the current state of their
+ * devices.
+ */
 static bool of_one_pod(const struct command_memory *m)
 {
     return m->command == COMMAND_CLAIMS && m->settings->pod[0] != '\0';
@@ -317,7 +325,7 @@ static bool of_one_pod(const struct command_memory *m)
 static enum status write_record(struct command_memory *m, const char *driver, struct writer *why)
 {
     const struct claim_shown shown = {.record = &m->record,
-                                      /* a single driver need not be named */
+                                      /* a text about a single driver omits the driver's name */
                                       .driver = (m->settings->efa || !is_text(m)) ? driver : NULL,
                                       .cdi = compare_cdi(m),
                                       .node = of_one_pod(m) ? &m->inventory : NULL};
@@ -350,7 +358,10 @@ static enum status write_slot(struct command_memory *m, unsigned slot, enum slot
     return commands_flush(m, why);
 }
 
-/* Whether to print the slot: with --pod, only claims prepared for that pod. */
+/*
+ * Whether to print the claim of this slot. With --pod, only claims prepared for that pod are
+ * printed.
+ */
 static bool is_wanted(const struct command_memory *m, enum slot_state state)
 {
     const struct claim_record *r = &m->record;
@@ -375,7 +386,7 @@ static enum status store_ready(struct command_memory *m, unsigned driver, struct
     return s;
 }
 
-/* Loads what is needed to print a driver's claims. HOST_*: a line in `why`. */
+/* Opens the store and, with --pod, loads the devices. HOST_*: `why` gets a line. */
 static enum status sources_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
     enum status s = store_ready(m, driver, why);
@@ -405,7 +416,7 @@ static void claims_begin(struct command_memory *m)
     }
 }
 
-/* Ends the output. HOST_ABSENT: the given pod has no claim. */
+/* Completes the output. HOST_ABSENT: no claim was prepared for the pod of --pod. */
 static enum status claims_end(struct command_memory *m, bool any, struct writer *why)
 {
     bool missing = of_one_pod(m) && !any;
@@ -431,7 +442,9 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
 {
     enum status s = STATUS_OK;
     bool any = false;
-    /* Prints nothing if one driver's sources cannot be read: half a list would look complete. */
+    /*
+     * If the data of one driver cannot be read, prints nothing: a partial list would look complete.
+     */
     for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
         s = sources_ready(m, d, why);
     }
@@ -445,7 +458,7 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
     return (s == STATUS_OK) ? claims_end(m, any, why) : s;
 }
 
-/* --- probe --- */
+/* --- command `probe` --- */
 
 static enum status run_probe(struct command_memory *m, struct writer *why)
 {
@@ -460,9 +473,9 @@ static enum status run_probe(struct command_memory *m, struct writer *why)
     return commands_flush(m, why);
 }
 
-/* --- release --- */
+/* --- command `release` --- */
 
-/* Whether this driver holds the claim with that UID; if so, *id gets its names. */
+/* Whether the selected driver's store has a claim with this UID. If so, *id gets its names. */
 static bool holds_claim(struct command_memory *m, const char *uid, struct claim_id *id)
 {
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
@@ -511,7 +524,7 @@ static enum status run_release(struct command_memory *m, struct writer *why)
     return s;
 }
 
-/* --- check --- */
+/* --- command `check` --- */
 
 static enum status add_reason(struct command_memory *m, struct view text, struct writer *why)
 {
@@ -565,7 +578,7 @@ static enum status check_socket(struct command_memory *m, const char *path, stru
     return add_reason(m, writer_view(&line), why);
 }
 
-/* Checks for a prepared claim whose devices are not consecutive. */
+/* Adds a reason if the devices of a prepared claim are not consecutive. */
 static enum status check_claim(struct command_memory *m, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
@@ -621,14 +634,17 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
     return add_reason(m, writer_view(&line), why);
 }
 
-/* Reports what leaves the agent ready: missing rights at the API server, faults of the kubelet. */
+/*
+ * Adds the troubles that do not stop the agent from being ready, such as missing rights at the API
+ * server.
+ */
 static enum status check_troubles(struct command_memory *m, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
     struct view body;
     enum status s = STATUS_OK;
-    /* an older agent has no such page */
+    /* agents of older releases do not have this page */
     unsigned code = page_get(m, "/statusz", &body, &line);
     while (code == HTTP_OK && body.len > 0u && s == STATUS_OK) {
         size_t end = view_find(body, '\n');
@@ -642,7 +658,10 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
     return s;
 }
 
-/* Checks for a device plugin; a running agent reports it among its own reasons. */
+/*
+ * Adds a reason if a device plugin runs. Used only when no agent responds: the agent reports this
+ * itself.
+ */
 static enum status check_device_plugin(struct command_memory *m, unsigned driver,
                                        struct writer *why)
 {
@@ -662,7 +681,10 @@ static enum status check_device_plugin(struct command_memory *m, unsigned driver
     return add_reason(m, writer_view(&line), why);
 }
 
-/* Checks what only the agent knows: the kubelet's registration, slices. */
+/*
+ * Adds the reasons that only the agent knows, such as its registration with the kubelet and its
+ * slices.
+ */
 static enum status check_agent(struct command_memory *m, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
@@ -740,7 +762,7 @@ static enum status run_check(struct command_memory *m, struct writer *why)
     return (s == STATUS_OK) ? check_end(m, why) : s;
 }
 
-/* --- every command --- */
+/* --- entry points of the commands --- */
 
 enum status commands_print(struct command_memory *m, struct writer *why)
 {

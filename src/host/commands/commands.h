@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands beside `run`: read the node, the claim store, CDI files and the agent's own pages,
- * and print what src/command makes of them, or write it into the directory of a bundle. They take
- * no lock and write no file of the agent, so that a running agent is not disturbed; `release` has
- * the agent itself release a claim.
+ * All commands but `run`. They read the node, the claim store, CDI files and the agent's pages, and
+ * print the text that src/command makes of them, or write it into the directory of a bundle. They
+ * take no lock and write no file of the agent, so that a running agent is not disturbed; `release`
+ * asks the agent to release a claim.
  */
 #ifndef HOST_COMMANDS_COMMANDS_H
 #define HOST_COMMANDS_COMMANDS_H
@@ -14,10 +14,11 @@
 #include "wire/h2.h"
 #include "host/system.h"
 
-/* A command's memory; it replaces that of the loop, which does not run. */
+/* Memory of a command. It shares the memory of the loop, which does not run. */
 struct command_memory {
     const struct settings *settings;
-    enum settings_command command; /* from the settings; in a bundle, the command that prints now */
+    /* The command of the settings; for a bundle, the command whose output is being written. */
+    enum settings_command command;
     enum settings_output output;
     int out_fd;   /* descriptor for the output */
     int store_fd; /* claim store, open for reading; -1: not open */
@@ -25,19 +26,19 @@ struct command_memory {
     struct found_efas efas;
     struct inventory inventory;
     struct document document;
-    struct writer out; /* writes into `part` */
+    struct writer out; /* writes into `part`, the room for one piece of output */
     bool answer_no;    /* probe, check and bundle: exit code 1 */
     bool incomplete;   /* a file of the bundle is missing */
     unsigned reasons;
     struct claim_record record;
     struct store_outline outline;
     enum driver_kind driver;  /* driver whose store is read */
-    char state_dir[PATH_CAP]; /* its directory */
+    char state_dir[PATH_CAP]; /* state directory of that driver */
     uint8_t half[2][STORE_HALF_BYTES];
-    struct directory directory; /* source of the bundle's files */
+    struct directory directory; /* directory from which the bundle copies CDI files */
     uint8_t cdi[2][CDI_BYTES_MAX];
     uint8_t part[COMMAND_PART_BYTES];
-    struct h2 h2; /* for `release` */
+    struct h2 h2; /* HTTP/2 connection of `release` */
     struct h2_stream stream;
     uint8_t reason[HOST_TEXT_CAP]; /* why a file of the bundle is missing */
 };
@@ -45,9 +46,10 @@ struct command_memory {
 /* Initializes the memory; call once, first. `m` must be all zero. */
 void commands_begin(struct command_memory *m, const struct settings *settings);
 /*
- * Prints the output of m->command (not COMMAND_BUNDLE or COMMAND_RESERVATIONS) in the form
- * m->output to m->out_fd. STATUS_OK: done; m->answer_no: the answer is no. PEER_MALFORMED: bad
- * usage. HOST_*: failed; `why` gets one line with reason and remedy.
+ * Prints the output of m->command (not COMMAND_BUNDLE or COMMAND_RESERVATIONS) to m->out_fd, in the
+ * form m->output. STATUS_OK: the output is complete; m->answer_no: the answer is no, for the exit
+ * code. PEER_MALFORMED: the usage is wrong. HOST_*: the command failed. On each failure `why` gets
+ * one line with reason and remedy.
  */
 MUST_USE enum status commands_print(struct command_memory *m, struct writer *why);
 /* Writes `out` to the descriptor and empties it. HOST_*: `why` gets one line. */

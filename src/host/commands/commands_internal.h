@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the commands share: commands.c, which prints, command_pages.c, which reads the
- * agent's pages, and bundle.c. Internal to them.
+ * Declarations shared by commands.c, which prints, by command_pages.c and command_release.c, which
+ * talk to the agent, and by bundle.c. No other file includes this one.
  */
 #ifndef HOST_COMMANDS_COMMANDS_INTERNAL_H
 #define HOST_COMMANDS_COMMANDS_INTERNAL_H
@@ -9,20 +9,23 @@
 #include "host/commands/commands.h"
 #include "wire/http_status.h"
 
-/* A directory of the settings, and the longest file name in it. */
+/* Room for the path of a file: a directory from the settings and the longest file name. */
 #define COMMAND_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP + 16u)
 
 /* Writes m->out to m->out_fd and empties it. HOST_*: a line in `why`. */
 MUST_USE enum status commands_flush(struct command_memory *m, struct writer *why);
-/* Selects the driver whose directory m->state_dir is. */
+/* Selects the driver whose store is read: sets m->driver and m->state_dir. */
 void commands_driver(struct command_memory *m, enum driver_kind driver);
-/* Number of drivers in the settings. */
+/* Returns how many drivers the settings enable. */
 unsigned commands_drivers(const struct command_memory *m);
-/* Probes the node: sets m->inventory, without holders. HOST_*: a line in `why`. */
+/*
+ * Probes the node and sets m->inventory, without the holders of devices. HOST_*: `why` gets a line.
+ */
 MUST_USE enum status commands_node(struct command_memory *m, struct writer *why);
 /*
- * Reads a page of the agent; returns its code, or 0 with a line in `why` when there is no response.
- * The body is valid until the next page; a body larger than m->cdi[0] is cut.
+ * Reads a page of the agent. Returns its HTTP status code, or 0 with a line in `why` if the agent
+ * does not respond. *body is valid until the next page is read; a body that exceeds m->cdi[0] is
+ * cut.
  */
 unsigned page_get(struct command_memory *m, const char *path, struct view *body,
                   struct writer *why);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints the reserved claims as the API server lists them; see reservations.h. The connection, its
- * retries and its time limits are the agent's own: this file carries bytes, time and orders. The
- * log is dropped, because the line at the end reports the failure.
+ * Prints the reserved claims as the API server lists them; see reservations.h. The agent's code
+ * handles the connection, its retries and its time limits; this file passes bytes, time and orders.
+ * It drops the log, because the line at the end reports a failure.
  */
 #include "host/commands/reservations.h"
 
@@ -27,13 +27,16 @@ static void orders_carry_out(struct reservations_memory *m, uint64_t now_ms)
         } else if (order == ORDER_CLOSE_API) {
             apilink_end(&m->api);
         } else {
-            /* orders for sockets, which this process does not have */
+            /* the remaining orders are about server sockets, which this process does not have */
         }
         order = agent_next_order(m->agent);
     }
 }
 
-/* Waits for the API server or for time, and passes on what arrived. Returns the time. */
+/*
+ * Waits for the API server or the next time limit, passes received bytes to the agent, and returns
+ * the time in milliseconds.
+ */
 static uint64_t wait_turn(struct reservations_memory *m, bool at_once)
 {
     short events = 0;
@@ -49,13 +52,16 @@ static uint64_t wait_turn(struct reservations_memory *m, bool at_once)
     now_ms = clock_now_ms();
     agent_time(m->agent, now_ms, clock_wall_ms());
     if (ready <= 0) {
-        slot.revents = 0; /* a failed poll does not set it */
+        slot.revents = 0; /* a failed poll does not set revents */
     }
     apilink_turn(&m->api, slot.revents, now_ms);
     return now_ms;
 }
 
-/* Steps until a claim is read or the list has ended; WAIT: the time limit has passed. */
+/*
+ * Runs the agent until a claim is read or the list has ended. RESERVATIONS_WAIT: the time limit is
+ * over.
+ */
 static enum reservations_state next_claim(struct reservations_memory *m)
 {
     uint64_t now_ms = clock_now_ms();
@@ -104,7 +110,10 @@ static enum status print_end(struct reservations_memory *m, const struct setting
     return output_flush(&m->out, STDOUT_FILENO, why);
 }
 
-/* A server's text may be long and may contain line ends. */
+/*
+ * Writes the line for a failure. SHOWN_LONG cuts and escapes the server's text, which may be long
+ * and contain line ends.
+ */
 static void write_trouble(const struct reservations_memory *m, struct writer *why)
 {
     WRITE(why,
@@ -136,14 +145,14 @@ static enum status print_all(struct reservations_memory *m, const struct setting
 enum status reservations_print(struct reservations_memory *m, const struct settings *settings,
                                bool *some, struct writer *why)
 {
-    static const struct files none; /* this process prepares nothing */
+    static const struct files none; /* no file access: this process prepares no claim */
     uint64_t now_ms = clock_now_ms();
     ASSERT(m->agent == NULL);
     if (tls_setup() != STATUS_OK) {
         writer_text(why, "the kernel provides no random numbers; see getrandom(2)");
         return HOST_IO;
     }
-    /* A missing file counts as an error at once, because a user waits for the command. */
+    /* A missing file ends the command at once, because a user waits for it. */
     enum status s = credentials_load(&m->api.credentials, settings->kubeconfig, why);
     credentials_wipe(&m->api.credentials);
     if (s != STATUS_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command `reservations`: a loop around the connection to the API server only. It ends with the
- * list of claims, or RESERVATIONS_LIMIT_MS after its start.
+ * The command `reservations`: runs a loop with the connection to the API server as its only
+ * descriptor. It ends with the list of claims, or RESERVATIONS_LIMIT_MS after its start.
  */
 #ifndef HOST_COMMANDS_RESERVATIONS_H
 #define HOST_COMMANDS_RESERVATIONS_H
@@ -10,7 +10,7 @@
 #include "command/command.h"
 #include "host/apiserver/apilink.h"
 
-/* The command's memory; it replaces that of the loop, which does not run. */
+/* Memory of the command. It shares the memory of the loop, which does not run. */
 struct reservations_memory {
     struct agent *agent; /* borrowed */
     enum settings_output output;
@@ -23,9 +23,9 @@ struct reservations_memory {
 };
 
 /*
- * Prints the reserved claims, each as soon as it is read; `m` must be all zero. STATUS_OK: the list
- * was complete; *some: it has a claim. Other verdicts: the answer is unknown; `why` gets one line
- * with the reason and the remedy. Calls agent_init; call once.
+ * Prints the reserved claims, each as soon as it is read. `m` must be all zero. STATUS_OK: the list
+ * is complete; *some: it has at least one claim. Other verdicts: the answer is unknown, and `why`
+ * gets one line with the reason and the remedy. Calls agent_init; call once.
  */
 MUST_USE enum status reservations_print(struct reservations_memory *m,
                                         const struct settings *settings, bool *some,

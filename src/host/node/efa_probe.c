@@ -17,13 +17,13 @@
 #define DRIVER_FOLDER "bus/pci/drivers/efa"
 #define VERBS_FOLDER "class/infiniband_verbs"
 static const char verbs_prefix[] = "uverbs";
-/* "uverbs" and the five digits of a uint16, NUL. */
+/* Room for "uverbs", the five digits of a uint16, and NUL. */
 #define VERBS_NAME_CAP 12u
-/* The longest folder of sysfs that is read, an RDMA device's name, and a file below it. */
+/* Room for a path below the sysfs root: the longest folder, an RDMA device's name, and a file. */
 #define EFA_REST_CAP (64u + RDMA_NAME_CAP)
 #define EFA_PATH_CAP (PATH_CAP + EFA_REST_CAP)
 
-/* How to handle the names of one directory. */
+/* A directory of sysfs, and the function that handles each name in it. */
 struct efa_listing {
     const struct settings *settings;
     struct found_efas *out;
@@ -34,10 +34,10 @@ static void rest_path(char path[EFA_PATH_CAP], const char *sysfs_root, const cha
                       const char *name, const char *file)
 {
     WRITE_TEXT(path, EFA_PATH_CAP, "%/%/%%", TEXT(sysfs_root), TEXT(folder), TEXT(name),
-               TEXT(file)); /* `name` was parsed, or is an RDMA device's, so it fits */
+               TEXT(file)); /* fits: `name` was parsed, or is a checked RDMA name */
 }
 
-/* Reads one value of sysfs, without surrounding white space; empty: unreadable. */
+/* Reads one value of sysfs and removes white space around it. Empty: the file is unreadable. */
 static void value_read(const char *path, char *value, size_t cap)
 {
     uint8_t bytes[SYSFS_VALUE_CAP];
@@ -49,14 +49,14 @@ static void value_read(const char *path, char *value, size_t cap)
     text_cut(value, cap, (s == STATUS_OK) ? view_trim(writer_view(&w)) : view_of(NULL, 0));
 }
 
-/* --- functions of the driver --- */
+/* --- PCI functions of the driver efa --- */
 
 static void accept_function(const struct efa_listing *l, const struct directory_entry *e)
 {
     struct found_efas *out = l->out;
     uint32_t address = 0;
     if (!pci_address_parse(view_text(e->name), &address)) {
-        return; /* bind, module, new_id, uevent, unbind */
+        return; /* another file, such as bind or uevent */
     }
     if (out->count == EFAS_MAX) {
         out->ignored++;
@@ -93,7 +93,7 @@ static void probe_node_file(const char *dev_root, const char *name, struct found
     efa->place.node = special ? (uint64_t)st.st_rdev : 0u;
 }
 
-/* A name with a slash would lead out of its folder. */
+/* Whether the text is a file name. A slash or a leading dot could lead out of the folder. */
 static bool is_name(const char *text)
 {
     struct view v = view_text(text);
@@ -138,7 +138,7 @@ static void accept_verbs(const struct efa_listing *l, const struct directory_ent
     }
     struct found_efa *efa = find_efa(l->out, address);
     if (efa == NULL) {
-        return; /* another driver's */
+        return; /* an RDMA device of another driver */
     }
     efa->verbs = true;
     efa->number = (uint16_t)number;
@@ -150,11 +150,11 @@ static void accept_verbs(const struct efa_listing *l, const struct directory_ent
     }
 }
 
-/* --- the probe --- */
+/* --- whole probe --- */
 
 /*
- * Calls the handler for each name of a folder of sysfs. Returns 0, or the errno of a failure that
- * proves nothing.
+ * Calls the handler for each name in a folder of sysfs. Returns 0, also if the folder is absent;
+ * otherwise an errno, and the devices are unknown.
  */
 static int folder_list(const struct efa_listing *l, const char *folder)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the EFA devices from sysfs: the PCI functions of the kernel driver efa, and their entries
- * among the RDMA devices. Owns no state and validates nothing (dra/efa.h does); opens no device.
+ * among the RDMA devices. Owns no state, opens no device, and validates nothing (dra/efa.h does).
  */
 #ifndef HOST_NODE_EFA_PROBE_H
 #define HOST_NODE_EFA_PROBE_H
@@ -10,17 +10,17 @@
 #include "dra/efa.h"
 
 /*
- * Probes the EFA devices: *found is the current state. Absent or unreadable values stay empty.
- * Bounded: DIRECTORY_READS_MAX reads of two directories, a link of each RDMA device, and six files
- * and links for each of EFAS_MAX devices. A node without the driver has none.
+ * Reads the current EFA devices into *found; absent or unreadable values stay empty. A node without
+ * the driver has no devices. Bounded: DIRECTORY_READS_MAX reads of two directories, one link for
+ * each RDMA device, and six files and links for each of EFAS_MAX devices.
  *
- * Returns 0, or the errno of a failure that proves nothing about the node (no memory or descriptor
- * left, a directory that exists and cannot be read): found->unknown is set then.
+ * Returns 0. On failure (no memory or descriptor left, an existing directory that cannot be read)
+ * returns an errno and sets found->unknown: the devices may still exist.
  */
 MUST_USE int efas_probe(const struct settings *settings, struct found_efas *found);
 /*
- * Identifies the entry and the node of uverbs number `number` now: two system calls. Returns 0, or
- * the errno of the one that failed; members that were not reached are 0.
+ * Finds which device and which device node have uverbs number `number` now, with two system calls.
+ * Returns 0, or the errno of the call that failed; members that were not read are 0.
  */
 MUST_USE int efa_identify(const char *sysfs_root, const char *dev_root, unsigned number,
                           struct device_place *out);

@@ -43,7 +43,10 @@ void error_events_follow(struct error_events *e, const char *sysfs_root, const s
     for (unsigned i = 0; i < p->found.count; i++) {
         e->number[i] = p->found.devices[i].number;
         e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);
-        /* An entry that must be left out now is opened with the others after a later probe. */
+        /*
+         * If another reader hangs in this device's files, its file cannot be opened now. A later
+         * probe opens all files again.
+         */
         e->follows = reading_of(READING_DEVICE, e->number[i]) && e->follows;
     }
     e->listing = p->listing;
@@ -68,7 +71,10 @@ bool error_events_poll(struct error_events *e, const char *sysfs_root, const str
     bool news = false;
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         if (e->fd[i] >= 0 && slots[i].fd == e->fd[i] && slots[i].revents != 0) {
-            /* Read before the probe, so that errors from then on are reported again. */
+            /*
+             * The file is read again before the next probe, so that errors during the probe wake
+             * the loop again.
+             */
             close_file(e, i);
             e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);
             e->armed_ms = now_ms + ERROR_EVENT_GAP_MS;

@@ -17,43 +17,46 @@
 #include "host/node/reading.h"
 #include "host/system.h"
 
-/* A folder or file path of sysfs, a slash, "neuron" and the five digits of a uint16, NUL. */
+/* Room for a folder or file of sysfs, a slash, "neuron", the five digits of a uint16, and NUL. */
 #define DEVICE_PATH_CAP 80u
-/* Such a path below a root. */
+/* Room for such a path with its root in front. */
 #define PROBE_PATH_CAP (PATH_CAP + DEVICE_PATH_CAP)
 
 static const char device_prefix[] = "neuron";
 #define ERROR_EVENT "stats/hardware/health_status/hw_error_event"
 
-/* Whether the process lacks memory or descriptors, which proves nothing about the file. */
+/*
+ * Whether the call failed for lack of memory or descriptors, or was interrupted; then the file may
+ * still be readable.
+ */
 static bool is_shortage(int error)
 {
     return error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR;
 }
 
 /*
- * Copies a value. Valid values contain no NUL and do not fill their room. A '?' at the end makes
- * any other text invalid, because its part before the NUL or the end could look valid and differ.
+ * Copies a value. Valid values contain no NUL and do not fill the buffer. Others get a '?' at the
+ * end, which makes them invalid: their start alone could look like a valid value.
  */
 static void copy_value(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CAP], size_t len)
 {
     if (len == SYSFS_VALUE_CAP) {
         bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
-        bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?'; /* so that no cut character remains */
+        bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?'; /* also replaces a character that was cut */
     }
     struct view text = view_trim(view_of(bytes, len));
     size_t nul = view_find(text, 0);
     text_cut(value, SYSFS_VALUE_CAP, text);
     if (nul < text.len) {
-        ASSERT(nul < SYSFS_VALUE_CAP - 1u); /* the '?' goes behind the text */
+        ASSERT(nul < SYSFS_VALUE_CAP - 1u); /* room for the '?' and the NUL */
         value[nul] = '?';
         value[nul + 1u] = '\0';
     }
 }
 
 /*
- * Reads a file once: sysfs returns a value completely or not at all. `*error` keeps the last
- * shortage. false: unreadable.
+ * Reads a file once; sysfs returns a value in one read or not at all. *error: set only if memory or
+ * descriptors are lacking. false: the file is unreadable.
  */
 static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], int *error)
 {
@@ -82,19 +85,19 @@ void probe_value(const char *path, char value[SYSFS_VALUE_CAP])
     (void)value_at(AT_FDCWD, path, value, &error);
 }
 
-/* --- one probe --- */
+/* --- probe of the whole node --- */
 
 struct probe_run {
     const struct settings *settings;
     struct probe *probe;
-    struct found_node *out; /* the result */
+    struct found_node *out; /* the result, in `probe` */
     int fd;                 /* class directory; -1: absent, or cannot be opened */
-    int error;              /* 0, or why the result is incomplete */
-    bool all;               /* the current device is the one to be read completely */
-    int *kept;              /* its HEALTH_FILES descriptors; NULL: not kept */
+    int error;              /* 0, or the errno that makes the result incomplete */
+    bool all;               /* read the current device completely, see probe_node */
+    int *kept;              /* kept descriptors of the current device; NULL: none are kept */
 };
 
-/* Reads a value. `all`: even if it was read before; otherwise only if it is empty. */
+/* Reads a value of the node if it is still empty; with `all`, reads it again in any case. */
 static void node_value(struct probe_run *l, const char *root, const char *rest, bool all,
                        char value[SYSFS_VALUE_CAP])
 {
@@ -120,13 +123,14 @@ static void node_values(struct probe_run *l, bool all)
     }
     node_value(l, s->sysfs_root, "module/neuron/version", all, out->driver_version);
     node_value(l, s->proc_root, "sys/kernel/random/boot_id", all, out->boot_id);
-    /* An operator writes this file, which is not in sysfs, so it may change at any time. */
+    /* Read each time: an operator writes this file, which is not in sysfs, so it may change. */
     node_value(l, s->neuron_dir, "logical_nc_config", true, out->lnc_config);
 }
 
 /*
- * Reads a class file that the UltraServer leader election writes: until it has a value, and again
- * if `all` is set. The election runs when the kernel module loads, and later on an ioctl.
+ * Reads a class file of the UltraServer leader election. Reads it until it has a value; with `all`,
+ * reads it again in any case, because the election runs when the kernel module loads, and later on
+ * an ioctl.
  */
 static void ultraserver_value(struct probe_run *l, const char *file, bool all,
                               char value[ULTRASERVER_TEXT_CAP])
@@ -144,7 +148,7 @@ static void ultraserver_read(struct probe_run *l, bool all, struct found_ultrase
     char before[ULTRASERVER_TEXT_CAP];
     memcpy(before, u->modes, sizeof before);
     ultraserver_value(l, "ultraserver_mode", true, u->modes);
-    /* A new election can change ids and modes together. */
+    /* If the mode has changed, a new election may have changed the ids too. */
     bool changed = all || strncmp(before, u->modes, sizeof before) != 0;
     ultraserver_value(l, "node_id_2", changed, u->node_id[ULTRASERVER_PAIR]);
     ultraserver_value(l, "node_id_4", changed, u->node_id[ULTRASERVER_QUAD]);
@@ -177,11 +181,12 @@ static void device_value(struct probe_run *l, const char *name, const char *file
     }
 }
 
-/* --- health --- */
+/* --- health files --- */
 
 /*
- * Whether a file, from which a read returned `n` bytes, is in sysfs: its size is a page, it has no
- * blocks and returns less. A file of another kind may be replaced while its descriptor stays valid.
+ * Whether the file, from which a read returned `n` bytes, is in sysfs: its size is at least
+ * SYSFS_PAGE_MIN, it has no blocks, and the read returned less than its size. A file elsewhere may
+ * be replaced while the old descriptor stays valid, so its descriptor must not be kept.
  */
 static bool is_of_sysfs(int fd, ssize_t n)
 {
@@ -190,7 +195,10 @@ static bool is_of_sysfs(int fd, ssize_t n)
            S_ISREG(st.st_mode) && st.st_size >= SYSFS_PAGE_MIN && st.st_blocks == 0;
 }
 
-/* Keeps the descriptor of a file after a complete probe; -1 if it is absent, otherwise 0. */
+/*
+ * After a complete read of a device, keeps the descriptor of a sysfs file; otherwise closes it.
+ * Notes -1 if the file is absent, 0 if no descriptor is kept.
+ */
 static void health_file_keep(struct probe_run *l, unsigned which, int fd, ssize_t n, bool absent)
 {
     bool keep = fd >= 0 && l->kept != NULL && l->all && is_of_sysfs(fd, n);
@@ -230,12 +238,12 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
     if (fd > 0) {
         n = pread(fd, bytes, sizeof bytes, 0);
         if (n < 0) {
-            (void)close(fd); /* the kernel has removed the file */
+            (void)close(fd); /* the kernel has removed the file; open it by name */
         }
     }
     /*
-     * These files exist together, and all modules have this one: do not look for a missing one each
-     * time.
+     * Modules that have any of these files also have the ECC counters. So if the ECC file is open
+     * and this file was absent, it is looked for again only in a complete read.
      */
     bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
     bool absent = missing;
@@ -254,7 +262,10 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
     return n >= 0;
 }
 
-/* Modules from 2.30 on list the components, on Trainium2 and 3. */
+/*
+ * Reads the health files of a device. Modules from 2.30 on also list components, on Trainium2 and
+ * 3.
+ */
 static void read_health(struct probe_run *l, const char *name, struct device_reading *r)
 {
     char value[SYSFS_VALUE_CAP];
@@ -292,8 +303,8 @@ static uint64_t node_of(const struct stat *st)
 }
 
 /*
- * Finds the root complex of a PCI device: the link in bus/pci/devices leads to
- * ../../../devices/pci<domain>:<bus>/…/<address> (pci-sysfs.c). Empty: not such a link.
+ * Finds the root complex of a PCI device. The link in bus/pci/devices leads to
+ * ../../../devices/pci<domain>:<bus>/…/<address> (pci-sysfs.c). Empty: the link has another form.
  */
 static void read_root(const char *path, const char *address, char root[PCIE_ROOT_CAP])
 {
@@ -312,7 +323,10 @@ static void read_root(const char *path, const char *address, char root[PCIE_ROOT
     }
 }
 
-/* The kernel module does not tell which PCI device a Neuron device is; the board's table does. */
+/*
+ * Reads the NUMA node and the PCIe root. The PCI address comes from the board's table, because the
+ * kernel module does not show it.
+ */
 static void read_pci(struct probe_run *l, bool all, struct found_device *d)
 {
     const char *address = board_pci_address(board_find(l->out->product_name), d->number);
@@ -332,7 +346,7 @@ static void read_pci(struct probe_run *l, bool all, struct found_device *d)
         node_value(l, l->settings->sysfs_root, file, true, value);
         text_cut(d->numa_node, sizeof d->numa_node, view_text(value));
     } else {
-        /* keep the value; the complete probe of this device reads it again */
+        /* keep the values until this device is read completely again */
     }
 }
 
@@ -353,7 +367,10 @@ static void read_device(struct probe_run *l, const char *name, bool all, unsigne
         return;
     }
     device_value(l, name, "core_count", all, d->core_count);
-    /* empty until the module has found all devices (neuron_pci.c: total_neuron_devices) */
+    /*
+     * The file is empty until the module has found all devices (neuron_pci.c:
+     * total_neuron_devices).
+     */
     device_value(l, name, "connected_devices", all, d->connected_devices);
     read_pci(l, all, d);
     read_health(l, name, &d->reading);
@@ -397,7 +414,10 @@ static void accept_entry(struct probe_run *l, const char *name)
 {
     struct found_node *out = l->out;
     uint16_t number = 0;
-    /* Plain files beside the devices are attributes of the class, such as ultraserver_mode. */
+    /*
+     * Only directories are devices; plain files are attributes of the class, such as
+     * ultraserver_mode.
+     */
     uint64_t folder = (name[0] == '.') ? 0u : directory_inode(l, name);
     if (folder == 0u) {
         return;
@@ -423,7 +443,8 @@ static void class_open(struct probe_run *l)
 }
 
 /*
- * Reads the rest of the class directory and returns its checksum; `take`: also probes each entry.
+ * Reads the class directory to its end and returns the checksum of its names and inodes. `take`:
+ * also probes each device.
  */
 static uint32_t class_read(struct probe_run *l, bool take)
 {
@@ -447,7 +468,7 @@ static uint32_t class_read(struct probe_run *l, bool take)
 static void probe_all(struct probe_run *l)
 {
     struct found_node *out = l->out;
-    /* Entries past `count` stay untouched: most nodes use a quarter of the table. */
+    /* Entries from `count` on are not cleared: most nodes use a quarter of the table. */
     out->count = 0;
     out->ignored = 0;
     probe_close(l->probe);
@@ -461,7 +482,10 @@ static void probe_all(struct probe_run *l)
     ASSERT(out->count <= DEVICES_MAX);
 }
 
-/* Probes the devices of an unchanged listing. false: a device has been replaced nevertheless. */
+/*
+ * Probes the devices of an unchanged class directory; reads device number `turn` completely. false:
+ * that device was replaced although the directory looks the same.
+ */
 static bool probe_known(struct probe_run *l, unsigned turn)
 {
     struct found_node *out = l->out;
@@ -485,7 +509,10 @@ int probe_node(const struct settings *settings, struct probe *p)
     struct probe_run l = {.settings = settings, .probe = p, .out = &p->found};
     ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
     class_open(&l);
-    /* Before the devices are probed, so that the next probe notices changes from then on. */
+    /*
+     * Computed before the devices are probed, so that the next probe detects changes that happen
+     * meanwhile.
+     */
     uint32_t listing = class_read(&l, false);
     bool same = p->known && l.fd >= 0 && l.error == 0 && listing == p->listing;
     if (!same || !probe_known(&l, p->turn)) {
@@ -500,7 +527,7 @@ int probe_node(const struct settings *settings, struct probe *p)
     return l.error;
 }
 
-/* --- one device --- */
+/* --- probe of one device --- */
 
 int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
                  struct device_place *out)
@@ -561,7 +588,7 @@ int probe_open_errors(const char *sysfs_root, unsigned number)
     }
     reading_begins(path);
     int fd = path_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-    /* Other files, such as a FIFO without a writer, would be reported endlessly. */
+    /* poll would report other files all the time, such as a FIFO without a writer. */
     bool plain = fd >= 0 && descriptor_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (fd >= 0 && !(plain && read(fd, bytes, sizeof bytes) >= 0)) {
         (void)close(fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the node's facts about its devices: texts of the Neuron kernel module, the DMI product name
- * and the boot id. Owns the descriptors of the health files and validates nothing (dra/device.h
- * does); never opens /dev/neuron*, because the next user of an opened device would wait for a
- * reset.
+ * Reads facts about the node and its devices: texts of the Neuron kernel module, the DMI product
+ * name and the boot id. Owns the descriptors of the health files and validates nothing
+ * (dra/device.h does). Never opens /dev/neuron*: the kernel module resets a device that was opened,
+ * and its next user would have to wait.
  */
 #ifndef HOST_NODE_PROBE_H
 #define HOST_NODE_PROBE_H
@@ -11,49 +11,52 @@
 #include "agent/settings.h"
 #include "dra/device.h"
 
-/* State from one probe to the next; all zero before the first. */
+/* State that one probe passes to the next; all zero before the first. */
 struct probe {
     struct found_node found;
-    bool known;       /* `found` covers the complete class directory, whose checksum is `listing` */
-    uint32_t listing; /* CRC-32C of the directory's names and inodes */
-    /* index of the device that the next probe reads completely; `count`: the node */
+    bool known;       /* `found` has all devices of the class directory with checksum `listing` */
+    uint32_t listing; /* CRC-32C of the names and inodes in the class directory */
+    /*
+     * Index of the device that the next probe reads completely; if equal to `count`, the next probe
+     * reads the facts of the node again.
+     */
     unsigned turn;
-    /* Descriptors of health files, by index in `found`; 0: none, -1: the file was absent. */
+    /* Descriptors of health files, by index in `found`. 0: not open; -1: the file was absent. */
     int kept[HEALTH_DEVICES_KEPT][HEALTH_FILES];
 };
 
 /*
- * Probes the node: p->found is the current state. Absent or unreadable values stay empty; a value
- * that is too long or contains a NUL is cut and ends in '?'. `settings` provides the roots, and the
- * instance type where it is set. Bounded: twice DIRECTORY_READS_MAX reads of the class directory
+ * Probes the node: p->found becomes its current state. Absent or unreadable values stay empty; a
+ * value that is too long or contains a NUL is cut and ends in '?'. `settings` provides the roots
+ * and, if set, the instance type. Bounded: twice DIRECTORY_READS_MAX reads of the class directory
  * and eight files for each of DEVICES_MAX devices, and a file and a link of its PCI device where
  * the board names one.
  *
  * The kernel creates a device's entry in the class directory with the device, and never changes the
- * contents of its files. So while names and inodes there are unchanged, a probe reads only the
- * nodes, values that were empty, the health files, which do change, and all files of one device in
- * turn.
+ * contents of its files, except the health files. So while names and inodes in the directory are
+ * unchanged, a probe reads only the device nodes, values that were empty, and the health files; in
+ * addition, it reads all files of one device, another one in each probe.
  *
- * Health files in sysfs stay open: the kernel returns the current value to each read at offset 0,
- * and fails the read of a removed file, which is then opened by name. An absent one is tried again
- * in the device's turn. Files elsewhere can be replaced at any time and are opened in each probe.
+ * Health files in sysfs stay open: each read at offset 0 returns the current value. If the file was
+ * removed, the read fails, and the file is opened by name. The complete read of a device looks for
+ * absent files again. Files outside sysfs can be replaced at any time, so each probe opens them.
  *
- * Returns 0, or the errno of a failure that proves nothing about the node: no memory or no
- * descriptor left, a class directory that exists and cannot be read. p->found must not be used
- * then: what it lacks may exist.
+ * Returns 0, or an errno if the state of the node is unknown: no memory or no descriptor left, or
+ * the class directory exists and cannot be read. p->found must not be used then, because devices
+ * may be missing from it.
  */
 MUST_USE int probe_node(const struct settings *settings, struct probe *p);
 /* Closes the kept descriptors; the next probe opens the files again. */
 void probe_close(struct probe *p);
 /*
- * Identifies the device that has this number now: two system calls. Returns 0, or the errno of the
- * first of the two places that failed; members that were not reached are 0 in *out.
+ * Finds which device and which device node have this number now, with two system calls. Returns 0,
+ * or the errno of the first call that failed; members of *out that were not read are 0.
  */
 MUST_USE int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
                           struct device_place *out);
 /*
- * Reads device_mem/total of a core: three system calls. Returns 0, or the errno of the one that
- * failed.
+ * Reads the file device_mem/total of a core, with three system calls. Returns 0, or the errno of
+ * the call that failed.
  */
 MUST_USE int probe_memory(const char *sysfs_root, unsigned number, unsigned core,
                           char value[SYSFS_VALUE_CAP]);
@@ -61,13 +64,13 @@ MUST_USE int probe_memory(const char *sysfs_root, unsigned number, unsigned core
 void probe_value(const char *path, char value[SYSFS_VALUE_CAP]);
 /*
  * Reads the class files of an UltraServer node: one system call to open the class directory and
- * three for each file. Returns 0, or the errno of a failure that proves nothing about the node.
+ * three for each file. Returns 0, or an errno if the state of the node is unknown.
  */
 MUST_USE int probe_ultraserver(const char *sysfs_root, struct found_ultraserver *out);
 /*
- * Opens hw_error_event of this device and reads it once, so that poll(2) reports errors from now on
- * by POLLPRI. Returns the descriptor, which the caller closes, or -1: no such file, or not a plain
- * one.
+ * Opens hw_error_event of a device and reads it once, so that poll(2) reports later errors by
+ * POLLPRI. Returns the descriptor, which the caller closes. -1: the file is absent, or is not a
+ * plain file.
  */
 MUST_USE int probe_open_errors(const char *sysfs_root, unsigned number);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to probe the node, and how the agent gets the result, see probes.h. */
+/* Decides when to probe the node, and passes the results to the agents; see probes.h. */
 #include "host/node/probes.h"
 
 #include "agent/report/log_catalogue.h"
@@ -32,7 +32,7 @@ uint64_t probes_deadline(const struct probes *l)
     return earlier(l->due_ms, readers_deadline(&l->readers));
 }
 
-/* --- facts for the agent --- */
+/* --- results for the agents --- */
 
 static void log_failure(struct probes *l, struct agent *agent, const char *what, int error)
 {
@@ -41,7 +41,10 @@ static void log_failure(struct probes *l, struct agent *agent, const char *what,
     agent_host_log((agent != NULL) ? agent : l->agent, LOG_ID_PROBE_FAILED, text);
 }
 
-/* A failed probe removes no device, and is logged once. */
+/*
+ * Passes the Neuron devices to the agent. After a failed probe the agent keeps its devices, and the
+ * failure is logged once.
+ */
 static void report_node(struct probes *l)
 {
     static const char *const what[] = {
@@ -79,7 +82,7 @@ static void report_probe(struct probes *l)
     l->told = true;
 }
 
-/* Logs a file that hangs, or that hung and has been read. */
+/* Logs for each reader that a file hangs, or that the hanging file was read at last. */
 static void log_changed(const struct probes *l)
 {
     for (unsigned i = 0; i < READERS; i++) {
@@ -102,8 +105,8 @@ static void log_changed(const struct probes *l)
 }
 
 /*
- * A result that is passed on again must not count as a second reading of a counter, see
- * dra/health.h.
+ * Marks all counters as not read, because the same result may be passed to the agent again, and
+ * must not count as a second reading (dra/health.h).
  */
 static void counters_forget(struct found_node *found)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probes of the node's devices: when a reader (readers.h) starts one, and how the agent gets the
- * result. Owns the last result, and the readers.
+ * Probes of the node's devices: decides when a reader (readers.h) starts one, and passes the result
+ * to the agents. Owns the last result and the readers.
  */
 #ifndef HOST_NODE_PROBES_H
 #define HOST_NODE_PROBES_H
@@ -9,34 +9,38 @@
 #include "agent/agent.h"
 #include "host/node/readers.h"
 
-/* The probes of both drivers, and the agents that read them. */
+/* The probes of both drivers, and the agents that get the results. */
 struct probes {
     const struct settings *settings;
-    struct agent *agent; /* of the first driver */
-    struct agent *efa;   /* of the second driver; NULL: none, or ended */
-    bool efas;           /* probe the EFA devices too */
+    struct agent *agent; /* agent of the first driver, borrowed */
+    struct agent *efa;   /* agent of the EFA driver, borrowed; NULL: none, or ended */
+    bool efas;           /* also probe the EFA devices */
     struct readers readers;
-    uint64_t due_ms; /* time of the next probe */
-    bool wanted;     /* a probe is due as soon as a reader can do it */
-    bool told;       /* the agent has received a result */
+    uint64_t due_ms; /* time of the next periodic probe */
+    bool wanted;     /* start a probe as soon as a reader is idle */
+    bool told;       /* the agents have received a result */
     int error;       /* errno of the last probe; 0: it succeeded */
     int efa_error;
-    struct sysfs_probe result; /* the last result; the agent uses its telemetry from the start on */
+    /* Last result; the agent reads its telemetry from the start on. */
+    struct sysfs_probe result;
 };
 
-/* Forks the readers, see readers_begin, and starts the first probe; `efas`: with EFA devices. */
+/*
+ * Forks the readers (see readers_begin) and starts the first probe. `efas`: also probe the EFA
+ * devices.
+ */
 MUST_USE enum status probes_begin(struct probes *l, const struct settings *settings, bool efas,
                                   struct writer *why);
 /*
- * Sets the agents; borrowed. Waits for the first probe, READ_FIRST_MS at most: without it the
- * agent's devices are unknown.
+ * Sets the agents, which are borrowed, and passes them the first result. Waits for it at most
+ * READ_FIRST_MS; without a result the agents treat all devices as unknown.
  */
 void probes_first(struct probes *l, struct agent *agent, struct agent *efa);
 /* Sets the slots for poll(2). */
 void probes_interest(const struct probes *l, struct pollfd slots[READERS]);
 /*
- * Receives the readers' answers; call before the agent's step. true: a probe is due, so other
- * periodic scans are too.
+ * Receives the answers of the readers and starts probes. Call before the agent's step. Returns
+ * whether the periodic probe is due, which is also the time for other periodic scans.
  */
 bool probes_turn(struct probes *l, const struct pollfd slots[READERS], uint64_t now_ms);
 /* The latest time for the next probes_turn. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that reads sysfs, see reader.h. Only that process runs this code. */
+/* The reader process, which reads sysfs; see reader.h. Only that process runs this code. */
 #include "host/node/reader.h"
 
 #include <errno.h>
@@ -56,7 +56,10 @@ static int64_t core_memory(const char *sysfs_root, unsigned number, unsigned cor
     return good ? (int64_t)bytes : -(int64_t)EIO;
 }
 
-/* A kernel module without these files has none for any core. */
+/*
+ * Reads the memory use of each core. If the first file is absent, the kernel module has none of
+ * them, and the other cores are not tried.
+ */
 static void device_memory(struct reading_process *r, unsigned number)
 {
     int64_t *memory = r->page->memory[number];
@@ -85,7 +88,7 @@ static void run_task(struct reading_process *r)
     const struct reader_page *page = r->page;
     if (page->task == (uint32_t)READER_PROBE) {
         run_probe(r);
-        /* Before the answer: the agent treats a reader that has answered as idle. */
+        /* Done before the answer, because the agent treats a reader that has answered as idle. */
         error_events_follow(&r->errors, r->settings->sysfs_root, &page->result.probe);
     }
     for (unsigned n = 0; n < DEVICES_MAX && page->task == (uint32_t)READER_MEMORY; n++) {
@@ -99,7 +102,7 @@ static void run_task(struct reading_process *r)
     send_byte(r, READER_ANSWER);
 }
 
-/* --- the process --- */
+/* --- main loop of the process --- */
 
 static void receive_question(struct reading_process *r)
 {
@@ -116,7 +119,8 @@ static void run_turn(struct reading_process *r)
     struct pollfd slots[1u + DEVICES_MAX];
     uint64_t now_ms = clock_now_ms();
     uint64_t armed_ms = error_events_armed_ms(&r->errors);
-    uint64_t wait_ms = armed_ms - now_ms; /* in a storm of errors; at most ERROR_EVENT_GAP_MS */
+    /* Used only while events are ignored; at most ERROR_EVENT_GAP_MS. */
+    uint64_t wait_ms = armed_ms - now_ms;
     slots[0] = (struct pollfd){.fd = r->fd, .events = POLLIN};
     error_events_interest(&r->errors, &slots[1], now_ms);
     if (poll(slots, 1u + DEVICES_MAX, (armed_ms > now_ms) ? (int)wait_ms : -1) <= 0) {
@@ -127,7 +131,7 @@ static void run_turn(struct reading_process *r)
         error_events_end(&r->errors);
         probe_close(&r->page->result.probe);
     }
-    /* Before a probe, so that errors from then on are reported again. */
+    /* Handled before a probe, so that errors during the probe are reported again. */
     if (error_events_poll(&r->errors, r->settings->sysfs_root, &slots[1], clock_now_ms())) {
         send_byte(r, READER_EVENT);
     }
@@ -136,7 +140,10 @@ static void run_turn(struct reading_process *r)
     }
 }
 
-/* May read below three roots (everything beside a kubeconfig), and write nothing. */
+/*
+ * Enters the sandbox: the process may read below three roots (with a kubeconfig, all files), and
+ * write nothing.
+ */
 static void restrict_self(const struct settings *s)
 {
     char text[HOST_TEXT_CAP];
@@ -144,7 +151,10 @@ static void restrict_self(const struct settings *s)
     struct writer wide = writer_of(NULL, 0);
     struct stat st;
     bool in_pod = s->kubeconfig[0] == '\0';
-    /* If it is absent, as on most nodes, a rule would apply to its parent. */
+    /*
+     * Most nodes do not have this directory; a rule for an absent directory would apply to its
+     * parent.
+     */
     bool configured = path_stat(s->neuron_dir, &st) == 0;
     const struct sandbox_paths paths = {
         .write = {NULL, NULL, NULL, NULL},
@@ -159,7 +169,10 @@ void reader_run(const struct settings *settings, struct reader_page *page, int f
 {
     struct reading_process r = {.settings = settings, .page = page, .fd = fd};
     bool named = prctl(PR_SET_NAME, "neuron-dra-read") == 0;
-    /* A hanging reader would not notice that the agent has ended. */
+    /*
+     * The kernel ends the reader with the agent: a reader that hangs cannot notice that the agent
+     * has ended.
+     */
     bool bound = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     ASSERT(named && bound);
     error_events_begin(&r.errors);

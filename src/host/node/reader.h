@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that reads sysfs for the agent, because a read can hang (reading.h), and so that the
- * process which talks to other programs has no access to sysfs. It is forked before the sandbox and
- * has a sandbox of its own. Its tasks are a probe of the node, the memory use of devices, and the
- * class files of an UltraServer. It also waits for errors that the kernel module reports. Owns the
- * descriptors of the files that stay open and, from question to answer, its page.
+ * A process that reads sysfs for the agent. It is separate because a read can hang (reading.h), and
+ * so that the process which talks to other programs has no access to sysfs. The agent forks it
+ * before entering the sandbox; it enters a sandbox of its own. Its tasks are a probe of the node,
+ * the memory use of devices, and the class files of an UltraServer. It also waits for errors that
+ * the kernel module reports. Owns the descriptors of the files that stay open and, from question to
+ * answer, its page.
  *
  * Question and answer are one byte each on a socket pair; their content is in the page, which both
- * processes map. The end of either process closes the pair, and the other one ends.
+ * processes map. When one process ends, the socket pair closes and the other process ends too.
  */
 #ifndef HOST_NODE_READER_H
 #define HOST_NODE_READER_H
@@ -19,38 +20,38 @@
 
 /* The result of a probe of the node; all zero before the first. */
 struct sysfs_probe {
-    int error; /* errno of a failed probe, which proves nothing about the node; 0: none */
+    int error; /* errno if the probe failed and the devices are unknown; 0: success */
     int efa_error;
     struct probe probe;
-    struct found_efas efas;     /* if requested */
-    struct telemetry telemetry; /* last member: stays untouched without --device-metrics */
+    struct found_efas efas;     /* EFA devices, if the task includes them */
+    struct telemetry telemetry; /* last member: without --device-metrics, never touched */
 };
 
-/* The tasks of a reader. */
+/* Tasks of a reader. */
 enum reader_task { READER_PROBE, READER_MEMORY, READER_ULTRASERVER };
-/* The bytes for a question, an answer, and an error reported by a device. */
+/* Bytes on the socket pair: a question, its answer, and the report of an error event. */
 enum { READER_ASK = 1, READER_ANSWER, READER_EVENT };
 
-/* Shared by one reader and the agent. */
+/* Memory shared by one reader and the agent. */
 struct reader_page {
-    struct reading_note note; /* written by the reader */
-    /* this and the next four: written by the agent before it asks */
+    struct reading_note note; /* what the reader is reading; written by the reader */
+    /* Written by the agent, like the next four members. */
     struct reading_left_out left_out;
     bool efas;        /* READER_PROBE: include the EFA devices */
     uint32_t task;    /* enum reader_task */
-    uint64_t numbers; /* READER_MEMORY: bit N: device N */
-    /* another reader probes from now on: close all files, and clear this */
+    uint64_t numbers; /* READER_MEMORY: devices to read; bit N: device N */
+    /* Close all files and clear this flag, because another reader probes from now on. */
     bool forget;
     /* The answer, valid until the next question: bytes in use by device and core, or -errno. */
     int64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX];
-    int ultraserver_error; /* errno of a failed read; 0: none */
+    int ultraserver_error; /* errno of a failed read; 0: success */
     struct found_ultraserver ultraserver;
     struct sysfs_probe result;
 };
 
 /*
- * Runs a reader, in a process of its own: enters the sandbox, then answers on `fd`. Ends when the
- * other end closes; the kernel kills it when the agent dies.
+ * Runs a reader until the agent ends: enters the sandbox, then answers questions on `fd`. Call in a
+ * new process. If the agent dies, the kernel kills the reader.
  */
 __attribute__((noreturn)) void reader_run(const struct settings *settings, struct reader_page *page,
                                           int fd);

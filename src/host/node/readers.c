@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's side of the readers, see readers.h. */
+/* The agent's side of the reader processes; see readers.h. */
 #include "host/node/readers.h"
 
 #include <errno.h>
@@ -13,14 +13,17 @@
 #include "host/system.h"
 
 /*
- * Bytes read from a reader in one turn: its answer, and one for each error event, of which a second
- * has at most one. What does not fit is read in the next turn.
+ * Most bytes that one turn reads from a reader. A reader sends one byte for its answer, and one for
+ * each error event, at most once a second. Further bytes wait for the next turn.
  */
 #define HEARD_MAX 8u
 
-/* --- start and end --- */
+/* --- start and end of the readers --- */
 
-/* Starts a reader, in the new process. It closes all other descriptors of the parent. */
+/*
+ * Runs a reader in the new process, after closing all descriptors of the agent except stderr and
+ * lower, and `fd`.
+ */
 __attribute__((noreturn)) static void begin_here(const struct settings *settings,
                                                  struct reader_page *page, int fd)
 {
@@ -80,7 +83,7 @@ void readers_end(struct readers *r)
     }
 }
 
-/* --- answers and hangs --- */
+/* --- answers and hanging reads --- */
 
 void readers_interest(const struct readers *r, struct pollfd slots[READERS])
 {
@@ -120,7 +123,10 @@ static bool is_reading(uint32_t step)
     return (step & 1u) != 0u;
 }
 
-/* Copies the note of the file that it reads; during a listing there is none. */
+/*
+ * Copies which file the reader is reading. During a listing of a directory there is no file, and
+ * the text is "sysfs".
+ */
 static void copy_note(struct reader_state *x)
 {
     const struct reading_note *note = &x->page->note;
@@ -134,7 +140,10 @@ static void copy_note(struct reader_state *x)
     }
 }
 
-/* Other readers take over its task: its answer, if it still comes, is stale. */
+/*
+ * Handles the start of a hang: other readers take over the task, and a late answer of this reader
+ * is ignored.
+ */
 static void hang_begins(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
@@ -149,7 +158,7 @@ static void hang_begins(struct readers *r, unsigned i)
     }
 }
 
-/* The reader has made no progress for READ_HANG_MS. */
+/* Marks a reader that has made no progress for READ_HANG_MS. */
 static void mark_hanging(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
@@ -170,7 +179,10 @@ static void watch_progress(struct readers *r, unsigned i)
     if (at_work && step == x->step && r->now_ms - x->since_ms >= READ_HANG_MS) {
         mark_hanging(r, i);
     } else {
-        /* Between two files the hang goes on: each file may be slow. */
+        /*
+         * The hang continues while the reader is busy, even after it has read the file, because the
+         * next file may be slow too.
+         */
         x->changed = x->hangs && !at_work;
         x->hangs = x->hangs && at_work;
     }
@@ -209,11 +221,11 @@ uint64_t readers_deadline(const struct readers *r)
     return at;
 }
 
-/* --- asking --- */
+/* --- questions to readers --- */
 
 /*
- * Lists the subjects that the other readers are reading: a hanging file must not block a second
- * reader.
+ * Tells a reader to leave out what the other readers are reading, so that one hanging file does not
+ * block two readers.
  */
 static void leave_out(const struct readers *r, struct reader_state *x)
 {
@@ -235,7 +247,7 @@ static bool is_among(const struct reading_subject *of, uint64_t numbers)
            (numbers >> of->id & 1u) != 0u;
 }
 
-/* Whether the reader would have to leave out one of the devices whose memory is wanted. */
+/* Whether the reader would leave out one of the devices whose memory is wanted. */
 static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
 {
     bool some = false;
@@ -246,9 +258,9 @@ static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
 }
 
 /*
- * Asks a reader; `numbers`: devices for READER_MEMORY, else 0. false: it cannot be asked now, or
- * another reader has just begun to read one of these devices. `hear` notices if the reader has
- * ended.
+ * Gives a task to a reader. `numbers`: the devices for READER_MEMORY, otherwise 0. false: the
+ * reader cannot be asked now, or another reader is reading one of these devices. If the reader has
+ * ended, receive_bytes notices that.
  */
 static bool ask_reader(const struct readers *r, struct reader_state *x, enum reader_task task,
                        uint64_t numbers)
@@ -269,7 +281,7 @@ static bool ask_reader(const struct readers *r, struct reader_state *x, enum rea
     return x->busy;
 }
 
-/* An idle reader, preferably not `other`; -1: none. */
+/* Returns an idle reader; returns `other` only if no other reader is idle. -1: all are busy. */
 static int idle_reader(const struct readers *r, int other)
 {
     int found = -1;
@@ -290,16 +302,19 @@ static bool all_hang(const struct readers *r)
     return all;
 }
 
-/* --- probes --- */
+/* --- probes of the node --- */
 
-/* A count from a page, read only once, because the reader can change it. */
+/*
+ * Returns a count from a page, at most `max`. Reads it once, because the reader process can change
+ * it at any time.
+ */
 static unsigned count_of(const volatile uint16_t *count, unsigned max)
 {
     unsigned n = *count;
     return (n < max) ? n : max;
 }
 
-/* Makes a byte from a page a valid bool; it may have any value. */
+/* Makes a bool from a page valid: the reader process may have written any byte. */
 static void bool_end(bool *b)
 {
     const void *raw = b;
@@ -356,7 +371,10 @@ static void efa_texts_end(struct found_efas *f)
     }
 }
 
-/* Copies up to the last device, and no descriptor. */
+/*
+ * Copies a result from a page and makes it valid. Copies only the devices in use, and no
+ * descriptors.
+ */
 static void copy_result(struct sysfs_probe *to, const struct sysfs_probe *from)
 {
     const struct found_node *found = &from->probe.found;
@@ -426,13 +444,14 @@ static struct found_efa *efa_of(struct found_efas *f, uint32_t address)
     return NULL;
 }
 
-/* Keeps the file values of a device from the previous probe. */
+/* Copies the file values of a device from the previous probe, unless the device was replaced. */
 static void device_keep(struct found_device *to, const struct found_device *from)
 {
     if (from->place.folder == to->place.folder) {
         struct found_device kept = *from;
         kept.place = to->place;
-        memcpy(&kept.node_exists, &to->node_exists, sizeof kept.node_exists); /* see bool_end */
+        /* Copied as a byte, because it may not be a valid bool yet; see bool_end. */
+        memcpy(&kept.node_exists, &to->node_exists, sizeof kept.node_exists);
         *to = kept;
     }
 }
@@ -447,7 +466,7 @@ static void efa_keep(struct found_efa *to, const struct found_efa *from)
     }
 }
 
-/* Copies a subject that the new probe left out from the previous one. */
+/* Copies the values of a subject from the previous probe, because the new probe left it out. */
 static void keep_subject(struct sysfs_probe *to, struct sysfs_probe *from,
                          const struct reading_subject *of)
 {
@@ -475,7 +494,7 @@ void readers_result(const struct readers *r, struct sysfs_probe *last)
     copy_result(last, &page->result);
 }
 
-/* Whether a file of this subject hangs. */
+/* Whether a read of one of this subject's files hangs. */
 static bool is_silent(const struct readers *r, enum reading_kind kind, uint32_t id)
 {
     bool silent = false;
@@ -508,12 +527,12 @@ void readers_mark(const struct readers *r, struct sysfs_probe *result)
     }
 }
 
-/* --- memory --- */
+/* --- memory use of devices --- */
 
-/* Progress of a reader with the memory of these devices. */
+/* How far a reader is with the memory use of certain devices. */
 enum progress { UNRELATED, UNDER_WAY, LATE, ANSWERED };
 
-/* Progress with one of their files, whatever the reader's task is. */
+/* Returns how far a reader is with a file of these devices, whatever its task is. */
 static enum progress file_progress(const struct readers *r, unsigned i, uint64_t numbers)
 {
     const struct reader_state *x = &r->reader[i];
@@ -553,7 +572,7 @@ enum status readers_memory_read(struct readers *r, uint64_t numbers)
     }
     int free = idle_reader(r, r->prober);
     if (most == UNRELATED && free >= 0) {
-        /* if it fails, a later turn asks again */
+        /* after a failure a later turn asks again */
         (void)ask_reader(r, &r->reader[free], READER_MEMORY, numbers);
     }
     if (most == ANSWERED) {
@@ -604,7 +623,7 @@ int readers_ultraserver(struct readers *r, struct found_ultraserver *out)
     return (error >= 0) ? error : EIO;
 }
 
-/* --- texts --- */
+/* --- texts for an operator --- */
 
 void readers_hanging(const struct readers *r, unsigned i, struct writer *w)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's side of the processes that read sysfs (reader.h): starts them, gives work to an idle
- * one, receives answers as poll(2) reports them, and detects when one hangs. Owns the pages and the
- * agent's ends of the socket pairs. A reader can write anything into its page at any time: the
- * functions here bound what they read from it, and terminate its texts.
+ * The agent's side of the processes that read sysfs (reader.h): starts them, gives tasks to idle
+ * ones, receives their answers, and detects when one hangs. Owns the pages and the agent's ends of
+ * the socket pairs. A reader can write anything into its page at any time, so these functions check
+ * the range of what they read from it, and terminate its texts.
  */
 #ifndef HOST_NODE_READERS_H
 #define HOST_NODE_READERS_H
@@ -16,37 +16,37 @@
 struct reader_state {
     int fd;
     struct reader_page *page;
-    bool busy;         /* asked, has not answered */
-    bool answered;     /* answered a question about memory in this turn */
-    bool hangs;        /* no progress for READ_HANG_MS, and its task is not done since */
+    bool busy;         /* has a question that it has not answered */
+    bool answered;     /* answered a question in this turn; not set for probes */
+    bool hangs;        /* made no progress for READ_HANG_MS, and has not finished its task since */
     bool changed;      /* the hang began or ended in this turn */
-    uint32_t step;     /* step of its note */
-    uint64_t since_ms; /* when that step was first seen, or the reader was asked */
+    uint32_t step;     /* last step seen in its note */
+    uint64_t since_ms; /* time when that step was first seen, or of the question */
     uint64_t hung_since_ms;
     enum reader_task task; /* its last task */
-    uint64_t numbers;      /* devices of READER_MEMORY; 0: the answer is no longer wanted */
-    /* what it hangs in, or hung in last */
+    uint64_t numbers;      /* devices of READER_MEMORY; 0: its answer is no longer wanted */
+    /* What the reader hangs in, or hung in last. */
     struct reading_subject of;
     char file[READING_FILE_CAP];
 };
 
-/* The reader processes, and what they last reported. */
+/* All reader processes, and what they reported last. */
 struct readers {
     struct reader_state reader[READERS];
-    int prober;   /* reader that probes and waits for errors of devices; -1: none yet */
+    int prober;   /* reader that probes and reports error events; -1: none */
     bool probing; /* a probe is running */
-    bool probed;  /* its answer came in this turn */
+    bool probed;  /* the answer to a probe came in this turn */
     bool stirred; /* a device reported an error in this turn */
     bool changed; /* a hang began or ended in this turn */
-    bool ended;   /* a reader has ended: the process cannot continue */
-    int memory;   /* reader with the answer for readers_memory, or that is late with it */
+    bool ended;   /* a reader process has ended: the agent must restart */
+    int memory; /* reader whose answer readers_memory returns, or that is late with it; -1: none */
     uint64_t now_ms;
 };
 
 /*
- * Maps the pages and forks the readers, before the sandbox, which forbids forking. The readers
- * close every descriptor but the standard ones and their own. On failure `why` has a line. Does not
- * return in the readers.
+ * Maps the pages and forks the readers. Call before the sandbox, which forbids forking. The readers
+ * close every descriptor but the standard ones and their own. Returns only in the agent; on failure
+ * `why` gets a line.
  */
 MUST_USE enum status readers_begin(struct readers *r, const struct settings *settings,
                                    struct writer *why);
@@ -60,28 +60,32 @@ void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_
 uint64_t readers_deadline(const struct readers *r);
 
 /*
- * Starts a probe of the node, with `efas` of its EFA devices too. `last`: the previous probe, which
- * provides the values of subjects that another reader is just reading. false: a probe is running,
- * or no reader is idle.
+ * Starts a probe of the node; `efas`: also of its EFA devices. `last`: the previous probe, whose
+ * values are used for subjects that another reader is reading now. false: a probe is running, or no
+ * reader is idle.
  */
 MUST_USE bool readers_probe(struct readers *r, const struct sysfs_probe *last, bool efas);
-/* Moves the completed probe into *last, which holds the previous one. */
+/* Copies the completed probe to *last, which has the previous probe. */
 void readers_result(const struct readers *r, struct sysfs_probe *last);
-/* Marks the devices whose files hang; all are unknown if every reader hangs. */
+/*
+ * Marks the devices whose files hang. If every reader hangs, marks the health of all devices as
+ * unknown.
+ */
 void readers_mark(const struct readers *r, struct sysfs_probe *result);
 
 /*
- * Has the current memory use of these devices read. STATUS_OK: done, and readers_memory returns it
- * until the end of the turn. STATUS_MORE: it is running, call again in a later turn. HOST_BUSY:
- * reading their files exceeds READ_WAIT_MS, or every reader hangs; readers_why names the file.
+ * Makes a reader read the current memory use of these devices. STATUS_OK: the values are read, and
+ * readers_memory returns them until the end of the turn. STATUS_MORE: they are being read; call
+ * again in a later turn. HOST_BUSY: a file takes longer than READ_WAIT_MS, or every reader hangs;
+ * readers_why names the file.
  */
 MUST_USE enum status readers_memory_read(struct readers *r, uint64_t numbers);
-/* Bytes in use of a core, or -errno. */
+/* Returns the bytes in use of a core, or -errno. */
 int64_t readers_memory(const struct readers *r, unsigned number, unsigned core);
 /*
- * Reads the current class files of an UltraServer node. Waits READ_BRIEF_MS at most, and not at all
- * while one of these files hangs. Returns 0, or an errno; EBUSY: no reader was idle, or none
- * answered.
+ * Reads the current class files of an UltraServer node. Waits at most READ_BRIEF_MS, and not at all
+ * while one of these files hangs. Returns 0 or an errno; EBUSY: no reader was idle, or none
+ * answered in time.
  */
 MUST_USE int readers_ultraserver(struct readers *r, struct found_ultraserver *out);
 /* Appends the file that blocks the last request, and for how long. */

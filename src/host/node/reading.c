@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The note of the current read, see reading.h. */
+/* Notes the current read of sysfs; see reading.h. */
 #include "host/node/reading.h"
 
 #include <string.h>

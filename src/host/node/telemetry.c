@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the files of a device's metrics, opened by name, each once. */
+/* Reads the files of a device's metrics; opens each file by name and reads it once. */
 #include "host/node/telemetry.h"
 
 #include "host/node/probe.h"
 #include "host/node/reading.h"
 #include "host/system.h"
 
-/* A device's folder and the longest path below it. */
+/* Room for the folder of a device and the longest path below it. */
 #define TELEMETRY_PATH_CAP (PATH_CAP + 128u)
 
 static void file_path(const struct settings *s, unsigned number, const struct telemetry_file *f,
