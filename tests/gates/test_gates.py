@@ -144,7 +144,8 @@ class Style(Tree):
         self.assert_found(self.check("/* " + "x" * 100 + " */\n"), "bad.c:2:", "columns")
 
     def test_file_length(self):
-        self.assert_found(self.check("\n" * 900), "bad.c", "901 lines")
+        self.assert_clean(self.check("\n/* a */ int x;\n" * 820))
+        self.assert_found(self.check("int x;\n" * 821), "bad.c", "821 lines")
 
 
     def test_white_space(self):
