@@ -7,7 +7,7 @@
 
 static struct agents the_agents;
 
-static struct agent *join(struct driver_state *d)
+static struct agent *join_rooms(struct driver_state *d)
 {
     d->agent.api = &the_agents.shared.api;
     d->agent.report = &the_agents.shared.report;
@@ -25,12 +25,12 @@ static struct agent *join(struct driver_state *d)
 
 struct agent *instance_neuron(void)
 {
-    return join(&the_agents.neuron);
+    return join_rooms(&the_agents.neuron);
 }
 
 struct agent *instance_efa(void)
 {
-    return join(&the_agents.efa);
+    return join_rooms(&the_agents.efa);
 }
 
 _Static_assert(sizeof(struct agents) <= RAM_BYTES_MAX - HOST_BYTES_MAX,

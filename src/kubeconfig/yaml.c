@@ -33,7 +33,7 @@ static uint8_t peek_byte(const struct yaml_reader *r, size_t ahead)
     return (at < r->text.len) ? r->text.data[at] : (uint8_t)'\n';
 }
 
-static int column(const struct yaml_reader *r)
+static int column_of(const struct yaml_reader *r)
 {
     ASSERT(r->pos >= r->line_start);
     size_t columns = r->pos - r->line_start;
@@ -87,7 +87,7 @@ static void skip_blanks(struct yaml_reader *r)
 
 static bool at_marker(const struct yaml_reader *r, const char *marker)
 {
-    return column(r) == 0 && view_starts(view_from(r->text, r->pos), marker) &&
+    return column_of(r) == 0 && view_starts(view_from(r->text, r->pos), marker) &&
            is_space(peek_byte(r, 3));
 }
 
@@ -303,7 +303,7 @@ static bool plain_goes_on(struct yaml_reader *r, int parent)
             ahead.pos++;
         }
     } while (ahead.pos < ahead.text.len && view_trim(rest_of_line(&ahead)).len == 0u);
-    if (ahead.pos == ahead.text.len || column(&ahead) <= parent ||
+    if (ahead.pos == ahead.text.len || column_of(&ahead) <= parent ||
         one_of(peek_byte(&ahead, 0), "#\t") || at_marker(&ahead, "---") ||
         at_marker(&ahead, "...")) {
         return false;
@@ -473,7 +473,8 @@ static bool is_null(struct view text)
            view_is(text, "NULL");
 }
 
-static enum status scalar(struct yaml_reader *r, int parent, struct yaml_token *t, bool *key)
+static enum status read_any_scalar(struct yaml_reader *r, int parent, struct yaml_token *t,
+                                   bool *key)
 {
     bool flow = parent == IN_FLOW;
     uint8_t c = peek_byte(r, 0);
@@ -517,7 +518,7 @@ static enum status push_collection(struct yaml_reader *r, bool list, bool flow,
         return fail_parsing(r, "nested too deeply for a kubeconfig");
     }
     r->stack[r->depth] =
-        (struct yaml_open){.list = list, .flow = flow, .indent = column(r), .line = r->line};
+        (struct yaml_open){.list = list, .flow = flow, .indent = column_of(r), .line = r->line};
     r->depth++;
     r->pos += flow ? 1u : 0u;
     r->expect = flow ? YAML_FLOW_FIRST : YAML_LINE;
@@ -553,7 +554,7 @@ static enum status inline_value(struct yaml_reader *r, int parent, struct yaml_t
     if (one_of(peek_byte(r, 0), "[{")) {
         return push_collection(r, peek_byte(r, 0) == '[', true, t);
     }
-    enum status s = scalar(r, parent, t, &key);
+    enum status s = read_any_scalar(r, parent, t, &key);
     return key ? fail_parsing(r, LIKE_A_KEY) : s;
 }
 
@@ -572,7 +573,7 @@ static enum status block_value(struct yaml_reader *r, int parent, struct yaml_to
     if (one_of(peek_byte(r, 0), "[{")) {
         return inline_value(r, parent, t);
     }
-    enum status s = scalar(&ahead, parent, t, &key);
+    enum status s = read_any_scalar(&ahead, parent, t, &key);
     if (key) {
         return push_collection(r, false, false, t);
     }
@@ -592,8 +593,8 @@ static enum status next_value(struct yaml_reader *r, bool dash, struct yaml_toke
                    : inline_value(r, indent, t);
     }
     /* A key's list may start in the same column as the keys. */
-    bool below =
-        seek_in_document(r) && (column(r) > indent || (column(r) == indent && !dash && at_dash(r)));
+    bool below = seek_in_document(r) &&
+                 (column_of(r) > indent || (column_of(r) == indent && !dash && at_dash(r)));
     if (r->problem != NULL) {
         return PEER_MALFORMED;
     }
@@ -611,7 +612,7 @@ static enum status check_name(struct yaml_reader *r, struct yaml_token *t)
 static enum status next_key(struct yaml_reader *r, struct yaml_token *t)
 {
     bool key = false;
-    enum status s = at_dash(r) ? STATUS_OK : scalar(r, top_of(r)->indent, t, &key);
+    enum status s = at_dash(r) ? STATUS_OK : read_any_scalar(r, top_of(r)->indent, t, &key);
     if (s != STATUS_OK) {
         return s;
     }
@@ -628,8 +629,8 @@ static enum status next_key(struct yaml_reader *r, struct yaml_token *t)
 static bool ends_collection(const struct yaml_reader *r, bool more)
 {
     const struct yaml_open *top = &r->stack[r->depth - 1u];
-    return !more || column(r) < top->indent ||
-           (column(r) == top->indent && top->list && !at_dash(r));
+    return !more || column_of(r) < top->indent ||
+           (column_of(r) == top->indent && top->list && !at_dash(r));
 }
 
 static enum status next_line_token(struct yaml_reader *r, struct yaml_token *t)
@@ -647,7 +648,7 @@ static enum status next_line_token(struct yaml_reader *r, struct yaml_token *t)
     if (ends_collection(r, more)) {
         return pop_collection(r, t);
     }
-    if (column(r) > top->indent) {
+    if (column_of(r) > top->indent) {
         return fail_parsing(r, "indentation that fits nothing above");
     }
     if (!top->list) {
@@ -661,7 +662,7 @@ static enum status next_line_token(struct yaml_reader *r, struct yaml_token *t)
 static enum status skip_head(struct yaml_reader *r)
 {
     bool more = seek_text(r);
-    bool directive = more && column(r) == 0 && peek_byte(r, 0) == '%';
+    bool directive = more && column_of(r) == 0 && peek_byte(r, 0) == '%';
     if (directive) {
         if (!view_starts(rest_of_line(r), "%YAML 1.")) {
             return fail_parsing(r, "a directive other than %YAML 1.x is not supported");
@@ -739,7 +740,7 @@ static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_tok
     if (top->list) {
         return inline_value(r, IN_FLOW, t);
     }
-    enum status s = scalar(r, IN_FLOW, t, &key);
+    enum status s = read_any_scalar(r, IN_FLOW, t, &key);
     r->expect = YAML_FLOW_VALUE;
     return (s == STATUS_OK) ? check_name(r, t) : s;
 }
@@ -792,7 +793,7 @@ static enum status skip_flow(struct yaml_reader *r, unsigned level)
 static enum status skip_step(struct yaml_reader *r, int *parent)
 {
     uint8_t c = peek_byte(r, 0);
-    int start = column(r);
+    int start = column_of(r);
     bool key = false;
     if (one_of(c, "&*!")) {
         skip_word(r, false);
@@ -825,8 +826,8 @@ static enum status skip_block(struct yaml_reader *r, int indent, bool dashes)
                 next_line(r);
                 continue;
             }
-        } else if (!seek_in_document(r) || column(r) < indent ||
-                   (column(r) == indent && !(dashes && at_dash(r)))) {
+        } else if (!seek_in_document(r) || column_of(r) < indent ||
+                   (column_of(r) == indent && !(dashes && at_dash(r)))) {
             break;
         }
         (void)skip_step(r, &parent);

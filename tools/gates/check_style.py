@@ -41,7 +41,8 @@ def check_lines(report, path, text):
     code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     lines = sum(1 for line in code.splitlines() if line.strip())
     if lines > FILE_LINES_MAX:
-        report.add(f"{path}:{FILE_LINES_MAX}", f"{lines} lines of code: cut it where a subject ends ({FILE_LINES_MAX} at most)")
+        report.add(f"{path}:{FILE_LINES_MAX}",
+                   f"{lines} lines of code: cut it where a subject ends ({FILE_LINES_MAX} at most)")
 
 
 def arguments(text, begin):

@@ -34,7 +34,7 @@ bool handover_defers(const struct agent *a, uint64_t start_ms)
            start_ms >= a->ledger->handover.leaving_ms;
 }
 
-static void ask_for_next(struct agent *a)
+static void request_next_lock(struct agent *a)
 {
     struct handover *h = &a->ledger->handover;
     const struct files *f = a->files;
@@ -49,14 +49,14 @@ static void ask_for_next(struct agent *a)
  * waits: the kubelet calls the agent that registered last, and after two agents started at once, or
  * the kubelet restarted, that may be the agent that gave the store away.
  */
-static void ask(struct agent *a)
+static void request_store(struct agent *a)
 {
     struct handover *h = &a->ledger->handover;
     const struct files *f = a->files;
     h->older = f->holder(f->ctx, LOCK_OWNER) == HOLDER_OLDER;
     bool asks = h->wanted && !is_next(h) && !h->older;
     if (asks && (!had_store(h) || h->called)) {
-        ask_for_next(a);
+        request_next_lock(a);
     }
     if (!h->wanted && is_next(h)) {
         f->unlock(f->ctx, LOCK_NEXT);
@@ -64,7 +64,7 @@ static void ask(struct agent *a)
     }
 }
 
-enum status handover_take(struct agent *a)
+enum status handover_acquire(struct agent *a)
 {
     struct handover *h = &a->ledger->handover;
     const struct files *f = a->files;
@@ -77,7 +77,7 @@ enum status handover_take(struct agent *a)
         if (handover_owns(a)) {
             handover_move(h, HANDOVER_RETIRED);
         }
-        ask(a);
+        request_store(a);
     }
     if (s != STATUS_OK) {
         return s;

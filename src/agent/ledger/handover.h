@@ -57,10 +57,10 @@ bool handover_defers(const struct agent *a, uint64_t start_ms);
  * or is, and this agent has asked for the store if the kubelet calls it; other HOST_*: the lock
  * file cannot be locked.
  */
-MUST_USE enum status handover_take(struct agent *a);
+MUST_USE enum status handover_acquire(struct agent *a);
 /*
  * Records whether a call that came after `leaving_ms` waits (`called`). The frame calls this before
- * handover_take.
+ * handover_acquire.
  */
 void handover_called(struct agent *a, bool called);
 /*

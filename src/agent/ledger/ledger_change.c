@@ -55,7 +55,7 @@ static void set_file_left(struct agent *a, unsigned slot, bool left)
  * Releases the claim of the slot: turns its CDI file into a tombstone, and writes the release to
  * the store. Later flushes repeat what fails here.
  */
-static void release(struct agent *a, unsigned slot)
+static void release_slot(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     ledger_set_freeing(a, slot);
@@ -84,9 +84,9 @@ static void release(struct agent *a, unsigned slot)
 static void restore_files(struct agent *a, unsigned slot)
 {
     const struct claim_record *before = NULL;
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     enum status s = ledger_record(a, slot, &before);
-    s = (s == STATUS_OK) ? ledger_ensure_cdi(a, before, &nowhere) : s;
+    s = (s == STATUS_OK) ? ledger_ensure_cdi(a, before, &discarded) : s;
     status_ignore(s, "the next prepare or round of reconciliation writes it");
 }
 
@@ -94,7 +94,7 @@ static void restore_files(struct agent *a, unsigned slot)
  * Writes the earlier record again after a failed write, because a disk may have done part or all of
  * a write that it refused. If that fails too, the slot holds the devices of both records.
  */
-static void restore(struct agent *a, unsigned slot, const struct claim_record *r)
+static void restore_record(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     enum status s = half_copy(a, slot);
@@ -140,7 +140,7 @@ enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned
     }
     s = put_in(a, r, *slot, why);
     if (s != STATUS_OK && a->ledger->entry[*slot].state == LEDGER_HELD) {
-        restore(a, *slot, r);
+        restore_record(a, *slot, r);
     }
     return s;
 }
@@ -196,7 +196,7 @@ enum status ledger_put_record(struct agent *a, const struct claim_record *r, uns
     } else if (s != STATUS_OK && !held) {
         a->ledger->id[*slot] = r->id;
         a->ledger->entry[*slot].metadata = r->metadata;
-        release(a, *slot);
+        release_slot(a, *slot);
     }
     return s;
 }
@@ -283,7 +283,7 @@ enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
         return HOST_BUSY;
     }
     if (slot >= 0) {
-        release(a, (unsigned)slot);
+        release_slot(a, (unsigned)slot);
         return check_released(a, (unsigned)slot, why);
     }
     if (ledger_freeing(a, uid)) {

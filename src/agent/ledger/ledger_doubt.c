@@ -25,7 +25,7 @@
  * Makes the slot also hold the devices of `r`, which the claim may have; parts of devices are held
  * as whole devices.
  */
-static void widen(struct agent *a, unsigned slot, const struct claim_record *r)
+static void add_held_devices(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
     bool parts = e->guessed || e->cores != 0u || claim_cores(r) != 0u;
@@ -54,7 +54,7 @@ static void judge_record(struct agent *a, unsigned slot)
     ledger_move_record(e, RECORD_UNSURE);
     a->ledger->unlisted = true;
     if (read) {
-        widen(a, slot, file);
+        add_held_devices(a, slot, file);
     }
 }
 
@@ -137,20 +137,20 @@ enum status ledger_listed_claim(struct agent *a, unsigned slot, const struct cla
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
     const struct claim_record *record = NULL;
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     enum status s = STATUS_OK;
     ASSERT(e->state == LEDGER_HELD && e->record != RECORD_WHOLE);
     if (e->record == RECORD_UNSURE && half_names(a, slot, &record) &&
         claim_numbers(record) == e->numbers && claim_devices_same(record, r)) {
         ledger_enter(a, slot, record);
         half_heal(a, slot);
-        s = ledger_ensure_cdi(a, record, &nowhere);
+        s = ledger_ensure_cdi(a, record, &discarded);
         status_ignore(s, "the next prepare or round of reconciliation writes it");
         s = STATUS_OK;
     } else if ((claim_numbers(r) & ~e->numbers) != 0u ||
                (ledger_functions(a, r) & ~e->functions) != 0u) {
         ledger_move_record(e, RECORD_UNSURE);
-        widen(a, slot, r);
+        add_held_devices(a, slot, r);
         s = slot_write(a, slot);
     }
     if (s != STATUS_OK) {

@@ -346,7 +346,7 @@ enum status half_write(struct agent *a, unsigned slot, struct view record)
 }
 
 /* Copies the record of the half that counts into scratch.record. */
-static enum status take_counting(struct agent *a, unsigned slot, struct view *record)
+static enum status copy_counting(struct agent *a, unsigned slot, struct view *record)
 {
     struct store_half half;
     struct writer copy = writer_of(a->scratch.record, sizeof a->scratch.record);
@@ -361,7 +361,7 @@ static enum status take_counting(struct agent *a, unsigned slot, struct view *re
 enum status half_copy(struct agent *a, unsigned slot)
 {
     struct view record;
-    enum status s = take_counting(a, slot, &record);
+    enum status s = copy_counting(a, slot, &record);
     return (s == STATUS_OK) ? half_write(a, slot, record) : s;
 }
 
@@ -387,7 +387,7 @@ void half_heal(struct agent *a, unsigned slot)
 
 /* --- flushing --- */
 
-static enum status commit(struct agent *a)
+static enum status flush_store(struct agent *a)
 {
     const struct files *f = a->files;
     enum status s = f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, 0);
@@ -425,7 +425,7 @@ void flush_doubted(struct agent *a)
     if (!l->doubt || !l->usable) {
         return;
     }
-    if (commit(a) != STATUS_OK) {
+    if (flush_store(a) != STATUS_OK) {
         /*
          * The kernel may have dropped the halves that are DUE too: ledger_sync writes them again.
          */
@@ -551,7 +551,7 @@ enum status ledger_sync(struct agent *a, struct writer *why)
         return HOST_IO;
     }
     enum status s = rewrite_unsynced(a);
-    s = (s == STATUS_OK) ? commit(a) : s;
+    s = (s == STATUS_OK) ? flush_store(a) : s;
     if (s != STATUS_OK) {
         l->failed_flushes++;
         store_failed(a, "flushed", s);

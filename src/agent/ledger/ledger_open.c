@@ -60,7 +60,7 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
  * Empties the table, because another agent owns the store from now on. Tombstones show that agent
  * which unprepares of this one are not in the store.
  */
-static void disown(struct agent *a)
+static void give_up_store(struct agent *a)
 {
     struct ledger *l = a->ledger;
     ledger_clear(a);
@@ -148,7 +148,7 @@ static enum status judge_unreadable(const struct agent *a, const char *name)
     return any_readable(a, name) ? HOST_DAMAGED : HOST_IO;
 }
 
-static void take_flags(struct agent *a, uint32_t flags)
+static void adopt_flags(struct agent *a, uint32_t flags)
 {
     if (!a->ledger->known) {
         a->ledger->unlisted = (flags & STORE_UNLISTED) != 0u;
@@ -174,7 +174,7 @@ static enum status read_header(struct agent *a, const char *name, bool heal)
     if (is_bad_copy(first) && is_bad_copy(second)) {
         return (first == second && first == HOST_IO) ? judge_unreadable(a, name) : HOST_DAMAGED;
     }
-    take_flags(a, flags);
+    adopt_flags(a, flags);
     if (heal && first != second) {
         heal_copy(a, (first == STATUS_OK) ? 1 : 0);
     }
@@ -220,7 +220,7 @@ static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
 }
 
 /* Reads all slots; *lost: the number of slots that need a repair. */
-static enum status load(struct agent *a, unsigned *lost)
+static enum status load_slots(struct agent *a, unsigned *lost)
 {
     struct ledger *l = a->ledger;
     bool damaged = false;
@@ -333,7 +333,7 @@ static void doubt_all(struct agent *a)
  * Writes every half as free, so that a later half of zeros can only be damage, and so that the file
  * system allocates all blocks now.
  */
-static enum status format(struct agent *a)
+static enum status write_empty_slots(struct agent *a)
 {
     const struct files *f = a->files;
     struct writer out;
@@ -439,14 +439,14 @@ static const char *aside_name(struct agent *a)
  * Creates a store with the records that are known, and puts it in place. `aside`: the name under
  * which the existing store is kept; NULL: there is none.
  */
-static enum status create(struct agent *a, struct opening *o, const char *aside)
+static enum status create_store(struct agent *a, struct opening *o, const char *aside)
 {
     const struct files *f = a->files;
     o->file = store_new;
     o->doing = "created";
     /* Only the API server knows claims of an earlier store that is gone. */
     a->ledger->unlisted = a->ledger->unlisted || !a->ledger->known;
-    enum status s = format(a);
+    enum status s = write_empty_slots(a);
     if (s == STATUS_OK && (aside != NULL || a->ledger->known)) {
         s = carry_over(a);
     }
@@ -466,11 +466,11 @@ static enum status create(struct agent *a, struct opening *o, const char *aside)
  * Replaces a damaged store by a new one with its readable records. `lost`: slots without an intact
  * half; 0: the header is damaged.
  */
-static enum status repair(struct agent *a, struct opening *o, unsigned lost)
+static enum status repair_store(struct agent *a, struct opening *o, unsigned lost)
 {
     const char *aside = aside_name(a);
     enum status before = a->ledger->failing;
-    enum status s = create(a, o, aside);
+    enum status s = create_store(a, o, aside);
     if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* not at each retry */
         log_begin(a, LOG_ID_STORE_DAMAGED);
         log_text(a, "file", STORE_FILE_NAME);
@@ -498,7 +498,7 @@ static enum status create_again(struct agent *a, struct opening *o, enum status 
     log_number(a, "claims_held", l->held);
     log_remedy(a, "nothing; but nobody may remove or change that file");
     log_end(a);
-    enum status s = create(a, o, aside);
+    enum status s = create_store(a, o, aside);
     for (unsigned i = 0; i < CLAIMS_MAX && s == STATUS_OK; i++) {
         struct ledger_entry *e = &l->entry[i];
         bool record = has_record(e);
@@ -530,7 +530,7 @@ static enum status create_first(struct agent *a, struct opening *o)
     if (s == PEER_UNSUPPORTED) {
         return s; /* another version left it between those renames */
     }
-    s = create(a, o, NULL);
+    s = create_store(a, o, NULL);
     if (s == STATUS_OK) {
         log_one(a, LOG_ID_STORE_CREATED, "file", STORE_FILE_NAME);
     }
@@ -545,15 +545,15 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
     if (s == HOST_ABSENT) {
         s = create_first(a, o);
     } else if (s == HOST_DAMAGED) {
-        s = repair(a, o, 0);
+        s = repair_store(a, o, 0);
     }
     for (unsigned i = 0; i < 2u && s == STATUS_OK; i++) {
         *o = (struct opening){STORE_FILE_NAME, "read"};
-        s = load(a, &lost);
+        s = load_slots(a, &lost);
         if (s != STATUS_OK || lost == 0u) {
             break;
         }
-        s = (i == 0u) ? repair(a, o, lost) : HOST_DAMAGED;
+        s = (i == 0u) ? repair_store(a, o, lost) : HOST_DAMAGED;
     }
     if (s == STATUS_OK) {
         doubt_judge(a);
@@ -602,10 +602,10 @@ static bool open_store(struct agent *a)
     /*
      * Locks the store first: this agent must not judge or repair a store that another agent uses.
      */
-    enum status s = handover_take(a);
+    enum status s = handover_acquire(a);
     if (s != STATUS_OK) {
         if (s == HOST_BUSY && !l->busy) {
-            disown(a);
+            give_up_store(a);
         }
         not_usable(a, &o, s);
         return false;
@@ -637,7 +637,7 @@ void ledger_retire(struct agent *a)
 {
     static const struct opening o = {STORE_FILE_NAME, "used"};
     ledger_flush(a);
-    disown(a);
+    give_up_store(a);
     not_usable(a, &o, HOST_BUSY);
     handover_retire(a);
 }
@@ -647,9 +647,9 @@ void ledger_retire(struct agent *a)
 enum status ledger_listed(struct agent *a)
 {
     struct ledger *l = a->ledger;
-    struct writer nowhere = writer_of(NULL, 0);
+    struct writer discarded = writer_of(NULL, 0);
     ASSERT(l->usable && l->unlisted);
-    enum status s = ledger_sync(a, &nowhere);
+    enum status s = ledger_sync(a, &discarded);
     l->unlisted = s != STATUS_OK;
     s = (s == STATUS_OK) ? flags_write(a) : s;
     if (s != STATUS_OK && !l->unlisted) {
@@ -675,8 +675,8 @@ static bool flush_pending(const struct agent *a)
 void ledger_flush(struct agent *a)
 {
     struct ledger *l = a->ledger;
-    struct writer nowhere = writer_of(NULL, 0);
-    enum status s = flush_pending(a) ? ledger_sync(a, &nowhere) : STATUS_OK;
+    struct writer discarded = writer_of(NULL, 0);
+    enum status s = flush_pending(a) ? ledger_sync(a, &discarded) : STATUS_OK;
     flush_doubted(a);
     if (l->usable && l->failing != STATUS_OK && !l->dirty && !any_refused(a)) {
         check_writable(a);
@@ -689,7 +689,7 @@ void ledger_flush(struct agent *a)
 }
 
 /* Checks whether the store is still the one that was opened. */
-static void look(struct agent *a)
+static void check_store_file(struct agent *a)
 {
     enum status s = read_header(a, STORE_FILE_NAME, false);
     store_check(a, (s == HOST_DAMAGED) ? HOST_ABSENT : s);
@@ -698,7 +698,7 @@ static void look(struct agent *a)
 bool ledger_open(struct agent *a, bool round)
 {
     if (a->ledger->usable && round) {
-        look(a);
+        check_store_file(a);
     }
     return !a->ledger->usable && a->now_ms >= a->ledger->retry_ms && open_store(a);
 }

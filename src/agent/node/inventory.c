@@ -95,7 +95,7 @@ static void log_found(struct agent *a, bool shown, bool same)
  * Copies the whole table, because facts that are not published may have changed too, for example a
  * boot id that became readable.
  */
-static void copy(struct node_inventory *inventory, const struct devices *next)
+static void copy_devices(struct node_inventory *inventory, const struct devices *next)
 {
     devices_copy(&inventory->devices, next);
     inventory->missing = false;
@@ -115,10 +115,10 @@ enum inventory_change inventory_adopt(struct agent *a)
             return INVENTORY_KEPT;
         }
         bool shown = same && !returned && next->lnc_host == inventory->devices.lnc_host;
-        copy(inventory, next);
+        copy_devices(inventory, next);
         log_found(a, shown, same);
     } else {
-        copy(inventory, next);
+        copy_devices(inventory, next);
     }
     return same ? INVENTORY_SAME : INVENTORY_OTHER;
 }

@@ -285,7 +285,7 @@ static void report_foreign(struct agent *a)
 }
 
 /*
- * Whether the stored slices must stay as they are for now: they have devices, but this process has
+ * Whether the stored slices stay as they are meanwhile: they have devices, but this process has
  * found none yet. It may have started while the kernel module is reloaded.
  */
 static bool keeps_stored(struct agent *a)

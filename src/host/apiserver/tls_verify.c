@@ -199,7 +199,7 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
 {
     struct tls_verifier *v = verifier;
     ASSERT(depth == 0);
-    *flags = 0; /* accepts for now; tls_verify_on gives the verdict */
+    *flags = 0; /* accepts; tls_verify_on gives the verdict later */
     v->trust.now_ms = (int64_t)clock_wall_ms();
     v->unread = read_sent(v, sent);
     if (v->unread.reason == X509_TRUSTED) {

@@ -147,7 +147,7 @@ static void run_turn(struct reading_process *r)
 static void restrict_self(const struct settings *s)
 {
     char text[HOST_TEXT_CAP];
-    struct writer nowhere = writer_of(text, sizeof text);
+    struct writer discarded = writer_of(text, sizeof text);
     struct writer wide = writer_of(NULL, 0);
     struct stat st;
     bool in_pod = s->kubeconfig[0] == '\0';
@@ -162,7 +162,7 @@ static void restrict_self(const struct settings *s)
         .fixed = {configured ? s->neuron_dir : NULL, NULL, NULL},
         .reader = true,
     };
-    sandbox_enter(&paths, &nowhere, &wide);
+    sandbox_enter(&paths, &discarded, &wide);
 }
 
 void reader_run(const struct settings *settings, struct reader_page *page, int fd)
