@@ -468,7 +468,7 @@ func alarming(t *testing.T, place string, matcher *labels.Matcher) {
 		"hw_collectives_error": true, "hw_hbm_ue_error": true, "hw_repairable_hbm_ue_error": true, "hw_nc_ue_error": true,
 		"hw_dma_abort_error": true,
 	} {
-		if !strings.Contains(source, `"`+name+`\0"`) {
+		if !strings.Contains(source, `"`+name+`"`) {
 			t.Errorf("the agent reads no %s", name)
 		}
 		if matcher.Matches(name) != want {
