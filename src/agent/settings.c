@@ -220,8 +220,8 @@ static enum status store_all(struct settings *out, const struct given *given, st
 }
 
 /*
- * Sets `path` to `name` in the parent of the plugins directory, which is the kubelet's own
- * directory by default, unless `path` was given.
+ * Unless `path` was given, sets it to `name` beside the plugins directory: by default in
+ * /var/lib/kubelet.
  */
 static enum status derive_beside(const struct settings *out, char path[PATH_CAP], const char *name,
                                  const char *flag, struct writer *why)

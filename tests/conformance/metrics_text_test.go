@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -24,6 +25,9 @@ func metricsFindings(text string) string {
 	if err != nil {
 		return err.Error()
 	}
+	if one := firstOutside(text); one != "" {
+		return one
+	}
 	if families == 0 {
 		return "no metric"
 	}
@@ -32,6 +36,24 @@ func metricsFindings(text string) string {
 		fmt.Fprintf(&found, "%s: %s\n", one.Metric, one.Text)
 	}
 	return found.String()
+}
+
+// firstOutside is the first line that is neither HELP nor TYPE nor a sample of the family whose TYPE came last: the library
+// joins a family that is cut in two, and passes over other comments.
+func firstOutside(text string) string {
+	family := ""
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 4 && words[0] == "#" && words[1] == "TYPE":
+			family = words[2]
+		case len(words) > 2 && words[0] == "#" && words[1] == "HELP":
+		case family != "" && regexp.MustCompile("^"+family+"(_bucket|_sum|_count)?[{ ]").MatchString(line):
+		default:
+			return "not in its family: " + line
+		}
+	}
+	return ""
 }
 
 func ownFamily(family *dto.MetricFamily) []error {
@@ -66,14 +88,14 @@ func sameLabels(family *dto.MetricFamily) []error {
 func goodValues(family *dto.MetricFamily) []error {
 	var found []error
 	for _, one := range family.Metric {
-		gauge, least := one.GetGauge().GetValue(), min(one.GetCounter().GetValue(), one.GetHistogram().GetSampleSum())
-		for _, value := range []float64{gauge, least} {
+		gauge, counter, sum := one.GetGauge().GetValue(), one.GetCounter().GetValue(), one.GetHistogram().GetSampleSum()
+		for _, value := range []float64{gauge, counter, sum} {
 			if math.IsNaN(value) || math.IsInf(value, 0) {
 				found = append(found, fmt.Errorf("%v: value %v", one.Label, value))
 			}
 		}
-		if least < 0 {
-			found = append(found, fmt.Errorf("%v: value %v", one.Label, least))
+		if counter < 0 || sum < 0 {
+			found = append(found, fmt.Errorf("%v: below 0: %v %v", one.Label, counter, sum))
 		}
 	}
 	return found
@@ -131,6 +153,9 @@ func TestMetricsChecker(t *testing.T) {
 		"foreign name":     "# HELP a A.\n# TYPE a gauge\na 1\n",
 		"no number":        head + "neuron_dra_a x\n",
 		"not a number":     head + "neuron_dra_a NaN\n",
+		"cut family":       head + "neuron_dra_a 1\n" + strings.ReplaceAll(head, "neuron_dra_a", "neuron_dra_b") + "neuron_dra_b 1\nneuron_dra_a{b=\"c\"} 1\n",
+		"other comment":    head + "# a word\nneuron_dra_a 1\n",
+		"infinite counter": "# HELP neuron_dra_a_total A.\n# TYPE neuron_dra_a_total counter\nneuron_dra_a_total +Inf\n",
 		"bad counter":      "# HELP neuron_dra_a A.\n# TYPE neuron_dra_a counter\nneuron_dra_a 1\n",
 		"buckets fall":     histogram + "neuron_dra_wait_seconds_bucket{le=\"1\"} 2\nneuron_dra_wait_seconds_bucket{le=\"+Inf\"} 1\nneuron_dra_wait_seconds_sum 1\nneuron_dra_wait_seconds_count 1\n",
 		"bucket missing":   histogram + "neuron_dra_wait_seconds_bucket{le=\"1\"} 1\nneuron_dra_wait_seconds_sum 1\nneuron_dra_wait_seconds_count 1\n",

@@ -279,8 +279,9 @@ func agentProcess(t *testing.T) string {
 	return regexp.MustCompile(`(?m)^agent .*$`).FindString(out)
 }
 
-// TestZLog comes last: it reads what the agent said during all of the above.
-func TestZLog(t *testing.T) {
+// eventsSeen counts the events in the agent's log, of which each line is one.
+func eventsSeen(t *testing.T) map[string]int {
+	t.Helper()
 	file, err := os.Open(kube.AgentLog)
 	if err != nil {
 		t.Fatal(err)
@@ -297,6 +298,19 @@ func TestZLog(t *testing.T) {
 		}
 		seen[event.FindStringSubmatch(lines.Text())[1]]++
 	}
+	return seen
+}
+
+// TestZForm comes last on each cluster: what the agent said during all of the above has one form.
+func TestZForm(t *testing.T) {
+	if seen := eventsSeen(t); seen["started"] == 0 {
+		t.Errorf("no event started in the agent's log; seen: %v", seen)
+	}
+}
+
+// TestZLog comes last on the first cluster, where claims come and go in the agent's log.
+func TestZLog(t *testing.T) {
+	seen := eventsSeen(t)
 	for _, name := range []string{"registered", "slice_published", "claim_prepared", "claim_unprepared", `"Opaque device configs"`} {
 		if seen[name] == 0 {
 			t.Errorf("no event %s in the agent's log; seen: %v", name, seen)

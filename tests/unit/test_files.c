@@ -263,8 +263,9 @@ static void test_denied(void **state)
 /* Each errno has a remedy of its own, and one without a remedy has none. */
 static void test_remedies(void **state)
 {
-    static const int errors[] = {EACCES, EPERM, EROFS,  ENOSPC, EDQUOT, ENOENT, ENOTDIR,
-                                 EISDIR, ELOOP, ESPIPE, EIO,    EMFILE, ENFILE, ENOMEM};
+    static const int errors[] = {EACCES,  EPERM,  EROFS, ENOSPC, EDQUOT, ENOENT,
+                                 ENOTDIR, EISDIR, ELOOP, ESPIPE, EIO,    EMFILE,
+                                 ENFILE,  ENOMEM, EBUSY, EEXIST, EFBIG,  ENAMETOOLONG};
     (void)state;
     open_port(at("cdi"), at("state"));
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {

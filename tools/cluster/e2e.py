@@ -31,6 +31,7 @@ GROUPS_RELEASES = ("1.36.",)     # that have this version of the group
 # Half of the time with GROUPS_TESTS. All tests that build the image are here, so that no two builds of it meet.
 SECOND_TESTS = ("TestChart", "TestHealth", "TestInstallAsDocumented", "TestManifests", "TestMigration",
                 "TestUltraServer", "TestUltraServerNodes", "TestUninstall")
+LAST_TESTS = ("TestZForm",)      # of each cluster
 LEFT_OUT = "NEURON_DRA_LEFT_OUT"    # folder where each run of the tests writes what it has read nothing of
 
 
@@ -40,13 +41,13 @@ def only(tests):
 
 
 def run_tests(name, choice, out):
-    """go test against the running cluster; its exit code. Up to four that fail run once more, as in the Makefile."""
+    """go test against the running cluster; its exit code. Up to two that fail run once more, alone."""
     env = dict(build.go_environment(), NEURON_DRA_CLUSTER=os.path.join(build.ROOT, "build", name, "cluster.json"))
     env["PATH"] = os.path.dirname(build.find_go()) + os.pathsep + env["PATH"]
     os.makedirs(LOGS, exist_ok=True)
     report = os.path.join(LOGS, name.replace("/", "-") + ".reruns")
     command = ["go", "tool", "-modfile=" + os.path.join(build.ROOT, "tools/build/gotestsum/go.mod"), "gotestsum",
-               "--format=standard-verbose", "--packages=.", "--rerun-fails=1", "--rerun-fails-max-failures=4",
+               "--format=standard-verbose", "--packages=.", "--rerun-fails=1", "--rerun-fails-max-failures=2",
                "--rerun-fails-run-root-test", "--rerun-fails-report=" + report,
                "--", "-count=1", "-timeout=40m", *choice]
     return subprocess.run(command, cwd=os.path.join(build.ROOT, "tests", "e2e"), env=env,
@@ -78,7 +79,7 @@ def run_groups(name, setup, tests=GROUPS_TESTS, keep=False):
 
 def run_beside(name, setup, groups):
     """What a whole run has beside its first cluster."""
-    code = run(name + "-second", setup, ["-run=" + only(SECOND_TESTS)])
+    code = run(name + "-second", setup, ["-run=" + only(SECOND_TESTS + LAST_TESTS)])
     return (run_groups(name, setup) if groups else 0) or code
 
 

@@ -13,7 +13,7 @@ $(BENCH)/speed: $(BENCH_SPEED:%.c=$(BENCH)/obj/%.o)
 $(BENCH)/roundtrip: $(BENCH)/obj/tests/bench/wire/roundtrip.o
 	$(call show,LINK,$@)
 	$(Q)$(CC) -o $@ $^
-$(BENCH)/obj/tests/bench/wire/speed.o $(HOT:%.c=$(BENCH)/obj/%.o): OPTIMISE := -O2
+$(BENCH)/obj/tests/bench/wire/speed.o $(HOT:%.c=$(BENCH)/obj/%.o): private OPTIMISE := -O2
 $(BENCH)/obj/%.o: %.c $(PRODUCT)/flags | deps-all
 	$(call show,CC,$@)
 	@mkdir -p $(@D)

@@ -411,11 +411,15 @@ static bool is_reallocated(struct agent *a, unsigned slot, const struct fetch *f
 }
 
 /*
- * Handles a comparing GET that did not return a preparable claim. The stored record answers if the
- * claim was not received, or if the claim still has the recorded devices: then only this release
- * refuses its configuration, or only until the UltraServer leader election ends. A claim with
- * another allocation fails with the reason of the GET. A deleted claim is left to the
- * reconciliation, which checks twice.
+ * Handles a GET to compare a prepared claim with the API server, and that returned no claim
+ * that can be prepared. Three cases:
+ *
+ * - The claim has other devices now: the operation fails with the reason of the GET.
+ * - The claim is deleted: the operation repeats the response from the stored record, and the
+ *   reconciliation, which checks twice, decides whether to release the claim.
+ * - The claim was not received, or it has the recorded devices and this release does not accept its
+ *   configuration, or the UltraServer leader election still runs: the operation repeats the
+ *   response from the stored record.
  */
 static void compare_failed(struct agent *a, struct operation *o, const struct fetch *f)
 {

@@ -109,6 +109,18 @@ void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *f
     }
 }
 
+/* Releases the stale claims; the slot of a rival that is left, or -1. */
+static int release_stale(struct agent *a, const struct claim_record *r, const struct rivals *found)
+{
+    for (unsigned i = 0; i < found->count; i++) {
+        if (!reconcile_release_stale(a, found->stale[i])) {
+            return (int)found->stale[i];
+        }
+    }
+    /* None is left as long as a claim holds one slot alone; the search does not rely on that. */
+    return ledger_rival(a, 0, r, a->driver->shares > 1u);
+}
+
 enum status rivals_release(struct agent *a, const struct claim_record *r, struct rivals *found,
                            struct writer *why)
 {
@@ -116,8 +128,8 @@ enum status rivals_release(struct agent *a, const struct claim_record *r, struct
     bool first = found->count > 0u && ledger_find(a, r->id.uid) < 0;
     enum status s = first ? ledger_put_file(a, r, why) : STATUS_OK;
     found->file_written = first && s == STATUS_OK;
-    for (unsigned i = 0; i < found->count && s == STATUS_OK && found->firm < 0; i++) {
-        found->firm = reconcile_release_stale(a, found->stale[i]) ? -1 : (int)found->stale[i];
+    if (s == STATUS_OK && found->firm < 0) {
+        found->firm = release_stale(a, r, found);
     }
     if (found->file_written && found->firm >= 0) {
         enum status removed = ledger_remove(a, r->id.uid, &discarded);

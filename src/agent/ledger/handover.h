@@ -37,7 +37,7 @@ struct handover {
     bool wanted;         /* the kubelet sends its calls to this agent */
     bool called;         /* a call that came after `leaving_ms` waits */
     bool older;          /* the owner runs a release that cannot hand the store over */
-    unsigned looks;      /* checks for a next agent, modulo HANDOVER_LOCK_LOOKS */
+    unsigned looks;      /* checks for a next agent, counted from 0 to HANDOVER_LOCK_LOOKS - 1 */
     uint64_t leaving_ms; /* when the owner last checked for a next agent, or found one */
     uint64_t check_ms;   /* when the owner checks again for a next agent */
 };

@@ -44,11 +44,15 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
 
 /*
  * Records whether the CDI file of a released claim is left, because it could not become a
- * tombstone.
+ * tombstone, and logs it. To be called right after the call that returned `s`: the files port keeps
+ * the reason of its last failure alone.
  */
-static void set_file_left(struct agent *a, unsigned slot, bool left)
+static void set_file_left(struct agent *a, unsigned slot, enum status s, bool left)
 {
     ledger_move(a, slot, left ? LEDGER_FREEING_FILE : LEDGER_FREEING);
+    if (left) {
+        cdi_failed(a, a->ledger->id[slot].uid, s);
+    }
 }
 
 /*
@@ -60,7 +64,7 @@ static void release_slot(struct agent *a, unsigned slot)
     const struct ledger_entry *e = &a->ledger->entry[slot];
     ledger_set_freeing(a, slot);
     enum status buried = cdi_bury(a, a->ledger->id[slot].uid);
-    set_file_left(a, slot, buried != STATUS_OK && buried != HOST_ABSENT);
+    set_file_left(a, slot, buried, buried != STATUS_OK && buried != HOST_ABSENT);
     if (e->metadata) {
         ledger_tidy_metadata(a, a->ledger->id[slot].uid);
     }
@@ -73,10 +77,7 @@ static void release_slot(struct agent *a, unsigned slot)
     }
     if (buried == HOST_ABSENT && (s != STATUS_OK || a->ledger->unlisted)) {
         buried = cdi_mark_gone(a, a->ledger->id[slot].uid);
-        set_file_left(a, slot, buried != STATUS_OK);
-    }
-    if (e->state == LEDGER_FREEING_FILE) {
-        cdi_failed(a, a->ledger->id[slot].uid, buried);
+        set_file_left(a, slot, buried, buried != STATUS_OK);
     }
 }
 

@@ -32,7 +32,7 @@
 MUST_USE int device_plugin_scan(const char *directory, enum driver_kind driver,
                                 char name[SOCKET_PATH_CAP]);
 /*
- * Whether another process serves the registration socket of a driver with this name; `path` gets
+ * Whether another process serves a registration socket under the name of this driver; `path` gets
  * the path of that socket. `taken`: another process has replaced the agent's socket file. Opens one
  * connection. A limit: without --pod-uid, the agent replaces the socket file of a process that
  * started earlier, and does not detect that process.

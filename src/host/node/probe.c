@@ -128,9 +128,9 @@ static void node_values(struct probe_run *l, bool all)
 }
 
 /*
- * Reads a class file of the UltraServer leader election. Reads it until it has a value; with `all`,
- * reads it again in any case, because the election runs when the kernel module loads, and later on
- * an ioctl.
+ * Reads a class file that shows a result of the UltraServer leader election. A value that is known
+ * is read again only with `all`: the election runs when the kernel module loads, and may run again
+ * on request of an ioctl.
  */
 static void ultraserver_value(struct probe_run *l, const char *file, bool all,
                               char value[ULTRASERVER_TEXT_CAP])
