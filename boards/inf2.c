@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inferentia2 boards. Each device has two NeuronCores of fixed size: logical cores are not
- * configurable. Six devices form a chain, twelve a ring, each linked with the next number; no type
- * has an EFA map.
+ * configurable. Six devices form a chain, and twelve devices form a ring; in both, each device is
+ * linked with the device of the next number. No type has an EFA map.
  */
 #include "boards/board.h"
 #include "generated/families.h"

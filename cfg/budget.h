@@ -32,7 +32,7 @@ _Static_assert((UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) * CLAIMS_PER_CALL_MAX <
                "a full call fits a gRPC message buffer");
 /* Prepare calls leave enough operations for one full unprepare call. */
 _Static_assert(OPERATIONS_MAX >= 2u * CLAIMS_PER_CALL_MAX, "a full call of each kind fits");
-/* Prepares that hang leave streams for unprepares, even when the connection has all its watches. */
+/* Streams remain for prepares when those for unprepares and for all watches are in use. */
 _Static_assert(UNPREPARE_STREAMS + WATCHES_PER_LINK < H2_SERVER_STREAMS, "each has streams");
 /* A half holds its header and the longest record. */
 _Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record fits half a slot");

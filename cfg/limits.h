@@ -469,8 +469,8 @@
 /*
  * How long slices and claims keep the devices after a probe found none: reloading the kernel module
  * takes less. An agent that starts meanwhile keeps the devices of the stored slices for the same
- * time. Reached: the next probe without devices is published, and claims that are prepared on the
- * devices are refused.
+ * time. Reached: the agent publishes the result of the next probe that finds none, and refuses to
+ * prepare claims on the missing devices.
  */
 #define DEVICES_GRACE_MS 30000u
 /*
@@ -637,9 +637,9 @@
  */
 #define API_RETRY_AFTER_MAX_MS 300000u
 /*
- * The agent's own requests in any second, without claim GETs, which the kubelet causes. Ten
- * thousand nodes share the capacity that the server gives to service accounts. Reached: the next
- * one waits.
+ * Requests of the agent in any second, except claim GETs, which the kubelet causes. Ten thousand
+ * nodes share the capacity that the server gives to service accounts. Reached: the next request
+ * waits.
  */
 #define API_REQUESTS_PER_SECOND 5u
 /* Attempts to connect to the API server are at least this far apart. */
@@ -724,8 +724,8 @@
 #define STORE_BUSY_MS 250u
 /*
  * How often the owner of the claim store checks whether another agent waits for it: with
- * STORE_BUSY_MS the store is handed over within two seconds. A check costs three system calls, of
- * which an idle node may make 40 in five seconds.
+ * STORE_BUSY_MS the store is handed over within two seconds. A check costs three system calls; the
+ * agent may make 40 system calls in five seconds on an idle node.
  */
 #define HANDOVER_CHECK_MS 1700u
 /* One of this many checks also examines whether the lock file was removed or replaced. */
@@ -741,8 +741,8 @@
  */
 #define STORE_WAIT_MS 5000u
 /*
- * Number of publishing rounds with writes that are not delayed, although each follows the last
- * within SLICE_REPAIRS_MS. More: each further round waits longer, but always less than
+ * Number of publishing rounds with writes in quick succession, each within SLICE_REPAIRS_MS after
+ * the last, that are not delayed. More: each further round waits longer, but always less than
  * SLICE_REPAIRS_MS.
  */
 #define SLICE_REPAIRS_FREE 20u
@@ -795,8 +795,9 @@
  */
 #define FROZEN_TURNS_MAX 64u
 /*
- * The same limit in clock time, for slow turns (a slow disk, a CPU quota): the first turn reads the
- * bytes that arrived before a stall. Reached: the time limits apply, and connections are accepted.
+ * The same limit in clock time, because turns can be slow (a slow disk, a CPU quota). The first
+ * turn already reads the bytes that arrived before a stall. Reached: the time limits apply, and
+ * connections are accepted.
  */
 #define FROZEN_MS_MAX 1000u
 /*
@@ -818,10 +819,11 @@
  */
 #define STRANGER_FIRST_TRANSFERS 8u
 /*
- * A TCP port is served in windows of STRANGER_ROUND_MS: rounds in a window, connections accepted in
- * a window, and connections passed to the agent in a window. LISTEN_BACKLOG waiting connections are
- * accepted within 0.64 s, before a probe's time limit of one second; accepting one costs 10 us of
- * CPU time, serving it and its request about 100 us. More: they wait for the next window.
+ * A TCP port is served in windows of STRANGER_ROUND_MS. In each window the program starts at most
+ * STRANGER_ROUNDS rounds, accepts STRANGER_ACCEPTS connections, and passes STRANGER_PLACES
+ * connections to the agent. LISTEN_BACKLOG waiting connections are accepted within 0.64 s, before a
+ * probe's time limit of one second; accepting one costs 10 us of CPU time, serving it and its
+ * request about 100 us. More: they wait for the next window.
  */
 #define STRANGER_ROUND_MS 10u
 #define STRANGER_ROUNDS 4u
@@ -840,8 +842,8 @@
 /* How long a pending connection waits for its first byte, or to be served. Longer: it is closed. */
 #define PENDING_MS 5000u
 /*
- * How long a connection to the health port is kept before the connection of a peer that has sent
- * something may replace it: a probe takes a few round trips, on a node that may be busy.
+ * How long the agent keeps a connection to the health port before it may close it in favour of one
+ * whose peer has sent something: a probe takes a few round trips, and the node may be busy.
  */
 #define LINK_GRACE_MS 40u
 /*
@@ -856,9 +858,9 @@
  */
 #define API_WRITES_AT_END 6u
 /*
- * Pace of reading from a server that sends without pause: API_READ_US microseconds for each read
- * (at most a TLS record, or a bounded piece of a handshake), and one more for every
- * API_READ_BYTES_PER_US bytes: 4 MB or 4,000 small records a second, a few percent of a processor.
+ * Pace of reading from a server that sends without pause. Each read (at most a TLS record, or a
+ * bounded piece of a handshake) counts as API_READ_US microseconds, and every API_READ_BYTES_PER_US
+ * bytes count as one more: 4 MB or 4,000 small records a second, a few percent of a processor.
  * Reached: the server waits.
  */
 #define API_READ_US 250u

@@ -94,9 +94,10 @@
  */
 #define UNPREPARE_STREAMS 4u
 /*
- * Prepares of one connection that may run longer than PREPARE_STALL_MS, which is ten times as long
- * as a GET from a busy API server takes: the streams that remain after those for unprepares and
- * watches. More: the newest prepares end with UNAVAILABLE, and the kubelet repeats them.
+ * Prepares of one connection that may run longer than PREPARE_STALL_MS: one for each stream that is
+ * not reserved for unprepares and watches. PREPARE_STALL_MS is ten times as long as a GET from a
+ * busy API server takes. More: the newest prepares end with UNAVAILABLE, and the kubelet repeats
+ * them.
  */
 #define WATCHES_PER_LINK (GRPC_HEALTH_SUBSCRIPTIONS_PER_LINK + DEVICE_STREAMS_PER_LINK)
 #define PREPARES_STALLED_MAX (H2_SERVER_STREAMS - UNPREPARE_STREAMS - WATCHES_PER_LINK)
@@ -129,7 +130,7 @@
  */
 #define H2_CREDIT_MAX 256u
 /*
- * Smallest charge for a late DATA frame, one that arrives after we reset its stream. The charge
+ * Smallest charge for a late DATA frame: a frame that arrives after we reset its stream. The charge
  * reduces the window that the stream had at the reset; servers send frames of a few KiB. 32 smaller
  * frames use up a window of 64 KiB; after that each late frame costs one credit.
  */
@@ -191,8 +192,8 @@
 #define GRPC_MESSAGE_BYTES_MAX 24576u
 /*
  * Buffers for messages over GRPC_SMALL_BYTES, each held only while a message arrives: one for each
- * connection that shares them (GRPC_SHARES), and as many as the kubelet sends in parallel. None
- * free: UNAVAILABLE.
+ * connection that shares them (GRPC_SHARES), and further ones for the messages that a kubelet sends
+ * in parallel. None free: UNAVAILABLE.
  */
 #define GRPC_BUFFERS 12u
 /*
@@ -271,9 +272,9 @@
  */
 #define TLS_ARENA_BYTES 73728u
 /*
- * Bytes read from the socket ahead of mbedTLS, which reads the header of a record and then the
- * rest: a response to a claim GET in one read. Longer: the rest of the record is read into the
- * library's own buffer.
+ * Bytes read from the socket before mbedTLS asks for them. mbedTLS asks for the header of a record
+ * and then for the rest; with this buffer one read gets a whole response to a claim GET. Longer:
+ * the rest of the record is read into the buffer of mbedTLS.
  */
 #define TLS_AHEAD_BYTES 4096u
 /*

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's entry: reads the settings, runs the agent or a command, and returns the exit code.
- * 0: a signal stopped the agent, or the command is done; 1: failure. For probe, check and bundle: 0
- * yes, 1 no. For reservations: 0 no claim is reserved, 1 some are, 2 unknown. For bad usage: 2.
+ * The program's entry: reads the settings, runs the agent or a command, and returns the exit code:
+ * - bad usage: 2
+ * - probe, check: 0 the answer is yes; 1 the answer is no, or the command failed
+ * - bundle: 0 all files are written; 1 a file is missing, or the command failed
+ * - reservations: 0 no claim is reserved; 1 some claims are reserved; 2 unknown
+ * - otherwise: 0 a signal stopped the agent, or the command succeeded; 1 failure
+ *
  * Each failure prints one line on stderr.
  */
 #include <unistd.h>
@@ -99,7 +103,7 @@ int main(int argc, char **argv)
                       "here"),
             EXIT_CANNOT_RUN);
     }
-    /* argv[0] does not select anything, because the image has the binary under two names. */
+    /* The name in argv[0] is ignored, because the image has the binary under two names. */
     const struct settings_input input = {.args = (const char *const *)argv + ((argc > 0) ? 1 : 0),
                                          .count = (argc > 0) ? (unsigned)argc - 1u : 0u,
                                          .env = (const char *const *)environ};

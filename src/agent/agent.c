@@ -454,8 +454,8 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
         d->now_ms = at_ms;
     }
     /*
-     * A missing file may stay missing for the life of the node: log it once, until something else
-     * fails.
+     * A missing file may stay missing for the life of the node: do not log it again if the previous
+     * attempt failed for the same reason.
      */
     bool again = status == HOST_ABSENT && view_starts(view_text(why), api_trouble(a));
     api_failed(a, why);

@@ -143,10 +143,10 @@ void agent_stop(struct agent *a, uint64_t now_ms);
 
 /*
  * Opens a link for an accepted connection; returns its index, or -1: all links of the kind are in
- * use, so close the connection. After -1 the agent may be closing an older link: call again after
- * the last bytes of that link are sent. `peer` distinguishes peers (process id, address), so that
- * no peer can keep all links. Over TCP it is 0 for processes of this network namespace, which alone
- * may read the log.
+ * use. The agent may then be closing an older link: send that link's last bytes and call again. If
+ * the result is -1 again, close the connection. `peer` distinguishes peers (process id, address),
+ * so that no peer can keep all links. Over TCP it is 0 for processes of this network namespace:
+ * only these may read the log.
  */
 int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /*

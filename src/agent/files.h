@@ -52,8 +52,10 @@ struct files {
     enum status (*write)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                          struct view bytes) MUST_USE;
     /*
-     * FILES_STATE: flushes the file's data to the disk. With `final_name`, then renames the file
-     * (atomic replacement), and for FILES_STATE flushes the directory.
+     * Commits a file in these steps:
+     * 1. FILES_STATE: flushes the file's data to the disk.
+     * 2. `final_name` not NULL: renames the file to it and so replaces an older file atomically.
+     * 3. FILES_STATE: flushes the directory if the file was created or renamed.
      */
     enum status (*commit)(void *ctx, enum files_dir dir, const char *name,
                           const char *final_name) MUST_USE;
@@ -75,9 +77,9 @@ struct files {
                           const char *aside) MUST_USE;
     /*
      * Acquires one of the locks on a file of FILES_STATE until unlock or the end of the port;
-     * creates the file if absent. HOST_BUSY: another process has the lock. If the port has it
-     * already: STATUS_OK, unless the file was removed or replaced meanwhile; then both locks are
-     * lost, and this one is acquired on the file that has the name now.
+     * creates the file if absent. STATUS_OK: the port has the lock now, or had it already.
+     * HOST_BUSY: another process has the lock. If the file was removed or replaced since an earlier
+     * call, both locks are lost, and this call acquires its lock on the file that has the name now.
      */
     enum status (*lock)(void *ctx, const char *name, enum files_lock which) MUST_USE;
     /* Releases one of the locks; releasing LOCK_OWNER also closes the store's file. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct agent: one driver, as its rooms see it: facts that all of them may read, and a pointer to
- * the state of each room. The type of that state is defined in the room.h of its room and is
- * incomplete everywhere else: another room calls the owner's functions. The frame (agent.c) writes
- * the facts, except those whose comment names another file.
+ * struct agent is one driver: the facts that all rooms may read, and a pointer to the state of each
+ * room. The room.h of a room defines the type of its state; all other rooms see an incomplete type
+ * and must call the functions of that room. The frame (agent.c) writes the facts, except those
+ * whose comment names another file.
  *
  * Rooms share the names of their functions: X_init sets up, X_step does what is due, X_deadline
  * returns when X_step must run at the latest (on the clock of now_ms; UINT64_MAX: no timer runs). A

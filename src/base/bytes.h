@@ -188,12 +188,12 @@ void writer_cut(struct writer *w, struct view v);
 
 /*
  * Copies `v` into text[cap] (bytes) and terminates it with NUL. FULL_BUFFER: it does not fit;
- * PEER_MALFORMED: it contains a NUL; `text` is unchanged then. cap >= 1.
+ * PEER_MALFORMED: it contains a NUL. On failure `text` is unchanged. cap >= 1.
  */
 MUST_USE enum status text_copy(char *text, size_t cap, struct view v);
 /* Copies `value` and its NUL into text[cap] (bytes). Asserts that it fits. */
 void text_set(char *text, size_t cap, const char *value);
-/* Like text_copy, but cuts the text at its first NUL and, on a UTF-8 boundary, at `cap` bytes. */
+/* Like text_copy, but cuts `v` at its first NUL, and at a UTF-8 boundary if it does not fit. */
 void text_cut(char *text, size_t cap, struct view v);
 /* Whether both hold the same bytes up to their NUL. */
 bool text_is(const char *a, const char *b);

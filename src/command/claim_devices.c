@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shows a device of a claim: the contents of its metadata file (dra/metadata.h), and its current
- * health and the nearest devices of the other driver, which the file does not have.
+ * Shows a device of a claim: the contents of its metadata file (dra/metadata.h) and, in addition,
+ * its current health and the nearest devices of the other driver.
  */
 #include "base/assert.h"
 #include "command/command_internal.h"
@@ -79,7 +79,9 @@ static void write_attribute(const struct attribute *a, struct writer *out)
     }
 }
 
-/* Not inlined: the caller's frame, which has all attributes, is as large as a frame may be. */
+/*
+ * Not inlined, because the caller's stack frame, which has all attributes, must not grow further.
+ */
 __attribute__((noinline)) static void write_device(const struct inventory *v,
                                                    const struct device_shown *s, struct writer *out)
 {

@@ -31,8 +31,9 @@ struct holder {
 };
 
 /*
- * The data of `devices` and `slices`. With EFA devices there are two inventories, both with `efa`
- * set: the output of the second one continues that of the first.
+ * The data of `devices` and `slices`. With --efa there are two inventories, first of the Neuron
+ * devices, then of the EFA devices; both have `efa` set. The output of the second inventory
+ * continues the output of the first.
  */
 struct inventory {
     struct devices devices;
@@ -73,7 +74,7 @@ void command_board_names(struct writer *out);
 
 /* Writes an issue of a probe with its remedy, as one line without a newline. */
 void command_issue(const struct probe_issue *issue, struct writer *out);
-/* If the device of this number is unhealthy, writes a line without a newline. false: it is not. */
+/* Whether the device of this number is unhealthy. If so, writes a line without a newline. */
 bool command_unhealthy(const struct inventory *v, unsigned number, struct writer *out);
 /*
  * Write part `part`, counted from 0, of the output of `devices`, as text or as a document. false:
@@ -106,8 +107,8 @@ void command_outline_document(const struct store_outline *o, const char *driver,
 void command_reservation_text(const struct claim_reservation *c, struct writer *out);
 void command_reservation_document(const struct claim_reservation *c, struct document *d);
 /*
- * Writes the end of the output after `found` reserved claims: that there are none, or what to do.
- * `efa_driver`: name of the EFA driver; NULL: none.
+ * Writes the end of the output: if `found` is 0, that no claim is reserved, otherwise what to do
+ * with the `found` reserved claims. `efa_driver`: name of the EFA driver; NULL: none.
  */
 void command_reservations_end(uint32_t found, const char *efa_driver, struct writer *out);
 

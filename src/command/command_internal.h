@@ -10,13 +10,13 @@
  * NULL: the kernel does not show the device.
  */
 void command_health_text(const struct inventory *v, const struct device *d, struct writer *out);
-/* Writes that health as the member health and, if it has reasons, the member reasons. */
+/* Writes the same health as the member health and, if there are reasons, the member reasons. */
 void command_health_document(const struct inventory *v, const struct device *device,
                              struct document *d);
 /*
- * Writes one device of a result; if the result stands for the whole node, the device of this
- * number. Writes its health, the nearest devices of the other driver, and its attributes; the text
- * has only those about place, groups and cores.
+ * Write one device of a claim's result: its health, the nearest devices of the other driver, and
+ * its attributes. The text has only the attributes about topology, groups and logical cores.
+ * `number`: number of the device, if the result stands for the whole node; otherwise ignored.
  */
 void command_device_text(const struct inventory *v, const struct claim_result *result,
                          unsigned number, struct writer *out);

@@ -312,7 +312,7 @@ static void write_cell(const struct inventory *v, unsigned number, struct writer
     }
 }
 
-/* LNC of a container whose claim asks for none; 0: the type has no configurable LNC. */
+/* LNC of a container whose claim requests no LNC. 0: the type has no configurable LNC. */
 static unsigned lnc_of(const struct devices *d)
 {
     unsigned lnc = (d->lnc_allowed != 0u) ? board_family(d->instance_type)->lnc_default : 0u;

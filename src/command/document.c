@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents as JSON and YAML; see document.h. Holds no state of its own. */
+/* Documents as JSON and YAML; see document.h. Holds no state. */
 #include "command/document.h"
 
 #include "base/assert.h"

@@ -61,7 +61,8 @@ void command_board_names(struct writer *out)
 }
 
 /*
- * Writes the set of shared counters of a slice (`device` is NULL), or those that a device consumes.
+ * If `device` is NULL, writes the set of shared counters of a slice; otherwise writes the counters
+ * that the device consumes.
  */
 static void write_counters(const struct devices *devices, const struct device *device,
                            struct document *d)

@@ -56,10 +56,11 @@ static void add_version(struct attributes *out, const char *key, const char *val
 }
 
 /*
- * Adds contiguousN_id for each size N: the number of the line of N devices that contains the
- * device. In a line each device is linked with the next number, so a claim for N devices with equal
- * contiguousN_id gets one line. The sizes are in the byte order of the keys. Devices that do not
- * fill a line get no id, so the scheduler never tries them for such a claim.
+ * Adds contiguousN_id for each size N. The node's devices are split into lines of N consecutive
+ * numbers, in which each device is linked with the next one; the id is the number of the device's
+ * line. So a claim for N devices with equal contiguousN_id gets one line. The remaining devices,
+ * too few for a line, get no id, so the scheduler never tries them for such a claim. `sizes` is in
+ * the byte order of the keys.
  */
 static void add_contiguous(struct attributes *out, const struct board *board, unsigned number)
 {

@@ -248,8 +248,8 @@ static void write_nodes(struct json_writer *j, const struct claim_record *r, uin
 }
 
 /*
- * Writes the device nodes of a request. Two results of the request can be shares of one device; its
- * node is written once.
+ * Writes the device nodes of a request. If two results of the request are shares of one device, the
+ * node of the device is written once.
  */
 static void device_nodes(struct json_writer *j, const struct claim_record *r, unsigned first,
                          const char *dev_root)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the claim record back from the annotations of a CDI file, which shows beside the claim
- * store that a claim was prepared. Owns the checks: the file may be damaged or changed. Unknown
- * annotations and members are ignored, as in the claim store, because a newer version may have
- * written them.
+ * Reads the claim record back from the annotations of a CDI file. If the claim store is damaged,
+ * the CDI file still shows that the claim was prepared. Owns the checks: the file may be damaged or
+ * changed. Unknown annotations and members are ignored, as in the claim store, because a newer
+ * version may have written them.
  */
 #include <string.h>
 
@@ -141,8 +141,8 @@ static bool parse_number(const struct json_token *value, uint16_t *to)
 }
 
 /*
- * Parses a device name. The name of an EFA device does not contain its number, which a separate
- * member has.
+ * Parses a device name. The name of an EFA device does not contain the device's number; another
+ * member contains it.
  */
 static bool parse_device(const struct json_token *value, struct claim_result *to)
 {

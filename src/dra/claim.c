@@ -118,8 +118,9 @@ static bool cores_valid(unsigned cores, unsigned lnc)
 }
 
 /*
- * Whether a result without `cores`, or with a valid part of a device: a share that is the only
- * result of its claim, is device 0 in the container, and has cores that form a range.
+ * Whether the result has no `cores`, or its `cores` are a valid part of a device: the result is a
+ * share and the only result of its claim, the device is device 0 in the container, and the cores
+ * form a range.
  */
 static bool part_valid(const struct claim_record *r, const struct claim_result *result)
 {
@@ -131,7 +132,8 @@ static bool part_valid(const struct claim_record *r, const struct claim_result *
 }
 
 /*
- * Only EFA devices have an address and a uverbs node, and no EFA device stands for the whole node.
+ * Whether the result's device fits the driver: only an EFA device has a PCI address and a uverbs
+ * number, and it never stands for the whole node. Also checks the cores.
  */
 static bool place_valid(const struct claim_record *r, const struct claim_result *result)
 {
@@ -152,8 +154,8 @@ static bool result_valid(const struct claim_record *r, unsigned at)
 }
 
 /*
- * Whether the record's facts about the node belong to a result; otherwise neither the CDI file nor
- * the store keeps them.
+ * Whether the record has node_devices and an UltraServer mode exactly when a result needs them. The
+ * CDI file and the store keep these values only with such a result.
  */
 static bool node_facts_valid(const struct claim_record *r)
 {
@@ -567,8 +569,8 @@ static uint32_t covered_results(const struct claim_builder *b, const struct clai
 _Static_assert(RESULTS_MAX <= 32u, "one bit for each result");
 
 /*
- * Remembers the value `before`, which `c` overrules for result `r`, if both configurations name
- * requests or neither does.
+ * Called when `c` overrules the value `before` for result `r`: remembers this value if both
+ * configurations name requests, or if neither does.
  */
 static void remember_overruled(struct claim_builder *b, unsigned r, const struct config *c,
                                uint8_t before, bool named)

@@ -90,7 +90,7 @@ struct claim_record {
     /* with zero_numbering: number of the first device in a container; else 0 */
     uint8_t first_number;
     bool metadata; /* --device-metadata at prepare time */
-    /* with metadata: the claim's name in the pod; empty: not from a template */
+    /* if `metadata`: the claim's name in the pod; empty: the claim is not made from a template */
     char pod_claim[NAMESPACE_CAP];
     /* built from the API server's list; the kubelet may never have asked for it */
     bool rebuilt;
@@ -116,7 +116,7 @@ void claim_record_copy(struct claim_record *to, const struct claim_record *from)
 bool claim_devices_same(const struct claim_record *x, const struct claim_record *y);
 /*
  * Whether two records have the same devices for the same requests with the same configuration and,
- * where that matters, the same place of the node in its UltraServer.
+ * if that includes an UltraServer mode, the same place of the node in its UltraServer.
  */
 bool claim_results_same(const struct claim_record *x, const struct claim_record *y);
 /* The first LNC that the claim asks for; 0: none. */
@@ -130,7 +130,7 @@ struct claim_builder {
     const char *pool;              /* pool (node) name of this agent, borrowed */
     const char *driver;            /* name of this agent's driver, borrowed */
     const struct claim_id *wanted; /* borrowed */
-    /* from `devices`; the owner may replace it by a newer one before any configuration */
+    /* copied from `devices`; until the first configuration the owner may set a newer value */
     struct ultraserver ultraserver;
     bool seen_meta;
     bool is_wanted; /* the object has the wanted UID */
@@ -139,14 +139,14 @@ struct claim_builder {
     bool zero_numbering; /* set by the owner after claim_begin */
     enum status failed;  /* the first failure, or STATUS_OK */
     char why[CLAIM_ERROR_CAP];
-    /* source of the applied value: 0 none, 1 class, 2 claim, which takes precedence */
+    /* source of the applied value: 0 none, 1 class, 2 claim; a higher source takes precedence */
     uint8_t lnc_source[RESULTS_MAX];
     uint8_t mode_source[RESULTS_MAX];
     const char *lnc_version[RESULTS_MAX]; /* apiVersion of the applied configuration; NULL: none */
     const char *mode_version[RESULTS_MAX];
     /* by kind, bit i: the applied configuration names result i's request */
     uint32_t named[2];
-    /* by kind: overruled value of a configuration with equal precedence; 0: none */
+    /* by kind: value that a configuration of equal precedence has overruled; 0: none */
     uint8_t overruled[2][RESULTS_MAX];
     char request[RESULTS_MAX][REQUEST_CAP]; /* full names, "req" or "req/sub" */
     uint8_t cores;                          /* cores of the next result, if it is a share */
@@ -210,12 +210,14 @@ void claim_allocated(struct claim_builder *b);
 /* Fails the claim because its object is malformed; `what` is one clause that says what is wrong. */
 void claim_malformed(struct claim_builder *b, const char *what);
 /*
- * Completes the record after the whole object was passed. STATUS_OK: b->record is complete (results
- * in the API's order, boot id from the devices, and the host's LNC where no result asks for one).
- * Otherwise b->why holds one printable line: not allocated, no result of this driver, or the first
- * failure. A part of a device must be its claim's only result and is /dev/neuron0 in the container,
- * whatever zero_numbering says. Its cores are provisionally the lowest ones; the caller places them
- * with cores_place.
+ * Completes the record after the whole object was passed.
+ * - STATUS_OK: b->record is complete. Results are in the API's order, the boot id is that of the
+ *   devices, and if no result asks for an LNC, the host's LNC applies.
+ * - Otherwise: b->why holds one printable line: not allocated, no result of this driver, or the
+ *   first failure.
+ * A part of a device must be its claim's only result and is /dev/neuron0 in the container, whatever
+ * zero_numbering says. Its cores are provisionally the lowest ones; the caller places them with
+ * cores_place.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
 
@@ -237,21 +239,21 @@ bool claim_joins(const struct claim_record *r);
 /* The cores of the claim's part of a device; 0: the claim has no part. */
 uint8_t claim_cores(const struct claim_record *r);
 /*
- * Places a part: as many adjacent cores as `part` has, of the device's `cores`, starting at a
- * multiple of `unit`, none of them in `used`. Chooses the smallest gap with enough room, so that
- * larger parts fit later. 0: no room, or `cores` is 0.
+ * Chooses the cores of a part: as many as `part` has, adjacent, none of them in `used`, starting at
+ * a multiple of `unit`. `cores`: number of cores of the device. Chooses the smallest gap with
+ * enough room, so that larger parts fit later. 0: no room, or `cores` is 0.
  */
 uint8_t cores_place(uint8_t used, uint8_t part, unsigned cores, unsigned unit);
-/* Writes the cores of a part as "2" or "2-3", in logical cores of `unit` physical ones. */
+/* Writes a part as "2" or "2-3": logical cores, each of which has `unit` physical cores. */
 void cores_write(struct writer *out, uint8_t part, unsigned unit);
 /* Bit N: result `at` contains device N, with or without admin access. */
 uint64_t claim_result_numbers(const struct claim_record *r, unsigned at);
 /* Bit N: the claim contains device N, with or without admin access. */
 uint64_t claim_all_numbers(const struct claim_record *r);
 /*
- * Bit N: /dev/neuronN in the claim's containers belongs to the claim, or must stay free of other
- * devices: all N for a part of a device, because NEURON_RT_VISIBLE_CORES holds for a whole
- * container.
+ * Bit N: no other claim may use /dev/neuronN in the containers of this claim. Usually these are the
+ * numbers at which the claim's own devices appear. For a part of a device all bits are set, because
+ * NEURON_RT_VISIBLE_CORES applies to the whole container.
  */
 uint64_t claim_container_numbers(const struct claim_record *r);
 /*
@@ -271,10 +273,11 @@ bool claim_request_begins(const struct claim_record *r, unsigned at);
 /* Published name of the result's device. */
 void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP]);
 /*
- * The attributes of device `index` as its claim, to which `result` belongs, sees them: those of
- * device_attributes and, for a Neuron device, logicalNeuronCore (int), the LNC of the claim's
- * containers, and logicalCores (string, such as "0-3"), the claim's cores of that size, counted
- * from 0 on the device. Both are left out where the type is unknown.
+ * The attributes of device `index` as the claim with the result `result` sees them: those of
+ * device_attributes and, for a Neuron device of a known type:
+ * - logicalNeuronCore (int): the LNC of the claim's containers;
+ * - logicalCores (string, such as "0-3"): the claim's cores on the device, as logical cores of that
+ *   LNC, counted from 0.
  */
 void claim_attributes(const struct claim_result *result, const struct devices *d, unsigned index,
                       struct attributes *out);
@@ -301,14 +304,17 @@ struct cdi_host {
 };
 /*
  * Writes the CDI file of a record (CDI 0.6.0, deterministic bytes): annotations that show the
- * record, and one device per distinct request, in the order of the results. Each device has its
- * deviceNodes (hostPath <dev_root>/neuronN; path /dev/neuronN, or /dev/neuronK with K counted from
- * first_number over the claim's devices; an EFA device has /dev/infiniband/uverbsN with the
- * kernel's own N, which is all that libfabric's provider efa opens: README.md), its environment
- * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_VISIBLE_CORES of a part; NEURON_RT_ULTRASERVER_MODE,
- * _SERVER_ID and _NODE_ID), and the mount of its metadata file (dra/metadata.h). The file has no
- * edits outside these devices, so that a container gets only what its requests name. FULL_BUFFER:
- * the file exceeds CDI_BYTES_MAX or the room of `out`, which then holds an incomplete file.
+ * record, and one CDI device per distinct request, in the order of the results. A CDI device has:
+ * - deviceNodes of Neuron devices: hostPath <dev_root>/neuronN; path /dev/neuronN or, with
+ *   zero_numbering, /dev/neuronK, where K counts the claim's devices from first_number on;
+ * - deviceNodes of EFA devices: /dev/infiniband/uverbsN with the kernel's N; libfabric's provider
+ *   efa opens only these nodes (README.md);
+ * - its environment: NEURON_LOGICAL_NC_CONFIG; for a part NEURON_RT_VISIBLE_CORES; for an
+ *   UltraServer NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID;
+ * - the mount of its metadata file (dra/metadata.h).
+ * The file has no edits outside these CDI devices, so that a container gets only what its requests
+ * name. FULL_BUFFER: the file exceeds CDI_BYTES_MAX or the room of `out`; `out` then holds an
+ * incomplete file.
  */
 MUST_USE enum status cdi_write(const struct claim_record *r, const struct cdi_host *host,
                                struct writer *out);

@@ -42,16 +42,17 @@ struct config {
  *   CONFIG_STRICT_ERRORS_MAX of them;
  *   `logicalNeuronCore: Unsupported value: 3; supported values: 1, 2`, or `Required value`.
  * apiVersions: neuron.aws.com/v1, neuron.aws.com/v1alphav1, resource.neuron.aws.com/v1alphav1. As
- * in Go, the later of two members with one name counts where that is no error, and null counts as
- * absent.
+ * in Go, null counts as absent, and if apiVersion or kind occurs twice, the last one selects the
+ * kind before the duplicate is reported.
  */
 MUST_USE enum status config_decode(struct view json, struct config *out, struct writer *why);
 
 /*
  * Checks a decoded configuration against the node (bit n of `lnc_allowed`: LNC n may be asked for).
- * PEER_UNSUPPORTED, with one line, for: LNC on a type without it, with exactly "LNC value is not
- * configurable for instance type <type>"; an LNC value that the type lacks; an UltraServerConfig
- * that ultraserver_mode refuses.
+ * PEER_UNSUPPORTED, with one line in `why`:
+ * - an LNC, but the type has none: "LNC value is not configurable for instance type <type>";
+ * - an LNC value that the type does not have;
+ * - an UltraServerConfig that ultraserver_mode refuses.
  */
 MUST_USE enum status config_check(const struct config *c, unsigned lnc_allowed,
                                   const struct ultraserver *ultraserver, const char *instance_type,

@@ -370,7 +370,7 @@ static void add_device(struct devices *d, const struct found_device *found, bool
     unsigned place = place_of(d, found->number);
     neuron_device_name(device.number, device.name);
     if (found->number >= DEVICES_MAX) {
-        /* The kernel module has no such minor number, and a claim's mask no such bit. */
+        /* The kernel module has no such minor number, and a claim's mask has no such bit. */
         probe_issue_add(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
     } else if (place < d->count && d->device[place].number == found->number) {
         probe_issue_add(issues, PROBE_ISSUE_DUPLICATE, found->number, view_text(device.name));

@@ -122,8 +122,9 @@ struct devices {
     /* the device that stands for the node is published with the others; all consume counters */
     bool counters;
     /*
-     * Shares of each device (KEP-5075). 0: no sharing. 1: sharing was switched off while shares are
-     * still held; published as a capacity, which keeps the scheduler from giving out more.
+     * Shares of each device (KEP-5075). 0: no sharing. 1: sharing was switched off while claims
+     * still hold shares; the capacity is then published as 1, so that the scheduler allocates no
+     * further share.
      */
     uint8_t shares;
     const char *taint_key; /* taint of the tainted devices; NULL if no device is tainted */
@@ -254,10 +255,11 @@ enum attribute_type {
     ATTRIBUTE_CAPACITY
 };
 /*
- * Default and granularity of a shared capacity (its requestPolicy). CAPACITY_ALL: a claim that does
- * not request the capacity takes all of it; no policy is published. CAPACITY_UNASKED_NOTHING: such
- * a claim takes nothing. From CAPACITY_STEP to CAPACITY_STEP_MAX: such a claim takes all of it, and
- * requests are multiples of this number.
+ * Default and granularity of a shared capacity (its requestPolicy). A claim that does not request
+ * the capacity takes:
+ * - CAPACITY_UNASKED_NOTHING: nothing.
+ * - CAPACITY_ALL: all of it; no policy is published.
+ * - CAPACITY_STEP to CAPACITY_STEP_MAX: all of it; requests are multiples of this number.
  */
 enum { CAPACITY_UNASKED_NOTHING = -1, CAPACITY_ALL, CAPACITY_STEP, CAPACITY_STEP_MAX };
 /* One attribute or capacity of a device. */
@@ -274,18 +276,25 @@ struct attributes {
     struct attribute attribute[ATTRIBUTES_MAX];
 };
 /*
- * The attributes of device `index`. An EFA device has those that dranet gives one without a network
- * interface, with dranet's names and types: dra.net/… whatever this driver is called, the groups of
- * its Neuron devices, and Kubernetes' standard ones. A Neuron device has those of AWS's driver with
- * their exact names and types, as far as they are certain. In addition, unqualified: coreCount
- * (int, physical cores), lncConfigurable (bool, whether a claim may ask for an LNC), contiguousN_id
- * (int, the line of N linked devices that it is in), the capacity memory where the silicon is
- * known, and Kubernetes' own numaNode, pciBusID and pcieRoot (KEP-6072, KEP-4381) where the board's
- * PCI address exists. On a node of an UltraServer also ultraserverServerId2 and 4 and
- * ultraserverNodeId2 and 4: its set of two and of four nodes, and its id in each. The device that
- * stands for the node has deviceCount instead of the facts of one device. An EFA device with shares
- * has their number as the capacity SHARES_CAPACITY; a Neuron device that claims share has its
- * physical cores as CORES_CAPACITY. Attributes that the API server would refuse are left out.
+ * The attributes of device `index`. Attributes that the API server would refuse are left out.
+ *
+ * An EFA device has the attributes that dranet gives to an EFA device without a network interface,
+ * with dranet's names and types: dra.net/… (whatever the name of this driver), the groups of its
+ * Neuron devices, and Kubernetes' standard attributes. If it has shares, their number is the
+ * capacity SHARES_CAPACITY.
+ *
+ * A Neuron device has the attributes of AWS's driver, with the exact names and types, if the value
+ * is certain. It also has, with unqualified keys except for the standard attributes:
+ * - coreCount (int): physical cores;
+ * - lncConfigurable (bool): whether a claim may ask for an LNC;
+ * - contiguousN_id (int): the line of N linked devices that contains the device;
+ * - memory (capacity): if the silicon is known;
+ * - CORES_CAPACITY (capacity): physical cores, if claims can share the device;
+ * - Kubernetes' standard attributes numaNode, pciBusID and pcieRoot (KEP-6072, KEP-4381): if sysfs
+ *   has the PCI address that the board's row gives;
+ * - ultraserverServerId2, ultraserverServerId4: on a node of an UltraServer, the node's set of two
+ *   and of four nodes; ultraserverNodeId2, ultraserverNodeId4: the node's id in each set.
+ * The device that stands for the node has deviceCount instead of the facts of one device.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
 /* Builds the attributes that device_attributes leaves out, for the log. */

@@ -5,9 +5,9 @@
  * file, knows no clock. Sources: kernel module's neuron_sysfs_metrics.c and neuron_cdev.c.
  *
  * Rules:
- * R1 An unhealthy component, a device that does not answer, a failed initialisation or reset, a
- *    file whose read hangs, and a device that is gone count from the first reading that shows them
- *    to the first without them.
+ * R1 Each of these conditions counts from the first reading that shows it to the first reading
+ *    without it: an unhealthy component, a device that does not answer, a failed initialisation or
+ *    reset, a file whose read hangs, a device that is gone.
  * R2 unhealthy_components decides where it can be read (kernel module 2.30 and later, on Trainium2
  *    and 3). Elsewhere the counters of uncorrected memory errors decide: a rise counts for
  *    HEALTH_ERROR_MS, or until the counter is cleared. The first value of a counter may come from
@@ -16,9 +16,10 @@
  * R3 An unreadable value and a reset under way prove nothing. A healthy device becomes unknown at
  *    once; an unhealthy one stays so until a reading that includes the files of R2 shows nothing
  *    wrong. Counted errors also last for HEALTH_ERROR_MS.
- * R4 A device that becomes unhealthy repeatedly must stay free of errors for some time before it is
- *    healthy again: the first HEALTH_FALLS_FREE times for no time, then for HEALTH_HOLD_MS, doubled
- *    each time. So the number of changes is bounded, however often the files change.
+ * R4 A device that becomes unhealthy more than HEALTH_FALLS_FREE times in succession (cfg/limits.h)
+ *    must stay free of errors for HEALTH_HOLD_MS before it is healthy again. The required time
+ *    doubles with each further time, up to HEALTH_HOLD_MAX_MS. So the number of changes is bounded,
+ *    however often the files change.
  * R5 A device without a file that its kernel module is known to have is unknown instead of healthy:
  *    a later module may have moved the file, and a failure of the device would pass unnoticed.
  */

@@ -90,8 +90,8 @@ static bool is_version_word(struct view v, unsigned where)
 }
 
 /*
- * The part of the version after the character `c` of part `where`: only the first dash and the
- * first plus begin another part.
+ * The part of the version that follows the character `c`, which is in part `where`. Only the first
+ * dash and the first plus begin another part.
  */
 static unsigned part_after(uint8_t c, unsigned where)
 {

@@ -23,7 +23,7 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
     c->attributes.count = 0;
 }
 
-/* The wanted device with the stored device's index; NULL: none, or no device has begun. */
+/* The wanted device at the stored device's index; NULL: none, or no stored device has begun. */
 static const struct device *wanted_device(const struct slice_compare *c)
 {
     unsigned at = c->first + c->count - 1u;

@@ -33,12 +33,16 @@
  *       24 length  record: message ClaimRecord of proto/store.proto
  *                  the rest of the half is ignored
  *
- * Of the two halves of a slot, the intact one with the higher sequence counts; of equal sequences
- * half 1. A change writes the other half, with a sequence higher than every one in the file, so
- * that a torn write leaves the previous state. The half that counts is overwritten only when the
- * disk refuses the other one and the slot is free or is being freed. A damaged half, perhaps the
- * newer one, is replaced by a copy of the other one or by an outline of all that the claim may
- * hold, once a CDI file shows its content or the header has bit 0.
+ * Of the two halves of a slot, the intact one with the higher sequence counts; if the sequences are
+ * equal, half 1 counts. A change writes the other half, with a sequence higher than every one in
+ * the file, so that a torn write leaves the previous state. The half that counts is overwritten
+ * only if the disk refuses the other half and the slot is free or is being freed.
+ *
+ * A damaged half may have been the newer one. Once a CDI file proves that the intact half is the
+ * newer one, or bit 0 of the header is set, the damaged half is replaced: by a copy of the intact
+ * half or, if the claim may hold more devices than the intact half names, by an outline of all
+ * these devices.
+ *
  * A new file has all halves written as free, half 0 with sequence 0 and half 1 with 1: a half of
  * zeros is damaged, not new. The sum covers the number of the slot, so that a half in the wrong
  * place is damaged too.

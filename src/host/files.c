@@ -115,7 +115,10 @@ void host_files_turn(struct host_files *f)
     f->state_checked = false;
 }
 
-/* Opens the existing file: for writing if possible, else for reading, if that is enough. */
+/*
+ * Opens the existing file for writing. If permission to write is denied and `write` is false, opens
+ * it for reading.
+ */
 static int open_existing(const char *path, bool write, bool *writable)
 {
     int fd = path_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -126,7 +129,7 @@ static int open_existing(const char *path, bool write, bool *writable)
     return fd;
 }
 
-/* F_OFD_SETLK. HOST_BUSY: another process holds a conflicting lock. */
+/* Sets a lock with F_OFD_SETLK (fcntl(2)). HOST_BUSY: another process holds a conflicting lock. */
 static enum status lock_bytes(struct host_files *f, int fd, struct flock bytes)
 {
     if (fcntl(fd, F_OFD_SETLK, &bytes) == 0) {
@@ -225,10 +228,11 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
 /* --- writing, committing and removing files --- */
 
 /*
- * Several processes write into the CDI root: one for each driver and, during a rolling update, two
- * for each. Process ids do not distinguish them, because each pod has its own. So each port writes
- * to a file with a random name, which it creates and keeps locked until the file gets its final
- * name. A temporary file without a lock is left over from a process that has ended.
+ * Several files ports write into the CDI root: one for each driver in this process and, during a
+ * rolling update, in a second process. Process ids do not distinguish the processes, because each
+ * pod has its own PID namespace. So each port writes to a file with a random name, which the port
+ * creates and keeps locked until the file gets its final name. A temporary file without a lock is
+ * left over from a process that has ended.
  */
 static const char temporary_prefix[] = "neuron.aws.com-claim.";
 static const char temporary_suffix[] = ".tmp";
@@ -488,7 +492,10 @@ static enum status port_remove(void *ctx, enum files_dir dir, const char *name, 
 
 /* --- lock file --- */
 
-/* Opens the lock file, unless it is open and still has the name. Closing it ends its lock. */
+/*
+ * Opens the lock file, unless it is already open. If the open file no longer has this name, closes
+ * it, which releases its lock, and opens the file that has the name now.
+ */
 static enum status lock_open(struct host_files *f, const char *name)
 {
     char path[FILE_PATH_CAP];
@@ -540,8 +547,8 @@ static void port_unlock(void *ctx, enum files_lock which)
 }
 
 /*
- * Finds out who holds a lock. An agent of an older release locked the whole file, and such a lock
- * has no length.
+ * Returns who holds a lock. An agent of an older release locks the whole file; F_OFD_GETLK reports
+ * such a lock with the length 0.
  */
 static enum files_holder port_holder(void *ctx, enum files_lock which)
 {

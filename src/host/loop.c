@@ -74,8 +74,8 @@ struct host {
 };
 
 /*
- * Twice the arena stays free for TLS: the arena itself, and about as much for its buffers and
- * tables.
+ * HOST_BYTES_MAX also covers the memory of TLS, which is outside struct host: the arena, and about
+ * as many bytes for other buffers and tables of TLS.
  */
 _Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
                "the host layer keeps to its budget");
@@ -102,11 +102,13 @@ static size_t log_piece(struct view lines)
 }
 
 /*
- * Chooses the descriptor for the log, so that a write does not block. O_NONBLOCK is not set on
- * stderr itself, because other processes share its file description. If stderr is a pipe, as in
- * containers, or a terminal, it is opened again for this process only: poll(2) may report a
- * terminal as writable although it accepts less than a line, and then the write blocks. A plain
- * file never blocks. In all other cases, or if /proc is not usable, poll(2) precedes each write.
+ * Chooses the descriptor for the log, so that a write does not block:
+ * - Plain file: stderr itself, because a write never blocks.
+ * - Pipe, as in containers, or terminal: the same file, opened again with O_NONBLOCK. Setting
+ *   O_NONBLOCK on stderr would affect other processes, which share its file description. For a
+ *   terminal poll(2) is not enough: it may report a terminal as writable although the terminal
+ *   accepts less than a line, and then the write blocks.
+ * - Otherwise, or if /proc is not usable: stderr, with poll(2) before each write.
  */
 static void log_open(struct host *h)
 {
@@ -399,8 +401,8 @@ static void orders_carry_out(struct host *h)
 }
 
 /*
- * Steps the agent, carries out its orders and writes its output. Repeats this while the output
- * moves and the agent has work, at most STEPS_PER_TURN times.
+ * Steps the agent, carries out its orders and writes its output. Repeats this while output is
+ * written and the agent has work, at most STEPS_PER_TURN times.
  */
 static void agent_turn(struct host *h)
 {
@@ -580,8 +582,8 @@ static enum status process_begin(struct host *h, struct writer *why)
 }
 
 /*
- * Sets `path` to the directory of the kubelet's checkpoint; a rule for the file itself would not
- * survive, because the kubelet replaces the file. false: the directory is absent, or is the root.
+ * Sets `path` to the directory of the kubelet's checkpoint; the sandbox needs a rule for the
+ * directory, because the kubelet replaces the file. false: the directory is absent, or is the root.
  */
 static bool kubelet_directory(const struct settings *s, char path[PATH_CAP])
 {
@@ -603,13 +605,13 @@ static void sandbox_begin(struct host *h)
     bool in_pod = s->kubeconfig[0] == '\0';
     struct sandbox_paths paths;
     paths.write[0] = h->driver[DRIVER_NEURON].state_dir;
-    /* state directory of the EFA driver; without it, that of Neuron again */
+    /* state directory of the EFA driver; if that driver does not run, again of the Neuron driver */
     paths.write[3] = h->driver[h->drivers - 1u].state_dir;
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;
     /*
-     * Sysfs is not in this list, because only the readers read it. A kubeconfig can name files
-     * anywhere.
+     * Sysfs is not in this list, because only the readers read it. With a kubeconfig every file may
+     * be read, because a kubeconfig can name files anywhere.
      */
     paths.read[0] = in_pod ? s->device_plugins_dir : "/";
     paths.read[1] = NULL;
@@ -695,8 +697,8 @@ static void agent_begin(struct host *h)
 }
 
 /*
- * Fails if the credentials can never work. An unreachable server, or a file that may appear later,
- * is no failure: the agent serves the kubelet meanwhile.
+ * Fails if the credentials can never work. A missing file is not a failure, because it may appear
+ * later: the agent serves the kubelet meanwhile. Does not contact the server.
  */
 static enum status credentials_check(struct host *h, struct writer *why)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits on transfers of TCP connections; see pace.h. In each time window all TCP connections share
- * one number of transfers. The first transfers of a new connection do not count: a probe needs no
- * more than these, so it is served even if other connections use up every window. Each port has
- * separate windows for its rounds.
+ * Limits on transfers of TCP connections; see pace.h. In each time window a fixed number of
+ * transfers is allowed for all TCP connections together. The first transfers of a new connection do
+ * not count: a probe needs no more than these, so it is served even if other connections use up
+ * every window. The rounds of each port have separate windows.
  */
 #include "host/pace.h"
 

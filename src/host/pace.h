@@ -10,8 +10,8 @@
 #include "agent/agent.h"
 
 /*
- * The first link of a TCP connection; the links of the health port precede those of the metrics
- * port.
+ * Index of the first link for TCP connections. The links of the health port precede those of the
+ * metrics port.
  */
 #define STRANGER_FIRST (REGISTRATION_LINKS + SERVICE_LINKS)
 #define STRANGER_LINKS (SERVER_LINKS - STRANGER_FIRST)
@@ -39,7 +39,7 @@ uint64_t pace_round_ms(const struct pace *p, enum link_kind kind, uint64_t now_m
 void pace_round(struct pace *p, enum link_kind kind, uint64_t now_ms);
 /*
  * Whether this window allows one more accepted connection, or one more connection that gets a link.
- * Counts it if so.
+ * Counts the connection if it is allowed.
  */
 MUST_USE bool pace_accept(struct pace *p, enum link_kind kind);
 MUST_USE bool pace_place(struct pace *p, enum link_kind kind);

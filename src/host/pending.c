@@ -53,8 +53,9 @@ static struct pending_link *free_entry(struct pending *p)
 }
 
 /*
- * Returns the entry for a new connection: a free entry, or else the oldest silent or closing one,
- * whose connection is replaced. NULL: all connections must stay.
+ * Returns the entry for a new connection: a free entry; or else the entry of the oldest silent
+ * connection, if its peer has been silent for STRANGER_ROUND_MS; or else the entry of the oldest
+ * closing connection. NULL: all connections must stay.
  */
 static struct pending_link *entry_for(struct pending *p, uint64_t now_ms)
 {
@@ -142,8 +143,8 @@ static bool drop_input(const struct pending_link *l)
 }
 
 /*
- * Checks, without reading, whether the peer has sent something. false: the peer has closed the
- * connection; if it sent nothing, it needs no link.
+ * Checks, without reading, whether the peer has sent something. false: the connection is closed or
+ * broken and has no input, so it needs no link.
  */
 static bool check_input(struct pending_link *l)
 {

@@ -30,13 +30,14 @@ struct pending {
 /* Initializes all entries as free. */
 void pending_init(struct pending *p);
 /*
- * Whether one more connection may be accepted, because an entry is free, or its connection may be
- * replaced: the peer has been silent for STRANGER_ROUND_MS, or the connection is closing. If not,
- * new connections wait in the kernel's queue.
+ * Whether one more connection may be accepted: an entry is free, or holds a connection that may be
+ * replaced. A connection may be replaced if its peer has been silent for STRANGER_ROUND_MS, or if
+ * it is closing. false: new connections wait in the kernel's queue.
  */
 bool pending_room(struct pending *p, uint64_t now_ms);
 /*
- * Adds an accepted connection. Call only if pending_room allows it; closes the replaced connection.
+ * Adds an accepted connection. Call only if pending_room allows it. If no entry is free, closes the
+ * connection that the new one replaces.
  */
 void pending_add(struct pending *p, int fd, uint32_t peer, uint64_t now_ms);
 /*

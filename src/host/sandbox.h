@@ -31,13 +31,16 @@ struct sandbox_paths {
 };
 
 /*
- * Restricts this process permanently. A directory that is not a mount point could be removed and
- * created again, so the rule applies to its parent, unless the directory is in `fixed`. If the
- * directory is absent, the rule applies to the nearest existing directory above it. `text` gets one
- * line for the log: which restrictions apply, and which do not and why. `wide` gets a line if a
- * rule applies to the whole file system, unless `paths` names the root itself, and only for
- * reading. Never fails, because the agent also works without a sandbox. Call once, while the
- * process has one thread.
+ * Restricts this process permanently. Each rule applies to one directory and everything below it:
+ * - Normally to the parent of the path. If the path is removed and created again, a rule for the
+ *   path itself would no longer apply.
+ * - To the path itself, if it is a mount point, a symbolic link, in paths->fixed, or paths->file.
+ * - To the nearest existing directory above, if that directory is absent.
+ *
+ * `text` gets one line for the log: which restrictions apply, and which do not and why. `wide` gets
+ * a line if a rule applies to the whole file system, except a read-only rule whose path is the
+ * root. Never fails, because the agent also works without a sandbox. Call once, while the process
+ * has one thread.
  */
 void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struct writer *wide);
 

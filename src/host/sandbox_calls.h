@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All system calls that the agent and its readers make after their start; the sandbox lets others
- * fail with EPERM (sandbox.h). The arm64 kernel has no poll, unlink, mkdir and readlink: ppoll,
- * unlinkat, mkdirat and readlinkat replace them there. tools/docs/docs.py generates the tables of
- * CATALOGUE.md from these lists.
+ * All system calls that the agent and its readers make after their start; in the sandbox every
+ * other call fails with EPERM (sandbox.h). The arm64 kernel has no poll, unlink, mkdir and
+ * readlink: ppoll, unlinkat, mkdirat and readlinkat replace them there. tools/docs/docs.py
+ * generates the tables of CATALOGUE.md from these lists.
  */
 #ifndef HOST_SANDBOX_CALLS_H
 #define HOST_SANDBOX_CALLS_H

@@ -141,8 +141,8 @@ bool server_link_begin(struct server_links *s, enum link_kind kind, const struct
     bool free = i >= 0;
     if (!free) {
         /*
-         * The agent may have ended another connection: its link is free after its last bytes are
-         * sent.
+         * agent_link_open may have ended another connection. Its link becomes free when its last
+         * bytes are sent.
          */
         (void)server_links_flush(s, now_ms);
         i = agent_link_open(s->agent, kind, peer->peer, now_ms);
@@ -186,8 +186,8 @@ static struct pollfd link_interest(struct server_links *s, unsigned i, uint64_t 
     p.events = in ? POLLIN : 0;
     p.events |= out ? POLLOUT : 0;
     /*
-     * poll reports a hang-up even without requested events. After the stream has ended, this would
-     * keep poll from waiting, so the descriptor is left out.
+     * poll(2) reports a hang-up even without requested events. After the end of the input it would
+     * do so in each turn, without waiting, so the descriptor is left out.
      */
     p.fd = (l->ended && !out) ? -1 : l->fd;
     if (!pace_allows(&s->pace, i, now_ms)) {

@@ -36,8 +36,8 @@ struct server_links {
 void server_links_init(struct server_links *s, struct agent *agent);
 /*
  * Begins a link for an accepted connection, or closes the connection if the agent has no link for
- * it. Input that a TCP peer has sent already is read at once. false: the agent closed another
- * connection to free the link.
+ * it. Input that a TCP peer has sent already is read at once. Returns false if the new connection
+ * has its link only because the agent closed another connection.
  */
 bool server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
                        uint64_t now_ms);

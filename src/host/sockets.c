@@ -108,8 +108,8 @@ static void hidden_path(char hidden[SOCKET_PATH_CAP], const char *path)
 }
 
 /*
- * Opens a unix socket under a temporary path and renames it when it listens: whoever sees the final
- * name can connect.
+ * Opens a unix socket under a temporary path and renames it when it listens, so that a process
+ * which finds the final name can connect.
  */
 static enum status open_unix(struct listener *l, int fd, int *error)
 {

@@ -36,7 +36,7 @@ void listener_close(struct listener *l);
  * has the reason.
  */
 MUST_USE int socket_connect(const char *path);
-/* Whether no process serves the socket of this path, because connect(2) fails with ECONNREFUSED. */
+/* Whether the path is a unix socket that no process serves: connect(2) fails with ECONNREFUSED. */
 MUST_USE bool socket_is_dead(const char *path);
 /*
  * State of a listener's socket file. A TCP or closed listener has no file, and counts as
@@ -60,8 +60,8 @@ MUST_USE int address_connect(int fd, const struct ip_address *a, uint16_t port);
 struct accepted {
     int fd; /* STATUS_OK: non-blocking descriptor, owned by the caller */
     /*
-     * STATUS_OK: identifies the peer. Unix socket: the process id. TCP: a number for its address;
-     * 0: the peer is in the same network namespace.
+     * STATUS_OK: identifies the peer. Unix socket: the process id. TCP: a number computed from the
+     * peer's address, or 0 if the peer is in the same network namespace.
      */
     uint32_t peer;
     bool heard; /* the peer has sent something already; set by the caller */

@@ -46,7 +46,7 @@ uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64
     if (pending_waits(p, false) && agent_link_free(l->agent, kind)) {
         at = 0;
     }
-    /* The window has no round left, so the port is not served before its end. */
+    /* If round_ms is later than now, this window has no round left: the port waits for its end. */
     uint64_t round_ms = pace_round_ms(&l->pace, kind, now_ms);
     return (round_ms > now_ms) ? round_ms : at;
 }
@@ -90,7 +90,8 @@ static unsigned links_of(const struct server_links *l, enum link_kind kind, uint
 }
 
 /*
- * Returns the index of the next pending connection that gets a link; PENDING_LINKS: there is none.
+ * Returns the index of the next pending connection that gets a link, among those whose peer has
+ * sent something (`heard`) or nothing (not `heard`). PENDING_LINKS: there is none.
  */
 static unsigned next_of(const struct server_links *l, enum link_kind kind, bool heard)
 {

@@ -39,15 +39,17 @@ struct kubeconfig {     /* views borrowed from the caller's room; empty: not giv
 };
 
 /*
- * Reads the current context. Values are written to `room`, text.len bytes of the caller that must
- * outlive *out. They are trimmed. If inline data and a file are given, the file name is empty in
- * *out. Base64 may contain line ends.
+ * Reads the current context. The trimmed values are written to `room`: text.len bytes of the caller
+ * that must outlive *out. If the kubeconfig gives inline data and also a file for one value, the
+ * file name in *out is empty. Base64 may contain line ends.
  *
- * On failure `why` gets one line with the key or entry, its line number and the remedy, but without
- * the file name, and *out is unchanged. PEER_MALFORMED: syntax, duplicate keys, values that exclude
- * each other. PEER_NOT_FOUND: context, cluster or user not in the file. PEER_UNSUPPORTED: exec,
- * auth-provider, insecure, no certificate authority, proxy-url, basic authentication,
- * impersonation, a server that is not https. FULL_BUFFER: larger than KUBECONFIG_BYTES_MAX.
+ * On failure *out is unchanged, and `why` gets one line with the key or entry, its line number and
+ * the remedy, but without the name of the kubeconfig file:
+ * - PEER_MALFORMED: syntax, duplicate keys, values that exclude each other.
+ * - PEER_NOT_FOUND: the context, cluster or user is not in the kubeconfig.
+ * - PEER_UNSUPPORTED: exec, auth-provider, insecure, no certificate authority, proxy-url, basic
+ *   authentication, impersonation, a server that is not https.
+ * - FULL_BUFFER: the text is longer than KUBECONFIG_BYTES_MAX.
  */
 MUST_USE enum status kubeconfig_read(struct view text, uint8_t *room, struct kubeconfig *out,
                                      struct writer *why);

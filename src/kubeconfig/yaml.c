@@ -135,8 +135,8 @@ static void put_times(struct yaml_reader *r, uint8_t c, unsigned times)
 }
 
 /*
- * Appends folded line ends (§6.5): a single one becomes a space, or nothing if it is escaped;
- * several become one line end fewer.
+ * Appends `breaks` folded line ends (§6.5). A single line end becomes a space, or nothing if it is
+ * escaped; n line ends become n - 1 line ends.
  */
 static void put_fold(struct yaml_reader *r, unsigned breaks, bool escaped)
 {

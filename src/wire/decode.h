@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes one protobuf message that is complete in memory, by nanopb: a record of the field filter,
- * or a request. Owns nothing; message and structure are the caller's.
+ * Decodes one protobuf message with nanopb: a record of the field filter, or a request. The whole
+ * message is in memory. Owns nothing; the caller owns the message and the structure.
  *
  * Invariants, for every message of generated/ that comes from a peer or the disk:
  * I1 A decoded message can be encoded.
- * I2 The encoding decodes again, and encodes to the same bytes.
+ * I2 The encoding of a decoded message decodes again, and then encodes to the same bytes.
  * I3 Nothing is written outside the structure, whatever the bytes.
  */
 #ifndef WIRE_DECODE_H

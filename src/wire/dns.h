@@ -28,18 +28,21 @@ struct ip_addresses {
 
 /*
  * Appends a query with recursion desired. PEER_MALFORMED: `name` is not a host name (empty label,
- * trailing dot, label over 63 or name over 253 bytes); FULL_BUFFER: no room. `out` is unchanged
- * then.
+ * trailing dot, label over 63 or name over 253 bytes). FULL_BUFFER: no room. On failure `out` is
+ * unchanged.
  */
 MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type type,
                                struct view name);
 /*
- * Parses a message from the asked server and appends its addresses; those that do not fit are
- * dropped. STATUS_MORE: not the answer to this question (other id, other name, not an answer): keep
- * waiting. PEER_NOT_FOUND: the name does not exist or has no address of this type; PEER_REFUSED:
- * the server could not or would not answer; PEER_MALFORMED: before its first address the message
- * ends, contradicts itself, or is cut by the server (TC, RFC 1035 §4.2.1). Addresses before such an
- * error count. Owner names of records are not compared, because the server follows the CNAMEs.
+ * Parses a message from the asked server and appends its addresses; addresses that do not fit are
+ * dropped. Owner names of records are not compared, because the server follows the CNAMEs. Results:
+ * - STATUS_OK: at least one address was appended, perhaps from a damaged or truncated message.
+ * - STATUS_MORE: the message is not the answer to this question (other id, other name, or a query);
+ *   the caller continues to wait.
+ * - PEER_NOT_FOUND: the name does not exist or has no address of this type.
+ * - PEER_REFUSED: the server returned another error code.
+ * - PEER_MALFORMED: no address was found, and the message is incomplete, malformed, or truncated by
+ *   the server (TC, RFC 1035 §4.2.1).
  */
 MUST_USE enum status dns_answer(struct view message, uint16_t id, enum dns_type type,
                                 struct view name, struct ip_addresses *out);

@@ -391,9 +391,10 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
 /* --- time --- */
 
 /*
- * Time at which the call times out. A call with an open header block has no deadline: the HTTP/2
- * engine times that block, and no answer may precede its end. A gRPC refusal waits only for send
- * room, which the engine times as well; an HTTP refusal also waits for the stream's window.
+ * Time at which the call times out. NO_DEADLINE if the HTTP/2 engine already limits the time:
+ * - while the header block is open: no response may precede its end;
+ * - while a gRPC refusal is pending: it waits only for send room.
+ * A pending HTTP refusal has a deadline, because it also waits for the stream's window.
  */
 static uint64_t due_ms(const struct grpc_call *call)
 {

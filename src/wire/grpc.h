@@ -5,10 +5,11 @@
  * text; statuses as in its "statuscodes" text.
  *
  * Invariants:
- * I1. A CALL event holds one whole message, exactly the octets behind the message's prefix, of a
- *     request that is valid and complete.
- * I2. Every such request of up to GRPC_SMALL_BYTES becomes a CALL, unless its stream was over the
- *     limit, or its deadline, a drain, the peer or the connection ended it first.
+ * I1. A CALL event belongs to a valid and complete request and holds its whole message: exactly
+ *     the octets after the message's prefix.
+ * I2. Every valid and complete request of up to GRPC_SMALL_BYTES becomes a CALL, unless its stream
+ *     exceeded the stream limit, or the request ended earlier: by its deadline, by a drain, by the
+ *     peer, or with the connection.
  * I3. Split independence: calls, messages, and the answers on each stream are the same however the
  *     peer's octets are cut.
  * I4. Each buffer belongs to one live call at most; the end of a connection frees all its buffers.
@@ -43,7 +44,7 @@ enum grpc_status {
 /* One method that a socket serves. */
 struct grpc_method {
     const char *path; /* "/package.Service/Method" */
-    uint8_t id;       /* number that the owner gives the method; several paths may have the same */
+    uint8_t id;       /* number that the owner gives the method; paths may share a number */
 };
 
 /* Room for one long request message. */
@@ -143,18 +144,21 @@ bool grpc_valid(const struct grpc_server *s);
  * Returns the next event. STATUS_MORE: there is none yet. Other statuses: the connection failed
  * (sticky); a GONE for every reported call came first. Bytes go in and out by s->h2.
  *
- * Requests answered here, without an event (gRPC PROTOCOL-HTTP2; the codes are those of grpc-go):
- * not POST (HTTP 405) and content-type not application/grpc (HTTP 415), both with a short text, and
- * reset (CANCEL) if the peer does not take it within GRPC_ARRIVAL_MS; path not served or too long,
- * or a compressed message (UNIMPLEMENTED); malformed grpc-timeout, no message, an incomplete
- * message or more than one (INTERNAL); message over GRPC_MESSAGE_BYTES_MAX (RESOURCE_EXHAUSTED,
- * before any of it is received); no buffer, or refusing (UNAVAILABLE); request not complete within
- * GRPC_ARRIVAL_MS or its time-out (DEADLINE_EXCEEDED).
+ * grpc_next answers these requests itself, without an event (gRPC PROTOCOL-HTTP2; codes as in
+ * grpc-go):
+ * - HTTP 405: the method is not POST. HTTP 415: the content-type is not application/grpc. Both with
+ *   a short text; the stream is reset (CANCEL) if the peer does not take it within
+ *   GRPC_ARRIVAL_MS.
+ * - UNIMPLEMENTED: path not served or too long, compressed message.
+ * - INTERNAL: malformed grpc-timeout, no message, incomplete message, more than one message.
+ * - RESOURCE_EXHAUSTED: message over GRPC_MESSAGE_BYTES_MAX, before any of it is received.
+ * - UNAVAILABLE: no free buffer, or the owner has set `refusing`.
+ * - DEADLINE_EXCEEDED: request not complete within GRPC_ARRIVAL_MS or its grpc-timeout.
  *
- * A refusal that follows from the header list is sent at once, even before the request is complete
- * (RFC 9113 §8.1). RST_STREAM with NO_ERROR stops the rest of the request. After 405, 415 and an
- * unknown path the rest is first dropped for up to GRPC_ARRIVAL_MS: most of it is already in
- * flight, and HTTP/2 errors in it still get their own codes.
+ * If the header list alone is the reason, the refusal is sent at once, even before the request is
+ * complete (RFC 9113 §8.1). RST_STREAM with NO_ERROR then stops the rest of the request. After 405,
+ * 415 and an unknown path, the server first drops the rest for up to GRPC_ARRIVAL_MS, because most
+ * of it is already in flight; HTTP/2 errors in it still get their own codes.
  */
 MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
 /*

@@ -373,8 +373,9 @@ static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
 }
 
 /*
- * Handles the acknowledgement of our SETTINGS. From now on all streams have the window that we
- * announced instead of the default; a larger announced window already applies from the start.
+ * Handles the acknowledgement of our SETTINGS. If the window that we announced is smaller than the
+ * default, it applies to all streams from now on. A larger one applies from the start
+ * (h2_stream_new).
  */
 static enum h2_step settings_ack(struct h2 *c)
 {

@@ -10,15 +10,15 @@
  * closes once tx_data is empty.
  *
  * The engine checks header lists by the rules of RFC 9113 §8.2 and §8.3 for its role. It does not
- * keep them, so it may have returned FIELD events before a later field turns out to be malformed:
- * then a RESET event (PROTOCOL_ERROR) comes instead of HEADERS_END, and an owner acts on
- * HEADERS_END only. The same holds for a list over H2_HEADER_LIST_MAX (client: H2_CLIENT_LIST_MAX):
- * RST_STREAM and RESET (ENHANCE_YOUR_CALM). 1xx responses are checked and not reported.
+ * store them, so it may already have returned FIELD events when a later field is malformed or makes
+ * the list longer than H2_HEADER_LIST_MAX (client: H2_CLIENT_LIST_MAX). It then resets the stream
+ * and returns a RESET event (PROTOCOL_ERROR or ENHANCE_YOUR_CALM) instead of HEADERS_END; therefore
+ * an owner acts on HEADERS_END only. 1xx responses are checked and not reported.
  *
  * Invariants:
  * I1. Split independence: events (all DATA events of a frame count as one) and frames sent are the
- *     same however the peer's octets are cut. Only the sizes of WINDOW_UPDATE depend on it, and
- *     with them the error of a peer that overruns its windows.
+ *     same however the peer's octets are cut. Only the sizes of WINDOW_UPDATE depend on the cuts,
+ *     and therefore also when a peer that overruns its windows gets the error.
  * I2. Order: a stream's events are FIELD, HEADERS_END, DATA, and FIELD, HEADERS_END of trailers.
  *     After end_stream only RESET may follow, after RESET or h2_reset nothing. FIELD holds no
  *     name or value that RFC 9113 §8.2.1 forbids.
@@ -29,8 +29,8 @@
  *     nothing and changes none of its outputs.
  * I6. h2_valid holds after every call.
  * I7. Bounded memory: all state is in struct h2 and its struct h2_memory.
- * I8. Bounded work: there are no more events, apart from WRITABLE, than octets received and streams
- *     opened by the owner.
+ * I8. Bounded work: the number of events other than WRITABLE is at most the number of octets
+ *     received plus the number of streams that the owner opened.
  * I9. Until the connection fails, h2_deadline is later than the time of the last h2_set_time.
  *
  * The owner's loop: h2_next until STATUS_MORE, send h2_tx_data, read into h2_rx_space. After every
@@ -77,10 +77,13 @@ enum h2_event_kind {
     H2_EVENT_DATA,
     /*
      * the stream ended: reset by the peer, reset here for a stream error, or lost with the
-     * connection; `code`
+     * connection; `code` is the error code
      */
     H2_EVENT_RESET,
-    /* the peer accepts no more streams and did not process those above `last_stream`; `code` */
+    /*
+     * the peer accepts no more streams and did not process those above `last_stream`; `code` is the
+     * peer's error code
+     */
     H2_EVENT_GOAWAY,
     H2_EVENT_PING_ACK, /* acknowledgement of h2_ping */
     H2_EVENT_WRITABLE  /* room or window for DATA may have grown: call h2_data_room again */
@@ -363,9 +366,10 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
  */
 MUST_USE enum status h2_ping(struct h2 *c);
 /*
- * Sends a GOAWAY (RFC 9113 §6.8), at once or when there is room: graceful (it names stream 2^31-1,
- * and new streams are still served) or final with a code (it names the last stream of the peer;
- * higher streams are dropped). Running streams continue; a client opens no more.
+ * Sends a GOAWAY (RFC 9113 §6.8), at once or when there is room. Running streams continue; a client
+ * opens no more.
+ * - Graceful (`final` is false): names stream 2^31-1; new streams of the peer are still served.
+ * - Final: names the last stream of the peer; higher streams are dropped.
  */
 void h2_goaway(struct h2 *c, enum h2_error code, bool final);
 

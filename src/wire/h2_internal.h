@@ -9,10 +9,10 @@
  *
  * h2.c uses the other two, h2_headers.c uses h2_stream.c.
  *
- * Receiving goes through stages: preface, then for each frame header, fixed part, and one of
- * fragment, body, skip. A stage consumes what it can from mem.rx and returns the result. Only an
- * incomplete header field is parsed twice. Each step starts with at least H2_STEP_BYTES free in the
- * send buffer, so that no handler fails for lack of room.
+ * Receiving goes through stages: first the preface, then for each frame its header, its fixed part,
+ * and one of the stages fragment, body and skip. A stage consumes what it can from mem.rx and
+ * returns the result. Only an incomplete header field is parsed twice. Each step starts with at
+ * least H2_STEP_BYTES free in the send buffer, so that no handler fails for lack of room.
  */
 #ifndef WIRE_H2_INTERNAL_H
 #define WIRE_H2_INTERNAL_H

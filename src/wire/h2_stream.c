@@ -243,8 +243,9 @@ static void remember_closed(struct h2 *c, uint32_t id, enum h2_past past)
 }
 
 /*
- * Grants DATA that may be in flight when we reset a stream: what its window still allows, but for
- * all such streams together no more than the connection's window.
+ * Grants the DATA that may be in flight when we reset a stream: as many octets as the window of the
+ * stream still allows. The grants of all reset streams together never exceed the connection's
+ * window.
  */
 static void grant_late(struct h2 *c, const struct h2_stream *s)
 {
@@ -488,7 +489,10 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
     h2_send_due(c);
 }
 
-/* Gives back charges of charge_refundable for a frame of ours, which may cause such frames. */
+/*
+ * Refunds charges of charge_refundable when we send HEADERS or DATA, because the peer may react to
+ * our frame with the kind of frame that was charged.
+ */
 static void refund_credit(struct h2 *c)
 {
     ASSERT(c->credit <= H2_CREDIT_MAX);

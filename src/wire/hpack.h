@@ -11,9 +11,10 @@
  *     because the table may differ from the peer's (RFC 7541 §2.2).
  * I4. Progress: each STATUS_OK consumes at least an octet, so there are no more fields than octets.
  * I5. Split independence: however a block is cut, the same fields come out, then the same status.
- * I6. Agreement: accepts the same input as any other decoder and gets the same fields and table.
- *     It only refuses more: integers over HPACK_INTEGER_MAX or of more than four continuation
- *     octets, and fields longer than the scratch.
+ * I6. Agreement: input that this decoder accepts gives the same fields and table in any other
+ *     decoder. Input that RFC 7541 allows is refused in three cases only: an integer over
+ *     HPACK_INTEGER_MAX, an integer of more than four continuation octets, a field longer than the
+ *     scratch.
  * I7. Round trip: what hpack_encode writes decodes to the same field in every decoder, and leaves
  *     its table unchanged.
  */
@@ -60,17 +61,21 @@ bool hpack_valid(const struct hpack_decoder *d);
 /*
  * Decodes one representation from the front of `in`. `block_start`: only size updates were decoded
  * in this block so far. Strings are decoded into `scratch` (cap = longest field), which is
- * overwritten. STATUS_OK with field->size_update: a table size update, not a field. An empty name
- * is not a compression error; the reader of the header list decides. STATUS_MORE: the
- * representation is incomplete, cursor unchanged. PEER_MALFORMED: compression error. FULL_BUFFER:
- * the field is longer than the scratch.
+ * overwritten. An empty name is not a compression error; the reader of the header list decides.
+ * - STATUS_OK: a field or, if field->size_update is set, a table size update.
+ * - STATUS_MORE: the representation is incomplete; the cursor is unchanged.
+ * - PEER_MALFORMED: compression error.
+ * - FULL_BUFFER: the field is longer than the scratch.
  */
 MUST_USE enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bool block_start,
                                   struct writer *scratch, struct hpack_field *field);
 /*
- * Appends one field: an indexed field where the static table has name and value, else a literal
- * without indexing with an indexed or literal name; `sensitive` makes it never-indexed (RFC 7541
- * §7.1.3: tokens). No Huffman. `out->full` is set when it does not fit.
+ * Appends one field without Huffman coding, in one of three forms:
+ * - `sensitive`: a never-indexed literal (RFC 7541 §7.1.3), for tokens;
+ * - name and value are in the static table: an indexed field;
+ * - otherwise: a literal without indexing.
+ * A literal uses an index for a name that the static table has. `out->full` is set when the field
+ * does not fit.
  */
 void hpack_encode(struct writer *out, struct view name, struct view value, bool sensitive);
 /*

@@ -12,9 +12,9 @@
  * I3. Sequential: the next request is parsed only after the response to the previous one is sent
  *     completely; pipelined requests wait in the receive buffer and in the kernel's.
  * I4. Sticky failure: the first one is final. If it concerns a request that is being received, the
- *     peer gets a response with its status code, unless the peer closed its side. Later input is
- *     dropped unparsed for LINK_CLOSE_MS, so that the response reaches a peer that still sends
- *     (RFC 9112 §9.6).
+ *     peer gets a response with the failure's status code, unless the peer has closed its side.
+ *     Later input is dropped unparsed for LINK_CLOSE_MS, so that the response reaches a peer that
+ *     still sends (RFC 9112 §9.6).
  * I5. Unambiguous framing: a request whose length two readers could see differently (RFC 9112
  *     §11.2: bare CR or LF, folded fields, a blank before the colon, doubled or mixed
  *     Content-Length and Transfer-Encoding) gets 400 and ends the connection. A request with
@@ -108,9 +108,11 @@ void http1_set_time(struct http1 *h, uint64_t now_ms);
 /* When to call http1_set_time at the latest. */
 uint64_t http1_deadline(const struct http1 *h);
 /*
- * When the connection may be closed in favour of a new one: at once after its first response or
- * while it lingers after a failure; HTTP1_GRACE_MS after its start while there is no request;
- * HTTP1_PAUSE_MS after the peer last took some of the response.
+ * When the connection may be closed in favour of a new one:
+ * - before its first request is complete: HTTP1_GRACE_MS after its start;
+ * - while a response is pending: HTTP1_PAUSE_MS after the peer last took bytes of it;
+ * - after its first response, until the next request is complete: at once;
+ * - after a failure, while it waits for the peer to close (LINK_CLOSE_MS): at once.
  */
 uint64_t http1_yields_ms(const struct http1 *h);
 /* Closes the connection in favour of a new one: nothing more is sent or read. */
@@ -126,10 +128,11 @@ void http1_rx_commit(struct http1 *h, size_t n);
 void http1_rx_end(struct http1 *h);
 
 /*
- * Returns the next request. STATUS_OK: a request for *path (without query; borrowed until the next
- * call; empty when longer than the path of every page): call http1_respond. STATUS_MORE: none yet.
- * Otherwise the first failure: PEER_MALFORMED, PEER_UNSUPPORTED (method, version, coding, a body),
- * FULL_BUFFER (line or fields too long), PEER_TIMEOUT, PEER_CLOSED.
+ * Returns the next request. STATUS_OK: a request for *path; call http1_respond. *path has no query,
+ * is borrowed until the next call, and is empty if the path is longer than that of every page.
+ * STATUS_MORE: no request yet. Otherwise the first failure: PEER_MALFORMED, PEER_UNSUPPORTED
+ * (method, version, coding, a body), FULL_BUFFER (line or fields too long), PEER_TIMEOUT,
+ * PEER_CLOSED.
  */
 MUST_USE enum status http1_next(struct http1 *h, struct view *path);
 /*

@@ -27,8 +27,9 @@
 /* --- rules --- */
 
 /*
- * Asserts that a text member of a record has exactly the size that cfg/limits.h allows its value: a
- * record holds every allowed value, and the tables keep no more than fits into it.
+ * Asserts that a text member of a record has exactly the size that cfg/limits.h gives for its
+ * value. So the record can hold every allowed value, and the rules keep no more than the member can
+ * hold.
  */
 #define ROOM(message, member, cap)                                                                 \
     _Static_assert(sizeof(((message *)0)->member) == (cap),                                        \

@@ -41,8 +41,8 @@ enum kube_shape {
     KUBE_SHAPE_SLICE_WATCH, /* framed watch events of slices */
     KUBE_SHAPE_NODE_WATCH,  /* framed watch events of Nodes */
     /*
-     * response to DELETE: Status or the object, whose content is ignored; also to POST and PATCH of
-     * an Event and to PATCH of a claim's status
+     * response to a DELETE, to a POST or PATCH of an Event, or to a PATCH of a claim's status: a
+     * Status, or the object; the content of an object is ignored
      */
     KUBE_SHAPE_STATUS,
     KUBE_SHAPE_GROUP,     /* an APIGroup: the versions in which the server has the group */
@@ -58,9 +58,10 @@ enum kube_shape {
 #define KUBE_EVENTS_VERSION "events.k8s.io/v1"
 
 /*
- * Rules for an object of `kind` and `api_version` in a response of `shape`; both empty while
- * unknown. `framed`: the input is a WatchEvent around the object. All tables have the same rows
- * from the top message down to the object, so that a filter can switch tables there.
+ * Rules for an object of `kind` and `api_version` in a response of `shape`. Both texts are empty
+ * while the object's type is unknown. `framed`: the input is a WatchEvent around the object. All
+ * tables have the same rows from the top message down to the object, so that a filter can switch
+ * tables there.
  */
 struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view kind,
                                 struct view api_version);
@@ -72,7 +73,8 @@ struct kube_response {
     uint16_t http_status;
     bool is_protobuf; /* from content-type */
     /*
-     * Retry-After in seconds, 0: none (a date is treated as none); UINT32_MAX: this long or longer
+     * Retry-After in seconds. 0: none, or a date, which is ignored. UINT32_MAX: this number of
+     * seconds or more
      */
     uint32_t retry_after_s;
     /* first line of a body that is not protobuf, in printable ASCII, for the log */
@@ -92,12 +94,14 @@ void kube_response_init(struct kube_response *r, enum kube_shape shape);
 /* Adds a response header field (trailers are ignored). */
 void kube_response_field(struct kube_response *r, struct view name, struct view value);
 /*
- * Consumes body bytes from `in`: STATUS_OK with a record, STATUS_MORE when the input is consumed,
- * PEER_MALFORMED when the body contradicts its headers (wrong magic, malformed protobuf, watch
- * frame over KUBE_WATCH_FRAME_MAX). A body that is not protobuf is consumed to its end, its start
- * kept in `message`; with a success status it is PEER_MALFORMED at once. The caller checks the
- * object's kind by KUBE_TYPE_META; a `Status` object yields KUBE_STATUS whatever the shape. The
- * record is valid until the next call.
+ * Consumes body bytes from `in`:
+ * - STATUS_OK: *record is the next record, valid until the next call.
+ * - STATUS_MORE: the input is consumed.
+ * - PEER_MALFORMED: wrong magic, malformed protobuf, a watch frame over KUBE_WATCH_FRAME_MAX, or a
+ *   body that is not protobuf although the HTTP status is a success.
+ * With another HTTP status, a body that is not protobuf is consumed to its end, and its start is
+ * kept in `message`. The caller checks the object's kind by KUBE_TYPE_META; a `Status` object gives
+ * KUBE_STATUS whatever the shape.
  */
 MUST_USE enum status kube_response_next(struct kube_response *r, struct reader *in,
                                         struct kube_record *record);
@@ -169,8 +173,8 @@ MUST_USE enum status kube_path_claim_status(struct writer *out, const char *vers
  */
 MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*
- * Writes the path of the list of the slices of `driver` on `node`, or of a watch of these slices
- * from resource_version on if that is not NULL. Fails like kube_path_node.
+ * Writes a path for the slices of `driver` on `node`: of their list if resource_version is NULL,
+ * otherwise of a watch that starts at resource_version. Fails like kube_path_node.
  */
 MUST_USE enum status kube_path_slices(struct writer *out, const char *version, const char *driver,
                                       const char *node, const char *resource_version);

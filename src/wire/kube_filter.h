@@ -9,10 +9,14 @@
  * message ends, the record is complete: a small, flat protobuf message of our own
  * (proto/projection.proto) that nanopb decodes. Fields without a rule are skipped by length.
  * Records may nest (a list item with sub-items): the inner one is emitted when it ends, before the
- * outer one; both share the one buffer. Groups (wire types 3, 4), field number 0, varints over 64
- * bits, lengths over 2 GiB or that overrun their parent, and fields to be entered that are not
- * length-delimited are PEER_MALFORMED. The table alone bounds the depth: nested messages without a
+ * outer one; both share the one buffer. The table alone bounds the depth: nested messages without a
  * rule are skipped.
+ *
+ * PEER_MALFORMED:
+ * - a group (wire types 3, 4), or field number 0;
+ * - a varint over 64 bits;
+ * - a length over 2 GiB, or one that exceeds the rest of the enclosing message;
+ * - a field with a rule that enters it, but without the length-delimited wire type.
  *
  * Invariants:
  * I1 Records and status are the same for every split of the input.
@@ -21,8 +25,8 @@
  * I3 A field that does not fit its record is left out (KEEP_CUT: cut between two characters) and
  *    the record is `truncated`; fields before and after it are kept.
  * I4 A failure is sticky and consumes no further byte.
- * I5 The cases above are refused at the byte that shows them; a message that ends early is refused
- *    at its end.
+ * I5 The malformed cases above are refused at the byte that shows them. A message that ends early
+ *    is refused at its end.
  * I6 Nothing else is refused.
  */
 #ifndef WIRE_KUBE_FILTER_H
@@ -39,8 +43,8 @@ enum {
     /* KEEP as a record of its own, emitted when the field ends; an enclosing record stays open */
     KUBE_RECORD_FIELD,
     /*
-     * KEEP, any wire type: a field that does not fit is left out; each occurrence of a repeated
-     * field is kept
+     * copy a field of any wire type, or leave it out if it does not fit; each occurrence of a
+     * repeated field is kept
      */
     KUBE_KEEP,
     KUBE_KEEP_CUT, /* text: cut at `limit` bytes on a UTF-8 boundary */
@@ -129,7 +133,7 @@ void kube_filter_switch(struct kube_filter *f, struct kube_rules rules);
 /*
  * Consumes bytes from `in` until a record is complete (STATUS_OK, *record) or the input ends
  * (STATUS_MORE). With a known length, nothing behind the message is consumed; kube_filter_done is
- * true at its end. Failures are sticky.
+ * true at the end of the message. Failures are sticky.
  */
 MUST_USE enum status kube_filter_next(struct kube_filter *f, struct reader *in,
                                       struct kube_record *record);

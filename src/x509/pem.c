@@ -38,8 +38,8 @@ static size_t base64_value(uint8_t c)
 }
 
 /*
- * Whether a character of this value may follow `padding` characters '=': a digit may follow none of
- * them, another '=' at most one.
+ * Whether a character of this value is allowed after `padding` characters '='. A digit is allowed
+ * only before the first '=', and at most two '=' are allowed.
  */
 static bool may_follow(size_t value, size_t padding)
 {
@@ -47,7 +47,7 @@ static bool may_follow(size_t value, size_t padding)
     return value != NO_DIGIT && padding <= most;
 }
 
-/* Writes the three octets of four base64 characters; each '=' among these makes it one fewer. */
+/* Writes the octets of four base64 characters: three, less one for each '=' (`padding`). */
 static void put_octets(struct writer *out, uint32_t bits, size_t padding)
 {
     const uint8_t octets[] = {(uint8_t)(bits >> 16), (uint8_t)(bits >> 8), (uint8_t)bits};

@@ -15,9 +15,9 @@
  */
 size_t pem_certificates(uint8_t *text, size_t len);
 /*
- * Like pem_certificates, for private keys. Of the three formats PKCS #8 (RFC 7468 §10), PKCS #1
- * (RSA) and SEC 1 (elliptic curve), it decodes the first one that the text has. Skips keys
- * protected by a password: they have another label, or a header.
+ * Like pem_certificates, for private keys. Looks for PKCS #8 (RFC 7468 §10), then PKCS #1 (RSA),
+ * then SEC 1 (elliptic curve), and decodes only keys of the first format that the text contains.
+ * Skips keys protected by a password: they have another label, or a header.
  */
 size_t pem_keys(uint8_t *text, size_t len);
 /* Whether a line of the text begins a PEM block. */

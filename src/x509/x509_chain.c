@@ -20,7 +20,7 @@ static struct x509_verdict refused_verdict(enum x509_reason reason, const struct
     return v;
 }
 
-/* Keeps the first refusal. The most likely issuers are tried first, so it explains the most. */
+/* Keeps the first refusal, which explains the most: the most likely issuers are tried first. */
 static void keep_first(struct x509_verdict *kept, struct x509_verdict v)
 {
     if (kept->reason == X509_TRUSTED) {
@@ -142,8 +142,8 @@ static bool judge_chain(struct x509_search *s)
 /* --- candidates --- */
 
 /*
- * Likeness of a possible issuer by key identifiers. 0: the issuer's is the one that the child
- * names; 1: one of the two is missing; 2: they differ.
+ * Compares the subject key identifier of a possible issuer with the authority key identifier of the
+ * child. 0: they are equal; 1: one of them is missing; 2: they differ.
  */
 static unsigned likeness_of(const struct x509_cert *issuer, const struct x509_cert *child)
 {
@@ -218,9 +218,9 @@ static bool next_candidate(const struct x509_search *s, struct x509_frame *f, st
 
 /*
  * Whether the chain already has a certificate with the subject, key and subject alternative names
- * of the candidate: cross-signed certificates form circles. As in Go, the result is false if a
- * certificate of the same subject and key has such names and the candidate has none, or the
- * reverse.
+ * of the candidate: cross-signed certificates form circles. As in Go, the comparison stops with
+ * false at a certificate of the same subject and key if only one of the two certificates has
+ * subject alternative names.
  */
 static bool is_in_chain(const struct x509_search *s, const struct x509_cert *candidate)
 {

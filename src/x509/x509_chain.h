@@ -104,8 +104,8 @@ struct x509_search {
 void x509_begin(struct x509_search *s, const struct x509_trust *trust,
                 const struct x509_sent *sent);
 /*
- * Continues until one signature is checked, which takes milliseconds. true: the search has ended
- * with the verdict *v, whose views point into the certificates.
+ * Continues the search until it has checked one signature, which takes milliseconds, or has ended.
+ * true: the search has ended with the verdict *v, whose views point into the certificates.
  */
 MUST_USE bool x509_step(struct x509_search *s, struct x509_verdict *v);
 /*

@@ -39,8 +39,8 @@ static bool is_mapped(struct view address)
 }
 
 /*
- * Whether Go's search may miss ranges because of this one: its address has bits outside the mask,
- * like 10.0.0.5/255.0.0.0, or it begins or ends within the IPv4 addresses mapped into IPv6.
+ * Whether this range can make Go's search miss other ranges. Its address has bits outside the mask,
+ * as in 10.0.0.5/255.0.0.0, or it begins or ends within the IPv4 addresses mapped into IPv6.
  */
 static bool is_odd(struct view range)
 {
@@ -177,9 +177,10 @@ static bool wildcard_hits(struct view name, struct view constraint)
 }
 
 /*
- * Whether the range contains the address. As in Go, a range of mapped IPv4 addresses matches only
- * mapped addresses, and other ranges match only other addresses. Stricter than Go: an excluded
- * range of mapped addresses matches both kinds.
+ * Whether the range matches the address. Two kinds of IPv6 addresses are distinguished: IPv4
+ * addresses mapped into IPv6, and all others.
+ * - As in Go, a range matches only addresses of its own kind.
+ * - Stricter than Go: an excluded range of mapped addresses matches addresses of both kinds.
  */
 static bool is_in_range(struct view address, struct view range, bool excludes)
 {

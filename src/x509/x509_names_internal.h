@@ -20,13 +20,13 @@ struct view x509_names_of(const struct x509_cert *cert);
  */
 bool x509_domain_valid(struct view name, bool constraint);
 /*
- * The four bytes of an IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2); other addresses
- * unchanged.
+ * Returns the four bytes of an IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2), and any other
+ * address unchanged.
  */
 struct view x509_unmapped(struct view address);
 /* Whether both are equal without regard to case. */
 bool x509_same_domain(struct view a, struct view b);
-/* Finds host and port of a URI, possibly empty. false: not a supported URI. */
+/* Finds host and port of a URI; *authority may be empty. false: not a supported URI. */
 MUST_USE bool x509_uri_authority(struct view uri, struct view *authority);
 
 #endif

@@ -7,9 +7,10 @@
 
 /*
  * Whether the chain, from the server's certificate to the last one below the anchor, has the policy
- * that an authority in it requires. Two rules are stricter than Go's: policy mappings are not
- * followed, so a chain that needs them is refused; and if one certificate inhibits anyPolicy,
- * anyPolicy does not count anywhere in the chain, whatever the SkipCerts of that certificate is.
+ * that an authority in it requires. Two rules are stricter than Go's:
+ * - Policy mappings are not followed, so a chain that needs them is refused.
+ * - If any certificate has inhibitAnyPolicy, with whatever value of SkipCerts, anyPolicy does not
+ *   count anywhere in the chain.
  */
 bool x509_policies_allow(const struct x509_cert *const chain[], size_t count);
 

@@ -263,9 +263,10 @@ static bool is_watch(enum api_kind kind)
 }
 
 /*
- * Whether the server's limit on streams is too low for this watch, because one stream must stay
- * free for other requests. A watch of slices needs two streams, the watch of the Node three. With
- * --efa each needs one more, because each driver watches its slices.
+ * Whether the server's limit on streams is too low for this watch. One stream must stay free for
+ * other requests, and the watch of the Node leaves one for the watch of slices. So a watch of
+ * slices needs a limit of two streams, and the watch of the Node three. With --efa, which adds a
+ * second watch of slices, both need one more.
  */
 static bool lacks_stream(const struct agent *a, enum api_kind kind)
 {
@@ -324,7 +325,10 @@ static void expire_requests(struct agent *a)
     }
 }
 
-/* Whether a request runs that ends soon by itself; of the watches only one that got 401 does. */
+/*
+ * Whether a request runs that ends soon by itself: any request but a watch, or a watch that was
+ * answered with 401.
+ */
 static bool is_awaiting(const struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
@@ -339,7 +343,7 @@ static bool is_awaiting(const struct agent *a)
 
 /* --- when a request may start --- */
 
-/* Earliest time that rate limit and pauses allow for the next request; may be in the past. */
+/* Earliest time at which the rate limit and the pauses allow a request; may be in the past. */
 static uint64_t free_ms(const struct api_client *c)
 {
     uint64_t at = c->rate_ms[c->rate_at];
@@ -381,7 +385,7 @@ static void note_blocked(struct agent *a)
     }
 }
 
-/* Whether a request of this kind may start now; the rate limit does not count it yet. */
+/* Whether a request of this kind may start now. Only count_request adds it to the rate limit. */
 static bool may_start(struct agent *a, enum api_kind kind)
 {
     struct api_client *c = &a->api->client;
@@ -511,9 +515,11 @@ static void keep_status(struct api_result *r, struct view message)
 }
 
 /*
- * Whether a 404 means an unknown path, not an absent object, for which a Status says NotFound. A
- * path without a handler gets a line of text or, in a version that is served in part, a Status with
- * client-go's message. For a list a 404 always means an unknown path.
+ * Whether a 404 means that the server does not know the path; otherwise the object is absent. The
+ * paths of the Node and of the API group count as known. Any other path is unknown in these cases:
+ * - The request is a list.
+ * - The body is not a Status: the server has no handler for the path.
+ * - The Status has client-go's message: the server serves only a part of the API version.
  */
 static bool path_unknown(const struct api_result *r)
 {
@@ -545,7 +551,10 @@ static enum status judge_response(struct api_exchange *x)
     return path_unknown(r) ? PEER_UNSUPPORTED : PEER_NOT_FOUND;
 }
 
-/* Ends a request whose response is complete; after 401 only once the token was read again. */
+/*
+ * Ends a request whose response is complete. After 401 the request does not end yet: the host reads
+ * the token first, then judge_token ends the request.
+ */
 static void response_complete(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->api->client;
@@ -609,9 +618,9 @@ static bool judge_token(struct agent *a)
 }
 
 /*
- * During the pause after a 401, orders the host to read the token file every TOKEN_REFUSED_MS. A
- * new token ends the connection: owners whose requests wait for the end of the pause start them at
- * once on a new connection.
+ * During the pause after a 401, orders the host to read the token file every TOKEN_REFUSED_MS. When
+ * the token has changed, api_identity ends the pause, and this function ends the connection: the
+ * delayed requests then start at once on a new connection.
  */
 static void check_token(struct agent *a)
 {
@@ -774,7 +783,10 @@ static void next_record(struct agent *a, struct api_event *event)
     }
 }
 
-/* Reports a low limit on streams, or the loss of the connection before the ends of its requests. */
+/*
+ * Reports that the limit on streams is low, or that the connection is lost. The ends of the lost
+ * connection's requests are reported after it.
+ */
 static bool report_loss(struct agent *a, struct api_event *event)
 {
     if (a->api->client.streams == API_STREAMS_LIMITED) {
@@ -821,7 +833,10 @@ bool api_next(struct agent *a, struct api_event *event)
 
 /* --- time --- */
 
-/* Ends late requests. Drops a connection that answers none: the next may reach another server. */
+/*
+ * Ends late requests. After API_TIMEOUTS_MAX of them in a row (see also note_blocked), drops the
+ * connection: a new connection may reach another server.
+ */
 static void check_timeouts(struct agent *a)
 {
     expire_requests(a);

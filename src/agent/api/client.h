@@ -50,7 +50,7 @@ enum {
     API_SLOT_GROUP,
     API_SLOTS /* number of slots */
 };
-/* Number of slots of all drivers. A place is the index of one; place API_PLACES means none. */
+/* Number of slots of all drivers. A place is the index of a slot; API_PLACES: no slot. */
 #define API_PLACES ((unsigned)API_SLOTS * DRIVERS)
 
 /*
@@ -135,7 +135,7 @@ enum api_streams {
 /* Requests, and the limits for starting the next one. */
 struct api_client {
     bool busy;         /* api_next has, or may have, more to report */
-    bool held_back;    /* a request was delayed, until the times below (claim GETs never are) */
+    bool held_back;    /* a request was delayed by one of the times below; never a claim GET */
     bool time_old;     /* see agent_time_old: no request and no connection may start */
     bool token_handed; /* the host has read the token since the last 401 */
     enum api_streams streams;
@@ -174,13 +174,14 @@ struct api_event {
     struct kube_record record;       /* set for API_EVENT_RECORD */
 };
 
-/* The verbs of the room, see frame.h; call api_next before api_step. */
+/* The functions that every room has, see frame.h; call api_next before api_step. */
 void api_init(struct agent *a);
 void api_step(struct agent *a);
 uint64_t api_deadline(const struct agent *a);
 /*
- * Does one piece of work: handles an event of the connection, a record of a response, or an end.
- * false: nothing to do before more bytes or time. While work is left, api_deadline is now.
+ * Does one piece of work: handles an event of the connection, a record of a response, or the end of
+ * a request. false: no work is left until bytes arrive or time passes. While work is left,
+ * api_deadline returns now_ms.
  */
 bool api_next(struct agent *a, struct api_event *event);
 
@@ -217,7 +218,7 @@ bool api_pending(const struct agent *a);
  * attempt failed.
  */
 uint64_t api_since_ms(const struct agent *a);
-/* Whether the server sent GOAWAY: running requests may end on this connection, none starts. */
+/* Whether the server sent GOAWAY: running requests may finish, new ones do not start. */
 bool api_draining(const struct agent *a);
 /* Whether the connection is down, draining or failed: owners then repeat unanswered requests. */
 bool api_connection_ends(const struct agent *a);
@@ -261,7 +262,10 @@ uint64_t api_later(const struct agent *a);
  * token.
  */
 bool api_paused(const struct agent *a);
-/* Retry-After in milliseconds, 0: none. API_REFUSED_MS if it exceeds API_RETRY_AFTER_MAX_MS. */
+/*
+ * Retry-After in milliseconds; 0: the response has none. A value above API_RETRY_AFTER_MAX_MS is
+ * ignored, and API_REFUSED_MS returned instead.
+ */
 uint64_t api_retry_after_ms(const struct api_result *r);
 
 #endif

@@ -4,9 +4,9 @@
  * struct api_connection.
  *
  * Attempts are at least API_CONNECT_EVERY_MS apart, and the wait doubles with each attempt. The
- * wait returns to its minimum after a connection that lasted at least API_BACKOFF_MAX_MS, or
- * API_REPAID_FACTOR times the wait before it: that was long enough to be worth its cost. A server
- * that accepts connections and soon ends each of them counts like one that accepts none.
+ * wait returns to its minimum after a connection that lasted at least API_BACKOFF_MAX_MS, or at
+ * least API_REPAID_FACTOR times the wait that preceded it. After a shorter connection the wait
+ * keeps doubling, as if the server had refused the connection.
  */
 #include "agent/api/connection.h"
 

@@ -43,8 +43,8 @@ uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o);
 bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot,
                     const struct api_request *r);
 /*
- * The piece of `body`, the complete body, at `offset`. Empty: its length has changed since the
- * request started, so it is another body.
+ * Returns the piece at `offset` of `body`, which is the complete body. Empty: the length of the
+ * body has changed since the request started, so the content is different.
  */
 struct view outgoing_piece(const struct outgoing *o, struct view body, uint32_t offset,
                            size_t room);

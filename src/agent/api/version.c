@@ -5,9 +5,9 @@
  *
  * The group is read once per connection, because an upgraded server drops its connections. It is
  * read before anything else, so that a start needs the same five requests whichever version is
- * served: group, Node, list, create, watch. It needs at most seven, when the group cannot be read
- * and the lists in v1 and v1beta2 fail. After a GOAWAY the new connection reads the group last,
- * because the server may answer only one request before it sends the next GOAWAY.
+ * served: group, Node, list, create, watch. If the group cannot be read and the lists in v1 and
+ * v1beta2 fail, a start needs seven requests. After a GOAWAY the new connection reads the group
+ * last, because the server may answer only one request before it sends the next GOAWAY.
  *
  * When the group names no usable version, lists of slices try each version, from v1 on. A list is
  * decisive, because its path exists as long as the version is served. After a 404 for the path of a

@@ -47,8 +47,8 @@ bool version_settled(const struct agent *a);
 /* Whether requests may use the version that version_name returns. */
 bool version_ready(const struct agent *a);
 /*
- * Whether claims may be read with the current version. A version that was settled before suffices
- * while requests pause and the API group cannot be read.
+ * Whether claims may be read with the current version. While requests pause, a version that was
+ * settled earlier suffices, because the API group cannot be read then.
  */
 bool version_readable(const struct agent *a);
 /* Whether the API group must still be read, which delays the reading of claims. */

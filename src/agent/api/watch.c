@@ -123,7 +123,7 @@ static struct watch_report restart_watch(const struct agent *a, struct kube_watc
     return report_of(WATCH_NOTHING);
 }
 
-/* What the owner must do at the end of the watch, apart from a missing initial state. */
+/* What the owner must do at the end of the watch; unless_silent checks the initial state. */
 static struct watch_report report_end(const struct agent *a, struct kube_watch *w,
                                       const struct api_result *r, uint64_t wait_ms)
 {

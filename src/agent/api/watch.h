@@ -59,8 +59,8 @@ struct watch_report {
 };
 
 /*
- * Initializes a watch. One that reports the state is due at once, others when the owner resumes
- * them.
+ * Initializes a watch. With `reports_state` the watch is due at once, otherwise when the owner
+ * resumes it.
  */
 void watch_init(struct kube_watch *w, unsigned slot, bool reports_state);
 /* Whether the owner must call watch_open now. */

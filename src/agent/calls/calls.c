@@ -271,8 +271,8 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
 }
 
 /*
- * Chooses cores for a part of a device. Too few cores means that a stale holder exists, but not
- * which one: none is released, and all holders are checked at the API server.
+ * Chooses cores for a part of a device. If too few cores are free, one of the holders is stale, but
+ * it is not known which one: none is released, and all holders are checked at the API server.
  */
 static enum status choose_cores(struct agent *a, struct claim_record *r, struct writer *why)
 {
@@ -411,15 +411,15 @@ static bool is_reallocated(struct agent *a, unsigned slot, const struct fetch *f
 }
 
 /*
- * Handles a GET to compare a prepared claim with the API server, and that returned no claim
- * that can be prepared. Three cases:
+ * Handles a GET that was sent to compare a prepared claim with the API server, and that returned no
+ * claim that can be prepared. Three cases:
  *
  * - The claim has other devices now: the operation fails with the reason of the GET.
  * - The claim is deleted: the operation repeats the response from the stored record, and the
  *   reconciliation, which checks twice, decides whether to release the claim.
- * - The claim was not received, or it has the recorded devices and this release does not accept its
- *   configuration, or the UltraServer leader election still runs: the operation repeats the
- *   response from the stored record.
+ * - Any other failure: the operation repeats the response from the stored record. Examples: the
+ *   claim was not received; this release does not accept its configuration; the UltraServer leader
+ *   election still runs.
  */
 static void compare_failed(struct agent *a, struct operation *o, const struct fetch *f)
 {
@@ -516,9 +516,9 @@ static void wait_over(struct agent *a, struct operation *o)
 }
 
 /*
- * Whether a held claim can be compared with the API server: the server can be asked now, or soon
- * after the start of the agent, and the devices are known, so that the claim can be checked against
- * them.
+ * Whether a held claim can be compared with the API server. Two conditions:
+ * - the devices are known, so that the claim can be checked against them;
+ * - the server can be asked now, or the connection is being opened, or the API version read.
  */
 static bool may_compare(const struct agent *a, const struct operation *o)
 {
@@ -626,8 +626,8 @@ static void flush_failed(struct agent *a, struct operation *o, const struct writ
 }
 
 /*
- * After a flush, which covers the writes of all calls: a later failed flush must not remove their
- * records.
+ * After a successful flush, which covers the writes of all calls: clears `fresh` of all written
+ * operations, so that a later failed flush does not remove their records.
  */
 static void settle_written(struct agent *a)
 {

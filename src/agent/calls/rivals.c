@@ -13,8 +13,8 @@ static void write_claim_name(const struct claim_id *id, struct writer *why)
 }
 
 /*
- * Writes which device of the record the claim in `slot` holds. true: it holds none, but its record
- * names the uverbs node of the written device for another device.
+ * Writes the device of the record `r` with which the claim in `slot` conflicts. false: that claim
+ * holds the device; true: it does not, but its record has another device with the same uverbs node.
  */
 static bool write_contested(const struct agent *a, unsigned slot, const struct claim_record *r,
                             struct writer *why)
@@ -117,7 +117,7 @@ static int release_stale(struct agent *a, const struct claim_record *r, const st
             return (int)found->stale[i];
         }
     }
-    /* None is left as long as a claim holds one slot alone; the search does not rely on that. */
+    /* A claim has one slot only, so no rival should be left; this search does not rely on that. */
     return ledger_rival(a, 0, r, a->driver->shares > 1u);
 }
 

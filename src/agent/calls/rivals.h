@@ -28,10 +28,10 @@ int rivals_disputing(struct agent *a, unsigned slot);
 /* Finds the claims that hold a device of the record, up to the first that cannot be released. */
 void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *found);
 /*
- * Releases the stale rivals, if no rival is firm. Before that, it writes the CDI file of a claim
- * that is not held yet, because only that step may still refuse the claim. A rival that the disk
- * could not release becomes the firm one. FULL_TABLE, FULL_BUFFER, HOST_*: the file cannot be
- * written; `why` gets one line.
+ * Releases the stale rivals, if no rival is firm. If the claim of `r` is not held yet, this first
+ * writes its CDI file, so that no rival is released for a claim whose file cannot be written. A
+ * rival that the disk could not release becomes the firm one. FULL_TABLE, FULL_BUFFER, HOST_*: the
+ * file cannot be written; `why` gets one line.
  */
 MUST_USE enum status rivals_release(struct agent *a, const struct claim_record *r,
                                     struct rivals *found, struct writer *why);

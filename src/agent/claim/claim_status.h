@@ -7,7 +7,7 @@
  * apply without entries removes them. A failed write does not affect the claim. Pending writes are
  * lost with the process: a new process does not write the status of held claims, because most of
  * them have it already; a claim without its status gets it when the kubelet prepares it again. The
- * server clears the entries of a claim that it deallocates in any case.
+ * API server itself clears the entries of a claim that it deallocates.
  */
 #ifndef AGENT_CLAIM_CLAIM_STATUS_H
 #define AGENT_CLAIM_CLAIM_STATUS_H

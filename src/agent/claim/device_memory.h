@@ -33,9 +33,9 @@ MUST_USE enum status device_memory_read(const struct agent *a, const struct clai
  * Checks the memory of those devices, or cores, of the record that its claim does not hold yet.
  * STATUS_OK: none of it is in use, or nothing is known about it: --check-device-memory is off, the
  * kernel module has no such file, or the file cannot be read. HOST_BUSY: `why` names the device,
- * the claim that had it last, and what to do. Call it with `parts` for a claim for a part of a
- * device, once its cores are chosen, and without `parts` for any other claim; the other
- * combinations check nothing.
+ * the claim that had it last, and what to do. `parts`: checks only a claim for a part of a device,
+ * whose cores must be chosen before the call; not `parts`: checks only any other claim. For a claim
+ * that is not checked, it returns STATUS_OK.
  */
 MUST_USE enum status device_memory_check(struct agent *a, const struct claim_record *r, bool parts,
                                          struct writer *why);

@@ -335,8 +335,10 @@ static bool first_time(struct fetch *f, unsigned bit)
 }
 
 /*
- * Whether to repeat a GET at once: if the whole connection ended, on the next one; if the server
- * did not process the request, once; and if it did not know the path, once for each API version.
+ * Whether to repeat a failed GET at once. It is repeated if
+ * - the whole connection ended: on the next connection;
+ * - the server did not process the request: once;
+ * - the server did not know the path: once for each API version.
  */
 static bool is_repeated(const struct agent *a, struct fetch *f, const struct api_result *r)
 {

@@ -104,8 +104,9 @@ static void write_no_cores(const struct agent *a, const struct claim_record *r, 
 }
 
 /*
- * The cores of its device that the claim already has, if their number is the requested one and no
- * other claim has them; else 0. Its containers may run on them, whatever has changed in its record.
+ * The cores that the claim already holds, if it holds as many cores of the same device as `r` asks
+ * for, and no other claim has them; else 0. The claim keeps these cores, because its containers may
+ * run on them.
  */
 static uint8_t own_cores(const struct agent *a, const struct claim_record *r, uint8_t used)
 {

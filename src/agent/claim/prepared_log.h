@@ -12,7 +12,7 @@
 
 /* Logs the claim of the builder, which `slot` now holds. */
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot);
-/* Logs that a held claim with the record `before` has another allocation, that of `r`. */
+/* Logs that a held claim was allocated again: `before` is its earlier record, `r` the new one. */
 void prepared_log_other(struct agent *a, const struct claim_record *before,
                         const struct claim_record *r);
 /* Logs that a claim without a record is held again; `from`: where its record was found. */

@@ -5,8 +5,8 @@
  * unreadable part makes the list fail, because a wrong "none" could make an operator remove the
  * driver.
  *
- * handle_event passes events on to the client and the version, as agent.c does in a serving
- * process.
+ * handle_event passes the events of api_next to this file and to version.c, as agent.c passes them
+ * to the rooms in a process that serves the kubelet.
  */
 #include "agent/commands/reservations.h"
 

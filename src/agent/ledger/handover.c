@@ -44,10 +44,11 @@ static void request_next_lock(struct agent *a)
 }
 
 /*
- * Asks for the store that another agent owns, by locking LOCK_NEXT; unlocks it once the kubelet
- * does not call this agent any more. An agent that gave the store away asks again only while a call
- * waits: the kubelet calls the agent that registered last, and after two agents started at once, or
- * the kubelet restarted, that may be the agent that gave the store away.
+ * Asks for the store that another agent owns, by locking LOCK_NEXT; unlocks LOCK_NEXT once the
+ * kubelet does not call this agent any more. An agent that gave the store away asks again only
+ * while a call of the kubelet waits in it. This happens because the kubelet calls the agent that
+ * registered last: if two agents started at once, or the kubelet restarted, that may be the agent
+ * that gave the store away.
  */
 static void request_store(struct agent *a)
 {
@@ -82,7 +83,7 @@ enum status handover_acquire(struct agent *a)
     if (s != STATUS_OK) {
         return s;
     }
-    /* Unlocks it even if locking it failed: the system may have granted the lock nevertheless. */
+    /* Unlocks LOCK_NEXT even if locking it failed: the system may nevertheless have granted it. */
     f->unlock(f->ctx, LOCK_NEXT);
     if (!handover_owns(a)) {
         handover_move(h, HANDOVER_OWNER);

@@ -53,14 +53,14 @@ bool handover_is_older(const struct agent *a);
 /* Whether a call that came at `start_ms` has to wait, because the store is being handed over. */
 bool handover_defers(const struct agent *a, uint64_t start_ms);
 /*
- * Locks LOCK_OWNER, unless another agent owns the store or is next. HOST_BUSY: another agent does
- * or is, and this agent has asked for the store if the kubelet calls it; other HOST_*: the lock
- * file cannot be locked.
+ * Locks LOCK_OWNER, so that this agent owns the store. HOST_BUSY: another agent owns the store or
+ * becomes its next owner, and this agent may have asked for the store; other HOST_*: the lock file
+ * cannot be locked.
  */
 MUST_USE enum status handover_acquire(struct agent *a);
 /*
- * Records whether a call that came after `leaving_ms` waits (`called`). The frame calls this before
- * handover_acquire.
+ * Records whether a call that came after `leaving_ms` waits (`called`). To be called before
+ * handover_acquire, which uses this fact.
  */
 void handover_called(struct agent *a, bool called);
 /*
@@ -69,8 +69,9 @@ void handover_called(struct agent *a, bool called);
  */
 void handover_step(struct agent *a, bool wanted);
 /*
- * Whether the owner must give the store up now: another agent is next, and no call that came before
- * `leaving_ms` is `running` any more, or HANDOVER_MS have passed.
+ * Whether the owner must give the store up now, because another agent becomes the next owner, and
+ * - no call that came before `leaving_ms` is `running` any more, or
+ * - HANDOVER_MS have passed since `leaving_ms`.
  */
 MUST_USE bool handover_ends(const struct agent *a, bool running);
 uint64_t handover_deadline(const struct agent *a);

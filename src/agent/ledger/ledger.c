@@ -156,8 +156,8 @@ bool ledger_shares_rest(const struct agent *a, const struct ledger_entry *e)
 }
 
 /*
- * Whether two claims conflict by device number: they have the same device, and not separate `parts`
- * of it.
+ * Whether two claims conflict by device number: they have the same device, but do not have separate
+ * `parts` of it.
  */
 static bool share_number(const struct agent *a, const struct ledger_entry *x,
                          const struct ledger_entry *y, bool parts)
@@ -287,9 +287,9 @@ bool ledger_shares(const struct agent *a)
 
 /*
  * Whether the table keeps the claim's consumer: the claim holds a device, or it has admin access
- * and its containers see one, because a pod cannot have such a claim beside a part of a device.
- * Other claims do not write their element of `consumer`, so that its memory page stays
- * non-resident.
+ * and its containers have a device. The second kind needs its consumer because numbering_choose
+ * compares all claims of a pod that have devices in containers. Other claims do not write their
+ * element of `consumer`, so that its memory page stays non-resident.
  */
 static bool has_consumer(const struct ledger_entry *e)
 {

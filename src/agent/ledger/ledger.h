@@ -4,9 +4,9 @@
  * this room own struct ledger: no other file writes it. Internal to src/agent.
  *
  * Invariants, whatever bytes the store has and whichever calls of the files port fail:
- * I1 After the store was opened or created again, a claim is held if the half that counts is intact
- *    and has its record, unless the claim has a tombstone or a newer record in another slot.
- * I2 The store holds no other claim.
+ * I1 After the store was opened or created again, a claim is held if it has no tombstone, and its
+ *    newest record is in a half that is intact and that counts.
+ * I2 The store brings back no claim other than those of I1.
  * I3 After ledger_put, a claim is held exactly if it was held before or ledger_put returned
  *    STATUS_OK.
  * I4 A record that was put reads back unchanged.
@@ -31,7 +31,7 @@ enum ledger_state {
 
 /* How well the record of a held claim is known. */
 enum ledger_record {
-    RECORD_WHOLE,   /* it is decoded, and answers a prepare */
+    RECORD_WHOLE,   /* it is decoded, so a repeated prepare can use it */
     RECORD_OUTLINE, /* only the claim and its device numbers are known */
     RECORD_UNSURE,  /* a newer record of the claim may be lost; see ledger_doubt.c */
     RECORD_STATES
@@ -65,7 +65,7 @@ struct ledger_entry {
     uint8_t logical_neuron_core; /* LNC: the first that the claim asks for, 0: none */
     uint64_t held_ms;            /* when this process entered the record */
     uint64_t sequence;           /* sequence of the half that counts */
-    uint64_t entered; /* sequence of the record when it was entered; later copies have others */
+    uint64_t entered; /* sequence of the record when it was entered; a copy may get another one */
     uint64_t numbers; /* bit N: it holds device N, exclusively or by a share */
     uint64_t container_numbers; /* bit N: its containers have device N */
     /*
@@ -102,15 +102,15 @@ bool ledger_is_flushed(const struct agent *a);
 /* Number of held claims. */
 unsigned ledger_held_count(const struct agent *a);
 /*
- * Whether the kubelet may still have to unprepare a claim: one is held or being freed, or one that
- * the store should have may be missing.
+ * Whether the kubelet may still have to unprepare a claim: a claim is held or being freed, or the
+ * store may have lost a claim.
  */
 bool ledger_may_hold(const struct agent *a);
 /* Why the store is not usable, or refused the last write; never NULL. */
 const char *ledger_trouble(const struct agent *a);
 /*
- * The status of the last write, if the store refused it, or (ledger_cdi_failing) of the last file,
- * if the CDI root refused it; else STATUS_OK.
+ * The error of the last write to the store (ledger_failing), or of the last file written to the CDI
+ * root (ledger_cdi_failing); STATUS_OK: it did not fail.
  */
 MUST_USE enum status ledger_failing(const struct agent *a);
 MUST_USE enum status ledger_cdi_failing(const struct agent *a);
@@ -158,8 +158,8 @@ bool ledger_freeing_file(const struct agent *a, const char *uid);
 /* Enters the record into the entry of a HELD slot, as a WHOLE record. Writes no file. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
 /*
- * Sets what a HELD slot holds: these devices or, if `shares`, a share of each, but no part of a
- * device; and its consumer.
+ * Sets the consumer and the devices of a HELD slot: it holds the devices in `numbers` exclusively
+ * or, if `shares`, a share of each. It has no part of a device after this call.
  */
 void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
                  const struct claim_consumer *consumer);
@@ -208,8 +208,9 @@ MUST_USE enum status ledger_listed_claim(struct agent *a, unsigned slot,
 /* The cores, bit N, that claims other than `uid` hold of the device in `numbers`. */
 uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid);
 /*
- * Whether two held claims of the EFA driver conflict: they have the same device, by its PCI
- * address, and are not `sharing` it, or they have two devices with the same uverbs node.
+ * Whether two held claims of the EFA driver conflict. They do in two cases:
+ * - they have the same device (the same PCI address), and are not `sharing` it;
+ * - they have different devices with the same uverbs node.
  */
 bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
                            const struct ledger_entry *y, bool sharing);
@@ -219,15 +220,15 @@ bool ledger_contests(const struct agent *a, unsigned slot, const struct claim_re
 /* Whether the slot holds, or may hold, the EFA device of this address. */
 bool ledger_holds_address(const struct agent *a, unsigned slot, uint32_t address);
 /*
- * Slot of a claim other than `uid` whose record names this uverbs node for another device, which
- * either left the node or still has that uverbs node; -1: none.
+ * Slot of a claim other than `uid` whose record names this uverbs node for a device with another
+ * address; -1: none. A device that the last probe found with another uverbs node does not count.
  */
 int ledger_uverbs_holder(const struct agent *a, uint32_t address, uint16_t uverbs, const char *uid);
-/* Whether a device of a held claim of the EFA driver has, or may have, another uverbs node now. */
+/* Whether a device of a held EFA claim has, or may have, a uverbs node that its record lacks. */
 bool ledger_moved(const struct agent *a, unsigned slot);
 /*
- * First slot whose claim holds the device, or a share or part of it; -1: none. A `core` that is not
- * negative skips claims that hold only other cores of the device.
+ * First slot whose claim holds the device, or a share or part of it; -1: none. If `core` is not
+ * negative, claims that hold only other cores of the device do not count.
  */
 int ledger_core_holder(const struct agent *a, unsigned number, int core);
 /* All device numbers that claims hold, bit N. */
@@ -269,9 +270,9 @@ MUST_USE enum status ledger_record(struct agent *a, unsigned slot, const struct 
 /* Like ledger_record, but always from the store. The same statuses. */
 MUST_USE enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out);
 /*
- * Makes sure that the store has the record of a held slot. After a failed release, this writes the
- * record again, because the disk may have done a write that it refused. HOST_*: the disk refused
- * again; `why` has one line.
+ * Makes sure that the store has the record of a held slot. If the last write of the slot failed,
+ * this writes the record again, because the disk may have done a write that it reported as failed.
+ * HOST_*: the disk refused again; `why` has one line.
  */
 MUST_USE enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer *why);
 /*

@@ -125,7 +125,7 @@ static bool copy_devices(struct agent *a, const struct claim_record *r)
 
 /*
  * Compares `part` with the file at `offset`. STATUS_OK: the same bytes and, if `last`, the file
- * ends after them; HOST_DAMAGED: others.
+ * ends after them; HOST_DAMAGED: the bytes or the end differ.
  */
 static enum status compare_part(struct agent *a, const char *name, uint64_t offset,
                                 struct view part, bool last)

@@ -45,7 +45,7 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
 /*
  * Records whether the CDI file of a released claim is left, because it could not become a
  * tombstone, and logs it. To be called right after the call that returned `s`: the files port keeps
- * the reason of its last failure alone.
+ * only the reason of its last failure.
  */
 static void set_file_left(struct agent *a, unsigned slot, enum status s, bool left)
 {
@@ -93,7 +93,8 @@ static void restore_files(struct agent *a, unsigned slot)
 
 /*
  * Writes the earlier record again after a failed write, because a disk may have done part or all of
- * a write that it refused. If that fails too, the slot holds the devices of both records.
+ * a write that it reported as failed. If that fails too, the slot holds the devices of both
+ * records.
  */
 static void restore_record(struct agent *a, unsigned slot, const struct claim_record *r)
 {
@@ -212,10 +213,13 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
 /* --- unprepare --- */
 
 /*
- * Marks a claim as unprepared by a tombstone, because its record may return: with a store that is
- * not open or refused the release, or with the list of claims after the store was lost. A claim
- * without a CDI file gets a tombstone too: its file may have been removed while the claim still
- * exists, allocated to another node, so that the API server would never release it here.
+ * Marks a claim as unprepared by a tombstone, because its record may return in three cases:
+ * - the store is not open, and may have the record;
+ * - the store refused to write the release;
+ * - the store lost claims, and the list of claims at the API server may name this one.
+ *
+ * A claim without a CDI file gets a tombstone too, because the file may have been removed. Without
+ * a tombstone, a claim that exists but is allocated to another node now could stay held here.
  */
 static enum status remove_unread(struct agent *a, const char *uid, struct writer *why)
 {
@@ -243,10 +247,10 @@ enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer
 }
 
 /*
- * A released claim that the next process would find unchanged, because neither the store nor its
- * CDI file can be changed, stays held. A disk may have done a write that it reports as failed, so
- * this writes the record again and removes the tombstone; entry.refused stays true if that fails
- * too.
+ * After a release: keeps the claim held if neither the store nor its CDI file could be changed,
+ * because the next process would find the claim held. The disk may have done a write that it
+ * reported as failed, so this writes the record again and removes the tombstone; entry.refused
+ * stays true if that fails too. HOST_IO: the claim stays held.
  */
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {

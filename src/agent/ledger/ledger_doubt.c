@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides what stays held when a half of the claim store is damaged. The intact half of the slot
- * may be the older one: then the damaged half held a claim of which the store has no other record,
- * or a later allocation of the claim in the intact half. Owns nothing: ledger.h owns the table.
+ * Decides what stays held when one half of a slot of the claim store is damaged. The damaged half
+ * may be the newer one, with a record that the store has nowhere else: that of another claim, or of
+ * a later allocation of the claim in the intact half. Owns nothing: ledger.h owns the table.
  *
  * A prepare writes the CDI file before the record, so a CDI file with the results of the intact
  * half proves that this half is the newer one. Without that proof, the agent lists the node's
  * claims at the API server before it prepares a new one (rebuild.c), and a claim of the slot is
- * UNSURE: it holds all devices that its record, its CDI file or the list names, and its record does
- * not answer a prepare. The doubt ends when the list names the same devices, with a prepare that
- * has the API server's allocation, or with an unprepare. If the claim holds more than its record
- * names, an outline of all its devices is written into the damaged half, so that the next process
- * holds them too. No half is written before the header requests the list.
+ * UNSURE: it holds all devices that its record, its CDI file or the list names, and a prepare does
+ * not use its record. The doubt ends when the list names the same devices, with a prepare that has
+ * the API server's allocation, or with an unprepare. If the claim holds more than its record names,
+ * an outline of all its devices is written into the damaged half, so that the next process holds
+ * them too. No half is written before the header requests the list.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -97,9 +97,11 @@ static void log_damaged(struct agent *a, unsigned slot)
 }
 
 /*
- * Replaces a damaged half: with a copy of the intact one or, if the claim holds more than its
- * UNSURE record names, with an outline of all its devices. Beside any other UNSURE record the half
- * stays damaged, so that the next process has the same doubt.
+ * Replaces a damaged half, if the record of the slot allows it:
+ * - The record is not UNSURE: the half becomes a copy of the intact one.
+ * - The claim holds more devices than its UNSURE record names: the half becomes an outline of all
+ *   its devices.
+ * - Any other UNSURE record: the half stays damaged, so that the next process has the same doubt.
  */
 static void replace_damaged(struct agent *a, unsigned slot)
 {

@@ -304,9 +304,11 @@ static enum status flags_first(struct agent *a)
 }
 
 /*
- * Whether a record that the disk refuses in `half` may go into the other half, the one that counts.
- * A torn write there would destroy the only record of a held claim, and in a free slot it would
- * bring back the released claim whose record `half` still has.
+ * Whether a record that the disk refuses in `half` may be written into the other half. A torn write
+ * destroys the other half, which does harm in two cases:
+ * - The claim is held: the other half may have its only record.
+ * - The slot is free, and `half` still has the record of a released claim: without the other half,
+ *   the next process would find that claim held.
  */
 static bool may_move(struct agent *a, unsigned slot, unsigned half, struct view record)
 {

@@ -65,9 +65,9 @@ MUST_USE enum status state_read(const struct agent *a, const char *file, uint64_
 MUST_USE enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned half,
                                struct store_half *out);
 /*
- * Writes the record of a slot, empty for a free slot, with the next sequence. It does not overwrite
- * the half that a flush made safe, unless the disk refuses the other half and no record is lost.
- * HOST_*: each half is as it was, or damaged.
+ * Writes the record of a slot, empty for a free slot, with the next sequence. It overwrites the
+ * half that a flush made safe only if a bad sector (HOST_IO) refuses the other half and a torn
+ * write would lose no record that is needed. HOST_*: each half is as it was, or damaged.
  */
 MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view record);
 /*

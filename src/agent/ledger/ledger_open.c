@@ -57,8 +57,8 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
 }
 
 /*
- * Empties the table, because another agent owns the store from now on. Tombstones show that agent
- * which unprepares of this one are not in the store.
+ * Empties the table, because another agent owns the store from now on. If this agent could not
+ * write an unprepare to the store, a tombstone shows it to the new owner.
  */
 static void give_up_store(struct agent *a)
 {
@@ -156,9 +156,9 @@ static void adopt_flags(struct agent *a, uint32_t flags)
 }
 
 /*
- * Reads the header: one valid copy is enough. A flag that requests the list of claims counts in
- * either copy, unless this process has opened the store before. HOST_DAMAGED: no valid copy, or the
- * file is short; HOST_IO: nothing in the file is readable.
+ * Reads the header; one valid copy is enough. The list of claims is requested if either copy has
+ * that flag; a process that has opened the store before ignores the flag. HOST_DAMAGED: no valid
+ * copy, or the file is short; HOST_IO: nothing in the file is readable.
  */
 static enum status read_header(struct agent *a, const char *name, bool heal)
 {
@@ -566,8 +566,8 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
 
 /*
  * Checks that the store accepts writes, by writing a copy of the header unchanged. A store on a
- * read-only file system could be opened and read, and would refuse the first claim. HOST_IO
- * concerns a single place of the disk, and proves nothing about the other places.
+ * read-only file system could be opened and read, and would refuse the first claim. HOST_IO is
+ * ignored: it is a bad sector, and proves nothing about the rest of the disk.
  */
 static void check_writable(struct agent *a)
 {
@@ -591,8 +591,8 @@ static bool any_refused(const struct agent *a)
 }
 
 /*
- * Opens the store, creating or repairing it; returns whether it is open; ledger.trouble has the
- * reason if not.
+ * Opens the store; creates or repairs it if needed. Returns whether it is open; if it is not,
+ * ledger.trouble has the reason.
  */
 static bool open_store(struct agent *a)
 {

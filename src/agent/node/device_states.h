@@ -30,9 +30,9 @@ struct device_states {
 };
 
 /*
- * Applies a probe whose devices are in a->devices. `held`: devices that claims hold; `shared`:
- * claims hold shares of devices. `certain` false: the probe failed, so a->devices comes from an
- * older one. true: the published content changes.
+ * Applies a probe whose devices are in a->devices; returns whether the published content changes.
+ * `held`: devices that claims hold; `shared`: claims hold shares of devices. If `certain` is false,
+ * the probe failed, and a->devices comes from an older one.
  */
 bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certain);
 /* How the device with this number is published. */

@@ -32,9 +32,9 @@ enum inventory_change {
  */
 enum inventory_change inventory_adopt(struct agent *a);
 /*
- * Applies the health of the devices from the last probe. If that probe failed or found no device,
- * an unhealthy device stays unhealthy. `held`: devices that claims hold; `shared`: claims hold
- * shares of devices. true: the published content changes.
+ * Applies the health of the devices from the last probe; returns whether the published content
+ * changes. If that probe failed or found no device, an unhealthy device stays unhealthy. `held`:
+ * devices that claims hold; `shared`: claims hold shares of devices.
  */
 bool inventory_apply_health(struct agent *a, uint64_t held, bool shared);
 /* Whether the node was probed. */

@@ -244,9 +244,9 @@ static void watch_reported(struct agent *a, const struct api_result *r, struct w
 }
 
 /*
- * Whether an event counts. Before the Node is known, only an event with the Node itself counts. A
- * bookmark or an event with another object must not end the wait, nor give a version to continue
- * from: the Node may be older than that version, so the watch would never report it.
+ * Whether the watch may handle an event. Before the Node is known, this is only an event with the
+ * Node itself. Any other event, for example a bookmark, must not end the wait for the Node. Nor may
+ * the watch continue from its version: it would never report a Node that is older.
  */
 static bool event_counts(const struct node_object *n, const struct kube_record *record)
 {

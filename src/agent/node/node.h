@@ -27,7 +27,7 @@ struct node_facts {
 /* Whether a Node with this node's name exists. */
 enum node_presence { NODE_UNKNOWN, NODE_PRESENT, NODE_ABSENT };
 
-/* The verbs of the room, see frame.h. */
+/* The functions that every room has, see frame.h. */
 void node_init(struct agent *a);
 void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);

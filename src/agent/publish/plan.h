@@ -53,7 +53,7 @@ struct plan {
 
 /* Begins a list: forgets the slices of the previous one. */
 void plan_list_begin(struct plan *p);
-/* Adds a stored slice of this driver and node; of one under deletion only the generation counts. */
+/* Adds a slice of this driver and node; if it is being deleted, only its generation counts. */
 void plan_list_add(struct plan *p, const struct slice_seen *seen);
 /* Number of devices in the listed slices. */
 unsigned plan_devices_seen(const struct plan *p);

@@ -13,7 +13,7 @@
 #include "agent/publish/slice_watch.h"
 #include "agent/publish/wanted.h"
 
-/* The verbs of the room, see frame.h. */
+/* The functions that every room has, see frame.h. */
 void publish_init(struct agent *a);
 void publish_step(struct agent *a);
 uint64_t publish_deadline(const struct agent *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps of one driver: the publisher.
+ * What this room keeps for one driver: the publisher.
  * Included by the files of this room and by agent/state.h alone.
  */
 #ifndef AGENT_PUBLISH_ROOM_H

@@ -37,8 +37,8 @@ static struct view request_body(struct agent *a, uint32_t offset, size_t room)
 }
 
 /*
- * Sends a request. If the client cannot accept it now, the next call of the step sends it again.
- * Always returns false, as the step does to wait for the response.
+ * Sends a request. If the client cannot accept it now, the step sends it in its next call. Always
+ * returns false, so that a step can return this result to wait for the response.
  */
 static bool start_request(struct agent *a, const struct api_request *request)
 {
@@ -274,7 +274,9 @@ static void list_record(struct agent *a, const struct kube_record *record)
     }
 }
 
-/* Logs once that the server ignores the field selector, until a list shows the opposite. */
+/*
+ * Logs that the server ignores the field selector; again only after a list without foreign slices.
+ */
 static void report_foreign(struct agent *a)
 {
     struct round *r = &a->publish->round;
@@ -285,8 +287,8 @@ static void report_foreign(struct agent *a)
 }
 
 /*
- * Whether the stored slices stay as they are meanwhile: they have devices, but this process has
- * found none yet. It may have started while the kernel module is reloaded.
+ * Whether the stored slices stay as they are, for at most DEVICES_GRACE_MS: they have devices, but
+ * this process has found none yet, perhaps because it started while the kernel module is reloaded.
  */
 static bool keeps_stored(struct agent *a)
 {
@@ -343,8 +345,8 @@ static void list_end(struct agent *a, const struct api_result *result)
     struct round *r = &a->publish->round;
     if (result->status == STATUS_OK && r->partial) {
         /*
-         * A page is a failure, because the request set no limit, and slices on further pages would
-         * be taken for absent.
+         * A response with only the first page is a failure: the request set no limit, and the
+         * slices on the next pages would count as absent.
          */
         text_cut(r->cause.text, sizeof r->cause.text, view_text("a page of a list"));
         request_failed(a, "list slices", result, PEER_MALFORMED);
@@ -473,7 +475,7 @@ static bool taints_dropped(const struct agent *a)
 
 /*
  * Gives up the round because the server drops shared counters: the next round publishes only the
- * device that stands for the node.
+ * device that represents the node.
  */
 static void counters_refused(struct agent *a, uint64_t wait_ms)
 {

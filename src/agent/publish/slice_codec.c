@@ -16,7 +16,7 @@
 #include "pb_encode.h"
 #include "wire/decode.h"
 
-/* --- encode: devices, by callback, because their number has no bound in the message --- */
+/* --- encode: the devices, in callbacks, because the message has no limit on their number --- */
 
 static void set_text(bool *has, char *text, size_t cap, const char *value)
 {
@@ -69,10 +69,11 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
 /* Most digits in the text of a number of shares, so that an encoded policy has at most 32 bytes. */
 #define SHARES_TEXT_MAX 8u
 /*
- * Encodes a CapacityRequestPolicy. If capacity->number is above 0, it is the min (1) and the step
- * (3) of a validRange (4), so that every request consumes some capacity; the default (1) is the
- * whole capacity, so that a claim without a request gets the device alone. Otherwise the default is
- * 0 and there is no range. Each value is a Quantity with its text in field 1.
+ * Encodes a CapacityRequestPolicy. Each value is a Quantity with its text in field 1.
+ * - capacity->number above 0: default (field 1) is the whole capacity, so that a claim without a
+ *   request gets the device alone. validRange (field 4) has this number as min (field 1) and step
+ *   (field 3), so that every request consumes some capacity.
+ * - Otherwise: default is 0, and there is no validRange.
  */
 static struct view request_policy(const struct attribute *capacity, struct writer *out)
 {
@@ -435,8 +436,9 @@ static void observe_attribute(struct slice_observer *o, struct view message)
 }
 
 /*
- * The policy of a stored capacity, as the attribute's number. *known: this driver writes such a
- * policy; other writers may use others.
+ * Returns the policy of a stored capacity in the form of attribute.number. *known is false if
+ * another client wrote the policy in a form that this driver never writes; the result is then
+ * CAPACITY_ALL.
  */
 static int64_t stored_policy(const projection_QuantityRecord *r, struct attribute *stored,
                              bool *known)

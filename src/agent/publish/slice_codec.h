@@ -46,7 +46,7 @@ MUST_USE enum status slice_body_part(struct slice_request *r, uint32_t offset, s
 /* Which driver, node and pool a stored slice belongs to. */
 enum slice_scope {
     SLICE_FOREIGN,    /* a slice of another driver or node: the field selector should exclude it */
-    SLICE_OTHER_POOL, /* a slice of this driver and node in another pool than the agent writes */
+    SLICE_OTHER_POOL, /* a slice of this driver and node in a pool other than the agent's */
     SLICE_OURS
 };
 

@@ -48,7 +48,10 @@ void slice_watch_listed(struct agent *a, const struct api_result *list);
 void slice_watch_resume(struct agent *a);
 /* The connection is lost: the watch reopens after the next round. */
 void slice_watch_suspend(struct agent *a);
-/* The wanted content changed: the current event, compared with the old one, is not exact. */
+/*
+ * The wanted content changed: the slice of the current event, already compared with the old
+ * content in part, does not count as exact.
+ */
 void slice_watch_outdated(struct agent *a);
 /* Handle a record of the watch, and its end; both return the finding. */
 struct watch_result slice_watch_record(struct agent *a, const struct api_result *r,

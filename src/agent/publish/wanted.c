@@ -93,12 +93,14 @@ static bool keeps_counters(const struct agent *a)
 }
 
 /*
- * Number of shares of each device. Above 1 only if the API server may keep shares, as it does by
- * default from 1.36 on (DRAConsumableCapacity); the response to the write shows whether it dropped
- * them. 1: claims still hold shares, but new ones get devices alone; 0: no sharing.
+ * Number of shares of each device:
+ * - Above 1: the setting, unless the API server dropped or refused the shares in an earlier
+ *   write. The server keeps them by default from 1.36 on (DRAConsumableCapacity).
+ * - 1: claims still hold shares, but a new claim gets its devices alone.
+ * - 0: no sharing.
  *
- * `with_node`: the node is published as a device; then there are no shares, because shared counters
- * together with shares made 1.36.0 allocate devices twice (kubernetes#139034).
+ * `with_node`: the node is published as a device. The setting is then ignored, because shared
+ * counters together with shares made 1.36.0 allocate devices twice (kubernetes#139034).
  */
 static unsigned shares_of(const struct agent *a, bool with_node)
 {

@@ -107,7 +107,7 @@ static void log_claim_failed(struct agent *a, const char *why)
     log_end(a);
 }
 
-/* Whether the current claim is skipped: it is held already, or was unprepared, or may have been. */
+/* Whether the current claim is skipped: it is held already, or was or may have been unprepared. */
 static bool is_settled(struct agent *a)
 {
     const char *uid = a->recovery->rebuild.id.uid;
@@ -174,9 +174,10 @@ static void hold_claim(struct agent *a, struct claim_builder *b)
 
 /*
  * Adopts the current claim, which was read completely. Two kinds of claims were not prepared by
- * this release; they are logged and hold nothing. No prepare would accept the first kind. The
- * second kind has a device that another claim has by its record or CDI file; such a claim is
- * reserved only because its pod waits.
+ * this release; they are logged and hold nothing:
+ * - a claim that no prepare would accept;
+ * - a claim with a device that another claim has by its record or CDI file: it is reserved only
+ *   because its pod waits.
  */
 static void adopt_claim(struct agent *a, struct claim_builder *b)
 {

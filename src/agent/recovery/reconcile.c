@@ -60,7 +60,7 @@ static bool is_foreign(const struct agent *a, const struct claim_record *r)
     return of_another_boot(a, r) && texts_differ(r->pool, a->settings->node_name);
 }
 
-/* The check of a slot, which starts again if the slot has got another record since then. */
+/* The check of a slot; it starts again when another record was entered into the slot. */
 static struct claim_check *check_of(struct agent *a, unsigned slot)
 {
     struct claim_check *check = &a->recovery->reconcile.check[slot];
@@ -102,8 +102,8 @@ bool reconcile_release_stale(struct agent *a, unsigned slot)
 }
 
 /*
- * Writes a record again, into the other half of its slot, so that either half shows whether the
- * claim was rebuilt: its CDI file does not show it.
+ * Writes a record again, into the other half of its slot, so that either half alone shows whether
+ * the claim was rebuilt. The CDI file of the claim does not show that.
  */
 static enum status into_other_half(struct agent *a, const struct claim_record *r, unsigned *slot,
                                    struct writer *why)
@@ -435,9 +435,8 @@ static void log_moved(struct agent *a, const struct claim_record *r, const struc
 
 /*
  * Copies the uverbs nodes of the last probe into the record of a held EFA claim, and logs each
- * change. A node is not copied if the record of another claim names it for a device that is gone or
- * still has it, because the containers of that claim may have the node open. Returns whether
- * anything changed.
+ * change. A uverbs node is not copied if another claim has it too (ledger_uverbs_holder), because
+ * the containers of that claim may have it open. Returns whether anything changed.
  */
 static bool copy_nodes(struct agent *a, struct claim_record *r)
 {
@@ -683,9 +682,10 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
 }
 
 /*
- * Whether a claim that exists at the API server counts as deleted. A rebuilt claim whose pod was
- * waiting may never have been prepared, and then is never unprepared: it counts as deleted when it
- * has no device of this node. A claim that the kubelet prepared stays held until its unprepare.
+ * Whether a claim that exists at the API server counts as deleted: it was rebuilt, and has no
+ * device of this node any more. The pod of a rebuilt claim may only have waited; then the kubelet
+ * never prepared the claim, and never unprepares it. A claim that the kubelet prepared stays held
+ * until its unprepare.
  */
 static bool is_over(struct agent *a, unsigned slot)
 {

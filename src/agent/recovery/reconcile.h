@@ -99,10 +99,11 @@ bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *
                      struct writer *why);
 /*
  * Handles a repeated prepare of the claim in this slot: writes the id of this boot into its record.
- * While the disk refuses that, only the CDI file has the id, and the write is repeated. A rebuilt
- * claim is prepared only after its record shows that the kubelet asked for it. HOST_*: the disk
- * refused to write that; `why` gets one line. *r: first the present record, then the new one, which
- * is valid until the next record is put or read.
+ * While the disk refuses that, only the CDI file has the id, and the write is repeated. The record
+ * of a rebuilt claim must also show, before the claim is prepared, that the kubelet asked for it.
+ * HOST_*: the disk refused to write the record of a rebuilt claim; `why` gets one line. *r: at the
+ * call the present record; after it the new one, which is valid until the next record is put or
+ * read.
  */
 MUST_USE enum status reconcile_prepared_again(struct agent *a, unsigned slot,
                                               const struct claim_record **r, struct writer *why);

@@ -3,10 +3,11 @@
  * Sends Kubernetes Events to the API server: the request, its body and its pace. k8s_events.c
  * decides what an Event contains.
  *
- * A body is encoded again for each piece that is sent. All pieces have the count and the time of
- * the start of the request, so that they are consistent. When the Node's UID or the version of
- * resource.k8s.io changes meanwhile, the request starts again. Sources: events.k8s.io/v1 and its
- * validation (of the fields that are written here, an update may change only the series).
+ * A body is encoded again for each piece that is sent. So that all pieces are consistent, they
+ * contain the count and the time of the last occurrence as they were when the request started. When
+ * the Node's UID or the version of resource.k8s.io changes meanwhile, the request starts again.
+ * Sources: events.k8s.io/v1 and its validation (of the fields that are written here, an update may
+ * change only the series).
  */
 #include "agent/report/k8s_event_writer.h"
 
@@ -233,9 +234,11 @@ uint64_t k8s_event_writer_deadline(const struct agent *a)
 /* --- results --- */
 
 /*
- * Handles 404, 409, and a namespace that is being terminated. A stored Event that is gone is
- * created again. A new Event that exists already was stored by an earlier POST whose response was
- * lost. Any other new Event is removed.
+ * Handles 404, 409, and a namespace that is being terminated:
+ * - An Event that was stored is absent now: it is created again.
+ * - A new Event got 409: it counts as sent, because an earlier POST whose response was lost has
+ *   stored it.
+ * - A new Event got one of the other responses: it is removed from the queue.
  */
 static void handle_ignored(struct agent *a, const struct k8s_event *e,
                            const struct api_result *result)
@@ -261,9 +264,11 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
 }
 
 /*
- * Handles a forbidden request. 403 in one namespace after another pauses all Events, as does an API
- * that is not served. 403 in a single namespace drops only the Events of that namespace; the other
- * Events wait for the next token.
+ * Handles a 403, or an API that is not served:
+ * - 403 in the first namespace refused since the last success: drops the Events of this namespace;
+ *   the other Events continue after K8S_EVENT_REFILL_MS.
+ * - 403 in another namespace, or an API that is not served: all Events wait for the pause that
+ *   outgoing_end began.
  */
 static void handle_denied(struct agent *a, const struct api_result *result)
 {

@@ -29,7 +29,7 @@ struct k8s_event_writer {
     uint64_t dropped_ms;    /* when dropped Events may be logged again */
 };
 
-/* The verbs of the room, see frame.h. */
+/* The functions that every room has, see frame.h. */
 void k8s_event_writer_step(struct agent *a);
 uint64_t k8s_event_writer_deadline(const struct agent *a);
 /* Sets the UID of the Node, which Events about the node contain; empty: unknown. */

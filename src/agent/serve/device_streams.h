@@ -15,8 +15,8 @@
 #include "wire/grpc.h"
 
 /*
- * Entries of a report: one for each device number, and one for the device that stands for a whole
- * UltraServer node.
+ * Entries of a report: one for each device number, and one for the device that represents a
+ * whole UltraServer node.
  */
 #define HEALTH_ENTRIES (DEVICES_MAX + 1u)
 

@@ -19,8 +19,8 @@
 enum { SERVICE_LIVENESS, SERVICE_READINESS, SERVICE_OTHER };
 
 /*
- * Size of a HealthCheckResponse: field 1, a varint of one byte. Every state that is sent is above
- * 0, which protobuf would omit.
+ * Size of a HealthCheckResponse: the tag of field 1 and a varint of one byte. Protobuf omits a
+ * field with the value 0, but no state that is sent has that value.
  */
 #define STATE_BYTES 2u
 #define STATE_TAG 0x08u
@@ -96,8 +96,8 @@ void grpc_health_forget(struct agent *a, unsigned link)
 }
 
 /*
- * Sends a changed state. A message that is only partly sent takes the newest state, which is safe
- * because its length never changes.
+ * Sends a changed state. If a message is only partly sent, its remaining bytes come from the newest
+ * state. This is safe, because all messages have the same length.
  */
 static void subscription_step(const struct agent *a, struct grpc_server *s,
                               struct grpc_health_subscription *h)

@@ -20,9 +20,10 @@
 enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, WATCH_DEVICES, CHECK, WATCH };
 
 /*
- * The methods of grpc.health.v1, which two sockets serve. Sources of all tables: kubelet
- * pluginregistration v1; dra v1 and v1beta1, and dra-health v1 and v1alpha1, whose messages have
- * the same field numbers; grpc.health.v1.
+ * The methods of grpc.health.v1, which two sockets serve.
+ *
+ * Sources of all tables: grpc.health.v1, and the kubelet's APIs pluginregistration v1, dra v1 and
+ * v1beta1, dra-health v1 and v1alpha1. Both versions of an API have the same field numbers.
  */
 #define GRPC_HEALTH_METHODS                                                                        \
     {"/grpc.health.v1.Health/Check", CHECK}, {"/grpc.health.v1.Health/Watch", WATCH},
@@ -169,8 +170,10 @@ static unsigned links_most(const struct agent *a, enum link_kind kind)
 }
 
 /*
- * Earliest time at which a link may be closed for a new connection. A link of the health port has a
- * grace period, and can be closed only if no peer has more links than its peer.
+ * Earliest time at which an entry can serve a new connection:
+ * - An open link of the health port that has not failed: LINK_GRACE_MS after it was opened, or
+ *   never (UINT64_MAX) while another peer has more links than its peer.
+ * - Any other entry: at once (0).
  */
 static uint64_t yields_ms(const struct agent *a, const struct server_link *l)
 {
@@ -192,24 +195,24 @@ uint64_t links_room_ms(const struct agent *a, enum link_kind kind)
 }
 
 /*
- * Rank of a link among those that may be closed for a new connection; 0: the link must not be
- * closed. `held`: number of links of the link's peer; `own`: number of links of the new
- * connection's peer.
+ * Rank of a link: the link of the highest rank is closed for a new connection of `peer`. `held`:
+ * number of links of the link's peer; `own`: number of links of `peer`.
+ * - A failed link has the highest rank: it only waits for its peer to read the last bytes.
+ * - An idle link may be closed if its peer is `peer`, or has more links than `peer`.
+ * - A link with calls may be closed if its peer would still have more links than `peer`.
+ * - Any other link must not be closed: rank 0.
  *
- * A failed link, which only waits for its peer to read the last bytes, has the highest rank. Then
- * come links of peers with more links, and idle links before links with calls. A link with calls is
- * closed only if its peer would still have more links than the new peer; an idle link also for a
- * new connection of its own peer. So a flood of connections by one peer closes that peer's links,
- * not the kubelet's.
+ * The rank grows with `held`; for equal `held`, an idle link has a higher rank than a link with
+ * calls. So a flood of connections by one peer closes that peer's links, not the kubelet's.
  */
 static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, unsigned own,
                         uint32_t peer)
 {
     const struct server_link *l = &a->serve->link[link];
     /*
-     * These calls may be cut off, so a link with no others counts as idle: subscriptions, health
-     * streams, and requests that arrive too slowly. On the health port every open call counts so: a
-     * complete health check is answered at once, so an open one has sent only half a request.
+     * A link is idle if each of its calls may be cut off: subscriptions, health streams, and
+     * requests that arrive too slowly. A link of the health port is always idle: the agent answers
+     * a complete check at once, so an open check has sent only a part of its request.
      */
     unsigned cut = grpc_health_subscriptions(a, link) + device_streams_open(a, link) +
                    grpc_calls_slow(&l->grpc, a->now_ms);

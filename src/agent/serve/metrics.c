@@ -267,7 +267,7 @@ struct series {
     int64_t value;
 };
 
-/* Sets the consumer's name and UID as labels `name` and `name` + 1. */
+/* Sets the label with index `name` to the consumer's name, and the next label to its UID. */
 static void label_consumer(const struct claim_consumer *c, struct series *s, unsigned name)
 {
     s->label[name] = c->name;
@@ -329,10 +329,10 @@ static bool health_series(const struct agent *a, unsigned number, struct series 
 }
 
 /*
- * Slot of the claim to which a device's telemetry is credited: the claim that holds the core (core
- * -1: the device). -1: there is no such claim, or it was prepared after the values were read, so
- * they may belong to an earlier claim. FROZEN_MS_MAX is added because the host's clock may be ahead
- * of the agent's by that much.
+ * Returns the slot of the claim to which a device's telemetry is credited: the claim that holds
+ * `core`, or the device if `core` is -1. Returns -1 if there is no such claim, or if it was
+ * prepared after the values were read: the values may then belong to an earlier claim. The host's
+ * clock, which dates the values, may be up to FROZEN_MS_MAX ahead of the agent's clock.
  */
 static int credited_slot(const struct agent *a, unsigned number, int core)
 {

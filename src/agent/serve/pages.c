@@ -38,9 +38,9 @@ static bool is_scrape(const struct page_link *p)
 }
 
 /*
- * Earliest time at which the entry is free or its connection may be closed. A connection that has
- * got a response and requests a page other than the metrics may be closed at once, because such
- * requests might never end.
+ * Earliest time at which the entry is free or its connection may be closed. From its second request
+ * on, a connection may be closed at once, unless it is receiving /metrics: otherwise a peer could
+ * keep the entry forever by repeated requests.
  */
 static uint64_t place_ms(const struct page_link *p)
 {
@@ -131,8 +131,8 @@ int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms)
 }
 
 /*
- * Whether a connection may start a scrape now. While METRICS_SCRAPES are running, ends a scrape
- * that stalls, or a scrape of a peer that still has more scrapes than the new connection's peer.
+ * Whether a connection may start a scrape now. If METRICS_SCRAPES scrapes are running, first ends
+ * one that stalls, or one of a peer that would still have more scrapes than the newcomer's peer.
  */
 static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
 {

@@ -38,7 +38,7 @@ bool pages_is_open(const struct agent *a, unsigned place);
 struct http1 *pages_engine(struct agent *a, unsigned place);
 /* Whether the descriptor must be closed now; if true, the place is free again. */
 bool pages_done(struct agent *a, unsigned place);
-/* The verbs of the room, see frame.h. */
+/* The functions that every room has, see frame.h. */
 void pages_step(struct agent *a);
 uint64_t pages_deadline(const struct agent *a);
 

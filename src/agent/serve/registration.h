@@ -32,7 +32,7 @@ bool registration_is_done(const struct agent *a);
  * Whether the host must create the socket again (ORDER_RENEW_REGISTRATION); true is returned once.
  */
 bool registration_wants_socket(struct agent *a);
-/* The verbs of the room, see frame.h. */
+/* The functions that every room has, see frame.h. */
 void registration_init(struct agent *a);
 void registration_step(struct agent *a);
 uint64_t registration_deadline(const struct agent *a);

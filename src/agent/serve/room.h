@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps of one driver.
+ * What this room keeps for one driver.
  * Included by the files of this room and by agent/state.h alone.
  */
 #ifndef AGENT_SERVE_ROOM_H

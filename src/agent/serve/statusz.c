@@ -46,9 +46,10 @@ enum {
 };
 
 /*
- * Faults of kubelet 1.34. Kubernetes issue 133920: the kubelet prepares no claim after an idle
- * time; fixed in 1.34.2. A second fault: of a pod's claims, the kubelet skips those after one that
- * is already prepared; fixed in 1.34.4.
+ * Faults of kubelet 1.34:
+ * - After an idle time it prepares no claim (Kubernetes issue 133920); fixed in 1.34.2.
+ * - If a claim of a pod is already prepared, it does not prepare the pod's claims that follow in
+ *   the list; fixed in 1.34.4.
  */
 #define KUBELET_BUGS "v1.34."
 #define KUBELET_IDLE_FIXED 2u

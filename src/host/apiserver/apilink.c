@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connection to the API server, phase by phase; see apilink.h. A failure before HTTP starts is
- * reported by agent_api_failed, a later failure by agent_api_ended; each gets one line of text.
+ * reported by agent_api_failed, a later failure by agent_api_ended. Both pass the agent one line of
+ * text.
  */
 #include "host/apiserver/apilink.h"
 
@@ -52,8 +53,8 @@ void apilink_close(struct apilink *l)
 }
 
 /*
- * Ends the attempt and reports "<doing> <authority>: <reason>" to the agent; without `doing`, only
- * the reason.
+ * Ends the attempt and reports "<doing> <authority>: <reason>" to the agent. If `doing` is empty,
+ * reports only the reason.
  */
 static void fail_attempt(struct apilink *l, enum status status, const char *doing,
                          struct view reason, uint64_t now_ms)
@@ -121,7 +122,10 @@ static void socket_tune(int fd)
 {
     int on = 1;
     unsigned unacked = API_UNACKED_MS;
-    /* Both options are optional: the first avoids delays, the second detects a dead path. */
+    /*
+     * Failures are ignored, because the connection works without these options. TCP_NODELAY avoids
+     * delays, TCP_USER_TIMEOUT detects a dead path.
+     */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked, sizeof unacked);
 }
@@ -212,8 +216,9 @@ static const char *resolve_words(enum status s)
 }
 
 /*
- * Returns the index of the first address to try: the address of the last successful connection, or
- * after a failure the next address of the list.
+ * Returns the index of the first address to try. If the last attempt succeeded and its address is
+ * still in the list, starts with that address. Otherwise uses l->turn modulo the number of
+ * addresses; each failed attempt advances l->turn.
  */
 static unsigned first_address(const struct apilink *l)
 {
@@ -471,8 +476,8 @@ bool apilink_eager(struct apilink *l)
 }
 
 /*
- * Returns the time of the next turn: `at_ms` or, if the connection is slow and may be read again
- * earlier, that time.
+ * Returns the time of the next turn: `at_ms`. If reads are paused because the server sent too fast,
+ * and may resume before `at_ms`, returns the time when they may resume.
  */
 static uint64_t slowed_deadline(const struct apilink *l, uint64_t at_ms)
 {

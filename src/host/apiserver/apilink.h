@@ -47,7 +47,7 @@ struct apilink {
 };
 
 /*
- * Initialises `l` without a connection; `agent` and `settings` are borrowed until the process ends.
+ * Initializes `l` without a connection; `agent` and `settings` are borrowed until the process ends.
  */
 void apilink_init(struct apilink *l, struct agent *agent, const struct settings *settings);
 /*
@@ -60,8 +60,8 @@ void apilink_read_token(struct apilink *l);
 /* Closes the connection without telling the agent. */
 void apilink_close(struct apilink *l);
 /*
- * Sends the agent's last bytes, as far as the socket accepts them at once, and closes. They include
- * a GOAWAY with the reason (RFC 9113 §5.4.1).
+ * Sends the agent's last bytes, as far as the socket accepts them at once, and closes the
+ * connection. The last bytes include a GOAWAY frame with the reason (RFC 9113 §5.4.1).
  */
 void apilink_end(struct apilink *l);
 

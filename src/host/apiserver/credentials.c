@@ -17,8 +17,8 @@
 #define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
 
 /*
- * Endings of an error line, with the remedy: a file named by a setting, by the kubeconfig, by the
- * pod.
+ * Endings of an error line, with the remedy. OF_SETTINGS: a setting names the file. OF_KUBECONFIG:
+ * the kubeconfig names it. OF_POD: it belongs to the pod's service account.
  */
 #define OF_SETTINGS "; correct --kubeconfig or KUBECONFIG, or the permissions of the file"
 #define OF_KUBECONFIG "; create the file, or correct its path in the kubeconfig"
@@ -144,9 +144,9 @@ enum status credentials_refresh(struct credentials *c, bool *changed, struct wri
 /* --- address of the API server --- */
 
 /*
- * Sets the host, its names and the port. The name for the certificate check keeps a trailing dot,
- * as in Go, where "10.0.0.1." is not an IP address. The authority is the URL's, without the default
- * port of https (RFC 9110 §4.2.3).
+ * Sets the host, the authority, the server name and the port. The server name, for the certificate
+ * check, keeps a trailing dot, as in Go, where "10.0.0.1." is not an IP address. The authority
+ * omits the default port of https (RFC 9110 §4.2.3).
  */
 static enum status address_set(struct credentials *c, struct view host, uint16_t port,
                                struct writer *why)
@@ -190,8 +190,8 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
 }
 
 /*
- * Loads the PEM text from source[0], base64 data, or else from source[1], a file name. If both are
- * empty, the result is empty and STATUS_OK.
+ * Loads the PEM text from source[0], which is base64 data. If source[0] is empty, loads it from the
+ * file that source[1] names. If both are empty, loads nothing and returns STATUS_OK.
  */
 static enum status pem_from_config(struct pem *pem, const char *what, const char *kubeconfig,
                                    const struct view source[2], struct writer *why)

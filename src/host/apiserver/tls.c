@@ -32,8 +32,8 @@
 /* Each block of the arena has a header of eight words (library/memory_buffer_alloc.c). */
 #define BLOCK_HEADER_BYTES 64u
 /*
- * More bytes than one step of a handshake allocates; the largest is a check of an RSA-4096
- * signature.
+ * An upper bound of the bytes that one step of a handshake allocates. The check of an RSA-4096
+ * signature allocates the most.
  */
 #define ARENA_TIGHT_BYTES 4096u
 
@@ -101,8 +101,8 @@ static void arena_close(void)
 }
 
 /*
- * Whether the arena was nearly full. A failed allocation in the library may surface as another
- * error code, so the code alone does not show it.
+ * Whether the arena was nearly full. Then a failed allocation may have caused the failure, even if
+ * the library returned another error code.
  */
 static bool arena_was_tight(void)
 {
@@ -256,8 +256,8 @@ static enum status refuse_own(int code, const char *what, struct writer *why)
 }
 
 /*
- * Counts the valid certificates among the authorities. Invalid ones are skipped, as long as one is
- * valid. *fault: what is wrong with the first invalid one.
+ * Counts the valid certificates among the authorities. Invalid certificates are ignored if at least
+ * one is valid. *fault: what is wrong with the first invalid certificate; NULL: all are valid.
  */
 static size_t count_readable(struct view anchors, const char **fault)
 {
@@ -438,9 +438,10 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
 /* --- handshake and transfers --- */
 
 /*
- * After a reset, returns the alert that the server sent before it, or else `code`. A server that
- * rejects the client sends an alert and closes; a write then fails while the alert is still unread.
- * Before the end of a TLS 1.2 handshake the alert is not encrypted (RFC 5246 §7.2).
+ * If `code` is a connection reset, looks for an alert that the server sent before the reset: a
+ * server that rejects the client sends an alert and closes, and a write then fails while the alert
+ * is still unread. Returns the alert, or `code` if there is none. Before the end of a TLS 1.2
+ * handshake the alert is not encrypted (RFC 5246 §7.2).
  */
 static int alert_instead(int code)
 {
@@ -478,7 +479,7 @@ static bool is_refused(int code)
 
 /*
  * Ends a call that the library stopped with `stop`. Returns STATUS_MORE, or the verdict on a
- * failure, which stays for tls_explain.
+ * failure. Stores the failure for tls_explain.
  */
 static enum status end_step(int stop, struct writer *why)
 {

@@ -29,7 +29,10 @@ struct tls_identity {
     bool with_tls12;         /* also offer TLS 1.2; otherwise only TLS 1.3 */
 };
 
-/* Bits: what the connection waits for; TURN: for no event, call again in the next turn. */
+/*
+ * Bits: the events that the connection waits for. TLS_WANTS_TURN: no event; call again in the next
+ * turn.
+ */
 enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2, TLS_WANTS_TURN = 4 };
 
 /*
@@ -47,8 +50,8 @@ MUST_USE enum status tls_start(int fd, const struct tls_identity *id, struct wri
  * Continues the handshake; verifies at most one certificate signature per call. STATUS_MORE: wait
  * for tls_wants. STATUS_OK: the server is verified and speaks h2. Otherwise `why` gets one line.
  * PEER_UNTRUSTED: verification failed (x509_chain.h). PEER_REFUSED: the server rejects the client.
- * PEER_UNSUPPORTED: no ALPN h2, or no common version or cipher. PEER_PROTOCOL, PEER_CLOSED,
- * FULL_BUFFER: the server broke the protocol, the connection ended, the arena is exhausted.
+ * PEER_UNSUPPORTED: no ALPN h2, or no common version or cipher. PEER_PROTOCOL: the server broke the
+ * protocol. PEER_CLOSED: the connection ended. FULL_BUFFER: the arena is exhausted.
  */
 MUST_USE enum status tls_handshake(struct writer *why);
 /* Returns what the last STATUS_MORE waits for: bits of enum tls_wants. */

@@ -101,8 +101,8 @@ static void write_words(struct writer *why, const char *words)
 }
 
 /*
- * mbedTLS adds two codes: a module's code, a multiple of 0x80, and a low-level code below 0x80.
- * Either of the two can mean that an allocation failed.
+ * An error code of mbedTLS is the sum of a module's code, a multiple of 0x80, and a low-level code
+ * below 0x80. Either part can mean that an allocation failed.
  */
 bool tls_is_exhausted(int code)
 {

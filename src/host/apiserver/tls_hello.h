@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks the versions in a server's first handshake messages, independently of mbedTLS but on the
- * same bytes. Up to 3.6.7 the library accepts a ServerHello of mixed versions (CVE-2026-115490):
- * without the extension supported_versions, but with the version number and a cipher suite of TLS
- * 1.3. The handshake then ends without a secret. Pure.
+ * same bytes. mbedTLS up to 3.6.7 accepts a ServerHello that mixes versions (CVE-2026-115490): it
+ * has the version number and a cipher suite of TLS 1.3, but not the extension supported_versions.
+ * The handshake then ends without a secret. Pure.
  *
  * Invariant: after TLS_HELLO_GOOD for all bytes of a ServerHello, its version number, its
- * extensions and its cipher suite belong to one version. If a HelloRetryRequest precedes it, that
+ * extensions and its cipher suite belong to one version. A HelloRetryRequest before the ServerHello
  * has the same version.
  */
 #ifndef HOST_APISERVER_TLS_HELLO_H

@@ -28,8 +28,8 @@ struct tls_failure {
 };
 
 /*
- * Returns the verdict of tls_handshake for a failure, which the caller may ignore. `why` gets one
- * line; it may be NULL.
+ * Returns the verdict of tls_handshake for a failure; the caller may ignore the verdict. Writes one
+ * line to `why`, unless `why` is NULL.
  */
 enum status tls_judge(const struct tls_failure *failure, struct writer *why);
 /* Whether a code of mbedTLS means that the arena is exhausted. */

@@ -6,10 +6,10 @@
  * handshake fails.
  *
  * Even a server that no authority trusts can send certificates that cost dozens of signature
- * checks, 4 ms each. So the checks run between two steps of the handshake, one signature per call:
- * the step that reads the certificates calls tls_verify, which only keeps them, and tls.c starts no
- * other step until tls_verify_on reports that the server is trusted. Until then nothing is sent to
- * the server, and none of its keys is used.
+ * checks, 4 ms each. So the checks run between two steps of the handshake, one signature per call.
+ * The step that reads the certificates calls tls_verify, which parses them but checks no signature.
+ * After that, tls.c starts no other step until tls_verify_on reports that the server is trusted.
+ * Until then nothing is sent to the server, and none of its keys is used.
  */
 #ifndef HOST_APISERVER_TLS_VERIFY_H
 #define HOST_APISERVER_TLS_VERIFY_H
@@ -62,8 +62,9 @@ MUST_USE enum status tls_verify_on(struct tls_verifier *v);
 /* Returns the alert for a server that is not trusted (RFC 8446 §6.2). */
 uint8_t tls_verify_alert(const struct tls_verifier *v);
 /*
- * Adds a client certificate to `chain`. Returns 0 or an error of mbedTLS; *fault: what is wrong
- * with the first certificate, whose key must be usable; NULL: nothing.
+ * Adds a client certificate to `chain`. Returns 0 or an error of mbedTLS. The key of the chain's
+ * first certificate must be usable. *fault: what is wrong with the first certificate; NULL: nothing
+ * is wrong.
  */
 int tls_own_certificate(mbedtls_x509_crt *chain, struct view der, const char **fault);
 

@@ -314,8 +314,8 @@ static void write_damaged(struct command_memory *m, unsigned slot, const char *d
 }
 
 /*
- * Whether --pod is set, so that the claims of one pod are printed with the current state of their
- * devices.
+ * Whether the command is `claims` with --pod. This command prints the claims of one pod with the
+ * current state of their devices.
  */
 static bool of_one_pod(const struct command_memory *m)
 {
@@ -659,8 +659,8 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
 }
 
 /*
- * Adds a reason if a device plugin runs. Used only when no agent responds: the agent reports this
- * itself.
+ * Adds a reason if a device plugin runs. Used only when no agent responds, because a running agent
+ * reports the device plugin itself.
  */
 static enum status check_device_plugin(struct command_memory *m, unsigned driver,
                                        struct writer *why)

@@ -47,8 +47,8 @@ struct command_memory {
 void commands_begin(struct command_memory *m, const struct settings *settings);
 /*
  * Prints the output of m->command (not COMMAND_BUNDLE or COMMAND_RESERVATIONS) to m->out_fd, in the
- * form m->output. STATUS_OK: the output is complete; m->answer_no: the answer is no, for the exit
- * code. PEER_MALFORMED: the usage is wrong. HOST_*: the command failed. On each failure `why` gets
+ * form m->output. STATUS_OK: the output is complete, and m->answer_no is set if the exit code must
+ * be 1. PEER_MALFORMED: the usage is wrong. HOST_*: the command failed. On each failure `why` gets
  * one line with reason and remedy.
  */
 MUST_USE enum status commands_print(struct command_memory *m, struct writer *why);

@@ -35,8 +35,8 @@ unsigned page_get(struct command_memory *m, const char *path, struct view *body,
  */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
 /*
- * Makes the agent behind this service socket unprepare the claim, as the kubelet would. HOST_*: it
- * did not; `why` gets one line.
+ * Makes the agent behind this service socket unprepare the claim, as the kubelet would. HOST_*: the
+ * claim is not released, and `why` gets one line.
  */
 MUST_USE enum status release_call(struct command_memory *m, const char *socket_path,
                                   const struct claim_id *id, struct writer *why);

@@ -3,17 +3,17 @@
  * Detects other programs of this node that give out the same devices: a Neuron or EFA device
  * plugin, or another DRA driver of the same name. A device plugin has a unix socket in the
  * kubelet's directory for device plugins (k8s.io/kubelet, deviceplugin/v1beta1), and chooses the
- * socket's name. So every served socket there counts whose name contains "neuron" or, for EFA
- * devices, "efa", as in AWS's plugin (aws-efa-device-plugin.sock). The DRA driver dranet uses the
- * socket names of k8s.io/dynamic-resource-allocation without a pod's UID. Owns nothing; decides
- * nothing and logs nothing.
+ * socket's name. So a served socket in this directory counts as a device plugin if its name
+ * contains "neuron" or, for EFA devices, "efa", as in AWS's plugin (aws-efa-device-plugin.sock).
+ * The DRA driver dranet uses the socket names of k8s.io/dynamic-resource-allocation without a pod's
+ * UID. Owns nothing; decides nothing and logs nothing.
  *
- * A killed plugin leaves its socket behind. connect(2) to such a socket fails with ECONNREFUSED,
- * and only to such a socket (unix(7)). /proc/net/unix would also show served sockets, but in a pod
- * it lists only those of the pod's network namespace. The connection is closed at once: a server
- * with Go's gRPC does not log it. A socket that cannot be tested (no right to connect, a path too
- * long for unix(7)) counts as served, because a needless warning costs less than devices that are
- * given out twice.
+ * A killed plugin leaves its socket behind. connect(2) fails with ECONNREFUSED only for a socket
+ * that no process serves (unix(7)). /proc/net/unix would also show served sockets, but in a pod it
+ * lists only those of the pod's network namespace. The connection is closed at once: a server with
+ * Go's gRPC does not log it. A socket that cannot be tested (no right to connect, a path too long
+ * for unix(7)) counts as served, because a needless warning costs less than devices that are given
+ * out twice.
  */
 #ifndef HOST_NODE_DEVICE_PLUGIN_H
 #define HOST_NODE_DEVICE_PLUGIN_H
@@ -34,7 +34,7 @@ MUST_USE int device_plugin_scan(const char *directory, enum driver_kind driver,
 /*
  * Whether another process serves a registration socket under the name of this driver; `path` gets
  * the path of that socket. `taken`: another process has replaced the agent's socket file. Opens one
- * connection. A limit: without --pod-uid, the agent replaces the socket file of a process that
+ * connection. Limitation: without --pod-uid, the agent replaces the socket file of a process that
  * started earlier, and does not detect that process.
  */
 MUST_USE bool other_driver_scan(const struct settings *settings, enum driver_kind driver,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the EFA devices in sysfs, see efa_probe.h. bus/pci/drivers/efa has a link named by the
- * address of each function; class/infiniband_verbs/uverbsN is a link whose path names the function,
- * too. Layout: kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and pci-sysfs.c.
+ * address of each function; class/infiniband_verbs/uverbsN is a link to a path that contains the
+ * address of the function. Layout: kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and
+ * pci-sysfs.c.
  */
 #include "host/node/efa_probe.h"
 
@@ -23,7 +24,7 @@ static const char verbs_prefix[] = "uverbs";
 #define EFA_REST_CAP (64u + RDMA_NAME_CAP)
 #define EFA_PATH_CAP (PATH_CAP + EFA_REST_CAP)
 
-/* A directory of sysfs, and the function that handles each name in it. */
+/* The arguments of folder_list; `take` handles each name in the folder. */
 struct efa_listing {
     const struct settings *settings;
     struct found_efas *out;

@@ -2,9 +2,9 @@
 /*
  * Wakes the reader process when the kernel module counts an error. The module notifies the device's
  * file hw_error_event, and poll(2) reports this as POLLPRI on a descriptor that has read the file
- * (sysfs_notify; neuron_sysfs_metrics.c). If the file does not exist (modules before 2.28) or is a
- * plain file, which never notifies, the probe at each --health-interval finds the error. Owns one
- * descriptor for each device; reads no value.
+ * (sysfs_notify; neuron_sysfs_metrics.c). If the file does not exist (modules before 2.28) or is
+ * outside sysfs, poll(2) reports nothing, and the probe at each --health-interval finds the error.
+ * Owns one descriptor for each device; reads no value.
  */
 #ifndef HOST_NODE_ERROR_EVENTS_H
 #define HOST_NODE_ERROR_EVENTS_H

@@ -196,8 +196,8 @@ static bool is_of_sysfs(int fd, ssize_t n)
 }
 
 /*
- * After a complete read of a device, keeps the descriptor of a sysfs file; otherwise closes it.
- * Notes -1 if the file is absent, 0 if no descriptor is kept.
+ * After a complete read of a device, keeps the descriptor of a sysfs file; otherwise closes the
+ * descriptor. Sets l->kept[which] to the kept descriptor, to -1 if the file is absent, or to 0.
  */
 static void health_file_keep(struct probe_run *l, unsigned which, int fd, ssize_t n, bool absent)
 {
@@ -211,7 +211,7 @@ static void health_file_keep(struct probe_run *l, unsigned which, int fd, ssize_
     }
 }
 
-/* Opens and reads a file by name; closes the descriptor or keeps it in *kept. */
+/* Opens and reads a file by name. Keeps the descriptor in l->kept[which], or closes it. */
 static ssize_t health_file_open(struct probe_run *l, const char *path, unsigned which,
                                 uint8_t *bytes, bool *absent)
 {
@@ -243,7 +243,8 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
     }
     /*
      * Modules that have any of these files also have the ECC counters. So if the ECC file is open
-     * and this file was absent, it is looked for again only in a complete read.
+     * and this file was absent, the module does not have this file, and only a complete read tries
+     * to open it again.
      */
     bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
     bool absent = missing;
@@ -483,8 +484,8 @@ static void probe_all(struct probe_run *l)
 }
 
 /*
- * Probes the devices of an unchanged class directory; reads device number `turn` completely. false:
- * that device was replaced although the directory looks the same.
+ * Probes the devices of an unchanged class directory; reads the device with index `turn`
+ * completely. false: that device was replaced although the directory looks the same.
  */
 static bool probe_known(struct probe_run *l, unsigned turn)
 {
@@ -588,7 +589,7 @@ int probe_open_errors(const char *sysfs_root, unsigned number)
     }
     reading_begins(path);
     int fd = path_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-    /* poll would report other files all the time, such as a FIFO without a writer. */
+    /* poll(2) would report some other files in each turn, for instance a FIFO without a writer. */
     bool plain = fd >= 0 && descriptor_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (fd >= 0 && !(plain && read(fd, bytes, sizeof bytes) >= 0)) {
         (void)close(fd);

@@ -29,8 +29,8 @@ struct probe {
  * Probes the node: p->found becomes its current state. Absent or unreadable values stay empty; a
  * value that is too long or contains a NUL is cut and ends in '?'. `settings` provides the roots
  * and, if set, the instance type. Bounded: twice DIRECTORY_READS_MAX reads of the class directory
- * and eight files for each of DEVICES_MAX devices, and a file and a link of its PCI device where
- * the board names one.
+ * and for each of DEVICES_MAX devices eight files and, if the board's table has its PCI address, a
+ * file and a link of the PCI device.
  *
  * The kernel creates a device's entry in the class directory with the device, and never changes the
  * contents of its files, except the health files. So while names and inodes in the directory are
@@ -69,8 +69,8 @@ void probe_value(const char *path, char value[SYSFS_VALUE_CAP]);
 MUST_USE int probe_ultraserver(const char *sysfs_root, struct found_ultraserver *out);
 /*
  * Opens hw_error_event of a device and reads it once, so that poll(2) reports later errors by
- * POLLPRI. Returns the descriptor, which the caller closes. -1: the file is absent, or is not a
- * plain file.
+ * POLLPRI. Returns the descriptor, which the caller closes. -1: the file is absent, unreadable or
+ * not a regular file, or reading_of does not allow to read it.
  */
 MUST_USE int probe_open_errors(const char *sysfs_root, unsigned number);
 

@@ -82,7 +82,7 @@ static void report_probe(struct probes *l)
     l->told = true;
 }
 
-/* Logs for each reader that a file hangs, or that the hanging file was read at last. */
+/* Logs, for each reader whose state has changed, that a read of a file hangs or has ended. */
 static void log_changed(const struct probes *l)
 {
     for (unsigned i = 0; i < READERS; i++) {

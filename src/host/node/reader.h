@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process that reads sysfs for the agent. It is separate because a read can hang (reading.h), and
- * so that the process which talks to other programs has no access to sysfs. The agent forks it
- * before entering the sandbox; it enters a sandbox of its own. Its tasks are a probe of the node,
- * the memory use of devices, and the class files of an UltraServer. It also waits for errors that
- * the kernel module reports. Owns the descriptors of the files that stay open and, from question to
- * answer, its page.
+ * so that the process which talks to other programs has no access to sysfs. The agent forks the
+ * reader before entering the sandbox; the reader enters a separate sandbox. Its tasks are a probe
+ * of the node, the memory use of devices, and the class files of an UltraServer. It also waits for
+ * errors that the kernel module reports. Owns the descriptors of the files that stay open. Between
+ * a question and its answer, the reader owns the page.
  *
  * Question and answer are one byte each on a socket pair; their content is in the page, which both
  * processes map. When one process ends, the socket pair closes and the other process ends too.
@@ -40,7 +40,9 @@ struct reader_page {
     bool efas;        /* READER_PROBE: include the EFA devices */
     uint32_t task;    /* enum reader_task */
     uint64_t numbers; /* READER_MEMORY: devices to read; bit N: device N */
-    /* Close all files and clear this flag, because another reader probes from now on. */
+    /*
+     * If set, the reader closes all files and clears this flag: another reader probes from now on.
+     */
     bool forget;
     /* The answer, valid until the next question: bytes in use by device and core, or -errno. */
     int64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX];

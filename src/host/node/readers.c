@@ -21,8 +21,8 @@
 /* --- start and end of the readers --- */
 
 /*
- * Runs a reader in the new process, after closing all descriptors of the agent except stderr and
- * lower, and `fd`.
+ * Runs a reader in the new process. First closes all descriptors of the agent except 0 to 2 and
+ * `fd`.
  */
 __attribute__((noreturn)) static void begin_here(const struct settings *settings,
                                                  struct reader_page *page, int fd)
@@ -281,7 +281,7 @@ static bool ask_reader(const struct readers *r, struct reader_state *x, enum rea
     return x->busy;
 }
 
-/* Returns an idle reader; returns `other` only if no other reader is idle. -1: all are busy. */
+/* Returns the index of an idle reader; -1: all are busy. Chooses reader `other` last. */
 static int idle_reader(const struct readers *r, int other)
 {
     int found = -1;
@@ -532,7 +532,7 @@ void readers_mark(const struct readers *r, struct sysfs_probe *result)
 /* How far a reader is with the memory use of certain devices. */
 enum progress { UNRELATED, UNDER_WAY, LATE, ANSWERED };
 
-/* Returns how far a reader is with a file of these devices, whatever its task is. */
+/* Returns how far reader `i` is with a file of these devices; the reader may have any task. */
 static enum progress file_progress(const struct readers *r, unsigned i, uint64_t numbers)
 {
     const struct reader_state *x = &r->reader[i];
@@ -589,7 +589,7 @@ int64_t readers_memory(const struct readers *r, unsigned number, unsigned core)
 
 /* --- class files of an UltraServer --- */
 
-/* Whether a reader is busy with the class files, or with another file of the node. */
+/* Whether a reader has the task READER_ULTRASERVER, or is reading another file of the node. */
 static bool reads_node(const struct readers *r)
 {
     bool reads = false;

@@ -39,7 +39,7 @@ struct readers {
     bool stirred; /* a device reported an error in this turn */
     bool changed; /* a hang began or ended in this turn */
     bool ended;   /* a reader process has ended: the agent must restart */
-    int memory; /* reader whose answer readers_memory returns, or that is late with it; -1: none */
+    int memory;   /* reader that has answered readers_memory_read, or delays it; -1: none */
     uint64_t now_ms;
 };
 
@@ -65,7 +65,10 @@ uint64_t readers_deadline(const struct readers *r);
  * reader is idle.
  */
 MUST_USE bool readers_probe(struct readers *r, const struct sysfs_probe *last, bool efas);
-/* Copies the completed probe to *last, which has the previous probe. */
+/*
+ * Replaces *last, the previous probe, by the completed probe. Keeps the values of subjects that the
+ * completed probe left out.
+ */
 void readers_result(const struct readers *r, struct sysfs_probe *last);
 /*
  * Marks the devices whose files hang. If every reader hangs, marks the health of all devices as

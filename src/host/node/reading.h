@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Notes which file of the node this process is reading. For a read of sysfs the kernel runs a
- * driver's code; if that hangs, so does the read, and this process cannot end it. So a reader
- * (reader.h) notes each file before reading it, in memory shared with the agent, and leaves out the
- * subject in which another reader hangs. A process that is not a reader, such as a command, notes
- * nothing and leaves nothing out. Owns the pointers to the shared memory.
+ * driver's code; if that code hangs, the read hangs too, and this process cannot end it. So a
+ * reader (reader.h) notes each file before reading it, in memory shared with the agent, and leaves
+ * out each subject that another reader is reading. A process that is not a reader, such as a
+ * command, notes nothing and leaves nothing out. Owns the pointers to the shared memory.
  */
 #ifndef HOST_NODE_READING_H
 #define HOST_NODE_READING_H
