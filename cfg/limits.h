@@ -258,8 +258,8 @@
  */
 #define METADATA_PART_MAX 24576u
 /*
- * Held claims whose CDI files the agent compares in one step, which takes half a millisecond. More:
- * the next step compares them.
+ * Held claims whose CDI files the agent compares with the claims' records in one step; a full step
+ * takes half a millisecond. More: the next step compares them.
  */
 #define RECONCILE_FILES_PER_STEP 8u
 /*

@@ -10,7 +10,7 @@
  * NULL: the kernel does not show the device.
  */
 void command_health_text(const struct inventory *v, const struct device *d, struct writer *out);
-/* Writes the same health as the member health and, if there are reasons, the member reasons. */
+/* Writes the same to `d`: a member "health" and, if there are reasons, a member "reasons". */
 void command_health_document(const struct inventory *v, const struct device *device,
                              struct document *d);
 /*

@@ -422,7 +422,10 @@ static enum status read_block(struct yaml_reader *r, int parent)
     return (r->problem == NULL) ? STATUS_OK : PEER_MALFORMED;
 }
 
-/* Reads a scalar whose first character was checked. *key: it is a key, and its colon follows. */
+/*
+ * Reads a scalar; the caller has handled first characters that cannot start one. *key: the scalar
+ * is a key, and the reader is at the colon after it.
+ */
 static enum status read_scalar(struct yaml_reader *r, int parent, bool *key)
 {
     uint8_t c = peek_byte(r, 0);
