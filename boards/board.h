@@ -59,7 +59,7 @@ struct board_family {
     uint8_t lnc_default;
     /* since 2.30 the kernel module lists broken components in unhealthy_components */
     bool lists_health;
-    uint8_t boards; /* rows */
+    uint8_t boards; /* number of rows in `board` */
     const struct board *board;
 };
 
@@ -67,7 +67,7 @@ struct board_family {
 struct view board_type(struct view name);
 /* Row of an instance type; a prefix "ml." is ignored. NULL: unknown type. */
 const struct board *board_find(const char *instance_type);
-/* Row `index` over all families; NULL after the last. */
+/* Row `index`, counted from 0 through all families; NULL after the last row. */
 const struct board *board_at(unsigned index);
 /* PCI address of a device; empty: unknown. `board` may be NULL. */
 const char *board_pci_address(const struct board *board, unsigned number);

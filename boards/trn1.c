@@ -6,7 +6,7 @@
 #include "boards/board.h"
 #include "generated/families.h"
 
-/* Eight EFA devices for sixteen Neuron devices: two neighbours of a row share one. */
+/* Eight EFA devices for sixteen Neuron devices: two neighbours in a row share an EFA device. */
 /* one line for the four devices of a grid row */
 /* clang-format off */
 static const struct efa_map trn1_efa = {

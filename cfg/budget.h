@@ -38,7 +38,7 @@ _Static_assert(UNPREPARE_STREAMS + WATCHES_PER_LINK < H2_SERVER_STREAMS, "each h
 _Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record fits half a slot");
 _Static_assert(STORE_HALF_BYTES % 4096u == 0u && STORE_HEADER_BYTES % 4096u == 0u,
                "halves never share a page");
-/* One claim's entry in a response: RESULTS_MAX devices with their longest names. */
+/* A claim's longest entry in a response fits its bound: RESULTS_MAX devices, and an error. */
 _Static_assert((REQUEST_BASE_CAP + NAME_CAP + DEVICE_NAME_CAP + CDI_ID_CAP + UID_CAP + 16u) *
                            RESULTS_MAX +
                        CLAIM_ERROR_CAP + UID_CAP + 16u <=
@@ -63,7 +63,7 @@ _Static_assert(DEVICES_MAX <= SLICES_MAX * SLICE_DEVICES_MIN && SLICES_SEEN_MAX 
                "the pool can be cut");
 /* Device masks are 64 bits wide. */
 _Static_assert(DEVICES_MAX <= 64u, "one bit for each device");
-/* A line of the metrics text with the framing of its chunk and of the last chunk. */
+/* A line of the metrics text, its chunk framing and the last chunk fit the send buffer. */
 _Static_assert(METRICS_LINE_BYTES_MAX + 32u <= HTTP1_TX_BYTES, "a line fits");
 /* When METRICS_SCRAPES scrapes run, connections remain for the other pages. */
 _Static_assert(METRICS_SCRAPES < METRICS_LINKS, "scrapes leave places");

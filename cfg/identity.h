@@ -11,13 +11,13 @@
  * aws-dranet chart selects; the attributes keep this domain whatever --efa-driver-name says.
  */
 #define EFA_DRIVER_NAME "dra.net"
-#define EFA_DEVICE_PREFIX "pci-" /* prefix of the devices' names, in dranet's form */
+#define EFA_DEVICE_PREFIX "pci-" /* prefix of the names of EFA devices, in dranet's form */
 #define CDI_CLASS "claim"        /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
 #define CDI_KIND DRIVER_NAME "/" CDI_CLASS
 /* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read versions up to 0.8 */
 #define CDI_VERSION "0.6.0"
 #define CDI_FILE_PREFIX "neuron.aws.com-claim_"
-/* The EFA driver's CDI files have a vendor of their own, whatever --efa-driver-name says. */
+/* The EFA driver's CDI files have a fixed vendor, whatever --efa-driver-name says. */
 #define EFA_CDI_KIND "efa.networking.k8s.aws/" CDI_CLASS
 #define EFA_CDI_FILE_PREFIX "efa.networking.k8s.aws-claim_"
 #define CDI_FILE_SUFFIX ".json"

@@ -728,7 +728,7 @@
  * agent may make 40 system calls in five seconds on an idle node.
  */
 #define HANDOVER_CHECK_MS 1700u
-/* One of this many checks also examines whether the lock file was removed or replaced. */
+/* N: each Nth handover check also examines whether the lock file was removed or replaced. */
 #define HANDOVER_LOCK_LOOKS 8u
 /*
  * Time that running calls get to end before the store is handed over. Reached: claims that wait for

@@ -234,7 +234,7 @@
  * only. Longer: 431.
  */
 #define HTTP1_FIELDS_BYTES_MAX 16384u
-/* Path of a page with NUL; the longest has under ten characters. Longer: no such page, 404. */
+/* Path of a page with NUL; the longest has under ten characters. Longer: 404 Not Found. */
 #define HTTP1_PATH_CAP 32u
 /* Receive buffer of a connection. Full: the peer waits. */
 #define HTTP1_RX_BYTES 1024u

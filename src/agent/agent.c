@@ -110,7 +110,7 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
 {
     struct agent *e = a->next;
     ASSERT(e != NULL && inventory_is_known(a));
-    /* for the instance type, its board and the boot id */
+    /* efas_build keeps the instance type, its board and the boot id of this copy */
     devices_copy(&e->scratch.devices, a->devices);
     efas_build(&e->scratch.devices, e->devices, found, &e->scratch.issues);
     adopt_found(e);
@@ -501,7 +501,7 @@ static bool may_publish(const struct agent *a)
     return !ledger_is_busy(a) && a->other_driver[0] == '\0';
 }
 
-/* Does the work that belongs to the owner of the claim store alone. */
+/* Does the work that only the agent that owns the claim store may do. */
 static void owner_step(struct agent *a)
 {
     if (may_publish(a)) {
@@ -540,7 +540,7 @@ static void log_start(struct agent *a)
     }
 }
 
-/* Does the work of a driver that precedes results of the API server. */
+/* Does the part of a driver's step that comes before results of the API server are handled. */
 static void driver_begin(struct agent *a)
 {
     a->step_now = false;
@@ -600,7 +600,7 @@ enum agent_order agent_next_order(struct agent *a)
     if (registration_wants_socket(a)) {
         return ORDER_RENEW_REGISTRATION;
     }
-    enum agent_order order = api_order(a); /* shared: the first driver asked returns it */
+    enum agent_order order = api_order(a); /* drivers share these orders: each is returned once */
     if (order == ORDER_NONE && clear_pending(&a->order_exit)) {
         order = ORDER_EXIT;
     }

@@ -122,7 +122,7 @@ void agent_api_ended(struct agent *a, const char *why);
  * agent/report/log_catalogue.h.
  */
 void agent_host_log(struct agent *a, int log_id, const char *text);
-/* Sets whether the kubelet can connect to the service socket; before the first call, it can. */
+/* Sets whether the kubelet can connect to the service socket; initially true. */
 void agent_service(struct agent *a, bool serves);
 /*
  * Sets the device plugin that gives out the same devices: the name of its socket in
@@ -155,7 +155,7 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_
  * another link of the kind has ended.
  */
 uint64_t agent_link_room_ms(const struct agent *a, enum link_kind kind);
-/* Whether the kind has a free link, so that no other link must be closed. */
+/* Whether the kind has a free link; if not, agent_link_open returns -1 and may close a link. */
 bool agent_link_free(const struct agent *a, enum link_kind kind);
 /* Space for received bytes; empty: do not read now. */
 struct writer agent_link_rx(struct agent *a, unsigned link);

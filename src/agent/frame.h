@@ -71,7 +71,7 @@ struct agent {
     char device_plugin[SOCKET_PATH_CAP]; /* socket of a device plugin on the node; empty: none */
     char other_driver[SOCKET_PATH_CAP];  /* socket of another driver of this name; empty: none */
     bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
-    bool drains;   /* draining: claims are held; logged, and ORDER_OPEN_SOCKETS was given */
+    bool drains;   /* claims are held while draining: logged, and ORDER_OPEN_SOCKETS was given */
     bool stopping;
     uint64_t stop_ms; /* stopping: calls that still run are ended at this time */
     bool step_now;    /* a step is needed at once: something changed between two steps */

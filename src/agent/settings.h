@@ -56,7 +56,7 @@ struct driver {
     char service_socket[SOCKET_PATH_CAP];      /* in the directory of the claim store */
 };
 
-/* All settings of a run; texts end in NUL, an empty one is not set. */
+/* All settings of a run; texts end in NUL; an empty text is not set. */
 struct settings {
     enum settings_command command;
     enum settings_command topic; /* for COMMAND_HELP: the command to explain; COMMAND_RUN: all */
@@ -72,9 +72,9 @@ struct settings {
     char plugins_dir[PATH_CAP];        /* <plugins>/neuron.aws.com holds service socket and store */
     char pod_uid[UID_CAP];             /* empty: no pod UID in the names of the sockets */
     char neuron_dir[PATH_CAP];         /* host directory of the Neuron runtime's settings */
-    char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" beside plugins_dir */
-    char kubelet_state[PATH_CAP];      /* default: "dra_manager_state" beside plugins_dir */
-    int32_t healthcheck_port;          /* -1: off; 0: any free port */
+    char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" in the parent of plugins_dir */
+    char kubelet_state[PATH_CAP]; /* default: "dra_manager_state" in the parent of plugins_dir */
+    int32_t healthcheck_port;     /* -1: off; 0: any free port */
     char healthcheck_address[ADDRESS_TEXT_CAP]; /* empty: all addresses */
     int32_t metrics_port;
     char metrics_address[ADDRESS_TEXT_CAP];

@@ -17,9 +17,9 @@
 #include "agent/report/room.h"
 #include "agent/serve/room.h"
 
-/* One driver, with what each room keeps of it. */
+/* One driver, and the state of each room for it. */
 struct driver_state {
-    struct agent agent; /* first member, so that its address is that of the whole */
+    struct agent agent; /* first member: has the address of the struct driver_state */
     struct ledger ledger;
     struct node node;
     struct publish publish;
@@ -36,9 +36,9 @@ struct shared_state {
     struct node_object node_object;
 };
 
-/* All state of the program. Without the EFA driver, its part is never written. */
+/* All state of the program. Without the EFA driver, `efa` is never written. */
 struct agents {
-    struct driver_state neuron; /* first member, so that its address is that of the whole */
+    struct driver_state neuron; /* first member: has the address of the struct agents */
     struct shared_state shared;
     struct driver_state efa;
 };

@@ -12,7 +12,7 @@
 /* Prefix of each /statusz line about a trouble; the command `check` repeats the rest of it. */
 #define TROUBLE_LINE "trouble: "
 
-/* Appends the text for a device plugin that gives away the driver's devices; `name`: its socket. */
+/* Appends the text for a device plugin that offers the driver's devices; `name`: its socket. */
 void trouble_device_plugin(const struct settings *settings, enum driver_kind driver,
                            const char *name, struct writer *out);
 /* Appends the text for another program that serves the driver of this name; `path`: its socket. */

@@ -160,7 +160,7 @@ static inline struct fill fill_shown(struct view v, uint32_t most)
 #define TEXT(value) {.kind = FILL_TEXT, .data = (value)}
 #define VIEW(value) fill_view(value)
 #define NUMBER(value) {.kind = FILL_NUMBER, .number = (value)}
-/* Fills of untrusted bytes: SHOWN_BYTES_MAX of them at most, or `most` of them at most. */
+/* Make a fill of untrusted bytes, limited to SHOWN_BYTES_MAX bytes or to `most` bytes. */
 #define SHOWN(value) fill_shown((value), SHOWN_BYTES_MAX)
 #define SHOWN_LONG(value, most) fill_shown((value), (most))
 /* Number of fills in the list; sizeof does not evaluate them. */

@@ -25,7 +25,7 @@ enum log_format { LOG_TEXT, LOG_JSON };
  * line being built.
  */
 struct log {
-    enum log_level level; /* lines that are less important are dropped */
+    enum log_level level; /* less important lines are dropped */
     enum log_format format;
     uint64_t wall_ms; /* current time in Unix milliseconds; the owner of the log sets it */
     size_t len;       /* bytes in `buffer` */
@@ -67,7 +67,7 @@ void log_written(struct log *l, size_t n);
  * complete one on and sets *at to its position. Valid until the next call.
  */
 struct view log_last(const struct log *l, uint64_t *at);
-/* Position behind the last line, counted in bytes from the first line ever logged. */
+/* Position after the last line, counted in bytes from the first line ever logged. */
 uint64_t log_end_position(const struct log *l);
 
 /*

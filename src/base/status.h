@@ -25,13 +25,13 @@ enum status {
     PEER_PROTOCOL,    /* well-formed bytes that the protocol forbids at this point */
     PEER_UNSUPPORTED, /* valid, but a version or feature that this program does not speak */
     PEER_NOT_FOUND,   /* the named thing does not exist at the peer */
-    PEER_REFUSED,     /* the peer answered with an error of its own */
+    PEER_REFUSED,     /* the peer answered with an error that has no status above */
     PEER_TIMEOUT,     /* the peer did not answer in time */
     PEER_CLOSED,      /* the connection ended */
     PEER_UNTRUSTED,   /* identity of the peer could not be verified */
     FULL_TABLE,       /* a table of fixed size has no free entry */
     FULL_BUFFER,      /* a value is longer than its bound */
-    FULL_BUDGET,      /* a peer exceeded its limit of work (HTTP/2 ENHANCE_YOUR_CALM) */
+    FULL_BUDGET,      /* a peer exceeded its work limit (HTTP/2 ENHANCE_YOUR_CALM) */
     HOST_IO,          /* read, write or sync failed */
     HOST_NO_SPACE,    /* the disk is full or the quota is used up */
     HOST_DENIED,      /* no permission, or a read-only file system */

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 
-/* The earlier time; UINT64_MAX stands for never. */
+/* The earlier time; UINT64_MAX means never. */
 static inline uint64_t earlier(uint64_t a_ms, uint64_t b_ms)
 {
     return (a_ms < b_ms) ? a_ms : b_ms;

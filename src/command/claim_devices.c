@@ -7,7 +7,7 @@
 #include "command/command_internal.h"
 #include "dra/pci.h"
 
-/* A device of a result. */
+/* A device of a claim's result, with its current attributes. */
 struct device_shown {
     char name[DEVICE_NAME_CAP];
     int index;             /* index in the table; -1: the kernel does not show the device */

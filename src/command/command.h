@@ -25,7 +25,7 @@
 
 /* The claim that holds a device, or a share of it. */
 struct holder {
-    uint16_t others;                      /* further claims that hold shares of it */
+    uint16_t others; /* number of further claims that hold shares of the device */
     char claim[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: the device is free */
     char pod[NAME_CAP];                   /* empty: unknown */
 };
@@ -40,7 +40,7 @@ struct inventory {
     struct probe_issues issues;
     struct holder holder[DEVICES_MAX]; /* by device number */
     bool colour;
-    bool efa; /* --efa */
+    bool efa; /* --efa is set */
 };
 
 /* How a claim's CDI file compares with its record. */

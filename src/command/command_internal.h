@@ -10,7 +10,7 @@
  * NULL: the kernel does not show the device.
  */
 void command_health_text(const struct inventory *v, const struct device *d, struct writer *out);
-/* Writes the same to `d`: a member "health" and, if there are reasons, a member "reasons". */
+/* Writes the health of a device as a member "health", and its reasons, if any, as "reasons". */
 void command_health_document(const struct inventory *v, const struct device *device,
                              struct document *d);
 /*

@@ -71,7 +71,7 @@ static bool is_efa(const struct inventory *v)
 static const struct form {
     const char *before; /* an empty line separates the two tables */
     const char *longest_name;
-    const char *column; /* head of the second column */
+    const char *column; /* heading of the second column */
     size_t column_width;
     const char *noun;
     const char *remedy; /* for an unhealthy device */
@@ -99,7 +99,7 @@ static bool belongs_to(const struct inventory *v, unsigned number, unsigned neur
            text_is(map->address[number], map->address[neuron]);
 }
 
-/* The Neuron devices of an EFA device, as "0,1"; empty: no map names it. */
+/* Sets `text` to the Neuron devices of an EFA device, as "0,1"; empty: no map names the device. */
 static void neurons_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
 {
     struct writer w = writer_of(text, DEVICE_NAME_CAP);
@@ -242,7 +242,7 @@ static void colour_end(const struct inventory *v, struct writer *out)
     writer_text(out, v->colour ? ANSI_ESCAPE "[0m" : "");
 }
 
-/* Writes the number of cores of a device; empty: unknown. */
+/* Sets `text` to the number of cores of a device; empty: the number is unknown. */
 static void cores_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
 {
     const struct device *d = device_of(v, number);
@@ -457,7 +457,7 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
 
 /* --- document --- */
 
-/* Writes the Neuron devices that an EFA device belongs to, and its names on the host. */
+/* Writes the Neuron devices of an EFA device, and the EFA device's RDMA name and uverbs number. */
 static void efa_document(const struct inventory *v, unsigned number, struct document *d)
 {
     const struct device *device = device_of(v, number);

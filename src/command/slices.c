@@ -20,7 +20,7 @@ bool command_board(const char *type, struct found_node *out)
         d->number = i;
         d->node_exists = true;
         d->reading.known = true; /* without hardware, every device counts as healthy */
-        text_set(d->numa_node, sizeof d->numa_node, "-1"); /* only a real machine has one */
+        text_set(d->numa_node, sizeof d->numa_node, "-1"); /* no NUMA node without hardware */
         WRITE_TEXT(d->core_count, sizeof d->core_count, "%",
                    NUMBER(board_family(type)->cores_per_device));
     }

@@ -95,7 +95,7 @@ static void add_groups(struct attributes *out, const struct board *board,
     _Static_assert(BOARD_GROUPED_DEVICES == FULL_GROUP, "one group of all");
     add_string(out, "resource.aws.com/devicegroup16_id", efa->group16);
     if (device->node) {
-        return; /* the whole node is in no smaller group */
+        return; /* smaller groups contain only some of the node's devices */
     }
     add_string(out, "resource.aws.com/devicegroup1_id", efa->address[number]);
     add_string(out, "resource.aws.com/devicegroup4_id", efa->group4[number / SMALL_GROUP]);

@@ -545,7 +545,7 @@ void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 
 enum { SOURCE_CLASS = 1, SOURCE_CLAIM = 2 };
 
-/* "req" covers "req" and "req/sub"; "req/sub" covers itself alone (KEP-4816). */
+/* "req" covers "req" and "req/sub"; "req/sub" covers only itself (KEP-4816). */
 static bool name_covers(struct view name, struct view request)
 {
     struct view base = view_first(request, view_find(request, '/'));
@@ -747,7 +747,7 @@ static void apply_mode(struct claim_builder *b)
     ASSERT(s == STATUS_OK); /* read_config has already checked this mode */
 }
 
-/* Applies the LNC of the host's file when no result of the claim asks for one. */
+/* Applies `host`, the LNC of logical_nc_config, if no result of the claim asks for an LNC. */
 static void apply_host_lnc(struct claim_record *r, uint8_t host)
 {
     uint8_t asked = claim_logical_neuron_core(r);

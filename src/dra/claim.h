@@ -153,7 +153,7 @@ struct claim_builder {
     struct claim_record record;
 };
 
-/* `wanted` has passed claim_id_check. Borrowed objects must live until claim_end. */
+/* Starts a record. `wanted` has passed claim_id_check; pointers must live until claim_end. */
 void claim_begin(struct claim_builder *b, const struct devices *devices, const char *driver,
                  const char *pool, const struct claim_id *wanted);
 /*
@@ -236,7 +236,7 @@ bool claim_shares(const struct claim_record *r);
  * devices, or a part of a Neuron device.
  */
 bool claim_joins(const struct claim_record *r);
-/* The cores of the claim's part of a device; 0: the claim has no part. */
+/* Bit N: the claim holds core N of its only device; 0: the claim has no part of a device. */
 uint8_t claim_cores(const struct claim_record *r);
 /*
  * Chooses the cores of a part: as many as `part` has, adjacent, none of them in `used`, starting at
@@ -264,7 +264,7 @@ uint64_t claim_container_numbers(const struct claim_record *r);
  * even on a ring.
  */
 bool claim_consecutive(const struct claim_record *r);
-/* Appends the devices of a claim with a gap, the consequences, and what to ask for instead. */
+/* Appends a message on a claim whose device numbers have a gap: devices, effect, remedy. */
 void claim_scattered_write(struct writer *out, const struct claim_record *r);
 /* Number of devices in a mask. */
 unsigned claim_numbers_count(uint64_t numbers);

@@ -13,7 +13,7 @@
 #define VALUE(n) (1u << (n))
 #define KINDS ((unsigned)CONFIG_ULTRASERVER + 1u)
 
-/* Each kind has one field beside apiVersion and kind: a small integer. */
+/* Besides apiVersion and kind, a configuration has one field, a small integer. */
 static const struct kind_row {
     const char *name;
     const char *field;
@@ -45,7 +45,7 @@ struct decoder {
     struct view name;         /* the current member */
     struct json_token value;  /* first token of its value */
     struct view text[FIELDS]; /* of apiVersion and kind; empty: absent or null */
-    struct json_token number; /* value of the kind's own field; JSON_NULL: absent or null */
+    struct json_token number; /* value of row->field; JSON_NULL: absent or null */
     bool seen[FIELDS];        /* members found in the second pass */
     unsigned complaints;      /* unknown and duplicate members so far */
 };

@@ -158,7 +158,7 @@ static bool type_character(uint8_t byte)
     return is_lower(byte) || is_digit(byte) || byte == '-';
 }
 
-/* Accepts the EC2 form, family.size; product names of other machines are not taken for a type. */
+/* Accepts the EC2 form, family.size, and so rejects the product names of other machines. */
 static bool is_instance_type(struct view value)
 {
     size_t dots = 0;
@@ -247,7 +247,7 @@ static void build_pci(struct device *device, const struct found_device *found)
     text_cut(device->pcie_root, sizeof device->pcie_root, view_text(found->pcie_root));
 }
 
-/* Whether `number` is not the device itself and not yet among its neighbours. */
+/* Whether `number` is a new neighbour: not the device itself, and not in its list yet. */
 static bool is_neighbour(const struct device *device, uint64_t number)
 {
     for (unsigned i = 0; i < device->neighbours; i++) {
@@ -327,7 +327,7 @@ void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME
 
 /* --- the table --- */
 
-/* Index at which a device of this number is, or belongs, in the ascending table. */
+/* Index of the device with this number, or the index at which the table would insert it. */
 static unsigned place_of(const struct devices *d, uint16_t number)
 {
     unsigned place = 0;
@@ -370,7 +370,7 @@ static void add_device(struct devices *d, const struct found_device *found, bool
     unsigned place = place_of(d, found->number);
     neuron_device_name(device.number, device.name);
     if (found->number >= DEVICES_MAX) {
-        /* The kernel module has no such minor number, and a claim's mask has no such bit. */
+        /* The number exceeds the kernel module's minor numbers and the bits of a claim's mask. */
         probe_issue_add(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
     } else if (place < d->count && d->device[place].number == found->number) {
         probe_issue_add(issues, PROBE_ISSUE_DUPLICATE, found->number, view_text(device.name));
@@ -568,7 +568,7 @@ void devices_keep(struct devices *d, unsigned number)
         device.numa_node = -1;
         device.at_pci_address = true;
         if (device.efa.address == 0u) {
-            return; /* the board's map has no address, from which the name follows */
+            return; /* the device's name is made from its address, which the map lacks */
         }
     }
     devices_name(d, number, device.name);

@@ -26,7 +26,7 @@
 
 /* --- what the host found: raw texts, exactly as read --- */
 
-/* Identity of a device: distinguishes it from another one that gets its number later. */
+/* Identity of a device: distinguishes it from a device that gets the same number later. */
 struct device_place {
     /* inode of class/neuron_device/neuronN, new whenever the kernel creates it; 0: absent */
     uint64_t folder;
@@ -95,7 +95,7 @@ struct device {
     int64_t taint_s;            /* when it was tainted, Unix time */
 };
 
-/* Room for all device numbers in a list. */
+/* Bytes of a list of all device numbers: two digits and a comma for each. */
 #define DEVICE_NUMBERS_CAP (DEVICES_MAX * 3u)
 
 #define NETWORK_LAYERS 3u /* layers of the EC2 instance topology; layer 1 is the widest */
@@ -148,7 +148,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_NO_TYPE, /* product name unreadable */
     /* type without a row but of a known family: LNC comes from the family */
     PROBE_ISSUE_UNKNOWN_TYPE,
-    PROBE_ISSUE_UNKNOWN_FAMILY, /* type without a row or family: LNC is left out too */
+    PROBE_ISSUE_UNKNOWN_FAMILY, /* type of an unknown family: its LNC is unknown as well */
     PROBE_ISSUE_REFUSED_TYPE,   /* family that this agent refuses: no device is published */
     PROBE_ISSUE_COUNT,          /* number of devices differs from the board's row */
     /* core_count is not a number from 1 to 255, or differs from the row's */
@@ -168,7 +168,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_EFA_VERBS,    /* EFA device without uverbs entry or node: left out */
     /* EFA device that the board's map does not name: no device groups */
     PROBE_ISSUE_EFA_UNMAPPED,
-    PROBE_ISSUE_EFA_IGNORED, /* EFA devices over EFAS_MAX */
+    PROBE_ISSUE_EFA_IGNORED, /* more than EFAS_MAX EFA devices: the rest is left out */
     PROBE_ISSUE_KINDS
 };
 #define PROBE_ISSUE_NO_NUMBER UINT16_MAX /* the issue concerns the node */
@@ -179,7 +179,7 @@ struct probe_issue {
     char text[SYSFS_VALUE_CAP]; /* the offending value; non-printable bytes replaced by '?' */
     const char *remedy;         /* what to do, in one clause; static text */
 };
-/* Room for one issue of each device, and for some of the node. */
+/* Room for one issue of each device and eight issues of the node. */
 #define PROBE_ISSUES_MAX (DEVICES_MAX + 8u)
 /* All issues of one probe. */
 struct probe_issues {

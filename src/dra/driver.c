@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs between the devices of the drivers; see driver.h. */
+/* The table of driver traits; see driver.h. */
 #include "dra/driver.h"
 
 #include "base/assert.h"

@@ -13,7 +13,7 @@ enum driver_kind { DRIVER_NEURON, DRIVER_EFA };
 /* Number of driver kinds. */
 #define DRIVERS ((unsigned)DRIVER_EFA + 1u)
 
-/* What holds for all devices of a kind. Texts are static. */
+/* Properties that all devices of a driver have in common. Texts are static. */
 struct driver_traits {
     const char *module;     /* kernel module, and the word in the names of its device plugins */
     const char *software;   /* name of the driver software in messages that ask to reload it */

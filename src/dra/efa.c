@@ -141,11 +141,11 @@ static unsigned unmapped_number(const struct devices *d, const struct devices *b
             return number;
         }
     }
-    /* all numbers are taken until the next probe, whose previous table lacks removed devices */
+    /* removed devices in `before` still occupy numbers; the next probe finds these numbers free */
     return BOARD_GROUPED_DEVICES + rank;
 }
 
-/* Whether any node is a character device. Plain files are then not accepted; see device.c. */
+/* Whether any device node is a character device; plain files are then rejected (device.c). */
 static bool has_character_devices(const struct found_efas *found)
 {
     bool any = false;

@@ -45,7 +45,7 @@ struct found_efa {
 struct found_efas {
     bool unknown; /* the probe failed: `count` is 0 and meaningless */
     uint16_t count;
-    uint16_t ignored;               /* number of functions over EFAS_MAX */
+    uint16_t ignored;               /* number of functions left out, beyond EFAS_MAX */
     struct found_efa efa[EFAS_MAX]; /* in any order */
 };
 

@@ -227,7 +227,7 @@ static void track_counters(struct health_track *h, const struct device_reading *
         h->rising = 0;
     }
     if ((r->reasons & HEALTH_REASON_GONE) != 0u) {
-        h->counted = 0; /* a device that returns may be another one */
+        h->counted = 0; /* the device that returns may be a different device */
         h->rising = 0;
     }
     for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {
@@ -260,7 +260,7 @@ static enum health state_without_reason(const struct health_track *h,
     static const uint32_t of_other_files =
         (uint32_t)HEALTH_REASON_GONE | (uint32_t)HEALTH_REASON_SILENT |
         (uint32_t)HEALTH_REASON_ECC | (uint32_t)HEALTH_REASON_RESET;
-    /* only the list can withdraw these reasons */
+    /* only unhealthy_components can withdraw the remaining reasons */
     bool listed = (h->reasons & ~of_other_files) != 0u;
     bool held = (!r->known && (listed || r->blind)) || now_ms - h->bad_ms < h->hold_ms;
     if (h->state == (uint8_t)HEALTH_UNHEALTHY && held) {

@@ -8,10 +8,10 @@
 
 /* Positions in the outer JSON text (`place`). */
 enum { OUTER_HEAD, OUTER_DATA, OUTER_MIDDLE, OUTER_SUM, OUTER_END };
-/* Nesting depth of a member of an element: the data, the list, the element. */
+/* Open containers around a member of a list element: the data, the list, the element. */
 #define ELEMENT_DEPTH 3u
 #define DEPTH_MAX 16u
-/* Characters of an escape after its backslash: the kind, then the digits of \u. */
+/* Value of `escape` after a backslash; lower values count the digits of \u still to come. */
 #define ESCAPE_KIND 5u
 
 static const char outer_head[] = "{\"Data\":\"";

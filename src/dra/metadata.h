@@ -25,7 +25,10 @@ void metadata_file_name(enum driver_kind driver, const char *uid, unsigned at,
                         char out[CDI_FILE_NAME_CAP]);
 /* Whether this is the name of a metadata file; if so, `uid` is the claim's. */
 bool metadata_name_uid(enum driver_kind driver, const char *name, char uid[UID_CAP]);
-/* Path of that request's file inside a container; at most METADATA_PATH_CAP bytes. */
+/*
+ * Path, inside a container, of the metadata file of the request whose first result is `at`; at most
+ * METADATA_PATH_CAP bytes.
+ */
 void metadata_container_path(const struct claim_record *r, unsigned at, const char *driver,
                              struct writer *out);
 /*
@@ -33,7 +36,7 @@ void metadata_container_path(const struct claim_record *r, unsigned at, const ch
  * specification, sets `pod_claim`; other annotations and invalid names are ignored.
  */
 void metadata_annotation(struct view key, struct view value, char pod_claim[NAMESPACE_CAP]);
-/* Whether the table has all devices of that request, so that their attributes are known. */
+/* Whether `devices` has all devices of the request whose first result is `at`. */
 bool metadata_known(const struct claim_record *r, unsigned at, const struct devices *devices);
 
 /* Progress of writing a file, part by part. */

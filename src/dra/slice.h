@@ -19,13 +19,13 @@ struct slice_compare {
     uint32_t matched;             /* bit i: attribute i of the current device is stored as wanted */
     bool tainted;                 /* the current device has the wanted taint */
     bool unshared;                /* a device to be shared is stored as exclusive */
-    /* bit N: neuron-device-N, or the node's device, lacks its taint */
+    /* bit N: neuron-device-N, or the device that stands for the node, lacks its taint */
     uint64_t untainted;
     uint64_t taken;               /* bit N: the current device consumes the counter of number N */
     uint64_t shared;              /* bit N: the slice itself has the counter of number N */
     bool open;                    /* a device has begun and not ended */
     bool differs;                 /* sticky */
-    struct attributes attributes; /* wanted attributes of the current device; none past the last */
+    struct attributes attributes; /* wanted for the current device; empty after the last device */
 };
 
 /* Starts a comparison; `wanted` is borrowed until slice_compare_end. */
@@ -42,7 +42,7 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
  * slice itself has.
  */
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value);
-/* Compares the name of the counter set that has these counters. */
+/* Compares the name of the slice's counter set with COUNTER_SET_NAME. */
 void slice_compare_counters(struct slice_compare *c, const char *name);
 /*
  * Ends the stored device. `extra`: it has fields that this driver never writes; `shared`: it allows

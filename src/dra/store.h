@@ -100,7 +100,7 @@ struct store_half {
 };
 /* Reads one half (STORE_HALF_BYTES, or fewer when the file is short) and determines its state. */
 void store_half_read(struct view bytes, unsigned slot, struct store_half *out);
-/* Writes a half: header and record (empty: free; at most STORE_RECORD_MAX). */
+/* Writes a half with `record`, at most STORE_RECORD_MAX bytes; an empty record frees the half. */
 void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, struct view record);
 /*
  * Returns the half that counts, 0 or 1; -1: both are damaged. Halves with equal sequences are

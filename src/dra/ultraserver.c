@@ -61,7 +61,7 @@ static bool is_server_id(struct view id)
         good = good && is_hex_digit(c);
         zero = zero && c == (uint8_t)'0';
     }
-    return good && !zero; /* all zeros: the node is in no such set */
+    return good && !zero; /* all zeros: the node belongs to no set */
 }
 
 /*

@@ -29,9 +29,9 @@ struct found_ultraserver {
     char group_id[ULTRASERVER_TEXT_CAP];                     /* reservation_id, on switched types */
 };
 
-/* The node's place in one set of nodes. */
+/* The node's membership in one set of nodes: id of the set, id of the node in the set. */
 struct ultraserver_place {
-    char server_id[SERVER_ID_CAP]; /* empty: the node is in no such set */
+    char server_id[SERVER_ID_CAP]; /* id of the set; empty: none */
     uint8_t node_id;               /* 0 when there is no server id */
 };
 
@@ -56,7 +56,7 @@ struct ultraserver_use {
  * offers no mode.
  */
 bool ultraserver_build(struct ultraserver *u, const struct found_ultraserver *found, bool member);
-/* Whether two places are the same. */
+/* Whether two descriptions of the node have the same values. */
 bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b);
 /*
  * Resolves a claim's request for a set of 1, 2 or 4 nodes. PEER_UNSUPPORTED, with one line: the
@@ -68,7 +68,7 @@ MUST_USE enum status ultraserver_mode(const struct ultraserver *u, unsigned node
                                       struct writer *why);
 /* Whether ultraserver_mode could have returned this use, as far as the use itself shows. */
 bool ultraserver_use_valid(const struct ultraserver_use *use);
-/* Whether two uses are the same. */
+/* Whether two uses set the same environment variables. */
 bool ultraserver_use_same(const struct ultraserver_use *a, const struct ultraserver_use *b);
 
 #endif

@@ -57,7 +57,7 @@ struct host {
     struct agent *agent; /* agent of the first driver */
     unsigned drivers;    /* number of running drivers */
     struct host_driver driver[DRIVERS];
-    /* Descriptors of /dev/null that replace standard descriptors closed at the start. */
+    /* Descriptors of /dev/null, opened for standard descriptors that were missing at the start. */
     int stand_in[STDERR_FILENO + 1];
     int signal_fd;
     int log_fd;    /* stderr, or the same file opened again */
@@ -170,7 +170,7 @@ static void accept_some(const struct host *h, struct host_driver *d, struct serv
 
 /* --- waiting for events --- */
 
-/* A driver that does not run has no descriptors. */
+/* Sets the slots of one driver for poll(2); a driver that does not run gets empty slots. */
 static void driver_poll_fill(struct host *h, unsigned at)
 {
     struct host_driver *d = &h->driver[at];
@@ -456,7 +456,7 @@ static void run_turn(struct host *h)
 {
     poll_fill(h);
     wait_and_poll(h);
-    /* Measured before the turn's own work, so that a slow turn does not delay new connections. */
+    /* Checks the age of now_ms before the turn's work: a slow turn must not delay connections. */
     bool old = loop_time_is_old(&h->time, clock_now_ms());
     for (unsigned d = 0; d < h->drivers; d++) {
         host_files_turn(&h->driver[d].disk);
@@ -605,7 +605,7 @@ static void sandbox_begin(struct host *h)
     bool in_pod = s->kubeconfig[0] == '\0';
     struct sandbox_paths paths;
     paths.write[0] = h->driver[DRIVER_NEURON].state_dir;
-    /* state directory of the EFA driver; if that driver does not run, again of the Neuron driver */
+    /* the state directory of the EFA driver or, if only the Neuron driver runs, of that driver */
     paths.write[3] = h->driver[h->drivers - 1u].state_dir;
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;

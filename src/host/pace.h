@@ -19,8 +19,8 @@
 /* Counters of transfers, and of rounds for each port. */
 struct pace {
     uint64_t window_ms; /* end of the current window */
-    unsigned used;      /* transfers in this window that counted, of all TCP connections */
-    uint8_t first[STRANGER_LINKS]; /* free transfers that each new connection has left */
+    unsigned used;      /* transfers of all TCP connections in this window, except free ones */
+    uint8_t first[STRANGER_LINKS]; /* by TCP link: free transfers that remain for the connection */
     /* Counters of one port. */
     struct pace_port {
         uint64_t window_ms; /* end of the current window */

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* One entry. */
+/* A pending connection, or a free entry. */
 struct pending_link {
     int fd;            /* -1: the entry is free */
     uint32_t peer;     /* see agent_link_open */
@@ -47,7 +47,7 @@ void pending_add(struct pending *p, int fd, uint32_t peer, uint64_t now_ms);
  * LINK_CLOSE_MS.
  */
 void pending_linger(struct pending *p, int fd, uint64_t now_ms);
-/* Sets the slots for poll(2). */
+/* Sets the slots for poll(2), one for each entry. */
 void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS]);
 /* Handles the result of poll(2), and closes connections whose time is over. */
 void pending_handle(struct pending *p, const struct pollfd slots[PENDING_LINKS], uint64_t now_ms);

@@ -32,7 +32,7 @@ struct server_links {
     struct host_link link[SERVER_LINKS];
 };
 
-/* Initializes without connections. */
+/* Initializes `s` without connections; `agent` is borrowed until the process ends. */
 void server_links_init(struct server_links *s, struct agent *agent);
 /*
  * Begins a link for an accepted connection, or closes the connection if the agent has no link for

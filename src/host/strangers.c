@@ -46,7 +46,7 @@ uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64
     if (pending_waits(p, false) && agent_link_free(l->agent, kind)) {
         at = 0;
     }
-    /* If round_ms is later than now, this window has no round left: the port waits for its end. */
+    /* If round_ms is later than now, the port has used up its window and waits for the next one. */
     uint64_t round_ms = pace_round_ms(&l->pace, kind, now_ms);
     return (round_ms > now_ms) ? round_ms : at;
 }

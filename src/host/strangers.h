@@ -14,14 +14,14 @@
 #include "host/server_links.h"
 #include "host/servers.h"
 
-/* Whether sockets of the kind are TCP ports. */
+/* Whether a server of this kind is a TCP port. */
 bool strangers_come(enum link_kind kind);
 /* Whether the next round of a port may begin now. */
 bool strangers_may(const struct server_links *l, enum link_kind kind, uint64_t now_ms);
 /* Sets the slots for poll(2) on the pending connections of a port. */
 void strangers_interest(const struct server_links *l, enum link_kind kind,
                         struct pollfd slots[PENDING_LINKS], uint64_t now_ms);
-/* Runs one round of a port, if strangers_may. */
+/* Runs one round of a port if strangers_may returns true; otherwise does nothing. */
 void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms);
 /* Returns when a port needs a round even without an event. */
 uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64_t now_ms);

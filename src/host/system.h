@@ -58,7 +58,7 @@ MUST_USE int path_stat(const char *path, struct stat *st);
 MUST_USE int link_stat(const char *path, struct stat *st);
 /* fstatat(2): `name` is in the directory `fd`; follows a symbolic link. */
 MUST_USE int entry_stat(int fd, const char *name, struct stat *st);
-/* fstat(2). */
+/* fstat(2): the file that is open as `fd`. */
 MUST_USE int descriptor_stat(int fd, struct stat *st);
 /*
  * open(2) by one system call; musl's open also calls fcntl(2) for O_CLOEXEC, for kernels before

@@ -217,7 +217,7 @@ static void fold_lines(struct yaml_reader *r, bool escaped)
     put_fold(r, r->line - line, escaped);
 }
 
-/* Copies one character between quotes. *solid: length that no later line end can trim. */
+/* Copies one character between quotes. *solid: length to which a line end trims the value. */
 static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
 {
     uint8_t c = peek_byte(r, 0);
@@ -322,7 +322,7 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
     bool flow = parent == IN_FLOW;
     unsigned line = r->line;
     uint8_t end = plain_part(r, flow);
-    size_t solid = r->values.len; /* without a line end that only a mark follows */
+    size_t solid = r->values.len; /* excludes folded line ends that no text follows */
     while (end == '\n' && plain_goes_on(r, parent)) {
         size_t folded = r->values.len;
         end = plain_part(r, flow);
@@ -529,7 +529,7 @@ static enum status push_collection(struct yaml_reader *r, bool list, bool flow,
     return STATUS_OK;
 }
 
-/* What may come next after a value. */
+/* Returns what may follow a value at this position. */
 static enum yaml_expect after_value(const struct yaml_reader *r)
 {
     return in_flow(r) ? YAML_FLOW_NEXT : YAML_LINE;

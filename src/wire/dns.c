@@ -71,7 +71,7 @@ enum status dns_query(struct writer *out, uint16_t id, enum dns_type type, struc
     return STATUS_OK;
 }
 
-/* --- answers --- */
+/* --- responses --- */
 
 /*
  * Compares the question of the message with the one that we asked; names compare without case (RFC

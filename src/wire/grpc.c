@@ -322,7 +322,7 @@ static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc
     return true;
 }
 
-/* --- events of the connection; true: *out is an event --- */
+/* --- handlers of HTTP/2 events; each returns true if it has filled in *out --- */
 
 static bool on_field(struct grpc_server *s, const struct h2_event *event, uint64_t now_ms)
 {
@@ -388,7 +388,7 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
     }
 }
 
-/* --- time --- */
+/* --- deadlines of calls --- */
 
 /*
  * Time at which the call times out. NO_DEADLINE if the HTTP/2 engine already limits the time:
@@ -414,7 +414,7 @@ static uint64_t due_ms(const struct grpc_call *call)
     return waits ? call->deadline_ms : earlier(call->deadline_ms, call->arrival_ms);
 }
 
-/* Ends a call whose time is over. true: the owner knew the call, and *out is its event. */
+/* Ends a call whose deadline (due_ms) has passed. true: *out is a DEADLINE event for the owner. */
 static bool expire_call(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
 {
     bool known = call->state == GRPC_CALL_RUNNING;

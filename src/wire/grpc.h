@@ -93,7 +93,7 @@ struct grpc_call {   /* internal */
 struct grpc_server {
     struct h2 h2;
     struct grpc_buffers *buffers; /* borrowed; NULL: messages over GRPC_SMALL_BYTES are refused */
-    unsigned held;                /* number of buffers held */
+    unsigned held;                /* number of buffers that this connection holds */
     uint32_t next_serial;
     uint64_t now_ms;
     bool refusing;                     /* set by the owner: new calls are answered UNAVAILABLE */
@@ -197,7 +197,7 @@ MUST_USE enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id
  */
 MUST_USE enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_id call,
                                         struct view message);
-/* Sends the only message of a call, then status OK. Returns the same as grpc_reply_message. */
+/* Sends the only message of a call, then status OK. The results are those of grpc_reply_message. */
 MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id call,
                                     struct view message);
 /*

@@ -11,7 +11,7 @@
 
 #include "wire/grpc.h"
 
-/* Progress of a call; `state` of struct grpc_call. */
+/* Values of `state` in struct grpc_call: progress of a call. */
 enum {
     GRPC_CALL_HEAD,     /* the header list is arriving */
     GRPC_CALL_PREFIX,   /* the message's prefix is arriving */
@@ -23,7 +23,7 @@ enum {
     GRPC_CALL_STATES
 };
 
-/* `flags` of struct grpc_call: what its header list holds, and what was sent. */
+/* Bits of `flags` in struct grpc_call: what the request headers hold, and what was sent. */
 #define GRPC_FLAG_POST 0x01u
 #define GRPC_FLAG_TYPE 0x02u /* content-type is application/grpc */
 #define GRPC_FLAG_PATH_LONG 0x04u
@@ -37,8 +37,8 @@ enum {
 enum grpc_refusal {
     GRPC_REFUSE_METHOD,
     GRPC_REFUSE_TYPE,
-    /* up to this refusal, call_end drops the rest of the request; after the later ones it resets */
     GRPC_REFUSE_UNKNOWN,
+    /* above: call_end drops the rest of the request; below: call_end resets the stream */
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,
     GRPC_REFUSE_TIMEOUT,

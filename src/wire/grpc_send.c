@@ -292,7 +292,7 @@ static enum status reply_begin(struct grpc_server *s, struct grpc_call *call, ui
     if (st != STATUS_OK) {
         return st;
     }
-    if (!prefix_sent(s, call)) { /* of an earlier, empty message */
+    if (!prefix_sent(s, call)) { /* prefix of an earlier, empty message */
         return STATUS_MORE;
     }
     w = writer_of(call->prefix, sizeof call->prefix);

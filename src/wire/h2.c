@@ -119,7 +119,7 @@ enum status h2_failure(const struct h2 *c, uint32_t *code)
     return c->failure;
 }
 
-/* --- time --- */
+/* --- deadlines, and the refill of the abuse credit --- */
 
 static uint64_t preface_deadline(const struct h2 *c)
 {
@@ -428,7 +428,7 @@ static enum h2_step on_settings(struct h2 *c, struct view fixed, struct h2_event
     return H2_STEP_AGAIN;
 }
 
-/* §8.4: a client cannot push, and our SETTINGS forbid it to servers. */
+/* §8.4: always an error: clients cannot push, and our SETTINGS forbid servers to push. */
 static enum h2_step on_push_promise(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(fixed.len == 0u);
@@ -537,7 +537,7 @@ static enum h2_step on_window_update(struct h2 *c, struct view fixed, struct h2_
 
 typedef enum h2_step (*handler)(struct h2 *c, struct view fixed, struct h2_event *event);
 
-/* `stream_rule`: on which streams a frame may come. */
+/* Values of `stream_rule`: whether a frame belongs to a stream, the connection, or either. */
 enum { ON_STREAM, ON_CONNECTION, ON_ANY };
 
 struct frame_rule {
@@ -552,7 +552,7 @@ struct frame_rule {
     uint8_t prefix_flags;
 };
 
-/* Limits of each frame type, RFC 9113 §6. */
+/* Handler and limits of each frame type, RFC 9113 §6. */
 static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
     [H2_DATA] = {h2_on_data, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, H2_FLAG_PADDED},
     [H2_HEADERS] = {h2_on_headers, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM,
@@ -572,7 +572,7 @@ static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
     [H2_CONTINUATION] = {h2_on_continuation, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, 0},
 };
 
-/* §5.5: ignores frames of unknown types; each is charged. */
+/* §5.5: ignores a frame of an unknown type, and charges it against the abuse credit. */
 static enum h2_step on_unknown(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(fixed.len == 0u);

@@ -71,7 +71,7 @@ enum h2_role { H2_SERVER, H2_CLIENT };
 /* Kinds of events that an HTTP/2 connection delivers. */
 enum h2_event_kind {
     H2_EVENT_FIELD, /* one header or trailer field: name, value */
-    /* the header list (or trailers) is complete; end_stream: so is the stream's input */
+    /* the header list (or trailers) is complete; end_stream: no more input follows */
     H2_EVENT_HEADERS_END,
     /* `data`, which may be empty if end_stream is set; the engine sends the WINDOW_UPDATEs */
     H2_EVENT_DATA,
@@ -107,7 +107,7 @@ struct h2_event {
 struct h2_stream {
     uint32_t id; /* 0: free entry */
     uint32_t tag;
-    uint8_t state; /* internal from here on */
+    uint8_t state; /* this and all later members are internal */
     uint8_t flags;
     uint8_t informational; /* 1xx header lists received */
     uint32_t reset_code;   /* code of an RST_STREAM that waits for room in the send buffer */
@@ -200,7 +200,7 @@ struct h2 {
     enum h2_role role;
     struct h2_memory mem;
     struct hpack_decoder hpack;
-    /* internal from here on */
+    /* this and all later members are internal */
     enum status failure; /* sticky */
     uint32_t failure_code;
     uint64_t now_ms;
@@ -209,7 +209,7 @@ struct h2 {
     uint64_t credit_ms;      /* time up to which the credit is refilled */
     uint32_t credit;
     uint32_t charged; /* used credit that our own frames refund */
-    /* state of receiving */
+    /* the members from here to `block` are the state of receiving */
     uint8_t stage;
     uint8_t preface_have; /* octets of the client's preface seen */
     bool starved;         /* no progress without more octets */
@@ -224,7 +224,7 @@ struct h2 {
     uint32_t left; /* octets of the payload still to come, padding excluded */
     uint32_t padding;
     struct h2_block block;
-    /* state of sending */
+    /* the members from here to `pings` are the state of sending */
     size_t tx_pos; /* mem.tx[tx_pos .. tx_len) is unsent */
     size_t tx_len;
     bool building;   /* between h2_headers_begin and h2_headers_end */
@@ -236,7 +236,7 @@ struct h2 {
     bool writable_due;
     bool ping_waiting;
     uint64_t pings;
-    /* state of both directions */
+    /* the members from here on are the state of both directions */
     uint32_t peer_window; /* values of the peer's SETTINGS */
     uint32_t peer_frame_max;
     uint32_t peer_streams_max;
@@ -253,7 +253,7 @@ struct h2 {
     uint8_t goaway_due;
     bool resets_due; /* an RST_STREAM waits for room */
     uint32_t goaway_code;
-    bool sweeping; /* streams above sweep_above end by RESET events */
+    bool sweeping; /* h2_next ends the streams above sweep_above with RESET events */
     uint32_t sweep_above;
     uint32_t sweep_code;
     uint8_t closed_next;

@@ -20,7 +20,7 @@
 /* The kinds of header lists with different rules (RFC 9113 §8); `kind` of struct h2_list. */
 enum { H2_LIST_REQUEST, H2_LIST_RESPONSE, H2_LIST_TRAILERS };
 
-/* Bits of `pseudo` of struct h2_list. */
+/* Bits of `pseudo` in struct h2_list: the pseudo-header fields received so far. */
 #define PSEUDO_METHOD 0x01u
 #define PSEUDO_SCHEME 0x02u
 #define PSEUDO_AUTHORITY 0x04u
@@ -48,7 +48,7 @@ static bool name_valid(struct view name)
     return name.len > 0u;
 }
 
-/* §8.2.1: no NUL, CR or LF; no space or tab at either end. */
+/* §8.2.1: a value has no NUL, CR or LF, and no space or tab at either end. */
 static bool value_valid(struct view value)
 {
     ASSERT(value.len == 0u || value.data != NULL);
@@ -114,7 +114,7 @@ static const struct {
 };
 #define PSEUDO_FIELDS (sizeof pseudo_fields / sizeof pseudo_fields[0])
 
-/* §8.3: known, allowed in this kind of list, unique, before all regular fields. */
+/* §8.3: accepts known fields that fit the kind of list, once each, before all regular fields. */
 static bool pseudo_field(struct h2_list *list, struct view name, struct view value)
 {
     ASSERT(name.len > 0u && name.data[0] == ':');
@@ -202,7 +202,7 @@ static bool list_end(const struct h2_list *list)
     return list->kind == H2_LIST_TRAILERS || list->pseudo == PSEUDO_STATUS;
 }
 
-/* --- the start of a block --- */
+/* --- the start of a header block --- */
 
 static void discard_block(struct h2 *c, enum h2_error code)
 {
@@ -329,9 +329,9 @@ enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event
     return H2_STEP_AGAIN;
 }
 
-/* --- decoding --- */
+/* --- decoding of header fields --- */
 
-/* Appends `in` to the incomplete field in mem.field. FULL_BUFFER: the field is longer than that. */
+/* Appends `in` to the incomplete field in mem.field. FULL_BUFFER: the field does not fit. */
 static enum status carry_field(struct h2 *c, struct view in, size_t *used)
 {
     ASSERT(c->block.carried <= c->mem.field_cap);
@@ -445,7 +445,7 @@ static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, stru
     return H2_STEP_EVENT;
 }
 
-/* --- the end of a block --- */
+/* --- the end of a header block --- */
 
 /*
  * §8.1.1: keeps content-length, which the DATA frames must add up to, unless the response has no

@@ -74,7 +74,7 @@ enum {
 
 /* --- state --- */
 
-/* Stage of receiving: `stage` of struct h2. */
+/* Values of `stage` in struct h2: the part of the input that is being received. */
 enum {
     H2_STAGE_PREFACE,
     H2_STAGE_HEADER,
@@ -93,14 +93,15 @@ enum h2_step {
     H2_STEP_IDLE     /* nothing to do before the owner acts */
 };
 
-/* `state` of struct h2_stream. */
+/* Values of `state` in struct h2_stream. */
 enum {
-    H2_STREAM_RESERVED, /* client: opened, its header block not sent yet; idle for the peer */
+    /* client: opened by h2_open, but no header block is sent yet; the peer sees it as idle */
+    H2_STREAM_RESERVED,
     H2_STREAM_OPEN,
-    H2_STREAM_RESET_DUE /* ended for owner and peer; the RST_STREAM waits for room */
+    H2_STREAM_RESET_DUE /* ended; its RST_STREAM waits for room in the send buffer */
 };
 
-/* `flags` of struct h2_stream: what each side has sent. */
+/* Bits of `flags` in struct h2_stream: what each side has sent. */
 #define H2_STREAM_LOCAL_ENDED 0x01u
 #define H2_STREAM_REMOTE_ENDED 0x02u
 #define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response; trailers may follow */
@@ -112,14 +113,14 @@ enum {
 /* The past of a stream that is not in the table (RFC 9113 §5.1 "idle", "closed"). */
 enum h2_past {
     H2_PAST_IDLE,
-    H2_PAST_SKIPPED, /* never opened; closed because a higher one was opened */
+    H2_PAST_SKIPPED, /* never opened; closed because a stream with a higher id was opened */
     H2_PAST_FORGOTTEN,
     H2_PAST_ENDED, /* both sides ended it */
     H2_PAST_RESET_BY_PEER,
     H2_PAST_RESET_BY_US /* late frames are ignored; DATA beyond the granted octets is charged */
 };
 
-/* GOAWAY that waits for room in the send buffer; `goaway_due` of struct h2. */
+/* Values of `goaway_due` in struct h2: the GOAWAY that waits for room in the send buffer. */
 enum { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
 
 /* --- h2_headers.c --- */
@@ -130,7 +131,7 @@ enum { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
  */
 enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event);
-/* Stage of a header block: handles the available payload. */
+/* H2_STAGE_FRAGMENT: handles the available part of a header block fragment. */
 enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
 
 /* --- h2_stream.c: buffers --- */
@@ -139,17 +140,17 @@ enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
 struct view h2_rx_piece(const struct h2 *c);
 /* Removes the first `n` bytes of h2_rx_piece after use. */
 void h2_rx_consume(struct h2 *c, size_t n);
-/* Moves on to the rest of the payload, which is dropped, then to the next frame. */
+/* Sets H2_STAGE_SKIP, which drops the rest of the payload, or H2_STAGE_HEADER if none is left. */
 void h2_rx_skip(struct h2 *c);
-/* Moves on behind a header block fragment or data: to the padding, then to the next frame. */
+/* Ends a header block fragment or data: drops the padding, then starts the next frame. */
 void h2_rx_finish_piece(struct h2 *c);
 /* Bytes free in the send buffer. */
 size_t h2_tx_room(const struct h2 *c);
-/* Sends the start of a connection, RFC 9113 §3.4. */
+/* Sends H2_PREFACE (client only), SETTINGS, and WINDOW_UPDATE for a larger window (§3.4). */
 void h2_send_preface(struct h2 *c);
 /* Longest header list that this role accepts, counted by RFC 9113 §6.5.2. */
 uint32_t h2_list_max(const struct h2 *c);
-/* Append one frame each; the caller has ensured room. */
+/* The next two functions append one frame each; the caller has ensured room for it. */
 void h2_send_settings_ack(struct h2 *c);
 void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);
 /* Sends the frames that wait for room: GOAWAY, RST_STREAM. */
@@ -170,21 +171,21 @@ void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag);
 
 /* Raises a connection error, RFC 9113 §5.4.1; only the first one counts. */
 void h2_fail(struct h2 *c, enum status failure, enum h2_error code);
-/* h2_fail with the status that belongs to the code; always returns H2_STEP_AGAIN. */
+/* Calls h2_fail with the status that belongs to the code; always returns H2_STEP_AGAIN. */
 enum h2_step h2_connection_error(struct h2 *c, enum h2_error code);
 /* Raises a stream error, RFC 9113 §5.4.2: sends RST_STREAM, charges it, returns a RESET event. */
 enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
                              struct h2_event *event);
-/* h2_stream_error for a stream unknown to the owner: no event. */
+/* Sends and charges RST_STREAM for a stream that is not in the table; returns no event. */
 enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code);
 /* Charges one unit of the abuse credit; when none is left, ends the connection. */
 void h2_charge(struct h2 *c);
 
 /* --- h2_stream.c: DATA of the peer --- */
 
-/* Handles a DATA frame, as h2_on_headers handles HEADERS. */
+/* Handles the start of a DATA frame; takes the same arguments as h2_on_headers. */
 enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event);
-/* Stage of the body of a DATA frame: handles the available payload. */
+/* H2_STAGE_BODY: handles the available part of the body of a DATA frame. */
 enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
 
 #endif

@@ -678,7 +678,7 @@ static enum h2_step data_error(struct h2 *c, struct h2_stream *s, enum h2_error 
     return h2_stream_error(c, s, code, event);
 }
 
-/* Handles DATA of a stream that is not in the table; `length` without padding. */
+/* Handles DATA of a stream that is not in the table; `length` excludes the padding. */
 static enum h2_step stray_data(struct h2 *c, uint32_t length)
 {
     ASSERT(h2_stream_find(c, c->frame.stream) == NULL);
@@ -707,7 +707,7 @@ static enum h2_step stray_data(struct h2 *c, uint32_t length)
     return H2_STEP_AGAIN;
 }
 
-/* The error of this DATA frame on its stream, or H2_NO_ERROR. */
+/* Returns the stream error that this DATA frame causes, or H2_NO_ERROR. */
 static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, uint32_t length)
 {
     ASSERT(s->id == c->frame.stream && length <= c->frame.length);
@@ -720,7 +720,7 @@ static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, u
     bool end = (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
     bool known = (s->flags & H2_STREAM_LENGTH_KNOWN) != 0u;
     if (known && (length > s->body_left || (end && length < s->body_left))) {
-        return H2_PROTOCOL_ERROR; /* §8.1.1 */
+        return H2_PROTOCOL_ERROR; /* §8.1.1: the length differs from content-length */
     }
     return H2_NO_ERROR;
 }

@@ -21,7 +21,7 @@
 
 /* --- tables --- */
 
-/* RFC 7541 §4.1: what an entry counts in addition to the octets of its name and value. */
+/* RFC 7541 §4.1: the size of an entry is its name, its value and these octets. */
 #define ENTRY_OVERHEAD 32u
 
 _Static_assert(HPACK_TABLE_BYTES / ENTRY_OVERHEAD <= HPACK_ENTRIES_MAX,
@@ -105,7 +105,7 @@ static void ring_append(struct hpack_decoder *d, struct view v)
     d->ring_head = (uint16_t)((d->ring_head + v.len) % HPACK_TABLE_BYTES);
 }
 
-/* Adds an entry as the newest. RFC 7541 §4.4: an entry larger than the table leaves it empty. */
+/* Adds the newest entry; an entry larger than the table only empties it (RFC 7541 §4.4). */
 static void table_insert(struct hpack_decoder *d, struct view name, struct view value)
 {
     size_t size = name.len + value.len + ENTRY_OVERHEAD;

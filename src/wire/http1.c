@@ -158,7 +158,7 @@ static void parse_target(struct http1 *h, struct view v)
     }
     h->path[0] = 0;
     if (text_copy(h->path, sizeof h->path, path) != STATUS_OK) {
-        h->path[0] = 0; /* longer than the path of every page: as if empty */
+        h->path[0] = 0; /* no page has so long a path: treat it as empty */
     }
 }
 
@@ -362,7 +362,7 @@ static void parse_input(struct http1 *h)
     }
 }
 
-/* --- time --- */
+/* --- start and deadlines of a connection --- */
 
 void http1_init(struct http1 *h, uint64_t now_ms)
 {
@@ -391,7 +391,7 @@ uint64_t http1_deadline(const struct http1 *h)
 
 uint64_t http1_yields_ms(const struct http1 *h)
 {
-    bool over = h->phase == HTTP1_FAILED; /* it only stays open until LINK_CLOSE_MS is over */
+    bool over = h->phase == HTTP1_FAILED; /* a failed connection closes within LINK_CLOSE_MS */
     if (h->tx.len > 0u || (!over && h->phase != HTTP1_READING)) {
         return h->moved_ms + HTTP1_PAUSE_MS;
     }

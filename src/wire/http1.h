@@ -86,8 +86,8 @@ struct http1 {
     enum http1_length length;
     enum http1_coding coding;
     uint64_t now_ms;
-    uint64_t since_ms; /* when the timed period began: waiting, a request, a response */
-    uint64_t moved_ms; /* when the response began, or the peer last took a part of it */
+    uint64_t since_ms; /* when the current wait, request or response began */
+    uint64_t moved_ms; /* when the response began, or the peer last took bytes of it */
     uint32_t fields_len;
     uint16_t line_len; /* length of the current line */
     uint16_t rx_len;
@@ -124,7 +124,7 @@ bool http1_done(const struct http1 *h);
 struct writer http1_rx_space(struct http1 *h);
 /* Accepts `n` bytes that were written into the room of http1_rx_space. */
 void http1_rx_commit(struct http1 *h, size_t n);
-/* The peer closed its side; its earlier requests still get their responses. */
+/* Records that the peer closed its side; its earlier requests still get their responses. */
 void http1_rx_end(struct http1 *h);
 
 /*
@@ -140,7 +140,7 @@ MUST_USE enum status http1_next(struct http1 *h, struct view *path);
  * and the response is complete.
  */
 bool http1_respond(struct http1 *h, enum http1_code code, const char *content_type);
-/* Room for a piece of the body; empty: none now, or the connection failed. */
+/* Room for a piece of the body; empty: no room now, or the connection failed. */
 struct writer http1_body_space(struct http1 *h);
 /* Accepts `n` bytes of the body that were written into http1_body_space; 0 changes nothing. */
 void http1_body_commit(struct http1 *h, size_t n);

@@ -115,7 +115,7 @@ struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view 
 
 /* --- response --- */
 
-/* `phase` of struct kube_response. */
+/* Values of `phase` in struct kube_response. */
 enum {
     PHASE_START,  /* no byte of the body read yet */
     PHASE_OBJECT, /* one enveloped object */
@@ -437,7 +437,7 @@ static void write_encoded(struct writer *out, const char *text)
     }
 }
 
-/* Ends a path. FULL_BUFFER: it did not fit, and `out` is as it was before the path. */
+/* Ends a path. FULL_BUFFER: the path did not fit; `out` is reset to `before`. */
 static enum status end_path(struct writer *out, struct writer before)
 {
     ASSERT(out->data == before.data && out->len >= before.len);

@@ -89,7 +89,7 @@ struct kube_response {
     struct kube_filter filter;
 };
 
-/* Starts a response with the expected content. */
+/* Initializes *r for a response whose body has this shape. */
 void kube_response_init(struct kube_response *r, enum kube_shape shape);
 /* Adds a response header field (trailers are ignored). */
 void kube_response_field(struct kube_response *r, struct view name, struct view value);
@@ -201,7 +201,7 @@ struct kube_event {
     const char *reason;
     const char *note; /* at most 1024 bytes */
     bool warning;
-    const char *kind; /* the object that the Event regards */
+    const char *kind; /* the members from here on identify the object that the Event is about */
     const char *api_version;
     const char *regarding_ns; /* empty: a cluster-scoped object */
     const char *regarding_name;

@@ -25,7 +25,7 @@
 /* Protobuf encoding: wire types. */
 enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 
-/* `phase` of struct kube_filter. */
+/* Values of `phase` in struct kube_filter: the part of the input that is read next. */
 enum { PHASE_MAGIC, PHASE_TAG, PHASE_LENGTH, PHASE_VARINT, PHASE_VALUE };
 
 /* The result of one step. */
@@ -68,7 +68,7 @@ static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_rec
     return depth;
 }
 
-/* Whether the parent row comes before this row and its rule enters a message. */
+/* Whether the parent of this row is KUBE_ROOT or an earlier row whose rule enters a message. */
 static bool parent_valid(struct kube_rules rules, uint8_t row)
 {
     uint8_t parent = rules.rules[row].parent;

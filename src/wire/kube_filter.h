@@ -35,12 +35,12 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* The treatment of a field, `kind` of a rule; names as in the description above. */
+/* Values of `kind` in struct kube_rule: how the filter treats a field. */
 enum {
     KUBE_DESCEND,
     KUBE_ENVELOPE, /* DESCEND into bytes that begin with the magic k8s\0 */
     KUBE_RECORD,
-    /* KEEP as a record of its own, emitted when the field ends; an enclosing record stays open */
+    /* KEEP as a separate record, emitted when the field ends; an enclosing record stays open */
     KUBE_RECORD_FIELD,
     /*
      * copy a field of any wire type, or leave it out if it does not fit; each occurrence of a
@@ -61,7 +61,7 @@ struct kube_rule {
     uint8_t field;  /* field number in the parent message, 1 to 255, or KUBE_ANY_FIELD */
     uint8_t record; /* RECORD…: number of the record, reported as kube_record.record */
     uint8_t as;     /* KEEP…, PRESENT, RECORD_FIELD: new field number in the record */
-    uint16_t limit; /* KEEP…: most bytes kept; 0: limited only by the record */
+    uint16_t limit; /* KEEP…: maximum number of bytes kept; 0: limited only by the record */
 };
 /* As `parent` or `top`: the outermost message, which no rule enters. */
 #define KUBE_ROOT 255u
@@ -90,7 +90,7 @@ struct kube_frame {
     bool truncated;        /* the record is truncated (RECORD frames) */
 };
 
-/* Position inside one message. */
+/* Parser state for one top message. */
 struct kube_filter {
     struct kube_rules rules;
     unsigned depth;
@@ -107,8 +107,8 @@ struct kube_filter {
     uint64_t varint;
     uint64_t value_left;
     uint16_t field_at;  /* start of the current field in the buffer, tag included */
-    uint16_t kept_at;   /* start of its kept content */
-    uint16_t kept_left; /* bytes of the content still to keep */
+    uint16_t kept_at;   /* start of the kept content of that field */
+    uint16_t kept_left; /* bytes of that content still to keep */
     uint16_t emit_len;  /* length of the record returned last, which the next call removes */
     uint16_t len;
     uint8_t buffer[KUBE_RECORD_BYTES_MAX];
@@ -123,7 +123,7 @@ bool kube_rules_valid(struct kube_rules rules);
  * ends. The rules are borrowed.
  */
 void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t length);
-/* Whether the position is consistent: for assertions and tests. */
+/* Whether the parser state is consistent: for assertions and tests. */
 bool kube_filter_valid(const struct kube_filter *f);
 /*
  * Continues with other rules after a record, when that record determines what follows. The rows of
@@ -139,7 +139,7 @@ MUST_USE enum status kube_filter_next(struct kube_filter *f, struct reader *in,
                                       struct kube_record *record);
 /* Whether a message of known length has ended. */
 bool kube_filter_done(const struct kube_filter *f);
-/* The input ended: STATUS_OK at a message boundary, PEER_MALFORMED inside a field. */
+/* Ends the input. STATUS_OK: at a message boundary; PEER_MALFORMED: inside a field. */
 MUST_USE enum status kube_filter_end(struct kube_filter *f);
 
 #endif

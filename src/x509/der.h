@@ -37,7 +37,7 @@ MUST_USE bool der_any(struct view *in, struct der *out);
 MUST_USE bool der_expect(struct view *in, unsigned tag, struct view *content);
 /* Whether the next element has this tag. */
 bool der_next_is(struct view in, unsigned tag);
-/* Consumes the next element if it has this tag; *present tells whether it has. */
+/* Consumes the next element if it has this tag (*present). false: the element is malformed. */
 MUST_USE bool der_optional(struct view *in, unsigned tag, bool *present, struct view *content);
 /* Consumes TRUE or FALSE. */
 MUST_USE bool der_boolean(struct view *in, bool *value);

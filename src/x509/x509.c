@@ -412,7 +412,7 @@ static const char *read_fields(struct fields *f, struct x509_cert *cert)
     return parse_name(&f->tbs, &cert->subject) ? NULL : "subject";
 }
 
-/* Parses the optional fields behind the key. Returns the invalid part; NULL: valid. */
+/* Parses the optional fields after the key. Returns the invalid part; NULL: valid. */
 static const char *read_rest(struct fields *f, struct x509_cert *cert)
 {
     struct view part = {0};

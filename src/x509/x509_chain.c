@@ -155,13 +155,13 @@ static unsigned likeness_of(const struct x509_cert *issuer, const struct x509_ce
 
 #define LIKENESSES 3u
 
-/* Whether this pass searches the anchors; the passes after them search the sent certificates. */
+/* Whether this pass searches the anchors; later passes search the sent certificates. */
 static bool is_among_anchors(const struct x509_frame *f)
 {
     return f->pass < LIKENESSES;
 }
 
-/* Whether the certificate has the name and the likeness that frame `f` needs in this pass. */
+/* Whether the certificate is a possible issuer for frame `f`, with the likeness of this pass. */
 static bool is_wanted(const struct x509_search *s, const struct x509_frame *f,
                       const struct x509_cert *cert)
 {

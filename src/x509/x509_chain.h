@@ -51,14 +51,14 @@ typedef enum x509_reason x509_check(void *context, const struct x509_cert *child
 
 /* What a chain of certificates is verified against. */
 struct x509_trust {
-    struct view anchors; /* the authorities' DER, one behind the other */
+    struct view anchors; /* DER certificates of the authorities, concatenated */
     struct view host;    /* DNS name or IP address of the server */
     int64_t now_ms;      /* milliseconds since 1970 */
     x509_check *check;
     void *context;
 };
 
-/* Certificates that the server sent, its own first. Each one has been parsed. */
+/* The parsed certificates that the server sent; the first is the server's certificate. */
 struct x509_sent {
     struct x509_cert cert[X509_SENT_MAX];
     size_t count; /* at least 1 */
@@ -68,7 +68,7 @@ struct x509_sent {
 struct x509_frame {
     size_t at;    /* offset in the anchors, or index of a sent certificate */
     uint8_t cert; /* index of the sent certificate whose issuer is searched */
-    uint8_t pass; /* 0 to 2: anchors, by likeness; 3 to 5: sent certificates, by likeness */
+    uint8_t pass; /* 0 to 2: anchors; 3 to 5: sent certificates; both by likeness 0 to 2 */
 };
 
 /* Result of a verification, and which certificate it concerns. */

@@ -183,7 +183,7 @@ static bool is_hostname(struct view host, bool pattern)
     return !empty;
 }
 
-/* RFC 9525 §6.3: the wildcard stands for exactly one whole label, the first. */
+/* RFC 9525 §6.3: the wildcard matches exactly one whole label, the first. */
 static bool pattern_matches(struct view pattern, struct view host)
 {
     if (!view_starts(pattern, "*.")) {

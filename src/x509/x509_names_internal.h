@@ -24,7 +24,7 @@ bool x509_domain_valid(struct view name, bool constraint);
  * address unchanged.
  */
 struct view x509_unmapped(struct view address);
-/* Whether both are equal without regard to case. */
+/* Whether both domain names are equal; the case of ASCII letters is ignored. */
 bool x509_same_domain(struct view a, struct view b);
 /* Finds host and port of a URI; *authority may be empty. false: not a supported URI. */
 MUST_USE bool x509_uri_authority(struct view uri, struct view *authority);

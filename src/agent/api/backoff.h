@@ -8,9 +8,9 @@
 
 #include "agent/agent.h"
 
-/* The next number of a->randomness: 64 bits. */
+/* Returns the next 64-bit random number from a->randomness. */
 uint64_t agent_random(struct agent *a);
-/* `base_ms` plus up to a quarter of it, at random. */
+/* Returns `base_ms` plus a random time of less than a quarter of `base_ms`. */
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
 /* Doubles *backoff_ms, keeps it from least_ms to most_ms, and returns it with jitter. */
 uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,

@@ -90,7 +90,7 @@ struct api_result {
     uint32_t retry_after_s; /* from Retry-After; 0: none */
     uint64_t elapsed_ms;    /* time since the request was sent */
     char reason[64];        /* reason of the Status in the response; "": none */
-    /* message of that Status, or the first line of a body of another kind */
+    /* message of that Status; for any other body, its first line */
     char message[KUBE_MESSAGE_CAP];
 };
 
@@ -134,15 +134,15 @@ enum api_streams {
 
 /* Requests, and the limits for starting the next one. */
 struct api_client {
-    bool busy;         /* api_next has, or may have, more to report */
-    bool held_back;    /* a request was delayed by one of the times below; never a claim GET */
-    bool time_old;     /* see agent_time_old: no request and no connection may start */
+    bool busy;      /* api_next has, or may have, more to report */
+    bool held_back; /* the rate limit or a pause below delayed a request; claim GETs are exempt */
+    bool time_old;  /* see agent_time_old: no request and no connection may start */
     bool token_handed; /* the host has read the token since the last 401 */
     enum api_streams streams;
     unsigned timeouts_in_a_row; /* consecutive requests without a response in time */
     uint64_t timeout_ms;        /* when the last of these requests timed out */
-    uint64_t blocked_ms;        /* since when no request can start; 0: the last one could start */
-    unsigned rate_at;           /* index of the oldest time in `rate_ms` */
+    uint64_t blocked_ms; /* since when no stream can be opened; 0: the last request got one */
+    unsigned rate_at;    /* index of the oldest time in `rate_ms` */
     uint64_t rate_ms[API_REQUESTS_PER_SECOND]; /* one second after each of the last requests */
     uint64_t retry_after_ms;                   /* end of the pause that Retry-After asked for */
     uint64_t refused_ms;                       /* a refused token is not used before this time */
@@ -190,7 +190,7 @@ void api_identity(struct agent *a, struct view token, struct view authority);
 void api_opened(struct agent *a, uint64_t now_ms);
 void api_failed(struct agent *a, const char *why);
 void api_ended(struct agent *a, const char *why);
-/* Space for received bytes, bytes to send, and the commits of both. */
+/* Receive and send buffer of the connection, see agent_link_rx and agent_link_tx in agent.h. */
 struct writer api_rx(struct agent *a);
 void api_rx_commit(struct agent *a, size_t n);
 struct view api_tx(struct agent *a);

@@ -96,7 +96,7 @@ static void call_over(struct agent *a, unsigned index)
     calls_release(a, index);
 }
 
-/* Sends the status of a call that failed as a whole; without room the next step retries. */
+/* Sends the status of a call that failed as a whole. If there is no room, the next step retries. */
 static void call_finish(struct agent *a, unsigned index)
 {
     const struct call *c = &a->calls->call[index];

@@ -30,7 +30,7 @@ struct operation {
     uint16_t call;
     uint16_t slot;        /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
     bool compares;        /* the claim is held: its GET only compares it with the API server */
-    bool store_awaited;   /* it has waited once until a removed store was recreated */
+    bool store_awaited;   /* it already waited once for a removed store to be recreated */
     bool fresh;           /* this operation wrote the record, which is not flushed yet */
     uint32_t devices_len; /* WRITTEN, DONE of a prepare: bytes of its devices in the reply */
     uint64_t deadline_ms; /* WAITING: when the operation fails */
@@ -57,12 +57,12 @@ struct call {
     struct grpc_call_id id;
     uint64_t start_ms;     /* when its request was complete */
     uint64_t end_ms;       /* when all of its GETs must have ended */
-    enum grpc_status code; /* FAILED: not OK */
-    const char *text;      /* FAILED: static */
+    enum grpc_status code; /* FAILED: the status to send, not GRPC_OK */
+    const char *text;      /* FAILED: the status message, static */
     uint16_t count;
     uint16_t operation[CLAIMS_PER_CALL_MAX];
 };
-/* Maximum number of open calls, over all links. */
+/* Maximum number of open calls on all links together. */
 #define CALLS_MAX (SERVICE_LINKS * H2_SERVER_STREAMS)
 
 /*
@@ -81,11 +81,14 @@ void calls_release(struct agent *a, unsigned index);
 void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id);
 void calls_step(struct agent *a);
 uint64_t calls_deadline(const struct agent *a);
-/* Whether a call is open that arrived before that time. */
+/* Whether a call is open that arrived before `start_ms`. */
 bool calls_open_before(const struct agent *a, uint64_t start_ms);
-/* Whether a call is open that arrived at that time or later. */
+/* Whether a call is open that arrived at `start_ms` or later. */
 bool calls_open_since(const struct agent *a, uint64_t start_ms);
-/* Another agent owns the store from now on: running operations wait for it, or fail. */
+/*
+ * Stops the running operations, because another agent owns the store from now on: an operation
+ * whose GET runs waits again, and one that has written its claim fails.
+ */
 void calls_retire(struct agent *a);
 /* Ends every running call with UNAVAILABLE because the agent stops. */
 void calls_abandon(struct agent *a);

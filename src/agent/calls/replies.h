@@ -13,7 +13,7 @@
 struct reply {
     bool started;    /* the message's length was sent */
     uint16_t at;     /* operation whose entry is being sent, or is sent next */
-    uint32_t offset; /* sent bytes of that entry */
+    uint32_t offset; /* bytes of that entry already sent */
 };
 
 /*
@@ -23,7 +23,7 @@ struct reply {
 struct reply_entry {
     uint16_t call;
     uint16_t at;
-    uint32_t len; /* 0: no entry */
+    uint32_t len; /* length of `bytes`; 0: no entry is kept */
     uint8_t bytes[REPLY_ENTRY_BYTES_MAX];
 };
 
@@ -36,7 +36,7 @@ enum reply_progress {
 
 /* Length of a prepared claim's devices in a reply, computed without encoding them. */
 uint32_t reply_devices_len(const struct claim_record *r);
-/* Length of the entry of a claim with devices of this length. */
+/* Length of the reply entry of a claim whose devices take `devices_len` bytes. */
 uint32_t reply_entry_len(const char *uid, uint32_t devices_len);
 /* Sends as much of the reply as there is room for; all operations of the call are complete. */
 enum reply_progress reply_send(struct agent *a, unsigned call);

@@ -26,7 +26,7 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
     }
     const struct claim_result *result = &r->result[at];
     bool node = result->efa_address != 0u && !ledger_holds_address(a, slot, result->efa_address);
-    if (result->node) { /* the result means all devices of the node: name the one that is held */
+    if (result->node) { /* the result means all devices of the node: name the held device */
         uint64_t both = ledger_entry(a, slot)->numbers & claim_numbers(r);
         devices_name(a->devices, (unsigned)__builtin_ctzll(both), name);
     } else {
@@ -65,7 +65,7 @@ void rivals_write(const struct agent *a, unsigned slot, const struct claim_recor
               TEXT(ledger_id(a, slot)->uid));
         return;
     }
-    /* uncut names, as a command needs them */
+    /* writes the full names, because the kubectl command needs them */
     WRITE(why,
           "); once no pod uses that one: kubectl -n % delete resourceclaim %; the agent then "
           "releases it by itself",

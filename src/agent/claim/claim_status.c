@@ -72,7 +72,7 @@ void claim_status_retire(struct agent *a)
     memset(c->claim, 0, sizeof c->claim);
 }
 
-/* Finds the next claim to write. *slot: its slot; -1: it is gone[0]. */
+/* Finds the next status to write. *slot: the claim's slot; -1: the claim is gone[0]. */
 static bool next_job(const struct claim_status *c, int *slot)
 {
     *slot = -1;

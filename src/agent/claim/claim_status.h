@@ -38,9 +38,9 @@ uint64_t claim_status_deadline(const struct agent *a);
  * kubelet prepares the claim again.
  */
 void claim_status_prepared(struct agent *a, unsigned slot);
-/* The claim of this slot was unprepared; ledger_id still has its names. */
+/* Queues the removal of the status of the slot's unprepared claim, which ledger_id still names. */
 void claim_status_unprepared(struct agent *a, unsigned slot);
-/* Another agent owns the claims from now on: stops writing. */
+/* Stops writing, because another agent owns the claims from now on. */
 void claim_status_retire(struct agent *a);
 /* Handles the end of the request: the status is written, or tried again, or given up. */
 void claim_status_end(struct agent *a, const struct api_result *r);

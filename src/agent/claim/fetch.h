@@ -32,7 +32,7 @@ struct fetch {
     uint8_t history;         /* see FETCH_UNPROCESSED */
     enum status failed;      /* FAILED: the reason; PEER_NOT_FOUND: no such claim for this node */
     bool whole;              /* FAILED: the claim was read completely */
-    uint64_t retry_after_ms; /* transient: the wait that the server asks for; 0: none */
+    uint64_t retry_after_ms; /* TRANSIENT: the wait that the server asks for; 0: none */
     struct claim_builder builder;
 };
 

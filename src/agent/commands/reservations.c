@@ -22,7 +22,7 @@
 void reservations_init(struct agent *a, const struct reservations *k)
 {
     ASSERT(!k->running && k->found == 0u);
-    api_hurry(a); /* a user waits, and no other node connects at this moment */
+    api_hurry(a); /* do not wait API_START_MS: a user waits for the output */
 }
 
 /* --- requests --- */
@@ -112,7 +112,7 @@ static void parse_page(struct reservations *k, struct view message)
 static void handle_record(const struct settings *s, struct reservations *k,
                           const struct kube_record *r)
 {
-    /* A configuration may exceed what this driver accepts; it is not needed here. */
+    /* A truncated configuration is no error: it is not needed to show the claim. */
     k->broken = k->broken || (r->truncated && r->record != KUBE_CONFIG);
     switch (r->record) {
     case KUBE_LIST_META:
@@ -199,7 +199,7 @@ static void handle_event(struct agent *a, struct reservations *k, const struct a
     } else if (event->kind == API_EVENT_END) {
         version_end(a, event->result);
     } else {
-        /* api_trouble has the reason */
+        /* other events need no work; api_trouble returns why a connection was lost */
     }
 }
 

@@ -71,7 +71,7 @@ enum status handover_acquire(struct agent *a)
     const struct files *f = a->files;
     enum status s = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_OWNER);
     if (s == STATUS_OK && !is_next(h) && f->holder(f->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
-        f->unlock(f->ctx, LOCK_OWNER); /* the owner released it for the holder of LOCK_NEXT */
+        f->unlock(f->ctx, LOCK_OWNER); /* LOCK_OWNER was released for the holder of LOCK_NEXT */
         s = HOST_BUSY;
     }
     if (s == HOST_BUSY) {

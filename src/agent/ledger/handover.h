@@ -35,14 +35,14 @@ enum handover_state {
 struct handover {
     enum handover_state state;
     bool wanted;         /* the kubelet sends its calls to this agent */
-    bool called;         /* a call that came after `leaving_ms` waits */
+    bool called;         /* a call that arrived after `leaving_ms` is waiting */
     bool older;          /* the owner runs a release that cannot hand the store over */
     unsigned looks;      /* checks for a next agent, counted from 0 to HANDOVER_LOCK_LOOKS - 1 */
     uint64_t leaving_ms; /* when the owner last checked for a next agent, or found one */
     uint64_t check_ms;   /* when the owner checks again for a next agent */
 };
 
-/* Moves the state; ASSERTs that the move is legal. */
+/* Moves the handover to the state `to`; ASSERTs that the move is legal. */
 void handover_move(struct handover *h, enum handover_state to);
 /* Whether this agent holds LOCK_OWNER: no other agent changes the store. */
 bool handover_owns(const struct agent *a);

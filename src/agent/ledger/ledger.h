@@ -62,10 +62,10 @@ struct ledger_entry {
     uint8_t cores;  /* bit N: it holds core N of its only device; 0: it holds no part */
     bool zero_numbering;
     bool metadata;               /* the claim has device metadata files */
-    uint8_t logical_neuron_core; /* LNC: the first that the claim asks for, 0: none */
+    uint8_t logical_neuron_core; /* the first LNC that the claim asks for; 0: none */
     uint64_t held_ms;            /* when this process entered the record */
     uint64_t sequence;           /* sequence of the half that counts */
-    uint64_t entered; /* sequence of the record when it was entered; a copy may get another one */
+    uint64_t entered; /* the record's sequence when entered; a copy may get another sequence */
     uint64_t numbers; /* bit N: it holds device N, exclusively or by a share */
     uint64_t container_numbers; /* bit N: its containers have device N */
     /*
@@ -116,13 +116,13 @@ MUST_USE enum status ledger_failing(const struct agent *a);
 MUST_USE enum status ledger_cdi_failing(const struct agent *a);
 /* What an operator does about a file that the CDI root refused; NULL: it refused none. */
 const char *ledger_cdi_remedy(const struct agent *a);
-/* What memory keeps of a slot, and the claim that it holds or held last. Never NULL. */
+/* The entry of a slot in memory, and the claim that the slot holds or held last. Never NULL. */
 const struct ledger_entry *ledger_entry(const struct agent *a, unsigned slot);
 const struct claim_id *ledger_id(const struct agent *a, unsigned slot);
 /* The claim that got the device of this number last. Never NULL; empty: none. */
 const struct claim_id *ledger_last(const struct agent *a, unsigned number);
 
-/* Whether the store was removed while it was open, and the next step makes it again. */
+/* Whether the store was removed while it was open, and the next step recreates it. */
 bool ledger_reopens(const struct agent *a);
 /* Whether no claim can be added: no slot is free. */
 bool ledger_full(const struct agent *a);

@@ -81,7 +81,7 @@ static void release_slot(struct agent *a, unsigned slot)
     }
 }
 
-/* Restores the CDI file of a held claim, and the files that it mounts, to its record. */
+/* Makes the CDI file of a held claim, and the files that it mounts, match the record again. */
 static void restore_files(struct agent *a, unsigned slot)
 {
     const struct claim_record *before = NULL;
@@ -110,7 +110,7 @@ static void restore_record(struct agent *a, unsigned slot, const struct claim_re
         ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r) && !guess,
                     &consumer);
         a->ledger->entry[slot].cores = cores;
-        a->ledger->entry[slot].guessed = guess; /* parts of two devices are held whole */
+        a->ledger->entry[slot].guessed = guess; /* true: the claim now holds whole devices */
         return;
     }
     restore_files(a, slot);
@@ -153,7 +153,7 @@ void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigne
     ASSERT(e->state != LEDGER_HELD);
     e->tombstone = e->state == LEDGER_FREEING_FILE;
     ledger_move(a, slot, LEDGER_HELD);
-    a->ledger->sequence++; /* no half has it: a read finds damage, and falls back to the CDI file */
+    a->ledger->sequence++; /* no half has this sequence, so reads fall back to the CDI file */
     e->sequence = a->ledger->sequence;
     ledger_enter(a, slot, r);
     record_keep(a, slot, r);

@@ -116,7 +116,7 @@ enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned
     return s;
 }
 
-/* Reads the half that counts. HOST_DAMAGED: it is not what was written or loaded. */
+/* Reads the half that counts. HOST_DAMAGED: it is damaged, or has another sequence. */
 static enum status read_counting(struct agent *a, unsigned slot, struct store_half *out)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
@@ -367,7 +367,7 @@ enum status half_copy(struct agent *a, unsigned slot)
     return (s == STATUS_OK) ? half_write(a, slot, record) : s;
 }
 
-/* Writes the half that counts unchanged into `half`. HOST_DAMAGED: it is not what was written. */
+/* Writes the half that counts unchanged into `half`. HOST_DAMAGED: as for read_counting. */
 static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
 {
     struct store_half counting;
@@ -491,7 +491,7 @@ static enum status rewrite_unsynced(struct agent *a)
         } else {
             s = write_as_is(a, i, e->half);
         }
-        s = (s == HOST_DAMAGED) ? STATUS_OK : s; /* the next read of the record reports it */
+        s = (s == HOST_DAMAGED) ? STATUS_OK : s; /* the next read reports the damage */
     }
     return s;
 }

@@ -26,7 +26,7 @@ static const char store_new[] = STORE_FILE_NAME ".new";
 static const char store_aside[] = STORE_FILE_NAME ".damaged";
 static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
-/* The step of an opening, for the message if it fails. */
+/* The file and the step of an opening, named in the message if that step fails. */
 struct opening {
     const char *file;
     const char *doing;
@@ -528,7 +528,7 @@ static enum status create_first(struct agent *a, struct opening *o)
         return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
     }
     if (s == PEER_UNSUPPORTED) {
-        return s; /* another version left it between those renames */
+        return s; /* another version of the agent left the file: do not overwrite it */
     }
     s = create_store(a, o, NULL);
     if (s == STATUS_OK) {

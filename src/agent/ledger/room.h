@@ -35,7 +35,7 @@ struct ledger {
     bool flags_due; /* the header has to record `unlisted` before any half is written */
     bool dirty;     /* halves were written since the last successful flush */
     bool doubt;     /* loaded records may be only in the page cache */
-    uint32_t failed_flushes; /* in a row; writes since the last success are in doubt */
+    uint32_t failed_flushes; /* consecutive; writes since the last success are in doubt */
     uint64_t flush_ms;       /* when the agent flushes writes that no call flushed */
     uint64_t flush_backoff_ms;
     uint16_t held;
@@ -47,7 +47,7 @@ struct ledger {
     enum status cdi_failing;       /* status of the last file, if the CDI root refused it */
     const char *cdi_remedy;        /* static: what an operator does about cdi_failing */
     uint64_t cdi_ms;               /* when ledger_try_cdi tests the CDI root again */
-    uint64_t sequence;             /* the highest that was read, or tried in a write */
+    uint64_t sequence;             /* highest sequence that was read, or used in a write */
     struct ledger_entry entry[CLAIMS_MAX];
     struct held_function function[LEDGER_FUNCTIONS]; /* EFA; an entry that no claim has is free */
     /* Separate arrays, so that the pages of unused slots stay non-resident. */

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-/* The bit of a state in an element of a table. */
+/* The bit that allows a move to `state`, in an element of a table of legal moves. */
 #define MOVES_TO(state) (1u << (unsigned)(state))
 
 /*

@@ -71,7 +71,7 @@ static void log_devices(struct agent *a)
     log_begin(a, LOG_ID_DEVICES_FOUND);
     log_text(a, "instance_type", inventory->devices.instance_type);
     log_number(a, "devices", inventory->devices.count);
-    /* for efa the version is that of the kernel, so it is left out */
+    /* efas_build leaves the version of the EFA driver empty */
     if (a->driver->kind == DRIVER_NEURON) {
         log_text(a, "driver_version", inventory->devices.driver_version);
     }

@@ -42,7 +42,7 @@ void node_watch_end(struct agent *a, const struct api_result *r);
 void node_disconnected(struct agent *a);
 /* Whether UID, labels, presence or kubelet version changed since the last call. */
 bool node_changed(struct agent *a);
-/* Starts a round: reads the Node first if its watch is unusable. */
+/* Called at the start of a round: plans a read of the Node if its watch is unusable. */
 void node_refresh(struct agent *a);
 /* Reads the Node again, even if its watch reports no change. */
 void node_read(struct agent *a);

@@ -27,7 +27,7 @@ struct node_object {
     struct node_facts now; /* facts of the object being read */
 };
 
-/* What this room keeps for one driver. */
+/* The state of this room for one driver. */
 struct node {
     struct node_inventory inventory;
     struct device_states device_states;

@@ -32,7 +32,7 @@ uint64_t pacing_due(const struct pacing *p);
 void pacing_cancel(struct pacing *p);
 /* Records that a round starts: no round is planned until the next request. */
 void pacing_started(struct pacing *p);
-/* Plans the next round at this time at the latest. */
+/* Plans the next round for at_ms, unless an earlier round is planned. */
 void pacing_by(struct pacing *p, uint64_t at_ms);
 /* Ends the wait for the kubelet's registration. */
 void pacing_registered(struct pacing *p);

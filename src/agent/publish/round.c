@@ -17,7 +17,7 @@
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
-/* --- shared by all steps --- */
+/* --- functions that several steps use --- */
 
 void round_init(struct agent *a)
 {
@@ -159,7 +159,7 @@ static bool is_reported(enum stored_state stored)
     return stored == STORED_RECHECK || stored == STORED_REPORTED;
 }
 
-/* --- idle --- */
+/* --- ROUND_IDLE --- */
 
 static bool step_idle(struct agent *a)
 {
@@ -185,9 +185,9 @@ static void ignore_end(struct agent *a, const struct api_result *result)
     (void)result;
 }
 
-/* --- the Node --- */
+/* --- ROUND_NODE --- */
 
-/* The API server dropped the device-sharing fields: publishes devices as exclusive. */
+/* Publishes devices as exclusive, because the API server drops the device-sharing fields. */
 static void drop_shares(struct agent *a)
 {
     struct round *r = &a->publish->round;
@@ -214,7 +214,7 @@ static bool step_node(struct agent *a)
     return true;
 }
 
-/* --- list --- */
+/* --- ROUND_LIST --- */
 
 static bool step_list(struct agent *a)
 {
@@ -357,7 +357,7 @@ static void list_end(struct agent *a, const struct api_result *result)
     }
 }
 
-/* --- delete --- */
+/* --- ROUND_DELETE --- */
 
 static bool step_delete(struct agent *a)
 {
@@ -393,7 +393,7 @@ static void delete_end(struct agent *a, const struct api_result *result)
     }
 }
 
-/* --- write --- */
+/* --- ROUND_WRITE --- */
 
 static struct slice_request write_request(struct agent *a, const struct slice_part *part)
 {
@@ -662,7 +662,7 @@ void round_abandon(struct agent *a)
     }
     r->step = ROUND_IDLE;
     slice_watch_suspend(a);
-    plan_forget_losses(&a->publish->plan); /* another server may keep more */
+    plan_forget_losses(&a->publish->plan); /* another server may store all fields */
 }
 
 bool round_current(const struct agent *a)

@@ -25,8 +25,8 @@ enum stored_state {
     STORED_UNKNOWN, /* they differ from the wanted ones, or may differ */
     /* like UNKNOWN, but the slices were logged as published: not logged again if they match */
     STORED_RECHECK,
-    STORED_CURRENT, /* they match the wanted ones, and that was not logged */
-    STORED_REPORTED /* they match, and that was logged */
+    STORED_CURRENT, /* they match the wanted ones; the match was not logged */
+    STORED_REPORTED /* they match the wanted ones; the match was logged */
 };
 
 /* Why the server refused a request, from the causes in its Status. */
@@ -42,22 +42,22 @@ struct round {
     enum stored_state stored;
     /* why the stored slices may differ, static text; NULL: no reason is known */
     const char *trouble;
-    bool partial;          /* the current list is only one page */
+    bool partial;          /* the server returned only the first page of the list */
     unsigned foreign;      /* listed slices that the field selector should have excluded */
-    bool foreign_reported; /* such slices of the last list were logged */
+    bool foreign_reported; /* foreign slices of the last list were logged */
     struct slice_observer observer;
     struct slice_request request; /* the request whose body is being sent */
     struct refusal_cause cause;
     struct refusal refusal;
     bool no_counters; /* the API server does not keep shared counters */
     bool no_shares;   /* the API server does not keep shares: devices are exclusive */
-    /* stored devices that were not found are kept until this time; 0: no such wait has begun */
+    /* no device was found: the stored slices are kept until this time; 0: no such wait has begun */
     uint64_t kept_until_ms;
     /* when the stored slices were last known to match, Unix milliseconds; 0: never */
     uint64_t current_wall_ms;
 };
 
-/* The verbs of frame.h. */
+/* The functions that every room has, see frame.h. */
 void round_init(struct agent *a);
 void round_step(struct agent *a);
 uint64_t round_deadline(const struct agent *a);

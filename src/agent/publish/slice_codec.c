@@ -381,7 +381,7 @@ enum status slice_body_part(struct slice_request *r, uint32_t offset, struct wri
 
 /* --- observe: read a stored slice --- */
 
-/* Clears all state, so that no field of one object is taken for the next object's. */
+/* Clears all state, so that no field of the previous object counts for the next one. */
 void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted)
 {
     ASSERT(wanted != NULL);
@@ -403,7 +403,7 @@ static void observe_meta(struct slice_observer *o, const struct kube_record *rec
     struct slice_seen *seen = &o->seen;
     slice_observe_begin(o, o->wanted);
     if (record->truncated || !decode(record->message, projection_MetaRecord_fields, &m)) {
-        return; /* a slice without a name cannot be ours */
+        return; /* the empty name marks the slice as not this driver's */
     }
     text_cut(seen->name, sizeof seen->name, view_text(m.name));
     text_cut(seen->uid, sizeof seen->uid, view_text(m.uid));

@@ -152,7 +152,7 @@ struct watch_result slice_watch_end(struct agent *a, const struct api_result *r)
     if (report.kind == WATCH_REFUSED) {
         log_refused(a, r, report.wait_ms); /* rounds at the interval replace the watch */
     } else if (report.kind == WATCH_NO_ROOM) {
-        result.finding = WATCH_LIST_INSTEAD; /* each round reopens the watch when it ends */
+        result.finding = WATCH_LIST_INSTEAD; /* the end of each round reopens the watch */
     } else if (report.kind == WATCH_OUTDATED) {
         if (r->status == PEER_MALFORMED) {
             log_refused(a, r, report.wait_ms);

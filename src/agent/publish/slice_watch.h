@@ -36,7 +36,7 @@ struct watch_result {
     uint64_t wait_ms; /* WATCH_LIST_FIRST, WATCH_LIST_INSTEAD: wait before the list */
 };
 
-/* The verbs of frame.h. */
+/* The functions that every room has, see frame.h. */
 void slice_watch_init(struct agent *a);
 void slice_watch_step(struct agent *a);
 uint64_t slice_watch_deadline(const struct agent *a);

@@ -136,7 +136,9 @@ static bool is_others(struct agent *a, const struct claim_record *r)
     return others;
 }
 
-/* Whether the claim is held without a whole record; then it also holds the devices of `r`. */
+/*
+ * Whether the claim is held. If so, applies what the API server lists for it, `r`, to the ledger.
+ */
 static bool is_held(struct agent *a, const struct claim_record *r)
 {
     struct rebuild *k = &a->recovery->rebuild;

@@ -580,7 +580,7 @@ void reconcile_check(struct agent *a, unsigned slot)
 {
     struct claim_check *check = check_of(a, slot);
     if (!check->gone || check->withheld) {
-        check->due_ms = earlier(check->due_ms, a->now_ms); /* a check that is due keeps its place */
+        check->due_ms = earlier(check->due_ms, a->now_ms); /* an overdue check keeps its time */
     }
     a->recovery->reconcile.check_ms = earlier(a->recovery->reconcile.check_ms, check->due_ms);
 }

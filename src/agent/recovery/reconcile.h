@@ -27,7 +27,7 @@ struct claim_check {
     uint64_t due_ms;
     uint64_t entered;       /* identifies the record that was checked, see struct ledger_entry */
     bool gone;              /* the API server answered once that the claim is deleted */
-    bool withheld;          /* it is deleted, but no witness allows its release: logged */
+    bool withheld;          /* it is deleted, but no witness allows its release; already logged */
     uint64_t since_wall_ms; /* Unix time before which it was prepared, see witness.h */
     bool failed;            /* its last GET failed */
     /* prepared in this boot, but the disk refused to write that into the record */
@@ -64,7 +64,7 @@ void reconcile_step(struct agent *a);
 uint64_t reconcile_deadline(const struct agent *a);
 /* Whether the Node must be read again before a claim counts as deleted; returns true once. */
 bool reconcile_asks_node(struct agent *a);
-/* Whether this step begins a round over the CDI root, if the store is open. */
+/* Whether this step starts to compare the CDI root with the records, if the store is open. */
 bool reconcile_begins(const struct agent *a);
 /* Whether every CDI file without a record was handled. */
 bool reconcile_is_complete(const struct agent *a);

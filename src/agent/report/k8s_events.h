@@ -110,7 +110,7 @@ void k8s_event_sent(struct agent *a, unsigned at, uint32_t count);
 void k8s_event_lost(struct agent *a, unsigned at);
 /* Removes the Event, because the API server will never accept it. */
 void k8s_event_remove(struct agent *a, unsigned at);
-/* Moves the Event behind the others, because it could not be sent now. */
+/* Makes the Event due after those that are already due, because it could not be sent now. */
 void k8s_event_postpone(struct agent *a, unsigned at);
 /* Removes the Event, and counts it as dropped. */
 void k8s_event_drop(struct agent *a, unsigned at);

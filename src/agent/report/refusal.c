@@ -13,7 +13,7 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
     bool lasts = last->doing == doing && last->http == r->http;
     ASSERT(doing != NULL);
     if (r->unprocessed && api_draining(a)) {
-        return false; /* RFC 9113 §6.8: the request crossed a GOAWAY, and is repeated elsewhere */
+        return false; /* not processed (GOAWAY, RFC 9113 §6.8): sent again on a new connection */
     }
     if (lasts && a->now_ms - last->logged_ms < REFUSAL_LOG_PAUSE_MS) {
         return false;

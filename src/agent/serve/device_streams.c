@@ -84,10 +84,10 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
     } else if (s->efa_address[number] != 0u) {
         efa_device_name(s->efa_address[number], name);
     } else if (!driver_traits(a->devices->driver)->numbered) {
-        /* as long as the name that devices_name gives such a device */
+        /* devices_name returned this name, because the device had no known PCI address */
         text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
     } else {
-        /* depends only on the number, so the length cannot change */
+        /* the name depends only on the number, so its length cannot change */
         devices_name(a->devices, number, name);
     }
 }

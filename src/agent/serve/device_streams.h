@@ -27,14 +27,14 @@
 struct device_stream {
     struct grpc_call_id id;
     bool started;     /* a first report was started */
-    bool busy;        /* a report is running */
+    bool busy;        /* a report is being sent */
     uint8_t next;     /* index of the entry being sent */
-    uint16_t at;      /* bytes of that entry that were sent */
+    uint16_t at;      /* number of bytes of that entry already sent */
     uint32_t changes; /* device_states.changes when the report began */
     uint64_t due_ms;  /* when the next report starts even without a change */
     int64_t time_s;   /* when the report began, Unix time in seconds */
     uint64_t devices; /* bit N: device N is in the report */
-    bool node;        /* the last entry is in the report: it stands for the whole node */
+    bool node;        /* the report ends with an entry for the whole node */
     uint8_t state[HEALTH_ENTRIES];
     uint32_t reasons[HEALTH_ENTRIES];
     /* address in an EFA device's name; 0: the name follows from the number */
@@ -50,7 +50,7 @@ void device_streams_watch(struct agent *a, unsigned link, const struct grpc_even
 unsigned device_streams_open(const struct agent *a, unsigned link);
 /* Drops the streams of a link's previous connection. */
 void device_streams_forget(struct agent *a, unsigned link);
-/* The verbs of frame.h; ends the streams when the agent stops. */
+/* The functions of every room, see frame.h; the step ends the streams when the agent stops. */
 void device_streams_step(struct agent *a);
 uint64_t device_streams_deadline(const struct agent *a);
 

@@ -30,7 +30,7 @@ struct grpc_health_subscription {
  * subscriptions gets RESOURCE_EXHAUSTED.
  */
 void grpc_health_check(struct agent *a, unsigned link, const struct grpc_event *event);
-/* See grpc_health_check. */
+/* Starts a subscription, see grpc_health_check. */
 void grpc_health_watch(struct agent *a, unsigned link, const struct grpc_event *event);
 /* Number of a link's open subscriptions. */
 unsigned grpc_health_subscriptions(const struct agent *a, unsigned link);

@@ -241,7 +241,7 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {
         [FAMILY_REGISTERED] = registration_is_done(a) ? 1 : 0,
-        [FAMILY_READY] = agent_ready(a) ? 1 : 0, /* reported by the first driver only, for both */
+        [FAMILY_READY] = agent_ready(a) ? 1 : 0, /* the first driver reports it for both drivers */
         [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
         [FAMILY_SLICE_CURRENT] = publish_current(a) ? 1 : 0,
         [FAMILY_POOL_GENERATION] = publish_generation(a),
@@ -500,7 +500,7 @@ static void write_label(struct writer *out, const char *key, const char *value)
     writer_text(out, "\"");
 }
 
-/* `le`: the bound of a bucket, or NULL. */
+/* Writes the labels of a series; `le`: upper bound of the bucket, NULL: the series has no `le`. */
 static void write_labels(struct writer *out, const struct family *f, const struct series *s,
                          const char *le)
 {

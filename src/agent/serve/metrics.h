@@ -12,7 +12,7 @@
 /* A reader's position in the text. All bytes zero: the start. */
 struct metrics_cursor {
     uint8_t family;
-    uint16_t row; /* 0: HELP and TYPE; from 1 on: series */
+    uint16_t row; /* 0: the HELP and TYPE lines; 1 and above: series */
     uint8_t line; /* line within the series of a histogram */
     /* copy of the histogram being written, so that all its lines show the same counts */
     struct histogram now;

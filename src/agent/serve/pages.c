@@ -66,7 +66,7 @@ uint64_t pages_room_ms(const struct agent *a)
     return at_ms;
 }
 
-/* Number of a peer's connections; with `scrapes_only`, only of those that receive the metrics. */
+/* Number of a peer's connections; with `scrapes_only`, only those that receive /metrics. */
 static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_only)
 {
     unsigned n = 0;

@@ -28,7 +28,7 @@ struct page_link {
  * connection may be closing to make room, so that a later call succeeds.
  */
 int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
-/* Whether a place is free, so that pages_open needs to close no other connection. */
+/* Whether a place is free; if not, pages_open returns -1 and may close another connection. */
 bool pages_free(const struct agent *a);
 /* Earliest time at which pages_open can succeed. */
 uint64_t pages_room_ms(const struct agent *a);

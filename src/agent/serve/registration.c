@@ -68,7 +68,7 @@ void registration_notify(struct agent *a, unsigned link, const struct grpc_event
         r->registered = true;
         r->retry_ms = REGISTRATION_RETRY_MS;
         log_begin(a, LOG_ID_REGISTERED);
-        /* the lines of the EFA driver always have this field */
+        /* log_begin adds this field to each line of the EFA driver */
         if (a->driver->kind == DRIVER_NEURON) {
             log_text(a, "driver", a->driver->name);
         }

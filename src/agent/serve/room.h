@@ -14,7 +14,7 @@
 #include "agent/serve/registration.h"
 #include "agent/serve/responses.h"
 
-/* Connections, and what each service keeps of them. */
+/* The connections to the server sockets, and the state of each service on them. */
 struct serve {
     struct registration registration;
     struct grpc_buffers buffers;

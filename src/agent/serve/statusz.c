@@ -55,13 +55,13 @@ enum {
 #define KUBELET_IDLE_FIXED 2u
 #define KUBELET_SKIPS_FIXED 4u
 
-/* The patch release of a kubelet 1.34; UINT64_MAX: the kubelet has another version. */
+/* The patch number of a kubelet v1.34.0 to v1.34.9; UINT64_MAX: any other version. */
 static uint64_t kubelet_patch(const struct agent *a)
 {
     struct view version = view_text(node_facts(a)->kubelet_version);
     struct view patch = view_from(version, sizeof KUBELET_BUGS - 1u);
     uint64_t number = UINT64_MAX;
-    /* Faulty patch releases have one digit; a distribution's suffix is ignored. */
+    /* One digit is enough: all faulty patch numbers are below 10. A suffix is ignored. */
     bool good =
         view_starts(version, KUBELET_BUGS) &&
         (patch.len == 1u || (patch.len > 1u && (patch.data[1] < '0' || patch.data[1] > '9')));
@@ -110,7 +110,7 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
                      "to 1.34.4"));
 }
 
-/* Writes a line about the `number`th claim that is gone but stays held; false: there are fewer. */
+/* Writes a line about the `number`th deleted claim that is still held; false: there are fewer. */
 static bool write_withheld(const struct agent *a, unsigned number, struct writer *out)
 {
     unsigned before = 0;
@@ -134,7 +134,7 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
     return false;
 }
 
-/* Writes a line about a driver that is off while its claims are held; false: there is none. */
+/* Writes a line while the switched-off EFA driver still serves claims; false: writes nothing. */
 static bool write_kept(const struct agent *a, struct writer *out)
 {
     const struct agent *e = a->next;

@@ -274,7 +274,7 @@ static void report_lost(struct apilink *l)
     agent_api_ended(l->agent, text);
 }
 
-/* Adds the cost of a read. If the peer sends without pause, read_us runs ahead of the clock. */
+/* Adds the cost of a read to read_us, which passes now_ms if the peer sends without pause. */
 static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 {
     uint64_t now_us = now_ms * 1000u;
@@ -301,7 +301,7 @@ static enum status read_records(struct writer *w, size_t *got)
     return s;
 }
 
-/* Reads once, if the agent has room. */
+/* Reads from TLS once, if the agent has room, and passes the bytes to the agent. */
 static void read_once(struct apilink *l, uint64_t now_ms)
 {
     struct writer w = agent_link_rx(l->agent, LINK_API);

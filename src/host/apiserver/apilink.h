@@ -37,8 +37,8 @@ struct apilink {
     bool slow;                 /* the server sent too fast: no reads until read_us allows them */
     uint64_t read_us;          /* sum of the read costs in microseconds, see API_READ_US */
     int error;                 /* errno of the last address that failed */
-    uint64_t attempt_ms;       /* end of the whole attempt */
-    uint64_t address_ms;       /* end of the attempt with this address */
+    uint64_t attempt_ms;       /* deadline of the whole attempt */
+    uint64_t address_ms;       /* deadline of the attempt with this address */
     uint64_t token_ms;         /* when to read the token file again */
     /* Bytes that TLS accepted but has not sent; the next write must start with them. */
     size_t unsent;
@@ -57,7 +57,7 @@ void apilink_init(struct apilink *l, struct agent *agent, const struct settings 
 void apilink_start(struct apilink *l, uint64_t now_ms);
 /* Reads the token file again, if there is one, and passes the token to the agent. */
 void apilink_read_token(struct apilink *l);
-/* Closes the connection without telling the agent. */
+/* Closes the connection. Does not report the end to the agent. */
 void apilink_close(struct apilink *l);
 /*
  * Sends the agent's last bytes, as far as the socket accepts them at once, and closes the
@@ -76,7 +76,7 @@ bool apilink_write(struct apilink *l);
  * ready and the agent has room for them.
  */
 bool apilink_eager(struct apilink *l);
-/* The latest time for the next apilink_turn. */
+/* Returns the latest time for the next call of apilink_turn. */
 uint64_t apilink_deadline(const struct apilink *l);
 
 #endif

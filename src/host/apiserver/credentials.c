@@ -98,12 +98,12 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
 
 /* --- token --- */
 
-/* Stores a valid token. *changed: it differs from the one stored before. */
+/* Checks and stores a token. *changed: the token differs from the previous token. */
 static enum status token_set(struct credentials *c, struct view raw, const char *from,
                              bool *changed, struct writer *why)
 {
     struct view token = view_trim(raw);
-    /* it becomes a header field, without blanks and line ends (RFC 6750 §2.1) */
+    /* the token is sent in a header field, so it has no blanks or line ends (RFC 6750 §2.1) */
     if (token.len == 0u || !view_is_visible(token)) {
         WRITE(
             why, "% %; create a new token", TEXT(from),

@@ -27,7 +27,7 @@ struct credentials {
     char host[API_HOST_CAP]; /* without a trailing dot; IPv6 without brackets */
     /* Name for the certificate check; keeps a trailing dot. */
     char server_name[API_HOST_CAP + 1u];
-    char authority[API_HOST_CAP + 8u]; /* host and port of the URL: IPv6 in brackets, no port 443 */
+    char authority[API_HOST_CAP + 8u]; /* host and port; IPv6 in brackets; omits port 443 */
     const char *remedy;                /* static text: how an operator provides a missing file */
     char token_file[PATH_CAP];         /* empty: there is no file, the token is constant */
     char token[TOKEN_CAP];             /* empty: no token */

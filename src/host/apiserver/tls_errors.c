@@ -26,7 +26,7 @@ struct reason {
     "the server offers no cipher suite of TLS 1.2 or 1.3 that the agent supports, or no key "      \
     "exchange by X25519, P-256, P-384 or P-521, or its key is Ed25519 (RSA and EC are supported)"
 
-/* Replaces NO_COMMON if TLS 1.2 was not offered. */
+/* Text that replaces NO_COMMON if the agent did not offer TLS 1.2. */
 #define NO_TLS13                                                                                   \
     "the server does not speak TLS 1.3, or with no cipher suite or key exchange that the agent "   \
     "supports, or its key is Ed25519 (RSA and EC are supported); for a server that speaks only "   \
@@ -138,7 +138,7 @@ static bool is_starved(const struct tls_failure *failure)
            (failure->tight && !failure->established && !is_outside(failure->code));
 }
 
-/* --- verdicts --- */
+/* --- verdict on a failure --- */
 
 static const struct reason *judge_code(const struct tls_failure *failure)
 {

@@ -15,7 +15,7 @@ int tls_random(void *context, unsigned char *data, size_t len);
 struct tls_failure {
     int code;       /* code of mbedTLS, negative; 0: no failure */
     unsigned alert; /* number of the alert, if code is MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
-    /* Why the server's certificate is refused; empty: it is not. Borrowed. */
+    /* Why the server's certificate is refused; empty: it is not refused. Borrowed. */
     const char *distrust;
     bool tight;       /* the arena was nearly full */
     bool only_tls13;  /* TLS 1.2 was not offered */

@@ -56,7 +56,7 @@ static void civil_date(int64_t days, struct tm *out)
     int64_t day = shifted % 146097;
     int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
     int64_t of_year = day - (365 * year + year / 4 - year / 100);
-    int64_t month = (5 * of_year + 2) / 153; /* 0: March */
+    int64_t month = (5 * of_year + 2) / 153; /* 0 is March, 11 is February */
     bool next = month >= 10;
     out->tm_mday = (int)(of_year - (153 * month + 2) / 5 + 1);
     out->tm_mon = (int)(month + (next ? -10 : 2));

@@ -199,7 +199,7 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
 {
     struct tls_verifier *v = verifier;
     ASSERT(depth == 0);
-    *flags = 0; /* accepts; tls_verify_on gives the verdict later */
+    *flags = 0; /* lets the handshake continue; tls_verify_on gives the verdict later */
     v->trust.now_ms = (int64_t)clock_wall_ms();
     v->unread = read_sent(v, sent);
     if (v->unread.reason == X509_TRUSTED) {
@@ -281,7 +281,7 @@ void mbedtls_x509_crt_free(mbedtls_x509_crt *crt)
     }
 }
 
-/* Appends a copy to the list; the verdict needs all of them. */
+/* Appends a copy of the certificate to the list; the verdict needs all certificates. */
 int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *buf, size_t buflen)
 {
     mbedtls_x509_crt *last = chain;

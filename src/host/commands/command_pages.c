@@ -130,7 +130,7 @@ static void page_failed(const struct settings *s, const char *path, int error, s
           TEXT(path), NUMBER((uint64_t)s->metrics_port), ERRNO(error));
 }
 
-/* Reads the page; returns its code, or 0 with a line in `why`. */
+/* Reads the page. Returns its HTTP status code, or 0 with a line in `why`. */
 static unsigned page_run(struct command_memory *m, const char *path, struct page *p,
                          struct writer *why)
 {

@@ -92,7 +92,7 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
     if (!offline) {
         error = efas_probe(m->settings, &m->efas);
     } else if (!command_board_efas(m->settings->board, &m->efas)) {
-        error = ENOENT; /* never: board_load has checked that the type is known */
+        error = ENOENT; /* unreachable: board_load has checked that the type is known */
     }
     if (error != 0) {
         WRITE(why,
@@ -240,7 +240,7 @@ static enum status holders_load(struct command_memory *m, enum driver_kind drive
     commands_driver(m, driver);
     enum status s = store_open(m);
     if (s == HOST_ABSENT) {
-        return STATUS_OK; /* no store: nothing was ever prepared */
+        return STATUS_OK; /* no store: the driver has no claims */
     }
     if (s != STATUS_OK) {
         store_trouble(m, s, why);
@@ -274,7 +274,7 @@ static enum status write_parts(struct command_memory *m, enum status loaded, str
     return s;
 }
 
-/* Prints one driver's devices. `loaded` is the verdict of loading them. */
+/* Prints one driver's devices. `loaded`: the status of loading the devices. */
 static enum status write_inventory(struct command_memory *m, enum driver_kind driver, bool offline,
                                    enum status loaded, struct writer *why)
 {
@@ -393,7 +393,7 @@ static enum status sources_ready(struct command_memory *m, unsigned driver, stru
     return (s == STATUS_OK && of_one_pod(m)) ? node_load(m, driver, why) : s;
 }
 
-/* Prints a driver's claims; sets *any if there is one. */
+/* Prints a driver's claims. Sets *any if at least one claim is printed. */
 static enum status write_claims(struct command_memory *m, unsigned driver, bool *any,
                                 struct writer *why)
 {

@@ -27,7 +27,7 @@ struct command_memory {
     struct inventory inventory;
     struct document document;
     struct writer out; /* writes into `part`, the room for one piece of output */
-    bool answer_no;    /* probe, check and bundle: exit code 1 */
+    bool answer_no;    /* probe, check and bundle end with exit code 1 */
     bool incomplete;   /* a file of the bundle is missing */
     unsigned reasons;
     struct claim_record record;

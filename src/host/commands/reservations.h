@@ -14,7 +14,7 @@
 struct reservations_memory {
     struct agent *agent; /* borrowed */
     enum settings_output output;
-    uint64_t end_ms; /* end of its time limit */
+    uint64_t end_ms; /* when the command's time limit ends */
     struct apilink api;
     struct reservations list;
     struct document document;

@@ -47,7 +47,7 @@ static bool is_served(struct plugin_search *l, const char *name)
            !socket_is_dead(path);
 }
 
-/* Searches l->directory for a served socket of a plugin: sets l->found and l->name. 0, or an errno. */
+/* Sets l->found and l->name if a plugin serves a socket in l->directory. Returns 0 or an errno. */
 static int scan_directory(struct plugin_search *l)
 {
     struct directory d;

@@ -31,7 +31,7 @@ void error_events_begin(struct error_events *e);
 void error_events_follow(struct error_events *e, const char *sysfs_root, const struct probe *p);
 /* Sets the slots for poll(2), DEVICES_MAX of them. */
 void error_events_interest(const struct error_events *e, struct pollfd *slots, uint64_t now_ms);
-/* Returns the time until which events are ignored; it may be past. */
+/* Returns the time until which events are ignored; it may be in the past. */
 uint64_t error_events_armed_ms(const struct error_events *e);
 /*
  * Whether a slot reports an error, so that the node must be probed. Opens the files of these

@@ -19,7 +19,7 @@
 
 /* Room for a folder or file of sysfs, a slash, "neuron", the five digits of a uint16, and NUL. */
 #define DEVICE_PATH_CAP 80u
-/* Room for such a path with its root in front. */
+/* Room for a root directory from the settings, and a path below it. */
 #define PROBE_PATH_CAP (PATH_CAP + DEVICE_PATH_CAP)
 
 static const char device_prefix[] = "neuron";
@@ -297,7 +297,7 @@ void probe_close(struct probe *p)
 
 /* --- devices --- */
 
-/* Device number of a node; 0: not a character device. */
+/* Device number (st_rdev) of a device node; 0: not a character device. */
 static uint64_t node_of(const struct stat *st)
 {
     return S_ISCHR(st->st_mode) ? (uint64_t)st->st_rdev : 0u;

@@ -14,7 +14,7 @@
 /* State that one probe passes to the next; all zero before the first. */
 struct probe {
     struct found_node found;
-    bool known;       /* `found` has all devices of the class directory with checksum `listing` */
+    bool known;       /* the last probe read the class directory without an error */
     uint32_t listing; /* CRC-32C of the names and inodes in the class directory */
     /*
      * Index of the device that the next probe reads completely; if equal to `count`, the next probe

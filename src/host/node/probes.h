@@ -13,7 +13,7 @@
 struct probes {
     const struct settings *settings;
     struct agent *agent; /* agent of the first driver, borrowed */
-    struct agent *efa;   /* agent of the EFA driver, borrowed; NULL: none, or ended */
+    struct agent *efa;   /* agent of the EFA driver, borrowed; NULL: does not run, or has ended */
     bool efas;           /* also probe the EFA devices */
     struct readers readers;
     uint64_t due_ms; /* time of the next periodic probe */
@@ -21,7 +21,7 @@ struct probes {
     bool told;       /* the agents have received a result */
     int error;       /* errno of the last probe; 0: it succeeded */
     int efa_error;
-    /* Last result; the agent reads its telemetry from the start on. */
+    /* Last result. With --device-metrics, the first agent borrows its member telemetry. */
     struct sysfs_probe result;
 };
 
@@ -36,14 +36,14 @@ MUST_USE enum status probes_begin(struct probes *l, const struct settings *setti
  * READ_FIRST_MS; without a result the agents treat all devices as unknown.
  */
 void probes_first(struct probes *l, struct agent *agent, struct agent *efa);
-/* Sets the slots for poll(2). */
+/* Sets the slots for poll(2), one for each reader. */
 void probes_interest(const struct probes *l, struct pollfd slots[READERS]);
 /*
  * Receives the answers of the readers and starts probes. Call before the agent's step. Returns
  * whether the periodic probe is due, which is also the time for other periodic scans.
  */
 bool probes_turn(struct probes *l, const struct pollfd slots[READERS], uint64_t now_ms);
-/* The latest time for the next probes_turn. */
+/* Returns the latest time for the next call of probes_turn. */
 uint64_t probes_deadline(const struct probes *l);
 /* Ends the readers. */
 void probes_end(struct probes *l);

@@ -281,7 +281,7 @@ static bool ask_reader(const struct readers *r, struct reader_state *x, enum rea
     return x->busy;
 }
 
-/* Returns the index of an idle reader; -1: all are busy. Chooses reader `other` last. */
+/* Returns an idle reader, and `other` only if no other reader is idle. -1: no reader is idle. */
 static int idle_reader(const struct readers *r, int other)
 {
     int found = -1;

@@ -21,11 +21,11 @@ struct reader_state {
     bool hangs;        /* made no progress for READ_HANG_MS, and has not finished its task since */
     bool changed;      /* the hang began or ended in this turn */
     uint32_t step;     /* last step seen in its note */
-    uint64_t since_ms; /* time when that step was first seen, or of the question */
+    uint64_t since_ms; /* when that step was first seen, or when the last question was sent */
     uint64_t hung_since_ms;
     enum reader_task task; /* its last task */
     uint64_t numbers;      /* devices of READER_MEMORY; 0: its answer is no longer wanted */
-    /* What the reader hangs in, or hung in last. */
+    /* The subject whose file the reader hangs in, or hung in last. */
     struct reading_subject of;
     char file[READING_FILE_CAP];
 };
@@ -52,11 +52,11 @@ MUST_USE enum status readers_begin(struct readers *r, const struct settings *set
                                    struct writer *why);
 /* Closes the socket pairs, which ends the readers. */
 void readers_end(struct readers *r);
-/* Sets the slots for poll(2). */
+/* Sets the slots for poll(2), one for each reader. */
 void readers_interest(const struct readers *r, struct pollfd slots[READERS]);
 /* Begins a turn of the loop: receives answers, and detects hanging reads. */
 void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_t now_ms);
-/* The latest time for the next readers_turn. */
+/* Returns the latest time for the next call of readers_turn. */
 uint64_t readers_deadline(const struct readers *r);
 
 /*
@@ -91,9 +91,9 @@ int64_t readers_memory(const struct readers *r, unsigned number, unsigned core);
  * answered in time.
  */
 MUST_USE int readers_ultraserver(struct readers *r, struct found_ultraserver *out);
-/* Appends the file that blocks the last request, and for how long. */
+/* Appends which file blocks the last request, and for how long it has done so. */
 void readers_why(struct readers *r, struct writer *w);
-/* Appends the file in which reader `i` hangs, and for how long. */
+/* Appends in which file reader `i` hangs, and for how long. */
 void readers_hanging(const struct readers *r, unsigned i, struct writer *w);
 
 #endif

@@ -42,7 +42,7 @@ struct reading_left_out {
 void reading_here(struct reading_note *note, const struct reading_left_out *left_out);
 /* Notes the subject of the next reads. false: its files must not be read now. */
 MUST_USE bool reading_of(enum reading_kind kind, uint32_t id);
-/* Call these two around each open, read and close of a file of sysfs. */
+/* Note the start and the end of reading one file: call them before open and after close. */
 void reading_begins(const char *path);
 void reading_ends(void);
 
