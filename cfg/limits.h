@@ -789,9 +789,9 @@
  */
 #define LISTEN_BACKLOG 4096u
 /*
- * Turns for which the loop does not advance its time: a time limit has passed, but bytes that
- * arrived before it are still unread. 64 times H2_CLIENT_RX_BYTES is a megabyte. Reached: the time
- * limits apply, whatever arrives.
+ * Most turns in a row in which the loop holds its time back, because a time limit has passed while
+ * bytes that arrived before that moment are still unread. In 64 turns the API connection can read
+ * a megabyte (H2_CLIENT_RX_BYTES each). Reached: the time limits apply, whatever arrives.
  */
 #define FROZEN_TURNS_MAX 64u
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pseudo-random numbers for jitter and names. They are predictable: not for secrets (random.c). */
+/* Pseudo-random numbers for jitter and names. They are predictable: never use them for secrets. */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H
 

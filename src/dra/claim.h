@@ -13,9 +13,9 @@
  * I4 A CDI file is JSON of at most CDI_BYTES_MAX, the same for the same record.
  * I5 A device that is neither shared nor under admin access is in a record at most once: by itself,
  *    or as one of the devices of the result that stands for the node.
- * I6 A record read from a CDI file is valid. If cdi_write wrote the file, it is the written record
- *    without its consumer and without `rebuilt`: a claim with a CDI file was prepared and will be
- *    unprepared.
+ * I6 A record read from a CDI file is valid. If cdi_write wrote the file, the record read equals
+ *    the record written, except that its consumer is empty and `rebuilt` is false. The file stores
+ *    neither; a claim with a CDI file counts as prepared, and will be unprepared.
  */
 #ifndef DRA_CLAIM_H
 #define DRA_CLAIM_H

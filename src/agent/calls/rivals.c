@@ -109,7 +109,7 @@ void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *f
     }
 }
 
-/* Releases the stale claims; the slot of a rival that is left, or -1. */
+/* Releases the stale claims. Returns the slot of a rival that remains, or -1. */
 static int release_stale(struct agent *a, const struct claim_record *r, const struct rivals *found)
 {
     for (unsigned i = 0; i < found->count; i++) {

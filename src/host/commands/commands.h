@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All commands but `run`. They read the node, the claim store, CDI files and the agent's pages, and
- * print the text that src/command makes of them, or write it into the directory of a bundle. They
- * take no lock and write no file of the agent, so that a running agent is not disturbed; `release`
- * asks the agent to release a claim.
+ * All commands but `run`. They read the node, the claim store, CDI files and the agent's HTTP
+ * pages; src/command turns what they read into text, which they print or write into the directory
+ * of a bundle. They take no lock and write no file of the agent, so that a running agent is not
+ * disturbed. The exception is `release`, which asks the agent to release a claim.
  */
 #ifndef HOST_COMMANDS_COMMANDS_H
 #define HOST_COMMANDS_COMMANDS_H

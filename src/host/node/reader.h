@@ -27,7 +27,7 @@ struct sysfs_probe {
     struct telemetry telemetry; /* last member: without --device-metrics, never touched */
 };
 
-/* Tasks of a reader. */
+/* What a reader can be asked to read: the node, memory use of devices, or UltraServer files. */
 enum reader_task { READER_PROBE, READER_MEMORY, READER_ULTRASERVER };
 /* Bytes on the socket pair: a question, its answer, and the report of an error event. */
 enum { READER_ASK = 1, READER_ANSWER, READER_EVENT };
