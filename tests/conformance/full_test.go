@@ -69,7 +69,7 @@ func TestCDIDirectoryReadOnly(t *testing.T) {
 	second := named(api.addClaim(newClaim("second", "req=1")))
 	k.prepareOK(c)
 	remount(t, a.cdiDir(), syscall.MS_RDONLY, "size=64k")
-	contains(t, k.prepareError(second), "CDI", a.cdiDir(), "rights")
+	contains(t, k.prepareError(second), "CDI", a.cdiDir(), "read-only file system", "mount that file system writable")
 	k.unprepareOK(c, second)
 	remount(t, a.cdiDir(), 0, "size=64k")
 	waitFor(t, "prepare once it can be written", prepareWorks(k, second))
