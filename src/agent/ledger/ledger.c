@@ -50,11 +50,6 @@ enum status ledger_failing(const struct agent *a)
     return a->ledger->failing;
 }
 
-enum status ledger_cdi_failing(const struct agent *a)
-{
-    return a->ledger->cdi_failing;
-}
-
 const char *ledger_cdi_remedy(const struct agent *a)
 {
     return a->ledger->cdi_remedy;

@@ -108,13 +108,9 @@ unsigned ledger_held_count(const struct agent *a);
 bool ledger_may_hold(const struct agent *a);
 /* Why the store is not usable, or refused the last write; never NULL. */
 const char *ledger_trouble(const struct agent *a);
-/*
- * The error of the last write to the store (ledger_failing), or of the last file written to the CDI
- * root (ledger_cdi_failing); STATUS_OK: it did not fail.
- */
+/* The error of the last write to the store; STATUS_OK: it did not fail. */
 MUST_USE enum status ledger_failing(const struct agent *a);
-MUST_USE enum status ledger_cdi_failing(const struct agent *a);
-/* What an operator does about a file that the CDI root refused; NULL: it refused none. */
+/* What an operator does about the last file, which the CDI root refused; NULL: it took the file. */
 const char *ledger_cdi_remedy(const struct agent *a);
 /* The entry of a slot in memory, and the claim that the slot holds or held last. Never NULL. */
 const struct ledger_entry *ledger_entry(const struct agent *a, unsigned slot);

@@ -63,7 +63,6 @@ static void log_rebuilt(struct agent *a, const char *uid, const char *name)
 
 static void root_answered(struct agent *a, enum status s)
 {
-    a->ledger->cdi_failing = s;
     a->ledger->cdi_remedy = (s != STATUS_OK) ? ledger_remedy(a, s) : NULL;
     a->ledger->cdi_ms = a->now_ms + CDI_TRY_MS;
 }
@@ -72,7 +71,7 @@ static void root_answered(struct agent *a, enum status s)
 void ledger_try_cdi(struct agent *a)
 {
     const struct files *f = a->files;
-    if (a->ledger->cdi_failing == STATUS_OK || a->now_ms < a->ledger->cdi_ms) {
+    if (a->ledger->cdi_remedy == NULL || a->now_ms < a->ledger->cdi_ms) {
         return;
     }
     memset(a->scratch.half, 0, sizeof a->scratch.half);

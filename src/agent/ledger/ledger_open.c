@@ -719,5 +719,5 @@ uint64_t ledger_deadline(const struct agent *a)
         return a->ledger->retry_ms;
     }
     uint64_t at = flush_pending(a) ? a->ledger->flush_ms : UINT64_MAX;
-    return (a->ledger->cdi_failing != STATUS_OK) ? earlier(at, a->ledger->cdi_ms) : at;
+    return (a->ledger->cdi_remedy != NULL) ? earlier(at, a->ledger->cdi_ms) : at;
 }

@@ -44,8 +44,7 @@ struct ledger {
     uint64_t backoff_ms;
     enum status failing;           /* status of the last write, if the store refused it */
     char trouble[CLAIM_ERROR_CAP]; /* why the store is not usable, or is failing */
-    enum status cdi_failing;       /* status of the last file, if the CDI root refused it */
-    const char *cdi_remedy;        /* static: what an operator does about cdi_failing */
+    const char *cdi_remedy;        /* static, if the CDI root refused the last file; else NULL */
     uint64_t cdi_ms;               /* when ledger_try_cdi tests the CDI root again */
     uint64_t sequence;             /* highest sequence that was read, or used in a write */
     struct ledger_entry entry[CLAIMS_MAX];

@@ -74,7 +74,7 @@ static unsigned reason_bits(const struct agent *a)
         [REASON_REGISTRATION] = !a->serve->registration.registered,
         [REASON_SERVICE] = a->service_lost,
         [REASON_STORE] = owner ? !accepts_claims(a) : !handover_is_older(a),
-        [REASON_CDI] = owner && ledger_cdi_failing(a) != STATUS_OK,
+        [REASON_CDI] = owner && ledger_cdi_remedy(a) != NULL,
         [REASON_CDI_FILE] = owner && ledger_is_usable(a) && !reconcile_is_complete(a),
         [REASON_DEVICES] = a->devices->unknown,
         [REASON_MISSING] = inventory_is_missing(a),
