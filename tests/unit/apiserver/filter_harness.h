@@ -6,33 +6,18 @@
 #ifndef TESTS_UNIT_FILTER_HARNESS_H
 #define TESTS_UNIT_FILTER_HARNESS_H
 
+#include "tests/unit/apiserver/transcript.h"
 #include "tests/unit/wire/protobuf_build.h"
 #include "tests/unit/unit.h"
 #include "wire/kube_filter.h"
 
 /* --- running: everything observable becomes one text --- */
 
-#define TRANSCRIPT_MAX 262144
-
-struct transcript {
-    size_t len;
-    char text[TRANSCRIPT_MAX];
-};
-
 static struct transcript run_a;
 static struct transcript run_b;
 static struct kube_filter filter;
 static struct message top;
 static struct message mid;
-
-static inline void note(struct transcript *t, const char *text)
-{
-    size_t n = strlen(text);
-
-    assert_true(t->len + n < sizeof t->text);
-    memcpy(t->text + t->len, text, n + 1);
-    t->len += n;
-}
 
 static inline void note_record(struct transcript *t, const struct kube_record *r)
 {

@@ -6,6 +6,7 @@
 #ifndef TESTS_UNIT_KUBE_HARNESS_H
 #define TESTS_UNIT_KUBE_HARNESS_H
 
+#include "tests/unit/apiserver/transcript.h"
 #include "tests/unit/wire/protobuf_build.h"
 #include "tests/unit/unit.h"
 #include "wire/kube.h"
@@ -14,24 +15,8 @@ static struct kube_response answer;
 
 /* --- transcripts: NAME{field=text field=#number …} per record, then the verdict --- */
 
-#define TRANSCRIPT_MAX 65536
-
-struct transcript {
-    size_t len;
-    char text[TRANSCRIPT_MAX];
-};
-
 static struct transcript whole;
 static struct transcript pieces;
-
-static inline void note(struct transcript *t, const char *text)
-{
-    size_t n = strlen(text);
-
-    assert_true(t->len + n < sizeof t->text);
-    memcpy(t->text + t->len, text, n + 1);
-    t->len += n;
-}
 
 static inline void note_field(struct transcript *t, struct reader *in)
 {

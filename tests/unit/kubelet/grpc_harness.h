@@ -76,32 +76,29 @@ static inline void serve(void)
     }
 }
 
-static inline bool move_to_server(void)
+/* Moves at most `most` bytes between two connections; whether any moved. */
+static inline bool move(struct h2 *from, struct h2 *to, size_t most)
 {
-    struct view out = view_first(h2_tx_data(&client.h2), cut);
-    struct writer space = h2_rx_space(&server.h2);
+    struct view out = view_first(h2_tx_data(from), most);
+    struct writer space = h2_rx_space(to);
     size_t n = out.len < space.cap ? out.len : space.cap;
 
     if (n > 0) {
         memcpy(space.data, out.data, n);
-        h2_rx_commit(&server.h2, n);
-        h2_tx_commit(&client.h2, n);
+        h2_rx_commit(to, n);
+        h2_tx_commit(from, n);
     }
     return n > 0;
 }
 
+static inline bool move_to_server(void)
+{
+    return move(&client.h2, &server.h2, cut);
+}
+
 static inline bool move_to_client(void)
 {
-    struct view out = view_first(h2_tx_data(&server.h2), hold_server ? 0 : cut);
-    struct writer space = h2_rx_space(&client.h2);
-    size_t n = out.len < space.cap ? out.len : space.cap;
-
-    if (n > 0) {
-        memcpy(space.data, out.data, n);
-        h2_rx_commit(&client.h2, n);
-        h2_tx_commit(&server.h2, n);
-    }
-    return n > 0;
+    return move(&server.h2, &client.h2, hold_server ? 0 : cut);
 }
 
 /* Lets both run until nothing moves. */
