@@ -88,7 +88,7 @@ static enum status parse_flag(struct given *given, struct words *words, struct w
         return PEER_MALFORMED;
     }
     if (equals == word.len) {
-        /* Values may begin with one dash (-1), flags begin with two. */
+        /* Values may start with one dash (-1), flags start with two. */
         if (words->next == words->count || view_starts(view_text(words->args[words->next]), "--")) {
             WRITE(why, "% needs a value; see --help", TEXT(setting_row(at)->flag));
             return PEER_MALFORMED;

@@ -311,7 +311,7 @@ struct duration_unit {
     uint64_t nanoseconds;
 };
 
-/* A unit whose name begins with another unit's name must come before it: "ms" before "m". */
+/* A unit comes before any unit that is a prefix of it: "ms" before "m". */
 static const struct duration_unit duration_units[] = {
     {"ns", 1u},
     {"us", 1000u},

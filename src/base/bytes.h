@@ -57,7 +57,7 @@ struct view view_of(const void *data, size_t len);
 bool view_equal(struct view a, struct view b);
 /* Whether the bytes are those of the NUL-terminated text, without its NUL. */
 bool view_is(struct view a, const char *text);
-/* Whether the bytes begin with those of the text. */
+/* Whether the bytes start with those of the text. */
 bool view_starts(struct view a, const char *prefix);
 /* Whether the bytes end with those of the text. */
 bool view_ends(struct view a, const char *suffix);

@@ -39,7 +39,7 @@ static void skip_blanks(struct reader *in)
 /* --- strings --- */
 
 /*
- * Length of the escape at the start of `v`, which begins with a backslash. 0: not a valid escape.
+ * Length of the escape at the start of `v`, which starts with a backslash. 0: not a valid escape.
  */
 static size_t escape_length(struct view v)
 {

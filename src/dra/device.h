@@ -105,7 +105,7 @@ struct node_labels {
     char capacity_block[ATTRIBUTE_VALUE_CAP]; /* published on UltraServer types only */
 };
 
-/* What is known of the devices of one driver on this node. */
+/* The devices of one driver on this node, with the facts of the node that they share. */
 struct devices {
     enum driver_kind driver;   /* the driver that has these devices */
     const struct board *board; /* NULL: unknown type */

@@ -113,7 +113,7 @@ bool device_health_apply(struct health_track *h, const struct device_reading *r,
 /* The health that a single reading shows, for a device without a health_track. */
 enum health device_reading_health(const struct device_reading *r);
 /*
- * Writes the reasons in words, such as "hbm, sram", or why the health is unknown. Writes nothing
+ * Appends why the device is unhealthy ("hbm, sram"), or why its health is unknown. Appends nothing
  * for a healthy device.
  */
 void device_health_text(struct writer *w, enum health state, uint32_t reasons);

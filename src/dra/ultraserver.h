@@ -35,7 +35,7 @@ struct ultraserver_place {
     uint8_t node_id;               /* 0 when there is no server id */
 };
 
-/* What is known of this node as a part of an UltraServer. */
+/* The place of this node in its UltraServer, and the modes that the node offers. */
 struct ultraserver {
     bool member;   /* the instance type is a node of an UltraServer */
     bool electing; /* the UltraServer leader election is still running */

@@ -128,7 +128,7 @@ static void log_trouble(const struct server *s, struct agent *agent, int error)
 
 /*
  * Whether the text is a UUID, the form of a UID that the API server creates (RFC 9562 §4). So the
- * socket of another driver whose name begins with this driver's name does not match.
+ * socket of another driver whose name starts with this driver's name does not match.
  */
 static bool is_uuid(struct view v)
 {

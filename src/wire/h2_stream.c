@@ -715,7 +715,7 @@ static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, u
         return H2_STREAM_CLOSED;
     }
     if ((s->flags & H2_STREAM_LIST_RECEIVED) == 0u) {
-        return H2_PROTOCOL_ERROR; /* §8.1: a message begins with a header list */
+        return H2_PROTOCOL_ERROR; /* §8.1: a message starts with a header list */
     }
     bool end = (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
     bool known = (s->flags & H2_STREAM_LENGTH_KNOWN) != 0u;

@@ -38,7 +38,7 @@
 /* Values of `kind` in struct kube_rule: how the filter treats a field. */
 enum {
     KUBE_DESCEND,
-    KUBE_ENVELOPE, /* DESCEND into bytes that begin with the magic k8s\0 */
+    KUBE_ENVELOPE, /* DESCEND into bytes that start with the magic k8s\0 */
     KUBE_RECORD,
     /* KEEP as a separate record, emitted when the field ends; an enclosing record stays open */
     KUBE_RECORD_FIELD,

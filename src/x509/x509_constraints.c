@@ -149,7 +149,7 @@ struct subject {
 };
 
 /*
- * Whether `name` is the constraint or below it; a constraint that begins with a dot only matches
+ * Whether `name` is the constraint or below it; a constraint that starts with a dot only matches
  * names below it.
  */
 static bool is_under(struct view name, struct view constraint)

@@ -165,8 +165,8 @@ bool x509_same_domain(struct view a, struct view b)
 }
 
 /*
- * Whether `host` has only letters, digits, underscores, and hyphens that do not begin a label; a
- * pattern may begin with "*.".
+ * Whether `host` has only letters, digits, underscores, and hyphens that do not start a label; a
+ * pattern may start with "*.".
  */
 static bool is_hostname(struct view host, bool pattern)
 {

@@ -15,7 +15,7 @@
 /* The GeneralNames of a certificate; may be empty. */
 struct view x509_names_of(const struct x509_cert *cert);
 /*
- * Whether the name has no empty label and no final dot; a constraint may begin with a dot. The
+ * Whether the name has no empty label and no final dot; a constraint may start with a dot. The
  * empty name is valid.
  */
 bool x509_domain_valid(struct view name, bool constraint);

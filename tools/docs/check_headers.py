@@ -59,7 +59,7 @@ def marked(path, text):
 
 
 def same_family(one, other):
-    """Whether two names begin with the same two words, or with the only one that a short name has before its last."""
+    """Whether two names share their first two words, or the first one where a name has only two words."""
     least = min(2, len(one) - 1, len(other) - 1)
     return least > 0 and one[:least] == other[:least]
 
@@ -155,7 +155,7 @@ def check(root, out=None):
             new, head = marked(path, text)
             copy.write_text(shared(new))
             if len(head) < HEAD_WORDS_MIN:
-                report.add(f"{path}:2", "begin with a paragraph: what this file is for")
+                report.add(f"{path}:2", "no paragraph that says what this file is for: add it at the top")
             check_status(report, path, gate.code_only(text))
         run_doxygen(report, folder, out)
     report.looked_at = f"{len(headers)} headers"

@@ -51,8 +51,9 @@ unsigned plan_devices_seen(const struct plan *p)
 /* --- cutting the pool into parts --- */
 
 /*
- * Sets p->cut by the first list, so that a restart does not cut the pool anew. If the list has a
- * complete pool of the highest generation in several slices, adopts the cut of the earlier process.
+ * Sets p->cut from the first list, so that a restarted agent keeps the way in which the pool is cut
+ * into slices: if the list has a complete pool of the highest generation in several slices, the cut
+ * of those slices stays.
  */
 static void adopt_cut(struct plan *p)
 {
