@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Views, readers and writers: all access to bytes from outside. Owns cursor arithmetic; never owns
- * memory, never does I/O.
+ * Views, readers and writers, through which this program reads and writes all external bytes. Owns
+ * cursor arithmetic; never owns memory, never does I/O.
  *
  * A view borrows bytes. A reader is a view with a cursor. A writer is a caller's buffer with a
  * length. A value that does not fit is not written at all: the writer sets `full` and ignores every
@@ -9,7 +9,7 @@
  * ends in NUL.
  *
  * Invariants:
- * I1 A writer holds whole values only, never exceeds its room, and stays `full` once a value did
+ * I1 A writer holds whole values only, never exceeds its room, and stays `full` after a value did
  *    not fit.
  * I2 Each reader function reads back what the writer function for the same type wrote; a failed
  *    read leaves the cursor unchanged.
@@ -87,7 +87,7 @@ MUST_USE enum status view_decimal(struct view a, uint64_t max, uint64_t *value);
 struct reader reader_of(struct view v);
 /* Number of bytes not read yet. */
 size_t reader_left(const struct reader *r);
-/* Reads the next number, high octet first. STATUS_MORE: the view has too few bytes left. */
+/* Read the next unsigned number of 1, 2, 4 or 8 bytes. STATUS_MORE: fewer bytes are left. */
 MUST_USE enum status reader_u8(struct reader *r, uint8_t *value);
 MUST_USE enum status reader_u16(struct reader *r, uint16_t *value); /* big-endian */
 MUST_USE enum status reader_u32(struct reader *r, uint32_t *value); /* big-endian */
@@ -104,12 +104,12 @@ MUST_USE enum status reader_varint(struct reader *r, uint64_t *value);
 
 /* --- writer --- */
 
-/* Makes an empty writer that fills the `cap` bytes of the caller at `data`. */
+/* Makes an empty writer that fills the caller's buffer of `cap` bytes at `data`. */
 struct writer writer_of(void *data, size_t cap);
 size_t writer_room(const struct writer *w); /* free bytes; 0 when `full` is set */
-/* The bytes written so far; valid as long as the buffer. */
+/* The bytes written so far; valid as long as the writer's buffer. */
 struct view writer_view(const struct writer *w);
-/* Writes the number in its full width, high octet first. */
+/* Write an unsigned number of 1, 2, 3, 4 or 8 bytes. */
 void writer_u8(struct writer *w, uint8_t value);
 void writer_u16(struct writer *w, uint16_t value); /* big-endian */
 void writer_u24(struct writer *w, uint32_t value); /* big-endian, value < 2^24 */
@@ -150,13 +150,13 @@ static inline struct fill fill_view(struct view v)
 {
     return (struct fill){.kind = FILL_VIEW, .data = (const char *)v.data, .number = v.len};
 }
-/* Makes a fill of untrusted bytes, of which writer_shown writes at most `most`. */
+/* Makes a fill of untrusted bytes; writer_shown writes at most `most` of them. */
 static inline struct fill fill_shown(struct view v, uint32_t most)
 {
     return (struct fill){
         .kind = FILL_SHOWN, .most = most, .data = (const char *)v.data, .number = v.len};
 }
-/* Fills: a NUL-terminated text, a view, a number in decimal digits. */
+/* Make a fill of a NUL-terminated text, of a view, or of a number in decimal digits. */
 #define TEXT(value) {.kind = FILL_TEXT, .data = (value)}
 #define VIEW(value) fill_view(value)
 #define NUMBER(value) {.kind = FILL_NUMBER, .number = (value)}
@@ -172,15 +172,15 @@ static inline struct fill fill_shown(struct view v, uint32_t most)
  * equals the number of '%'.
  */
 #define WRITE(out, form, ...)                                                                      \
-    do { /* a block, so that all WRITEs of a function can use the same stack for their fills */    \
+    do { /* a block, so that all WRITEs of a function reuse the same stack space for fills */      \
         writer_fill((out), (form), (const struct fill[]){__VA_ARGS__}, FILLS_COUNT(__VA_ARGS__));  \
     } while (0)
 /* Implements WRITE; `fills` has `count` elements. */
 void writer_fill(struct writer *w, const char *form, const struct fill *fills, size_t count);
 
 /*
- * Appends untrusted text as the end of a message. A text that does not fit is cut at a UTF-8
- * boundary and gets "..." as its end; control characters become spaces. Never sets `full`.
+ * Appends untrusted text at the end of a message. If the text does not fit, cuts it at a UTF-8
+ * boundary and appends "...". Control characters become spaces. Never sets `full`.
  */
 void writer_cut(struct writer *w, struct view v);
 
@@ -195,9 +195,9 @@ MUST_USE enum status text_copy(char *text, size_t cap, struct view v);
 void text_set(char *text, size_t cap, const char *value);
 /* Like text_copy, but cuts `v` at its first NUL, and at a UTF-8 boundary if it does not fit. */
 void text_cut(char *text, size_t cap, struct view v);
-/* Whether both hold the same bytes up to their NUL. */
+/* Whether both texts have the same bytes before their NUL. */
 bool text_is(const char *a, const char *b);
-/* Like WRITE, but fills the array text[cap] and terminates it with NUL. Asserts that all fits. */
+/* Like WRITE, but writes into text[cap] and adds the NUL. Asserts that the text fits. */
 #define WRITE_TEXT(text, cap, form, ...)                                                           \
     do {                                                                                           \
         text_fill((text), (cap), (form), (const struct fill[]){__VA_ARGS__},                       \
@@ -206,11 +206,11 @@ bool text_is(const char *a, const char *b);
 /* Implements WRITE_TEXT; `fills` has `count` elements. */
 void text_fill(char *text, size_t cap, const char *form, const struct fill *fills, size_t count);
 /*
- * Terminates the written bytes with NUL inside the writer's buffer. FULL_BUFFER: not everything
- * fitted.
+ * Writes a NUL after the written bytes, inside the writer's buffer. FULL_BUFFER: a value or the NUL
+ * did not fit; the text in the buffer is then incomplete, but still ends in NUL.
  */
 MUST_USE enum status writer_end_text(struct writer *w);
-/* Like writer_end_text, but asserts that everything fitted. */
+/* Like writer_end_text, but asserts that all values and the NUL fitted. */
 void writer_close_text(struct writer *w);
 /* Whether the bytes are valid UTF-8 (RFC 3629: shortest form, no surrogates). */
 bool view_is_utf8(struct view v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classes of ASCII characters. Bytes over 0x7f belong to no class. Owns no state and, unlike
+ * Classes of ASCII characters. Bytes above 0x7f belong to no class. Owns no state and, unlike
  * <ctype.h>, depends on no locale.
  */
 #ifndef BASE_CHARS_H
@@ -81,7 +81,7 @@ static inline bool is_control(uint8_t c)
     return c < ' ' || c == 0x7fu;
 }
 
-/* Value 0 to 15 of a hexadecimal digit. `c` must be one (is_hex_digit). */
+/* Value, 0 to 15, of the hexadecimal digit `c`. The caller has checked is_hex_digit. */
 static inline uint8_t hex_value(uint8_t c)
 {
     return (uint8_t)(is_digit(c) ? c - '0' : to_lower(c) - 'a' + 10);

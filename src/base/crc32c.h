@@ -8,7 +8,10 @@
 
 #include "base/bytes.h"
 
-/* Checksum of `v` continued from `seed` (0 for the first part). "123456789" gives 0xE3069283. */
+/*
+ * Returns the checksum of `v`. To checksum data in parts, pass the result for the previous parts as
+ * `seed`; for the first part pass 0. The checksum of "123456789" is 0xE3069283.
+ */
 uint32_t crc32c(uint32_t seed, struct view v);
 
 #endif

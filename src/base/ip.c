@@ -73,8 +73,8 @@ static bool group_parse(struct view digits, struct groups *g)
 }
 
 /*
- * Consumes a group and the colon behind it, or an IPv4 address at the end, which is as long as two
- * groups. false: the text is neither, or it ends in a single colon.
+ * Consumes a group and the colon after it, or an IPv4 address at the end of the text, which counts
+ * as two groups. Returns false if the text has neither, or if it ends in a single colon.
  */
 static bool group_next(struct view *rest, struct groups *g)
 {
@@ -91,8 +91,8 @@ static bool group_next(struct view *rest, struct groups *g)
 }
 
 /*
- * Notes the position of a "::" whose first colon is consumed, and consumes the second. false: the
- * address already has a "::".
+ * Stores the position of a "::", whose first colon is already consumed, and consumes its second
+ * colon. Returns false if the address has an earlier "::".
  */
 static bool gap_next(struct view *rest, struct groups *g)
 {
@@ -104,8 +104,8 @@ static bool gap_next(struct view *rest, struct groups *g)
 }
 
 /*
- * Replaces the "::" by one or more groups of zeros. false: an address without "::" has fewer than
- * eight groups, or one with "::" already has eight.
+ * Replaces the "::" with one or more groups of zeros. Returns false if an address without "::" has
+ * fewer than eight groups, or if an address with "::" already has eight.
  */
 static bool fill_gap(struct groups *g)
 {

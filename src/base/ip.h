@@ -3,7 +3,7 @@
  * IP addresses and their texts. Owns no state.
  *
  * Invariants:
- * I1 ip_parse accepts the same texts as inet_pton(3), and its octets are the same.
+ * I1 ip_parse accepts the same texts as inet_pton(3), and returns the same octets.
  * I2 When ip_parse refuses a text, *out is unchanged.
  */
 #ifndef BASE_IP_H
@@ -22,13 +22,13 @@ struct ip_address {
     uint8_t bytes[IPV6_BYTES]; /* network order; IPv4 uses the first four */
 };
 
-/* Whether both are the same address. */
+/* Whether `a` and `b` are the same address. */
 bool ip_equal(const struct ip_address *a, const struct ip_address *b);
 /* Number of octets that the address has. */
 size_t ip_len(const struct ip_address *a);
 /*
- * Reads an address without brackets, port or zone: IPv4 in four decimals without leading zeros, or
- * IPv6 in one of the forms of RFC 4291 §2.2. False: the text is something else.
+ * Parses an address without brackets, port or zone: IPv4 as four decimal numbers without leading
+ * zeros, or IPv6 in a form of RFC 4291 §2.2. Returns false if the text is not such an address.
  */
 MUST_USE bool ip_parse(struct view text, struct ip_address *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON pull tokenizer and writer, RFC 8259. The field `expect` of the reader holds which tokens are
+ * JSON pull tokenizer and writer, RFC 8259. The field `expect` of the reader says which tokens are
  * allowed next; the stack of open containers is an array, so nothing recurses. The tokenizer checks
  * the form of every string, so that json_unescape can fail only for lack of room.
  */
@@ -39,7 +39,7 @@ static void skip_blanks(struct reader *in)
 /* --- strings --- */
 
 /*
- * Length of the escape at the start of `v`, which starts with a backslash. 0: not a valid escape.
+ * Length of the escape sequence at the start of `v`, whose first byte is a backslash. 0: invalid.
  */
 static size_t escape_length(struct view v)
 {
@@ -62,7 +62,7 @@ static size_t escape_length(struct view v)
     return 6;
 }
 
-/* Reads a string to its closing quote; its opening quote is already consumed. */
+/* Reads a string up to and including its closing quote; the opening quote is already consumed. */
 static enum status read_string(struct reader *in, struct view *text)
 {
     size_t start = in->pos;
@@ -273,7 +273,7 @@ enum status json_skip(struct json_reader *r, const struct json_token *token)
     if (token->kind != JSON_OBJECT_BEGIN && token->kind != JSON_ARRAY_BEGIN) {
         return r->failed;
     }
-    /* The loop ends: every token consumes at least one byte. */
+    /* Every token inside a container consumes at least one byte, which bounds the loop. */
     for (size_t i = reader_left(&r->in); i > 0u; i--) {
         enum status s = json_next(r, &t);
         if (s != STATUS_OK) {
@@ -300,8 +300,8 @@ static uint32_t parse_hex4(struct view v)
 }
 
 /*
- * Decodes one \uXXXX, or a surrogate pair of them; returns the bytes consumed. `v` starts with the
- * backslash.
+ * Decodes the \uXXXX at the start of `v`, or the two of a surrogate pair. Returns the number of
+ * bytes consumed.
  */
 static size_t unescape_unicode(struct view v, struct writer *out)
 {
@@ -340,7 +340,7 @@ enum status json_unescape(struct view raw, struct writer *out)
         writer_append(out, view_first(rest, plain));
         rest = view_from(rest, plain);
         if (rest.len > 0u) {
-            ASSERT(rest.len >= 2u); /* the tokenizer has checked every escape */
+            ASSERT(rest.len >= 2u); /* the tokenizer has already checked every escape */
             rest = view_from(rest, unescape_one(rest, out));
         }
     }
@@ -397,8 +397,8 @@ static void new_line(struct json_writer *w)
 }
 
 /*
- * Writes the separator before a value or a name. A value behind its name needs none; otherwise a
- * comma follows a sibling, and inside an indented container a new line starts.
+ * Writes the separator before a value or a member name. A value after its name needs no separator.
+ * Otherwise, writes a comma after an earlier sibling, and a new line inside an indented container.
  */
 static void lead_in(struct json_writer *w)
 {
@@ -510,8 +510,8 @@ static size_t character_length(struct view v)
 }
 
 /*
- * Length of the prefix that needs no escape: printable ASCII that is not in `escaped`. Nearly all
- * text is of this kind, so write_piece copies it as a whole.
+ * Length of the prefix of `v` that needs no escape: printable ASCII that is not in `escaped`. Most
+ * text needs no escape, so write_piece copies such a prefix at once.
  */
 static size_t plain_length(struct view v, struct view escaped)
 {
@@ -523,8 +523,9 @@ static size_t plain_length(struct view v, struct view escaped)
 }
 
 /*
- * Writes the first piece of `text`, a run that needs no escape or else one character, and returns
- * its length in `text`. An invalid byte becomes U+FFFD.
+ * Writes the first piece of `text`: the longest prefix that needs no escape, or one character if
+ * the first needs an escape or is not ASCII. An invalid byte becomes U+FFFD. Returns the length of
+ * the piece in `text`.
  */
 static size_t write_piece(struct writer *out, struct view text, struct view escaped)
 {

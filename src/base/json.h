@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON (RFC 8259): a pull tokenizer over one complete text, and a writer. Owns the syntax only:
- * keeps no values, knows no domain, bounds the depth, does not recurse.
+ * JSON (RFC 8259): a pull tokenizer over one complete text, and a writer. Owns the syntax only: it
+ * stores no values and knows no domain. It limits the depth and does not recurse.
  *
  * Invariants:
  * I1 A failure is sticky.
- * I2 Every token consumes at least a byte; nothing behind the text is read.
+ * I2 Every token except JSON_END consumes at least one byte; no byte after the text is read.
  * I3 Exactly the UTF-8 texts of RFC 8259 are accepted, up to the depth limit.
  * I4 json_unescape writes a whole string or nothing, and never more bytes than it reads.
- * I5 A text that was written completely is one JSON text without a raw control character.
+ * I5 A text that was written completely is one JSON text; its strings have no raw control
+ *    character.
  * I6 A written string of valid UTF-8 reads back as the same bytes.
- * I7 The tokens have the values of the text and come in its order.
+ * I7 The tokenizer returns the names and values of the text, in the order of the text.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -26,18 +27,18 @@ enum json_kind {
     JSON_ARRAY_END,
     JSON_NAME,   /* member name; `text` is its raw bytes between the quotes, with escapes */
     JSON_STRING, /* `text` as for JSON_NAME */
-    JSON_NUMBER, /* `text` is the number as it is in the input */
+    JSON_NUMBER, /* `text` is the number as written in the input */
     JSON_TRUE,
     JSON_FALSE,
     JSON_NULL,
-    JSON_END /* the text is complete; only white space followed */
+    JSON_END /* the text ended after one complete value and white space */
 };
 
 /* One token of the input. */
 struct json_token {
     enum json_kind kind;
     struct view text; /* borrowed from the input; empty for structural tokens */
-    unsigned depth;   /* containers open around the token; 0 for the top value */
+    unsigned depth;   /* number of open containers around the token; 0: the top value */
 };
 
 /* Reading position in one text, which is borrowed until the last token is used. */
@@ -45,37 +46,38 @@ struct json_reader {
     struct reader in;
     unsigned depth;
     uint8_t stack[JSON_DEPTH_MAX]; /* '{' or '[' of each open container */
-    uint8_t expect;                /* internal state */
+    uint8_t expect;                /* enum expect of json.c: which tokens may follow */
     enum status failed;            /* sticky first failure, or STATUS_OK */
 };
 
-/* Starts reading `text`, which is complete. json_next reports malformed text. */
+/* Starts reading `text`, which must be complete. json_next reports malformed text. */
 void json_open(struct json_reader *r, struct view text);
 /*
- * Reads the next token. PEER_MALFORMED: not JSON (invalid UTF-8, bad escape, bad number, trailing
- * bytes, control character in a string…); FULL_BUFFER: deeper than JSON_DEPTH_MAX. Failures are
- * sticky.
+ * Reads the next token. PEER_MALFORMED: the text is not JSON (invalid UTF-8, bad escape, bad
+ * number, trailing bytes, control character in a string…). FULL_BUFFER: containers are nested
+ * deeper than JSON_DEPTH_MAX. Failures are sticky.
  */
 MUST_USE enum status json_next(struct json_reader *r, struct json_token *token);
 /*
- * Skips the value that starts with `token` (already read); a scalar needs no skipping. Fails like
- * json_next.
+ * Skips the rest of the value whose first token, `token`, was just read; a scalar has no rest.
+ * Fails like json_next.
  */
 MUST_USE enum status json_skip(struct json_reader *r, const struct json_token *token);
 /*
- * Decodes the escapes of a JSON_NAME or JSON_STRING into UTF-8. FULL_BUFFER: it does not fit, and
- * nothing was written. A lone surrogate becomes U+FFFD, as in Go's encoding/json.
+ * Writes the text of a JSON_NAME or JSON_STRING with its escapes decoded to UTF-8. FULL_BUFFER: the
+ * text does not fit, and nothing was written. A lone surrogate becomes U+FFFD, as in Go's
+ * encoding/json.
  */
 MUST_USE enum status json_unescape(struct view raw, struct writer *out);
 /* Whether the name or string, with escapes decoded, equals `text` (under 256 bytes). */
 bool json_text_is(struct view raw, const char *text);
 /*
- * Parses a JSON_NUMBER as an integer. PEER_MALFORMED: it has a fraction or exponent, or exceeds
- * int64.
+ * Parses a JSON_NUMBER as an integer. PEER_MALFORMED: the number has a fraction or an exponent, or
+ * does not fit in int64_t.
  */
 MUST_USE enum status json_integer(struct view literal, int64_t *value);
 
-/* --- writer: adds commas and quotes; `indent` spaces per level, 0 writes one line --- */
+/* --- writer: adds commas and quotes; indents by `indent` spaces per level; 0: one line --- */
 
 /* Position in the text being written; the owner checks `out->full` at the end. */
 struct json_writer {
@@ -98,8 +100,9 @@ void json_array_end(struct json_writer *w);
 /* Writes the name of the next member: plain ASCII text that needs no escapes. */
 void json_name(struct json_writer *w, const char *name);
 /*
- * Writes a quoted, escaped string; invalid UTF-8 becomes U+FFFD. Control characters (C0, DEL, C1)
- * and the line separators U+2028 and U+2029 are escaped, so that every reader sees one line.
+ * Writes a quoted, escaped string; an invalid byte of UTF-8 becomes U+FFFD. Escapes control
+ * characters (C0, DEL, C1) and the line separators U+2028 and U+2029, so that every program that
+ * shows the string shows it on one line.
  */
 void json_string(struct json_writer *w, struct view text);
 /* Writes a member: `name` as in json_name, `text` as in json_string. */
@@ -110,8 +113,8 @@ void json_number(struct json_writer *w, int64_t value);
 void json_bool(struct json_writer *w, bool value);
 
 /*
- * Appends the JSON text `form` with each '%' replaced by the next text of `value` as a JSON string:
- * for texts that are mostly constant.
+ * Appends the JSON text `form` and replaces each '%' with the next text of `value` as a JSON
+ * string. Meant for JSON texts that are mostly constant.
  */
 void json_fill(struct writer *out, const char *form, const char *const *value);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the log lines of base/log.h in place at the end of the buffer, so that the buffer has a
- * line completely or not at all.
+ * Builds each log line of base/log.h in place after the end of the buffered lines; close_line adds
+ * the complete line to them.
  */
 #include "base/log.h"
 
@@ -16,9 +16,9 @@
 static const char *const level_names[LOG_LEVELS] = {
     [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
 
-/* Bytes that every line keeps free for its end and the field `truncated`. */
+/* Bytes that every line reserves for the field `truncated` and the end of the line. */
 enum { LOG_TAIL_BYTES = 24 };
-/* Most bytes that make_room drops at once; this makes room for a line of any length. */
+/* Most bytes that make_room drops in one call; enough room for a line of any length. */
 #define LOG_DROP_BYTES (LOG_BUFFER_BYTES / 4u)
 _Static_assert(LOG_DROP_BYTES >= LOG_LINE_BYTES_MAX, "a line fits what gave way");
 
@@ -100,7 +100,7 @@ static bool line_open(const struct log *l)
     return l->line.data != NULL;
 }
 
-/* Adds a field only if all of it fits. */
+/* Adds a field if it fits completely and no earlier field of the line was left out. */
 static void append_field(struct log *l, const struct writer *field)
 {
     if (field->full || l->cut || field->len + LOG_TAIL_BYTES > writer_room(&l->line)) {
@@ -167,8 +167,8 @@ static void close_line(struct log *l)
 }
 
 /*
- * Makes room for a line by dropping the oldest lines that are written out, LOG_DROP_BYTES at a
- * time, so that memmove runs rarely. false: the pending lines leave no room.
+ * Makes room for a line: drops the oldest lines that are already written out, up to LOG_DROP_BYTES
+ * in one call, so that memmove runs rarely. Returns false if the pending lines leave no room.
  */
 static bool make_room(struct log *l)
 {
@@ -232,7 +232,7 @@ struct view log_last(const struct log *l, uint64_t *at)
     uint64_t from = (*at > l->dropped) ? *at - l->dropped : 0u;
     ASSERT(from <= l->len);
     if (from == 0u && l->dropped > 0u) {
-        /* the start of the first line may be dropped already */
+        /* make_room may have dropped the start of the first buffered line */
         from = view_find(lines, (uint8_t)'\n') + 1u;
         ASSERT(from <= l->len);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xorshift64* is predictable, but jitter only needs numbers that differ. */
+/* Implements base/random.h with xorshift64*: predictable, but jitter and names need no secrets. */
 #include "base/random.h"
 
 #include "base/assert.h"

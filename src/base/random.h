@@ -10,7 +10,7 @@ struct randomness {
     uint64_t state; /* never 0 */
 };
 
-/* Starts a sequence; `seed` may be any number, also 0. */
+/* Starts a sequence; `seed` may be any number, including 0. */
 void randomness_init(struct randomness *r, uint64_t seed);
 /* The next number of the sequence. */
 uint64_t randomness_next(struct randomness *r);

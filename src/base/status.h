@@ -4,23 +4,23 @@
  * state and knows no domain.
  *
  * Families: OK and MORE (progress), PEER_* (a peer sent something wrong), FULL_* (a limit of
- * cfg/limits.h was reached), HOST_* (the operating system refused). An error of this program itself
- * is an ASSERT instead.
+ * cfg/limits.h was reached), HOST_* (the operating system refused). A bug in this program has no
+ * status: it fails an ASSERT.
  *
- * In every header: a pointer parameter is not NULL and is borrowed for the time of the call, and on
- * failure what it points to is unchanged, unless the comment says otherwise. Lengths are bytes.
+ * In every header, unless a comment says otherwise: a pointer parameter is not NULL and is borrowed
+ * for the duration of the call; a call that fails leaves the objects behind its pointer parameters
+ * unchanged; lengths are in bytes.
  */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 
-/* On declarations: the caller must check the result. */
+/* Marks a function whose result the caller must check. */
 #define MUST_USE __attribute__((warn_unused_result))
 
-/* Result of a fallible function; the comment of the function says which ones it returns, and when.
- */
+/* Result of a fallible function; the function's comment says when it returns which status. */
 enum status {
     STATUS_OK = 0,
-    STATUS_MORE,      /* not enough input, or not enough room yet: try again later */
+    STATUS_MORE,      /* not enough input or room yet: call again when there is more */
     PEER_MALFORMED,   /* bytes that do not follow their format */
     PEER_PROTOCOL,    /* well-formed bytes that the protocol forbids at this point */
     PEER_UNSUPPORTED, /* valid, but a version or feature that this program does not speak */
@@ -28,14 +28,14 @@ enum status {
     PEER_REFUSED,     /* the peer answered with an error that has no status above */
     PEER_TIMEOUT,     /* the peer did not answer in time */
     PEER_CLOSED,      /* the connection ended */
-    PEER_UNTRUSTED,   /* identity of the peer could not be verified */
+    PEER_UNTRUSTED,   /* the identity of the peer could not be verified */
     FULL_TABLE,       /* a table of fixed size has no free entry */
     FULL_BUFFER,      /* a value is longer than its bound */
     FULL_BUDGET,      /* a peer exceeded its work limit (HTTP/2 ENHANCE_YOUR_CALM) */
     HOST_IO,          /* read, write or sync failed */
     HOST_NO_SPACE,    /* the disk is full or the quota is used up */
-    HOST_DENIED,      /* no permission, or a read-only file system */
-    HOST_ABSENT,      /* file or directory does not exist */
+    HOST_DENIED,      /* the process has no permission, or the file system is read-only */
+    HOST_ABSENT,      /* the file or directory does not exist */
     HOST_DAMAGED,     /* stored bytes fail their checksum or are malformed */
     HOST_BUSY,        /* another process holds the lock, or the resource is in use */
     STATUS_COUNT

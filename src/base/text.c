@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text functions of base/bytes.h: numbers as digits, UTF-8, texts in arrays. No function here runs
- * for each octet of a frame, so this file is compiled for size (HOT in tools/make/agent.mk).
+ * for each octet of a frame, so this file is compiled for size: tools/make/agent.mk does not list
+ * it in HOT.
  */
 #include <string.h>
 
@@ -18,8 +19,8 @@ struct view view_text(const char *text)
 }
 
 /*
- * Number of leading bytes that both texts share. A simple loop: most texts differ in the first
- * byte.
+ * Number of equal bytes at the start of both texts. A simple loop is fast enough, because most
+ * texts differ in the first byte.
  */
 static size_t common_bytes(struct view a, const char *text)
 {
@@ -200,14 +201,14 @@ void writer_fill(struct writer *w, const char *form, const struct fill *fills, s
     struct view rest = view_text(form);
     size_t used = 0;
     for (size_t at = view_find(rest, '%'); at < rest.len; at = view_find(rest, '%')) {
-        ASSERT(used < count); /* each '%' has a fill */
+        ASSERT(used < count); /* fails if a '%' has no fill */
         writer_append(w, view_first(rest, at));
         write_fill(w, &fills[used]);
         used++;
         rest = view_from(rest, at + 1u);
     }
     writer_append(w, rest);
-    ASSERT(used == count); /* each fill has a '%' */
+    ASSERT(used == count); /* fails if a fill has no '%' */
 }
 
 /* --- NUL-terminated text in arrays, and UTF-8 --- */
@@ -310,8 +311,9 @@ void writer_close_text(struct writer *w)
 }
 
 /*
- * Lead bytes and the range of the second byte (RFC 3629 §4): shortest form, no surrogates, at most
- * U+10FFFF.
+ * Valid UTF-8 by lead byte (RFC 3629 §4): lead bytes `first` to `last`, the number of bytes that
+ * follow (`more`), and the range of the second byte (`low` to `high`). This allows only the
+ * shortest form, no surrogates, and at most U+10FFFF.
  */
 static const struct {
     uint8_t first;

@@ -9,8 +9,8 @@ static void two_digits(struct writer *w, uint64_t n)
 }
 
 /*
- * Days from 1970-01-01 to a date. Counts years from March, so that the leap day is the last day of
- * its year. Month 13 is the next January.
+ * Days from 1970-01-01 to a date. Lets years begin in March, so that a leap day is the last day of
+ * its year. Accepts month 13 as January of the next year.
  */
 static int64_t days_to(int64_t year, int64_t month, int64_t day)
 {
@@ -31,7 +31,8 @@ bool time_days(int64_t year, int64_t month, int64_t day, int64_t *days)
 }
 
 /*
- * Writes the date of a number of days since 1970-01-01, by 400-year cycles from 1 March of year 0.
+ * Writes the date that is `days` days after 1970-01-01. Counts in 400-year cycles, the first of
+ * which begins on 1 March of year 0.
  */
 static void write_date(struct writer *w, uint64_t days)
 {

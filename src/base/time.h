@@ -22,13 +22,13 @@ static inline uint64_t later(uint64_t a_ms, uint64_t b_ms)
 }
 
 /*
- * Days from 1970-01-01 to a date in the years 0 to 9999. false: no such date, and *days is
- * unchanged.
+ * Sets *days to the days from 1970-01-01 to a date in the years 0 to 9999. Returns false if there
+ * is no such date; *days is then unchanged.
  */
 MUST_USE bool time_days(int64_t year, int64_t month, int64_t day, int64_t *days);
 /*
- * Appends a time in UTC, e.g. 2026-11-21T12:00:00.123 and then `end`: "Z", or "000Z" for
- * microseconds (Kubernetes' MicroTime). `wall_ms`: Unix milliseconds.
+ * Appends a time in UTC with milliseconds, such as 2026-11-21T12:00:00.123, and then `end`: "Z", or
+ * "000Z" for the microseconds of Kubernetes' MicroTime. `wall_ms`: Unix time in milliseconds.
  */
 void writer_time(struct writer *w, uint64_t wall_ms, const char *end);
 

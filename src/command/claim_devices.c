@@ -11,7 +11,7 @@
 struct device_shown {
     char name[DEVICE_NAME_CAP];
     int index;             /* index in the table; -1: the kernel does not show the device */
-    unsigned neuron;       /* number of a Neuron device */
+    unsigned neuron;       /* device number; used only for Neuron devices */
     struct attributes all; /* empty if the kernel does not show the device */
 };
 
@@ -36,7 +36,7 @@ static const struct device *device_at(const struct inventory *v, int index)
     return (index < 0) ? NULL : &v->devices.device[index];
 }
 
-/* Name of the EFA device nearest to a Neuron device; empty: no map names one. */
+/* Sets `name` to the EFA device nearest to Neuron device `neuron`; empty: no map names one. */
 static void nearest_efa(const struct inventory *v, unsigned neuron, char name[DEVICE_NAME_CAP])
 {
     const struct board *board = v->devices.board;
@@ -50,8 +50,8 @@ static void nearest_efa(const struct inventory *v, unsigned neuron, char name[DE
 }
 
 /*
- * Whether the device is Neuron device `neuron`, or an EFA device nearest to it. true: `name` gets
- * the nearest device of the other driver.
+ * Whether `s` is Neuron device `neuron` and has a nearest EFA device, or `s` is the EFA device
+ * nearest to Neuron device `neuron`. If so, sets `name` to the other device of this pair.
  */
 static bool is_nearest(const struct inventory *v, const struct device_shown *s, unsigned neuron,
                        char name[DEVICE_NAME_CAP])
@@ -80,7 +80,8 @@ static void write_attribute(const struct attribute *a, struct writer *out)
 }
 
 /*
- * Not inlined, because the caller's stack frame, which has all attributes, must not grow further.
+ * Writes one device as text. Not inlined, because the caller's stack frame, which contains all
+ * attributes, must not become larger.
  */
 __attribute__((noinline)) static void write_device(const struct inventory *v,
                                                    const struct device_shown *s, struct writer *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shows the claims of the claim store: decodes a slot with dra/store.h, and writes its claim. */
+/* Shows the claims in the claim store: decodes a slot with dra/store.h and writes its claim. */
 #include "base/assert.h"
 #include "command/command_internal.h"
 
@@ -70,10 +70,10 @@ void command_outline_text(const struct store_outline *o, const char *driver, str
 }
 
 /*
- * Returns the result whose device a part shows, or NULL if the part shows no device:
+ * Returns the result whose device part number `part` shows, or NULL if the part shows no device:
  * - Part 1 to r->count: the result with index part - 1, if it names one device.
- * - Later parts, one for each device number: the result for the whole node, if the device with this
- *   number belongs to it. *number gets this number.
+ * - Each later part stands for one device number, and *number gets this number: the result for the
+ *   whole node, if the device with this number belongs to that result.
  */
 static const struct claim_result *device_part(const struct claim_shown *c, unsigned part,
                                               unsigned *number)

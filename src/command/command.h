@@ -2,10 +2,10 @@
 /*
  * Output of the commands other than `run`: devices, slices, claims, reservations, check, and shell
  * completion. Owns only texts: the host reads the files and passes their contents. Commands may run
- * while an agent runs, and change nothing.
+ * while an agent runs; they change nothing.
  *
- * Output is made in parts of at most COMMAND_PART_BYTES, so that output of any size needs a fixed
- * amount of memory. The host empties the writer after each part.
+ * The functions write the output in parts of at most COMMAND_PART_BYTES, so that output of any size
+ * needs a fixed amount of memory. The host empties the writer after each part.
  *
  * Invariants:
  * I1 A part never makes the writer full.
@@ -25,22 +25,22 @@
 
 /* The claim that holds a device, or a share of it. */
 struct holder {
-    uint16_t others; /* number of further claims that hold shares of the device */
+    uint16_t others; /* number of other claims that also hold shares of the device */
     char claim[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: the device is free */
     char pod[NAME_CAP];                   /* empty: unknown */
 };
 
 /*
- * The data of `devices` and `slices`. With --efa there are two inventories, first of the Neuron
- * devices, then of the EFA devices; both have `efa` set. The output of the second inventory
- * continues the output of the first.
+ * What the commands `devices` and `slices` show. With --efa there are two inventories, the first
+ * for the Neuron devices and the second for the EFA devices; both have `efa` set. The output of the
+ * second inventory continues the output of the first.
  */
 struct inventory {
     struct devices devices;
     struct probe_issues issues;
-    struct holder holder[DEVICES_MAX]; /* by device number */
-    bool colour;
-    bool efa; /* --efa is set */
+    struct holder holder[DEVICES_MAX]; /* indexed by device number */
+    bool colour;                       /* the output goes to a terminal that shows colours */
+    bool efa;                          /* --efa is set */
 };
 
 /* How a claim's CDI file compares with its record. */
@@ -49,71 +49,75 @@ enum cdi_state { CDI_GOOD, CDI_MISSING, CDI_DIFFERENT, CDI_UNREADABLE, CDI_STATE
 enum slot_state { SLOT_FREE, SLOT_CLAIM, SLOT_OUTLINE, SLOT_DAMAGED };
 
 /*
- * Reads a slot from the bytes of its two halves. SLOT_CLAIM: *r is the record. SLOT_OUTLINE: a
- * newer agent wrote the record, or its claim was released; *o has the fields that every release can
- * read.
+ * Decodes a slot from the bytes of its two halves. SLOT_CLAIM: *r is the record. SLOT_OUTLINE: the
+ * claim was released, or only a newer agent can decode the whole record; *o has the fields that
+ * every agent can read.
  */
 enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
                              struct store_outline *o);
 /*
- * Marks the devices of `numbers`, bit N for device N, as held by the claim, alone or by shares;
- * `pod` may be empty.
+ * Marks each device N whose bit N is set in `numbers` as held by the claim, exclusively or as a
+ * share; `pod` may be empty.
  */
 void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *id,
                   const char *pod);
 
 /*
- * Fills *out with the devices of a node of this instance type, without access to hardware. false:
- * the type is unknown.
+ * Fills *out with the devices that a node of this instance type has, without access to hardware.
+ * Returns false if the type is unknown.
  */
 bool command_board(const char *type, struct found_node *out);
-/* Fills *out with the EFA devices in the map of this instance type. false: the type is unknown. */
+/* Like command_board, but fills *out with the EFA devices in the type's EFA map, if it has one. */
 bool command_board_efas(const char *type, struct found_efas *out);
-/* Appends the types that command_board knows. */
+/* Appends the names of the instance types that command_board knows, separated by commas. */
 void command_board_names(struct writer *out);
 
 /* Writes an issue of a probe with its remedy, as one line without a newline. */
 void command_issue(const struct probe_issue *issue, struct writer *out);
-/* Whether the device of this number is unhealthy. If so, writes a line without a newline. */
+/* Whether this device is unhealthy. If so, writes its health and a remedy, without a newline. */
 bool command_unhealthy(const struct inventory *v, unsigned number, struct writer *out);
 /*
- * Write part `part`, counted from 0, of the output of `devices`, as text or as a document. false:
- * there is no such part.
+ * Write part number `part`, counted from 0, of the output of the command `devices`, as text or as a
+ * document. Return false if there is no such part.
  */
 bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out);
 bool command_devices_document(const struct inventory *v, unsigned part, struct document *d);
 /*
- * Writes part `part` of the slices that an agent with this inventory would create, as a document:
- * one slice, or a list of slices. false: there is no such part.
+ * Writes part number `part`, counted from 0, of the slices that an agent with this inventory would
+ * create. All parts together are one document: a slice or a list of slices. Returns false if there
+ * is no such part.
  */
 bool command_slices(const struct inventory *v, const char *driver, const char *node_name,
                     unsigned part, struct document *d);
 /* A claim of the store; the members are borrowed. */
 struct claim_shown {
     const struct claim_record *record;
-    const char *driver; /* NULL: left out of the text; a document needs it */
+    const char *driver; /* NULL: the text does not name the driver; a document needs it */
     enum cdi_state cdi;
-    const struct inventory *node; /* to show the current state of each device; NULL: not shown */
+    /* the node's devices, to show the current state of each device; NULL: not shown */
+    const struct inventory *node;
 };
-/* Writes part `part`, counted from 0, of one claim. false: no such part. */
+/* Write part number `part`, counted from 0, of one claim. Return false if there is no such part. */
 bool command_claim_text(const struct claim_shown *c, unsigned part, struct writer *out);
 bool command_claim_document(const struct claim_shown *c, unsigned part, struct document *d);
-/* Writes a claim that was released, or that this release cannot read. */
+/* Write a claim that was released, or whose whole record only a newer agent can decode. */
 void command_outline_text(const struct store_outline *o, const char *driver, struct writer *out);
 void command_outline_document(const struct store_outline *o, const char *driver,
                               struct document *d);
 
-/* Writes a reserved claim of the cluster: one line, or an object. */
+/* Write a reserved claim of the cluster, as one line of text or as an object. */
 void command_reservation_text(const struct claim_reservation *c, struct writer *out);
 void command_reservation_document(const struct claim_reservation *c, struct document *d);
 /*
- * Writes the end of the output: if `found` is 0, that no claim is reserved, otherwise what to do
- * with the `found` reserved claims. `efa_driver`: name of the EFA driver; NULL: none.
+ * Writes the last lines of the output of `reservations`. If `found` is 0, they say that no claim is
+ * reserved; otherwise they say what to do about the `found` reserved claims. `efa_driver`: name of
+ * the EFA driver; NULL: only the Neuron driver was asked about.
  */
 void command_reservations_end(uint32_t found, const char *efa_driver, struct writer *out);
 
 /*
- * Parses an HTTP response into a view of its body; returns its status code, or 0: not a response.
+ * Parses an HTTP response: sets *body to its body and returns its status code. Returns 0 if the
+ * bytes are not an HTTP response.
  */
 unsigned command_response(struct view response, struct view *body);
 

@@ -7,8 +7,8 @@
 #include "command/command_internal.h"
 
 #define ANSI_ESCAPE "\033"
-#define COLOUR_RED 1u /* used only for health */
-/* Terminal colours that are readable on black and on white; claims use 32 to 36. */
+#define COLOUR_RED 1u /* ANSI red; used only for bad health */
+/* Claims use the ANSI colours 32 to 36, which are readable on black and on white. */
 #define COLOUR_CLAIMS 2u
 #define COLOURS 5u
 #define COLUMN_GAP 2u
@@ -19,7 +19,7 @@ enum device_health {
     DEVICE_HEALTHY,
     DEVICE_UNKNOWN, /* kernel modules before 2.28 have no health file */
     DEVICE_UNHEALTHY,
-    DEVICE_UNREADABLE, /* its core_count is unreadable */
+    DEVICE_UNREADABLE, /* the device's file core_count is unreadable */
     DEVICE_GONE,
     DEVICE_HEALTHS
 };
@@ -28,7 +28,7 @@ static const char *const health_names[DEVICE_HEALTHS] = {[DEVICE_HEALTHY] = "hea
                                                          [DEVICE_UNHEALTHY] = "unhealthy",
                                                          [DEVICE_UNREADABLE] = "unreadable",
                                                          [DEVICE_GONE] = "gone"};
-/* Room for the longest name, a separator, and the reasons. */
+/* Room for the longest health name, a separator, and the reasons. */
 #define HEALTH_COLUMN_CAP (HEALTH_TEXT_CAP + 16u)
 
 void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *id, const char *pod)
@@ -44,7 +44,7 @@ void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *
     }
 }
 
-/* The device of this number as the kernel shows it; NULL: not shown. */
+/* The device of this number, or NULL if the kernel does not show it. */
 static const struct device *device_of(const struct inventory *v, unsigned number)
 {
     int index = devices_numbered(&v->devices, number);
@@ -67,14 +67,14 @@ static bool is_efa(const struct inventory *v)
     return v->devices.driver == DRIVER_EFA;
 }
 
-/* What differs between the tables of the Neuron and of the EFA devices. */
+/* Differences between the table of Neuron devices and the table of EFA devices. */
 static const struct form {
-    const char *before; /* an empty line separates the two tables */
+    const char *before; /* text before the table: an empty line separates the two tables */
     const char *longest_name;
     const char *column; /* heading of the second column */
     size_t column_width;
     const char *noun;
-    const char *remedy; /* for an unhealthy device */
+    const char *remedy; /* what to do about an unhealthy device */
     const char *list;   /* name of the array in the document */
     const char *issue_list;
 } forms[DRIVERS] = {
@@ -99,7 +99,7 @@ static bool belongs_to(const struct inventory *v, unsigned number, unsigned neur
            text_is(map->address[number], map->address[neuron]);
 }
 
-/* Sets `text` to the Neuron devices of an EFA device, as "0,1"; empty: no map names the device. */
+/* Sets `text` to an EFA device's Neuron devices, as "0,1"; empty: no map names the EFA device. */
 static void neurons_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
 {
     struct writer w = writer_of(text, DEVICE_NAME_CAP);
@@ -111,7 +111,7 @@ static void neurons_text(const struct inventory *v, unsigned number, char text[D
     writer_close_text(&w);
 }
 
-/* Whether the board or the kernel has the device, or a claim holds it. */
+/* Whether the output lists the device: the board or the kernel has it, or a claim holds it. */
 static bool is_listed(const struct inventory *v, unsigned number)
 {
     bool known = v->devices.board != NULL && !is_efa(v);
@@ -119,7 +119,7 @@ static bool is_listed(const struct inventory *v, unsigned number)
     return number < expected || device_of(v, number) != NULL || is_held(v, number);
 }
 
-/* Health of a device; `d` is NULL: the kernel does not show it. */
+/* Health of a device; `d` is NULL if the kernel does not show the device. */
 static enum device_health health_read(const struct inventory *v, const struct device *d)
 {
     static const enum device_health of_reading[3] = {[HEALTH_UNKNOWN] = DEVICE_UNKNOWN,
@@ -169,7 +169,10 @@ static bool is_first(const struct inventory *v, unsigned number)
     return first;
 }
 
-/* Rank of the claim that holds the device, from 0, in the order of the claims' lowest devices. */
+/*
+ * Rank, from 0, of the claim that holds the device. Claims are ranked by their lowest device
+ * number.
+ */
 static unsigned order_of(const struct inventory *v, unsigned number)
 {
     unsigned n = 0;
@@ -196,7 +199,7 @@ static size_t column_width(size_t width, const char *text)
     return (len > width) ? len : width;
 }
 
-/* Widths of all columns but the last. */
+/* Widths of the columns NAME, HEALTH and CLAIM. */
 struct columns {
     size_t name;
     size_t health;
@@ -312,7 +315,7 @@ static void write_cell(const struct inventory *v, unsigned number, struct writer
     }
 }
 
-/* LNC of a container whose claim requests no LNC. 0: the type has no configurable LNC. */
+/* LNC that applies if a claim requests no LNC. 0: the instance type has no configurable LNC. */
 static unsigned lnc_of(const struct devices *d)
 {
     unsigned lnc = (d->lnc_allowed != 0u) ? board_family(d->instance_type)->lnc_default : 0u;
@@ -320,8 +323,8 @@ static unsigned lnc_of(const struct devices *d)
 }
 
 /*
- * Whether an EFA device belongs to several Neuron devices: then a claim for EFA devices may stay
- * pending.
+ * Whether an EFA device belongs to several Neuron devices. If so, a claim for as many EFA devices
+ * as Neuron devices stays pending.
  */
 static bool is_shared(const struct inventory *v)
 {
@@ -421,7 +424,7 @@ bool command_unhealthy(const struct inventory *v, unsigned number, struct writer
     return true;
 }
 
-/* Parts of the text: the head, a row for each number, the grid, its legend, the issues. */
+/* Parts of the text: the head, a row per device number, the grid, the legend, the issues. */
 enum {
     PART_ROWS = 1,
     PART_GRID = PART_ROWS + DEVICES_MAX,
@@ -526,7 +529,7 @@ static void issue_document(const struct probe_issue *issue, struct document *d)
     document_element(d, writer_view(&w));
 }
 
-/* Starts the document; the inventory of the EFA devices only adds another array to it. */
+/* Starts the document. The inventory of the EFA devices only adds arrays to the open document. */
 static void start_document(const struct inventory *v, struct document *d)
 {
     if (!is_efa(v)) {

@@ -7,8 +7,8 @@
 
 #define DOCUMENT_INDENT 2u
 /*
- * The longest word that YAML reads as something other than text is "false": longer words need no
- * quotes.
+ * Length of "false", the longest word that YAML reads as something other than a string. Longer
+ * words need no quotes.
  */
 #define WORD_AMBIGUOUS_MAX 5u
 
@@ -25,7 +25,8 @@ static struct writer *out_of(struct document *d)
 }
 
 /*
- * Begins a line with the current indentation, except after a dash or at the start of the document.
+ * Begins a new line with the current indentation. Stays on the line after a dash and at the start
+ * of the document.
  */
 static void line_begin(struct document *d)
 {
@@ -82,7 +83,7 @@ void document_object_end(struct document *d)
     }
     close_empty(d, "{}");
     d->depth -= (d->depth > 0u) ? 1u : 0u;
-    d->element = true; /* the next value is an element; member_name() ignores the flag */
+    d->element = true; /* an object that follows is an array element; members ignore the flag */
 }
 
 void document_member_begin(struct document *d, const char *name)
@@ -133,7 +134,7 @@ static bool is_plain(struct view text)
     return plain;
 }
 
-/* JSON's quoted form is also valid YAML (YAML 1.2 section 1.2). */
+/* Writes a text, quoted if necessary. A quoted JSON string is also valid YAML (YAML 1.2 §1.2). */
 static void value_text(struct document *d, struct view value)
 {
     if (is_plain(value)) {

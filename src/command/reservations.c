@@ -4,7 +4,7 @@
 #include "cfg/identity.h"
 #include "command/command.h"
 
-/* Names come from a server of the user's choice: control characters must not reach a terminal. */
+/* The names come from a server that the user chose: hide control characters from the terminal. */
 #define NAME(text) SHOWN_LONG(view_text(text), NAME_CAP)
 
 void command_reservation_text(const struct claim_reservation *c, struct writer *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses a response of the agent's metrics port to an HTTP/1.0 request. Such a response is never
- * chunked, and ends with the connection (RFC 1945 section 7.2.2).
+ * chunked, and its body ends when the connection closes (RFC 1945 section 7.2.2).
  */
 #include "command/command.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shows the ResourceSlices that an agent would create, in the format of kubectl, for reviewers and
- * for the node templates of autoscalers. dra/device.h chooses the attributes.
+ * for the node templates of autoscalers. The attributes come from device_attributes.
  */
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -61,8 +61,8 @@ void command_board_names(struct writer *out)
 }
 
 /*
- * If `device` is NULL, writes the set of shared counters of a slice; otherwise writes the counters
- * that the device consumes.
+ * Writes the counters that the device consumes or, if `device` is NULL, the set of shared counters
+ * of a slice.
  */
 static void write_counters(const struct devices *devices, const struct device *device,
                            struct document *d)
@@ -113,8 +113,8 @@ static void write_tail(struct document *d)
 }
 
 /*
- * Whether there are several slices, which form a list: the slice with the counters is the first,
- * the slice with the EFA devices the last.
+ * Whether the output is a list of several slices. A slice with counters is the first one, a slice
+ * with EFA devices the last one.
  */
 static bool is_list(const struct inventory *v)
 {
@@ -154,7 +154,7 @@ static void write_end(const struct inventory *v, struct document *d)
     document_end(d);
 }
 
-/* Writes a capacity as the publisher encodes it. */
+/* Writes a capacity as the agent publishes it, including its requestPolicy. */
 static void write_capacity(const struct attribute *a, struct document *d)
 {
     document_text(d, "value", a->text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the attributes of a device, with the names and types of AWS's driver: CEL fails on a wrong
- * type, and one failing expression blocks scheduling. The functions append the attributes in the
- * byte order of the keys.
+ * Builds the attributes of a device, with the names and types of AWS's driver. A CEL expression
+ * fails if an attribute has a wrong type, and one failing expression blocks scheduling. The
+ * functions append the attributes in the byte order of the keys.
  */
 #include "dra/claim.h"
 
@@ -11,12 +11,14 @@
 #include "dra/pci.h"
 #include "dra/issue.h"
 
-/* Group sizes of topology4_id and topology8_id (AWS Neuron DRA documentation). */
+/* Group sizes in topologyN_id and devicegroupN_id (AWS Neuron DRA documentation). */
 #define SMALL_GROUP 4u
 #define LARGE_GROUP 8u
 #define FULL_GROUP 16u
 
-/* Appends an attribute with its key; keys must ascend, as the API server orders maps. */
+/*
+ * Appends an attribute with this key. Keys must ascend, because the API server sorts maps by key.
+ */
 static struct attribute *append_attribute(struct attributes *out, const char *key,
                                           enum attribute_type type)
 {
@@ -40,7 +42,7 @@ static void add_bool(struct attributes *out, const char *key, bool value)
     append_attribute(out, key, ATTRIBUTE_BOOL)->number = value ? 1 : 0;
 }
 
-/* Adds a string attribute. An empty text means that the value is unknown: adds nothing then. */
+/* Adds a string attribute. If the text is empty, the value is unknown, and nothing is added. */
 static void add_string(struct attributes *out, const char *key, const char *value)
 {
     if (value[0] != '\0') {
@@ -58,8 +60,8 @@ static void add_version(struct attributes *out, const char *key, const char *val
 /*
  * Adds contiguousN_id for each size N. The node's devices are split into lines of N consecutive
  * numbers, in which each device is linked with the next one; the id is the number of the device's
- * line. So a claim for N devices with equal contiguousN_id gets one line. The remaining devices,
- * too few for a line, get no id, so the scheduler never tries them for such a claim. `sizes` is in
+ * line. So a claim for N devices with equal contiguousN_id gets one line. The last devices, if too
+ * few for a line, get no id, so that the scheduler never tries them for such a claim. `sizes` is in
  * the byte order of the keys.
  */
 static void add_contiguous(struct attributes *out, const struct board *board, unsigned number)
@@ -103,7 +105,7 @@ static void add_groups(struct attributes *out, const struct board *board,
 }
 
 /*
- * Adds the standard attributes of Kubernetes, with which a claim aligns devices of several drivers.
+ * Adds the standard attributes of Kubernetes, which let a claim align devices of several drivers.
  */
 static void add_standard(struct attributes *out, const char *address, const struct device *device)
 {
@@ -150,7 +152,7 @@ static void add_grid(struct attributes *out, const struct board *board, unsigned
     if (cells >= LARGE_GROUP) {
         add_int(out, "topology8_id", number / LARGE_GROUP);
     }
-    /* x is the row and y the column, as a capture of AWS's driver shows. */
+    /* x is the row and y is the column, as in recorded output of AWS's driver. */
     add_int(out, "topology_x", number / board->grid_columns);
     add_int(out, "topology_y", number % board->grid_columns);
 }
@@ -186,8 +188,8 @@ static void add_subsystem(struct attributes *out, uint16_t subsystem)
 }
 
 /*
- * Adds a capacity that claims share in multiples of `step` (or CAPACITY_ALL). A claim that does not
- * request the capacity takes all of it, and so holds the device alone.
+ * Adds a capacity of `units`, which claims can request in multiples of `step`, or CAPACITY_ALL. A
+ * claim that does not request the capacity consumes all of it, so that no other claim gets a share.
  */
 static void add_shares(struct attributes *out, const char *key, unsigned units, unsigned step)
 {
@@ -203,16 +205,17 @@ static void add_cores(struct attributes *out, const struct devices *d, const str
         add_shares(out, CORES_CAPACITY, device->core_count, unit);
     } else if (d->shares > 0u && unit > 0u) {
         /*
-         * Sharing was switched off while claims still hold parts. Each of these parts uses up a
-         * capacity of 1, so the scheduler allocates no further part.
+         * Sharing was switched off while claims still hold parts. With a capacity of only 1, these
+         * parts already consume all of it, so the scheduler allocates no further part.
          */
         add_shares(out, CORES_CAPACITY, 1u, (unsigned)CAPACITY_ALL);
     }
 }
 
 /*
- * Adds logicalNeuronCore, the LNC of the claim's containers (the requested LNC, or the runtime's
- * default), and logicalCores, the claim's cores on the device in logical cores of this LNC.
+ * Adds logicalNeuronCore, the LNC of the claim's containers (the LNC of the result, or else the
+ * runtime's default), and logicalCores, the range of the claim's cores on the device, counted in
+ * logical cores of this LNC.
  */
 static void add_claimed(struct attributes *out, const struct devices *d,
                         const struct device *device, const struct claim_result *result)
@@ -235,8 +238,8 @@ static void add_claimed(struct attributes *out, const struct devices *d,
 }
 
 /*
- * Vendor and device use the names of the PCI ID database; the DeviceClass of AWS's chart selects by
- * them.
+ * Builds the attributes of an EFA device. The values of pciVendor and pciDevice are the names in
+ * the PCI ID database, because the DeviceClass in AWS's chart selects devices by these names.
  */
 static void build_efa(const struct devices *d, const struct device *device, struct attributes *out)
 {
@@ -260,8 +263,8 @@ static void build_efa(const struct devices *d, const struct device *device, stru
 }
 
 /*
- * Builds the attributes of a Neuron device. `result`: what a claim holds of the device; NULL: the
- * device as published.
+ * Builds the attributes of a Neuron device. `result`: a claim's result for the device, for the
+ * attributes that only the claim's containers see; NULL: the attributes to publish.
  */
 static void build_neuron(const struct devices *d, const struct device *device,
                          const struct claim_result *result, struct attributes *out)
@@ -311,8 +314,8 @@ static void build_attributes(const struct devices *d, unsigned index,
 }
 
 /*
- * Keeps only the attributes that the API server would refuse (`with_issue`), or only those that it
- * accepts.
+ * Keeps only some of the attributes: with `with_issue`, those that the API server would refuse;
+ * otherwise, those that it accepts.
  */
 static void select_attributes(struct attributes *all, bool with_issue)
 {

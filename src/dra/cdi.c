@@ -11,7 +11,7 @@
 #include "dra/claim.h"
 #include "dra/metadata.h"
 
-/* Directory, "/neuron" or "/infiniband/uverbs", and a number under DEVICES_MAX. */
+/* Room for a directory, "/neuron" or "/infiniband/uverbs", and a number. */
 #define NODE_PATH_CAP (PATH_CAP + 32u)
 #define ENV_CAP 64u
 
@@ -80,7 +80,7 @@ static void member_number(struct json_writer *j, const char *name, unsigned valu
     }
 }
 
-/* Writes a member whose value is a path that ends in a number. */
+/* Writes a member whose value is a path: `dir`, `stem` and `number`, joined. */
 static void member_numbered(struct json_writer *j, const char *name, const char *dir,
                             const char *stem, unsigned number)
 {
@@ -123,7 +123,7 @@ static void result_object(struct writer *out, const struct claim_result *r)
     ASSERT(!out->full);
 }
 
-/* Annotation values must be strings, so each result becomes a string with a small JSON object. */
+/* Writes the result at `at` as JSON in a string, because annotation values must be strings. */
 static void result_annotation(struct json_writer *j, const struct claim_record *r, unsigned at)
 {
     char key_text[RESULT_KEY_CAP];
@@ -135,7 +135,7 @@ static void result_annotation(struct json_writer *j, const struct claim_record *
     json_string(j, writer_view(&value));
 }
 
-/* Writes a string value that ends in a number. */
+/* Writes a string value: the text `before`, then the number. */
 static void string_numbered(struct json_writer *j, const char *before, unsigned value)
 {
     char text[ENV_CAP];
@@ -146,7 +146,7 @@ static void string_numbered(struct json_writer *j, const char *before, unsigned 
     json_string(j, writer_view(&w));
 }
 
-/* Writes a number as a string, because annotation values must be strings. */
+/* Writes a member whose number is a string, because annotation values must be strings. */
 static void member_decimal(struct json_writer *j, const char *name, unsigned value)
 {
     json_name(j, name);
@@ -202,7 +202,8 @@ static void write_annotations(struct json_writer *j, const struct claim_record *
 /* --- devices --- */
 
 /*
- * The device number inside the container: the host's number, or the rank among the claim's devices.
+ * The device number inside the container: the host's number or, with zero_numbering, first_number
+ * plus the rank of the device among the claim's devices.
  */
 static unsigned container_number(const struct claim_record *r, unsigned number)
 {
@@ -248,8 +249,8 @@ static void write_nodes(struct json_writer *j, const struct claim_record *r, uin
 }
 
 /*
- * Writes the device nodes of a request. If two results of the request are shares of one device, the
- * node of the device is written once.
+ * Writes the device nodes of the request whose first result is `first`. If two results of the
+ * request are shares of one device, writes the node of this device only once.
  */
 static void device_nodes(struct json_writer *j, const struct claim_record *r, unsigned first,
                          const char *dev_root)

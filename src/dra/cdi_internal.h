@@ -8,9 +8,9 @@
 
 /* Key of one of this driver's annotations. */
 #define ANNOTATION(name) DRIVER_NAME "/" name
-/* "neuron.aws.com/result-" and a number below RESULTS_MAX. */
+/* Room for "neuron.aws.com/result-", a number below RESULTS_MAX, and NUL. */
 #define RESULT_KEY_CAP (sizeof ANNOTATION("result-") + 2u)
-/* One result as compact JSON: every member at its longest, with names that need no escapes. */
+/* Room for a result as compact JSON with its longest values, none of which needs escapes. */
 #define RESULT_VALUE_CAP (REQUEST_BASE_CAP + DEVICE_NAME_CAP + UID_CAP + 144u)
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the claim record back from the annotations of a CDI file. If the claim store is damaged,
- * the CDI file still shows that the claim was prepared. Owns the checks: the file may be damaged or
- * changed. Unknown annotations and members are ignored, as in the claim store, because a newer
- * version may have written them.
+ * the CDI file still shows that the claim was prepared. Checks everything, because the file may be
+ * damaged or changed. Ignores unknown annotations and members, because a newer version of the agent
+ * may have written them.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "dra/pci.h"
 #include "dra/claim.h"
 
-/* Annotations that occur once, and the members of a result. */
+/* Annotations that occur at most once in a file. */
 enum {
     KEY_NAMESPACE,
     KEY_NAME,
@@ -27,8 +27,9 @@ enum {
     KEY_METADATA,
     KEYS
 };
-/* every claim has the keys before this one; the others are optional */
+/* Every file has the annotations before this one; this one and the later ones are optional. */
 #define KEYS_NEEDED KEY_NODE_DEVICES
+/* Members of the JSON object of a result. */
 enum {
     MEMBER_REQUEST,
     MEMBER_DEVICE,
@@ -63,12 +64,12 @@ static const char *const members[MEMBERS] = {[MEMBER_REQUEST] = "request",
                                              [MEMBER_NUMBER] = "number",
                                              [MEMBER_UVERBS] = "uverbs"};
 
-/* Reads the members of an object one by one. */
+/* Position in an object whose members are read one by one. */
 struct members_reader {
     struct json_reader in;
     struct view name;
     struct json_token value; /* first token of the member's value */
-    unsigned seen;           /* one bit for each known member already read */
+    unsigned seen;           /* bit n: the known member with index n was already read */
 };
 
 /* Reads the opening brace of an object. false: the next value is not an object. */
@@ -79,7 +80,8 @@ static bool object_opens(struct json_reader *in)
 }
 
 /*
- * Reads the next member's name and first token. false: the object ended, or the text is malformed.
+ * Reads the next member's name and the first token of its value. Returns false if the object ended
+ * or the text is malformed.
  */
 static bool next_member(struct members_reader *m)
 {
@@ -91,7 +93,7 @@ static bool next_member(struct members_reader *m)
     return json_next(&m->in, &m->value) == STATUS_OK;
 }
 
-/* Index of the member in `names`, or `count` when unknown; a duplicate makes the text malformed. */
+/* Index of the current member in `names`; `count`: unknown. Fails the reader on a duplicate. */
 static unsigned member_of(struct members_reader *m, const char *const *names, unsigned count)
 {
     unsigned at = 0;
@@ -141,8 +143,8 @@ static bool parse_number(const struct json_token *value, uint16_t *to)
 }
 
 /*
- * Parses a device name. The name of an EFA device does not contain the device's number; another
- * member contains it.
+ * Parses a device name. The name of an EFA device does not contain the device's number; the member
+ * "number" does.
  */
 static bool parse_device(const struct json_token *value, struct claim_result *to)
 {
@@ -187,7 +189,7 @@ static bool parse_member(struct members_reader *m, struct claim_result *to)
     }
 }
 
-/* Whether the text ends after the outermost object, which json_next has finished. */
+/* Whether the text ends after the outermost object, whose end was just read. */
 static bool text_ends(struct json_reader *in)
 {
     struct json_token t;
@@ -205,7 +207,7 @@ static bool parse_result(const struct json_token *value, struct claim_record *r)
     struct claim_result *to = &r->result[r->count];
     json_open(&m.in, view_text(text));
     bool ok = object_opens(&m.in);
-    while (ok && next_member(&m)) { /* each iteration consumes text */
+    while (ok && next_member(&m)) { /* each iteration consumes text, so the loop ends */
         ok = parse_member(&m, to);
     }
     r->count++;
@@ -213,7 +215,7 @@ static bool parse_result(const struct json_token *value, struct claim_record *r)
     return ok && text_ends(&m.in) && (m.seen & needed) == needed;
 }
 
-/* Whether `name` is the annotation of the next result; results are numbered in order, from 0. */
+/* Whether `name` is the annotation of the next result; the results must come in order, from 0. */
 static bool is_next_result(struct view name, unsigned count)
 {
     char key[RESULT_KEY_CAP];
@@ -256,7 +258,7 @@ static bool parse_numbers(struct view list, uint64_t *numbers)
     return good && rest.len == 0u;
 }
 
-/* Parses a number that is written as a string. */
+/* Parses a string that contains a number. */
 static bool parse_decimal(const struct json_token *value, uint8_t *to)
 {
     uint64_t n = 0;
@@ -301,7 +303,7 @@ static bool parse_annotation(struct members_reader *m, struct claim_record *r)
     return !result && json_skip(&m->in, &m->value) == STATUS_OK;
 }
 
-/* Parses the annotations; `in` has already read their opening brace. */
+/* Parses the annotations, whose opening brace was already read. */
 static bool parse_annotations(struct json_reader *in, struct claim_record *r)
 {
     struct members_reader m = {.in = *in};

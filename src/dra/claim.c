@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathers and checks one claim's allocation. Owns the order of the checks and the texts of
- * refusals; the first failure is kept and later ones are ignored.
+ * Builds the record of one claim from its allocation, and checks it. Owns the order of the checks
+ * and the texts of refusals. The first failure counts; later failures are ignored.
  */
 #include "dra/claim.h"
 
@@ -16,8 +16,8 @@
 /* --- names --- */
 
 /*
- * Whether a text has the common form of labels, UIDs and names: letters, digits, '-' and, with
- * `dots`, '.', and a letter or digit at both ends.
+ * Whether a text has the common form of labels, UIDs and names: letters, digits, '-' and, if
+ * `dots`, also '.', with a letter or digit at both ends.
  */
 static bool name_like(struct view v, bool dots)
 {
@@ -73,8 +73,8 @@ static bool share_like(struct view v)
 }
 
 /*
- * Whether two results are of the same device. An EFA device is identified by its PCI address,
- * because its number may change across a restart.
+ * Whether two results are for the same device. EFA devices are compared by PCI address, because the
+ * number of an EFA device may change when the agent restarts.
  */
 static bool same_place(const struct claim_result *p, const struct claim_result *q)
 {
@@ -83,8 +83,9 @@ static bool same_place(const struct claim_result *p, const struct claim_result *
 }
 
 /*
- * Whether result `at` is configured like the earlier results of its request: all devices of one
- * request form one CDI device, which has one environment.
+ * Whether the result at index `at` has the same configuration as the earlier results of its
+ * request. It must, because all devices of one request form one CDI device, which has one
+ * environment.
  */
 static bool configured_alike(const struct claim_record *r, unsigned at)
 {
@@ -106,8 +107,8 @@ uint8_t claim_cores(const struct claim_record *r)
 }
 
 /*
- * Cores must be adjacent and form whole logical cores of this LNC, because NEURON_RT_VISIBLE_CORES
- * is a range.
+ * Whether the cores are adjacent and form whole logical cores of this LNC, as required for
+ * NEURON_RT_VISIBLE_CORES, which is a range of logical cores.
  */
 static bool cores_valid(unsigned cores, unsigned lnc)
 {
@@ -118,9 +119,9 @@ static bool cores_valid(unsigned cores, unsigned lnc)
 }
 
 /*
- * Whether the result has no `cores`, or its `cores` are a valid part of a device: the result is a
- * share and the only result of its claim, the device is device 0 in the container, and the cores
- * form a range.
+ * Whether the result has no `cores`, or its `cores` are a valid part of a device. For a valid part,
+ * the result is a share and the only result of its claim, the device has number 0 in the container,
+ * and the cores form a range.
  */
 static bool part_valid(const struct claim_record *r, const struct claim_result *result)
 {
@@ -133,7 +134,7 @@ static bool part_valid(const struct claim_record *r, const struct claim_result *
 
 /*
  * Whether the result's device fits the driver: only an EFA device has a PCI address and a uverbs
- * number, and it never stands for the whole node. Also checks the cores.
+ * number, and no EFA device stands for the whole node. Also checks the cores.
  */
 static bool place_valid(const struct claim_record *r, const struct claim_result *result)
 {
@@ -206,7 +207,7 @@ unsigned claim_numbers_count(uint64_t numbers)
     return count;
 }
 
-/* Device numbers inside a container must be below DEVICES_MAX, like those on the host. */
+/* Whether all device numbers inside a container are below DEVICES_MAX, as on the host. */
 static bool numbering_valid(const struct claim_record *r)
 {
     unsigned devices = claim_numbers_count(claim_all_numbers(r));
@@ -364,7 +365,7 @@ static struct writer begin_failure(struct claim_builder *b, enum status s)
     }
     b->failed = s;
     memset(b->why, 0, sizeof b->why);
-    return writer_of(b->why, sizeof b->why - 1u); /* leaves room for the terminating NUL */
+    return writer_of(b->why, sizeof b->why - 1u); /* keeps room for the terminating NUL */
 }
 
 static struct writer claim_failure(struct claim_builder *b, enum status s)
@@ -451,7 +452,7 @@ static bool request_like(struct view v)
            (plain || name_like(view_from(v, slash + 1u), false));
 }
 
-/* Copies the names of a result; false: a name breaks the API's rules. */
+/* Copies the names of a result. Returns false if a name violates the rules of the API. */
 static bool copy_names(struct claim_builder *b, const struct claim_result_in *in,
                        struct claim_result *r)
 {
@@ -474,8 +475,8 @@ void claim_capacity(struct claim_builder *b, struct view key, struct view value)
 }
 
 /*
- * Provisional cores of a share: the lowest ones of the device. 0: the share has all cores, or the
- * result is not a share.
+ * The provisional cores of the next result, if it is a part of a device: the lowest cores of the
+ * device. 0: the result is not a share, or is a share with all cores.
  */
 static uint8_t part_of(struct claim_builder *b, const struct claim_result_in *in, int device)
 {
@@ -487,8 +488,8 @@ static uint8_t part_of(struct claim_builder *b, const struct claim_result_in *in
 }
 
 /*
- * Adds a result for a device. `device` is its index in the table; negative: the device that stands
- * for the whole node.
+ * Adds a result. `device`: index of the result's device in the table; negative: the result is for
+ * the device that stands for the whole node.
  */
 static void add_device(struct claim_builder *b, const struct claim_result_in *in, int device)
 {
@@ -515,13 +516,13 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 {
     if (b->failed != STATUS_OK || !view_is(in->driver, b->driver)) {
-        b->cores = 0; /* the capacities belonged to another driver's result */
+        b->cores = 0; /* the capacities belong to the result that is ignored here */
         return;
     }
     if (b->configured) {
         /*
-         * A configuration is applied to the results before it; the API server writes all results
-         * first.
+         * A configuration applies only to results that were added before; the API server sends all
+         * results before the configurations.
          */
         claim_malformed(b, "results follow the configuration");
         return;
@@ -545,7 +546,7 @@ void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 
 enum { SOURCE_CLASS = 1, SOURCE_CLAIM = 2 };
 
-/* "req" covers "req" and "req/sub"; "req/sub" covers only itself (KEP-4816). */
+/* Whether `name` covers the request: "req" covers "req" and "req/sub" (KEP-4816). */
 static bool name_covers(struct view name, struct view request)
 {
     struct view base = view_first(request, view_find(request, '/'));
@@ -569,8 +570,8 @@ static uint32_t covered_results(const struct claim_builder *b, const struct clai
 _Static_assert(RESULTS_MAX <= 32u, "one bit for each result");
 
 /*
- * Called when `c` overrules the value `before` for result `r`: remembers this value if both
- * configurations name requests, or if neither does.
+ * Called when `c` overrules the value `before` of result `r`. Remembers `before` if both
+ * configurations name requests, or if neither names any.
  */
 static void remember_overruled(struct claim_builder *b, unsigned r, const struct config *c,
                                uint8_t before, bool named)
@@ -649,7 +650,8 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
     }
     if (in->driver.len == 0u) {
         /*
-         * A later API may add kinds of configuration; ignoring one would prepare the claim wrongly.
+         * A later API may add other kinds of configuration. To ignore one would prepare the claim
+         * wrongly, so refuse it.
          */
         claim_malformed(b, "a configuration is not opaque, other kinds are not supported");
         return;
@@ -702,7 +704,7 @@ void claim_allocated(struct claim_builder *b)
     b->allocated = true;
 }
 
-/* Why a completely read object cannot be prepared; NULL: it can be prepared. */
+/* Why the claim cannot be prepared after its whole object was read; NULL: it can be prepared. */
 static const char *incomplete_reason(const struct claim_builder *b)
 {
     if (!b->seen_meta) {
@@ -723,8 +725,8 @@ static const char *incomplete_reason(const struct claim_builder *b)
 }
 
 /*
- * Translates the requested number of nodes into a mode. All results must ask for the same mode,
- * because a node is in one set of nodes at a time.
+ * Translates the requested number of nodes into a mode. All results that request a number must
+ * request the same one, because a node is in only one set of nodes at a time.
  */
 static void apply_mode(struct claim_builder *b)
 {
@@ -747,7 +749,7 @@ static void apply_mode(struct claim_builder *b)
     ASSERT(s == STATUS_OK); /* read_config has already checked this mode */
 }
 
-/* Applies `host`, the LNC of logical_nc_config, if no result of the claim asks for an LNC. */
+/* Applies `host`, the LNC in logical_nc_config, if no result of the claim has an LNC. */
 static void apply_host_lnc(struct claim_record *r, uint8_t host)
 {
     uint8_t asked = claim_logical_neuron_core(r);
@@ -763,8 +765,8 @@ static void no_part(struct claim_builder *b, const char *what)
 }
 
 /*
- * NeuronCores of the smallest part of the device. 0: the device cannot be shared, or has vanished
- * in a probe after the result was read.
+ * Number of NeuronCores in the smallest part of the device. 0: claims cannot share the device, or a
+ * probe after the result was read did not find it.
  */
 static unsigned core_unit(const struct devices *d, unsigned number)
 {

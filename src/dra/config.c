@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes opaque configurations strictly, in two passes over the text: the first finds apiVersion
- * and kind, the second checks every member against the kind's row. Owns the table of kinds and the
- * texts that users read in pod events.
+ * Decodes opaque configurations strictly, in two passes over the text. The first pass finds
+ * apiVersion and kind; the second checks every member against the row of the kind. Owns the table
+ * of kinds and the texts that users read in pod events.
  */
 #include "dra/config.h"
 
@@ -13,7 +13,7 @@
 #define VALUE(n) (1u << (n))
 #define KINDS ((unsigned)CONFIG_ULTRASERVER + 1u)
 
-/* Besides apiVersion and kind, a configuration has one field, a small integer. */
+/* A kind of configuration. Besides apiVersion and kind, it has one field, a small integer. */
 static const struct kind_row {
     const char *name;
     const char *field;
@@ -26,7 +26,7 @@ static const struct kind_row {
 };
 enum { VALUE_LIMIT = 8 };
 
-/* The released apiVersion first, then the two in the documents of the beta release. */
+/* Accepted apiVersions: the released one, then two from the documentation of the beta release. */
 static const char *const versions[] = {
     CONFIG_API_GROUP "/v1",
     CONFIG_API_GROUP "/v1alphav1",
@@ -42,12 +42,12 @@ struct decoder {
     struct writer *why;
     const struct kind_row *row;
     const char *field_name[FIELDS];
-    struct view name;         /* the current member */
-    struct json_token value;  /* first token of its value */
-    struct view text[FIELDS]; /* of apiVersion and kind; empty: absent or null */
+    struct view name;         /* name of the current member */
+    struct json_token value;  /* first token of the current member's value */
+    struct view text[FIELDS]; /* values of apiVersion and kind; empty: absent or null */
     struct json_token number; /* value of row->field; JSON_NULL: absent or null */
     bool seen[FIELDS];        /* members found in the second pass */
-    unsigned complaints;      /* unknown and duplicate members so far */
+    unsigned complaints;      /* number of unknown and duplicate members so far */
 };
 
 /* --- members of the top object --- */
@@ -73,7 +73,7 @@ static enum status open_object(struct decoder *d, struct view json)
     return STATUS_OK;
 }
 
-/* Reads the next member's name and first token. *end: the object and the text are complete. */
+/* Reads the next member's name and first token. *end: the object and the text ended instead. */
 static enum status next_member(struct decoder *d, bool *end)
 {
     struct json_token t;
@@ -136,8 +136,8 @@ static enum status wrong_type(struct decoder *d, const char *field, const char *
 /* --- first pass: apiVersion and kind --- */
 
 /*
- * Takes apiVersion or kind from the current member. As in Go, the last of two members with one name
- * counts, and null leaves the field unchanged.
+ * If the current member is apiVersion or kind, stores its value. As in Go, the last of two members
+ * with the same name counts, and null leaves the stored value unchanged.
  */
 static enum status parse_type(struct decoder *d)
 {
@@ -157,7 +157,7 @@ static enum status read_type(struct decoder *d, struct view json)
 {
     bool end = false;
     enum status s = open_object(d, json);
-    /* Each iteration consumes text. */
+    /* The loop is bounded, because each iteration consumes text. */
     for (size_t i = 0; i <= json.len && s == STATUS_OK; i++) {
         s = next_member(d, &end);
         if (s != STATUS_OK || end) {

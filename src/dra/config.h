@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opaque configurations: NeuronConfig and UltraServerConfig, decoded strictly. Owns the two kinds,
- * their fields and the error texts that users see in pod events; knows no claim, and of the
- * hardware only the LNC values of a node and its UltraServer. Source of kinds and texts: AWS Neuron
- * DRA documentation; wording of decoding errors: the Kubernetes serializer (apimachinery,
- * sigs.k8s.io/json).
+ * Decodes opaque configurations, NeuronConfig and UltraServerConfig, strictly, and checks them.
+ * Owns the two kinds, their fields and the error texts that users see in pod events. Knows no
+ * claims; the only facts about the node that it uses are the LNC values and the UltraServer.
+ * Sources: AWS Neuron DRA documentation (kinds and texts), the Kubernetes serializer in
+ * apimachinery and sigs.k8s.io/json (wording of decoding errors).
  *
  * Invariants:
  * I1 On failure *out is unchanged.
  * I2 The reason is one line of printable ASCII; together with the text that claim_config_add puts
  *    before it, it fits in CLAIM_ERROR_CAP.
- * I3 config_decode accepts only a JSON object of apiVersion, kind and the kind's field, each once,
- *    with known values, and no other member.
+ * I3 config_decode accepts only a JSON object with apiVersion, kind and the field of the kind, each
+ *    once and with a known value, and with no other member.
  * I4 config_check fails only with PEER_UNSUPPORTED, and with a reason.
  */
 #ifndef DRA_CONFIG_H
@@ -34,24 +34,25 @@ struct config {
 /*
  * Decodes one configuration (JSON object). On failure (PEER_MALFORMED or PEER_UNSUPPORTED) `why`
  * gets one printable line and `out` is unchanged:
- *   not JSON, not an object, nested too deeply;
+ *   the text is not JSON, is not an object, or is nested too deeply;
  *   `Object 'Kind' is missing…`, `Object 'apiVersion' is missing…`, `no kind "X" is registered for
- *   version "g/v"…`, with what is known;
+ *   version "g/v"…`, each followed by the known kinds and versions;
  *   `field "x": expected integer, found string`;
- *   `strict decoding error: unknown field "x", duplicate field "y"; known fields: …`, at most
- *   CONFIG_STRICT_ERRORS_MAX of them;
+ *   `strict decoding error: unknown field "x", duplicate field "y"; known fields: …`, with at most
+ *   CONFIG_STRICT_ERRORS_MAX errors;
  *   `logicalNeuronCore: Unsupported value: 3; supported values: 1, 2`, or `Required value`.
  * apiVersions: neuron.aws.com/v1, neuron.aws.com/v1alphav1, resource.neuron.aws.com/v1alphav1. As
- * in Go, null counts as absent, and if apiVersion or kind occurs twice, the last one selects the
- * kind before the duplicate is reported.
+ * in Go, null counts as absent, and if apiVersion or kind occurs twice, the last value selects the
+ * kind; only then is the duplicate reported.
  */
 MUST_USE enum status config_decode(struct view json, struct config *out, struct writer *why);
 
 /*
- * Checks a decoded configuration against the node (bit n of `lnc_allowed`: LNC n may be asked for).
- * PEER_UNSUPPORTED, with one line in `why`:
- * - an LNC, but the type has none: "LNC value is not configurable for instance type <type>";
- * - an LNC value that the type does not have;
+ * Checks whether the node supports a decoded configuration. Bit n of `lnc_allowed`: a claim may ask
+ * for LNC n. PEER_UNSUPPORTED, with one line in `why`:
+ * - a NeuronConfig, but no LNC is allowed: "LNC value is not configurable for instance type
+ *   <type>";
+ * - a NeuronConfig with an LNC that is not allowed;
  * - an UltraServerConfig that ultraserver_mode refuses.
  */
 MUST_USE enum status config_check(const struct config *c, unsigned lnc_allowed,

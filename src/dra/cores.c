@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the NeuronCores for a claim that gets a part of a device. Owns only the choice: the
- * caller passes the cores in use, from the records of the claims that hold the other parts.
+ * Chooses the NeuronCores for a claim that gets a part of a device. Owns only this choice: the
+ * caller passes the cores in use, which it knows from the records of the claims that hold other
+ * parts.
  */
 #include "dra/claim.h"
 
 #include "base/assert.h"
 
-/* First core in use at or after `from`; `cores` if none is. */
+/* Number of the first used core at or after `from`; `cores` if there is none. */
 static unsigned gap_end(uint8_t used, unsigned from, unsigned cores)
 {
     unsigned end = from;

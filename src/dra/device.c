@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the device table from raw texts. Each text is checked once, here; an invalid one is left
- * out and reported. Reads no file; knows no attribute.
+ * Builds the device table from raw texts. This file alone checks the texts; it leaves out and
+ * reports each invalid text. Reads no file; knows no attribute.
  */
 #include "dra/device.h"
 
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Bound on the physical cores of one device; today's devices have at most eight. */
+/* Largest accepted number of physical cores of a device; today's devices have at most eight. */
 #define CORE_COUNT_MAX 255u
 
 static const char *const issue_names[PROBE_ISSUE_KINDS] = {
@@ -131,7 +131,7 @@ void probe_issue_count(struct probe_issues *issues, enum probe_issue_kind kind, 
 
 /* --- texts of the node --- */
 
-/* The text without surrounding white space. A found text ends in NUL or fills its array. */
+/* The text without surrounding white space. The text ends in NUL or fills its array. */
 static struct view found_text(const char text[SYSFS_VALUE_CAP])
 {
     struct view all = view_of(text, SYSFS_VALUE_CAP);
@@ -139,8 +139,8 @@ static struct view found_text(const char text[SYSFS_VALUE_CAP])
 }
 
 /*
- * Copies a word of visible ASCII. false, and an empty text: the value is not such a word, or does
- * not fit.
+ * Copies `value`, a word of visible ASCII, to text[cap]. If the value is not such a word or does
+ * not fit, empties `text` and returns false.
  */
 static bool copy_word(char *text, size_t cap, struct view value)
 {
@@ -158,7 +158,7 @@ static bool type_character(uint8_t byte)
     return is_lower(byte) || is_digit(byte) || byte == '-';
 }
 
-/* Accepts the EC2 form, family.size, and so rejects the product names of other machines. */
+/* Accepts only the form of EC2, family.size, which product names of other machines do not have. */
 static bool is_instance_type(struct view value)
 {
     size_t dots = 0;
@@ -232,8 +232,8 @@ static void build_cores(const struct devices *d, struct device *device,
 }
 
 /*
- * Sets what sysfs shows at the device's PCI address: whether a function is there, its NUMA node
- * (-1 in the file: none), its root complex.
+ * Sets the PCI facts of a device: whether sysfs has a function at the device's PCI address, and the
+ * NUMA node and root complex of this function. The file says -1 if there is no NUMA node.
  */
 static void build_pci(struct device *device, const struct found_device *found)
 {
@@ -247,7 +247,7 @@ static void build_pci(struct device *device, const struct found_device *found)
     text_cut(device->pcie_root, sizeof device->pcie_root, view_text(found->pcie_root));
 }
 
-/* Whether `number` is a new neighbour: not the device itself, and not in its list yet. */
+/* Whether `number` is neither the device's own number nor already in its list of neighbours. */
 static bool is_neighbour(const struct device *device, uint64_t number)
 {
     for (unsigned i = 0; i < device->neighbours; i++) {
@@ -259,8 +259,8 @@ static bool is_neighbour(const struct device *device, uint64_t number)
 }
 
 /*
- * Adds the first neighbour of a list such as "a, b, c, d", and consumes its number and comma.
- * false: not a valid neighbour.
+ * Adds the first number of a list such as "a, b, c, d" to the neighbours, and consumes it with its
+ * comma. Returns false if the number is not a valid neighbour, or the list ends in a comma.
  */
 static bool next_neighbour(struct device *device, struct view *list)
 {
@@ -300,7 +300,7 @@ void neuron_device_name(unsigned number, char name[DEVICE_NAME_CAP])
     WRITE_TEXT(name, DEVICE_NAME_CAP, DEVICE_NAME_PREFIX "%", NUMBER(number));
 }
 
-/* PCI address of an EFA device by the board's map; 0: the map has no device of this number. */
+/* PCI address of EFA device `number` in the board's map; 0: the map has no such device. */
 static uint32_t mapped_address(const struct devices *d, unsigned number)
 {
     const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
@@ -327,7 +327,7 @@ void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME
 
 /* --- the table --- */
 
-/* Index of the device with this number, or the index at which the table would insert it. */
+/* Index in the table of the device with this number, or the index at which to insert it. */
 static unsigned place_of(const struct devices *d, uint16_t number)
 {
     unsigned place = 0;
@@ -349,9 +349,8 @@ void devices_insert(struct devices *d, const struct device *device)
 }
 
 /*
- * Whether any device node that was found is a character device, as the kernel makes them. If none
- * is, plain files count as device nodes: the tree is a simulated one whose user may not create
- * devices.
+ * Whether any found device node is a character device, as on a real node. If none is, plain files
+ * count as device nodes, because the tree is a simulation whose user may not create devices.
  */
 static bool has_character_devices(const struct found_node *found)
 {
@@ -370,7 +369,9 @@ static void add_device(struct devices *d, const struct found_device *found, bool
     unsigned place = place_of(d, found->number);
     neuron_device_name(device.number, device.name);
     if (found->number >= DEVICES_MAX) {
-        /* The number exceeds the kernel module's minor numbers and the bits of a claim's mask. */
+        /*
+         * The number exceeds the kernel module's minor numbers, and the mask of a claim's devices.
+         */
         probe_issue_add(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
     } else if (place < d->count && d->device[place].number == found->number) {
         probe_issue_add(issues, PROBE_ISSUE_DUPLICATE, found->number, view_text(device.name));
@@ -396,8 +397,8 @@ static void build_ultraserver(struct devices *d, const struct found_node *found,
 }
 
 /*
- * Sets the LNCs that a claim may ask for. A type with a row has those of its family; a type without
- * a row has them only if all its devices have the family's core count.
+ * Sets the LNCs that a claim may ask for: those of the type's family. If the type has no row, they
+ * apply only if all devices have the core count of the family.
  */
 static void build_lnc(struct devices *d)
 {
@@ -424,13 +425,13 @@ bool device_shared(const struct devices *d, const struct device *device)
     return d->shares > 1u && divisible;
 }
 
-/* Highest LNC that lnc_allowed has a bit for. */
+/* Highest LNC for which lnc_allowed has a bit. */
 #define LNC_MAX 7u
 
 /*
- * Parses the file that sets the runtime's LNC for the whole host (AWS Neuron SDK:
- * logical_nc_config). Containers do not see this file, so the agent gives its LNC to a claim that
- * asks for none.
+ * Parses logical_nc_config, the file that sets the runtime's LNC for the whole host (AWS Neuron
+ * SDK). Containers do not see this file, so the agent applies its LNC to each claim that asks for
+ * none.
  */
 static void build_lnc_host(struct devices *d, const struct found_node *found,
                            struct probe_issues *issues)
@@ -474,7 +475,7 @@ static void report_table(const struct devices *d, const struct found_node *found
     }
 }
 
-/* --- absent health files --- */
+/* --- devices that lack health files --- */
 
 static void judge_readings(struct devices *d)
 {
@@ -487,8 +488,8 @@ static void judge_readings(struct devices *d)
 }
 
 /*
- * Reports the absent health files of all devices as one issue. The device numbers come last,
- * because only they can exceed the text and be cut.
+ * Reports the absent health files of all devices as one issue. The device numbers are at the end of
+ * the text, because only they can be too long for it and be cut.
  */
 static void report_health_files(const struct devices *d, struct probe_issues *issues)
 {
@@ -568,7 +569,7 @@ void devices_keep(struct devices *d, unsigned number)
         device.numa_node = -1;
         device.at_pci_address = true;
         if (device.efa.address == 0u) {
-            return; /* the device's name is made from its address, which the map lacks */
+            return; /* the device has no name, because the map does not have its address */
         }
     }
     devices_name(d, number, device.name);
@@ -673,8 +674,8 @@ static bool same_device(const struct device *a, const struct device *b)
 }
 
 /*
- * Compares only what attributes derive from: the board's row follows from the type, and a device's
- * name from its number or address.
+ * Compares only independent values: the board's row follows from the instance type, and the name of
+ * a device follows from its number or address.
  */
 bool devices_same(const struct devices *a, const struct devices *b)
 {

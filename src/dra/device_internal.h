@@ -8,14 +8,14 @@
 
 #include "dra/device.h"
 
-/* Adds an issue; bytes of `value` that are not printable ASCII become '?'. */
+/* Adds an issue with the text `value`; its bytes that are not printable ASCII become '?'. */
 void probe_issue_add(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t number,
                      struct view value);
-/* Adds an issue of the node instead of one device. */
+/* Adds an issue that concerns the whole node. */
 void probe_issue_node(struct probe_issues *issues, enum probe_issue_kind kind, struct view value);
-/* Adds an issue of the node; its text is `value` in decimal. */
+/* Adds an issue that concerns the whole node, with `value` in decimal as its text. */
 void probe_issue_count(struct probe_issues *issues, enum probe_issue_kind kind, unsigned value);
-/* Inserts the device so that numbers still ascend; the table must not have its number yet. */
+/* Inserts a device in the order of numbers; the table must not have the device's number yet. */
 void devices_insert(struct devices *d, const struct device *device);
 
 #endif

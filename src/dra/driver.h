@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The drivers of this process, and what differs between their devices, in one row for each driver
- * kind. Owns these constants only.
+ * The drivers of this process, and the differences between their devices: one row of traits for
+ * each driver kind. Owns these constants only.
  */
 #ifndef DRA_DRIVER_H
 #define DRA_DRIVER_H
@@ -17,7 +17,7 @@ enum driver_kind { DRIVER_NEURON, DRIVER_EFA };
 struct driver_traits {
     const char *module;     /* kernel module, and the word in the names of its device plugins */
     const char *software;   /* name of the driver software in messages that ask to reload it */
-    const char *a_device;   /* "a Neuron" or "an EFA", before "device" in messages */
+    const char *a_device;   /* text before "device" in messages: "a Neuron" or "an EFA" */
     const char *cdi_kind;   /* CDI kind in its CDI files */
     const char *cdi_prefix; /* prefix of the names of its CDI files */
     const char *metadata_prefix; /* prefix of the names of its metadata files */
@@ -27,8 +27,8 @@ struct driver_traits {
      * follows from the board's map.
      */
     bool numbered;
-    bool has_cores;    /* shares of a device divide its cores; false: each uses all of it */
-    bool configurable; /* a claim may have a configuration */
+    bool has_cores;    /* shares divide a device's cores; false: each share uses all of it */
+    bool configurable; /* a claim may have a configuration for this driver */
 };
 
 /* Returns the row of a driver kind; never NULL. */

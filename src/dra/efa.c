@@ -7,7 +7,7 @@
 
 /* --- the link of a uverbs entry --- */
 
-/* Splits off the last component of a path, with the slash before it. */
+/* Returns the last component of a path, and removes it and the slash before it from the path. */
 static struct view split_last(struct view *path)
 {
     size_t at = path->len;
@@ -62,7 +62,7 @@ static unsigned mapped_count(const struct efa_map *map)
 
 static void build_reading(struct device_reading *r, const struct found_efa *found)
 {
-    /* as ib_port_state in the kernel's core/sysfs.c writes it */
+    /* the text that the kernel writes for an active port, see core/sysfs.c */
     static const char active[] = "4: ACTIVE";
     struct view state = view_trim(view_text(found->port_state));
     r->known = state.len > 0u;
@@ -103,7 +103,7 @@ static void build_device(struct device *device, const struct found_efa *found, u
     efa_device_name(found->address, device->name);
 }
 
-/* Rank of the device's address among the found addresses that the map does not name. */
+/* Rank of the address of found device `at` among the addresses that the map does not name. */
 static unsigned rank_of(const struct devices *d, const struct found_efas *found, unsigned at)
 {
     const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
@@ -123,8 +123,8 @@ static bool has_number(const struct devices *d, unsigned number)
 }
 
 /*
- * Chooses the number of a device that the map does not name: the number that it had in the previous
- * table, because claims are recorded with it, or else a free number.
+ * Chooses the number of a device that the map does not name. A device of the previous table keeps
+ * its number, because claim records contain the number; another device gets a free number.
  */
 static unsigned unmapped_number(const struct devices *d, const struct devices *before,
                                 const struct found_efas *found, unsigned at)
@@ -141,11 +141,13 @@ static unsigned unmapped_number(const struct devices *d, const struct devices *b
             return number;
         }
     }
-    /* removed devices in `before` still occupy numbers; the next probe finds these numbers free */
+    /* Removed devices still occupy numbers in `before`; these are free again in the next probe. */
     return BOARD_GROUPED_DEVICES + rank;
 }
 
-/* Whether any device node is a character device; plain files are then rejected (device.c). */
+/*
+ * Whether any found device node is a character device. If so, plain files do not count (device.c).
+ */
 static bool has_character_devices(const struct found_efas *found)
 {
     bool any = false;
@@ -165,7 +167,8 @@ static bool has_address(const struct devices *d, uint32_t address)
 }
 
 /*
- * Whether the device can be opened, and neither its number nor its address is already in the table.
+ * Whether the device has a usable uverbs node, and the table has neither its number nor its address
+ * yet.
  */
 static bool has_place(const struct devices *d, const struct found_efas *found, unsigned at,
                       unsigned number)

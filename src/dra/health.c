@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Translates texts of the kernel module into reasons, and reasons into a state. Neither logs nor
- * publishes.
+ * Translates texts of the kernel module into reasons, and reasons into a state of health. Logs
+ * nothing and publishes nothing.
  */
 #include "dra/health.h"
 
@@ -55,8 +55,8 @@ static const char *const paths[HEALTH_FILES] = {
      FILE_BIT(HEALTH_FILE_ECC_REPAIRABLE))
 
 /*
- * First versions of the kernel module with these files: 2.24 has all but unhealthy_components, as
- * far as is known; 2.30 also has unhealthy_components.
+ * First versions of the kernel module with the health files: as far as is known, 2.24 has all files
+ * except unhealthy_components; 2.30 also has unhealthy_components.
  */
 #define MAJOR 2u
 #define FILES_MINOR 24u
@@ -107,7 +107,7 @@ static uint32_t component_bit(struct view word)
     return HEALTH_REASON_COMPONENT;
 }
 
-/* Parses a word that unhealthy_components can hold instead of a list. false: no such word. */
+/* Parses a word that can replace the list in unhealthy_components. false: it is not such a word. */
 static bool parse_word(struct device_reading *r, struct view text)
 {
     bool taken = true;
@@ -196,10 +196,10 @@ static uint8_t with_bit(uint8_t bits, unsigned bit, bool set)
 }
 
 /*
- * Compares a counter with its last value; returns whether it rose. The kernel module shows 0 when
- * it cannot read the device, so only a second 0 in a row means that the counter was cleared. Any
- * other change counts as a rise, even to a lower value: the 16-bit SRAM counter wraps, and a
- * cleared counter may have counted again.
+ * Compares a counter with its last value; returns whether the counter rose. The kernel module shows
+ * 0 when it cannot read the device, so only a second 0 in a row means that the counter was cleared.
+ * Any other change counts as a rise, even a change to a lower value, because the 16-bit SRAM
+ * counter wraps, and because a cleared counter may have counted again.
  */
 static bool track_counter(struct health_track *h, unsigned counter, uint64_t now)
 {
@@ -218,8 +218,8 @@ static bool track_counter(struct health_track *h, unsigned counter, uint64_t now
 }
 
 /*
- * Tracks counters even while the component list decides, so that a rise during that time does not
- * count later.
+ * Tracks the counters even while unhealthy_components decides (R2), so that a rise during that time
+ * does not count later.
  */
 static void track_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
 {
@@ -227,7 +227,7 @@ static void track_counters(struct health_track *h, const struct device_reading *
         h->rising = 0;
     }
     if ((r->reasons & HEALTH_REASON_GONE) != 0u) {
-        h->counted = 0; /* the device that returns may be a different device */
+        h->counted = 0; /* the next device with this number may be another device */
         h->rising = 0;
     }
     for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {

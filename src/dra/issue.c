@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API server's rules for names, keys, texts and versions, one small pure function each. */
+/* Checks names, keys, texts and versions by the API server's rules; one function for each rule. */
 #include "dra/issue.h"
 
 #include "base/assert.h"
@@ -25,7 +25,7 @@ const char *issue_text(enum issue issue)
     return texts[issue];
 }
 
-/* Splits off the part of `rest` before `byte`, and drops the byte. */
+/* Returns the part of `rest` before the first `byte`, and removes that part and the byte. */
 static struct view split_part(struct view *rest, uint8_t byte)
 {
     size_t at = view_find(*rest, byte);
@@ -34,7 +34,7 @@ static struct view split_part(struct view *rest, uint8_t byte)
     return first;
 }
 
-/* Whether this is an RFC 1123 label in lower case. */
+/* Whether `v` is an RFC 1123 label in lower case. */
 static bool is_label(struct view v)
 {
     bool good = v.len > 0u && v.len <= LABEL_MAX && v.data[0] != '-' && v.data[v.len - 1u] != '-';
@@ -71,13 +71,12 @@ static bool is_key(struct view v)
     return is_subdomain(domain) && is_identifier(v);
 }
 
-/* Parts of a semantic version. */
+/* Parts of a semantic version: CORE[-PRE_RELEASE][+BUILD]. */
 enum { CORE, PRE_RELEASE, BUILD };
 
 /*
- * Whether this is an identifier of a version, which is the text between two separators, in part
- * `where`. An identifier of digits only is a number, which must not have leading zeros except in
- * build metadata.
+ * Whether `v`, the text between two separators in the part `where` of a version, is a valid
+ * identifier. An identifier of digits only must not have leading zeros, except in build metadata.
  */
 static bool is_version_word(struct view v, unsigned where)
 {
@@ -90,8 +89,8 @@ static bool is_version_word(struct view v, unsigned where)
 }
 
 /*
- * The part of the version that follows the character `c`, which is in part `where`. Only the first
- * dash and the first plus begin another part.
+ * The part of the version to which the text after the character `c` belongs; `c` itself belongs to
+ * the part `where`. Only the first dash and the first plus begin another part.
  */
 static unsigned part_after(uint8_t c, unsigned where)
 {
@@ -101,7 +100,7 @@ static unsigned part_after(uint8_t c, unsigned where)
     return (c == '-' && where == CORE) ? PRE_RELEASE : where;
 }
 
-/* Whether this is a version as items 2, 9 and 10 of Semantic Versioning 2.0.0 define it. */
+/* Whether `v` is a version as items 2, 9 and 10 of Semantic Versioning 2.0.0 define it. */
 static bool is_version(struct view v)
 {
     unsigned where = CORE;

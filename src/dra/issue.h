@@ -10,20 +10,21 @@
 
 #include "dra/device.h"
 
-/* Why the API server would refuse an item. The comments give the violated rule. */
+/* Why the API server would refuse an item. Each comment states the rule that the item violates. */
 enum issue {
     ISSUE_NONE,
-    ISSUE_NAME,    /* device name: a DNS label of at most 63 characters (RFC 1123) */
-    ISSUE_KEY,     /* attribute key: [DNS subdomain '/'] C identifier of at most 32 characters */
-    ISSUE_LENGTH,  /* text: at most 64 bytes */
-    ISSUE_UTF8,    /* text: valid UTF-8 */
-    ISSUE_VERSION, /* version: as Semantic Versioning 2.0.0 requires */
+    ISSUE_NAME, /* a device name must be a DNS label of at most 63 characters (RFC 1123) */
+    /* a key must be a C identifier of at most 32 characters, optionally after "<DNS subdomain>/" */
+    ISSUE_KEY,
+    ISSUE_LENGTH,  /* a value must have at most 64 bytes */
+    ISSUE_UTF8,    /* a value must be valid UTF-8 */
+    ISSUE_VERSION, /* a version must follow Semantic Versioning 2.0.0 */
     ISSUES
 };
 
 /* Describes an issue in one clause for a log line. Static text; never NULL. */
 const char *issue_text(enum issue issue);
-/* The first issue of an attribute, or ISSUE_NONE. The texts of the attribute may lack their NUL. */
+/* The first issue of an attribute, or ISSUE_NONE. The attribute's texts need not end in NUL. */
 enum issue attribute_issue(const struct attribute *attribute);
 /* The issue of a device's name, or ISSUE_NONE. Does not check the attributes. */
 enum issue device_name_issue(const struct device *device);

@@ -8,10 +8,12 @@
 
 /* Positions in the outer JSON text (`place`). */
 enum { OUTER_HEAD, OUTER_DATA, OUTER_MIDDLE, OUTER_SUM, OUTER_END };
-/* Open containers around a member of a list element: the data, the list, the element. */
+/* Number of open containers around a member of a list element: the data, the list, the element. */
 #define ELEMENT_DEPTH 3u
 #define DEPTH_MAX 16u
-/* Value of `escape` after a backslash; lower values count the digits of \u still to come. */
+/*
+ * Value of `escape` just after a backslash; lower values are the number of \u digits still to read.
+ */
 #define ESCAPE_KIND 5u
 
 static const char outer_head[] = "{\"Data\":\"";
@@ -37,7 +39,8 @@ static uint32_t crc_add(uint32_t crc, uint8_t byte)
 }
 
 /*
- * Consumes a byte of a string. Keeps one byte more than a UID, to detect texts that are too long.
+ * Consumes a byte of a string. Stores up to UID_CAP + 1 bytes, so that string_end detects a UID
+ * that is too long.
  */
 static void string_byte(struct kubelet_state *k, uint8_t byte)
 {
@@ -47,7 +50,7 @@ static void string_byte(struct kubelet_state *k, uint8_t byte)
     }
 }
 
-/* Ends a string, which is a UID if one is expected. */
+/* Ends a string; if the parser expects a UID here, checks that the string can be a UID. */
 static void string_end(struct kubelet_state *k)
 {
     k->in_string = false;
@@ -90,7 +93,7 @@ static void close_container(struct kubelet_state *k)
     k->data_ended = good && k->depth == 0u;
 }
 
-/* Consumes a byte of the data outside its strings. */
+/* Consumes a byte of the data that is outside a string. */
 static void structure_byte(struct kubelet_state *k, uint8_t byte)
 {
     bool in_element = k->depth == ELEMENT_DEPTH;
@@ -136,7 +139,8 @@ static void data_byte(struct kubelet_state *k, uint8_t byte)
 /* --- the outer JSON text --- */
 
 /*
- * Appends a code point of the basic multilingual plane as UTF-8; Go escapes only such code points.
+ * Passes a code point to data_byte as UTF-8. The code point is in the basic multilingual plane,
+ * because Go escapes no others.
  */
 static void data_point(struct kubelet_state *k, uint32_t point)
 {
@@ -205,7 +209,9 @@ static void outer_data(struct kubelet_state *k, uint8_t byte)
     }
 }
 
-/* Consumes a byte of a fixed text of the outer object; `next` is the position after the text. */
+/*
+ * Consumes a byte of the outer object's fixed `text`; `next`: the value of `place` after the text.
+ */
 static void outer_fixed(struct kubelet_state *k, uint8_t byte, const char *text, uint8_t next)
 {
     k->failed = (byte == (uint8_t)text[k->matched]) ? STATUS_OK : PEER_UNSUPPORTED;

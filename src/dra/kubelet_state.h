@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kubelet's checkpoint of claims, dra_manager_state in its root: the claims that it will still
- * unprepare. Owns the format; does no I/O. The caller passes the bytes piece by piece, and only one
- * string of them is kept.
+ * Parses the kubelet's checkpoint, the file dra_manager_state in the kubelet's root directory,
+ * which lists the claims that the kubelet will still unprepare. Owns the format; does no I/O. The
+ * caller passes the bytes piece by piece; the parser keeps only one string at a time.
  *
  * Kubernetes 1.32 and later (pkg/kubelet/cm/dra/state/checkpoint.go) write, with Go's encoding/json
  * and without white space:
@@ -28,35 +28,35 @@
 
 /* Progress of parsing a checkpoint. Private to kubelet_state.c. */
 struct kubelet_state {
-    enum status failed;      /* sticky; STATUS_OK: no failure */
+    enum status failed;      /* first failure, sticky; STATUS_OK: none */
     uint8_t place;           /* position in the outer text */
-    size_t matched;          /* matched bytes of the fixed text at `place`, or digits of the sum */
-    uint8_t escape;          /* outer string: characters of the current escape still to come */
-    uint32_t escaped;        /* value of a \u escape so far */
-    uint32_t crc;            /* CRC of the data so far */
-    uint64_t sum;            /* the checkpoint's own CRC */
-    size_t head;             /* matched bytes of the data's fixed head */
+    size_t matched;          /* bytes read of the fixed text at `place`, or of the checksum */
+    uint8_t escape;          /* outer string: ESCAPE_KIND, or number of \u digits still to read */
+    uint32_t escaped;        /* value of the \u digits read so far */
+    uint32_t crc;            /* CRC of the data read so far */
+    uint64_t sum;            /* the value of "Checksum" read so far */
+    size_t head;             /* bytes read of the fixed text at the start of the data */
     bool data_ended;         /* the data's last brace was read */
     uint8_t depth;           /* open containers in the data */
     bool in_string;          /* inside a string of the data */
     bool backslash;          /* the string's last byte started an escape */
     bool wants_uid;          /* the next string is a UID */
     bool has_uid;            /* the current element has a UID */
-    bool uid_due;            /* `text` is a UID that the caller has not got yet */
+    bool uid_due;            /* `text` is a UID to be returned to the caller */
     size_t len;              /* length of `text` */
-    char text[UID_CAP + 1u]; /* string at an element's depth; cut where longer */
+    char text[UID_CAP + 1u]; /* last string directly in a list element; may be cut */
 };
 
-/* Starts a checkpoint. */
+/* Starts parsing a checkpoint. */
 void kubelet_state_begin(struct kubelet_state *k);
 /*
- * Continues parsing. true: `uid` is the UID of the next claim; call again with the rest of `in`.
- * false: `in` is consumed, or the checkpoint is damaged.
+ * Continues parsing. Returns true if it found the next claim: `uid` gets the claim's UID, and the
+ * caller calls again with the rest of `in`. Returns false if `in` is consumed, or parsing failed.
  */
 bool kubelet_state_next(struct kubelet_state *k, struct reader *in, char uid[UID_CAP]);
 /*
- * Ends the checkpoint. STATUS_OK: it is complete. PEER_MALFORMED: it is damaged. PEER_UNSUPPORTED:
- * it is of another kind or version.
+ * Ends parsing. STATUS_OK: the checkpoint is complete. PEER_MALFORMED: the checkpoint is damaged.
+ * PEER_UNSUPPORTED: the checkpoint has another kind, version or layout.
  */
 MUST_USE enum status kubelet_state_end(const struct kubelet_state *k);
 

@@ -51,7 +51,7 @@ void metadata_annotation(struct view key, struct view value, char pod_claim[NAME
 
 /* --- devices --- */
 
-/* Index in the table of a result's device, or -1. */
+/* Sets `name` to the name of a result's device. Returns its index in the table, or -1. */
 static int index_of(const struct claim_result *result, const struct devices *devices,
                     char name[DEVICE_NAME_CAP])
 {
@@ -93,8 +93,8 @@ static void write_attribute(struct json_writer *j, const struct attribute *a)
 }
 
 /*
- * Writes attributes without capacities. Every device has at least one attribute: its PCI address,
- * or its resource type.
+ * Writes the attributes, but not the capacities. Every device has at least one attribute, its PCI
+ * address or its resource type, so the object is never empty.
  */
 static void write_attributes(struct json_writer *j, const struct attributes *all)
 {

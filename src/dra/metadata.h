@@ -4,13 +4,13 @@
  * its devices and their attributes, without access to the API server. Owns the names and the bytes;
  * does no I/O.
  *
- * A file is two JSON documents with the same content, v1beta1 before v1alpha1 of
- * metadata.resource.k8s.io: a reader uses the first one that it knows. The bytes are those that
- * Go's encoder would write. A request is named without its subrequest, for which a record has no
- * room.
+ * A file consists of two JSON documents with the same content, for versions v1beta1 and v1alpha1 of
+ * metadata.resource.k8s.io in this order; a reader uses the first document whose version it knows.
+ * The bytes are the same as Go's encoder would write. A request has its name without the
+ * subrequest, because a claim record does not store subrequests.
  *
  * Invariants:
- * I1 The same record and the same table give the same bytes.
+ * I1 The same record and the same table always lead to the same bytes.
  * I2 The path in a container is below METADATA_CONTAINER_DIR, whatever a claim's annotations
  *    contain.
  */
@@ -20,10 +20,10 @@
 #include "base/json.h"
 #include "dra/claim.h"
 
-/* Name of the metadata file of a request, whose first result is `at`: prefix, uid, "_", at. */
+/* Name of the metadata file of the request whose first result is `at`: prefix, uid, "_", `at`. */
 void metadata_file_name(enum driver_kind driver, const char *uid, unsigned at,
                         char out[CDI_FILE_NAME_CAP]);
-/* Whether this is the name of a metadata file; if so, `uid` is the claim's. */
+/* Whether `name` is the name of a metadata file; if so, `uid` gets the claim's UID. */
 bool metadata_name_uid(enum driver_kind driver, const char *name, char uid[UID_CAP]);
 /*
  * Path, inside a container, of the metadata file of the request whose first result is `at`; at most
@@ -32,11 +32,11 @@ bool metadata_name_uid(enum driver_kind driver, const char *name, char uid[UID_C
 void metadata_container_path(const struct claim_record *r, unsigned at, const char *driver,
                              struct writer *out);
 /*
- * Takes an annotation of a claim. POD_CLAIM_ANNOTATION, the claim's name in the pod's
- * specification, sets `pod_claim`; other annotations and invalid names are ignored.
+ * Handles one annotation of a claim. Copies the value of POD_CLAIM_ANNOTATION, the claim's name in
+ * the pod's specification, to `pod_claim`; ignores other annotations and invalid names.
  */
 void metadata_annotation(struct view key, struct view value, char pod_claim[NAMESPACE_CAP]);
-/* Whether `devices` has all devices of the request whose first result is `at`. */
+/* Whether the table has all devices of the request whose first result is `at`. */
 bool metadata_known(const struct claim_record *r, unsigned at, const struct devices *devices);
 
 /* Progress of writing a file, part by part. */
@@ -46,14 +46,13 @@ struct metadata_parts {
     const char *driver;                /* name of the driver, borrowed */
     struct attributes *attributes;     /* room for one device's attributes, borrowed */
     unsigned first;                    /* index of the request's first result */
-    /* result and version of the next part; `first` and 0 before the first part */
-    unsigned next;
-    unsigned version;
+    unsigned next;                     /* index of the next result; initially `first` */
+    unsigned version;                  /* index of the current document; initially 0 */
     struct json_writer json;
 };
 /*
- * Appends the next part, at most METADATA_PART_MAX bytes; `out` may differ from call to call.
- * false: the file was already complete, and nothing was appended.
+ * Appends the next part of the file, at most METADATA_PART_MAX bytes; each call may pass another
+ * `out`. Returns false and appends nothing if the file was already complete.
  */
 MUST_USE bool metadata_next(struct metadata_parts *m, struct writer *out);
 

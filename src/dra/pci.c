@@ -6,14 +6,14 @@
 #include "cfg/identity.h"
 
 /*
- * Fields of an address (domain, bus, device, function): number of digits, and the separator behind
- * each.
+ * Fields of an address (domain, bus, device, function): the number of digits and bits of each
+ * field, and the separator after the field.
  */
 #define PCI_FIELDS 4u
 static const struct {
     uint8_t digits;
     uint8_t bits;
-    uint8_t after; /* separator in sysfs; NUL: last field */
+    uint8_t after; /* separator in sysfs; NUL after the last field */
 } pci_fields[PCI_FIELDS] = {
     {4, 16, (uint8_t)':'}, {2, 8, (uint8_t)':'}, {2, 5, (uint8_t)'.'}, {1, 3, 0}};
 
@@ -33,7 +33,8 @@ bool hex_field_parse(struct view *text, unsigned digits, uint32_t *value)
 }
 
 /*
- * Parses an address whose fields are all separated by `separator`; NUL: by the separators of sysfs.
+ * Parses an address whose fields are separated by `separator`. If `separator` is NUL, expects the
+ * separators of sysfs.
  */
 static bool parse_address(struct view text, uint8_t separator, uint32_t *address)
 {

@@ -11,19 +11,21 @@
 #include "cfg/limits.h"
 
 /*
- * Consumes a field of `digits` lower-case hexadecimal digits from the text. false: no such field.
+ * Consumes a field of `digits` lower-case hexadecimal digits at the start of *text. Returns false
+ * if the text does not start with such a field.
  */
 MUST_USE bool hex_field_parse(struct view *text, unsigned digits, uint32_t *value);
 /*
- * Parses "0000:10:19.0" into domain, bus, device and function of 16, 8, 5 and 3 bits. false: not a
- * PCI address as the kernel writes it, or the all-zero address, which stands for none.
+ * Parses a PCI address such as "0000:10:19.0" into one number: domain, bus, device and function of
+ * 16, 8, 5 and 3 bits. Returns false if the text is not in the kernel's form, or is the all-zero
+ * address, which means that there is no address.
  */
 MUST_USE bool pci_address_parse(struct view text, uint32_t *address);
 /* Writes the address as the kernel does, such as 0000:10:19.0. */
 void pci_address_text(uint32_t address, char out[PCI_ADDRESS_CAP]);
-/* Writes the device name in dranet's form, pci-0000-10-19-0. */
+/* Writes the name of the EFA device with this address in dranet's form: pci-0000-10-19-0. */
 void efa_device_name(uint32_t address, char out[DEVICE_NAME_CAP]);
-/* Parses the address out of a device name. false: not such a name. */
+/* Parses the address in an EFA device's name. Returns false if the name has another form. */
 MUST_USE bool efa_device_address(struct view name, uint32_t *address);
 
 #endif

@@ -23,14 +23,14 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
     c->attributes.count = 0;
 }
 
-/* The wanted device at the stored device's index; NULL: none, or no stored device has begun. */
+/* The wanted device at the index of the current stored device; NULL if there is none. */
 static const struct device *wanted_device(const struct slice_compare *c)
 {
     unsigned at = c->first + c->count - 1u;
     return (c->open && at < c->wanted->count) ? &c->wanted->device[at] : NULL;
 }
 
-/* A stored device whose name is not the wanted one at this index makes the slice differ. */
+/* If the name is not that of the wanted device at this index, the slice differs. */
 void slice_compare_name(struct slice_compare *c, struct view name)
 {
     int found = devices_find(c->wanted, name);
@@ -66,16 +66,16 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
             return;
         }
     }
-    c->differs = true; /* also for an attribute outside any device */
+    c->differs = true; /* no such attribute is wanted, or it is outside a device */
 }
 
-/* Whether every wanted attribute was found; an unwanted one has already set `differs`. */
+/* Whether every wanted attribute was found. An unwanted attribute has already set `differs`. */
 static bool all_matched(const struct slice_compare *c)
 {
     return c->matched == (uint32_t)((UINT64_C(1) << c->attributes.count) - 1u);
 }
 
-/* This driver's taint has no value. The server sets the time, which is not compared. */
+/* The wanted taint has no value. The time of the taint is not compared. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
                          const char *effect)
 {
@@ -86,7 +86,7 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
     c->differs = c->differs || !wanted;
 }
 
-/* A counter has the name of the device that it counts. */
+/* The name of a counter is the name of its device. */
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value)
 {
     int at = devices_find(c->wanted, view_text(name));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads and writes headers, halves and records of the claim store, as dra/store.h lays them out.
- * Owns the translation between claim records and their stored messages; validates all that it
+ * Reads and writes headers, halves and records of the claim store in the format of dra/store.h.
+ * Owns the translation between claim records and stored messages; validates everything that it
  * reads.
  */
 #include "dra/store.h"
@@ -176,7 +176,7 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     m->ultraserver_mode = r->ultraserver_mode;
     m->has_cores = r->cores != 0u;
     m->cores = r->cores;
-    m->has_uverbs = r->efa_address != 0u; /* the device's name already has the address */
+    m->has_uverbs = r->efa_address != 0u; /* the address is part of the device's name */
     m->uverbs = r->uverbs;
 }
 
@@ -250,7 +250,7 @@ enum status store_record_encode(const struct claim_record *r, struct writer *out
 {
     ASSERT(claim_record_valid(r));
     store_ClaimRecord m = {0};
-    /* nanopb's argument is not const, but the encoder only reads. */
+    /* The argument of nanopb is not const, but write_results only reads the record. */
     const union {
         const struct claim_record *record;
         void *argument;
@@ -281,8 +281,8 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
 /* --- records: reading --- */
 
 /*
- * Decodes the PCI address, which the name of an EFA device contains, and the uverbs number, and
- * checks that the stored name is the device's name.
+ * Decodes the uverbs number, and the PCI address from the name of an EFA device. Checks that the
+ * stored name is the name of the decoded device.
  */
 static bool decode_place(const store_StoredResult *m, struct claim_result *to)
 {
@@ -336,7 +336,7 @@ static void decode_record(const store_ClaimRecord *m, struct claim_record *r)
     text_set(r->id.name, sizeof r->id.name, m->name);
     text_set(r->boot_id, sizeof r->boot_id, m->boot_id);
     text_set(r->pool, sizeof r->pool, m->node_name);
-    /* A newer agent may have written an unknown kind of consumer. */
+    /* A newer agent may have written a kind of consumer that this version does not know. */
     bool known = m->consumer_kind < (uint32_t)CONSUMER_KINDS;
     text_set(r->consumer.name, sizeof r->consumer.name, known ? m->pod_name : "");
     text_set(r->consumer.uid, sizeof r->consumer.uid, known ? m->pod_uid : "");
@@ -369,7 +369,7 @@ static bool read_record(struct view bytes, struct claim_record *r)
            (!m.has_held_devices || m.held_devices == claim_numbers(r));
 }
 
-/* Decodes in place: a second record of 5 KiB would be the largest object on the stack. */
+/* Decodes into *r itself, because a copy of 5 KiB would be the largest object on the stack. */
 enum status store_record_decode(struct view bytes, struct claim_record *r)
 {
     memset(r, 0, sizeof *r);
@@ -414,8 +414,11 @@ SAME_CAP(store_ClaimRecord, pod_claim_name, NAMESPACE_CAP);
 SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
-/* The longest record: tag and length add 3 bytes to a message, and 2 or 3 to a string. */
-/* A result with uverbs (4 bytes) has no logical core and no mode (12 bytes). */
+/*
+ * The longest record fits. Tag and length add 3 bytes to each message, and 2 or 3 bytes to each
+ * string. A result has either uverbs (4 bytes) or a logical core and a mode (12 bytes), so 4 bytes
+ * are subtracted from the size of a result.
+ */
 _Static_assert(RESULTS_MAX *(store_StoredResult_size - 4 + 3) + 4u * UID_CAP + 3u * NAME_CAP +
                        9u * 3u + 33u + 12u + 9u + 2u + 10u + 4u + SERVER_ID_CAP + 3u + 4u +
                        NAMESPACE_CAP + 2u <=

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format of the claim store, claims.store in the plugin directory: one file of fixed slots, one
- * slot for each claim. Owns the bytes and the rule by which one half of a slot counts; does no I/O.
+ * Format of the claim store, the file claims.store in the plugin directory: fixed slots, one for
+ * each claim. Owns the layout, and the rule that decides which half of a slot counts; does no I/O.
  *
  * All numbers are big-endian. A sum is CRC-32C (Castagnoli; RFC 3720 appendix B.4). The file has
  * 4,202,496 bytes; further bytes are ignored, and a shorter file is damaged.
@@ -14,13 +14,13 @@
  *
  * Header copy. One intact copy is enough.
  *        0      8  "NEURDRA1"
- *        8      4  format: 1. A reader does not touch a store of another format
+ *        8      4  format: 1. The agent does not change a store of another format
  *       12      4  number of slots: 256
  *       16      4  bytes of a half: 8192
  *       20      4  flags. Bit 0: the agent must list the node's claims at the API server, because
- *                  there was no store before this one, or a part of it was lost. The other bits are
- *                  0; older agents ignore all flags
- *       24      8  generation: 1; not read
+ *                  there was no earlier store, or a part of the store was lost. The other bits are
+ *                  0. Older agents ignore all flags
+ *       24      8  generation: 1; unused
  *       32      4  sum of bytes 0 to 31
  *       36   4060  ignored
  *
@@ -34,33 +34,33 @@
  *                  the rest of the half is ignored
  *
  * Of the two halves of a slot, the intact one with the higher sequence counts; if the sequences are
- * equal, half 1 counts. A change writes the other half, with a sequence higher than every one in
- * the file, so that a torn write leaves the previous state. The half that counts is overwritten
- * only if the disk refuses the other half and the slot is free or is being freed.
+ * equal, half 1 counts. A change writes the half that does not count, with a sequence higher than
+ * every other in the file, so that a torn write leaves the previous state. The half that counts is
+ * overwritten only if the other half cannot be written and the slot is free or is being freed.
  *
- * A damaged half may have been the newer one. Once a CDI file proves that the intact half is the
- * newer one, or bit 0 of the header is set, the damaged half is replaced: by a copy of the intact
- * half or, if the claim may hold more devices than the intact half names, by an outline of all
- * these devices.
+ * If one half is damaged, it may have been the newer half. As soon as a CDI file proves that the
+ * intact half is the newer one, or bit 0 of the flags is set, the agent replaces the damaged half
+ * with a copy of the intact half. If the claim may hold more devices than the intact half names,
+ * the agent writes an outline of all these devices instead.
  *
- * A new file has all halves written as free, half 0 with sequence 0 and half 1 with 1: a half of
- * zeros is damaged, not new. The sum covers the number of the slot, so that a half in the wrong
- * place is damaged too.
+ * In a new file, all halves are written as free; half 0 has sequence 0, and half 1 has sequence 1.
+ * A half of zero bytes is therefore damaged, not new. The sum covers the number of the slot, so
+ * that a half in the wrong slot counts as damaged.
  *
- * Versions: fields of a record are only ever added (proto/store.proto), and format stays 1. Older
- * and newer agents read each other's records: an agent skips unknown fields, and from a record that
- * it cannot use it still reads the claim and its devices (store_outline_decode). Agents older than
- * held_devices did not write that field, counted sequences slot by slot, and treat an outline as a
- * damaged record.
+ * Versions: new releases only add fields to a record (proto/store.proto), and the format stays 1.
+ * Older and newer agents read each other's records: an agent skips unknown fields. If an agent
+ * cannot use a record, it still reads the claim and its devices (store_outline_decode). Agents from
+ * before the field held_devices do not write that field, count sequences separately for each slot,
+ * and treat an outline as a damaged record.
  *
  * Invariants:
- * I1 A half that is read as valid is written again as the same bytes.
- * I2 A torn half, or one with a changed byte, is damaged.
+ * I1 Writing a half that was read as valid results in the same bytes.
+ * I2 A half that is torn, or has a changed byte in its header or record, reads as damaged.
  * I3 A half is valid only in its own slot.
  * I4 A decoded record is valid (claim_record_valid).
- * I5 An encoded record decodes to the same record, and to its outline.
- * I6 Unknown fields change nothing.
- * I7 A decoded record holds the devices of its outline, if it has one.
+ * I5 An encoded record decodes to the same record, and to an outline with the same devices.
+ * I6 Unknown fields do not change the result of decoding.
+ * I7 If bytes decode both to a record and to an outline, both hold the same devices.
  */
 #ifndef DRA_STORE_H
 #define DRA_STORE_H
@@ -73,12 +73,12 @@
 #define STORE_HALF_HEADER 24u    /* bytes of a half before its record */
 #define STORE_HEADER_WRITTEN 36u /* written bytes of a header copy; the rest is ignored */
 
-/* The variable fields of a header: how often the file was recreated, and flags. */
+/* The fields of a header that are not constant. The agent always writes generation 1. */
 struct store_header {
     uint64_t generation;
     uint32_t flags;
 };
-#define STORE_UNLISTED 1u /* `flags`, bit 0: claims must be listed at the API server */
+#define STORE_UNLISTED 1u /* `flags`, bit 0: the agent must list the claims at the API server */
 /* Writes one header copy, STORE_HEADER_WRITTEN bytes. */
 void store_header_write(struct writer *out, const struct store_header *h);
 /*
@@ -96,42 +96,43 @@ enum store_half_state { STORE_HALF_DAMAGED, STORE_HALF_FREE, STORE_HALF_RECORD }
 struct store_half {
     enum store_half_state state;
     uint64_t sequence;  /* 0 when damaged */
-    struct view record; /* RECORD: the encoded claim record, borrowed from the bytes read */
+    struct view record; /* STORE_HALF_RECORD: the encoded record, borrowed from the bytes read */
 };
-/* Reads one half (STORE_HALF_BYTES, or fewer when the file is short) and determines its state. */
+/* Reads one half and its state. `bytes`: STORE_HALF_BYTES, or fewer if the file is too short. */
 void store_half_read(struct view bytes, unsigned slot, struct store_half *out);
 /* Writes a half with `record`, at most STORE_RECORD_MAX bytes; an empty record frees the half. */
 void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, struct view record);
 /*
- * Returns the half that counts, 0 or 1; -1: both are damaged. Halves with equal sequences are
- * copies, of which half 1 counts.
+ * Returns which half of a slot counts, 0 or 1, or -1 if both are damaged. If both have the same
+ * sequence, they are copies, and half 1 counts.
  */
 int store_pick(const struct store_half halves[2]);
 
 /*
- * Encodes a record. Every process of one version gives the same bytes for the same record.
- * FULL_BUFFER: no room in `out`, whose length is unchanged (STORE_RECORD_MAX is enough for every
- * record).
+ * Encodes a record. The same version of the agent always encodes the same record to the same bytes.
+ * FULL_BUFFER: `out` has too little room, and its length is unchanged. STORE_RECORD_MAX bytes are
+ * enough for every record.
  */
 MUST_USE enum status store_record_encode(const struct claim_record *r, struct writer *out);
 /*
- * Decodes a record; unknown fields are skipped. HOST_DAMAGED: not a record, a value out of bounds,
- * or devices held through fields that this version does not know; `r` is then all zero, which is
- * not a valid record.
+ * Decodes a record; skips unknown fields. HOST_DAMAGED: the bytes are not a whole record, a value
+ * is out of bounds, the claim was released, or it holds devices through fields that this version
+ * does not know. `r` is then all zero, which is not a valid record.
  */
 MUST_USE enum status store_record_decode(struct view bytes, struct claim_record *r);
 
 /*
- * The part of a record that every version understands: enough to hold its devices and to free them.
+ * The part of a record that every version understands. It is enough to keep the claim's devices
+ * held and to release them.
  */
 struct store_outline {
     struct claim_id id;
-    uint64_t numbers; /* devices held exclusively, bit N */
-    bool released;    /* the claim was unprepared; only its CDI file is left */
+    uint64_t numbers; /* bit N: the claim holds device N, exclusively */
+    bool released;    /* the claim was unprepared, but its CDI file still exists */
 };
-/* Decodes the outline of a record. HOST_DAMAGED: no usable names, or no list of held devices. */
+/* Decodes the outline of a record. HOST_DAMAGED: a name is invalid, or held_devices is absent. */
 MUST_USE enum status store_outline_decode(struct view bytes, struct store_outline *o);
-/* Encodes a record that consists of an outline only. FULL_BUFFER: as store_record_encode. */
+/* Encodes a record that has only an outline. FULL_BUFFER: as in store_record_encode. */
 MUST_USE enum status store_outline_encode(const struct store_outline *o, struct writer *out);
 
 #endif

@@ -4,11 +4,11 @@
 
 #include "base/assert.h"
 
-/* Marks a counter whose last reading was lower. */
+/* Marks a counter whose last reading was lower than the stored value, which is still kept (I2). */
 #define FELL (UINT64_C(1) << 63)
-/* Marks a counter whose last reading failed; its previous value is kept for comparison. */
+/* Marks a counter whose last reading failed; the stored value is kept for later comparison. */
 #define LOST (UINT64_C(1) << 62)
-/* A value is stored plus one, so that 0 means never read. */
+/* Largest value. Values are stored plus one, so that 0 means unknown, below the two marks. */
 #define VALUE_MAX (LOST / 2u)
 
 /* Counters of memory errors, which the kernel module shows as 0 when it cannot read the device. */
@@ -26,12 +26,12 @@ static const char *const core_memory_names[] = {"device_mem", "host_mem"};
 static const char *const power_name = "utilization";
 
 #define COUNT_OF(array) (unsigned)(sizeof(array) / sizeof(array)[0])
-/* Folders of the metric files in the order of the values; the files of one core are neighbours. */
+/* Folders of the metric files in the order of the values; values of one core are adjacent. */
 static const struct {
     const char *folder;
     const char *const *names;
     unsigned count; /* number of names */
-    unsigned cores; /* number of cores that have the folder; 0: the device itself has it */
+    unsigned cores; /* number of cores that have the folder; 0: only the device has it */
 } groups[] = {
     {"hardware/", ecc_names, COUNT_OF(ecc_names), 0},
     {"status/", core_error_names, COUNT_OF(core_error_names), TELEMETRY_CORES_MAX},
@@ -47,7 +47,7 @@ _Static_assert(TELEMETRY_ERRORS ==
 struct telemetry_file telemetry_file(unsigned index)
 {
     unsigned group = 0;
-    unsigned rest = index; /* index in the group */
+    unsigned rest = index; /* index relative to the start of the group */
     unsigned files = groups[0].count;
     ASSERT(index < TELEMETRY_VALUES);
     while (rest >= files) {
@@ -64,8 +64,9 @@ struct telemetry_file telemetry_file(unsigned index)
 }
 
 /*
- * Parses "POWER_STATUS_VALID,<time>,<least>,<most>,<mean>", in percent with two decimals: sets the
- * integer part of the mean, and returns its decimals (empty: not valid).
+ * Parses "POWER_STATUS_VALID,<time>,<least>,<most>,<mean>", where the power is in percent with two
+ * decimals. Sets *percent to the integer part of the mean, and returns its decimals; returns an
+ * empty view if the text is not valid.
  */
 static struct view power_text(struct view text, uint64_t *percent)
 {

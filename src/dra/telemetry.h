@@ -2,14 +2,14 @@
 /*
  * Counters and gauges of a device and its cores in sysfs, for --device-metrics: the list of files,
  * the meaning of their texts, and the values of all devices. Reads no file and decides nothing;
- * dra/health.h owns a device's health. hw_error_event is not among the errors: it also counts
- * recoveries and corrected errors, and only wakes the agent. Source: kernel module's
+ * dra/health.h owns a device's health. The file hw_error_event is not a counter of errors, because
+ * it also counts recoveries and corrected errors; it only wakes the agent. Sources: kernel module's
  * neuron_sysfs_metrics.c and neuron_power.c, and the Neuron sysfs guide.
  *
  * Invariants:
  *
  * I1 A value is the number in its file, or unknown.
- * I2 A counter of memory errors falls only after two readings have shown the lower value.
+ * I2 A counter of memory errors decreases only if two successive readings show a lower value.
  */
 #ifndef DRA_TELEMETRY_H
 #define DRA_TELEMETRY_H
@@ -18,41 +18,41 @@
 #include "cfg/limits.h"
 
 /*
- * Numbers of values of a device: 5 errors of the device and 8 of each core; 2 kinds of memory of
- * each core. The device's power is one value more.
+ * Number of error counters of a device, 5 for the device itself and 8 for each core, and number of
+ * memory gauges, 2 for each core. The only other value of a device is its power.
  */
 #define TELEMETRY_ERRORS (5u + 8u * TELEMETRY_CORES_MAX)
 #define TELEMETRY_MEMORIES (2u * TELEMETRY_CORES_MAX)
 
 /*
  * A metric file: neuronN/stats/<folder><name> for a device,
- * neuronN/neuron_coreK/stats/<folder><name>/total for a core. The total of a kind of memory is the
+ * neuronN/neuron_coreK/stats/<folder><name>/total for a core. For a kind of memory, `total` is the
  * amount in use.
  */
 struct telemetry_file {
-    int core; /* -1: the device itself */
+    int core; /* number of the core; -1: the file belongs to the device itself */
     const char *folder;
     const char *name; /* name of the error or kind of memory */
 };
 
-/* Index after a device's values: host clock time at which the last reading began; 0: never. */
+/* Index, after the values, of the time at which the last reading began (host clock); 0: never. */
 #define TELEMETRY_READ_MS TELEMETRY_VALUES
 
 /* The values of all devices; all zero before the first reading. */
 struct telemetry {
     unsigned turn; /* number of readings so far */
-    /* by device number; read through telemetry_known, except TELEMETRY_READ_MS */
+    /* indexed by device number; telemetry_known decodes all but TELEMETRY_READ_MS */
     uint64_t value[DEVICES_MAX][TELEMETRY_VALUES + 1u];
 };
 
 /* Returns the file of the value with this index. */
 struct telemetry_file telemetry_file(unsigned index);
 /*
- * Parses a file's text into *kept; an empty text: unreadable. Power is stored in thousandths of the
- * device's limit, averaged over a minute.
+ * Parses a file's text and updates *kept, the stored value; pass an empty text if the file is
+ * unreadable. The stored power is an average over a minute, in thousandths of the device's limit.
  */
 void telemetry_parse(uint64_t *kept, unsigned index, struct view text);
-/* Whether a value is known; if so, *value gets it. */
+/* Whether the stored value `kept` is known; if so, *value gets the number. */
 MUST_USE bool telemetry_known(uint64_t kept, int64_t *value);
 
 #endif

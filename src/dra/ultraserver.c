@@ -11,7 +11,7 @@
 enum { MODE_FOUR_NODES = 1, MODE_TWO_HORIZONTAL = 2, MODE_TWO_VERTICAL = 3, MODE_ONE_NODE = 4 };
 _Static_assert((unsigned)MODE_ONE_NODE == ULTRASERVER_MODE_MAX, "the highest mode");
 
-/* What the kernel module writes while the leader election runs. */
+/* Text of the class files while the leader election runs. */
 static const char busy[] = "busy";
 
 static struct view text_of(const char text[ULTRASERVER_TEXT_CAP])
@@ -22,7 +22,7 @@ static struct view text_of(const char text[ULTRASERVER_TEXT_CAP])
 
 /* --- class files --- */
 
-/* Parses the next mode of a list; false: not a mode. */
+/* Parses the first mode of *list, and removes it. Returns false if the list is not valid. */
 static bool next_mode(uint8_t *modes, struct view *list)
 {
     uint64_t mode = 0;
@@ -33,13 +33,13 @@ static bool next_mode(uint8_t *modes, struct view *list)
     if (view_decimal(word, ULTRASERVER_MODE_MAX, &mode) != STATUS_OK || (more && list->len == 0u)) {
         return false;
     }
-    *modes = (uint8_t)(*modes | ((mode > 0u) ? 1u << mode : 0u)); /* 0: no mode is set */
+    *modes = (uint8_t)(*modes | ((mode > 0u) ? 1u << mode : 0u)); /* 0 means that no mode is set */
     return true;
 }
 
 /*
- * Parses a list of modes; false: not a list. Standard types of older kernel modules have an empty
- * line.
+ * Parses a list of modes. Returns false if the text is not such a list. An empty text is valid:
+ * older kernel modules write an empty line on standard types.
  */
 static bool build_modes(struct ultraserver *u, struct view list)
 {
@@ -61,12 +61,12 @@ static bool is_server_id(struct view id)
         good = good && is_hex_digit(c);
         zero = zero && c == (uint8_t)'0';
     }
-    return good && !zero; /* all zeros: the node belongs to no set */
+    return good && !zero; /* an id of zeros means that the node belongs to no set */
 }
 
 /*
- * Sets the place only if both ids are valid: a server id is useless without the node's id in that
- * server.
+ * Sets the place only if both ids are valid, because a server id is useless without the id of the
+ * node.
  */
 static void build_place(struct ultraserver_place *place, struct view server_id, struct view node_id)
 {
@@ -117,7 +117,7 @@ static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
 {
     static const uint8_t of_nodes[ULTRASERVER_NODES_MAX + 1u][2] = {
         [1] = {MODE_ONE_NODE, MODE_ONE_NODE},
-        /* in the order of preference of AWS's init script */
+        /* AWS's init script also prefers the vertical mode */
         [2] = {MODE_TWO_VERTICAL, MODE_TWO_HORIZONTAL},
         [4] = {MODE_FOUR_NODES, MODE_FOUR_NODES}};
     ASSERT(nodes <= ULTRASERVER_NODES_MAX);

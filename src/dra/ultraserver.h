@@ -2,13 +2,13 @@
 /*
  * The place of the node in its UltraServer. An UltraServer consists of several nodes with linked
  * devices; sets of one, two or four of these nodes work as one machine. Owns the meaning of the
- * kernel module's class files and the translation of a number of nodes into a mode of the runtime;
+ * kernel module's class files, and chooses the mode of the runtime for a requested number of nodes;
  * reads no file. Sources: the kernel module's v3 and v4 device layers (class attributes), AWS's
  * init script for UltraServers (mode for a number of nodes).
  *
  * Invariants:
- * I1 Whatever the files hold, server ids are 16 hexadecimal digits or empty, modes are 1
- *    to ULTRASERVER_MODE_MAX.
+ * I1 Whatever the files contain, a server id is 16 hexadecimal digits or empty, and a mode is a
+ *    number from 1 to ULTRASERVER_MODE_MAX.
  * I2 ultraserver_mode returns only modes that the kernel module offers.
  */
 #ifndef DRA_ULTRASERVER_H
@@ -17,7 +17,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* Sets of nodes for which the kernel module has ids: two nodes, four nodes. */
+/* Sizes of the node sets for which the kernel module has ids: two nodes and four nodes. */
 enum { ULTRASERVER_PAIR, ULTRASERVER_QUAD, ULTRASERVER_SIZES };
 
 /* The texts of class/neuron_device as read; empty: the file is absent or unreadable. */
@@ -29,21 +29,21 @@ struct found_ultraserver {
     char group_id[ULTRASERVER_TEXT_CAP];                     /* reservation_id, on switched types */
 };
 
-/* The node's membership in one set of nodes: id of the set, id of the node in the set. */
+/* The node's membership in one set of nodes. */
 struct ultraserver_place {
     char server_id[SERVER_ID_CAP]; /* id of the set; empty: none */
-    uint8_t node_id;               /* 0 when there is no server id */
+    uint8_t node_id;               /* id of the node in the set; 0 without a server id */
 };
 
 /* The place of this node in its UltraServer, and the modes that the node offers. */
 struct ultraserver {
     bool member;   /* the instance type is a node of an UltraServer */
     bool electing; /* the UltraServer leader election is still running */
-    uint8_t modes; /* bit n: kernel module and runtime offer mode n */
+    uint8_t modes; /* bit n: the kernel module offers the runtime's mode n */
     struct ultraserver_place place[ULTRASERVER_SIZES];
 };
 
-/* The UltraServer environment variables of a claim's containers; all zero: no variables. */
+/* Values of the UltraServer environment variables in a claim's containers; all zero: none. */
 struct ultraserver_use {
     /* The runtime's mode: 1 means four nodes, 2 and 3 mean two nodes, 4 means one node. */
     uint8_t mode;
@@ -51,9 +51,9 @@ struct ultraserver_use {
 };
 
 /*
- * Builds the node's place. `member`: the type is a node of an UltraServer; if not, all other
- * members stay empty. Returns false if ultraserver_mode is not a list of modes; the node then
- * offers no mode.
+ * Builds *u from the class files. `member`: the instance type is a node of an UltraServer; if not,
+ * all other members of *u stay empty. Returns false if the file ultraserver_mode is not a list of
+ * modes; the node then offers no mode.
  */
 bool ultraserver_build(struct ultraserver *u, const struct found_ultraserver *found, bool member);
 /* Whether two descriptions of the node have the same values. */
@@ -66,7 +66,7 @@ bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b);
 MUST_USE enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes,
                                       const char *instance_type, struct ultraserver_use *use,
                                       struct writer *why);
-/* Whether ultraserver_mode could have returned this use, as far as the use itself shows. */
+/* Whether the values of `use` are consistent, as ultraserver_mode sets them. */
 bool ultraserver_use_valid(const struct ultraserver_use *use);
 /* Whether two uses set the same environment variables. */
 bool ultraserver_use_same(const struct ultraserver_use *a, const struct ultraserver_use *b);
