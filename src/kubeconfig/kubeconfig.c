@@ -3,7 +3,7 @@
  * Reads the current context of a kubeconfig. One table lists the keys, their parents, and the
  * members that get their values. The text is read three times: for the name of the current context,
  * for the entry of that context, and for its cluster and user. One pass is not enough, because the
- * lists and current-context come in any order.
+ * lists and current-context may come in any order.
  */
 #include "kubeconfig/kubeconfig.h"
 
@@ -26,7 +26,7 @@ enum key {
     CONTEXTS,
     CLUSTERS,
     USERS,
-    CONTEXT_ENTRY, /* the following keys belong to an entry of a list */
+    CONTEXT_ENTRY, /* this and all later keys belong to an entry of a list */
     CLUSTER_ENTRY,
     USER_ENTRY,
     CONTEXT_NAME,
@@ -40,26 +40,27 @@ enum key {
 };
 
 /*
- * Nested collections that a pass enters: the root, a list, its entry, and the mapping in the entry.
+ * Number of nested collections that a pass enters: the root, a list, its entry, and the mapping in
+ * the entry.
  */
 #define LEVELS 4u
 #define ENTRY_DEPTH 2u
 
 enum { OF_CONTEXT, OF_CLUSTER, OF_USER, ENTRY_KINDS };
 
-/* The name of the current context, of its cluster or its user. Empty: none. */
+/* The name of the current context, or of its cluster or user. Empty: none. */
 struct name {
     size_t len;
     uint8_t bytes[KUBECONFIG_NAME_BYTES_MAX];
 };
 
 /*
- * A pass over the text. In `now`, a token with line 0 was not given; any other token has the line
- * of its key.
+ * A pass over the text. In `now`, line 0 means that the key was not given; otherwise the line is
+ * the line of the key.
  */
 struct walk {
     struct yaml_reader in;
-    struct writer *why;               /* borrowed; gets the line on failure */
+    struct writer *why;               /* borrowed; gets the reason on failure */
     enum key at[LEVELS + 1u];         /* key of each open collection */
     struct yaml_token now[KEY_COUNT]; /* tokens of the current entry and of the levels above */
     struct name wanted[ENTRY_KINDS];  /* the names known so far */
@@ -71,11 +72,12 @@ enum shape { VALUE, NAME, MAP, LIST };
 
 struct key_row {
     enum key below;
-    const char *name; /* literal; for entries of a list: their name in messages */
+    /* name of the key, literal; for an entry of a list: its name in messages */
+    const char *name;
     enum shape shape;
     size_t to;           /* for a value or name: offset of its member in struct walk */
     const char *refused; /* literal: why the key is refused; NULL: it is accepted */
-    const char *unless;  /* literal: the only value that is accepted */
+    const char *unless;  /* literal: the only value of a refused key that is accepted */
 };
 
 #define NAME_OF(kind) NAME, offsetof(struct walk, wanted[kind]), NULL, NULL
@@ -326,7 +328,7 @@ static enum status handle_token(struct walk *w, struct yaml_token *t)
     }
 }
 
-/* Makes one pass over the whole text. PEER_*: w->why has the reason. */
+/* Makes one pass over the whole text. On failure, w->why has the reason. */
 static enum status walk_text(struct walk *w, struct view text, uint8_t *room)
 {
     struct yaml_token t;
@@ -449,13 +451,15 @@ enum status kubeconfig_server(struct view server, struct view *host, uint16_t *p
 
 /* --- the whole file --- */
 
-/* Inline data wins over files, as in client-go. */
+/* Inline data takes precedence over files, as in client-go. */
 static void prefer_data(struct view data, struct view *file)
 {
     *file = (data.len > 0u) ? view_first(*file, 0) : *file;
 }
 
-/* Checks values that require or exclude each other. */
+/*
+ * Checks that the required values exist, and that a client certificate and its key come together.
+ */
 static enum status check_values(struct walk *w)
 {
     const struct kubeconfig *k = &w->found;

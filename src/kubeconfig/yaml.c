@@ -9,7 +9,7 @@
 
 #define FLOW_MARKS ",[]{}"
 #define LIKE_A_KEY "a value that looks like another \"key:\"; quote or indent it"
-#define IN_FLOW (-2) /* instead of a parent's column: the scalar is in a flow collection */
+#define IN_FLOW (-2) /* value of `parent` for a scalar in a flow collection */
 
 static enum status fail_parsing(struct yaml_reader *r, const char *problem)
 {
@@ -26,7 +26,7 @@ static bool one_of(uint8_t c, const char *set)
     return memchr(set, c, strlen(set)) != NULL;
 }
 
-/* The byte at `ahead` bytes after the position; beyond the text, a line end. */
+/* The byte at `ahead` bytes after the position; a line end if the text has no such byte. */
 static uint8_t peek_byte(const struct yaml_reader *r, size_t ahead)
 {
     size_t at = r->pos + ahead;
@@ -57,7 +57,9 @@ static void next_line(struct yaml_reader *r)
     r->line_start = r->pos;
 }
 
-/* Whether only blanks and a comment are left in the line. A blank precedes a comment (§6.6). */
+/*
+ * Whether the rest of the line holds only blanks and a comment, which must follow a blank (§6.6).
+ */
 static bool rest_is_blank(const struct yaml_reader *r)
 {
     struct view rest = rest_of_line(r);
@@ -91,7 +93,10 @@ static bool at_marker(const struct yaml_reader *r, const char *marker)
            is_space(peek_byte(r, 3));
 }
 
-/* Moves to the next text that is not a comment, past the spaces before it. false: the text ends. */
+/*
+ * Moves past blank lines, comments and the spaces before the next text. false: the input ends
+ * first.
+ */
 static bool seek_text(struct yaml_reader *r)
 {
     while (r->pos < r->text.len && rest_is_blank(r)) {
@@ -104,8 +109,8 @@ static bool seek_text(struct yaml_reader *r)
 }
 
 /*
- * Like seek_text, but stays within the document: false also at the end of the document, and after a
- * failure.
+ * Like seek_text, but stays within the document: returns false also at the end of the document, and
+ * after a failure.
  */
 static bool seek_in_document(struct yaml_reader *r)
 {
@@ -203,7 +208,7 @@ static bool put_escape(struct yaml_reader *r)
     return true;
 }
 
-/* Folds line ends in quotes, with the blanks around them. */
+/* Folds the line ends in a quoted scalar at the position, and drops the blanks around them. */
 static void fold_lines(struct yaml_reader *r, bool escaped)
 {
     unsigned line = r->line;
@@ -233,7 +238,7 @@ static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
         }
     } else {
         writer_u8(&r->values, c);
-        r->pos += (c == quote) ? 2u : 1u; /* a doubled single quote */
+        r->pos += (c == quote) ? 2u : 1u; /* skips both bytes of a doubled single quote */
         if (is_blank(c)) {
             return;
         }
@@ -273,7 +278,10 @@ static bool ends_plain(struct view line, size_t at, bool flow)
     return flow && one_of((c == ':') ? next : c, FLOW_MARKS);
 }
 
-/* Appends the line's part of a plain scalar and moves past it. Returns the byte that ends it. */
+/*
+ * Appends the part of a plain scalar that is on this line and moves past it. Returns the byte that
+ * ends this part.
+ */
 static uint8_t plain_part(struct yaml_reader *r, bool flow)
 {
     struct view rest = rest_of_line(r);
@@ -314,8 +322,8 @@ static bool plain_goes_on(struct yaml_reader *r, int parent)
 }
 
 /*
- * Reads a plain scalar. If it is a key in a block, sets *key and moves to the colon. Otherwise, in
- * a block, the line must end.
+ * Reads a plain scalar. In a block, a scalar that is a key sets *key and leaves the position at its
+ * colon; after any other scalar, the position moves to the next line.
  */
 static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
 {
@@ -344,9 +352,9 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
 /* A literal or folded scalar being read (§8.1). */
 struct block {
     bool folded;
-    bool some;       /* a line of text was read */
+    bool some;       /* at least one line of text was read */
     bool wide;       /* the last line starts with a blank: line ends around it are not folded */
-    uint8_t chomp;   /* '-', '+' or 0 */
+    uint8_t chomp;   /* chomping indicator: '-' or '+'; 0: none */
     unsigned breaks; /* line ends that are not appended yet */
     unsigned indent; /* columns before the text; 0: the first line of text sets it */
 };
@@ -369,8 +377,8 @@ static enum status block_header(struct yaml_reader *r, int parent, struct block 
 }
 
 /*
- * Whether the line belongs to the scalar: it is empty, or indented at least as far as the first
- * line with text.
+ * Whether the line belongs to the block scalar: the line is empty, or indented at least as far as
+ * the first line with text.
  */
 static bool block_goes_on(struct yaml_reader *r, int parent, struct block *b)
 {
@@ -448,7 +456,7 @@ static bool starts_plain(uint8_t c, bool flow)
     return !one_of(c, "\"'") && (flow || !one_of(c, "|>"));
 }
 
-/* Why a plain scalar cannot start with `c` before `next` (§7.3.3); NULL: it can. */
+/* Why a plain scalar cannot start with `c` when `next` follows (§7.3.3); NULL: it can. */
 static const char *plain_problem(uint8_t c, uint8_t next, bool flow)
 {
     static const struct {
@@ -584,7 +592,7 @@ static enum status block_value(struct yaml_reader *r, int parent, struct yaml_to
     return s;
 }
 
-/* Reads the value after "key:" or a dash, in this line or below; a missing value is null. */
+/* Reads the value after "key:" or a dash, on this line or below; a missing value is null. */
 static enum status next_value(struct yaml_reader *r, bool dash, struct yaml_token *t)
 {
     int indent = top_of(r)->indent;
@@ -628,7 +636,7 @@ static enum status next_key(struct yaml_reader *r, struct yaml_token *t)
     return check_name(r, t);
 }
 
-/* Whether the line at the position, if any, ends the innermost collection. */
+/* Whether the line at the position ends the innermost collection; `more`: there is such a line. */
 static bool ends_collection(const struct yaml_reader *r, bool more)
 {
     const struct yaml_open *top = &r->stack[r->depth - 1u];
@@ -657,7 +665,7 @@ static enum status next_line_token(struct yaml_reader *r, struct yaml_token *t)
     if (!top->list) {
         return next_key(r, t);
     }
-    r->pos++; /* the dash */
+    r->pos++; /* skips the dash */
     return next_value(r, true, t);
 }
 
@@ -763,7 +771,9 @@ static unsigned count_brackets(unsigned open, uint8_t c)
     return open + (one_of(c, "[{") ? 1u : 0u) - (one_of(c, "]}") ? 1u : 0u);
 }
 
-/* Skips to the end of a flow value; `level`: number of its brackets that are open already. */
+/*
+ * Skips to the end of a flow value; `level`: number of brackets of the value that are already open.
+ */
 static enum status skip_flow(struct yaml_reader *r, unsigned level)
 {
     unsigned line = r->line;
@@ -790,8 +800,8 @@ static enum status skip_flow(struct yaml_reader *r, unsigned level)
 }
 
 /*
- * Skips the next part of a line: an anchor or tag, a flow collection, a mark or a scalar. *parent:
- * column of the last key or dash.
+ * Skips the next part of a line: an anchor, alias or tag, a flow collection, an indicator ('-', '?'
+ * or ':'), or a scalar. *parent: column of the last key or dash.
  */
 static enum status skip_step(struct yaml_reader *r, int *parent)
 {
@@ -815,9 +825,9 @@ static enum status skip_step(struct yaml_reader *r, int *parent)
 }
 
 /*
- * Skips the rest of the line and the lines below that are deeper than `indent`; with `dashes` also
- * those with a dash in column `indent`. Scalars are read as usual, so that their lines cannot be
- * mistaken for keys.
+ * Skips the rest of the line and the following lines that are indented deeper than `indent`; with
+ * `dashes`, also lines with a dash in column `indent`. Scalars are read as usual, so that their
+ * lines cannot be mistaken for keys.
  */
 static enum status skip_block(struct yaml_reader *r, int indent, bool dashes)
 {

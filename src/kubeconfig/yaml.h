@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader for a subset of YAML 1.2.2 over one complete text, including all of JSON: it returns the
- * kinds of tokens of base/json.h. Owns only the syntax: knows no domain, opens no file, never
- * recurses.
+ * Reads one complete text in a subset of YAML 1.2.2 that includes all of JSON, and returns tokens
+ * of the kinds of base/json.h. Owns only the syntax: knows no keys, opens no file, never recurses.
  *
  * Accepted: block mappings and sequences, also with dashes in the column of their key; flow
- * mappings and sequences, so all of JSON; scalars of all five styles; comments; one document with
- * `---`, `...` and `%YAML 1.x`. Refused: anchors, aliases, tags, merge keys, keys of several lines
- * and a second document. yaml_skip accepts all of these, at any depth.
+ * mappings and sequences, and thus all of JSON; scalars of all five styles; comments; one document
+ * with `---`, `...` and `%YAML 1.x`. Refused: anchors, aliases, tags, merge keys, keys that span
+ * several lines, and a second document. yaml_skip accepts anchors, aliases, tags, merge keys and
+ * `?` keys at any depth.
  *
  * Invariants:
  * I1 A failure is sticky, and has a line from 1 to the number of lines.
@@ -26,8 +26,8 @@
  */
 struct yaml_token {
     struct json_token json;
-    unsigned line;   /* line where it starts, from 1 */
-    bool bad_escape; /* it has an escape unknown to YAML, which the value omits */
+    unsigned line;   /* line where the token starts, from 1 */
+    bool bad_escape; /* the token has an escape unknown to YAML, which the value omits */
 };
 
 /* What may come next at the reading position. */
@@ -45,7 +45,7 @@ struct yaml_open {
     bool list;
     bool flow;
     int indent;    /* block collection: column of its keys or dashes */
-    unsigned line; /* line where it starts */
+    unsigned line; /* line where the collection starts */
 };
 
 /*
@@ -65,19 +65,20 @@ struct yaml_reader {
 };
 
 /*
- * Starts reading `text`. The values go to `room`, which has as many bytes. Never fails: yaml_next
- * reports a text that is not readable.
+ * Starts reading `text`. The values are written to `room`, which has as many bytes as the text.
+ * Never fails: yaml_next reports a text that is not readable.
  */
 void yaml_open(struct yaml_reader *r, struct view text, uint8_t *room);
 /*
- * Returns the next token; JSON_END after the last one. PEER_MALFORMED: r->problem in r->line, also
- * for refused syntax and for collections deeper than YAML_DEPTH_MAX. Sticky.
+ * Returns the next token; JSON_END after the last token. PEER_MALFORMED: r->problem has the reason,
+ * and r->line its line; refused syntax and collections deeper than YAML_DEPTH_MAX fail as well.
+ * Failures are sticky.
  */
 MUST_USE enum status yaml_next(struct yaml_reader *r, struct yaml_token *token);
 /*
- * Skips what belongs to the token just read: the value of a name, the rest of a collection, nothing
- * for a scalar. PEER_MALFORMED: an unclosed quote or bracket, a tab as indentation, or a plain
- * scalar that looks like a key.
+ * Skips what belongs to the token just read: the value of a name, or the rest of a collection;
+ * skips nothing for a scalar. PEER_MALFORMED: an unclosed quote or bracket, a tab as indentation, a
+ * plain scalar that looks like a key, a malformed block scalar, or a second document.
  */
 MUST_USE enum status yaml_skip(struct yaml_reader *r, const struct yaml_token *token);
 

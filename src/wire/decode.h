@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes one protobuf message with nanopb: a record of the field filter, or a request. The whole
- * message is in memory. Owns nothing; the caller owns the message and the structure.
+ * Decodes one complete protobuf message with nanopb: a record that kube_filter.c returned, or a
+ * gRPC request. Owns nothing; the caller owns the message and the structure.
  *
  * Invariants, for every message of generated/ that comes from a peer or the disk:
  * I1 A decoded message can be encoded.
- * I2 The encoding of a decoded message decodes again, and then encodes to the same bytes.
- * I3 Nothing is written outside the structure, whatever the bytes.
+ * I2 A decoded message that is encoded and decoded again encodes to the same bytes.
+ * I3 Decoding writes nothing outside the structure, whatever bytes the message holds.
  */
 #ifndef WIRE_DECODE_H
 #define WIRE_DECODE_H
@@ -15,8 +15,8 @@
 #include "pb_decode.h"
 
 /*
- * Decodes `message` into the nanopb structure of `fields`. false: malformed; *out is unusable, and
- * *why is nanopb's reason, a static text such as "invalid utf8".
+ * Decodes `message` into *out, the nanopb structure that `fields` describes. false: the message is
+ * malformed; *out is unusable, and *why is nanopb's reason, a static text such as "invalid utf8".
  */
 MUST_USE static inline bool decode_or_why(struct view message, const pb_msgdesc_t *fields,
                                           void *out, const char **why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DNS messages of a stub resolver (RFC 1035 §4.1).
- * Every loop consumes bytes of one message; compression pointers are skipped, never followed.
+ * Writes the queries and parses the responses of a stub resolver (RFC 1035 §4.1). Every loop ends,
+ * because it consumes bytes of one message; compression pointers are skipped, never followed.
  */
 #include "wire/dns.h"
 
@@ -21,7 +21,8 @@
 #define DNS_NAME_MAX 253u
 
 /*
- * Writes a host name as DNS labels, each after its length octet. PEER_MALFORMED: not a host name.
+ * Writes a host name as DNS labels, each preceded by its length octet. PEER_MALFORMED: `name` is
+ * not a host name.
  */
 static enum status name_write(struct writer *out, struct view name)
 {
@@ -74,8 +75,8 @@ enum status dns_query(struct writer *out, uint16_t id, enum dns_type type, struc
 /* --- responses --- */
 
 /*
- * Compares the question of the message with the one that we asked; names compare without case (RFC
- * 1035 §2.3.3). STATUS_MORE: the questions differ.
+ * Compares the question in the message with the question that we asked, ignoring the case of
+ * letters (RFC 1035 §2.3.3). STATUS_MORE: the questions differ.
  */
 static enum status question_match(struct reader *r, enum dns_type type, struct view name)
 {
@@ -163,7 +164,10 @@ static enum status header_read(struct reader *r, struct dns_header *h)
     return whole ? STATUS_OK : STATUS_MORE;
 }
 
-/* Reads the answer records. If the response is cut, the addresses before the cut still count. */
+/*
+ * Reads the answer records. If the message is incomplete or malformed, the addresses read before
+ * that point still count.
+ */
 static enum status records_read(struct reader *r, const struct dns_header *h, enum dns_type type,
                                 struct ip_addresses *out)
 {

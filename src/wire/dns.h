@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DNS messages of a stub resolver: one question for addresses, and the addresses of its answer (RFC
- * 1035 §4, RFC 3596). Owns the format only; sends nothing, follows no referral, keeps no cache.
+ * DNS messages of a stub resolver: a query for the addresses of one name, and the addresses in its
+ * response (RFC 1035 §4, RFC 3596). Owns only the format; sends nothing, follows no referral, keeps
+ * no cache.
  *
  * Invariants:
- * I1. A question is written completely or not at all: a failure leaves the writer unchanged.
- * I2. Round trip: our query, turned into a response, matches its own question and id, and no other
- *     id.
+ * I1. A query is written completely or not at all: a failure leaves the writer unchanged.
+ * I2. Round trip: if our query is turned into a response, dns_answer accepts it for the same
+ *     question and id, and for no other id.
  * I3. dns_answer returns STATUS_OK if it appended an address; otherwise *out is unchanged.
  * I4. Bounded: never more than API_ADDRESSES_MAX addresses; nothing is read outside the message.
  * I5. Agreement: if another parser reads a message to its end, it finds the same addresses.
@@ -17,10 +18,10 @@
 #include "base/ip.h"
 #include "cfg/limits.h"
 
-/* Types of records, RFC 1035 §3.2.2 and RFC 3596 §2.1. */
+/* DNS record types, RFC 1035 §3.2.2 and RFC 3596 §2.1. */
 enum dns_type { DNS_A = 1, DNS_AAAA = 28 };
 
-/* Addresses in the order of the response; those beyond API_ADDRESSES_MAX are dropped. */
+/* Addresses in the order of the response; addresses beyond API_ADDRESSES_MAX are dropped. */
 struct ip_addresses {
     unsigned count;
     struct ip_address address[API_ADDRESSES_MAX];
@@ -34,8 +35,9 @@ struct ip_addresses {
 MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type type,
                                struct view name);
 /*
- * Parses a message from the asked server and appends its addresses; addresses that do not fit are
- * dropped. Owner names of records are not compared, because the server follows the CNAMEs. Results:
+ * Parses a message from the server that was asked and appends its addresses; addresses that do not
+ * fit are dropped. The owner names of records are not compared, because the server follows CNAMEs.
+ * Results:
  * - STATUS_OK: at least one address was appended, perhaps from a damaged or truncated message.
  * - STATUS_MORE: the message is not the answer to this question (other id, other name, or a query);
  *   the caller continues to wait.

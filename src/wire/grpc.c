@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receives requests: collects header fields and DATA into one complete message per call, and
- * handles calls that end before their response (reset, time-out). Sends nothing itself; grpc_send.c
- * has replies and refusals.
+ * Receives requests: collects the header fields and the DATA of a call into one complete message,
+ * and handles calls that end before their response (reset, time-out). Sends nothing itself;
+ * grpc_send.c sends replies and refusals.
  */
 #include "wire/grpc.h"
 
@@ -83,7 +83,8 @@ static void parse_path(struct grpc_call *call, struct view value, uint64_t now_m
 }
 
 /*
- * Accepts "application/grpc", with or without "+proto" and parameters: only protobuf is supported.
+ * Accepts "application/grpc" and "application/grpc+proto", with or without parameters: the server
+ * supports only protobuf.
  */
 static void parse_type(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
@@ -161,7 +162,10 @@ static void parse_field(struct grpc_call *call, const struct h2_event *field, ui
     }
 }
 
-/* Finds the method of the path, once for each call. false: the socket does not serve the path. */
+/*
+ * Sets call->method to the method that serves call->path. false: the socket does not serve the
+ * path.
+ */
 static bool find_served_path(const struct grpc_server *s, struct grpc_call *call)
 {
     for (unsigned i = 0; i < s->methods_count; i++) {
@@ -196,9 +200,9 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
 /* --- the message --- */
 
 /*
- * Reserves a shared buffer for a long message. A connection gets a further buffer only if one stays
- * free for each connection that has none, so that incomplete messages of one peer never refuse
- * those of another. false: no buffer is available.
+ * Reserves a shared buffer for a long message. A connection that already holds a buffer gets
+ * another one only if a free buffer remains for every connection that holds none. The incomplete
+ * messages of one peer thus never cause the refusal of another peer. false: no buffer is available.
  */
 static bool reserve_buffer(struct grpc_server *s, struct grpc_call *call)
 {
@@ -295,7 +299,9 @@ static void consume_data(struct grpc_server *s, struct grpc_call *call, struct v
     }
 }
 
-/* Handles the end of a stream's input. true: the request is complete and *out is its event. */
+/*
+ * Handles the end of a stream's input. true: the request is complete, and *out is its CALL event.
+ */
 static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
 {
     call->flags |= GRPC_FLAG_INPUT_ENDED;
@@ -343,7 +349,7 @@ static bool on_input(struct grpc_server *s, const struct h2_event *event, struct
     if (event->kind == H2_EVENT_DATA) {
         consume_data(s, call, event->data);
     } else if (!event->trailers) {
-        /* set before head_complete: without this flag a refusal resets the stream */
+        /* set before head_complete: a refusal depends on whether the request is complete */
         call->flags |= event->end_stream ? GRPC_FLAG_INPUT_ENDED : 0u;
         head_complete(s, call);
     }
@@ -391,10 +397,12 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
 /* --- deadlines of calls --- */
 
 /*
- * Time at which the call times out. NO_DEADLINE if the HTTP/2 engine already limits the time:
- * - while the header block is open: no response may precede its end;
+ * Returns the time at which the call times out. NO_DEADLINE if the HTTP/2 engine already limits the
+ * time:
+ * - while the header block is incomplete: no response can be sent yet;
  * - while a gRPC refusal is pending: it waits only for send room.
- * A pending HTTP refusal has a deadline, because it also waits for the stream's window.
+ * A pending HTTP refusal has a deadline, because it also waits for the stream's flow-control
+ * window.
  */
 static uint64_t due_ms(const struct grpc_call *call)
 {

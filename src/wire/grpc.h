@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gRPC over HTTP/2, server role: method path, time-out, one request message in, reply messages and
- * status out. Owns the calls of one connection; knows no service. Source: gRPC "PROTOCOL-HTTP2"
- * text; statuses as in its "statuscodes" text.
+ * gRPC over HTTP/2, server role: receives the method path, the time-out and the one request message
+ * of a call; sends reply messages and a status. Owns the calls of one connection; knows no service.
+ * Sources: the gRPC documents "PROTOCOL-HTTP2" and, for statuses, "statuscodes".
  *
  * Invariants:
- * I1. A CALL event belongs to a valid and complete request and holds its whole message: exactly
- *     the octets after the message's prefix.
- * I2. Every valid and complete request of up to GRPC_SMALL_BYTES becomes a CALL, unless its stream
- *     exceeded the stream limit, or the request ended earlier: by its deadline, by a drain, by the
- *     peer, or with the connection.
- * I3. Split independence: calls, messages, and the answers on each stream are the same however the
- *     peer's octets are cut.
- * I4. Each buffer belongs to one live call at most; the end of a connection frees all its buffers.
+ * I1. A CALL event belongs to a valid and complete request and holds its whole message: exactly the
+ *     octets after the message's prefix.
+ * I2. Every valid and complete request of up to GRPC_SMALL_BYTES becomes a CALL event, unless its
+ *     stream exceeded the stream limit, or its deadline, a drain, `refusing`, the peer or the end
+ *     of the connection ended the request earlier.
+ * I3. Split independence: calls, messages, and the answers on each stream do not depend on how the
+ *     peer's octets are split into reads.
+ * I4. Each buffer belongs to at most one live call; the end of a connection frees all its buffers.
  * I5. Bounded: grpc_valid holds after every call; a message is never longer than its buffer.
- * I6. Each reported call ends once: by its response, or by GONE or DEADLINE. The first failure of
- *     the connection is final, and no call outlives it.
- * I7. Independence: events and output of a connection do not depend on other connections, unless
- *     these hold all of the shared buffers.
+ * I6. Each reported call ends once: by its response, or by a GONE or DEADLINE event. The first
+ *     failure of the connection is final, and no call outlives it.
+ * I7. Independence: the events and the output of a connection do not depend on other connections,
+ *     except that buffers held by others may prevent it from getting a second buffer.
  *
- * A call is identified by its index in `calls` plus its serial number, so that a response to a
- * cancelled call, whose entry was reused, is recognised.
+ * A call is identified by its index in `calls` plus its serial number, so that the server
+ * recognises a response to a cancelled call even if another call has reused the entry.
  */
 #ifndef WIRE_GRPC_H
 #define WIRE_GRPC_H
@@ -44,7 +44,7 @@ enum grpc_status {
 /* One method that a socket serves. */
 struct grpc_method {
     const char *path; /* "/package.Service/Method" */
-    uint8_t id;       /* number that the owner gives the method; paths may share a number */
+    uint8_t id; /* the owner's number for the method; several paths may have the same number */
 };
 
 /* Room for one long request message. */
@@ -73,16 +73,19 @@ struct grpc_call {   /* internal */
     uint32_t serial;
     uint8_t state;
     uint8_t flags;
-    uint8_t refusal; /* in state GRPC_CALL_REFUSED: which enum grpc_refusal to send */
+    uint8_t refusal; /* the enum grpc_refusal to send; valid in state GRPC_CALL_REFUSED */
     uint8_t method;  /* grpc_method.id of the path */
     uint8_t buffer;  /* index in grpc_buffers, or GRPC_BUFFERS: the message is in `small` */
-    /* received octets of the request's prefix; later unsent octets of a reply's prefix */
+    /*
+     * number of received octets of the request's prefix; later, of unsent octets of a reply's
+     * prefix
+     */
     uint8_t prefix_len;
     uint8_t prefix[GRPC_PREFIX_BYTES];
     uint32_t message_len; /* message length that the prefix announces */
     uint32_t message_have;
     uint32_t reply_left; /* bytes of the response message that are not sent yet */
-    /* when the request must be complete; later: when the peer must have taken the reply */
+    /* deadline for the complete request; later, deadline for the peer to take the reply */
     uint64_t arrival_ms;
     uint64_t deadline_ms; /* from grpc-timeout; UINT64_MAX: none */
     char path[GRPC_PATH_CAP];
@@ -96,7 +99,7 @@ struct grpc_server {
     unsigned held;                /* number of buffers that this connection holds */
     uint32_t next_serial;
     uint64_t now_ms;
-    bool refusing;                     /* set by the owner: new calls are answered UNAVAILABLE */
+    bool refusing;                     /* set by the owner: refuse new calls with UNAVAILABLE */
     const struct grpc_method *methods; /* borrowed: the methods of this socket */
     unsigned methods_count;            /* 0: every path is method 0 */
     struct grpc_call calls[H2_SERVER_STREAMS];
@@ -109,7 +112,7 @@ struct grpc_server {
 
 /* Kinds of events that a gRPC connection delivers. */
 enum grpc_event_kind {
-    /* a request is complete: path, message; answer with grpc_reply… and grpc_finish */
+    /* a request is complete; the owner answers it with grpc_reply_… and grpc_finish */
     GRPC_EVENT_CALL,
     GRPC_EVENT_GONE, /* the call ended without our answer (cancelled, connection lost) */
     /*
@@ -123,7 +126,7 @@ enum grpc_event_kind {
 /* An event of grpc_next. */
 struct grpc_event {
     enum grpc_event_kind kind;
-    struct grpc_call_id call; /* all kinds except WRITABLE */
+    struct grpc_call_id call; /* set for all kinds except WRITABLE */
     struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
     unsigned method;          /* CALL: grpc_method.id of the path */
     struct view message;      /* CALL: valid until the next grpc_next */
@@ -132,33 +135,37 @@ struct grpc_event {
 
 /*
  * Starts a connection. `buffers` (borrowed, may be NULL) serve requests over GRPC_SMALL_BYTES: a
- * socket that any process can reach gets none, so that it cannot exhaust the buffers of others.
- * `methods` (borrowed) are those of the socket; without any, every path is served as method 0. New
- * calls are accepted until the owner sets `refusing`.
+ * socket that any process can reach gets no buffers, so that it cannot exhaust those of other
+ * sockets. `methods` (borrowed) are the methods of the socket; if there are none, every path is
+ * served as method 0. New calls are accepted until the owner sets `refusing`.
  */
 void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers,
                const struct grpc_method *methods, unsigned methods_count, uint64_t now_ms);
 /* Whether the state is consistent: for assertions and tests. */
 bool grpc_valid(const struct grpc_server *s);
 /*
- * Returns the next event. STATUS_MORE: there is none yet. Other statuses: the connection failed
- * (sticky); a GONE for every reported call came first. Bytes go in and out by s->h2.
+ * Returns the next event. STATUS_MORE: there is none yet. Any other status: the connection has
+ * failed, and every reported call has already got its GONE event; the status is sticky. The owner
+ * passes bytes in both directions through s->h2.
  *
  * grpc_next answers these requests itself, without an event (gRPC PROTOCOL-HTTP2; codes as in
  * grpc-go):
- * - HTTP 405: the method is not POST. HTTP 415: the content-type is not application/grpc. Both with
- *   a short text; the stream is reset (CANCEL) if the peer does not take it within
- *   GRPC_ARRIVAL_MS.
+ * - HTTP 405: the method is not POST. HTTP 415: the content-type is not application/grpc. Both
+ *   responses have a short text; if the peer does not take the text within GRPC_ARRIVAL_MS, the
+ *   stream is reset (CANCEL).
  * - UNIMPLEMENTED: path not served or too long, compressed message.
- * - INTERNAL: malformed grpc-timeout, no message, incomplete message, more than one message.
- * - RESOURCE_EXHAUSTED: message over GRPC_MESSAGE_BYTES_MAX, before any of it is received.
+ * - INTERNAL: malformed grpc-timeout, malformed prefix, no message, incomplete message, more than
+ *   one message.
+ * - RESOURCE_EXHAUSTED: message over GRPC_MESSAGE_BYTES_MAX or, without `buffers`, over
+ *   GRPC_SMALL_BYTES; refused before any byte of the message is received.
  * - UNAVAILABLE: no free buffer, or the owner has set `refusing`.
  * - DEADLINE_EXCEEDED: request not complete within GRPC_ARRIVAL_MS or its grpc-timeout.
  *
  * If the header list alone is the reason, the refusal is sent at once, even before the request is
  * complete (RFC 9113 §8.1). RST_STREAM with NO_ERROR then stops the rest of the request. After 405,
- * 415 and an unknown path, the server first drops the rest for up to GRPC_ARRIVAL_MS, because most
- * of it is already in flight; HTTP/2 errors in it still get their own codes.
+ * 415 and an unknown path, the server instead drops the rest of the request for up to
+ * GRPC_ARRIVAL_MS, because most of it is already in flight; HTTP/2 errors in that rest still get
+ * their own codes.
  */
 MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
 /*
@@ -167,8 +174,8 @@ MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct gr
  */
 void grpc_abandon(struct grpc_server *s);
 /*
- * When to call grpc_next at the latest: the earliest deadline of a call or timer of the connection.
- * UINT64_MAX: no deadline.
+ * Returns the latest time for the next call of grpc_next: the earliest deadline of the connection
+ * and its calls. UINT64_MAX: no deadline.
  */
 uint64_t grpc_deadline(const struct grpc_server *s);
 /* Whether the call still needs a response. */
@@ -179,11 +186,11 @@ unsigned grpc_calls_open(const struct grpc_server *s);
 unsigned grpc_calls_slow(const struct grpc_server *s, uint64_t now_ms);
 
 /*
- * Sends a response message of `len` bytes: grpc_reply_begin once, then grpc_reply_bytes until all
- * are sent. grpc_reply_begin returns STATUS_MORE while there is no send room: call again after
- * WRITABLE. It sends the response headers first if necessary. *taken is the number of bytes
- * accepted; when it is 0, WRITABLE follows. PEER_CLOSED: the call has ended. A unary call sends one
- * message, a streaming one any number.
+ * Send a response message of `len` bytes: call grpc_reply_begin once, then grpc_reply_bytes until
+ * all bytes are sent. grpc_reply_begin sends the response headers first if necessary; it returns
+ * STATUS_MORE while there is no send room: call it again after WRITABLE. grpc_reply_bytes sets
+ * *taken to the number of bytes accepted; if that is 0, WRITABLE follows. PEER_CLOSED: the call has
+ * ended. A unary call sends one message, a streaming call any number.
  */
 MUST_USE enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id call,
                                       uint32_t len);
@@ -191,9 +198,9 @@ MUST_USE enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id
                                       struct view bytes, size_t *taken);
 /*
  * Sends a whole message, in parts if send room is short. STATUS_MORE: call again after WRITABLE
- * with a message of the same length; it continues where it stopped, because a peer's window may be
- * smaller than any message. PEER_CLOSED: the call has ended. After STATUS_OK another message may
- * follow.
+ * with a message of the same length; the next call continues where this call stopped. Several calls
+ * may be necessary, because a peer's window may be smaller than any message. PEER_CLOSED: the call
+ * has ended. After STATUS_OK another message may follow.
  */
 MUST_USE enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_id call,
                                         struct view message);
@@ -201,16 +208,17 @@ MUST_USE enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_
 MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id call,
                                     struct view message);
 /*
- * Ends the call with a status; `text` is percent-encoded and cut at GRPC_STATUS_TEXT_CAP. Sends
- * trailers, or trailers-only when no header was sent. STATUS_MORE: no room; call again after
- * WRITABLE. STATUS_OK also when the call has already ended.
+ * Ends the call with a status; `text` is cut at GRPC_STATUS_TEXT_CAP and percent-encoded. Sends
+ * trailers, or Trailers-Only if no response header was sent. STATUS_MORE: no send room; call again
+ * after WRITABLE. STATUS_OK: the status was sent, or the call had already ended.
  */
 MUST_USE enum status grpc_finish(struct grpc_server *s, struct grpc_call_id call,
                                  enum grpc_status code, const char *text);
 /*
- * Stops accepting calls: the GOAWAY names the last stream that is served, and running calls may
- * end. Later calls are dropped without a response: gRPC clients send them again on another
- * connection, whereas a response would fail them. The owner closes when grpc_calls_open is 0.
+ * Stops accepting calls: sends a GOAWAY that names the last stream to be served; running calls may
+ * finish. Later calls are dropped without a response, because gRPC clients then send them again on
+ * another connection, whereas a response would fail them. The owner closes the connection when
+ * grpc_calls_open is 0.
  */
 void grpc_drain(struct grpc_server *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the gRPC server share (source: grpc.h). Owns no state of its own. Only
- * src/wire/grpc*.c include it.
+ * Declarations that the files of the gRPC server share; grpc.h names the sources. Owns no state.
+ * Only src/wire/grpc*.c include this file.
  *
  *   grpc.c       requests: header fields, the message, deadlines, events
  *   grpc_send.c  replies, statuses, refusals, the end of a call
@@ -16,14 +16,16 @@ enum {
     GRPC_CALL_HEAD,     /* the header list is arriving */
     GRPC_CALL_PREFIX,   /* the message's prefix is arriving */
     GRPC_CALL_BODY,     /* the message is arriving */
-    GRPC_CALL_WHOLE,    /* the message is complete, the stream has not ended */
-    GRPC_CALL_RUNNING,  /* the owner knows the call */
+    GRPC_CALL_WHOLE,    /* the message is complete; the stream's input has not ended */
+    GRPC_CALL_RUNNING,  /* the CALL event was returned to the owner */
     GRPC_CALL_REFUSED,  /* the refusal waits for send room */
     GRPC_CALL_ANSWERED, /* the refusal was sent; the rest of the request is dropped */
     GRPC_CALL_STATES
 };
 
-/* Bits of `flags` in struct grpc_call: what the request headers hold, and what was sent. */
+/*
+ * Bits of `flags` in struct grpc_call: properties of the request, and what was received and sent.
+ */
 #define GRPC_FLAG_POST 0x01u
 #define GRPC_FLAG_TYPE 0x02u /* content-type is application/grpc */
 #define GRPC_FLAG_PATH_LONG 0x04u
@@ -31,14 +33,17 @@ enum {
 #define GRPC_FLAG_INPUT_ENDED 0x10u
 #define GRPC_FLAG_HEAD_SENT 0x20u
 #define GRPC_FLAG_REPLY_BEGUN 0x40u /* grpc_reply_message or grpc_reply_all began a message */
-#define GRPC_FLAG_BODILESS 0x80u    /* the method is HEAD: RFC 9110 §9.3.2 */
+#define GRPC_FLAG_BODILESS 0x80u    /* the method is HEAD: send no body (RFC 9110 §9.3.2) */
 
-/* Reason to end a call without asking the owner; grpc_send.c has the responses. */
+/* Reasons to end a call without asking the owner; grpc_send.c has the responses. */
 enum grpc_refusal {
     GRPC_REFUSE_METHOD,
     GRPC_REFUSE_TYPE,
     GRPC_REFUSE_UNKNOWN,
-    /* above: call_end drops the rest of the request; below: call_end resets the stream */
+    /*
+     * For the refusals above, call_end drops the rest of the request; for those below, call_end
+     * resets the stream.
+     */
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,
     GRPC_REFUSE_TIMEOUT,
@@ -62,7 +67,7 @@ void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call);
 void grpc_call_free(struct grpc_server *s, struct grpc_call *call);
 /* Sends a refusal, at once or as soon as there is send room, and then ends the call. */
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why);
-/* Sends the refusals that wait for room. */
+/* Sends the refusals that wait for send room. */
 void grpc_refuse_due(struct grpc_server *s);
 
 #endif

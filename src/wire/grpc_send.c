@@ -120,7 +120,7 @@ static enum status end_headers(struct h2 *c, bool end_stream)
     return st == FULL_BUFFER ? STATUS_MORE : st;
 }
 
-/* Sends trailers, or trailers-only when no header was sent; they end the stream. */
+/* Sends the status as trailers, or as Trailers-Only if no header was sent; this ends the stream. */
 static enum status send_status(struct grpc_server *s, const struct grpc_call *call,
                                enum grpc_status code, const char *text)
 {
@@ -142,8 +142,8 @@ static enum status send_status(struct grpc_server *s, const struct grpc_call *ca
 }
 
 /*
- * Sends as many bytes as there is room for and returns their number. `last`: the last byte ends the
- * stream.
+ * Sends as many of `bytes` as there is room for and returns their number. If `last` is true, the
+ * last byte of `bytes` ends the stream.
  */
 static size_t send_data(struct grpc_server *s, const struct grpc_call *call, struct view bytes,
                         bool last)
@@ -160,7 +160,7 @@ static size_t send_data(struct grpc_server *s, const struct grpc_call *call, str
 
 /*
  * Sends an HTTP response to a request that is not gRPC, piece by piece as the peer's window allows.
- * STATUS_MORE: a part of it waits for send room.
+ * STATUS_MORE: part of the response waits for send room.
  */
 static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint16_t code,
                              const char *text)
@@ -190,8 +190,8 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
 }
 
 /*
- * Ends a call whose response is complete. If the request is incomplete, drops the rest or stops the
- * peer by RST_STREAM (RFC 9113 §8.1).
+ * Ends a call whose response is complete. If the request is incomplete, drops the rest of it or
+ * stops the peer with RST_STREAM (RFC 9113 §8.1).
  */
 static void call_end(struct grpc_server *s, struct grpc_call *call)
 {
@@ -269,8 +269,8 @@ static enum status send_head(struct grpc_server *s, struct grpc_call *call)
 }
 
 /*
- * Sends the rest of a message prefix; a peer's window may be smaller than a prefix. true: the
- * prefix is sent completely.
+ * Sends the unsent octets of a message prefix, as far as there is room: a peer's window may be
+ * smaller than a prefix. true: the prefix is sent completely.
  */
 static bool prefix_sent(struct grpc_server *s, struct grpc_call *call)
 {
@@ -292,7 +292,7 @@ static enum status reply_begin(struct grpc_server *s, struct grpc_call *call, ui
     if (st != STATUS_OK) {
         return st;
     }
-    if (!prefix_sent(s, call)) { /* prefix of an earlier, empty message */
+    if (!prefix_sent(s, call)) { /* the prefix of an earlier, empty message is still unsent */
         return STATUS_MORE;
     }
     w = writer_of(call->prefix, sizeof call->prefix);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of a connection: start, time-outs, the stages of receiving a frame with the rules for each
- * frame type, control frames (RFC 9113 §6.3 to §6.9), and h2_next, which returns the events. Owns
- * the order of the stages. h2_headers.c has HEADERS and CONTINUATION, h2_stream.c DATA and
- * everything that is sent.
+ * Runs a connection: its start, its time-outs, the stages of receiving a frame with the rules for
+ * each frame type, control frames (RFC 9113 §6.3 to §6.9), and h2_next, which returns the events.
+ * Owns the order of the stages. h2_headers.c handles HEADERS and CONTINUATION; h2_stream.c handles
+ * DATA and all output.
  */
 #include <string.h>
 
@@ -240,8 +240,8 @@ void h2_tx_commit(struct h2 *c, size_t n)
 /* --- control frames, §6.3 to §6.9 --- */
 
 /*
- * Charges a frame that may be a reaction of the peer to our frames; refund_credit gives such
- * charges back when we send HEADERS or DATA.
+ * Charges a frame that the peer may have sent in reaction to our frames; refund_credit refunds such
+ * charges when we send HEADERS or DATA.
  */
 static void charge_refundable(struct h2 *c)
 {
@@ -252,7 +252,7 @@ static void charge_refundable(struct h2 *c)
     }
 }
 
-/* Reads a 32-bit number; the length check of the frame has ensured that it is there. */
+/* Reads a 32-bit number. The length of the frame was checked before, so four octets are present. */
 static uint32_t read_u32(struct reader *r)
 {
     uint32_t value = 0;
@@ -297,8 +297,8 @@ static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event
 }
 
 /*
- * §6.4. Each RST_STREAM is charged, because opening and resetting streams is cheap for the peer
- * (CVE-2023-44487).
+ * §6.4: closes the stream. Each RST_STREAM is charged, because opening and resetting streams is
+ * cheap for the peer (CVE-2023-44487).
  */
 static enum h2_step on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event)
 {
@@ -347,8 +347,8 @@ static enum h2_error set_peer_window(struct h2 *c, uint32_t value)
 }
 
 /*
- * §6.5.2: applies one setting; ignores unknown settings, and those that limit what this engine
- * never uses.
+ * §6.5.2: applies one setting; ignores unknown settings, and settings that limit a feature which
+ * this engine never uses.
  */
 static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
 {
@@ -437,8 +437,8 @@ static enum h2_step on_push_promise(struct h2 *c, struct view fixed, struct h2_e
 }
 
 /*
- * §6.7: answers a PING at once. Answers are never queued: without send room the frame stays unread
- * (CVE-2019-9512).
+ * §6.7: answers a PING at once. Answers are never queued: while there is no send room, the engine
+ * leaves the PING unread (CVE-2019-9512).
  */
 static enum h2_step on_ping(struct h2 *c, struct view fixed, struct h2_event *event)
 {
@@ -460,7 +460,7 @@ static enum h2_step on_ping(struct h2 *c, struct view fixed, struct h2_event *ev
     return H2_STEP_AGAIN;
 }
 
-/* §6.8: reports a GOAWAY; skips the debug data behind its first 8 octets. */
+/* §6.8: reports a GOAWAY; skips the debug data after its first 8 octets. */
 static enum h2_step on_goaway(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(c->frame.type == H2_GOAWAY && fixed.len == 8u);
@@ -520,7 +520,8 @@ static enum h2_step on_window_update(struct h2 *c, struct view fixed, struct h2_
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
     if (s == NULL) {
-        return H2_STEP_AGAIN; /* §5.1 "closed": the frame may cross our END_STREAM or RST_STREAM */
+        /* §5.1 "closed": the peer sent the frame before our END_STREAM or RST_STREAM arrived */
+        return H2_STEP_AGAIN;
     }
     if (increment == 0u) {
         return h2_stream_error(c, s, H2_PROTOCOL_ERROR, event);
@@ -589,7 +590,7 @@ static const struct frame_rule *rule_of(const struct h2_frame *f)
     return f->type < H2_FRAME_TYPES ? &frame_rules[f->type] : &unknown_rule;
 }
 
-/* §3.4: compares the octets that have arrived, so that a wrong first octet fails at once. */
+/* §3.4: compares the part of the preface that has arrived, so that a wrong octet fails at once. */
 static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 {
     static const uint8_t preface[] = H2_PREFACE;
@@ -613,8 +614,8 @@ static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 }
 
 /*
- * Checks the order of frames: SETTINGS first (§3.4), only CONTINUATION inside a header block
- * (§6.10).
+ * Checks the order of frames: the first frame is SETTINGS (§3.4), and a header block contains only
+ * CONTINUATION frames (§6.10).
  */
 static bool order_valid(const struct h2 *c)
 {
@@ -744,8 +745,8 @@ bool h2_has_work(const struct h2 *c)
 }
 
 /*
- * Closes one of the streams that cannot continue, because the connection ended or the peer's
- * GOAWAY excludes them, and reports it as reset. H2_STEP_AGAIN: none is left.
+ * Closes one of the streams that cannot continue, because the connection ended or the peer's GOAWAY
+ * excludes them, and reports that stream as reset. H2_STEP_AGAIN: no such stream is left.
  */
 static enum h2_step sweep_stream(struct h2 *c, struct h2_event *event)
 {
@@ -804,8 +805,8 @@ enum status h2_next(struct h2 *c, struct h2_event *event)
     ASSERT(buffers_valid(c) && !c->building);
     h2_send_due(c);
     /*
-     * Bound of the loop: a step consumes an octet or changes the stage, and the stage changes at
-     * most five times without consuming one.
+     * Bound of the loop: a step consumes an octet or changes the stage, and at most five
+     * consecutive changes of the stage consume no octet.
      */
     size_t steps_max = 6u * (c->rx_len - c->rx_pos) + 64u;
     for (size_t i = 0; i < steps_max; i++) {

@@ -1,41 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP/2 connection engine, RFC 9113, server and client role. Owns the state of one connection and
- * its streams; does no I/O, keeps no clock, has no callbacks, queues nothing whose length the peer
- * chooses. Bytes go in by rx_space/rx_commit, events come out by h2_next, bytes to send leave by
- * tx_data/tx_commit.
+ * its streams; does no I/O, reads no clock, has no callbacks, and queues nothing whose length the
+ * peer chooses. The owner passes received bytes with h2_rx_space and h2_rx_commit, gets events from
+ * h2_next, and takes the bytes to send with h2_tx_data and h2_tx_commit.
  *
- * The first failure is final: a GOAWAY with its code goes into the send buffer (RFC 9113 §5.4.1),
- * every open stream ends by a RESET event, h2_next returns the failure from then on, and the owner
- * closes once tx_data is empty.
+ * The first failure is final: the engine puts a GOAWAY with the error code into the send buffer
+ * (RFC 9113 §5.4.1; not if the peer closed its side), ends every open stream with a RESET event,
+ * and then returns the failure from every call of h2_next. The owner closes the connection once
+ * h2_tx_data is empty.
  *
- * The engine checks header lists by the rules of RFC 9113 §8.2 and §8.3 for its role. It does not
- * store them, so it may already have returned FIELD events when a later field is malformed or makes
- * the list longer than H2_HEADER_LIST_MAX (client: H2_CLIENT_LIST_MAX). It then resets the stream
- * and returns a RESET event (PROTOCOL_ERROR or ENHANCE_YOUR_CALM) instead of HEADERS_END; therefore
- * an owner acts on HEADERS_END only. 1xx responses are checked and not reported.
+ * The engine checks header lists by the rules of RFC 9113 §8.2 and §8.3 for its role, but does not
+ * store them. It may therefore already have returned FIELD events of a list when a later field
+ * turns out to be malformed or makes the list longer than H2_HEADER_LIST_MAX (client:
+ * H2_CLIENT_LIST_MAX). It then resets the stream and returns a RESET event (PROTOCOL_ERROR or
+ * ENHANCE_YOUR_CALM) instead of HEADERS_END, so an owner must not act before HEADERS_END. The
+ * engine checks 1xx responses but does not report them.
  *
  * Invariants:
- * I1. Split independence: events (all DATA events of a frame count as one) and frames sent are the
- *     same however the peer's octets are cut. Only the sizes of WINDOW_UPDATE depend on the cuts,
- *     and therefore also when a peer that overruns its windows gets the error.
- * I2. Order: a stream's events are FIELD, HEADERS_END, DATA, and FIELD, HEADERS_END of trailers.
- *     After end_stream only RESET may follow, after RESET or h2_reset nothing. FIELD holds no
- *     name or value that RFC 9113 §8.2.1 forbids.
- * I3. Output is well-formed frames of at most H2_FRAME_MAX, our SETTINGS first; at most tx_cap
- *     octets are pending, and nothing follows the frames of a failure.
- * I4. Sticky failure: h2_next returns the first one from then on, no stream stays open.
- * I5. A call that sends for the owner (h2_open to h2_ping) and does not return STATUS_OK sends
- *     nothing and changes none of its outputs.
+ * I1. Split independence: events (all DATA events of a frame count as one) and sent frames do not
+ *     depend on how the peer's octets are split into reads. Exceptions: the sizes of WINDOW_UPDATE,
+ *     and therefore the moment at which a peer that overruns its windows gets the error.
+ * I2. Order: the events of a stream are FIELD, HEADERS_END, DATA, then FIELD and HEADERS_END of the
+ *     trailers. After end_stream only RESET may follow; after RESET or h2_reset, no event follows.
+ *     FIELD holds no name or value that RFC 9113 §8.2.1 forbids.
+ * I3. Output consists of well-formed frames of at most H2_FRAME_MAX, and starts with our SETTINGS.
+ *     At most tx_cap octets are pending. No frame follows the GOAWAY of a failure.
+ * I4. Sticky failure: after the first failure, h2_next ends the open streams with RESET events
+ *     and then always returns that failure.
+ * I5. A sending function (h2_open to h2_ping) that does not return STATUS_OK has sent nothing and
+ *     has changed none of its outputs.
  * I6. h2_valid holds after every call.
  * I7. Bounded memory: all state is in struct h2 and its struct h2_memory.
  * I8. Bounded work: the number of events other than WRITABLE is at most the number of octets
  *     received plus the number of streams that the owner opened.
  * I9. Until the connection fails, h2_deadline is later than the time of the last h2_set_time.
  *
- * The owner's loop: h2_next until STATUS_MORE, send h2_tx_data, read into h2_rx_space. After every
- * h2_tx_commit call h2_next again, because input stays unread while the send buffer has no room for
- * the frames that it may cause.
+ * The owner's loop: call h2_next until it returns STATUS_MORE, send h2_tx_data, read into
+ * h2_rx_space. After every h2_tx_commit, call h2_next again: the engine leaves input unread while
+ * the send buffer has no room for the frames that the input may cause.
  */
 #ifndef WIRE_H2_H
 #define WIRE_H2_H
@@ -44,7 +47,7 @@
 #include "cfg/limits.h"
 #include "wire/hpack.h"
 
-/* RFC 9113 §6.9.2: initial window of a stream before SETTINGS, and of the connection. */
+/* RFC 9113 §6.9.2: initial window of the connection, and of a stream until SETTINGS change it. */
 #define H2_WINDOW_DEFAULT 65535u
 
 /* Error codes, RFC 9113 §7. */
@@ -76,8 +79,8 @@ enum h2_event_kind {
     /* `data`, which may be empty if end_stream is set; the engine sends the WINDOW_UPDATEs */
     H2_EVENT_DATA,
     /*
-     * the stream ended: reset by the peer, reset here for a stream error, or lost with the
-     * connection; `code` is the error code
+     * the stream ended: reset by the peer, reset by this side for a stream error, excluded by the
+     * peer's GOAWAY, or lost with the connection; `code` is the error code
      */
     H2_EVENT_RESET,
     /*
@@ -89,18 +92,18 @@ enum h2_event_kind {
     H2_EVENT_WRITABLE  /* room or window for DATA may have grown: call h2_data_room again */
 };
 
-/* An event of h2_next; only members of its kind are set. */
+/* An event of h2_next; only the members that belong to its kind are set. */
 struct h2_event {
     enum h2_event_kind kind;
     uint32_t stream;  /* 0 for connection events */
-    uint32_t tag;     /* number that the owner gave the stream: h2_open, h2_set_tag */
-    struct view name; /* FIELD; all views are valid until the next call of h2_next */
+    uint32_t tag;     /* number that the owner gave the stream with h2_open or h2_set_tag */
+    struct view name; /* set for FIELD; all views are valid until the next call of h2_next */
     struct view value;
-    struct view data;     /* DATA */
-    bool end_stream;      /* HEADERS_END, DATA */
-    bool trailers;        /* FIELD, HEADERS_END: the list is trailers */
-    uint32_t code;        /* RESET, GOAWAY */
-    uint32_t last_stream; /* GOAWAY */
+    struct view data;     /* set for DATA */
+    bool end_stream;      /* set for HEADERS_END and DATA */
+    bool trailers;        /* set for FIELD and HEADERS_END: the list is trailers */
+    uint32_t code;        /* set for RESET and GOAWAY */
+    uint32_t last_stream; /* set for GOAWAY */
 };
 
 /* Entry of the stream table. */
@@ -109,12 +112,14 @@ struct h2_stream {
     uint32_t tag;
     uint8_t state; /* this and all later members are internal */
     uint8_t flags;
-    uint8_t informational; /* 1xx header lists received */
+    uint8_t informational; /* number of 1xx header lists received */
     uint32_t reset_code;   /* code of an RST_STREAM that waits for room in the send buffer */
-    uint32_t consumed;     /* octets delivered, not yet returned by WINDOW_UPDATE */
+    /* octets delivered, but not yet returned to the peer by WINDOW_UPDATE */
+    uint32_t consumed;
     int64_t send_window;
     int64_t recv_window; /* octets that the peer may still send */
-    uint64_t body_left;  /* octets still to come if content-length is known (RFC 9113 §8.1.1) */
+    /* octets of the body still to come; valid if content-length is known (RFC 9113 §8.1.1) */
+    uint64_t body_left;
 };
 
 struct h2_frame { /* internal: header of the frame being received (RFC 9113 §4.1) */
@@ -124,7 +129,7 @@ struct h2_frame { /* internal: header of the frame being received (RFC 9113 §4.
     uint8_t flags;
 };
 
-/* internal: state of a header list that the rules of RFC 9113 §8 need */
+/* internal: facts about a header list that the rules of RFC 9113 §8 need */
 struct h2_list {
     uint8_t kind;
     uint8_t pseudo; /* set of pseudo-header fields received */
@@ -135,15 +140,17 @@ struct h2_list {
     uint64_t length; /* content-length */
 };
 
-struct h2_block {        /* internal: the header block being received (RFC 9113 §4.3) */
-    uint32_t stream;     /* stream of the block; 0: no block is open */
-    uint32_t listed;     /* decoded size so far, counted by RFC 9113 §6.5.2 */
-    uint32_t reset_code; /* RST_STREAM code for the end of the block; H2_NO_ERROR: none */
-    uint16_t carried;    /* octets of an incomplete field in h2_memory.field */
+struct h2_block {    /* internal: the header block being received (RFC 9113 §4.3) */
+    uint32_t stream; /* stream of the block; 0: no block is open */
+    /* size of the list decoded so far, counted as in RFC 9113 §6.5.2 */
+    uint32_t listed;
+    /* code of the RST_STREAM due at the end of the block; H2_NO_ERROR: none */
+    uint32_t reset_code;
+    uint16_t carried; /* octets of an incomplete field in h2_memory.field */
     uint8_t continuations;
     uint8_t size_updates;
     bool started; /* a field was decoded: no size update may follow */
-    bool discard; /* decode only to keep the compression table in step; deliver nothing */
+    bool discard; /* decode only to keep the compression table in sync; deliver nothing */
     bool end_stream;
     uint64_t since_ms;
     struct h2_list list;
@@ -154,19 +161,19 @@ struct h2_closed { /* internal: a recently closed stream and how it ended */
     uint8_t past;
 };
 
-/* Buffers (sizes in bytes) and stream table of a connection, all borrowed for its life. */
+/* Buffers (sizes in bytes) and stream table of a connection, all borrowed as long as it exists. */
 struct h2_memory {
     uint8_t *rx;
     size_t rx_cap; /* >= H2_RX_BYTES_MIN */
     uint8_t *tx;
-    /* H2_TX_BYTES_MIN to H2_FRAME_MAX: one header block is always one frame */
+    /* H2_TX_BYTES_MIN to H2_FRAME_MAX, so that every header block fits into one frame */
     size_t tx_cap;
     uint8_t *field; /* one undecoded header field carried between frames */
     size_t field_cap;
     uint8_t *scratch; /* one decoded header field */
     size_t scratch_cap;
     struct h2_stream *streams;
-    unsigned streams_cap; /* announced as MAX_CONCURRENT_STREAMS by a server */
+    unsigned streams_cap; /* a server announces it as MAX_CONCURRENT_STREAMS */
     uint32_t window;      /* SETTINGS_INITIAL_WINDOW_SIZE that we announce, >= 1 */
     /* limit for DATA in flight on all streams together, >= H2_WINDOW_DEFAULT */
     uint32_t connection_window;
@@ -195,7 +202,7 @@ struct h2_memory {
         .table_size = HPACK_TABLE_BYTES,                                                           \
     })
 
-/* One connection. Owners read role and mem, and write nothing. */
+/* One connection. Owners may read `role` and `mem`, and write no member. */
 struct h2 {
     enum h2_role role;
     struct h2_memory mem;
@@ -208,11 +215,11 @@ struct h2 {
     uint64_t tx_progress_ms; /* when the send buffer last became non-empty or shrank */
     uint64_t credit_ms;      /* time up to which the credit is refilled */
     uint32_t credit;
-    uint32_t charged; /* used credit that our own frames refund */
+    uint32_t charged; /* used credit that the HEADERS and DATA frames we send will refund */
     /* the members from here to `block` are the state of receiving */
     uint8_t stage;
-    uint8_t preface_have; /* octets of the client's preface seen */
-    bool starved;         /* no progress without more octets */
+    uint8_t preface_have; /* number of octets of the client's preface received */
+    bool starved;         /* h2_next cannot continue without more octets */
     bool rx_ended;
     bool settings_seen;  /* the peer's first SETTINGS arrived */
     bool settings_acked; /* the peer acknowledged our SETTINGS */
@@ -227,27 +234,31 @@ struct h2 {
     /* the members from here to `pings` are the state of sending */
     size_t tx_pos; /* mem.tx[tx_pos .. tx_len) is unsent */
     size_t tx_len;
-    bool building;   /* between h2_headers_begin and h2_headers_end */
+    bool building;   /* the owner is between h2_headers_begin and h2_headers_end */
     bool build_head; /* the request being built is a HEAD */
-    /* our first block has announced that our compression table stays empty */
+    /* our first header block was sent; it told the peer that our compression table stays empty */
     bool table_cleared;
-    uint32_t build_stream; /* 0: the stream has ended */
+    /* stream of the block being built; 0: that stream has ended */
+    uint32_t build_stream;
     struct writer build;
     bool writable_due;
     bool ping_waiting;
     uint64_t pings;
     /* the members from here on are the state of both directions */
-    uint32_t peer_window; /* values of the peer's SETTINGS */
+    /* this and the next two members: values of the peer's SETTINGS */
+    uint32_t peer_window;
     uint32_t peer_frame_max;
     uint32_t peer_streams_max;
-    int64_t send_window; /* windows of the connection, in octets */
+    /* this and the next member: windows of the connection, in octets */
+    int64_t send_window;
     int64_t recv_window;
     uint32_t consumed;
-    uint32_t late_granted; /* octets of DATA that may be in flight for streams that we reset */
-    uint32_t next_id;      /* client: the next stream that we open */
-    uint32_t last_peer_id; /* server: highest stream that the peer opened */
-    uint32_t accept_max;   /* server: after the final GOAWAY, higher streams are dropped */
-    uint32_t goaway_last;  /* client: lowest last-stream of received GOAWAYs */
+    /* octets of DATA that may still arrive, without a charge, for streams that we reset */
+    uint32_t late_granted;
+    uint32_t next_id;      /* client: id of the next stream to open */
+    uint32_t last_peer_id; /* server: highest id of a stream that the peer opened */
+    uint32_t accept_max;   /* server: higher streams are dropped after the final GOAWAY */
+    uint32_t goaway_last;  /* lowest last-stream id of the received GOAWAYs */
     bool goaway_received;
     bool closing; /* we sent or will send GOAWAY */
     uint8_t goaway_due;
@@ -257,7 +268,7 @@ struct h2 {
     uint32_t sweep_above;
     uint32_t sweep_code;
     uint8_t closed_next;
-    /* streams up to this one are closed, and the way they ended is forgotten */
+    /* highest stream id that was evicted from `closed` */
     uint32_t closed_floor;
     struct h2_closed closed[H2_CLOSED_MEMORY];
 };
@@ -276,42 +287,46 @@ bool h2_valid(const struct h2 *c);
  * header block or the sending of output has taken too long.
  */
 void h2_set_time(struct h2 *c, uint64_t now_ms);
-/* When to call h2_set_time at the latest; UINT64_MAX: no deadline. */
+/* Returns the latest time for the next call of h2_set_time; UINT64_MAX: no deadline. */
 uint64_t h2_deadline(const struct h2 *c);
 /* Number of open streams. */
 unsigned h2_streams_open(const struct h2 *c);
-/* SETTINGS_MAX_CONCURRENT_STREAMS of the peer; UINT32_MAX: not received yet. */
+/* Client: SETTINGS_MAX_CONCURRENT_STREAMS of the peer; UINT32_MAX: the peer has not sent it. */
 uint32_t h2_streams_max(const struct h2 *c);
 /*
- * The sticky failure, or STATUS_OK; *code (may be NULL) gets the HTTP/2 error code that was or will
- * be sent.
+ * Returns the sticky failure, or STATUS_OK; *code (`code` may be NULL) is the HTTP/2 error code of
+ * the failure.
  */
 MUST_USE enum status h2_failure(const struct h2 *c, uint32_t *code);
 
 /* --- bytes received and sent --- */
 
-/* Free room of the receive buffer; empty while unread events or unsent output block the input. */
+/*
+ * Returns the free room of the receive buffer. It is empty until h2_next has processed all input
+ * (which may wait for send room), after h2_rx_end, and after a failure.
+ */
 struct writer h2_rx_space(struct h2 *c);
 /* Accepts `n` bytes that were written into the room of h2_rx_space. */
 void h2_rx_commit(struct h2 *c, size_t n);
 /*
- * The peer closed its side. h2_next still returns events for earlier input, open streams end with
- * RESET events (INTERNAL_ERROR), then h2_next fails with PEER_CLOSED.
+ * Records that the peer closed its side. h2_next still returns the events of earlier input, then
+ * RESET events (INTERNAL_ERROR) for the open streams, then PEER_CLOSED.
  */
 void h2_rx_end(struct h2 *c);
-/* Bytes to send, valid until the next call; may be empty. */
+/* Returns the bytes to send, possibly none; valid until the next call of this module. */
 struct view h2_tx_data(const struct h2 *c);
 /*
- * Wipes and removes the first `n` bytes of h2_tx_data after they were sent; they may hold tokens.
+ * Removes the first `n` bytes of h2_tx_data after they were sent. Wipes them, because they may hold
+ * tokens.
  */
 void h2_tx_commit(struct h2 *c, size_t n);
 
-/* Whether h2_next may return an event without more input or time. */
+/* Whether h2_next may return an event even if no input arrives and no time passes. */
 bool h2_has_work(const struct h2 *c);
 
 /*
- * Returns the next event. STATUS_MORE: there is none until more input or send room comes, or time
- * passes. Any other status: the sticky failure.
+ * Returns the next event. STATUS_MORE: no event until more input arrives, the send buffer gets
+ * room, or time passes. Any other status: the sticky failure.
  */
 MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
 
@@ -320,17 +335,18 @@ MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
 /*
  * Client: opens a stream. STATUS_MORE: the peer's MAX_CONCURRENT_STREAMS or the send buffer is
  * exhausted. FULL_TABLE: no free entry. PEER_CLOSED: a GOAWAY was received or sent, the connection
- * failed, or stream ids are used up. Before the owner opens the next stream, it sends the header
- * block of this one or resets it, because streams begin in the order of their ids (RFC 9113
- * §5.1.1).
+ * failed, or stream ids are used up. Before the owner opens another stream, it must send the header
+ * block of this stream or reset this stream, because streams begin in the order of their ids (RFC
+ * 9113 §5.1.1).
  */
 MUST_USE enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream);
 /* Changes the tag of a stream; ignored when the stream has ended. */
 void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
 /*
- * Sends one header block: begin, fields, end, with no other call between. The caller ensures room
- * by h2_headers_room. The block is one HEADERS frame, because the send buffer is no larger than the
- * smallest frame limit that a peer can set. Names are lower-case, pseudo-header fields first.
+ * Begins a header block. Then call h2_header for each field, and h2_headers_end, with no other call
+ * between; h2_headers_room tells how much the block may hold. The block is sent as one HEADERS
+ * frame, because the send buffer is no larger than the smallest frame limit that a peer can set.
+ * Names are in lower case; pseudo-header fields come first.
  */
 void h2_headers_begin(struct h2 *c, uint32_t stream);
 /* Adds a field; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */
@@ -338,8 +354,8 @@ void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive
 /* Like h2_header, for a text that is not sensitive. */
 void h2_header_text(struct h2 *c, const char *name, const char *text);
 /*
- * Ends and sends the block. FULL_BUFFER: it did not fit, nothing was sent, the stream is unchanged.
- * PEER_CLOSED: the stream has ended.
+ * Ends the block and sends it. FULL_BUFFER: the block did not fit; nothing was sent, and the stream
+ * is unchanged. PEER_CLOSED: the stream has ended.
  */
 MUST_USE enum status h2_headers_end(struct h2 *c, bool end_stream);
 /* Free bytes of the send buffer for a header block; 0: no room, or the stream has ended. */
@@ -350,13 +366,13 @@ size_t h2_headers_room(const struct h2 *c, uint32_t stream);
  */
 size_t h2_data_room(const struct h2 *c, uint32_t stream);
 /*
- * Sends data.len <= h2_data_room bytes in one frame (an empty one only with end_stream).
+ * Sends `data`, at most h2_data_room bytes, in one frame; `data` may be empty only with end_stream.
  * PEER_CLOSED: the stream has ended. STATUS_MORE: no room for an empty frame now.
  */
 MUST_USE enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_stream);
 /*
- * Ends a stream with RST_STREAM, at once or when there is room; no event follows. Ignored when the
- * stream has ended.
+ * Ends a stream, with RST_STREAM if its header block was sent or received, at once or when there is
+ * send room. No event of the stream follows. Ignored when the stream has ended.
  */
 void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
 
@@ -366,8 +382,8 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
  */
 MUST_USE enum status h2_ping(struct h2 *c);
 /*
- * Sends a GOAWAY (RFC 9113 §6.8), at once or when there is room. Running streams continue; a client
- * opens no more.
+ * Sends a GOAWAY (RFC 9113 §6.8), at once or when there is send room. Running streams continue; a
+ * client opens no more streams.
  * - Graceful (`final` is false): names stream 2^31-1; new streams of the peer are still served.
  * - Final: names the last stream of the peer; higher streams are dropped.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Header blocks: HEADERS and CONTINUATION, RFC 9113 §4.3, §6.2, §6.10, and the rules of the header
+ * Header blocks: HEADERS and CONTINUATION, RFC 9113 §4.3, §6.2, §6.10, and the rules for the header
  * lists in them, §8. Decodes a block field by field as its octets arrive; keeps only an incomplete
  * field and the state that the rules need (struct h2_list).
  *
  * Decodes every block to its end, because the compression state belongs to the connection. A block
- * that cannot be delivered is discarded: block.discard, with block.reset_code as the code of the
- * RST_STREAM at the end of the block (H2_NO_ERROR: none).
+ * that cannot be delivered is discarded: block.discard is true, and block.reset_code is the code of
+ * the RST_STREAM to send at the end of the block (H2_NO_ERROR: none).
  */
 #include <string.h>
 
@@ -15,9 +15,9 @@
 #include "wire/h2_internal.h"
 #include "wire/http_status.h"
 
-/* --- rules of a header list, §8.2 and §8.3: which fields may come where --- */
+/* --- rules of a header list, §8.2 and §8.3: which fields may appear where --- */
 
-/* The kinds of header lists with different rules (RFC 9113 §8); `kind` of struct h2_list. */
+/* Values of `kind` in struct h2_list: kinds of header lists with different rules (RFC 9113 §8). */
 enum { H2_LIST_REQUEST, H2_LIST_RESPONSE, H2_LIST_TRAILERS };
 
 /* Bits of `pseudo` in struct h2_list: the pseudo-header fields received so far. */
@@ -34,7 +34,8 @@ static void list_begin(struct h2_list *list, uint8_t kind)
 }
 
 /*
- * §8.2.1: a name has visible ASCII characters only, no upper case, and a colon only as its first.
+ * §8.2.1: a name has at least one character, only visible ASCII characters, no upper-case letter,
+ * and a colon only as its first character.
  */
 static bool name_valid(struct view name)
 {
@@ -78,7 +79,7 @@ static bool authority_valid(struct h2_list *list, struct view value)
 {
     (void)list;
     (void)value;
-    return true; /* kubelets send a percent-encoded socket path, "localhost" or nothing */
+    return true; /* any value: kubelets send an encoded socket path, "localhost" or nothing */
 }
 
 /* §8.3.1: accepts an absolute path, or "*", which OPTIONS uses. */
@@ -88,7 +89,10 @@ static bool path_valid(struct h2_list *list, struct view value)
     return view_starts(value, "/") || view_is(value, "*");
 }
 
-/* §8.3.2: three digits (RFC 9110 §15); 101 does not exist in HTTP/2 (§8.6). */
+/*
+ * §8.3.2: accepts three digits from 100 on (RFC 9110 §15), except 101, which does not exist in
+ * HTTP/2 (§8.6).
+ */
 static bool status_valid(struct h2_list *list, struct view value)
 {
     ASSERT(list->kind == H2_LIST_RESPONSE && list->status == 0u);
@@ -130,7 +134,7 @@ static bool pseudo_field(struct h2_list *list, struct view name, struct view val
     return false;
 }
 
-/* §8.2.2: HTTP/1.1 fields that concern the connection; HTTP/2 forbids them. */
+/* §8.2.2: whether the field is an HTTP/1.1 connection field, which HTTP/2 forbids. */
 static bool connection_specific(struct view name)
 {
     static const char *const names[] = {"connection", "proxy-connection", "keep-alive",
@@ -143,7 +147,7 @@ static bool connection_specific(struct view name)
     return false;
 }
 
-/* §8.1.1; a repeated content-length must have the same value (RFC 9110 §8.6). */
+/* §8.1.1: stores content-length; a repeated one must have the same value (RFC 9110 §8.6). */
 static bool content_length(struct h2_list *list, struct view value)
 {
     ASSERT(list->kind != H2_LIST_TRAILERS);
@@ -226,7 +230,7 @@ static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
     } else if (b->end_stream) {
         list_begin(&b->list, H2_LIST_TRAILERS);
     } else {
-        discard_block(c, H2_PROTOCOL_ERROR); /* §8.1: trailers end the stream */
+        discard_block(c, H2_PROTOCOL_ERROR); /* §8.1: trailers must end the stream */
     }
     return H2_STEP_AGAIN;
 }
@@ -236,11 +240,12 @@ static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
 {
     ASSERT(id == c->block.stream && id != 0u);
     if (c->role == H2_CLIENT || id % 2u == 0u) {
-        return h2_connection_error(c, H2_PROTOCOL_ERROR); /* §5.1.1 */
+        /* §5.1.1: only the client may open this stream, and its id must be odd */
+        return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
     c->last_peer_id = id;
     if (h2_stream_new(c, id) == NULL) {
-        discard_block(c, H2_REFUSED_STREAM); /* §5.1.2 */
+        discard_block(c, H2_REFUSED_STREAM); /* §5.1.2: too many open streams */
     } else {
         list_begin(&c->block.list, H2_LIST_REQUEST);
     }
@@ -255,7 +260,7 @@ static enum h2_step begin_on_closed(struct h2 *c, enum h2_past past)
         return h2_connection_error(c, H2_STREAM_CLOSED);
     }
     if (past == H2_PAST_SKIPPED) {
-        return h2_connection_error(c, H2_PROTOCOL_ERROR); /* §5.1.1: ids only grow */
+        return h2_connection_error(c, H2_PROTOCOL_ERROR); /* §5.1.1: ids only increase */
     }
     h2_charge(c);
     discard_block(c, past == H2_PAST_RESET_BY_US ? H2_NO_ERROR : H2_STREAM_CLOSED);
@@ -279,7 +284,7 @@ static enum h2_step begin_block(struct h2 *c)
     return past == H2_PAST_IDLE ? begin_on_idle(c, id) : begin_on_closed(c, past);
 }
 
-/* Charges an empty frame inside a block: it makes no progress (CVE-2019-9518). */
+/* Charges an empty frame inside a block, because it makes no progress (CVE-2019-9518). */
 static void charge_empty(struct h2 *c)
 {
     ASSERT(c->frame.type == H2_HEADERS || c->frame.type == H2_CONTINUATION);
@@ -347,8 +352,8 @@ static enum status carry_field(struct h2 *c, struct view in, size_t *used)
 }
 
 /*
- * Decodes the field that is kept in mem.field plus the front of `in`. STATUS_MORE: it is still
- * incomplete, and `in` is kept as well.
+ * Decodes a field from the octets kept in mem.field and the octets of `in` that follow them.
+ * STATUS_MORE: the field is still incomplete, and mem.field now keeps `in` as well.
  */
 static enum status decode_carried(struct h2 *c, struct view in, size_t *used,
                                   struct hpack_field *field)
@@ -398,7 +403,8 @@ static void judge_field(struct h2 *c, const struct hpack_field *field)
     ASSERT(!field->size_update && c->block.started);
     struct h2_block *b = &c->block;
     if (h2_stream_find(c, b->stream) == NULL && !b->discard) {
-        discard_block(c, H2_NO_ERROR); /* the owner reset the stream in the middle of its list */
+        /* the owner reset the stream while its header list was arriving */
+        discard_block(c, H2_NO_ERROR);
     }
     if (b->discard) {
         return;
@@ -448,8 +454,8 @@ static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, stru
 /* --- the end of a header block --- */
 
 /*
- * §8.1.1: keeps content-length, which the DATA frames must add up to, unless the response has no
- * content.
+ * §8.1.1: stores content-length, which must equal the total length of the DATA frames, unless the
+ * response has no content.
  */
 static void expect_body(struct h2_stream *s, const struct h2_list *list)
 {
@@ -463,7 +469,7 @@ static void expect_body(struct h2_stream *s, const struct h2_list *list)
 }
 
 /*
- * RFC 9110 §15.2: a 1xx response is checked and counted, but not delivered; another response list
+ * RFC 9110 §15.2: checks and counts a 1xx response, but does not deliver it; another response list
  * follows.
  */
 static enum h2_error end_informational(const struct h2_block *b, struct h2_stream *s)
@@ -537,7 +543,9 @@ static enum h2_step end_block(struct h2 *c, struct h2_event *event)
     return H2_STEP_EVENT;
 }
 
-/* Handles the end of the fragment in one frame; with END_HEADERS the block ends as well. */
+/*
+ * Handles the end of the fragment in one frame; if the frame has END_HEADERS, ends the block too.
+ */
 static enum h2_step end_fragment(struct h2 *c, struct h2_event *event)
 {
     ASSERT(c->left == 0u && c->block.stream != 0u);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the HTTP/2 engine share. Owns no state of its own (struct h2 in h2.h). Only
- * src/wire/h2*.c include it.
+ * Declarations that the files of the HTTP/2 engine share. Owns no state; all of it is in struct h2
+ * (h2.h). Only src/wire/h2*.c include this file.
  *
- *   h2.c          life, time-outs, the stages of a received frame, control frames, h2_next
+ *   h2.c          start, time-outs, the stages of a received frame, control frames, h2_next
  *   h2_headers.c  HEADERS and CONTINUATION, rules of a header list
  *   h2_stream.c   buffers, stream table, errors, DATA and windows of both directions, output
  *
- * h2.c uses the other two, h2_headers.c uses h2_stream.c.
+ * h2.c calls the other two files; h2_headers.c calls h2_stream.c.
  *
- * Receiving goes through stages: first the preface, then for each frame its header, its fixed part,
+ * Input is received in stages: first the preface, then for each frame its header, its fixed part,
  * and one of the stages fragment, body and skip. A stage consumes what it can from mem.rx and
  * returns the result. Only an incomplete header field is parsed twice. Each step starts with at
- * least H2_STEP_BYTES free in the send buffer, so that no handler fails for lack of room.
+ * least H2_STEP_BYTES free in the send buffer, so that no handler fails for lack of send room.
  */
 #ifndef WIRE_H2_INTERNAL_H
 #define WIRE_H2_INTERNAL_H
@@ -21,7 +21,7 @@
 
 /* --- wire constants --- */
 
-/* Frame types, an octet of the frame header: RFC 9113 §6. */
+/* Frame types (RFC 9113 §6): values of the type octet in a frame header. */
 enum {
     H2_DATA = 0,
     H2_HEADERS = 1,
@@ -36,7 +36,7 @@ enum {
     H2_FRAME_TYPES = 10
 };
 
-/* Frame flags, RFC 9113 §6; each frame type has some of them. */
+/* Frame flags, RFC 9113 §6; each frame type defines only some of them. */
 #define H2_FLAG_ACK 0x01u
 #define H2_FLAG_END_STREAM 0x01u
 #define H2_FLAG_END_HEADERS 0x04u
@@ -56,12 +56,12 @@ enum {
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113 §3.4 */
 #define H2_PREFACE_BYTES 24u                          /* length of H2_PREFACE */
 #define H2_FRAME_HEADER_BYTES 9u                      /* RFC 9113 §4.1 */
-#define H2_SETTING_BYTES 6u                           /* RFC 9113 §6.5.1: one entry */
+#define H2_SETTING_BYTES 6u                           /* RFC 9113 §6.5.1: length of one setting */
 #define H2_STREAM_MAX 0x7fffffffu                     /* RFC 9113 §5.1.1 */
 #define H2_WINDOW_MAX 0x7fffffffu                     /* RFC 9113 §6.9.1 */
 #define H2_FRAME_MAX_HIGH 0xffffffu                   /* RFC 9113 §6.5.2 */
 
-/* Octets of whole frames that we send, header included. */
+/* Lengths in octets of whole frames that we send, including the frame header. */
 #define H2_GOAWAY_BYTES 17u
 #define H2_RST_BYTES 13u
 #define H2_UPDATE_BYTES 13u
@@ -87,10 +87,10 @@ enum {
 
 /* The result of one step of receiving. */
 enum h2_step {
-    H2_STEP_AGAIN,   /* progress was made, or the connection failed: step again */
+    H2_STEP_AGAIN,   /* progress was made, or the connection failed: run the next step */
     H2_STEP_EVENT,   /* the event is filled in */
     H2_STEP_STARVED, /* more octets are needed */
-    H2_STEP_IDLE     /* nothing to do before the owner acts */
+    H2_STEP_IDLE     /* nothing can be done until the owner acts */
 };
 
 /* Values of `state` in struct h2_stream. */
@@ -104,7 +104,7 @@ enum {
 /* Bits of `flags` in struct h2_stream: what each side has sent. */
 #define H2_STREAM_LOCAL_ENDED 0x01u
 #define H2_STREAM_REMOTE_ENDED 0x02u
-#define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response; trailers may follow */
+#define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response received; trailers may follow */
 #define H2_STREAM_LIST_SENT 0x08u
 /* The peer sent content-length: body_left is valid. */
 #define H2_STREAM_LENGTH_KNOWN 0x10u
@@ -115,7 +115,7 @@ enum h2_past {
     H2_PAST_IDLE,
     H2_PAST_SKIPPED, /* never opened; closed because a stream with a higher id was opened */
     H2_PAST_FORGOTTEN,
-    H2_PAST_ENDED, /* both sides ended it */
+    H2_PAST_ENDED, /* both sides ended the stream */
     H2_PAST_RESET_BY_PEER,
     H2_PAST_RESET_BY_US /* late frames are ignored; DATA beyond the granted octets is charged */
 };
@@ -126,8 +126,8 @@ enum { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
 /* --- h2_headers.c --- */
 
 /*
- * Handlers get the fixed part of the payload; c->left counts the rest, which is dropped unless they
- * change the stage.
+ * Handle the start of a frame. `fixed` is the fixed part of the payload; c->left counts the
+ * remaining octets, which are dropped unless the handler changes the stage.
  */
 enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event);
@@ -148,28 +148,28 @@ void h2_rx_finish_piece(struct h2 *c);
 size_t h2_tx_room(const struct h2 *c);
 /* Sends H2_PREFACE (client only), SETTINGS, and WINDOW_UPDATE for a larger window (§3.4). */
 void h2_send_preface(struct h2 *c);
-/* Longest header list that this role accepts, counted by RFC 9113 §6.5.2. */
+/* Size of the longest header list that this role accepts, counted as in RFC 9113 §6.5.2. */
 uint32_t h2_list_max(const struct h2 *c);
 /* The next two functions append one frame each; the caller has ensured room for it. */
 void h2_send_settings_ack(struct h2 *c);
 void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);
-/* Sends the frames that wait for room: GOAWAY, RST_STREAM. */
+/* Sends the frames that wait for send room: GOAWAY, RST_STREAM. */
 void h2_send_due(struct h2 *c);
 
 /* --- h2_stream.c: streams and errors --- */
 
-/* The stream if owner and peer may still use it; otherwise NULL. */
+/* Returns the stream if owner and peer may still use it; otherwise NULL. */
 struct h2_stream *h2_stream_find(const struct h2 *c, uint32_t id);
-/* Initializes a free entry; NULL: the table is full. */
+/* Initializes a free entry for a new stream; NULL: the table is full. */
 struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id);
 /* Frees the entry; `past` determines the reaction to later frames. */
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past);
-/* The past of a stream that is not in the table. */
+/* Returns the past of a stream that is not in the table. */
 enum h2_past h2_stream_past(const struct h2 *c, uint32_t id);
 /* Marks one side of the stream as ended; when both sides have ended, frees the entry. */
 void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag);
 
-/* Raises a connection error, RFC 9113 §5.4.1; only the first one counts. */
+/* Raises a connection error, RFC 9113 §5.4.1; later connection errors are ignored. */
 void h2_fail(struct h2 *c, enum status failure, enum h2_error code);
 /* Calls h2_fail with the status that belongs to the code; always returns H2_STEP_AGAIN. */
 enum h2_step h2_connection_error(struct h2 *c, enum h2_error code);
@@ -178,7 +178,7 @@ enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error co
                              struct h2_event *event);
 /* Sends and charges RST_STREAM for a stream that is not in the table; returns no event. */
 enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code);
-/* Charges one unit of the abuse credit; when none is left, ends the connection. */
+/* Charges one unit of the abuse credit; if no credit is left, fails the connection. */
 void h2_charge(struct h2 *c);
 
 /* --- h2_stream.c: DATA of the peer --- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams of one connection and everything that is sent: the two buffers, the stream table and the
- * memory of closed streams, errors and the abuse credit, the owner's header blocks, DATA and
- * RST_STREAM, the peer's DATA, and the windows of both directions. Owns the life of struct
- * h2_stream and the send buffer; parses no frame header.
+ * Manages the streams of one connection and all output: the receive and send buffers, the stream
+ * table, the memory of recently closed streams, errors and the abuse credit, the owner's header
+ * blocks, DATA and RST_STREAM, the peer's DATA, and the windows of both directions. Owns the send
+ * buffer and the lifetime of each struct h2_stream; parses no frame header.
  *
- * Three tiers share the send buffer: header blocks and DATA leave H2_TX_RESERVE free, control
- * frames leave room for one GOAWAY, and only the GOAWAY of a failure uses the last octets.
+ * Three kinds of output share the send buffer: header blocks and DATA leave H2_TX_RESERVE free,
+ * control frames leave room for one GOAWAY, and only the GOAWAY of a failure uses the last octets.
  */
 #include <string.h>
 
@@ -243,9 +243,9 @@ static void remember_closed(struct h2 *c, uint32_t id, enum h2_past past)
 }
 
 /*
- * Grants the DATA that may be in flight when we reset a stream: as many octets as the window of the
- * stream still allows. The grants of all reset streams together never exceed the connection's
- * window.
+ * Allows, without a charge, the DATA that may be in flight when we reset a stream: as many octets
+ * as the window of the stream still allows. The grants of all reset streams together never exceed
+ * the connection's window.
  */
 static void grant_late(struct h2 *c, const struct h2_stream *s)
 {
@@ -273,11 +273,11 @@ enum h2_past h2_stream_past(const struct h2 *c, uint32_t id)
             return (enum h2_past)c->closed[i].past;
         }
     }
-    /* Neither side pushes: streams with even ids stay idle forever. */
+    /* Neither side pushes, so streams with even ids stay idle forever. */
     if (id % 2u == 0u) {
         return H2_PAST_IDLE;
     }
-    /* RFC 9113 §6.8: everything above the last stream of our GOAWAY is dropped. */
+    /* RFC 9113 §6.8: we drop the frames of streams above the last stream of our GOAWAY. */
     if (c->role == H2_SERVER && id > c->accept_max) {
         return H2_PAST_RESET_BY_US;
     }
@@ -285,7 +285,7 @@ enum h2_past h2_stream_past(const struct h2 *c, uint32_t id)
     if (!opened) {
         return H2_PAST_IDLE;
     }
-    /* A client opens every odd id in turn, so it skips none. */
+    /* As a client, we use every odd id in turn, so no id is skipped. */
     return c->role == H2_CLIENT || id <= c->closed_floor ? H2_PAST_FORGOTTEN : H2_PAST_SKIPPED;
 }
 
@@ -317,8 +317,8 @@ void h2_fail(struct h2 *c, enum status failure, enum h2_error code)
     c->sweeping = true;
     c->sweep_above = 0;
     /*
-     * A connection that ends with NO_ERROR still cuts off its open streams: for them it is an
-     * error.
+     * A connection that ends with NO_ERROR still cuts off its open streams; their RESET events
+     * report an error.
      */
     c->sweep_code = code == H2_NO_ERROR ? (uint32_t)H2_INTERNAL_ERROR : (uint32_t)code;
     if (failure == PEER_CLOSED) {
@@ -378,7 +378,7 @@ void h2_charge(struct h2 *c)
 
 /* --- output that waits for room --- */
 
-/* Octets that may precede a header block: its frame header and one table size update. */
+/* Octets of a header block besides its fields: the frame header and one table size update. */
 #define BLOCK_OVERHEAD (H2_FRAME_HEADER_BYTES + 1u)
 
 static bool control_room(const struct h2 *c, size_t bytes)
@@ -535,9 +535,9 @@ void h2_headers_begin(struct h2 *c, uint32_t stream)
         c->build = writer_of(w.data + H2_FRAME_HEADER_BYTES, w.cap - tail);
     }
     /*
-     * RFC 7541 §4.2: a smaller SETTINGS_HEADER_TABLE_SIZE of the peer must be confirmed by a size
-     * update. This engine never indexes, so one update to zero in the first block confirms every
-     * value that the peer may announce later.
+     * RFC 7541 §4.2: if the peer lowers SETTINGS_HEADER_TABLE_SIZE, we must confirm the new value
+     * with a size update. This engine never indexes, so one update to zero in the first block
+     * confirms every value that the peer may announce later.
      */
     if (!c->table_cleared) {
         writer_u8(&c->build, 0x20);
@@ -580,7 +580,7 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
         return FULL_BUFFER;
     }
     ASSERT(c->build.len > 0u && c->build.len <= c->peer_frame_max);
-    /* The block is already in the buffer, behind the room for its frame header. */
+    /* The block is already in the buffer, after the room left for its frame header. */
     struct writer w = tx_open(c);
     ASSERT(w.data + H2_FRAME_HEADER_BYTES == c->build.data);
     tx_frame(&w, c->build.len, H2_HEADERS,
@@ -642,7 +642,10 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
 
 /* --- DATA that the peer sends, §6.1, and the windows that we grant, §5.2 and §6.9 --- */
 
-/* Returns `n` octets to the connection window; sends WINDOW_UPDATE for half a window at a time. */
+/*
+ * Counts `n` octets as consumed; when half of the connection window is consumed, sends
+ * WINDOW_UPDATE.
+ */
 static void consumed_by_connection(struct h2 *c, uint32_t n)
 {
     ASSERT(c->recv_window + (int64_t)c->consumed + (int64_t)n <= (int64_t)c->mem.connection_window);
@@ -655,7 +658,9 @@ static void consumed_by_connection(struct h2 *c, uint32_t n)
     c->consumed = 0;
 }
 
-/* Like consumed_by_connection, for a stream. The last frame needs no WINDOW_UPDATE. */
+/*
+ * Like consumed_by_connection, for a stream. Sends no WINDOW_UPDATE for the last frame of a stream.
+ */
 static void consumed_by_stream(struct h2 *c, struct h2_stream *s, uint32_t n)
 {
     ASSERT(s->id == c->frame.stream && n <= c->frame.length);
@@ -669,7 +674,7 @@ static void consumed_by_stream(struct h2 *c, struct h2_stream *s, uint32_t n)
     s->consumed = 0;
 }
 
-/* Raises a stream error for a DATA frame and returns the frame to the connection window. */
+/* Raises a stream error for a DATA frame and counts the frame as consumed. */
 static enum h2_step data_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
                                struct h2_event *event)
 {
@@ -695,8 +700,9 @@ static enum h2_step stray_data(struct h2 *c, uint32_t length)
         return h2_stranger_error(c, id, H2_STREAM_CLOSED);
     }
     /*
-     * DATA that was in flight when we reset the stream is not charged. A small frame counts as more
-     * than its length, so that a peer cannot send single octets for as long as the window lasts.
+     * DATA that was in flight when we reset the stream is not charged. A frame shorter than
+     * H2_LATE_FRAME_BYTES counts as that many octets, so that a peer cannot send many tiny frames
+     * without a charge.
      */
     uint32_t used = c->frame.length < H2_LATE_FRAME_BYTES ? H2_LATE_FRAME_BYTES : c->frame.length;
     if (length == 0u || used > c->late_granted) {
@@ -781,7 +787,7 @@ static enum h2_step drop_body(struct h2 *c)
 {
     ASSERT(c->left + c->padding <= c->frame.length);
     consumed_by_connection(c, c->left);
-    c->left += c->padding; /* accept_data has already returned the padding to the window */
+    c->left += c->padding; /* accept_data has already counted the padding as consumed */
     c->padding = 0;
     h2_rx_skip(c);
     return H2_STEP_AGAIN;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HPACK, RFC 7541: tables (§2.3, §4), Huffman codes (§5.2), a decoder that reads one representation
- * at a time from bytes that may end anywhere (§5, §6), and an encoder without dynamic table and
- * Huffman, which has no state that could differ from its peer's.
+ * at a time from bytes that may end anywhere (§5, §6), and an encoder. The encoder uses no dynamic
+ * table and no Huffman codes, so it has no state that could differ from the peer's.
  *
- * The octets of live entries are contiguous in the ring, oldest entry first, each entry's name
- * before its value, and end at ring_head. Eviction removes the oldest, so the free part is
- * contiguous as well.
+ * The octets of the live entries are contiguous in the ring and end at ring_head: the oldest entry
+ * comes first, and each name comes before its value. Eviction removes the oldest entry, so the free
+ * part of the ring is contiguous as well.
  *
- * The decoder parses a representation completely before it changes anything, so that STATUS_MORE
- * costs only a second reading of a few length octets, and leaves table and cursor unchanged.
+ * The decoder parses a representation completely before it changes anything. STATUS_MORE therefore
+ * leaves the table and the cursor unchanged, and only a few length octets are parsed twice.
  */
 #include "wire/hpack.h"
 
@@ -21,7 +21,9 @@
 
 /* --- tables --- */
 
-/* RFC 7541 §4.1: the size of an entry is its name, its value and these octets. */
+/*
+ * RFC 7541 §4.1: the size of an entry is the length of its name and its value plus this overhead.
+ */
 #define ENTRY_OVERHEAD 32u
 
 _Static_assert(HPACK_TABLE_BYTES / ENTRY_OVERHEAD <= HPACK_ENTRIES_MAX,
@@ -34,7 +36,7 @@ static uint32_t entry_size(const struct hpack_entry *e)
     return (uint32_t)e->name_len + e->value_len + ENTRY_OVERHEAD;
 }
 
-/* Entry of the dynamic table by age; 0 is the newest. */
+/* Returns the entry of the dynamic table with this age; the newest entry has age 0. */
 static const struct hpack_entry *entry_at(const struct hpack_decoder *d, uint32_t age)
 {
     ASSERT(age < d->count);
@@ -128,7 +130,9 @@ static void table_insert(struct hpack_decoder *d, struct view name, struct view 
     ASSERT(d->used <= d->max_size);
 }
 
-/* Name and value of the static entry with this index, from 1 (RFC 7541 Appendix A). */
+/*
+ * Name of the static entry with this index, from 1 (RFC 7541 Appendix A); static_value: its value.
+ */
 static struct view static_name(uint32_t index)
 {
     ASSERT(index >= 1u && index <= HPACK_STATIC_ENTRIES);
@@ -168,7 +172,7 @@ static enum status ring_copy(const struct hpack_decoder *d, uint32_t offset, siz
     return STATUS_OK;
 }
 
-/* The dynamic entry with this index, or NULL. */
+/* Returns the dynamic entry with this index; NULL: there is none. */
 static const struct hpack_entry *dynamic_entry(const struct hpack_decoder *d, uint32_t index)
 {
     ASSERT(index > HPACK_STATIC_ENTRIES);
@@ -177,8 +181,9 @@ static const struct hpack_entry *dynamic_entry(const struct hpack_decoder *d, ui
 }
 
 /*
- * Appends name or value of the entry with this index (RFC 7541 §2.3.3) to `out`. PEER_MALFORMED:
- * index 0 or past the last entry. FULL_BUFFER: no room; nothing was appended.
+ * Appends the name of the entry with this index (RFC 7541 §2.3.3) to `out`; table_value appends its
+ * value. PEER_MALFORMED: index 0 or past the last entry. FULL_BUFFER: no room; nothing was
+ * appended.
  */
 static enum status table_name(const struct hpack_decoder *d, uint32_t index, struct writer *out)
 {
@@ -227,7 +232,10 @@ static unsigned row_of(uint32_t window)
     return HPACK_HUFFMAN_ROWS;
 }
 
-/* The next 32 bits, first bit highest; padded with ones behind the input. */
+/*
+ * The next 32 bits of the input, the first of them as the highest bit. If the input has fewer bits,
+ * one bits follow them.
+ */
 static uint32_t peek_bits(const struct bit_window *w)
 {
     ASSERT(w->count < 64u);
@@ -261,7 +269,10 @@ static enum status decode_symbols(struct view in, struct writer *out)
 {
     struct bit_window w = {0, 0};
     size_t pos = 0;
-    /* A symbol has at least HPACK_HUFFMAN_LENGTH_MIN bits, so the input ends before this bound. */
+    /*
+     * A symbol has at least HPACK_HUFFMAN_LENGTH_MIN bits, so the input has no more symbols than
+     * this.
+     */
     size_t symbols_max = in.len * 8u / HPACK_HUFFMAN_LENGTH_MIN + 1u;
     for (size_t i = 0; i < symbols_max; i++) {
         refill_bits(&w, in, &pos);
@@ -317,7 +328,10 @@ static const struct {
 };
 #define FIRST_OCTETS (sizeof first_octets / sizeof first_octets[0])
 
-/* Most continuation octets of an integer: HPACK_INTEGER_MAX fits into four octets of 7 bits. */
+/*
+ * Maximum number of continuation octets of an integer: four octets of 7 bits hold
+ * HPACK_INTEGER_MAX.
+ */
 #define INTEGER_OCTETS_MAX 4u
 _Static_assert(HPACK_INTEGER_MAX < (uint32_t)1u << (7u * INTEGER_OCTETS_MAX),
                "integers must fit their octets");
@@ -331,11 +345,11 @@ struct literal_string {
 struct representation {
     enum representation_kind kind;
     uint32_t integer;            /* index, or the new table size */
-    struct literal_string name;  /* only of a literal with index 0 */
-    struct literal_string value; /* only of a literal */
+    struct literal_string name;  /* set only for a literal with index 0 */
+    struct literal_string value; /* set only for a literal */
 };
 
-/* Parses an integer (RFC 7541 §5.1), of which `prefix_bits` bits are in the first octet. */
+/* Parses an integer (RFC 7541 §5.1) whose first octet holds a prefix of `prefix_bits` bits. */
 static enum status parse_integer(struct reader *in, unsigned prefix_bits, uint32_t *value)
 {
     ASSERT(prefix_bits >= 4u && prefix_bits <= 7u);
@@ -425,7 +439,7 @@ static enum status resolve_string(const struct literal_string *literal, struct w
     return STATUS_OK;
 }
 
-/* Writes name, then value, into the scratch; *name_len is the length of the name. */
+/* Writes the name, then the value, into `scratch`; *name_len is the length of the name. */
 static enum status resolve_field(const struct hpack_decoder *d, const struct representation *rep,
                                  struct writer *scratch, size_t *name_len)
 {
@@ -442,8 +456,8 @@ static enum status resolve_field(const struct hpack_decoder *d, const struct rep
 }
 
 /*
- * Applies a table size update. RFC 7541 §4.2: it comes only at the start of a block and never
- * exceeds our SETTINGS_HEADER_TABLE_SIZE.
+ * Applies a table size update. PEER_MALFORMED: the update is not at the start of a block, or
+ * exceeds our SETTINGS_HEADER_TABLE_SIZE (RFC 7541 §4.2).
  */
 static enum status size_update(struct hpack_decoder *d, uint32_t size, bool block_start,
                                struct hpack_field *field)

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HPACK header compression, RFC 7541: a decoder with its dynamic table and an encoder without one.
- * Owns the dynamic table of one connection; knows nothing of frames, streams or header semantics.
+ * HPACK header compression, RFC 7541: a decoder with a dynamic table and an encoder without one.
+ * Owns the dynamic table of one connection; knows nothing about frames, streams or header
+ * semantics.
  *
  * Invariants:
- * I1. Bounded table: at most allowed_size by the count of RFC 7541 §4.1, and `used` is the sum of
- *     its live entries (hpack_valid, after every call).
- * I2. Bounded output: a field fits the scratch handed in, else FULL_BUFFER.
- * I3. Only STATUS_OK changes cursor and table. A failure is nevertheless final for the connection,
- *     because the table may differ from the peer's (RFC 7541 §2.2).
+ * I1. Bounded table: the table's size, counted as in RFC 7541 §4.1, is at most allowed_size, and
+ *     `used` is the total size of its live entries. hpack_valid checks this; it holds after every
+ *     call.
+ * I2. Bounded output: a field fits the caller's scratch; otherwise hpack_decode returns
+ *     FULL_BUFFER.
+ * I3. Only STATUS_OK changes the cursor and the table. A failure is nevertheless final for the
+ *     connection, because the table may differ from the peer's (RFC 7541 §2.2).
  * I4. Progress: each STATUS_OK consumes at least an octet, so there are no more fields than octets.
- * I5. Split independence: however a block is cut, the same fields come out, then the same status.
- * I6. Agreement: input that this decoder accepts gives the same fields and table in any other
- *     decoder. Input that RFC 7541 allows is refused in three cases only: an integer over
+ * I5. Split independence: the decoded fields and the final status do not depend on how a block is
+ *     split.
+ * I6. Agreement: every other decoder gets the same fields and table from input that this decoder
+ *     accepts. This decoder refuses input that RFC 7541 allows in three cases only: an integer over
  *     HPACK_INTEGER_MAX, an integer of more than four continuation octets, a field longer than the
  *     scratch.
- * I7. Round trip: what hpack_encode writes decodes to the same field in every decoder, and leaves
- *     its table unchanged.
+ * I7. Round trip: every decoder decodes the output of hpack_encode to the same field, and keeps its
+ *     table unchanged.
  */
 #ifndef WIRE_HPACK_H
 #define WIRE_HPACK_H
@@ -31,11 +35,11 @@ struct hpack_entry {
     uint16_t value_len;
 };
 
-/* The dynamic table of one connection, and its limits in the octets of RFC 7541 §4.1. */
+/* The dynamic table of one connection, and its size limits, counted as in RFC 7541 §4.1. */
 struct hpack_decoder {
     uint32_t max_size;     /* current limit, set by size updates */
     uint32_t allowed_size; /* our SETTINGS_HEADER_TABLE_SIZE */
-    uint32_t used;         /* size of the live entries, counted by RFC 7541 §4.1 */
+    uint32_t used;         /* size of the live entries, counted as in RFC 7541 §4.1 */
     uint16_t first;        /* newest entry's position in `entries` */
     uint16_t count;
     uint16_t ring_head; /* next free byte in `ring` */
@@ -52,16 +56,16 @@ struct hpack_field {
 };
 
 /*
- * Initializes an empty table; `allowed_size` <= HPACK_TABLE_BYTES is our announced setting (0 for
- * the client role).
+ * Initializes an empty table; `allowed_size` <= HPACK_TABLE_BYTES is the SETTINGS_HEADER_TABLE_SIZE
+ * that we announce (0: the peer must not index).
  */
 void hpack_decoder_init(struct hpack_decoder *d, uint32_t allowed_size);
 /* Whether the invariants above hold: for assertions and tests. */
 bool hpack_valid(const struct hpack_decoder *d);
 /*
  * Decodes one representation from the front of `in`. `block_start`: only size updates were decoded
- * in this block so far. Strings are decoded into `scratch` (cap = longest field), which is
- * overwritten. An empty name is not a compression error; the reader of the header list decides.
+ * in this block so far. The decoded name and value overwrite `scratch`, whose capacity limits the
+ * length of a field. An empty name is not a compression error; the caller checks names.
  * - STATUS_OK: a field or, if field->size_update is set, a table size update.
  * - STATUS_MORE: the representation is incomplete; the cursor is unchanged.
  * - PEER_MALFORMED: compression error.
@@ -79,8 +83,8 @@ MUST_USE enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bo
  */
 void hpack_encode(struct writer *out, struct view name, struct view value, bool sensitive);
 /*
- * Decodes a Huffman string, RFC 7541 §5.2. PEER_MALFORMED: EOS, wrong or too long padding.
- * FULL_BUFFER: no room.
+ * Decodes a Huffman string, RFC 7541 §5.2. PEER_MALFORMED: the string contains EOS, or its padding
+ * is wrong or too long. FULL_BUFFER: no room in `out`. A failure appends nothing.
  */
 MUST_USE enum status hpack_huffman_decode(struct view in, struct writer *out);
 

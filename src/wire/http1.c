@@ -68,7 +68,7 @@ static void fail_malformed(struct http1 *h)
 
 /* --- words (RFC 9110 §5.6) --- */
 
-/* Compares without case; `text` is in lower case. */
+/* Whether `v` equals `text`, ignoring the case of letters; `text` is in lower case. */
 static bool same_word(struct view v, const char *text)
 {
     size_t i = 0;
@@ -97,7 +97,7 @@ static bool is_token(struct view v)
 
 /* --- the request line (RFC 9112 §3) --- */
 
-/* Returns the bytes before the next space of the line; *line then begins behind that space. */
+/* Returns the bytes before the next space of the line; *line then begins after that space. */
 static struct view split_word(struct view *line)
 {
     size_t end = view_find(*line, ' ');
@@ -158,7 +158,7 @@ static void parse_target(struct http1 *h, struct view v)
     }
     h->path[0] = 0;
     if (text_copy(h->path, sizeof h->path, path) != STATUS_OK) {
-        h->path[0] = 0; /* no page has so long a path: treat it as empty */
+        h->path[0] = 0; /* longer than the path of every page: treat it as empty */
     }
 }
 
@@ -219,7 +219,7 @@ static void parse_host(struct http1 *h, struct view value)
 static void parse_connection(struct http1 *h, struct view value)
 {
     struct view rest = value;
-    /* The loop ends: each option consumes at least one byte. */
+    /* The loop ends: each iteration consumes at least one byte. */
     while (rest.len > 0u) {
         size_t end = view_find(rest, ',');
         h->close = h->close || same_word(view_trim(view_first(rest, end)), "close");
@@ -308,7 +308,7 @@ static void line_byte(struct http1 *h, uint8_t c)
         h->line[h->line_len] = c;
         h->line_len++;
     } else if (h->part == HTTP1_FIELDS) {
-        h->cut = true; /* no page reads long fields, such as tokens and cookies */
+        h->cut = true; /* drop the rest: no page reads long fields, such as tokens and cookies */
     } else {
         fail_connection(h, FULL_BUFFER, HTTP1_LINE_TOO_LONG);
     }
@@ -372,7 +372,7 @@ void http1_init(struct http1 *h, uint64_t now_ms)
     h->since_ms = now_ms;
 }
 
-/* Whether the connection is idle after a response: a next request may never come. */
+/* Whether the connection is idle after a response; the peer may never send another request. */
 static bool is_idle(const struct http1 *h)
 {
     return h->phase == HTTP1_READING && h->served && h->part == HTTP1_NOTHING && h->rx_len == 0u;
@@ -442,7 +442,7 @@ void http1_rx_commit(struct http1 *h, size_t n)
 {
     ASSERT(n <= sizeof h->rx - h->rx_len);
     if (h->phase == HTTP1_FAILED) {
-        return; /* drops what was received */
+        return; /* drops the received bytes */
     }
     if (is_idle(h) && h->tx.len == 0u) {
         h->since_ms = h->now_ms;
@@ -473,7 +473,10 @@ enum status http1_next(struct http1 *h, struct view *path)
 
 /* --- responding --- */
 
-/* "XXXX\r\n" before a chunk, "\r\n" behind it, and "0\r\n\r\n" at the end (RFC 9112 §7.1). */
+/*
+ * Lengths of "XXXX\r\n" before a chunk, "\r\n" after it, and "0\r\n\r\n" at the end (RFC 9112
+ * §7.1).
+ */
 #define CHUNK_HEAD 6u
 #define CHUNK_TAIL 2u
 #define CHUNK_LAST 5u

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP/1.1 engine of one connection, server role, for read-only pages: GET and HEAD without a body
- * (RFC 9110, RFC 9112). Owns the state of the connection; does no I/O, keeps no clock (so its
- * responses have no Date), knows no page. Bytes go in by rx_space/rx_commit, requests come out by
- * http1_next, bytes to send leave by tx_data/tx_commit.
+ * (RFC 9110, RFC 9112). Owns the state of the connection; does no I/O, reads no clock (so its
+ * responses have no Date field), knows no page. The owner passes received bytes with http1_rx_space
+ * and http1_rx_commit, gets requests from http1_next, and takes the bytes to send with
+ * http1_tx_data and http1_tx_commit.
  *
  * Invariants:
- * I1. Split independence: requests and responses are the same however the input is cut.
- * I2. Bounded: memory is sizeof(struct http1); a response of any length goes through
- *     HTTP1_TX_BYTES; no peer chooses the size of anything.
+ * I1. Split independence: requests and responses do not depend on how the input is split into
+ *     reads.
+ * I2. Bounded: memory is sizeof(struct http1); a response of any length passes through a buffer of
+ *     HTTP1_TX_BYTES; the peer chooses no size.
  * I3. Sequential: the next request is parsed only after the response to the previous one is sent
- *     completely; pipelined requests wait in the receive buffer and in the kernel's.
- * I4. Sticky failure: the first one is final. If it concerns a request that is being received, the
- *     peer gets a response with the failure's status code, unless the peer has closed its side.
+ *     completely; pipelined requests wait in the receive buffer and in the kernel's buffer.
+ * I4. Sticky failure: the first failure is final. If it concerns a request that is being received,
+ *     the peer gets a response with the failure's status code, unless the peer has closed its side.
  *     Later input is dropped unparsed for LINK_CLOSE_MS, so that the response reaches a peer that
  *     still sends (RFC 9112 §9.6).
  * I5. Unambiguous framing: a request whose length two readers could see differently (RFC 9112
  *     §11.2: bare CR or LF, folded fields, a blank before the colon, doubled or mixed
- *     Content-Length and Transfer-Encoding) gets 400 and ends the connection. A request with
- *     a body ends the connection as well, with 413 or, for an unknown coding, 501.
+ *     Content-Length and Transfer-Encoding) gets 400 and ends the connection. A request with a body
+ *     ends the connection as well, with 413 or, for an unknown coding, 501.
  */
 #ifndef WIRE_HTTP1_H
 #define WIRE_HTTP1_H
@@ -28,7 +30,7 @@
 
 /* State of a connection. */
 enum http1_phase {
-    HTTP1_READING,    /* a request arrives, or may arrive */
+    HTTP1_READING,    /* a request is arriving or may arrive */
     HTTP1_REQUESTED,  /* a request is complete: http1_next returns it */
     HTTP1_RESPONDING, /* the owner writes the response */
     HTTP1_CLOSING,    /* the last response is complete */
@@ -38,9 +40,9 @@ enum http1_phase {
 /* Progress of receiving a request. */
 enum http1_part {
     HTTP1_NOTHING,
-    HTTP1_LINE,             /* bytes of the request line, or of an empty line before it */
-    HTTP1_LINE_AFTER_EMPTY, /* an empty line was received; the next one is the request line */
-    HTTP1_FIELDS            /* the request line is complete */
+    HTTP1_LINE,             /* the request line, or an empty line before it, is arriving */
+    HTTP1_LINE_AFTER_EMPTY, /* an empty line was received; the request line must follow */
+    HTTP1_FIELDS            /* the request line is complete; fields are arriving */
 };
 
 /* The Content-Length of a request. */
@@ -49,7 +51,7 @@ enum http1_length { HTTP1_NO_LENGTH, HTTP1_LENGTH_ZERO, HTTP1_LENGTH_OF_BODY };
 /* The Transfer-Encoding of a request. */
 enum http1_coding { HTTP1_NO_CODING, HTTP1_CHUNKED, HTTP1_OTHER_CODING };
 
-/* Status codes (RFC 9110 §15); owners use the first three. */
+/* Status codes (RFC 9110 §15); owners respond only with the first three. */
 enum http1_code {
     HTTP1_OK,
     HTTP1_NOT_FOUND,
@@ -72,15 +74,15 @@ const char *http1_code_text(enum http1_code code);
 struct http1 {
     enum http1_phase phase;
     enum status failed;   /* first failure; STATUS_OK: none */
-    enum http1_code code; /* code of the response to the failure; HTTP1_OK: none was sent */
+    enum http1_code code; /* code of the response to the failure; HTTP1_OK: no response */
     bool ended;           /* the peer closed its side */
-    bool served;          /* a request got its response */
-    bool again;           /* the current request is not the first one */
+    bool served;          /* at least one request got its response */
+    bool again;           /* the current request is not the first on this connection */
     bool cut;             /* the rest of the field line was dropped */
     bool cr;              /* the last byte was CR */
-    bool head;            /* HEAD: send no body */
+    bool head;            /* the method is HEAD: send no body */
     bool old;             /* the request is HTTP/1.0 */
-    bool close;           /* close after the response */
+    bool close;           /* close the connection after the response */
     bool host;            /* the request has a Host field */
     enum http1_part part; /* progress of the current request */
     enum http1_length length;
@@ -105,10 +107,10 @@ void http1_init(struct http1 *h, uint64_t now_ms);
  * fails with PEER_TIMEOUT.
  */
 void http1_set_time(struct http1 *h, uint64_t now_ms);
-/* When to call http1_set_time at the latest. */
+/* Returns the latest time for the next call of http1_set_time. */
 uint64_t http1_deadline(const struct http1 *h);
 /*
- * When the connection may be closed in favour of a new one:
+ * Returns when the connection may be closed in favour of a new one:
  * - before its first request is complete: HTTP1_GRACE_MS after its start;
  * - while a response is pending: HTTP1_PAUSE_MS after the peer last took bytes of it;
  * - after its first response, until the next request is complete: at once;
@@ -120,7 +122,7 @@ void http1_yield(struct http1 *h);
 /* Whether the owner should close the connection now. */
 bool http1_done(const struct http1 *h);
 
-/* Room for received bytes; empty: do not read now. */
+/* Returns the room for received bytes; empty: the owner must not read now. */
 struct writer http1_rx_space(struct http1 *h);
 /* Accepts `n` bytes that were written into the room of http1_rx_space. */
 void http1_rx_commit(struct http1 *h, size_t n);
@@ -129,10 +131,10 @@ void http1_rx_end(struct http1 *h);
 
 /*
  * Returns the next request. STATUS_OK: a request for *path; call http1_respond. *path has no query,
- * is borrowed until the next call, and is empty if the path is longer than that of every page.
- * STATUS_MORE: no request yet. Otherwise the first failure: PEER_MALFORMED, PEER_UNSUPPORTED
- * (method, version, coding, a body), FULL_BUFFER (line or fields too long), PEER_TIMEOUT,
- * PEER_CLOSED.
+ * is valid until the next call, and is empty if the requested path is longer than the path of every
+ * page. STATUS_MORE: no request yet. Any other status is the first failure: PEER_MALFORMED,
+ * PEER_UNSUPPORTED (method, version, coding, a body), FULL_BUFFER (line or fields too long),
+ * PEER_TIMEOUT, PEER_CLOSED.
  */
 MUST_USE enum status http1_next(struct http1 *h, struct view *path);
 /*
@@ -140,16 +142,16 @@ MUST_USE enum status http1_next(struct http1 *h, struct view *path);
  * and the response is complete.
  */
 bool http1_respond(struct http1 *h, enum http1_code code, const char *content_type);
-/* Room for a piece of the body; empty: no room now, or the connection failed. */
+/* Returns the room for a piece of the body; empty: no room now, or the connection failed. */
 struct writer http1_body_space(struct http1 *h);
 /* Accepts `n` bytes of the body that were written into http1_body_space; 0 changes nothing. */
 void http1_body_commit(struct http1 *h, size_t n);
 /* Ends the body and with it the response. */
 void http1_body_end(struct http1 *h);
 
-/* Bytes to send, valid until the next call; may be empty. */
+/* Returns the bytes to send, possibly none; valid until the next call of this module. */
 struct view http1_tx_data(const struct http1 *h);
-/* Removes the first `n` bytes after they were sent. */
+/* Removes the first `n` bytes of http1_tx_data after they were sent. */
 void http1_tx_commit(struct http1 *h, size_t n);
 
 #endif

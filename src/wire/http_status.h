@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP status codes (RFC 9110 §15) that the agent sends or reacts to, with one name for both roles.
- * Owns no state.
+ * HTTP status codes (RFC 9110 §15) that the agent sends as a server or handles as a client. Owns no
+ * state.
  */
 #ifndef WIRE_HTTP_STATUS_H
 #define WIRE_HTTP_STATUS_H
 
 #include <stdbool.h>
 
-/* Codes in the order of their numbers. */
+/* Codes in ascending order. */
 #define HTTP_OK 200u
 #define HTTP_NO_CONTENT 204u
 #define HTTP_OK_LAST 299u /* last code of the class 2xx, success */

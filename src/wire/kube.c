@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubernetes API in protobuf: the choice of rules by which kube_filter.c reads an object, the
- * parsing of one response (headers, watch frames), and requests (paths, headers, envelopes,
- * Events). The caller writes the bodies of requests.
+ * Kubernetes API in protobuf: chooses the rules with which kube_filter.c reads an object, parses
+ * one response (headers, watch frames), and writes requests (paths, headers, envelopes, Events).
+ * The caller writes all other parts of request bodies.
  */
 #include "wire/kube.h"
 
@@ -17,8 +17,8 @@
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 #define HTTP_STATUS_MAX 999u
 /*
- * Last media type of Accept, for errors of intermediaries such as proxies. The content-type of a
- * response distinguishes these errors from objects of the API server.
+ * Last media type of Accept: errors of intermediaries, such as proxies, may be JSON. The
+ * content-type of a response distinguishes these errors from objects of the API server.
  */
 #define JSON_TOO ",application/json"
 #define RESOURCE_PATH KUBE_RESOURCE_GROUP_PATH "/"
@@ -28,8 +28,8 @@
 
 /*
  * Asserts that a text member of a record has exactly the size that cfg/limits.h gives for its
- * value. So the record can hold every allowed value, and the rules keep no more than the member can
- * hold.
+ * value. The record can then hold every allowed value, and the rules keep no more bytes than the
+ * member can hold.
  */
 #define ROOM(message, member, cap)                                                                 \
     _Static_assert(sizeof(((message *)0)->member) == (cap),                                        \
@@ -117,8 +117,8 @@ struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view 
 
 /* Values of `phase` in struct kube_response. */
 enum {
-    PHASE_START,  /* no byte of the body read yet */
-    PHASE_OBJECT, /* one enveloped object */
+    PHASE_START,  /* no byte of the body has been read */
+    PHASE_OBJECT, /* in the body's only object, which is not in a frame */
     PHASE_PREFIX, /* between watch frames, or in the length prefix of a frame */
     PHASE_FRAME,  /* in a watch frame */
     PHASE_TEXT    /* a body that is not protobuf */
@@ -153,7 +153,7 @@ static void parse_status(struct kube_response *r, struct view value)
     r->is_protobuf = false;
     r->retry_after_s = 0;
     r->http_status = 0;
-    /* Ignores interim responses (1xx), which precede the final one (RFC 9110 §15.2). */
+    /* Ignores interim responses (1xx), which precede the final response (RFC 9110 §15.2). */
     if (view_decimal(value, HTTP_STATUS_MAX, &status) == STATUS_OK && status >= HTTP_OK) {
         r->http_status = (uint16_t)status;
     }
@@ -166,7 +166,7 @@ static void parse_content_type(struct kube_response *r, struct view value)
     r->is_protobuf = view_is(type, PROTOBUF);
 }
 
-/* Parses Retry-After (RFC 9110 §10.2.3): seconds. A date counts as none. */
+/* Returns the seconds of Retry-After (RFC 9110 §10.2.3); 0 for a date. */
 static uint32_t retry_after(struct view value)
 {
     uint64_t seconds = 0;
@@ -221,15 +221,15 @@ static enum status consume_text(struct kube_response *r, struct reader *in)
     for (size_t i = 0; i < bytes.len && !r->message_ended; i++) {
         keep_text_byte(r, bytes.data[i]);
     }
-    /* A body of text is never a success (kube_response_end): fail without waiting for its end. */
+    /* A success never has a text body (see kube_response_end): fail without waiting for its end. */
     return (r->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
 }
 
 /* --- response: protobuf body --- */
 
 /*
- * Finds the last text with the number `field` in a record of text fields; empty: none. Stops at a
- * field of another wire type.
+ * Finds the last text field with the number `field` in a record of text fields; empty: none. Stops
+ * at a field of another wire type.
  */
 static struct view record_text(struct view message, uint64_t field)
 {
@@ -250,8 +250,8 @@ static struct view record_text(struct view message, uint64_t field)
 }
 
 /*
- * Chooses the rules once an object's type is known: Status objects and older API versions have
- * rules of their own.
+ * Chooses the rules once an object's type is known, because Status objects and older API versions
+ * have their own rules.
  */
 static void choose_rules(struct kube_response *r, struct view type_meta)
 {
@@ -283,8 +283,8 @@ static void begin_body(struct kube_response *r)
 }
 
 /*
- * Consumes the length of a watch frame, four bytes. STATUS_OK: the length is complete, and the
- * frame has begun.
+ * Consumes the four-byte length of a watch frame. STATUS_OK: the length is complete, and the
+ * frame's object has begun.
  */
 static enum status consume_prefix(struct kube_response *r, struct reader *in)
 {
@@ -378,8 +378,8 @@ enum status kube_response_next(struct kube_response *r, struct reader *in,
 enum status kube_response_end(struct kube_response *r)
 {
     /*
-     * A success without an object does not come from an API server; a page of text must not pass
-     * for an empty list.
+     * An API server sends an object with every success; a page of text must not count as an empty
+     * list.
      */
     bool success = http_is_success(r->http_status);
     bool whole = true;
@@ -524,10 +524,10 @@ enum status kube_path_claims(struct writer *out, const char *version, const char
 }
 
 /*
- * Writes the name of the field manager. Server-side apply removes what a manager applied before and
- * omits now. Several nodes may apply to one claim, so each node has a manager name of its own. A
- * name has 128 bytes at most (metav1 FieldManagerMaxLength); a checksum replaces the end of a
- * longer one.
+ * Writes the name of the field manager. Server-side apply removes fields that the same manager
+ * applied earlier and now omits. Several nodes may apply to one claim, so each node has its own
+ * manager name. A name has at most 128 bytes (metav1 FieldManagerMaxLength); a checksum replaces
+ * the end of a longer name.
  */
 static void write_manager(struct writer *out, const struct kube_manager *manager)
 {
@@ -599,8 +599,8 @@ enum status kube_path_slice(struct writer *out, const char *version, const char 
 /* --- request: headers --- */
 
 /*
- * Value of Accept, in order of preference (Kubernetes API concepts, "Alternate representations of
- * resources").
+ * Returns the value of Accept: media types in order of preference (Kubernetes API concepts,
+ * "Alternate representations of resources").
  */
 static const char *accept_of(const struct kube_request *r)
 {
@@ -666,7 +666,7 @@ static void write_text_field(struct writer *out, uint8_t tag, const char *text)
     writer_append(out, v);
 }
 
-/* runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}, all length-delimited. */
+/* Layout: runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}, all length-delimited. */
 void kube_envelope_head(struct writer *out, const char *api_version, const char *kind,
                         uint64_t raw_len)
 {
@@ -694,7 +694,7 @@ static void write_message(struct writer *out, uint8_t tag, const struct writer *
     writer_append(out, writer_view(message));
 }
 
-/* meta/v1 MicroTime{1: seconds, 2: nanos}. */
+/* Writes a meta/v1 MicroTime{1: seconds, 2: nanos}. */
 static void write_micro_time(struct writer *out, uint8_t tag, uint64_t wall_ms)
 {
     uint8_t bytes[24];
@@ -707,7 +707,7 @@ static void write_micro_time(struct writer *out, uint8_t tag, uint64_t wall_ms)
     write_message(out, tag, &time);
 }
 
-/* core/v1 ObjectReference{1: kind, 2: namespace, 3: name, 4: uid, 5: apiVersion}. */
+/* Writes a core/v1 ObjectReference{1: kind, 2: namespace, 3: name, 4: uid, 5: apiVersion}. */
 static void write_regarding(struct writer *out, const struct kube_event *e)
 {
     uint8_t bytes[KUBE_REFERENCE_BYTES_MAX];
@@ -721,7 +721,7 @@ static void write_regarding(struct writer *out, const struct kube_event *e)
     write_message(out, 0x42, &reference);
 }
 
-/* EventSeries{1: count, 2: lastObservedTime}. */
+/* Writes an events.k8s.io/v1 EventSeries{1: count, 2: lastObservedTime}. */
 static void write_series(struct writer *out, const struct kube_event *e)
 {
     uint8_t bytes[40];

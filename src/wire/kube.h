@@ -3,20 +3,21 @@
  * Requests to the Kubernetes API server and its responses, in protobuf encoding: request heads, the
  * k8s\0 envelope, watch framing, and projections of the objects that this program reads. Owns the
  * parsing state of one response; the agent decides what to request and how to react. Sources:
- * Kubernetes API concepts (protobuf encoding, watch), resource.k8s.io/v1 and meta/v1 field numbers
- * in proto/SOURCES.
+ * Kubernetes API concepts (protobuf encoding, watch); the field numbers of resource.k8s.io/v1 and
+ * meta/v1 in proto/SOURCES.
  *
  * Invariants:
- * I1 Records and status of a response are the same for every split of its body.
+ * I1 The records and the status of a response do not depend on how its body is split into reads.
  * I2 A record is one flat, well-formed message of at most KUBE_RECORD_BYTES_MAX. If the server
- *    sends the field types of its API, the record has those of proto/projection.proto.
+ *    sends its fields with the types that its API defines, the fields of the record have the types
+ *    of proto/projection.proto.
  * I3 kube_response_next returns STATUS_MORE only after it has consumed all input.
- * I4 A failure is sticky, and so is the result of kube_response_end.
+ * I4 A failure is sticky, including a failure that kube_response_end finds.
  * I5 `message` is one line of printable ASCII.
- * I6 A name in a path is one path segment or one query value, and percent-decodes to the name.
+ * I6 A name in a path is one path segment or one query value; percent-decoding restores the name.
  * I7 A path is written completely or not at all.
- * I8 Envelopes and Events read back as the values that were given.
- * I9 A sent header list is one that RFC 9113 allows.
+ * I8 A parser of a written envelope or Event gets the values that the caller passed.
+ * I9 RFC 9113 allows every header list that is sent.
  */
 #ifndef WIRE_KUBE_H
 #define WIRE_KUBE_H
@@ -29,9 +30,9 @@
 #include "wire/kube_filter.h"
 
 /*
- * The expected content of a response, which chooses the rules. Status objects are understood in
- * every case; apiVersion distinguishes slices of v1, v1beta2 and v1beta1. The response to a watch
- * with an HTTP status other than 200 holds one object, without frames.
+ * The expected content of a response, which selects the rules of the filter. Every shape also
+ * accepts a Status object; apiVersion distinguishes slices of v1, v1beta2 and v1beta1. A response
+ * to a watch with an HTTP status other than 200 holds one object, without frames.
  */
 enum kube_shape {
     KUBE_SHAPE_NODE,
@@ -45,7 +46,7 @@ enum kube_shape {
      * Status, or the object; the content of an object is ignored
      */
     KUBE_SHAPE_STATUS,
-    KUBE_SHAPE_GROUP,     /* an APIGroup: the versions in which the server has the group */
+    KUBE_SHAPE_GROUP,     /* an APIGroup: the versions of the group that the server serves */
     KUBE_SHAPE_CLAIM_LIST /* one page of the claims of all namespaces */
 };
 
@@ -58,10 +59,10 @@ enum kube_shape {
 #define KUBE_EVENTS_VERSION "events.k8s.io/v1"
 
 /*
- * Rules for an object of `kind` and `api_version` in a response of `shape`. Both texts are empty
- * while the object's type is unknown. `framed`: the input is a WatchEvent around the object. All
- * tables have the same rows from the top message down to the object, so that a filter can switch
- * tables there.
+ * Returns the rules for an object of `kind` and `api_version` in a response of `shape`. Both texts
+ * are empty while the object's type is unknown. `framed`: the input is a WatchEvent that contains
+ * the object. All tables have the same rows from the top message down to the object, so that
+ * kube_filter_switch can change the table once the type is known.
  */
 struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view kind,
                                 struct view api_version);
@@ -69,18 +70,18 @@ struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view 
 /* The parsing state of one response. */
 struct kube_response {
     enum kube_shape shape;
-    /* status of the final response; 0: not received yet (interim 1xx ones are skipped) */
+    /* HTTP status of the final response; 0: not received yet (1xx responses are ignored) */
     uint16_t http_status;
-    bool is_protobuf; /* from content-type */
+    bool is_protobuf; /* the content-type is that of protobuf */
     /*
-     * Retry-After in seconds. 0: none, or a date, which is ignored. UINT32_MAX: this number of
-     * seconds or more
+     * Retry-After in seconds. 0: the field is absent, or holds a date, which is ignored.
+     * UINT32_MAX: this number of seconds or more
      */
     uint32_t retry_after_s;
     /* first line of a body that is not protobuf, in printable ASCII, for the log */
     char message[KUBE_MESSAGE_CAP];
     enum status failed;
-    /* internal */
+    /* this and all later members are internal */
     uint8_t phase;
     uint8_t prefix_have;
     uint8_t prefix[4]; /* length of the next watch frame, big-endian */
@@ -99,32 +100,32 @@ void kube_response_field(struct kube_response *r, struct view name, struct view 
  * - STATUS_MORE: the input is consumed.
  * - PEER_MALFORMED: wrong magic, malformed protobuf, a watch frame over KUBE_WATCH_FRAME_MAX, or a
  *   body that is not protobuf although the HTTP status is a success.
- * With another HTTP status, a body that is not protobuf is consumed to its end, and its start is
- * kept in `message`. The caller checks the object's kind by KUBE_TYPE_META; a `Status` object gives
- * KUBE_STATUS whatever the shape.
+ * If the HTTP status is not a success, a body that is not protobuf is consumed to its end, and its
+ * first line is kept in `message`. The caller checks the object's kind in the KUBE_TYPE_META
+ * record; a `Status` object produces a KUBE_STATUS record for every shape.
  */
 MUST_USE enum status kube_response_next(struct kube_response *r, struct reader *in,
                                         struct kube_record *record);
 /*
- * Ends a stream without error: checks that the body is complete. PEER_MALFORMED: it ends inside an
- * object or a watch frame.
+ * Checks, at the end of a stream without error, that the body is complete. PEER_MALFORMED: it ends
+ * inside an object or a watch frame, or a success has no protobuf body.
  */
 MUST_USE enum status kube_response_end(struct kube_response *r);
 
 /* --- requests --- */
 
-/* Types of bodies that are not protobuf. Server-side apply reads JSON as YAML. */
+/* Content types of request bodies that are not protobuf. Server-side apply reads JSON as YAML. */
 #define KUBE_MERGE_PATCH "application/merge-patch+json"
 #define KUBE_APPLY_PATCH "application/apply-patch+yaml"
 
-/* The head of one request; views and texts are borrowed until it is sent. */
+/* The head of one request; views and texts are borrowed until the request is sent. */
 struct kube_request {
     const char *method;    /* "GET", "POST", "PUT", "PATCH", "DELETE" */
     struct view path;      /* path and query */
     struct view authority; /* host:port as in the kubeconfig or service variables */
     struct view token;     /* bearer token, empty: none; sent as never-indexed field */
     bool watch;            /* ask for a framed response (Accept …;stream=watch) */
-    uint64_t body_len;     /* content-length when has_body */
+    uint64_t body_len;     /* content-length; valid if has_body */
     bool has_body;
     const char *body_type; /* Content-Type, static; NULL: application/vnd.kubernetes.protobuf */
 };
@@ -136,13 +137,14 @@ struct kube_request {
 MUST_USE enum status kube_request_send(struct h2 *c, uint32_t stream, const struct kube_request *r);
 
 /*
- * Writes the path of one node. FULL_BUFFER: no room in `out`, which is unchanged then. In all paths
- * names are percent-encoded as RFC 3986 requires; `version` is "v1", "v1beta2" or "v1beta1".
+ * Writes the path of one node. FULL_BUFFER: no room in `out`, which stays unchanged. All path
+ * functions percent-encode names as RFC 3986 requires; their `version` is "v1", "v1beta2" or
+ * "v1beta1".
  */
 MUST_USE enum status kube_path_node(struct writer *out, const char *node);
 /*
- * Writes the path of a watch of one node from resource_version on. If that is "", the watch first
- * sends the current state. Fails like kube_path_node.
+ * Writes the path of a watch of one node that starts at resource_version. If resource_version is
+ * "", the server first sends the current state. Fails like kube_path_node.
  */
 MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
                                           const char *resource_version);
@@ -150,9 +152,9 @@ MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
 MUST_USE enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
                                      const char *name);
 /*
- * Writes the path of one page of the claims of all namespaces, CLAIM_LIST_PAGE claims long: the
- * first page if `continue_token` is NULL, else the page behind the one that gave the token. Fails
- * like kube_path_node.
+ * Writes the path of one page of the list of claims in all namespaces; a page has at most
+ * CLAIM_LIST_PAGE claims. If `continue_token` is NULL, the path is that of the first page,
+ * otherwise that of the page after the one that returned the token. Fails like kube_path_node.
  */
 MUST_USE enum status kube_path_claims(struct writer *out, const char *version,
                                       const char *continue_token);
@@ -162,8 +164,8 @@ struct kube_manager {
     const char *node;
 };
 /*
- * Writes the path of the status of one claim, for server-side apply by the driver on that node.
- * Fails like kube_path_node.
+ * Writes the path of the status of one claim, for server-side apply by manager->driver on
+ * manager->node. Fails like kube_path_node.
  */
 MUST_USE enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
                                             const char *name, const struct kube_manager *manager);
@@ -173,8 +175,8 @@ MUST_USE enum status kube_path_claim_status(struct writer *out, const char *vers
  */
 MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*
- * Writes a path for the slices of `driver` on `node`: of their list if resource_version is NULL,
- * otherwise of a watch that starts at resource_version. Fails like kube_path_node.
+ * Writes the path of the list of the slices of `driver` on `node` or, if resource_version is not
+ * NULL, of a watch of these slices that starts at resource_version. Fails like kube_path_node.
  */
 MUST_USE enum status kube_path_slices(struct writer *out, const char *version, const char *driver,
                                       const char *node, const char *resource_version);
@@ -182,33 +184,33 @@ MUST_USE enum status kube_path_slices(struct writer *out, const char *version, c
 MUST_USE enum status kube_path_slice(struct writer *out, const char *version, const char *name);
 
 /*
- * Appends the head of an enveloped object, everything before the bytes of raw: k8s\0,
- * Unknown{typeMeta, raw of raw_len bytes}.
+ * Appends the head of an enveloped object, Unknown{typeMeta, raw}: the magic k8s\0 and everything
+ * before the `raw_len` bytes of raw, which the caller appends.
  */
 void kube_envelope_head(struct writer *out, const char *api_version, const char *kind,
                         uint64_t raw_len);
 
 /* An Event of events.k8s.io/v1; texts are borrowed, times are Unix milliseconds. */
 struct kube_event {
-    const char *name; /* at most NAME_CAP, as all names here */
+    const char *name; /* at most NAME_CAP, like all names in this struct */
     const char *ns;
     uint64_t first_wall_ms; /* eventTime */
     uint64_t last_wall_ms;  /* lastObservedTime of the series */
     uint32_t count;         /* number of occurrences; over 1: the Event has a series */
-    const char
-        *instance; /* reportingInstance, at most 128 bytes; reportingController is the driver */
+    /* reportingInstance, at most 128 bytes; reportingController is DRIVER_NAME */
+    const char *instance;
     const char *action;
     const char *reason;
     const char *note; /* at most 1024 bytes */
     bool warning;
     const char *kind; /* the members from here on identify the object that the Event is about */
     const char *api_version;
-    const char *regarding_ns; /* empty: a cluster-scoped object */
+    const char *regarding_ns; /* empty: the object is cluster-scoped */
     const char *regarding_name;
     const char *regarding_uid;
 };
 
-/* Appends the object, without its envelope. */
+/* Appends the Event, without its envelope. */
 void kube_event_write(struct writer *out, const struct kube_event *e);
 
 #endif

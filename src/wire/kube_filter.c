@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resumable walk through one protobuf message: a stack of open messages, and a position inside a
- * tag, a length or a value. Never reads consumed input again; has no callbacks.
+ * Resumable parser of one protobuf message: keeps a stack of open messages, and the position inside
+ * a tag, a length or a value. Reads each input byte only once; has no callbacks.
  */
 #include "wire/kube_filter.h"
 
@@ -10,7 +10,9 @@
 #include "base/assert.h"
 
 #define LENGTH_UNKNOWN UINT64_MAX
-/* Protobuf encoding: the top bit of a varint byte is set when more follow; ten bytes hold 64 bits.
+/*
+ * Protobuf encoding: the top bit of a varint byte is set if more bytes follow; ten bytes hold 64
+ * bits.
  */
 #define VARINT_MORE 0x80u
 #define VARINT_BITS 7u
@@ -28,7 +30,7 @@ enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 /* Values of `phase` in struct kube_filter: the part of the input that is read next. */
 enum { PHASE_MAGIC, PHASE_TAG, PHASE_LENGTH, PHASE_VARINT, PHASE_VALUE };
 
-/* The result of one step. */
+/* The result of one step; STEP_ON: progress was made, run the next step. */
 enum step { STEP_ON, STEP_RECORD, STEP_STARVED, STEP_FAILED };
 
 /*
@@ -50,8 +52,8 @@ static bool rule_keeps(const struct kube_rule *rule)
 }
 
 /*
- * Number of messages that are open around a field of the row `parent`; *in_record: one of them is a
- * record.
+ * Number of messages that are open around a field of row `parent`; *in_record: a RECORD rule
+ * entered one of these messages.
  */
 static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_record)
 {
@@ -113,8 +115,8 @@ bool kube_rules_valid(struct kube_rules rules)
 }
 
 /*
- * Finds the row for a field of the innermost message; KUBE_ROOT: there is none. A row for that
- * field takes precedence over KUBE_ANY_FIELD.
+ * Finds the row for a field of the innermost message; KUBE_ROOT: there is none. A row with the
+ * number of the field takes precedence over a row with KUBE_ANY_FIELD.
  */
 static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
 {
@@ -141,7 +143,7 @@ static struct kube_frame *top_frame(struct kube_filter *f)
     return &f->frames[f->depth - 1u];
 }
 
-/* Row of the current field, or NULL. */
+/* Returns the row of the current field; NULL: none. */
 static const struct kube_rule *field_rule(const struct kube_filter *f)
 {
     ASSERT(f->rule == KUBE_ROOT || f->rule < f->rules.count);
@@ -244,7 +246,10 @@ static uint64_t at_most(uint64_t value, uint64_t bound)
     return (value < bound) ? value : bound;
 }
 
-/* Writes tag and length of a field of `length` bytes and determines how many of them are kept. */
+/*
+ * Writes the tag and the length of a kept field that has `length` bytes, and determines how many of
+ * these bytes are kept.
+ */
 static void keep_begin(struct kube_filter *f, const struct kube_rule *rule, uint64_t length)
 {
     struct writer w = rest_of_record(f);
@@ -535,7 +540,7 @@ void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t l
 {
     ASSERT(kube_rules_valid(rules));
     ASSERT(length <= FIELD_LENGTH_MAX || length == LENGTH_UNKNOWN);
-    /* clears all members before the buffer, whose bytes are valid only below `len` */
+    /* clears the members that precede `buffer`; bytes of `buffer` are valid only below `len` */
     memset(f, 0, offsetof(struct kube_filter, buffer));
     f->rules = rules;
     frame_push(f, rules.top, length);

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resumable projection of protobuf messages: keeps the fields that its rules list and drops the
- * rest, as the bytes arrive. Owns the position inside one message of any size in fixed memory;
- * knows protobuf, not Kubernetes.
+ * Filters protobuf messages as their bytes arrive: keeps the fields that a table of rules lists and
+ * drops all others. Owns the position inside one message of any size, in fixed memory; knows
+ * protobuf, not Kubernetes.
  *
- * A table of rules is a tree. DESCEND enters a sub-message; RECORD enters one and starts a record;
- * KEEP copies a field into the innermost open record under a new field number. When a record's
- * message ends, the record is complete: a small, flat protobuf message of our own
+ * A table of rules is a tree. DESCEND enters a sub-message; RECORD enters a sub-message and starts
+ * a record; KEEP copies a field into the innermost open record under a new field number. When the
+ * sub-message of a record ends, the record is complete: a small, flat protobuf message of our own
  * (proto/projection.proto) that nanopb decodes. Fields without a rule are skipped by length.
- * Records may nest (a list item with sub-items): the inner one is emitted when it ends, before the
- * outer one; both share the one buffer. The table alone bounds the depth: nested messages without a
- * rule are skipped.
+ * Records may nest (a list item with sub-items): the inner record is emitted when it ends, before
+ * the outer record; both share one buffer. Only the table bounds the nesting depth, because nested
+ * messages without a rule are skipped.
  *
- * PEER_MALFORMED:
- * - a group (wire types 3, 4), or field number 0;
+ * PEER_MALFORMED means one of these:
+ * - a group (wire types 3, 4) or an undefined wire type (6, 7);
+ * - field number 0, or a tag over 32 bits;
  * - a varint over 64 bits;
- * - a length over 2 GiB, or one that exceeds the rest of the enclosing message;
- * - a field with a rule that enters it, but without the length-delimited wire type.
+ * - a length of 2 GiB or more, or one that exceeds the rest of the enclosing message;
+ * - a field that a rule enters, but whose wire type is not length-delimited;
+ * - an ENVELOPE that does not start with the magic.
  *
  * Invariants:
- * I1 Records and status are the same for every split of the input.
- * I2 Memory is sizeof(struct kube_filter) whatever arrives; no record is longer than
+ * I1 The records and the status do not depend on how the input is split into reads.
+ * I2 Memory is sizeof(struct kube_filter) for every input; no record is longer than
  *    KUBE_RECORD_BYTES_MAX.
  * I3 A field that does not fit its record is left out (KEEP_CUT: cut between two characters) and
- *    the record is `truncated`; fields before and after it are kept.
+ *    the record is marked `truncated`; the fields before and after it are kept.
  * I4 A failure is sticky and consumes no further byte.
- * I5 The malformed cases above are refused at the byte that shows them. A message that ends early
- *    is refused at its end.
- * I6 Nothing else is refused.
+ * I5 The malformed cases above are refused at the first byte that shows them. A message that ends
+ *    early is refused at its end.
+ * I6 No other input is refused.
  */
 #ifndef WIRE_KUBE_FILTER_H
 #define WIRE_KUBE_FILTER_H
@@ -47,8 +49,8 @@ enum {
      * repeated field is kept
      */
     KUBE_KEEP,
-    KUBE_KEEP_CUT, /* text: cut at `limit` bytes on a UTF-8 boundary */
-    KUBE_PRESENT   /* write varint 1 under `as` when the field occurs, drop its content */
+    KUBE_KEEP_CUT, /* like KEEP, but a text that does not fit is cut between two characters */
+    KUBE_PRESENT   /* write varint 1 under `as` if the field occurs; drop its content */
 };
 /* As `field` of a PRESENT rule: every field of the parent that no other rule names. */
 #define KUBE_ANY_FIELD 0u
@@ -66,7 +68,7 @@ struct kube_rule {
 /* As `parent` or `top`: the outermost message, which no rule enters. */
 #define KUBE_ROOT 255u
 
-/* A table; constant data, borrowed. */
+/* A table of rules; borrowed constant data. */
 struct kube_rules {
     const struct kube_rule *rules;
     uint8_t count;
@@ -81,12 +83,12 @@ struct kube_record {
     struct view message; /* valid until the next call */
 };
 
-/* An open message. */
+/* An open message: one whose end has not been reached. */
 struct kube_frame {
     /* bytes of this message still to come; UINT64_MAX: a top message of unknown length */
     uint64_t left;
-    uint16_t record_start; /* start of its record in the buffer (RECORD frames) */
-    uint8_t rule;          /* index of the rule that entered it; KUBE_ROOT: top message */
+    uint16_t record_start; /* start of the message's record in the buffer (RECORD frames) */
+    uint8_t rule;          /* index of the rule that entered the message; KUBE_ROOT: top message */
     bool truncated;        /* the record is truncated (RECORD frames) */
 };
 
@@ -96,12 +98,14 @@ struct kube_filter {
     unsigned depth;
     struct kube_frame frames[KUBE_DEPTH_MAX];
     enum status failed;
-    /* internal: position inside a tag, a length or a value */
+    /* this and all later members are internal: position inside a tag, a length or a value */
     uint8_t phase;
     uint8_t wire_type;
     uint8_t rule;       /* rule of the current field, KUBE_ROOT: none */
     uint8_t varint_len; /* bytes of a varint, or of the magic, read so far */
-    /* bytes of the kept field's length, which precede kept_at; 0: not length-delimited */
+    /*
+     * size of the kept field's encoded length, which precedes kept_at; 0: the field has no length
+     */
     uint8_t kept_size;
     bool field_truncated; /* the current field did not fit or was cut */
     uint64_t varint;
@@ -119,27 +123,30 @@ struct kube_filter {
  */
 bool kube_rules_valid(struct kube_rules rules);
 /*
- * Starts a message of `length` bytes, or of unknown length (UINT64_MAX), which kube_filter_end
- * ends. The rules are borrowed.
+ * Starts a message of `length` bytes. UINT64_MAX: the length is unknown, and kube_filter_end ends
+ * the message. The rules are borrowed.
  */
 void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t length);
 /* Whether the parser state is consistent: for assertions and tests. */
 bool kube_filter_valid(const struct kube_filter *f);
 /*
- * Continues with other rules after a record, when that record determines what follows. The rows of
- * all open messages must be the same in both tables.
+ * Continues with other rules after a record whose content determines the rules for the rest of the
+ * message. The rows of all open messages must be the same in both tables.
  */
 void kube_filter_switch(struct kube_filter *f, struct kube_rules rules);
 /*
  * Consumes bytes from `in` until a record is complete (STATUS_OK, *record) or the input ends
- * (STATUS_MORE). With a known length, nothing behind the message is consumed; kube_filter_done is
- * true at the end of the message. Failures are sticky.
+ * (STATUS_MORE). If the length is known, no byte after the message is consumed, and
+ * kube_filter_done is true at the end of the message. Failures are sticky.
  */
 MUST_USE enum status kube_filter_next(struct kube_filter *f, struct reader *in,
                                       struct kube_record *record);
 /* Whether a message of known length has ended. */
 bool kube_filter_done(const struct kube_filter *f);
-/* Ends the input. STATUS_OK: at a message boundary; PEER_MALFORMED: inside a field. */
+/*
+ * Ends the input. STATUS_OK: the message is complete; PEER_MALFORMED: it is incomplete or
+ * malformed.
+ */
 MUST_USE enum status kube_filter_end(struct kube_filter *f);
 
 #endif

@@ -8,7 +8,7 @@
 
 /*
  * Parses the length octets of the element at the start of `in`; *used is the number of these
- * octets. false: a form that is not accepted (der.h).
+ * octets. false: der.h does not accept this form of length.
  */
 static bool parse_length(struct view in, size_t *used, size_t *length)
 {
@@ -106,8 +106,8 @@ bool der_number(struct view *in, unsigned tag, uint64_t *value)
 }
 
 /*
- * X.690 §8.19.2: an arc has seven bits in each octet, in the shortest form, and the high bit is
- * clear in its last octet only.
+ * X.690 §8.19.2: an arc is encoded with seven bits per octet, in the shortest form; only the last
+ * octet of an arc has a clear high bit.
  */
 bool der_long_oid(struct view *in, struct view *content)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements of DER (X.690) as certificates use them: tags of one octet, definite lengths in their
- * shortest form of at most 2^32 - 1 octets. Everything else is refused. Pure; owns no memory.
+ * Elements of DER (X.690) as certificates use them: tags of one octet, and definite lengths in
+ * their shortest form, up to 2^32 - 1. All other elements are refused. Pure; owns no memory.
  *
- * Each function consumes one element from the front of `in`. false: it is absent or malformed; `in`
- * and the results are then undefined.
+ * Each function with a parameter `struct view *in` consumes one element from the front of *in.
+ * false: the element is absent or malformed; *in and the results are then undefined.
  */
 #ifndef X509_DER_H
 #define X509_DER_H
@@ -20,7 +20,7 @@
 #define DER_GENERALIZED_TIME 0x18u /* with four digits for the year */
 #define DER_SEQUENCE 0x30u         /* ordered elements */
 #define DER_SET 0x31u              /* unordered elements */
-/* Context-specific tags, primitive and constructed. */
+/* Context-specific tags: DER_CONTEXT is primitive, DER_CONTEXT_OUTER is constructed. */
 #define DER_CONTEXT(number) (0x80u | (number))
 #define DER_CONTEXT_OUTER(number) (0xa0u | (number))
 
@@ -39,28 +39,31 @@ MUST_USE bool der_expect(struct view *in, unsigned tag, struct view *content);
 bool der_next_is(struct view in, unsigned tag);
 /* Consumes the next element if it has this tag (*present). false: the element is malformed. */
 MUST_USE bool der_optional(struct view *in, unsigned tag, bool *present, struct view *content);
-/* Consumes TRUE or FALSE. */
+/* Consumes a BOOLEAN. */
 MUST_USE bool der_boolean(struct view *in, bool *value);
 /*
- * Consumes an INTEGER of any size in its shortest form; `content` is two's complement, never empty.
+ * Consumes an INTEGER of any size in its shortest form, with the tag `tag`; *content is its two's
+ * complement, never empty.
  */
 MUST_USE bool der_integer(struct view *in, unsigned tag, struct view *content);
-/* Consumes an INTEGER from 0 to 2^63 - 1. */
+/* Consumes an INTEGER from 0 to 2^63 - 1, with the tag `tag`. */
 MUST_USE bool der_number(struct view *in, unsigned tag, uint64_t *value);
-/* Consumes an OBJECT IDENTIFIER with arcs below 2^31; `content` is its encoding. */
+/* Consumes an OBJECT IDENTIFIER with arcs below 2^31; *content is its encoding. */
 MUST_USE bool der_oid(struct view *in, struct view *content);
 /* Like der_oid, but with arcs of any size, which policy identifiers may have. */
 MUST_USE bool der_long_oid(struct view *in, struct view *content);
-/* Consumes a BIT STRING; the `unused` bits at its end must be 0. */
+/* Consumes a BIT STRING; the last *unused bits of *bytes are unused and must be 0. */
 MUST_USE bool der_bits(struct view *in, struct view *bytes, unsigned *unused);
-/* Consumes a UTCTime or GeneralizedTime of zone Z, in seconds since 1970 (RFC 5280 §4.1.2.5). */
+/*
+ * Consumes a UTCTime or GeneralizedTime of zone Z (RFC 5280 §4.1.2.5); *seconds counts from 1970.
+ */
 MUST_USE bool der_time(struct view *in, int64_t *seconds);
 /* Whether the content of an OBJECT IDENTIFIER, or another element, equals these octets. */
 bool der_is(struct view content, const char *octets, size_t len);
 /* Whether every octet is ASCII (IA5String). */
 bool der_is_ascii(struct view text);
 
-/* Compares with a string literal without its NUL. */
+/* Compares with a string literal, excluding its NUL. */
 #define DER_IS(content, literal) der_is((content), (literal), sizeof(literal) - 1u)
 
 #endif

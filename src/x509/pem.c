@@ -26,7 +26,10 @@ static size_t find_mark(struct view text, size_t from, const char *mark)
     return text.len;
 }
 
-/* Value 0 to 63 of a base64 digit (RFC 4648 §4); PADDING: '='; NO_DIGIT: another character. */
+/*
+ * Value 0 to 63 of a base64 digit (RFC 4648 §4); PADDING: `c` is '='; NO_DIGIT: any other
+ * character.
+ */
 static size_t base64_value(uint8_t c)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -47,7 +50,7 @@ static bool may_follow(size_t value, size_t padding)
     return value != NO_DIGIT && padding <= most;
 }
 
-/* Writes the octets of four base64 characters: three, less one for each '=' (`padding`). */
+/* Writes the octets of four base64 characters: three octets, minus one for each '=' (`padding`). */
 static void put_octets(struct writer *out, uint32_t bits, size_t padding)
 {
     const uint8_t octets[] = {(uint8_t)(bits >> 16), (uint8_t)(bits >> 8), (uint8_t)bits};

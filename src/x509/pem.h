@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decodes certificates and private keys in PEM (RFC 7468), and base64. Works in place, because DER
- * takes three quarters of the room of its PEM. Pure; the caller owns the text.
+ * takes only three quarters of the room of its base64. Pure; the caller owns the text.
  */
 #ifndef X509_PEM_H
 #define X509_PEM_H
@@ -9,15 +9,15 @@
 #include "base/bytes.h"
 
 /*
- * Replaces the text by the DER of its certificates, one behind the other, and returns the length of
- * this DER in bytes. Skips other blocks, blocks with headers, text between blocks, and blocks that
- * are not base64 of exactly one element of DER.
+ * Replaces the text by the DER of its certificates, concatenated, and returns the length of this
+ * DER in bytes. Skips other blocks, blocks with headers, text between blocks, and blocks that are
+ * not the base64 of exactly one DER element.
  */
 size_t pem_certificates(uint8_t *text, size_t len);
 /*
  * Like pem_certificates, for private keys. Looks for PKCS #8 (RFC 7468 §10), then PKCS #1 (RSA),
  * then SEC 1 (elliptic curve), and decodes only keys of the first format that the text contains.
- * Skips keys protected by a password: they have another label, or a header.
+ * Skips keys protected by a password, because they have another label or a header.
  */
 size_t pem_keys(uint8_t *text, size_t len);
 /* Whether a line of the text begins a PEM block. */

@@ -129,7 +129,7 @@ static bool parse_octets(struct view *in, struct view *octets)
 }
 
 /*
- * Parses a SEQUENCE. Unlike der_expect, also gives a view of the element with its tag and length.
+ * Parses a SEQUENCE. Unlike der_expect, also returns a view of the element with its tag and length.
  */
 static bool parse_element(struct view *in, struct der *e)
 {
@@ -200,8 +200,8 @@ static unsigned parse_sha2(struct view *in)
 }
 
 /*
- * Parses the hash of RSASSA-PSS-params and the MGF1, which has the same hash (RFC 4055 §3.1);
- * returns the hash length in bits. 0: other algorithms.
+ * Parses the hash and the mask generation function of RSASSA-PSS-params, which must be MGF1 with
+ * the same hash (RFC 4055 §3.1). Returns the hash length in bits. 0: other algorithms.
  */
 static unsigned pss_hash(struct view *in)
 {
@@ -218,7 +218,7 @@ static unsigned pss_hash(struct view *in)
     return same ? bits : 0u;
 }
 
-/* Whether the end of RSASSA-PSS-params is empty or the only defined trailer. */
+/* Whether the end of RSASSA-PSS-params has no trailer field or the only defined trailer, 1. */
 static bool trailer_valid(struct view in)
 {
     struct view part = {0};
@@ -304,8 +304,8 @@ static bool rsa_valid(struct view key, uint64_t *exponent)
 }
 
 /*
- * Checks the key of an elliptic curve: a named NIST curve and an uncompressed point (RFC 5480
- * §2.1.1.1 and §2.2). Returns the invalid part; NULL: valid.
+ * Checks an elliptic-curve key: a named NIST curve and an uncompressed point (RFC 5480 §2.1.1.1 and
+ * §2.2). Returns the invalid part; NULL: valid.
  */
 static const char *ec_fault(struct view parameters, struct view key)
 {
@@ -486,7 +486,7 @@ bool x509_subject(struct view der, struct view *subject)
     bool given = false;
     bool found = der_expect(&der, DER_SEQUENCE, &in) && der_expect(&in, DER_SEQUENCE, &tbs) &&
                  der_optional(&tbs, DER_CONTEXT_OUTER(0u), &given, &in);
-    /* serialNumber, signature, issuer, validity, subject */
+    /* consumes serialNumber, signature, issuer and validity, then subject */
     for (size_t i = 0; i < 5u && found; i++) {
         found = der_any(&tbs, &e);
     }

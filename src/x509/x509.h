@@ -15,7 +15,7 @@ enum x509_key { X509_KEY_OTHER, X509_KEY_RSA, X509_KEY_EC, X509_KEY_ED25519 };
 /* Signature schemes of certificates. */
 enum x509_scheme {
     X509_SCHEME_OTHER, /* unknown */
-    X509_SCHEME_WEAK,  /* with MD5 or SHA-1 */
+    X509_SCHEME_WEAK,  /* a scheme that uses MD5 or SHA-1 */
     X509_SCHEME_RSA,   /* PKCS #1 v1.5 */
     X509_SCHEME_PSS,   /* salt as long as the hash, MGF1 with the same hash */
     X509_SCHEME_ECDSA
@@ -26,9 +26,9 @@ enum { X509_USAGE_ANY = 1, X509_USAGE_SERVER = 2, X509_USAGE_OTHER = 4 };
 
 /* One parsed certificate; all views point into its DER. */
 struct x509_cert {
-    const char *fault; /* NULL, or the invalid part */
+    const char *fault; /* the invalid part of the certificate; NULL: none */
     struct view raw;
-    struct view tbs; /* tbsCertificate, which is signed */
+    struct view tbs; /* tbsCertificate, the part that is signed */
     struct view issuer;
     struct view subject;
     struct view spki; /* subjectPublicKeyInfo */
@@ -36,7 +36,7 @@ struct x509_cert {
     struct view subject_key_id;
     struct view authority_key_id;
     struct view names;     /* value of subjectAltName; empty: absent */
-    struct view permitted; /* GeneralSubtrees of the name constraints */
+    struct view permitted; /* GeneralSubtrees of the name constraints: permittedSubtrees */
     struct view excluded;
     struct view policies;  /* content of certificatePolicies */
     struct view unhandled; /* OID of the first critical extension that is not evaluated */
@@ -48,7 +48,7 @@ struct x509_cert {
     unsigned version; /* 1 to 3 */
     enum x509_key key;
     enum x509_scheme scheme;
-    unsigned hash_bits; /* hash of the scheme: 256, 384 or 512 */
+    unsigned hash_bits; /* hash length of the scheme: 256, 384 or 512 */
     unsigned usages;    /* X509_USAGE_… bits; 0: not restricted */
     unsigned key_usage; /* bit 0 is digitalSignature; 0: not restricted */
     bool has_names;
@@ -56,7 +56,7 @@ struct x509_cert {
     bool has_basic_constraints;
     bool is_ca;
     bool has_path_len;
-    bool requires_policy; /* policyConstraints with requireExplicitPolicy */
+    bool requires_policy; /* policyConstraints has requireExplicitPolicy */
     bool maps_policies;
     bool maps_any_policy;
     bool inhibits_any_policy;
@@ -65,11 +65,11 @@ struct x509_cert {
 /* keyCertSign (RFC 5280 §4.2.1.3), as a bit of x509_cert.key_usage. */
 #define X509_KEY_USAGE_SIGN_CERTS (1u << 5)
 
-/* Parses one certificate, which must be all of `der`. PEER_MALFORMED: out->fault has the reason. */
+/* Parses one certificate, which must fill `der`. PEER_MALFORMED: out->fault has the reason. */
 MUST_USE enum status x509_read(struct view der, struct x509_cert *out);
 /*
- * Parses only the subject of a certificate, at a tenth of the cost of x509_read. false: not a
- * certificate.
+ * Parses only the subject of a certificate, at a tenth of the cost of x509_read. false: `der` is
+ * not a certificate.
  */
 MUST_USE bool x509_subject(struct view der, struct view *subject);
 /*

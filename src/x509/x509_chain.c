@@ -83,8 +83,8 @@ static bool allows_servers(const struct x509_cert *cert)
 }
 
 /*
- * Checks that every certificate of the chain allows servers: the extended key usages of an issuer
- * also restrict the certificates below it.
+ * Checks that the extended key usages of every certificate of the chain allow servers, because the
+ * usages of an issuer also restrict the certificates below it.
  */
 static struct x509_verdict judge_usages(const struct x509_search *s)
 {
@@ -211,16 +211,17 @@ static bool next_candidate(const struct x509_search *s, struct x509_frame *f, st
             return true;
         }
         f->pass++;
-        f->at = is_among_anchors(f) ? 0u : 1u; /* skips the server's certificate */
+        /* index 0 of the sent certificates is the server's: skip it */
+        f->at = is_among_anchors(f) ? 0u : 1u;
     }
     return false;
 }
 
 /*
  * Whether the chain already has a certificate with the subject, key and subject alternative names
- * of the candidate: cross-signed certificates form circles. As in Go, the comparison stops with
- * false at a certificate of the same subject and key if only one of the two certificates has
- * subject alternative names.
+ * of the candidate. This check is needed because cross-signed certificates can form a loop. As in
+ * Go, the comparison stops with false at a certificate of the same subject and key if only one of
+ * the two certificates has subject alternative names.
  */
 static bool is_in_chain(const struct x509_search *s, const struct x509_cert *candidate)
 {
@@ -260,7 +261,8 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
     }
     if (reason == X509_MEMORY) {
         /*
-         * The candidate may be the right issuer: this reason replaces those of refused candidates.
+         * The candidate may be the right issuer, so X509_MEMORY replaces the reason of a candidate
+         * that was refused earlier.
          */
         s->broken = refused_verdict(reason, NULL);
     }
@@ -278,8 +280,8 @@ static void push_frame(struct x509_search *s, size_t cert)
 }
 
 /*
- * Tries one possible issuer of the last certificate of the chain. true: the chain is complete and
- * valid.
+ * Tries one possible issuer of the last certificate of the chain; if none is left, removes that
+ * certificate from the chain. true: the chain is complete and valid.
  */
 static bool try_next(struct x509_search *s)
 {

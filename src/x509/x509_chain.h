@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides whether a server's certificate is trusted: finds and judges the chain from it to one of
- * the given authorities as Go's crypto/x509 does (Certificate.Verify with DNSName and the usage
- * serverAuth), because the other components of Kubernetes verify with it. Pure: the caller passes
- * the function that checks signatures. No recursion; limits bound the work.
+ * Decides whether a server's certificate is trusted: searches for a chain from it to one of the
+ * given authorities and judges the chain as Go's crypto/x509 does (Certificate.Verify with DNSName
+ * and the usage serverAuth), because the other components of Kubernetes use that package. Pure: the
+ * caller passes the function that checks signatures. No recursion; limits bound the work.
  *
  * Invariants:
  * C1 A chain that Go refuses is refused.
  * C2 An authority's certificate is an anchor because it is in the list: its own signature and
- *    issuer do not matter; its validity, path length and constraints do.
+ *    issuer are not checked; its validity, path length and constraints are.
  * C3 A search tries at most X509_CANDIDATES_MAX possible issuers and checks at most one signature
  *    for each of them; a call of x509_step checks at most one signature.
  */
@@ -38,14 +38,14 @@ enum x509_reason {
     X509_USAGE,
     X509_CONSTRAINTS,
     X509_POLICY,
-    /* no issuer within the first X509_SENT_MAX certificates, and more were sent */
+    /* no issuer among the first X509_SENT_MAX sent certificates, although more were sent */
     X509_SENT,
     X509_CANDIDATES,  /* more than X509_CANDIDATES_MAX possible issuers */
     X509_COMPARISONS, /* more than X509_COMPARISONS_MAX comparisons of names with constraints */
     X509_MEMORY       /* memory was exhausted, so a signature could not be checked */
 };
 
-/* Whether `issuer` signed `child`: X509_TRUSTED, or why not. */
+/* Checks whether `issuer` signed `child`. Returns X509_TRUSTED, or the reason why it did not. */
 typedef enum x509_reason x509_check(void *context, const struct x509_cert *child,
                                     const struct x509_cert *issuer);
 
@@ -68,7 +68,8 @@ struct x509_sent {
 struct x509_frame {
     size_t at;    /* offset in the anchors, or index of a sent certificate */
     uint8_t cert; /* index of the sent certificate whose issuer is searched */
-    uint8_t pass; /* 0 to 2: anchors; 3 to 5: sent certificates; both by likeness 0 to 2 */
+    /* 0 to 2: anchors of likeness 0 to 2; 3 to 5: sent certificates of likeness 0 to 2 */
+    uint8_t pass;
 };
 
 /* Result of a verification, and which certificate it concerns. */
@@ -79,13 +80,14 @@ struct x509_verdict {
      * certificate
      */
     bool about_issuer;
-    enum x509_reason hint; /* X509_NO_ISSUER: why the best candidate was refused, or X509_TRUSTED */
+    /* for X509_NO_ISSUER: why the first candidate was refused; X509_TRUSTED: no candidate */
+    enum x509_reason hint;
     /* subject of the certificate that `hint` or `reason` concerns, or empty */
     struct view subject;
-    struct view detail; /* a GeneralName, an OID or a text, or empty */
+    struct view detail; /* a GeneralName, an OID or a text, depending on `reason`; may be empty */
 };
 
-/* The search; private to x509_chain.c. About 2 KB. */
+/* State of a search; private to x509_chain.c. About 2 KB. */
 struct x509_search {
     const struct x509_trust *trust;
     const struct x509_sent *sent;
@@ -100,7 +102,7 @@ struct x509_search {
     struct x509_verdict broken; /* why the first candidate was refused */
 };
 
-/* Begins to judge sent->cert[0]; `trust` and `sent` are borrowed until the end of the search. */
+/* Starts to verify sent->cert[0]; `trust` and `sent` are borrowed until the end of the search. */
 void x509_begin(struct x509_search *s, const struct x509_trust *trust,
                 const struct x509_sent *sent);
 /*
@@ -109,8 +111,8 @@ void x509_begin(struct x509_search *s, const struct x509_trust *trust,
  */
 MUST_USE bool x509_step(struct x509_search *s, struct x509_verdict *v);
 /*
- * Appends, without a line end, what is wrong with the server's certificate, as a clause that begins
- * with "it" ("it has expired").
+ * Appends what is wrong with the server's certificate, without a line end, as a clause that begins
+ * with "it" or "its issuer" ("it has expired").
  */
 void x509_explain(struct writer *w, const struct x509_verdict *v, struct view host);
 

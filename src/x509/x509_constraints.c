@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Name constraints (RFC 5280 §4.2.1.10) for DNS names, IP addresses, email addresses and URIs.
- * Constraints of other kinds, such as directory names, are not evaluated: if the extension is
- * critical, the certificate is refused; if not, they are ignored. See x509_names.h.
+ * Constraints of other kinds, such as directory names, are not evaluated: they are ignored, but if
+ * the extension is critical, the certificate is refused. See x509_names.h.
  */
 
 #include "base/assert.h"
@@ -39,8 +39,8 @@ static bool is_mapped(struct view address)
 }
 
 /*
- * Whether this range can make Go's search miss other ranges. Its address has bits outside the mask,
- * as in 10.0.0.5/255.0.0.0, or it begins or ends within the IPv4 addresses mapped into IPv6.
+ * Whether this range can make Go's search miss other ranges: its address has bits outside the mask,
+ * as in 10.0.0.5/255.0.0.0, or the range begins or ends within the IPv4 addresses mapped into IPv6.
  */
 static bool is_odd(struct view range)
 {
@@ -59,7 +59,7 @@ static bool is_odd(struct view range)
 
 /*
  * Splits a mailbox "local@domain" (RFC 5321 §4.1.2). Only atoms and dots may precede the "@"; a
- * quoted local part is not supported. false: another form.
+ * quoted local part is not supported. false: the mailbox has another form.
  */
 static bool mailbox_split(struct view mailbox, struct view *local, struct view *domain)
 {
@@ -116,8 +116,8 @@ static bool consume_subtree(struct view *in, struct der *base)
 }
 
 /*
- * Refuses several ranges of one family if one of them is odd (is_odd), because Go's search then
- * misses some.
+ * Refuses several ranges of one address family if one of them is odd (is_odd), because Go's search
+ * could then miss some of them.
  */
 bool x509_constraints_valid(struct view subtrees, bool *whole)
 {
@@ -139,7 +139,9 @@ bool x509_constraints_valid(struct view subtrees, bool *whole)
 
 /* --- comparison of names with constraints --- */
 
-/* A name of the certificate, split into the parts that constraints of its kind compare. */
+/*
+ * A name of the certificate, split into the parts that are compared with constraints of its kind.
+ */
 struct subject {
     unsigned tag;
     struct view shown;
@@ -166,8 +168,8 @@ static bool is_under(struct view name, struct view constraint)
 }
 
 /*
- * Whether a wildcard name covers the constraint, as *.a.b covers x.a.b: then the certificate is
- * valid for an excluded name.
+ * Whether a wildcard name covers the constraint, as *.a.b covers x.a.b. The certificate would then
+ * be valid for an excluded name.
  */
 static bool wildcard_hits(struct view name, struct view constraint)
 {

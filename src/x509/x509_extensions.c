@@ -150,8 +150,8 @@ static bool policy_seen(struct view in, size_t count, struct view oid)
 }
 
 /*
- * RFC 5280 §4.2.1.4: no policy occurs twice. x509_policy.c evaluates the policies if a certificate
- * of the chain requires one.
+ * RFC 5280 §4.2.1.4: no policy may occur twice. x509_policy.c evaluates the policies if a
+ * certificate of the chain requires one.
  */
 static enum found read_policies(const struct extension *e, struct x509_cert *cert)
 {
@@ -366,7 +366,7 @@ bool x509_extensions(struct view in, struct x509_cert *cert)
 
 /* --- texts for messages --- */
 
-/* Appends an OID in dotted decimal. Its first number holds two arcs (X.690 §8.19.4). */
+/* Appends an OID in dotted decimal. The first encoded number holds two arcs (X.690 §8.19.4). */
 static void show_arcs(struct writer *w, struct view oid)
 {
     uint64_t arc = 0;

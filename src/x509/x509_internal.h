@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that parse certificates share. Owns no state; only those files include it. */
+/*
+ * Declarations that x509.c, x509_extensions.c and x509_policy.c share. Owns no state; only these
+ * files include it.
+ */
 #ifndef X509_X509_INTERNAL_H
 #define X509_X509_INTERNAL_H
 
 #include "x509/x509.h"
 
 /*
- * Parses the extensions of a certificate; `in` is the content of its field [3]. false: cert->fault
- * names the invalid part.
+ * Parses the extensions of a certificate; `in` is the content of the certificate's field [3].
+ * false: cert->fault names the invalid part.
  */
 MUST_USE bool x509_extensions(struct view in, struct x509_cert *cert);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subject alternative names: whether they list the server. See x509_names.h. */
+/* Subject alternative names: whether they match the server. See x509_names.h. */
 #include "x509/x509_names.h"
 
 #include <string.h>
@@ -85,7 +85,7 @@ static bool authority_valid(struct view authority)
     return x509_domain_valid(host, false) && (host.len > 0u || authority.len == 0u);
 }
 
-/* Stricter than Go's URL parser: no user, no IPv6 literal, no host with escapes. */
+/* Stricter than Go's URL parser: refuses a user, an IPv6 literal, and a host with escapes. */
 bool x509_uri_authority(struct view uri, struct view *authority)
 {
     size_t scheme = scheme_len(uri);
@@ -246,8 +246,8 @@ size_t x509_address_of(struct view host, uint8_t address[16])
 }
 
 /*
- * Writes an IPv4 address in decimal, an IPv6 address with all its digits (RFC 4291 §2.2, first
- * form). inet_ntop(3) would link all of printf(3), 20 KB.
+ * Writes an IPv4 address in decimal, and an IPv6 address with all its digits (RFC 4291 §2.2, first
+ * form). Avoids inet_ntop(3), which would link all of printf(3), 20 KB.
  */
 static void show_address(struct writer *w, struct view address)
 {

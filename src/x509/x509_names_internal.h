@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What x509_names.c and x509_constraints.c share. Owns no state; only these files include it. */
+/*
+ * Declarations that x509_names.c and x509_constraints.c share. Owns no state; only they include it.
+ */
 #ifndef X509_X509_NAMES_INTERNAL_H
 #define X509_X509_NAMES_INTERNAL_H
 
@@ -12,11 +14,11 @@
 #define X509_NAME_URI DER_CONTEXT(6u)
 #define X509_NAME_IP DER_CONTEXT(7u)
 
-/* The GeneralNames of a certificate; may be empty. */
+/* Returns the GeneralNames in a certificate's subjectAltName; empty: none. */
 struct view x509_names_of(const struct x509_cert *cert);
 /*
- * Whether the name has no empty label and no final dot; a constraint may start with a dot. The
- * empty name is valid.
+ * Whether the name has only visible ASCII characters, no empty label and no final dot; a constraint
+ * may start with a dot. The empty name is valid.
  */
 bool x509_domain_valid(struct view name, bool constraint);
 /*
@@ -24,9 +26,9 @@ bool x509_domain_valid(struct view name, bool constraint);
  * address unchanged.
  */
 struct view x509_unmapped(struct view address);
-/* Whether both domain names are equal; the case of ASCII letters is ignored. */
+/* Whether both domain names are equal, ignoring the case of ASCII letters. */
 bool x509_same_domain(struct view a, struct view b);
-/* Finds host and port of a URI; *authority may be empty. false: not a supported URI. */
+/* Finds the host and port of a URI; *authority may be empty. false: the URI is not supported. */
 MUST_USE bool x509_uri_authority(struct view uri, struct view *authority);
 
 #endif

@@ -59,7 +59,7 @@ static bool has_common(const struct x509_cert *const chain[], size_t count)
 }
 
 /*
- * Whether the chain must have a valid policy: computes the variable explicit_policy of RFC 5280
+ * Whether the chain must have a valid policy. Computes the variable explicit_policy of RFC 5280
  * §6.1.4 (h) and (i), §6.1.5 (a) and (b).
  */
 static bool is_required(const struct x509_cert *const chain[], size_t count)
@@ -79,7 +79,9 @@ static bool is_required(const struct x509_cert *const chain[], size_t count)
     return explicit_policy <= 1u || own_zero;
 }
 
-/* Whether anyPolicy is mapped, which makes a chain invalid even if no policy is required. */
+/*
+ * Whether an authority maps anyPolicy, which makes a chain invalid even if no policy is required.
+ */
 static bool maps_any(const struct x509_cert *const chain[], size_t count)
 {
     for (size_t i = 1; i < count; i++) {
