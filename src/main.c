@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's entry: reads the settings, runs the agent or a command, and returns the exit code:
- * - bad usage: 2
+ * The entry point of the program: reads the settings, runs the agent or a command, and returns one
+ * of these exit codes:
+ * - every command: 2 the usage is wrong
  * - probe, check: 0 the answer is yes; 1 the answer is no, or the command failed
  * - bundle: 0 all files are written; 1 a file is missing, or the command failed
  * - reservations: 0 no claim is reserved; 1 some claims are reserved; 2 unknown
- * - otherwise: 0 a signal stopped the agent, or the command succeeded; 1 failure
+ * - agent and other commands: 0 a signal stopped the agent, or the command succeeded; 1 failure
  *
  * Each failure prints one line on stderr.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Implements the files port on the real file system: writes CDI files as a whole, and the claim
- * store in place. Does not decide what is written. This is the only layer that translates errno
- * into verdicts; the agent sees only verdicts.
+ * Implements the files port on the real file system: replaces each CDI file as a whole, and writes
+ * the claim store in place. The agent decides what is written. The agent never sees an errno: this
+ * folder translates it into an enum status.
  */
 #include "host/files.h"
 
@@ -19,7 +19,7 @@
 
 #define FILE_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP)
 
-/* Stores the errno of a failure for port_why. */
+/* Stores the errno of a failure for port_why and port_remedy. Returns its enum status. */
 static enum status keep_error(struct host_files *f, int error)
 {
     f->error = error;
@@ -85,7 +85,10 @@ static void state_drop(struct host_files *f)
     f->state_name[0] = 0;
 }
 
-/* Whether the path still leads to the open file: another process may move or delete it. */
+/*
+ * Whether the path still leads to the open file; another process may have moved or deleted the
+ * file.
+ */
 static bool same_file(int fd, const char *path)
 {
     struct stat by_fd;
@@ -116,8 +119,8 @@ void host_files_turn(struct host_files *f)
 }
 
 /*
- * Opens the existing file for writing. If permission to write is denied and `write` is false, opens
- * it for reading.
+ * Opens an existing file for reading and writing. If permission to write is denied and `write` is
+ * false, opens the file for reading only. *writable: the file is open for writing.
  */
 static int open_existing(const char *path, bool write, bool *writable)
 {
@@ -140,8 +143,8 @@ static enum status lock_bytes(struct host_files *f, int fd, struct flock bytes)
 }
 
 /*
- * Locks the store itself while it is open for writing. If someone removes the lock file because it
- * seems stale, a second agent still cannot write to the store.
+ * Locks the claim store file while it is open for writing. So even if someone removes the lock file
+ * because it seems stale, a second agent cannot write to the store.
  */
 static enum status inode_lock(struct host_files *f)
 {
@@ -228,11 +231,11 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
 /* --- writing, committing and removing files --- */
 
 /*
- * Several files ports write into the CDI root: one for each driver in this process and, during a
- * rolling update, in a second process. Process ids do not distinguish the processes, because each
- * pod has its own PID namespace. So each port writes to a file with a random name, which the port
- * creates and keeps locked until the file gets its final name. A temporary file without a lock is
- * left over from a process that has ended.
+ * Several instances of the files port write into the CDI root: one for each driver in this process
+ * and, during a rolling update, one for each driver in a second process. Process ids do not
+ * distinguish the processes, because each pod has its own PID namespace. So each instance writes to
+ * a file with a random name. The instance creates this file and keeps it locked until the file gets
+ * its final name. A temporary file without a lock is left over from a process that has ended.
  */
 static const char temporary_prefix[] = "neuron.aws.com-claim.";
 static const char temporary_suffix[] = ".tmp";
@@ -261,8 +264,8 @@ static void drop_descriptor(int *fd)
 }
 
 /*
- * Creates and locks the temporary file. If the name exists, fails and chooses another name for the
- * next call.
+ * Creates and locks the temporary file. If a file with its name exists, fails and chooses another
+ * name for the next call.
  */
 static enum status temporary_create(struct host_files *f, const char *path)
 {
@@ -316,8 +319,9 @@ static const char *port_temporary(void *ctx)
 }
 
 /*
- * Whether no process uses the temporary file: it is old and not locked. The age is tested first,
- * because the second test sets a lock, which could make a new writer fail to lock its file.
+ * Whether a temporary file is left over: it is old, and no process has locked it. Tests the age
+ * first, because the test of the lock sets a lock, and another process could then fail to lock the
+ * file that it has just created.
  */
 static bool is_leftover(int fd)
 {
@@ -366,8 +370,8 @@ static enum status port_tidy(void *ctx)
 }
 
 /*
- * Writes a file that has its final name: at offset 0 replaces the content, otherwise appends.
- * Removes the file on failure.
+ * Writes to a file that already has its final name. Offset 0: empties or creates the file first.
+ * Any other offset: continues the file. On failure removes the file.
  */
 static enum status write_whole(struct host_files *f, const char *name, uint64_t offset,
                                struct view bytes)
@@ -493,8 +497,8 @@ static enum status port_remove(void *ctx, enum files_dir dir, const char *name, 
 /* --- lock file --- */
 
 /*
- * Opens the lock file, unless it is already open. If the open file no longer has this name, closes
- * it, which releases its lock, and opens the file that has the name now.
+ * Opens the lock file, unless it is already open. If the open file no longer has the name `name`,
+ * closes it, which releases its locks, and opens or creates the file with this name.
  */
 static enum status lock_open(struct host_files *f, const char *name)
 {
@@ -547,8 +551,8 @@ static void port_unlock(void *ctx, enum files_lock which)
 }
 
 /*
- * Returns who holds a lock. An agent of an older release locks the whole file; F_OFD_GETLK reports
- * such a lock with the length 0.
+ * Returns which kind of process holds a lock. An agent of an older release locks the whole file;
+ * F_OFD_GETLK reports such a lock with the length 0.
  */
 static enum files_holder port_holder(void *ctx, enum files_lock which)
 {
@@ -571,8 +575,8 @@ static void list_name(const char *name, const char *prefix, struct writer *out)
 }
 
 /*
- * A page has the names of one read. It cannot overflow, because a directory record is longer than
- * its name.
+ * A page of a listing holds the names of one read of the directory. The names always fit, because
+ * each directory record is longer than the name in it.
  */
 _Static_assert(LIST_PAGE_BYTES >= DIRECTORY_READ_BYTES, "the names of a read fit a page");
 

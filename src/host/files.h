@@ -2,8 +2,8 @@
 /*
  * Implements the files port (agent/files.h) on two directories of the file system. Owns the
  * descriptors of the claim store, the lock file, the temporary CDI file and the kubelet's
- * checkpoint; does not decide what is written. All other paths are resolved again in each call, so
- * that a directory which was removed and created again is used without a restart.
+ * checkpoint; the agent decides what is written. Every call resolves all other paths again, so that
+ * the agent needs no restart after a directory was removed and created again.
  */
 #ifndef HOST_FILES_H
 #define HOST_FILES_H
@@ -20,7 +20,7 @@ struct file_identity {
     ino_t inode;
 };
 
-/* State of one port; exists until the process ends. */
+/* State of one files port; exists until the process ends. */
 struct host_files {
     const char *cdi_dir;    /* borrowed; created with mode 0755 when a write needs it */
     const char *state_dir;  /* borrowed; created with mode 0750 when a write needs it */
@@ -31,25 +31,28 @@ struct host_files {
     int kubelet_state_fd; /* open while a checkpoint is read in several calls; otherwise -1 */
     /* Processes that read device memory; borrowed, set by the owner of this struct. */
     struct readers *readers;
-    bool efa;     /* the devices are EFA devices; their numbers are uverbs numbers */
-    int state_fd; /* open file with the name state_name; -1: none */
+    bool efa;     /* devices are EFA devices, numbered by uverbs number */
+    int state_fd; /* descriptor of the open file `state_name`; -1: none */
     bool state_writable;
-    bool state_checked; /* this turn has checked that state_name is still the open file */
-    struct file_identity state_identity; /* identity of the open file */
+    bool state_checked;                  /* this turn has checked that the name leads to state_fd */
+    struct file_identity state_identity; /* device and inode of the file open as state_fd */
     bool state_created;                  /* the file is new, and its directory is not flushed yet */
     char state_name[CDI_FILE_NAME_CAP];
-    int temporary_fd;                  /* open and locked temporary file; -1: none */
+    int temporary_fd;                  /* descriptor of the locked temporary file; -1: none */
     char temporary[CDI_FILE_NAME_CAP]; /* name of the temporary file, see files.temporary */
     uint64_t flush_ms;                 /* duration of the last fdatasync(2) */
-    int lock_fd;                       /* open lock file; -1: none */
+    int lock_fd;                       /* descriptor of the lock file; -1: none */
     bool lock_writable;
     int error; /* errno of the last failure */
-    /* The last failure is a hanging read of a reader process; `words` names the file. */
+    /*
+     * Whether the last failure was a hanging read of a reader process. If so, `words` names the
+     * file, and `error` is not used.
+     */
     bool by_reader;
-    char words[READING_FILE_CAP + 64u]; /* text about the last failure for an operator */
+    char words[READING_FILE_CAP + 64u]; /* text for an operator about the last failure */
 };
 
-/* Initializes `f` and returns the port whose ctx it is. Opens nothing. */
+/* Initializes `f` and returns a files port with `f` as its ctx. Opens no file. */
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir,
                              const char *sysfs_root, const char *dev_root);
 /*
@@ -57,7 +60,7 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
  * still leads to the open file, because another process may move or delete it.
  */
 void host_files_turn(struct host_files *f);
-/* Closes the cached descriptor and releases the lock. */
+/* Closes all descriptors of the port, which also releases its locks. */
 void host_files_end(struct host_files *f);
 
 #endif

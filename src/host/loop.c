@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The main loop; see loop.h. poll(2) uses a fixed array with one slot for each descriptor that can
- * exist, so that no descriptor needs registering.
+ * exist, so that descriptors need not be registered.
  */
 #include "host/loop.h"
 
@@ -51,7 +51,7 @@ struct host_driver {
     char device_plugin[SOCKET_PATH_CAP]; /* name of a device plugin's socket; empty: none */
 };
 
-/* All state outside struct agent that lives as long as the process. */
+/* All state of the running agent that is outside struct agent; lives as long as the process. */
 struct host {
     const struct settings *settings;
     struct agent *agent; /* agent of the first driver */
@@ -65,11 +65,14 @@ struct host {
     struct loop_time time;
     int plugin_error;  /* errno of the last scan for device plugins; 0: it succeeded */
     uint64_t check_ms; /* time of the next check of the socket files */
-    bool eager;        /* the last turn left work to do: poll must not wait */
+    bool eager;        /* the last turn left work to do, so poll must not wait */
     bool exiting;
     struct pollfd slots[SLOTS];
     struct apilink api;
-    /* Last member: without --device-metrics, the memory at its end is never touched. */
+    /*
+     * The last member, because it ends with the telemetry: without --device-metrics, no code
+     * touches that memory.
+     */
     struct probes probes;
 };
 
@@ -80,7 +83,7 @@ struct host {
 _Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
                "the host layer keeps to its budget");
 
-/* A command is a process that does not run the loop, so both share the memory. */
+/* A process runs either the loop or one command, so that they can share this memory. */
 static union {
     struct host loop;
     struct command_memory command;
@@ -126,13 +129,13 @@ static void log_open(struct host *h)
 }
 
 /*
- * Writes log lines to stderr until none is left or a write would block; waits at most `wait_ms` for
- * each piece.
+ * Writes log lines to stderr until no line is left or a write would block. Waits at most `wait_ms`
+ * before each write.
  */
 static void log_flush(struct host *h, int wait_ms)
 {
     struct view lines = agent_log(h->agent);
-    /* Each iteration writes at least one byte, or is the last. */
+    /* Each iteration removes at least one byte from the log, or is the last one. */
     for (unsigned i = 0; i < LOG_BUFFER_BYTES && lines.len > 0u; i++) {
         struct pollfd out = {.fd = h->log_fd, .events = POLLOUT};
         bool must_poll = !h->log_free || wait_ms > 0;
@@ -145,7 +148,8 @@ static void log_flush(struct host *h, int wait_ms)
             return;
         }
         /*
-         * If the reader has closed or the disk is full, the lines are lost and the agent continues.
+         * If the reader has closed the pipe, or the disk is full, these lines are lost and the
+         * agent continues.
          */
         agent_log_written(h->agent, (written < 0) ? n : (size_t)written);
         lines = agent_log(h->agent);
@@ -160,8 +164,9 @@ static void accept_some(const struct host *h, struct host_driver *d, struct serv
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && more && s->listener.fd >= 0; i++) {
         struct accepted peer;
         /*
-         * Accepts more only while links are free. If each new connection replaced another, clients
-         * that reconnect at once would replace each other before the agent served any.
+         * Accepts another connection only if the last one did not have to replace an older
+         * connection. Otherwise clients that reconnect immediately would keep replacing each other,
+         * and the agent would serve none of them.
          */
         more = server_accept(s, d->agent, h->time.now_ms, &peer) == STATUS_OK &&
                server_link_begin(&d->links, s->kind, &peer, h->time.now_ms);
@@ -245,7 +250,7 @@ static void poll_slots(struct host *h, uint64_t wait_ms)
     }
 }
 
-/* Whether a connection has input, or room for pending output. */
+/* Whether poll(2) reported an event on a connection: input, or room for pending output. */
 static bool links_ready(const struct host *h)
 {
     bool ready = h->slots[SLOT_API].revents != 0;
@@ -256,9 +261,9 @@ static bool links_ready(const struct host *h)
 }
 
 /*
- * Waits for events or the next timer, then sets the time of the turn. When a timer is due, the
- * descriptors are polled once more after the clock was read, so that bytes which arrived before the
- * time limit count.
+ * Waits for events or the next timer, then sets the time of the turn. When a timer is due, polls
+ * the descriptors once more after reading the clock, so that bytes which arrived before the time
+ * limit are not missed.
  */
 static void wait_and_poll(struct host *h)
 {
@@ -305,7 +310,7 @@ static void scan_plugins(struct host *h, enum driver_kind kind)
 }
 
 /*
- * Looks for other programs that give out the same devices: device plugins and, for EFA, another
+ * Searches for other programs that offer the same devices: device plugins and, for EFA, another
  * driver of the same name, such as dranet.
  */
 static void scan_rivals(struct host *h)
@@ -329,7 +334,10 @@ static void check_sockets(struct host *h)
     h->check_ms = h->time.now_ms + SOCKET_CHECK_MS;
     for (unsigned at = 0; at < h->drivers; at++) {
         struct host_driver *d = &h->driver[at];
-        /* If the registration socket is closed for good, the process is about to stop. */
+        /*
+         * A driver whose registration socket is not wanted is stopping, or has not opened its
+         * sockets yet: skip its checks.
+         */
         for (unsigned i = 0; i < SERVERS && d->server[LINK_REGISTRATION].wanted; i++) {
             server_check(&d->server[i], d->agent, h->time.now_ms);
         }
@@ -456,7 +464,10 @@ static void run_turn(struct host *h)
 {
     poll_fill(h);
     wait_and_poll(h);
-    /* Checks the age of now_ms before the turn's work: a slow turn must not delay connections. */
+    /*
+     * Compare now_ms with the clock before this turn's work, so that slow work does not delay new
+     * connections.
+     */
     bool old = loop_time_is_old(&h->time, clock_now_ms());
     for (unsigned d = 0; d < h->drivers; d++) {
         host_files_turn(&h->driver[d].disk);
@@ -468,7 +479,8 @@ static void run_turn(struct host *h)
     read_signals(h);
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->time.now_ms);
     for (unsigned d = h->drivers; d > 0u; d--) {
-        driver_turn(h, d - 1u, old); /* the first driver comes last, because it has the TCP ports */
+        /* the first driver's turn comes last, because it has the TCP ports */
+        driver_turn(h, d - 1u, old);
     }
     if (!old) {
         strangers_turn(h);
@@ -501,15 +513,15 @@ static enum status standard_descriptors(struct host *h)
 }
 
 /*
- * Raises the limit of open files, so that all connections, the store and a probe fit. poll(2) fails
- * with EINVAL if the array is longer than the limit.
+ * Raises the limit on open files to what all connections, the store and a probe need. poll(2) fails
+ * with EINVAL if its array is longer than this limit.
  */
 static enum status descriptors_enough(void)
 {
     struct rlimit limit;
     /*
-     * musl's setrlimit sets the limit for every thread, with 4 KB of code; this process has one
-     * thread.
+     * Calls prlimit, because this process has one thread: musl's setrlimit adds 4 KB of code that
+     * sets the limit in every thread.
      */
     if (prlimit(0, RLIMIT_NOFILE, NULL, &limit) != 0) {
         return HOST_IO;
@@ -605,13 +617,13 @@ static void sandbox_begin(struct host *h)
     bool in_pod = s->kubeconfig[0] == '\0';
     struct sandbox_paths paths;
     paths.write[0] = h->driver[DRIVER_NEURON].state_dir;
-    /* the state directory of the EFA driver or, if only the Neuron driver runs, of that driver */
+    /* state directory of the EFA driver; if only the Neuron driver runs, its directory again */
     paths.write[3] = h->driver[h->drivers - 1u].state_dir;
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;
     /*
-     * Sysfs is not in this list, because only the readers read it. With a kubeconfig every file may
-     * be read, because a kubeconfig can name files anywhere.
+     * paths.read does not contain sysfs, because only the reader processes read it. With a
+     * kubeconfig, the agent may read every file, because a kubeconfig can name files anywhere.
      */
     paths.read[0] = in_pod ? s->device_plugins_dir : "/";
     paths.read[1] = NULL;
@@ -642,7 +654,7 @@ static enum status driver_servers_begin(struct host *h, unsigned at, struct writ
     servers_init(d->server, h->settings, (enum driver_kind)at, d->state_dir);
     servers_remove_stale(d->server, d->agent);
     if (at == (unsigned)DRIVER_EFA && !h->settings->efa) {
-        d->server[LINK_SERVICE].wanted = false; /* ORDER_OPEN_SOCKETS opens them later */
+        d->server[LINK_SERVICE].wanted = false; /* ORDER_OPEN_SOCKETS opens both sockets later */
         d->server[LINK_REGISTRATION].wanted = false;
         return STATUS_OK;
     }
@@ -688,7 +700,7 @@ static void agent_begin(struct host *h)
     if (h->drivers > (unsigned)DRIVER_EFA) {
         h->driver[DRIVER_EFA].agent = agent_add_efa(h->agent, driver_begin(h, DRIVER_EFA));
     }
-    h->eager = true; /* the agent's first step needs no event */
+    h->eager = true; /* run the agent's first step without waiting for an event */
     apilink_init(&h->api, h->agent, h->settings);
     for (unsigned d = 0; d < h->drivers; d++) {
         server_links_init(&h->driver[d].links, h->driver[d].agent);
@@ -698,7 +710,7 @@ static void agent_begin(struct host *h)
 
 /*
  * Fails if the credentials can never work. A missing file is not a failure, because it may appear
- * later: the agent serves the kubelet meanwhile. Does not contact the server.
+ * later; until then, the agent serves the kubelet. Does not contact the server.
  */
 static enum status credentials_check(struct host *h, struct writer *why)
 {
@@ -725,7 +737,7 @@ static void host_end(struct host *h)
 
 /*
  * Whether to run the EFA driver: with --efa, or if an earlier run with --efa left a claim store,
- * because its claims must be unprepared.
+ * because the claims in that store must still be unprepared.
  */
 static bool has_efa_driver(const struct settings *s)
 {
@@ -741,7 +753,7 @@ static bool has_efa_driver(const struct settings *s)
 }
 
 /*
- * Fails if a reader process has ended. The sandbox forbids forking another, so the whole process
+ * Fails if a reader process has ended. The sandbox forbids forking a new one, so the whole agent
  * must restart.
  */
 static enum status readers_whole(const struct host *h, struct writer *why)

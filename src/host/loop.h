@@ -10,14 +10,15 @@
 #include "agent/settings.h"
 
 /*
- * Runs until SIGTERM or SIGINT, then stops cleanly: STATUS_OK. Other verdicts: the process cannot
- * run, and `why` gets one line with the reason and the remedy. `settings` is borrowed. Call once.
+ * Runs the agent until SIGTERM or SIGINT, then stops cleanly and returns STATUS_OK. Other verdicts:
+ * the agent cannot start, or cannot continue, and `why` gets one line with the reason and the
+ * remedy. `settings` is borrowed. Call once.
  */
 MUST_USE enum status host_run(const struct settings *settings, struct writer *why);
 /*
- * Runs the command of the settings, which is not `run`, until it ends. *no: the command's answer is
- * no (commands.h). PEER_MALFORMED: the usage is wrong. Other failures: the command cannot run. On
- * failure `why` gets one line. Call once.
+ * Runs the command in `settings` until it ends; any command except `run`. *no: the command
+ * succeeded, but the exit code must be 1 (commands.h). PEER_MALFORMED: the usage is wrong. Other
+ * failures: the command cannot run. On failure `why` gets one line. Call once.
  */
 MUST_USE enum status host_command(const struct settings *settings,
                                   const struct settings_input *input, bool *no, struct writer *why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of the loop: the time that all decisions of one turn use. Reads no clock: the caller
- * passes the clock's time.
+ * The time of the event loop: all decisions of one turn use the same time. Reads no clock; the
+ * caller passes the time of the clock.
  */
 #ifndef HOST_LOOP_TIME_H
 #define HOST_LOOP_TIME_H
@@ -20,10 +20,10 @@ struct loop_time {
  * Begins a turn and sets its time. `due_ms`: the earliest time limit; `ready`: a connection can be
  * read, or has room for pending output.
  *
- * After a stall (a stopped process, a used-up CPU quota, a slow disk) bytes and time limits are
- * both due, and bytes that arrived in time must be read before a limit applies. So while a limit
- * has passed and connections are ready, the time stays just before that limit, for at most
- * FROZEN_TURNS_MAX turns and FROZEN_MS_MAX.
+ * After a stall (a stopped process, a used-up CPU quota, a slow disk) received bytes and expired
+ * time limits are waiting at the same time, and bytes that arrived in time must be read before a
+ * limit applies. So while a limit has passed and connections are ready, the time stays just before
+ * that limit, for at most FROZEN_TURNS_MAX turns and at most FROZEN_MS_MAX milliseconds.
  */
 void loop_time_set(struct loop_time *t, uint64_t clock_ms, uint64_t due_ms, bool ready);
 /*

@@ -3,7 +3,7 @@
  * Limits on transfers of TCP connections; see pace.h. In each time window a fixed number of
  * transfers is allowed for all TCP connections together. The first transfers of a new connection do
  * not count: a probe needs no more than these, so it is served even if other connections use up
- * every window. The rounds of each port have separate windows.
+ * every window. Rounds have separate limits and windows, one for each port.
  */
 #include "host/pace.h"
 

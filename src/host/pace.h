@@ -16,11 +16,11 @@
 #define STRANGER_FIRST (REGISTRATION_LINKS + SERVICE_LINKS)
 #define STRANGER_LINKS (SERVER_LINKS - STRANGER_FIRST)
 
-/* Counters of transfers, and of rounds for each port. */
+/* Counters of transfers on all TCP connections, and of rounds on each port. */
 struct pace {
     uint64_t window_ms; /* end of the current window */
     unsigned used;      /* transfers of all TCP connections in this window, except free ones */
-    uint8_t first[STRANGER_LINKS]; /* by TCP link: free transfers that remain for the connection */
+    uint8_t first[STRANGER_LINKS]; /* by TCP link: free transfers that its connection has left */
     /* Counters of one port. */
     struct pace_port {
         uint64_t window_ms; /* end of the current window */
@@ -31,15 +31,15 @@ struct pace {
     } port[2];
 };
 
-/* Resets the counter of a link, which a new connection uses from now on. */
+/* Gives a new connection on a TCP link its free transfers; does nothing for other links. */
 void pace_begin(struct pace *p, unsigned link);
-/* Returns when the next round of a port may begin: `now_ms`, or the end of its window. */
+/* Returns when the next round of a port may begin: `now_ms`, or the end of the port's window. */
 uint64_t pace_round_ms(const struct pace *p, enum link_kind kind, uint64_t now_ms);
 /* Counts a round that pace_round_ms allowed. */
 void pace_round(struct pace *p, enum link_kind kind, uint64_t now_ms);
 /*
- * Whether this window allows one more accepted connection, or one more connection that gets a link.
- * Counts the connection if it is allowed.
+ * pace_accept: whether the port's window allows accepting one more connection. pace_place: whether
+ * it allows giving a link to one more connection. Both count the connection if they return true.
  */
 MUST_USE bool pace_accept(struct pace *p, enum link_kind kind);
 MUST_USE bool pace_place(struct pace *p, enum link_kind kind);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handles a failed assertion: writes one line to stderr and exits with code 1. A restart loses no
- * claim, because the store is on disk. Uses no function that could fail an assertion itself, and
- * does not block if nobody reads stderr.
+ * claim, because the store is on disk. Calls no function that contains an assertion, and does not
+ * block if nobody reads stderr.
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 enum { PANIC_WAIT_MS = 100, PANIC_DIGITS = 10 };
 /* Room for the fixed text, a path, a line number, and a condition in which each byte is escaped. */
 #define PANIC_LINE_BYTES 640u
-/* Bytes of the condition that are printed; the rest is cut. */
+/* Maximum number of bytes of the condition to print; the rest is cut off. */
 #define PANIC_CONDITION_BYTES 224u
 
 /* Writes `number` as decimal digits to the end of `text`. Returns a pointer to the first digit. */

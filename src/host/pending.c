@@ -30,7 +30,7 @@ static bool is_older(const struct pending_link *l, const struct pending_link *th
     return than == NULL || l->since_ms < than->since_ms;
 }
 
-/* Returns the oldest connection with these two properties; NULL: there is none. */
+/* Returns the oldest connection with these values of `heard` and `closing`; NULL: there is none. */
 static struct pending_link *find_oldest(struct pending *p, bool heard, bool closing)
 {
     struct pending_link *found = NULL;
@@ -55,7 +55,7 @@ static struct pending_link *free_entry(struct pending *p)
 /*
  * Returns the entry for a new connection: a free entry; or else the entry of the oldest silent
  * connection, if its peer has been silent for STRANGER_ROUND_MS; or else the entry of the oldest
- * closing connection. NULL: all connections must stay.
+ * closing connection. NULL: no connection may be replaced.
  */
 static struct pending_link *entry_for(struct pending *p, uint64_t now_ms)
 {
@@ -127,14 +127,14 @@ void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         const struct pending_link *l = &p->link[i];
         /*
-         * Input of a connection that already waits for a link is not polled: it would only wake the
-         * loop.
+         * Do not poll a connection whose peer has sent something: it already waits for a link, and
+         * more input would only wake the loop.
          */
         slots[i] = (struct pollfd){.fd = l->heard ? -1 : l->fd, .events = POLLIN};
     }
 }
 
-/* Reads and drops input once. false: the peer has closed the connection. */
+/* Reads once and drops the input. false: the peer has closed the connection, or the read failed. */
 static bool drop_input(const struct pending_link *l)
 {
     uint8_t bytes[PENDING_DROP_BYTES];
@@ -143,8 +143,8 @@ static bool drop_input(const struct pending_link *l)
 }
 
 /*
- * Checks, without reading, whether the peer has sent something. false: the connection is closed or
- * broken and has no input, so it needs no link.
+ * Sets l->heard if the peer has sent something; leaves the input unread. false: the connection is
+ * closed or broken and has no input, so it needs no link.
  */
 static bool check_input(struct pending_link *l)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Constant tables of addresses, such as dispatch tables, are writable at first, because musl's
- * start files relocate them before main. Only this file makes them read-only.
+ * start files relocate them before main. relro_protect then makes them read-only.
  */
 #include "host/relro.h"
 
@@ -12,7 +12,7 @@
 /* Start of the program in memory; defined by the linker. */
 extern const char __ehdr_start __attribute__((visibility("hidden")));
 
-/* Limit against a corrupt header: a program has about ten segments. */
+/* Limits the loop if the program header is corrupt; a program has about ten segments. */
 enum { SEGMENTS_MAX = 64 };
 
 enum status relro_protect(void)

@@ -10,7 +10,7 @@
 
 /*
  * Makes the constants that hold addresses read-only. main calls it first. HOST_ABSENT: the program
- * has no such segment. HOST_IO: the kernel refused.
+ * has no PT_GNU_RELRO segment. HOST_IO: mprotect(2) failed.
  */
 MUST_USE enum status relro_protect(void);
 

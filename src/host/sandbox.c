@@ -25,14 +25,17 @@ enum status sandbox_guard_memory(void)
 {
     /* A size of 0 prevents core files; if core_pattern is a pipe, only PR_SET_DUMPABLE does. */
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
-    /* A direct system call, because musl's setrlimit(3) handles several threads and adds 3 KB. */
+    /*
+     * Makes the system call directly, because musl's setrlimit(3) adds 3 KB of code for several
+     * threads.
+     */
     bool limited = syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL) == 0;
     return (limited && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0) ? STATUS_OK : HOST_DENIED;
 }
 
 /* --- paths: landlock --- */
 
-/* The same numbers on every architecture (asm-generic/unistd.h). */
+/* System call numbers of landlock, the same on every architecture (asm-generic/unistd.h). */
 enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446 };
 enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
 
@@ -51,8 +54,8 @@ enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
      ACCESS_MAKE_SOCK | ACCESS_TRUNCATE)
 
 /*
- * Returns all rights of a landlock ABI version. The ruleset handles all of them, so that a right
- * without a rule is refused.
+ * Returns all rights of a landlock ABI version. The ruleset handles all of them, so that the kernel
+ * refuses each right that no rule grants.
  */
 static uint64_t rights_known(long abi)
 {
@@ -72,7 +75,7 @@ struct path_beneath_attribute {
     int32_t parent_fd;
 } __attribute__((packed));
 
-/* Removes the last component of a path. false: it is the root. */
+/* Removes the last component of a path. false: the path is already the root. */
 static bool path_up(char path[PATH_CAP])
 {
     const char *slash = strrchr(path, '/');
@@ -95,7 +98,10 @@ static bool is_mount_point(const char path[PATH_CAP])
            own.st_dev != parent.st_dev || own.st_ino == parent.st_ino;
 }
 
-/* Whether the path is a symbolic link: a rule for its parent would not cover its target. */
+/*
+ * Whether the path is a symbolic link. A rule for the link's parent would not cover the link's
+ * target.
+ */
 static bool is_link(const char *path)
 {
     struct stat st;
@@ -103,8 +109,8 @@ static bool is_link(const char *path)
 }
 
 /*
- * Opens the directory to which the rule for `path` applies. *root: it is the root. Returns -1 on
- * failure.
+ * Opens the directory to which the rule for `path` applies. *root: the opened directory is the
+ * root. Returns -1 on failure.
  */
 static int rule_open(const char *path, bool fixed, bool *root)
 {
@@ -120,7 +126,7 @@ static int rule_open(const char *path, bool fixed, bool *root)
     return fd;
 }
 
-/* A ruleset that is being built, and what to report about it. */
+/* A landlock ruleset that is being built, and what to report about its rules. */
 struct rules {
     long ruleset;
     uint64_t known;      /* rights that this kernel supports */
@@ -173,8 +179,8 @@ static bool rules_add(struct rules *r, const struct sandbox_paths *paths)
 }
 
 /*
- * Applies the rules. Returns the landlock ABI version of the kernel. 0: paths are not restricted,
- * and errno has the reason.
+ * Builds the landlock ruleset and restricts this process to it. Returns the landlock ABI version of
+ * the kernel; 0: paths are not restricted, and errno has the reason.
  */
 static long restrict_paths(const struct sandbox_paths *paths, struct rules *r)
 {
@@ -237,8 +243,8 @@ struct program {
     INSTRUCTION(JUMP_IF_EQUAL, 0u, 1u, number), INSTRUCTION(RETURN, 0u, 0u, RETURN_ALLOW),
 
 /*
- * Refuses all calls by another ABI: 32-bit calls fail the test of the architecture, and x32 numbers
- * match no row.
+ * Refuses all system calls of another ABI: a 32-bit call fails the test of the architecture, and an
+ * x32 call number is not in the list.
  */
 #define FILTER_BEGIN                                                                               \
     INSTRUCTION(LOAD_WORD, 0u, 0u, DATA_ARCHITECTURE),                                             \
@@ -262,7 +268,7 @@ static bool restrict_calls(bool reader)
 
 void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struct writer *wide)
 {
-    /* Without this flag only a privileged process may restrict itself. */
+    /* Without PR_SET_NO_NEW_PRIVS, only a privileged process may restrict itself. */
     bool bound = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
     struct rules rules = {.wide = wide};
     long abi = bound ? restrict_paths(paths, &rules) : 0;
@@ -277,7 +283,7 @@ void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struc
             WRITE(text, "paths are not restricted: landlock is not available: %", ERRNO(error));
         }
     }
-    /* seccomp comes last, because its filter forbids the calls above */
+    /* install the seccomp filter last, because it forbids the system calls above */
     writer_text(text, (bound && restrict_calls(paths->reader))
                           ? "; system calls by seccomp"
                           : "; system calls are not: seccomp is not available");

@@ -12,8 +12,8 @@
 
 /*
  * Prevents core files, and access by debuggers without CAP_SYS_PTRACE (prctl(2), PR_SET_DUMPABLE),
- * because the memory holds tokens and keys. Needed without the sandbox too; call it before any
- * secret is read. HOST_DENIED: the kernel refused.
+ * because the memory holds tokens and keys. Also needed without the sandbox. Call before any secret
+ * is read. HOST_DENIED: the kernel refused.
  */
 MUST_USE enum status sandbox_guard_memory(void);
 
@@ -22,11 +22,11 @@ MUST_USE enum status sandbox_guard_memory(void);
  * absent; NULL: no directory.
  */
 struct sandbox_paths {
-    const char *write[4]; /* entries below may be read, created, changed and removed */
-    const char *read[3];  /* entries below may be read */
-    /* Like `read`, for directories that are never removed and created again. */
+    const char *write[4]; /* everything below may be read, created, changed and removed */
+    const char *read[3];  /* everything below may be read */
+    /* Like `read`, but only for directories that are never removed and created again. */
     const char *fixed[3];
-    const char *file; /* files in this directory may be read, but the directory not listed */
+    const char *file; /* files below may be read; directories may not be listed */
     bool reader;      /* allow READER_CALLS instead of SANDBOX_CALLS */
 };
 

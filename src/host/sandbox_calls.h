@@ -9,7 +9,7 @@
 #define HOST_SANDBOX_CALLS_H
 
 /*
- * The agent's calls. Expands X(number, purpose) for every row; the number has its name from
+ * The agent's calls. Expands X(number, purpose) for every row; `number` is a SYS_ constant of
  * sys/syscall.h.
  */
 #define SANDBOX_CALLS(X)                                                                           \
@@ -51,7 +51,10 @@
     /* randomness */                                                                               \
     X(SYS_getrandom, "seeds TLS")
 
-/* The calls of a process that only reads sysfs (host/node/reader.h), as rows of the same form. */
+/*
+ * The calls of a reader process, which only reads sysfs (host/node/reader.h); used like
+ * SANDBOX_CALLS.
+ */
 #define READER_CALLS(X)                                                                            \
     X(SYS_poll, "waits for the agent and for errors of devices")                                   \
     X(SYS_restart_syscall, "the kernel continues a poll after SIGSTOP and SIGCONT by it")          \

@@ -25,8 +25,8 @@ static void link_close(struct host_link *l)
 }
 
 /*
- * Closes a connection that the agent has finished. If a TCP peer may still send, pending_linger
- * closes the connection, so that the peer gets the last bytes.
+ * Closes a connection that the agent has finished with. If a TCP peer may still send,
+ * pending_linger closes the connection, so that the peer gets the last bytes.
  */
 static void link_leave(struct server_links *s, unsigned i, uint64_t now_ms)
 {
@@ -51,7 +51,7 @@ static void link_end(struct server_links *s, unsigned i, bool broken)
 
 /* --- transfers --- */
 
-/* Whether input, or its end, may be read from a link now. */
+/* Whether to read from a link now: poll reported input or its end, and pace.h allows a transfer. */
 static bool link_readable(const struct server_links *s, unsigned i, short revents, uint64_t now_ms)
 {
     const struct host_link *l = &s->link[i];
@@ -81,8 +81,8 @@ void server_link_read(struct server_links *s, unsigned i, short revents, uint64_
 }
 
 /*
- * Drops the output for a peer that is gone, so that the agent can end the link. This does not count
- * as a transfer: if it had to wait for the next window, no event would wake the loop for it.
+ * Drops the output for a peer that is gone, so that the agent can end the link. The drop does not
+ * count as a transfer: if it had to wait for the next window, no event would wake the loop then.
  */
 static bool link_drop(struct server_links *s, unsigned i)
 {
@@ -93,7 +93,7 @@ static bool link_drop(struct server_links *s, unsigned i)
     return n > 0u;
 }
 
-/* Writes once. Returns whether bytes were written or dropped. */
+/* Writes to a link at most once. Returns whether any bytes were written or dropped. */
 static bool link_write(struct server_links *s, unsigned i, uint64_t now_ms)
 {
     const struct host_link *l = &s->link[i];
@@ -141,8 +141,8 @@ bool server_link_begin(struct server_links *s, enum link_kind kind, const struct
     bool free = i >= 0;
     if (!free) {
         /*
-         * agent_link_open may have ended another connection. Its link becomes free when its last
-         * bytes are sent.
+         * agent_link_open may have ended another connection. The link of that connection becomes
+         * free when its last bytes are sent.
          */
         (void)server_links_flush(s, now_ms);
         i = agent_link_open(s->agent, kind, peer->peer, now_ms);
@@ -186,8 +186,8 @@ static struct pollfd link_interest(struct server_links *s, unsigned i, uint64_t 
     p.events = in ? POLLIN : 0;
     p.events |= out ? POLLOUT : 0;
     /*
-     * poll(2) reports a hang-up even without requested events. After the end of the input it would
-     * do so in each turn, without waiting, so the descriptor is left out.
+     * poll(2) reports a hang-up even without requested events. After the end of the input, it would
+     * return at once in each turn, so the descriptor is not polled.
      */
     p.fd = (l->ended && !out) ? -1 : l->fd;
     if (!pace_allows(&s->pace, i, now_ms)) {

@@ -26,7 +26,7 @@ struct host_link {
 struct server_links {
     struct agent *agent; /* borrowed */
     struct pace pace;
-    bool paced; /* a link must not transfer until pace_next_ms */
+    bool paced; /* some link must not transfer before pace_next_ms */
     struct pending health;
     struct pending metrics;
     struct host_link link[SERVER_LINKS];
@@ -36,21 +36,23 @@ struct server_links {
 void server_links_init(struct server_links *s, struct agent *agent);
 /*
  * Begins a link for an accepted connection, or closes the connection if the agent has no link for
- * it. Input that a TCP peer has sent already is read at once. Returns false if the new connection
- * has its link only because the agent closed another connection.
+ * it. Reads input that a TCP peer has already sent. Returns false if the new connection has its
+ * link only because the agent closed another connection.
  */
 bool server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
                        uint64_t now_ms);
 /* Sets the slots for poll(2) on each link. */
 void server_links_interest(struct server_links *s, struct pollfd slots[SERVER_LINKS],
                            uint64_t now_ms);
-/* Returns when links that must not transfer now are polled again. */
+/* Returns when links that must not transfer now may transfer again; UINT64_MAX: there are none. */
 uint64_t server_links_due(const struct server_links *s);
-/* Reads once from a link, as much as the agent has room for, so that every link gets its turn. */
+/*
+ * Reads from a link at most once, as much as the agent has room for, so that each link gets a turn.
+ */
 void server_link_read(struct server_links *s, unsigned i, short revents, uint64_t now_ms);
 /*
- * Writes once on each link that has output, then closes the connections that the agent has
- * finished. Returns whether any bytes were written or dropped.
+ * Writes once on each link that has output, then closes the connections that the agent has finished
+ * with. Returns whether any bytes were written or dropped.
  */
 bool server_links_flush(struct server_links *s, uint64_t now_ms);
 /* Closes all connections. */

@@ -127,8 +127,8 @@ static void log_trouble(const struct server *s, struct agent *agent, int error)
 /* --- sockets of earlier pods --- */
 
 /*
- * Whether the text is a UUID, the form of a UID that the API server creates (RFC 9562 §4). So the
- * socket of another driver whose name starts with this driver's name does not match.
+ * Whether the text is a UUID (RFC 9562 §4), the form of a UID that the API server creates. This
+ * test excludes a socket of another driver whose name starts with this driver's name.
  */
 static bool is_uuid(struct view v)
 {
@@ -140,7 +140,7 @@ static bool is_uuid(struct view v)
     return same;
 }
 
-/* Whether the name is that of a socket of this driver, with the UID of any pod or without one. */
+/* Whether `name` has the form of this driver's socket names, with or without the UID of a pod. */
 static bool name_is_ours(const struct server *s, const char *name)
 {
     bool registration = s->kind == LINK_REGISTRATION;
@@ -265,8 +265,8 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
     /*
-     * The other process keeps the name; otherwise two agents would replace each other's socket
-     * forever.
+     * If another process has replaced the file, do not take the name back: otherwise two agents
+     * would replace each other's socket forever.
      */
     writer_text(&w, s->taken
                         ? " now belongs to another process, perhaps a second agent; it is created"

@@ -13,7 +13,8 @@
 struct server {
     struct listener listener;
     const char *directory; /* directory to create if missing, borrowed; NULL: none */
-    const char *driver;    /* name of the driver, borrowed; used by unix sockets */
+    /* name of the driver, borrowed; its registration sockets have names that start with it */
+    const char *driver;
     enum link_kind kind;
     bool wanted;       /* keep the server open; false: it is off, or closed for good */
     bool taken;        /* another process has replaced the socket file */
@@ -27,24 +28,25 @@ struct server {
 /* One server for each enum link_kind. */
 #define SERVERS 4u
 
-/* The directory of a driver's service socket and claim store. */
+/* Sets `path` to the directory of a driver's service socket and claim store. */
 void servers_directory(const struct driver *driver, char path[PATH_CAP]);
 /*
- * Initializes the servers of a driver, one for each enum link_kind at that index; opens none. Only
- * the first driver has the TCP ports. `service_dir`: directory of the service socket, borrowed.
+ * Initializes the servers of a driver; the index of a server is its enum link_kind. Opens no
+ * server. Only the first driver has the TCP ports. `service_dir`: directory of the service socket,
+ * borrowed.
  */
 void servers_init(struct server servers[SERVERS], const struct settings *settings,
                   enum driver_kind driver, const char *service_dir);
 /*
- * Removes the driver's sockets that earlier pods left in the two directories and that no process
- * serves. Call at the start.
+ * Removes the driver's sockets that earlier pods left in the directories of the registration socket
+ * and the service socket, unless a process serves them. Call at the start.
  */
 void servers_remove_stale(const struct server servers[SERVERS], struct agent *agent);
 /* Opens the server now. HOST_*: `why` gets one line with name, reason and remedy. */
 MUST_USE enum status server_begin(struct server *s, struct agent *agent, struct writer *why);
 /*
- * Opens the server if it is wanted, is closed, and its retry time has come. Logs a failure once for
- * each reason, and tries again later.
+ * Opens the server if it is wanted, is closed, and its retry time has come. On failure sets the
+ * next retry time; logs the failure unless the last one had the same reason.
  */
 void server_try(struct server *s, struct agent *agent, uint64_t now_ms);
 /*
@@ -61,14 +63,15 @@ bool server_serves(const struct server *s);
 /* Closes the server for good. */
 void server_stop(struct server *s);
 /*
- * Accepts one connection. STATUS_OK: *out is set. STATUS_MORE: no connection is ready. Closes and
- * logs a connection whose peer may not use the server.
+ * Accepts one connection. STATUS_OK: *out is set. STATUS_MORE: no connection was accepted, because
+ * none is ready, accept failed, or the peer may not use the server. Logs failures. Closes and logs
+ * the connection of a peer that may not use the server.
  */
 MUST_USE enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms,
                                    struct accepted *out);
 /* Returns the descriptor to poll for reading; -1: none, or accept must pause. */
 int server_poll(const struct server *s, uint64_t now_ms);
-/* Returns when to call server_try, or to poll again. */
+/* Returns when to call server_try, or when to poll the server again; UINT64_MAX: never. */
 uint64_t server_deadline(const struct server *s, uint64_t now_ms);
 
 #endif

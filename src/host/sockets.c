@@ -22,8 +22,8 @@
 /* --- unix sockets --- */
 
 /*
- * Removes a socket file, which a killed process may have left. A file of another type stays:
- * EEXIST.
+ * Removes a socket file, which a killed process may have left. Does not remove a file of another
+ * type; *error is EEXIST then.
  */
 static enum status stale_remove(const char *path, int *error)
 {
@@ -82,8 +82,8 @@ static int bind_unix(int fd, const char *path)
 {
     struct sockaddr_un address = unix_address(path);
     /*
-     * The umask sets the mode of the new file; a later chmod would leave a moment with other
-     * rights.
+     * The umask sets the mode of the new file; a chmod after bind would leave the file accessible
+     * to other users for a moment.
      */
     mode_t before = umask(0177);
     int failed = bind(fd, (const struct sockaddr *)&address, sizeof address);
@@ -108,7 +108,7 @@ static void hidden_path(char hidden[SOCKET_PATH_CAP], const char *path)
 }
 
 /*
- * Opens a unix socket under a temporary path and renames it when it listens, so that a process
+ * Opens a unix socket under a temporary path and renames it once it is listening, so that a process
  * which finds the final name can connect.
  */
 static enum status open_unix(struct listener *l, int fd, int *error)
@@ -305,8 +305,8 @@ int address_connect(int fd, const struct ip_address *a, uint16_t port)
 }
 
 /*
- * Returns a number for the peer's address, never 0: the XOR of all 32-bit words behind family and
- * port, which contain the address in both families (RFC 3493 §3.3).
+ * Returns a number for the peer's address, never 0: the XOR of all 32-bit words after the family
+ * and the port. In both families these words contain the address (RFC 3493 §3.3).
  */
 static uint32_t address_folded(const struct sockaddr_in6 *from)
 {
@@ -356,7 +356,7 @@ enum status listener_accept(const struct listener *l, struct accepted *out)
     }
     out->peer = is_local(out->fd, &from) ? 0u : address_folded(&from);
     int on = 1;
-    /* An optimisation: small responses are sent at once. */
+    /* Only an optimisation, so failures are ignored: TCP_NODELAY sends small responses at once. */
     (void)setsockopt(out->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return STATUS_OK;
 }

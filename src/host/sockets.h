@@ -16,20 +16,20 @@
 struct listener {
     const char *path;    /* unix socket, borrowed; NULL: TCP */
     const char *address; /* TCP: address to listen on, borrowed; NULL or empty: all */
-    uint16_t port;       /* TCP port, 0: the kernel chooses; once open, the port in use */
+    uint16_t port;       /* TCP port; 0: the kernel chooses it, and listener_open stores it */
     int fd;              /* -1: not open */
     dev_t device;        /* identity of the socket file that listener_open created */
     ino_t inode;
 };
 
 /*
- * Opens the listener. For a unix socket, removes a stale socket file of this name first; only the
- * owner can read and write the new file. Does not create the directory. TCP without an address
+ * Opens the listener. For a unix socket, first removes an existing socket file of this name; only
+ * the owner can read and write the new file. Does not create the directory. TCP without an address
  * listens on all IPv6 and IPv4 addresses. HOST_*: *error is the errno (EEXIST: the path exists and
  * is not a socket).
  */
 MUST_USE enum status listener_open(struct listener *l, int *error);
-/* Closes the listener, and removes its socket file if it still is the created one. */
+/* Closes the listener, and removes its socket file unless another file has replaced it. */
 void listener_close(struct listener *l);
 /*
  * Returns a non-blocking descriptor connected to a unix socket, which the caller closes; -1: errno

@@ -46,7 +46,10 @@ uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64
     if (pending_waits(p, false) && agent_link_free(l->agent, kind)) {
         at = 0;
     }
-    /* If round_ms is later than now, the port has used up its window and waits for the next one. */
+    /*
+     * If round_ms is later than now, the port has reached the limits of its window and waits for
+     * the next one.
+     */
     uint64_t round_ms = pace_round_ms(&l->pace, kind, now_ms);
     return (round_ms > now_ms) ? round_ms : at;
 }
@@ -129,9 +132,9 @@ static bool place_one(struct server_links *l, enum link_kind kind, uint64_t now_
     struct pending_link taken = pending_remove(p, i);
     struct accepted peer = {.fd = taken.fd, .peer = taken.peer, .heard = taken.heard};
     /*
-     * If no link is free, another connection is closed, and the round ends after this one.
-     * Otherwise clients that reconnect at once would replace each other before the agent answered
-     * any.
+     * If no link is free, the agent closes another connection, and the round ends. If the round
+     * continued, clients that reconnect immediately would keep replacing each other, and the agent
+     * would answer none of them.
      */
     return server_link_begin(l, kind, &peer, now_ms) && free;
 }
@@ -143,7 +146,10 @@ void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms)
         return;
     }
     pace_round(&l->pace, s->kind, now_ms);
-    /* A peer that has sent something since the last poll must not be replaced as silent. */
+    /*
+     * Poll first: a connection whose peer has sent something since the last poll must not be
+     * replaced.
+     */
     poll_pending(p, now_ms);
     accept_some(l, s, now_ms);
     poll_pending(p, now_ms);

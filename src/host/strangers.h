@@ -23,7 +23,7 @@ void strangers_interest(const struct server_links *l, enum link_kind kind,
                         struct pollfd slots[PENDING_LINKS], uint64_t now_ms);
 /* Runs one round of a port if strangers_may returns true; otherwise does nothing. */
 void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms);
-/* Returns when a port needs a round even without an event. */
+/* Returns when a port needs a round even if poll(2) reports no event. */
 uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64_t now_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that wrap system calls for several files of this folder. Owns no state; knows neither
- * the agent nor its paths.
+ * Functions that wrap system calls for several files of this folder. Owns no state; depends neither
+ * on the agent nor on its paths.
  */
 #include "host/system.h"
 
@@ -17,7 +17,7 @@
 #include "base/assert.h"
 #include "cfg/limits.h"
 
-/* strerror is avoided: it links tables of every errno and the locale. */
+/* Replaces strerror(3), which would link a table of every errno and the code for locales. */
 static const struct {
     int error;
     enum status status;
@@ -210,8 +210,9 @@ enum status directory_make(const char *path, mode_t mode, int *error)
 }
 
 /*
- * All four stat functions use this one system call; the C library would use four. The kernel fills
- * the C library's struct stat directly, because both have the same layout on both architectures.
+ * All four stat functions below use one system call, newfstatat; the C library would use four. The
+ * kernel fills the C library's struct stat directly, because both have the same layout on both
+ * architectures.
  */
 #if defined(__x86_64__)
 _Static_assert(sizeof(struct stat) == 144u, "as asm/stat.h has it");
@@ -261,7 +262,8 @@ int path_rename(const char *from, const char *to)
 }
 
 /*
- * Offsets in struct linux_dirent64: inode and offset, length of the record in 16 bits, type, name.
+ * Offsets in struct linux_dirent64, which has these fields: inode, offset, record length (16 bits),
+ * type, name.
  */
 enum { RECORD_SIZE_AT = 16, RECORD_NAME_AT = 19, RECORD_BYTES_MIN = 24 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the length is read low byte first");
@@ -355,8 +357,8 @@ uint64_t random_seed(void)
 {
     uint64_t seed = 0;
     /*
-     * Does not wait: early in a boot the kernel may have no random numbers yet, and the fallback
-     * suffices for jitter.
+     * Do not wait: soon after boot, the kernel may not have random numbers yet, and the fallback is
+     * good enough for jitter.
      */
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
         seed = clock_wall_ms() * 2654435761u + (uint64_t)getpid();

@@ -18,11 +18,11 @@
 /* Verdict of an errno: HOST_NO_SPACE, HOST_DENIED, HOST_ABSENT or HOST_IO. */
 MUST_USE enum status errno_status(int error);
 /*
- * The text of an errno for an operator; static, never NULL. Unknown numbers give "unexpected
- * error".
+ * The text of an errno for an operator; static, never NULL. The text of an unknown number is
+ * "unexpected error".
  */
 const char *errno_text(int error);
-/* Like errno_text, but an unknown number gives "unexpected error (errno N)", written to `text`. */
+/* Like errno_text, but for an unknown number writes "unexpected error (errno N)" to `text`. */
 const char *errno_words(int error, char text[ERRNO_WORDS_CAP]);
 /* The text of errno_words as an argument of WRITE. */
 #define ERRNO(error) TEXT(errno_words((error), (char[ERRNO_WORDS_CAP]){0}))
@@ -38,19 +38,19 @@ MUST_USE enum status file_read_whole(const char *path, struct writer *out, int *
 MUST_USE enum status file_read_start(const char *path, struct writer *out, int *error);
 /*
  * Writes all bytes at `offset`; -1: at the current position of the descriptor. HOST_*: *error is
- * the errno, and some bytes may be written.
+ * the errno, and some bytes may have been written.
  */
 MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, int *error);
 /*
- * Creates the directory and its missing parents, each with `mode`. Existing ones stay unchanged.
- * HOST_*: *error is the errno; some parents may exist then.
+ * Creates the directory and its missing parents, each with `mode`. Existing directories stay
+ * unchanged. HOST_*: *error is the errno; some parents may have been created.
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
 /* Writes "directory/rest" to `path`; both must fit into `cap` bytes. */
 void path_join(char *path, size_t cap, const char *directory, const char *rest);
 /*
- * stat(2) without the C library. Returns 0, or -1 with the cause in errno, like the next three
+ * stat(2) by a direct system call. Returns 0, or -1 with the cause in errno, like the next three
  * functions.
  */
 MUST_USE int path_stat(const char *path, struct stat *st);
@@ -78,8 +78,8 @@ struct directory_entry {
  * from directory_open to directory_close.
  */
 struct directory {
-    int fd;    /* -1: it could not be opened */
-    int error; /* errno; not 0: entries may be missing */
+    int fd;    /* -1: the directory could not be opened */
+    int error; /* errno of a failure, after which entries may be missing; 0: no failure */
     unsigned reads;
     size_t len; /* length of the records in `bytes` */
     size_t at;
@@ -93,13 +93,13 @@ void directory_open(struct directory *d, const char *path);
  */
 void directory_begin(struct directory *d, int fd);
 /*
- * Reads the next entry. false: there is none, or the rest cannot be read. out->name is valid until
- * the next call.
+ * Reads the next entry. false: no entry is left, or reading failed (see directory_close). out->name
+ * is valid until the next call.
  */
 MUST_USE bool directory_next(struct directory *d, struct directory_entry *out);
 /*
  * Closes the directory. Returns 0 if no read failed, even if the caller stopped early. Otherwise
- * returns an errno: entries that were not read may exist. ENOENT, ENOTDIR: there is no such
+ * returns an errno; some entries may not have been read. ENOENT, ENOTDIR: there is no such
  * directory. EOVERFLOW: it has more entries than DIRECTORY_READS_MAX reads return.
  */
 int directory_close(struct directory *d);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the API server, phase by phase; see apilink.h. A failure before HTTP starts is
- * reported by agent_api_failed, a later failure by agent_api_ended. Both pass the agent one line of
- * text.
+ * The connection to the API server, phase by phase; see apilink.h. If an attempt to connect fails,
+ * calls agent_api_failed; if an open connection fails, calls agent_api_ended. Both calls pass the
+ * agent one line of text.
  */
 #include "host/apiserver/apilink.h"
 
@@ -238,7 +238,7 @@ static void handle_resolved(struct apilink *l, enum status s, uint64_t now_ms)
         l->phase = APILINK_RESOLVING;
     } else if (s == STATUS_OK) {
         l->first = first_address(l);
-        l->worked = false; /* set again when this attempt succeeds */
+        l->worked = false; /* report_opened sets it again if this attempt succeeds */
         l->next = 0;
         connect_next(l, now_ms);
     } else {
@@ -274,7 +274,10 @@ static void report_lost(struct apilink *l)
     agent_api_ended(l->agent, text);
 }
 
-/* Adds the cost of a read to read_us, which passes now_ms if the peer sends without pause. */
+/*
+ * Adds the cost of a read to read_us. If the peer sends without pause, read_us runs ahead of the
+ * clock.
+ */
 static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 {
     uint64_t now_us = now_ms * 1000u;
@@ -283,8 +286,8 @@ static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 }
 
 /*
- * Reads the TLS records that arrived with one read of the socket, as far as the agent has room; the
- * rest waits for the next turn.
+ * Reads the TLS records that arrived with one read of the socket, as far as the agent has room for
+ * them; the next turn reads the remaining records.
  */
 static enum status read_records(struct writer *w, size_t *got)
 {
@@ -340,7 +343,7 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
     bool more = (revents & (POLLIN | POLLOUT | POLLHUP | POLLERR)) != 0 || tls_pending() > 0u;
     struct writer room = agent_link_rx(l->agent, LINK_API);
     if (writer_room(&room) == 0u && (revents & (POLLHUP | POLLERR)) != 0) {
-        report_lost(l); /* the connection is broken, and poll would report that in each turn */
+        report_lost(l); /* the connection is broken, and poll would report this in each turn */
         return;
     }
     if (more && !l->slow) {
@@ -428,13 +431,16 @@ int apilink_interest(struct apilink *l, short *events)
     return -1;
 }
 
-/* Continues a handshake, unless the peer sends without pause. */
+/*
+ * Continues the handshake. While reads are paused because the server sent too fast, does nothing
+ * until the attempt's deadline.
+ */
 static void shake_on(struct apilink *l, uint64_t now_ms)
 {
     if (l->slow && now_ms < l->attempt_ms) {
         return;
     }
-    count_read(l, now_ms, H2_FRAME_MAX); /* estimate: one whole record in each turn */
+    count_read(l, now_ms, H2_FRAME_MAX); /* estimate: each turn reads one whole TLS record */
     shake_turn(l, now_ms);
 }
 
@@ -465,7 +471,7 @@ bool apilink_eager(struct apilink *l)
         return false;
     }
     if (l->phase != APILINK_OPEN) {
-        /* the handshake continues without a new event */
+        /* received bytes or an unfinished step: continue the handshake without a new event */
         return tls_pending() > 0u || (tls_wants() & (unsigned)TLS_WANTS_TURN) != 0u;
     }
     if (tls_pending() == 0u) {
@@ -476,8 +482,8 @@ bool apilink_eager(struct apilink *l)
 }
 
 /*
- * Returns the time of the next turn: `at_ms`. If reads are paused because the server sent too fast,
- * and may resume before `at_ms`, returns the time when they may resume.
+ * Returns the time of the next turn: normally `at_ms`. While reads are paused because the server
+ * sent too fast, returns the time when they may resume, if that is earlier.
  */
 static uint64_t slowed_deadline(const struct apilink *l, uint64_t at_ms)
 {

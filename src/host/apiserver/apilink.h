@@ -32,15 +32,18 @@ struct apilink {
     unsigned turn;  /* number of failed attempts; selects the first address of the next attempt */
     unsigned first; /* index of the first address of this attempt */
     unsigned next;  /* number of addresses tried in this attempt */
-    bool worked;    /* the connection to `address` succeeded: the next attempt starts with it */
+    bool worked;    /* the last attempt succeeded: the next one tries `address` first */
     struct ip_address address; /* the last address tried */
     bool slow;                 /* the server sent too fast: no reads until read_us allows them */
-    uint64_t read_us;          /* sum of the read costs in microseconds, see API_READ_US */
-    int error;                 /* errno of the last address that failed */
-    uint64_t attempt_ms;       /* deadline of the whole attempt */
-    uint64_t address_ms;       /* deadline of the attempt with this address */
-    uint64_t token_ms;         /* when to read the token file again */
-    /* Bytes that TLS accepted but has not sent; the next write must start with them. */
+    uint64_t read_us;    /* virtual clock in microseconds; each read advances it, see API_READ_US */
+    int error;           /* errno of the last failed connection to an address */
+    uint64_t attempt_ms; /* deadline of the whole attempt */
+    uint64_t address_ms; /* deadline for connecting to `address` */
+    uint64_t token_ms;   /* time of the next read of the token file */
+    /*
+     * Length of the last write that TLS did not complete; the next write must repeat these bytes.
+     * 0: none.
+     */
     size_t unsent;
     struct resolver resolver;
     struct credentials credentials;
@@ -51,7 +54,7 @@ struct apilink {
  */
 void apilink_init(struct apilink *l, struct agent *agent, const struct settings *settings);
 /*
- * Closes an open connection and starts a new one. Reports the outcome by agent_api_opened or
+ * Closes the connection, if any, and starts a new one. Reports the outcome by agent_api_opened or
  * agent_api_failed, perhaps before this function returns.
  */
 void apilink_start(struct apilink *l, uint64_t now_ms);
@@ -67,7 +70,7 @@ void apilink_end(struct apilink *l);
 
 /* Returns the descriptor for poll(2) and sets *events; -1: no descriptor to wait for. */
 int apilink_interest(struct apilink *l, short *events);
-/* Continues the connection after poll returned `revents` (0: only time has passed). */
+/* Continues the connection after poll returned `revents`; 0: no event, but a timer may be due. */
 void apilink_turn(struct apilink *l, short revents, uint64_t now_ms);
 /* Passes one piece of the agent's output to TLS. Returns whether any bytes were accepted. */
 bool apilink_write(struct apilink *l);
@@ -76,7 +79,7 @@ bool apilink_write(struct apilink *l);
  * ready and the agent has room for them.
  */
 bool apilink_eager(struct apilink *l);
-/* Returns the latest time for the next call of apilink_turn. */
+/* Returns the time by which apilink_turn must be called again; UINT64_MAX: no limit. */
 uint64_t apilink_deadline(const struct apilink *l);
 
 #endif

@@ -18,7 +18,7 @@
 
 /*
  * Endings of an error line, with the remedy. OF_SETTINGS: a setting names the file. OF_KUBECONFIG:
- * the kubeconfig names it. OF_POD: it belongs to the pod's service account.
+ * the kubeconfig names the file. OF_POD: the file belongs to the pod's service account.
  */
 #define OF_SETTINGS "; correct --kubeconfig or KUBECONFIG, or the permissions of the file"
 #define OF_KUBECONFIG "; create the file, or correct its path in the kubeconfig"
@@ -27,8 +27,8 @@
 #define OF_LENGTH "; leave out what the agent does not need, or name another file"
 
 /*
- * Reads a whole file. An empty one counts as missing, because it may be in the middle of being
- * written.
+ * Reads a whole file. An empty file counts as missing, because another process may still be writing
+ * it.
  */
 static enum status read_file(const char *path, struct writer *out, const char *what,
                              const char *remedy, struct writer *why)
@@ -53,7 +53,7 @@ static enum status read_file(const char *path, struct writer *out, const char *w
 
 /* --- PEM --- */
 
-/* Reports a text that is not PEM (RFC 7468 §2), before a connection is opened. */
+/* Rejects a text that is not PEM (RFC 7468 §2) before a connection is opened. */
 static enum status pem_check(const struct pem *pem, const char *what, const char *from,
                              struct writer *why)
 {
@@ -103,7 +103,9 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
                              bool *changed, struct writer *why)
 {
     struct view token = view_trim(raw);
-    /* the token is sent in a header field, so it has no blanks or line ends (RFC 6750 §2.1) */
+    /*
+     * a header field carries the token, so it must not contain blanks or line ends (RFC 6750 §2.1)
+     */
     if (token.len == 0u || !view_is_visible(token)) {
         WRITE(
             why, "% %; create a new token", TEXT(from),
@@ -171,7 +173,10 @@ static enum status address_set(struct credentials *c, struct view host, uint16_t
 
 /* --- kubeconfig --- */
 
-/* Writes the path of the file `name`; relative names start at the directory of the kubeconfig. */
+/*
+ * Writes the path of the file `name` to `out`; a relative name is relative to the kubeconfig's
+ * directory.
+ */
 static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struct view name,
                                struct writer *why)
 {
@@ -232,7 +237,7 @@ static enum status token_from_config(struct credentials *c, const char *path,
                                      const struct kubeconfig *k, struct writer *why)
 {
     bool changed = false;
-    /* If both are given, the file wins, as in client-go. */
+    /* If the kubeconfig has both a token file and a token, the file wins, as in client-go. */
     if (k->token_file.len > 0u) {
         enum status s = path_beside(c->token_file, path, k->token_file, why);
         return (s == STATUS_OK) ? token_read(c, &changed, why) : s;
@@ -289,7 +294,7 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
 
 /* --- service account of the pod --- */
 
-/* Value of an environment variable. NULL: it is not set. */
+/* Returns the value of an environment variable; NULL: the variable is not set. */
 static const char *environment_value(const char *name)
 {
     size_t len = strlen(name);

@@ -21,7 +21,10 @@ struct pem {
     uint8_t *text; /* points into struct credentials; NUL-terminated if len > 0 */
 };
 
-/* One instance of about 400 KiB; the pages of memory that hold no credential are never touched. */
+/*
+ * The agent has one instance, of about 400 KiB; it never touches memory pages that hold no
+ * credential.
+ */
 struct credentials {
     uint16_t port;
     char host[API_HOST_CAP]; /* without a trailing dot; IPv6 without brackets */
@@ -29,13 +32,13 @@ struct credentials {
     char server_name[API_HOST_CAP + 1u];
     char authority[API_HOST_CAP + 8u]; /* host and port; IPv6 in brackets; omits port 443 */
     const char *remedy;                /* static text: how an operator provides a missing file */
-    char token_file[PATH_CAP];         /* empty: there is no file, the token is constant */
+    char token_file[PATH_CAP];         /* empty: no token file, so `token` never changes */
     char token[TOKEN_CAP];             /* empty: no token */
     struct pem ca;
     struct pem cert;
     struct pem key;
-    size_t text_len; /* length of the kubeconfig in `pems` */
-    /* Holds the kubeconfig's text, and after its parsing the PEM texts. */
+    size_t text_len; /* number of bytes of the kubeconfig in `pems` */
+    /* First holds the text of the kubeconfig; once that is parsed, holds the PEM texts. */
     uint8_t pems[CA_BYTES_MAX + 2u * PEM_BYTES_MAX];
     uint8_t values[KUBECONFIG_BYTES_MAX]; /* values of the kubeconfig's keys */
 };

@@ -68,7 +68,7 @@ static void address_add(struct ip_addresses *list, const struct ip_address *a)
     }
 }
 
-/* Adds the address of a line of /etc/hosts, hosts(5), if one of its names is the wanted one. */
+/* Adds the address in a line of /etc/hosts (hosts(5)) if the line contains the wanted name. */
 static void hosts_line(struct resolver *r, struct view line)
 {
     struct ip_address a;
@@ -85,7 +85,7 @@ static void hosts_line(struct resolver *r, struct view line)
     }
 }
 
-/* Adds the server of a line of resolv.conf(5); ignores all lines but "nameserver". */
+/* Adds the server in a "nameserver" line of resolv.conf(5); ignores all other lines. */
 static void servers_line(struct resolver *r, struct view line)
 {
     struct ip_address a;
@@ -104,7 +104,7 @@ static void file_lines(struct resolver *r, const char *path,
     struct writer text = writer_of(r->file, sizeof r->file);
     int error = 0;
     if (file_read_start(path, &text, &error) != STATUS_OK) {
-        return; /* the file is absent: the next source is used */
+        return; /* the file cannot be read: the caller uses the next source */
     }
     struct view rest = writer_view(&text);
     while (rest.len > 0u) {
@@ -122,12 +122,14 @@ static enum status query_send(const struct resolver *r, uint16_t id, enum dns_ty
     if (s != STATUS_OK) {
         return s;
     }
-    /* A failed send counts as a lost datagram: the time limit of this try ends it. */
+    /* A failed send counts as a lost datagram: this try ends at its time limit. */
     (void)send(r->fd, w.data, w.len, MSG_NOSIGNAL);
     return STATUS_OK;
 }
 
-/* Sends both queries to the next server of the list. PEER_TIMEOUT: DNS_TRIES_MAX is reached. */
+/*
+ * Sends both queries to the next server of the list. PEER_TIMEOUT: DNS_TRIES_MAX tries have failed.
+ */
 static enum status try_next(struct resolver *r, uint64_t now_ms)
 {
     resolver_end(r);
@@ -188,8 +190,8 @@ enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms
 }
 
 /*
- * Evaluates a datagram as the response to the query of this type, and ignores it if the id or the
- * name differs.
+ * Evaluates a datagram as the response to the query of type `type`; ignores the datagram if its id
+ * or its name differs.
  */
 static void answer_note(struct resolver *r, struct view message, enum dns_type type)
 {
@@ -225,7 +227,7 @@ enum status resolver_step(struct resolver *r, uint64_t now_ms)
 {
     bool more = true;
     ASSERT(r->fd >= 0 && r->servers > 0u);
-    /* Two responses are expected; further datagrams wait for the next turn. */
+    /* Two responses are expected; the limit leaves excess datagrams to the next turn. */
     for (unsigned i = 0; i < DNS_DATAGRAMS_PER_STEP && more && r->answered != ANSWERED_ALL; i++) {
         more = read_answer(r);
     }

@@ -9,7 +9,7 @@
  * Invariants:
  * I1 An IP literal is its own address; no server is queried.
  * I2 The first API_ADDRESSES_MAX lines of /etc/hosts with the name are used, in their order.
- * I3 There is at least one server, and never more than NAMESERVERS_MAX.
+ * I3 While a query runs, there are 1 to NAMESERVERS_MAX name servers.
  */
 #ifndef HOST_APISERVER_RESOLVER_H
 #define HOST_APISERVER_RESOLVER_H
@@ -23,7 +23,7 @@ struct resolver {
     uint16_t id;       /* id of the A query; the AAAA query has the next number */
     unsigned answered; /* answered queries; bit 0: A, bit 1: AAAA */
     bool refused;      /* a server answered with an error, or is unreachable */
-    unsigned tries;    /* number of servers tried so far, with repetitions */
+    unsigned tries;    /* number of tries so far; each try queries one server */
     uint64_t try_ms;   /* when to try the next server */
     unsigned servers;
     struct ip_address server[NAMESERVERS_MAX];
@@ -32,15 +32,15 @@ struct resolver {
 };
 
 /*
- * Starts to resolve `host`; before the first call only r->fd must be set, to -1. STATUS_OK:
- * r->found has at least one address. STATUS_MORE: call resolver_step when r->fd is readable, or at
- * r->try_ms. PEER_MALFORMED: `host` is not a host name. PEER_NOT_FOUND: the name has no address.
- * HOST_*: a socket cannot be opened.
+ * Starts to resolve `host`; before the first call, set r->fd to -1; no other member needs a value.
+ * STATUS_OK: r->found has at least one address. STATUS_MORE: call resolver_step when r->fd is
+ * readable, or at r->try_ms. PEER_MALFORMED: `host` is not a host name. HOST_*: a socket cannot be
+ * opened.
  */
 MUST_USE enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms);
 /*
- * Continues the resolution; returns the same verdicts as resolver_start. PEER_TIMEOUT: no server
- * sent a usable response.
+ * Continues the resolution; returns the verdicts of resolver_start and two more. PEER_NOT_FOUND:
+ * the name has no address. PEER_TIMEOUT: no server sent a usable response.
  */
 MUST_USE enum status resolver_step(struct resolver *r, uint64_t now_ms);
 /* Closes the socket; the addresses found stay. */

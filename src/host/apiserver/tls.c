@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The TLS session: its arena, start, handshake, transfers and end. tls_verify.c judges the server's
- * certificate, tls_errors.c translates failures, tls_platform.c gives the library random bytes and
- * dates.
+ * certificate, tls_errors.c translates failures, tls_platform.c provides random bytes and dates to
+ * the library (mbedTLS).
  */
 #include "host/apiserver/tls.h"
 
@@ -49,7 +49,7 @@ struct tls_session {
     const char *protocols[2];   /* NULL-terminated; not const, as the library requires */
     char name[TLS_NAME_CAP];
     size_t unsent;     /* length of an unfinished tls_write, 0: none */
-    unsigned receives; /* number of socket reads that are left in this call, see receive_bytes */
+    unsigned receives; /* number of socket reads that this call may still make, see receive_bytes */
     size_t ahead_at;   /* offset in `ahead` of the first byte that the library has not read */
     size_t ahead_len;
     unsigned char ahead[TLS_AHEAD_BYTES];
@@ -101,8 +101,8 @@ static void arena_close(void)
 }
 
 /*
- * Whether the arena was nearly full. Then a failed allocation may have caused the failure, even if
- * the library returned another error code.
+ * Whether the arena was nearly full. If so, a failed allocation may have caused a failure, even if
+ * the library returned a different error code.
  */
 static bool arena_was_tight(void)
 {
@@ -152,7 +152,7 @@ static int on_send(void *context, const unsigned char *data, size_t len)
                                                    : MBEDTLS_ERR_NET_SEND_FAILED;
 }
 
-/* Returns at most `len` of the bytes that were read ahead. */
+/* Moves at most `len` bytes from the buffer `ahead` to `data`. Returns how many bytes it moved. */
 static size_t copy_ahead(unsigned char *data, size_t len)
 {
     size_t n = (len < session.ahead_len) ? len : session.ahead_len;
@@ -164,8 +164,9 @@ static size_t copy_ahead(unsigned char *data, size_t len)
 }
 
 /*
- * Reads for the library, at most session.receives times in one call. Without this limit, a peer
- * that sends records without content could keep the library, and so the process, in one call.
+ * Reads from the socket for the library; session.receives limits the reads in one call of
+ * tls_handshake or tls_read. Without this limit, a peer that sends records without content could
+ * keep the process busy in one call forever.
  */
 static int receive_bytes(unsigned char *data, size_t len)
 {
@@ -178,7 +179,7 @@ static int receive_bytes(unsigned char *data, size_t len)
     }
     /*
      * The library first asks for the five bytes of a record's header. To save a system call, this
-     * read also fetches the bytes behind the header.
+     * read also fetches the bytes after the header.
      */
     bool ahead = len < sizeof session.ahead;
     ssize_t n =
@@ -198,8 +199,8 @@ static int receive_bytes(unsigned char *data, size_t len)
 }
 
 /*
- * Reads for the library, but returns an error instead of the end of a ServerHello that tls_hello.h
- * refuses, so that the library never processes it.
+ * Reads from the socket for the library. If tls_hello.h refuses the ServerHello, returns an error
+ * instead of its last bytes, so that the library never processes this ServerHello.
  */
 static int on_receive(void *context, unsigned char *data, size_t len)
 {
@@ -478,8 +479,8 @@ static bool is_refused(int code)
 }
 
 /*
- * Ends a call that the library stopped with `stop`. Returns STATUS_MORE, or the verdict on a
- * failure. Stores the failure for tls_explain.
+ * Ends a call in which the library returned `stop`. Returns STATUS_MORE, or stores the failure for
+ * tls_explain and returns the verdict on it.
  */
 static enum status end_step(int stop, struct writer *why)
 {
@@ -505,8 +506,8 @@ static enum status end_step(int stop, struct writer *why)
 }
 
 /*
- * Continues the verdict on the server's certificate. Returns STATUS_MORE also when the server is
- * trusted: the next step continues the handshake.
+ * Continues to verify the server's certificate. Returns STATUS_MORE even when the server is
+ * trusted, because the next step must continue the handshake.
  */
 static enum status continue_verdict(struct writer *why)
 {
@@ -515,8 +516,8 @@ static enum status continue_verdict(struct writer *why)
         return STATUS_MORE;
     }
     /*
-     * mbedTLS's own verifier sends this alert too. A failure to send it does not change the
-     * verdict.
+     * Send the alert that mbedTLS's own verifier would send. A failure to send it does not change
+     * the verdict.
      */
     (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                          tls_verify_alert(&session.verifier));
@@ -585,7 +586,7 @@ enum status tls_write(struct view data, size_t *n)
     if (session.failure.code != 0) {
         return tls_judge(&session.failure, NULL);
     }
-    /* The library requires that an unfinished call is repeated with the same length. */
+    /* The library requires the caller to repeat an unfinished write with the same length. */
     size_t len = (session.unsent > 0u) ? session.unsent : data.len;
     int sent = mbedtls_ssl_write(&session.ssl, data.data, len);
     if (sent <= 0) {
@@ -622,11 +623,11 @@ void tls_end(void)
         return;
     }
     if (is_usable() && session.failure.code == 0 && session.unsent == 0u) {
-        /* One attempt: a peer that does not read gets no close_notify. */
+        /* Try only once: a peer that does not read its input may get no close_notify. */
         (void)mbedtls_ssl_close_notify(&session.ssl);
     }
     if (session.failure.established && session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
-        /* RFC 8446 §6.2; after the handshake mbedTLS does not send this alert itself. */
+        /* RFC 8446 §6.2 requires this alert, and mbedTLS does not send it after the handshake. */
         (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                              MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS client over a connected, non-blocking socket, by mbedTLS with a static arena (the only
- * allocator of the program). Owns the arena and the session; tls_verify.h decides whether the
+ * TLS client on a connected, non-blocking socket, implemented with mbedTLS and a static arena (the
+ * only allocator of the program). Owns the arena and the session; tls_verify.h decides whether the
  * server is trusted, tls_hello.h whether its version is accepted. Offers TLS 1.3, and TLS 1.2 if
  * the settings allow it; requires ALPN "h2". Never sends application data before the server is
  * verified.
@@ -15,8 +15,8 @@
 #include "base/bytes.h"
 
 /*
- * PEM texts of the connection, decoded in place by tls_start. The text of the authorities is
- * borrowed until the handshake ends, the client's texts until tls_start returns.
+ * PEM texts for one connection, which tls_start decodes in place. `ca_pem` is borrowed until the
+ * handshake ends, the other texts until tls_start returns.
  */
 struct tls_identity {
     uint8_t *ca_pem; /* any number of certificates */
@@ -37,13 +37,14 @@ enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2, TLS_WANTS_TURN = 4 };
 
 /*
  * Checks that the kernel provides random numbers and that the library starts within the arena. Call
- * once per process, before the first tls_start. HOST_IO: one of the two fails.
+ * once per process, before the first tls_start. HOST_IO: one of the two checks failed.
  */
 MUST_USE enum status tls_setup(void);
 /*
- * Starts a session on `fd` (borrowed); ends an earlier one first, because the arena is rebuilt. On
- * failure `why` gets one line. PEER_MALFORMED: CA, certificate or key is invalid, or key and
- * certificate do not match. FULL_BUFFER: the arena is exhausted. HOST_IO: no randomness.
+ * Starts a session on `fd` (borrowed); first ends an earlier session, because it reinitializes the
+ * arena. On failure `why` gets one line. PEER_MALFORMED: CA, certificate or key is invalid, or key
+ * and certificate do not match. FULL_BUFFER: the arena is exhausted. HOST_IO: the kernel provides
+ * no random numbers.
  */
 MUST_USE enum status tls_start(int fd, const struct tls_identity *id, struct writer *why);
 /*
@@ -54,7 +55,7 @@ MUST_USE enum status tls_start(int fd, const struct tls_identity *id, struct wri
  * protocol. PEER_CLOSED: the connection ended. FULL_BUFFER: the arena is exhausted.
  */
 MUST_USE enum status tls_handshake(struct writer *why);
-/* Returns what the last STATUS_MORE waits for: bits of enum tls_wants. */
+/* Returns what to wait for after the last STATUS_MORE: bits of enum tls_wants. */
 unsigned tls_wants(void);
 /*
  * Reads at most `cap` bytes. STATUS_OK: *n >= 1. STATUS_MORE: wait for tls_wants. PEER_CLOSED:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Translates failures of TLS: to a verdict, and to one line with the reason and the remedy for an
- * operator.
+ * Translates a TLS failure into a verdict, and into one line for an operator with the reason and
+ * the remedy.
  */
 #include "base/assert.h"
 #include "host/apiserver/tls_internal.h"
@@ -120,7 +120,7 @@ bool tls_is_exhausted(int code)
     return false;
 }
 
-/* Whether the socket or the peer caused the error, so that a full arena is not the reason. */
+/* Whether the socket or the peer caused the error; a full arena is not the reason then. */
 static bool is_outside(int code)
 {
     return code == MBEDTLS_ERR_SSL_CONN_EOF || code == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ||
@@ -129,8 +129,8 @@ static bool is_outside(int code)
 }
 
 /*
- * Whether the failure means a lack of memory. During a handshake the library also reports this as
- * an invalid signature, or as no common cipher.
+ * Whether the failure means a lack of memory. During a handshake, the library may report a lack of
+ * memory as an invalid signature or as a missing common cipher.
  */
 static bool is_starved(const struct tls_failure *failure)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records and ServerHello of RFC 8446 (§5.1, §4.1.3) and RFC 5246 (§7.4.1.3); see tls_hello.h. */
+/*
+ * Parses records and the ServerHello (RFC 8446 §5.1, §4.1.3; RFC 5246 §7.4.1.3); see tls_hello.h.
+ */
 #include "host/apiserver/tls_hello.h"
 
 #include <string.h>
@@ -14,7 +16,7 @@
 #define VERSION_TLS13 0x0304u
 #define SUITES_TLS13 0x13u /* first octet of each TLS 1.3 suite (RFC 8446 §B.4) */
 
-/* Extensions of a ServerHello or HelloRetryRequest of TLS 1.3 only (RFC 8446 §4.2). */
+/* Extensions that only a TLS 1.3 ServerHello or HelloRetryRequest may have (RFC 8446 §4.2). */
 #define EXTENSION_PRE_SHARED_KEY 41u
 #define EXTENSION_SUPPORTED_VERSIONS 43u
 #define EXTENSION_COOKIE 44u
@@ -61,8 +63,8 @@ static bool consume_number(struct view *in, size_t octets, unsigned *number)
 }
 
 /*
- * Notes what an extension says about the version. false: supported_versions is repeated, malformed,
- * or names another version than TLS 1.3 (RFC 8446 §4.2.1).
+ * Records in `hello` what an extension says about the version. false: supported_versions is
+ * repeated, malformed, or names another version than TLS 1.3 (RFC 8446 §4.2.1).
  */
 static bool read_extension(unsigned type, struct view value, struct hello *hello)
 {
@@ -86,7 +88,8 @@ static bool read_extension(unsigned type, struct view value, struct hello *hello
 }
 
 /*
- * Reads the extensions, if there are any: a ServerHello of TLS 1.2 may have none. false: malformed.
+ * Reads the extensions, if there are any: a ServerHello of TLS 1.2 may have none. false: they are
+ * malformed.
  */
 static bool read_extensions(struct view in, struct hello *hello)
 {
@@ -147,8 +150,7 @@ static enum tls_hello_verdict judge_hello(struct tls_hello *h, struct view body)
 }
 
 /*
- * Reads one byte of a handshake record. A message of another type before the ServerHello is
- * refused.
+ * Reads one byte of a handshake record. Refuses a message of any other type before the ServerHello.
  */
 static enum tls_hello_verdict read_byte(struct tls_hello *h, uint8_t byte)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks the versions in a server's first handshake messages, independently of mbedTLS but on the
- * same bytes. mbedTLS up to 3.6.7 accepts a ServerHello that mixes versions (CVE-2026-115490): it
- * has the version number and a cipher suite of TLS 1.3, but not the extension supported_versions.
- * The handshake then ends without a secret. Pure.
+ * same bytes. mbedTLS up to 3.6.7 accepts a ServerHello that mixes versions (CVE-2026-115490): such
+ * a ServerHello has the version number and a cipher suite of TLS 1.3, but not the extension
+ * supported_versions. The handshake then completes without a shared secret. Performs no I/O and has
+ * no global state.
  *
  * Invariant: after TLS_HELLO_GOOD for all bytes of a ServerHello, its version number, its
  * extensions and its cipher suite belong to one version. A HelloRetryRequest before the ServerHello
@@ -27,8 +28,8 @@ enum tls_hello_verdict {
  * connection.
  */
 struct tls_hello {
-    bool tls12;          /* TLS 1.2 is offered too; set by the caller */
-    bool done;           /* the ServerHello is complete: the rest is ignored */
+    bool tls12;          /* the client also offers TLS 1.2; set by the caller */
+    bool done;           /* the ServerHello is complete; all further bytes are ignored */
     bool retried;        /* a HelloRetryRequest was received */
     uint16_t suite;      /* cipher suite of the HelloRetryRequest */
     uint16_t header_len; /* bytes of the current record's header read so far */

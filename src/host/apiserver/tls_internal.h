@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declarations shared by the files of the TLS client. Owns no state (tls.c does). No other file
- * includes this one.
+ * Declarations that only the files of the TLS client share; no other file includes this header.
+ * Owns no state (tls.c does).
  */
 #ifndef HOST_APISERVER_TLS_INTERNAL_H
 #define HOST_APISERVER_TLS_INTERNAL_H
@@ -15,14 +15,14 @@ int tls_random(void *context, unsigned char *data, size_t len);
 struct tls_failure {
     int code;       /* code of mbedTLS, negative; 0: no failure */
     unsigned alert; /* number of the alert, if code is MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
-    /* Why the server's certificate is refused; empty: it is not refused. Borrowed. */
+    /* Why the server's certificate is refused; empty: the certificate is not refused. Borrowed. */
     const char *distrust;
     bool tight;       /* the arena was nearly full */
     bool only_tls13;  /* TLS 1.2 was not offered */
     bool established; /* the handshake is complete */
     /*
-     * The connection was reset after the client sent its certificate: probably the server rejects
-     * it.
+     * The connection was reset after the client sent its certificate: the server probably rejects
+     * that certificate.
      */
     bool refused;
 };

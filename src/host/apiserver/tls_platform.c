@@ -13,7 +13,7 @@
 #include <mbedtls/platform_util.h>
 #include <psa/crypto.h>
 
-/* getrandom(2): requests of up to 256 bytes are neither cut nor interrupted. */
+/* getrandom(2) neither shortens nor interrupts requests of up to 256 bytes. */
 #define RANDOM_PIECE 256u
 
 int tls_random(void *context, unsigned char *data, size_t len)
@@ -46,7 +46,7 @@ psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context
 /*
  * Converts days since 1970-01-01 to a Gregorian date. Replaces the C library's gmtime_r, which may
  * read files. Counts years from March, so that a leap day is the last day of its year; 400 years
- * have 146097 days, and five months from March on have 153.
+ * have 146097 days, and the five months from March to July have 153, as do the next five.
  */
 static void civil_date(int64_t days, struct tm *out)
 {

@@ -28,8 +28,8 @@
 /* --- signatures --- */
 
 /*
- * Whether reading a key failed for lack of memory. The library reports this as an invalid key if
- * the key is RSA, so this function also tests whether the arena has room for one.
+ * Whether reading a key failed for lack of memory. For an RSA key, the library reports a lack of
+ * memory as an invalid key, so this function also tests whether the arena has room for an RSA key.
  */
 static bool lacks_memory(int code)
 {
@@ -39,10 +39,10 @@ static bool lacks_memory(int code)
     return lacks;
 }
 
-/* Imports the certificate's key into the library; the caller frees it. */
+/* Imports the certificate's public key into `key`, which the caller frees. */
 static enum x509_reason import_key(mbedtls_pk_context *key, const struct x509_cert *cert)
 {
-    /* A copy, because the library's cursor is not const. */
+    /* The key is copied, because the library's parser takes a pointer to non-const bytes. */
     unsigned char copy[KEY_BYTES_MAX];
     unsigned char *at = copy;
     mbedtls_pk_init(key);
@@ -186,8 +186,8 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
 }
 
 /*
- * Sets the key of the server's certificate; with it the library verifies that the server has the
- * private key.
+ * Replaces the key of the server's certificate. The library uses this key to verify that the server
+ * has the private key.
  */
 static enum x509_reason replace_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
 {
@@ -199,7 +199,7 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
 {
     struct tls_verifier *v = verifier;
     ASSERT(depth == 0);
-    *flags = 0; /* lets the handshake continue; tls_verify_on gives the verdict later */
+    *flags = 0; /* lets the handshake continue; tls_verify_on returns the verdict later */
     v->trust.now_ms = (int64_t)clock_wall_ms();
     v->unread = read_sent(v, sent);
     if (v->unread.reason == X509_TRUSTED) {
@@ -281,7 +281,7 @@ void mbedtls_x509_crt_free(mbedtls_x509_crt *crt)
     }
 }
 
-/* Appends a copy of the certificate to the list; the verdict needs all certificates. */
+/* Appends a copy of the certificate to the list, because the verdict needs all certificates. */
 int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *buf, size_t buflen)
 {
     mbedtls_x509_crt *last = chain;
@@ -305,7 +305,7 @@ int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *buf
     return 0;
 }
 
-/* Leaves the decision to the callback; without a callback no server is trusted. */
+/* Leaves the decision to the callback `f_vrfy`; without a callback, no server is trusted. */
 int mbedtls_x509_crt_verify_restartable(mbedtls_x509_crt *crt, mbedtls_x509_crt *trust_ca,
                                         mbedtls_x509_crl *ca_crl,
                                         const mbedtls_x509_crt_profile *profile, const char *cn,

@@ -33,10 +33,10 @@ struct tls_verifier {
     bool more; /* the server sent more than X509_SENT_MAX certificates */
     struct x509_search search;
     enum tls_verify_state state;
-    struct x509_verdict unread;  /* TRUSTED, or why a received certificate cannot be parsed */
-    enum x509_reason key_reason; /* TRUSTED, or why the server's key is unusable */
-    enum x509_reason reason;     /* reason of the last verdict */
-    /* Why the server is not trusted; empty: it is trusted, or there is no verdict. */
+    struct x509_verdict unread;  /* X509_TRUSTED, or why a received certificate is unusable */
+    enum x509_reason key_reason; /* X509_TRUSTED, or why the server's key is unusable */
+    enum x509_reason reason;     /* reason of the final verdict */
+    /* Why the server is not trusted; empty: the server is trusted, or there is no verdict yet. */
     char text[X509_TEXT_CAP];
 };
 
@@ -46,8 +46,8 @@ struct tls_verifier {
  */
 void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host);
 /*
- * Callback for mbedtls_ssl_conf_verify; its context is the verifier. Accepts every certificate for
- * now; `sent` is borrowed until the verdict.
+ * Callback for mbedtls_ssl_conf_verify, whose context is the verifier. Accepts every certificate
+ * for now; tls_verify_on decides later. `sent` is borrowed until the verdict is final.
  */
 int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flags);
 /* Whether certificates were received and the verdict is not final yet. */
@@ -55,8 +55,8 @@ bool tls_verify_pending(const struct tls_verifier *v);
 /* Whether the verdict is final, and the server is trusted. */
 bool tls_verify_trusted(const struct tls_verifier *v);
 /*
- * Continues the verdict; checks at most one signature per call. STATUS_MORE: call again.
- * PEER_UNTRUSTED: `text` has the reason.
+ * Continues to verify the certificates; checks at most one signature per call. STATUS_MORE: call
+ * again. PEER_UNTRUSTED: `text` has the reason.
  */
 MUST_USE enum status tls_verify_on(struct tls_verifier *v);
 /* Returns the alert for a server that is not trusted (RFC 8446 §6.2). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command `bundle`, see bundle.h. Each file of the bundle is the output of another command, a
- * page of the agent, or a copy of one of the agent's files; none of them contains a credential. If
- * one file is unavailable, the command reports that and writes the other files.
+ * page of the agent, or a copy of one of the agent's files; no file contains a credential. If one
+ * file is unavailable, the command reports that and writes the other files.
  */
 #include "host/commands/bundle.h"
 
@@ -23,7 +23,10 @@ static enum status copy_failed(struct writer *why, const char *from, int error)
     return errno_status(error);
 }
 
-/* Copies until the end of the file, an error or the bound: *n is the result of the last read. */
+/*
+ * Copies until the file ends, an error occurs, or BUNDLE_FILE_BYTES_MAX bytes are copied. *n:
+ * result of the last read(2).
+ */
 static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, struct writer *why)
 {
     enum status s = STATUS_OK;
@@ -65,9 +68,7 @@ static void known_or_not(struct writer *out, const char *what, const char *value
     WRITE(out, "%%\n", TEXT(what), TEXT((value[0] != '\0') ? value : "not known"));
 }
 
-/*
- * Not inlined, so that its buffers are not part of the stack frame while other files are written.
- */
+/* Not inlined, so that its buffers are not on the stack while the other files are written. */
 __attribute__((noinline)) static enum status write_versions(struct command_memory *m,
                                                             struct writer *why)
 {
@@ -75,7 +76,7 @@ __attribute__((noinline)) static enum status write_versions(struct command_memor
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer unused = writer_of(bytes, sizeof bytes);
     bool known = uname(&kernel) == 0;
-    /* A failure is ignored here: slices.yaml reports it. */
+    /* Ignore a failure here, because slices.yaml reports it. */
     (void)(commands_node(m, &unused) == STATUS_OK);
     writer_text(&m->out, AGENT_NAME " " AGENT_VERSION ", build " BUILD_ID "\n");
     known_or_not(&m->out, "kernel: ", known ? kernel.release : "");
@@ -162,7 +163,7 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
 
 /* --- directory of the bundle --- */
 
-/* Prints one line on standard output: the file was written, or why it is missing. */
+/* Prints one line on standard output: that the file was written, or why it is missing. */
 static enum status print_entry(struct command_memory *m, const char *path, struct view reason,
                                struct writer *why)
 {
@@ -177,8 +178,8 @@ static enum status print_entry(struct command_memory *m, const char *path, struc
 }
 
 /*
- * Writes one file of the bundle; removes it if its content is incomplete. HOST_*: standard output
- * failed.
+ * Writes one file of the bundle; removes the file if its content is incomplete. HOST_*: standard
+ * output cannot be written.
  */
 static enum status entry_write(struct command_memory *m, const struct settings_input *input,
                                const struct entry *e, const char *name, struct writer *why)
@@ -207,7 +208,9 @@ static bool is_cdi_file(const struct command_memory *m, struct view name)
            (m->settings->efa && view_starts(name, EFA_CDI_FILE_PREFIX));
 }
 
-/* Copies all CDI files of the agent. *error: errno of the failure to read their directory, or 0. */
+/*
+ * Copies all CDI files of the agent. *error: errno if their directory cannot be read; 0: success.
+ */
 static enum status cdi_write_all(struct command_memory *m, int *error, struct writer *why)
 {
     const struct entry e = {.kind = ENTRY_CDI};
@@ -236,8 +239,9 @@ static enum status cdi_copy_all(struct command_memory *m, struct writer *why)
 }
 
 /*
- * Creates the directory of the bundle if it is missing. Returns 0 if it is empty, otherwise an
- * errno. Not inlined, so that its buffer is not on the stack while files are written.
+ * Creates the directory of the bundle if it is missing. Returns 0 if the directory is empty,
+ * otherwise an errno. Not inlined, so that its buffer is not on the stack while the files are
+ * written.
  */
 __attribute__((noinline)) static int directory_ready(const char *path)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads pages of the agent's metrics port for the commands: HTTP/1.0, with a time limit. Holds no
- * state.
+ * Reads pages from the agent's metrics port for the commands, over HTTP/1.0 and with a time limit.
+ * Holds no state.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,10 @@
 #include "host/sockets.h"
 #include "host/system.h"
 
-/* Time limit for a page, including the connection: the agent responds within a turn of its loop. */
+/*
+ * Time limit for connecting and reading a page. The agent normally responds much faster, within one
+ * turn of its loop.
+ */
 #define PAGE_MAX_MS 5000u
 
 /* A page of the agent that is being read. */
@@ -25,7 +28,10 @@ struct page {
     struct writer bytes;
 };
 
-/* Waits for the events on the socket. Returns 0 or an errno; ETIMEDOUT: the time limit is over. */
+/*
+ * Waits until the socket has one of the events. Returns 0 or an errno; ETIMEDOUT: the time limit
+ * has passed.
+ */
 static int page_wait(const struct page *p, short events)
 {
     uint64_t now_ms = clock_now_ms();
@@ -35,7 +41,7 @@ static int page_wait(const struct page *p, short events)
     return (ready == 1) ? 0 : ((ready == 0) ? ETIMEDOUT : errno);
 }
 
-/* Opens a socket and starts to connect. Returns 0 or an errno. */
+/* Opens a socket and starts to connect to the agent's metrics port. Returns 0 or an errno. */
 static int page_socket(struct page *p, const struct settings *s)
 {
     struct ip_address address;
@@ -74,8 +80,8 @@ static int page_ask(const struct page *p, const char *path)
 }
 
 /*
- * Parses the head once, then writes the received bytes of the body to the sink, if there is one.
- * Returns 0 or an errno.
+ * Parses the response head if that has not been done yet, then writes the received body bytes to
+ * the sink, if there is one. Returns 0 or an errno.
  */
 static int page_pass(struct page *p)
 {
@@ -130,7 +136,7 @@ static void page_failed(const struct settings *s, const char *path, int error, s
           TEXT(path), NUMBER((uint64_t)s->metrics_port), ERRNO(error));
 }
 
-/* Reads the page. Returns its HTTP status code, or 0 with a line in `why`. */
+/* Requests and reads the page. Returns its HTTP status code; 0: `why` gets one line. */
 static unsigned page_run(struct command_memory *m, const char *path, struct page *p,
                          struct writer *why)
 {

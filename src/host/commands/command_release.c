@@ -18,7 +18,10 @@
 #include "pb_decode.h"
 #include "pb_encode.h"
 
-/* Time limit for the call: normally longer than the agent's disk needs. */
+/*
+ * Time limit for the call. The agent must write to its disk within this limit, which normally takes
+ * much less time.
+ */
 #define RELEASE_MAX_MS 10000u
 #define METHOD "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources"
 /* Room for the request: three texts, the longest of 253 bytes, with their tags and lengths. */
@@ -36,7 +39,7 @@ struct call_out {
 };
 #define CODE_NONE 16u
 
-/* Writes a gRPC message with one claim. */
+/* Writes the gRPC message of a NodeUnprepareResources request for one claim. */
 static void put_request(struct writer *out, const struct claim_id *id)
 {
     uint8_t bytes[REQUEST_BYTES];
@@ -58,8 +61,8 @@ static void put_request(struct writer *out, const struct claim_id *id)
 /* --- the response --- */
 
 /*
- * Reads the first entry of the response's map. false: the message is malformed, or the map is
- * empty.
+ * Reads the first entry of the response's `claims` map. false: the message is malformed, or the map
+ * is empty.
  */
 static bool read_entry(struct view message, dra_NodeUnprepareResourcesResponse_ClaimsEntry *entry)
 {
@@ -74,7 +77,7 @@ static bool read_entry(struct view message, dra_NodeUnprepareResourcesResponse_C
            pb_decode(&bytes, dra_NodeUnprepareResourcesResponse_ClaimsEntry_fields, entry);
 }
 
-/* Evaluates the response. STATUS_OK: the claim is released; otherwise a line in `why`. */
+/* Evaluates the response. STATUS_OK: the claim is released. Otherwise `why` gets one line. */
 static enum status judge_reply(const struct call_out *c, const struct claim_id *id,
                                struct writer *why)
 {
@@ -147,7 +150,10 @@ static int wait_ready(const struct call_out *c, bool sends, short *ready)
     return (n == 1) ? 0 : ((n == 0) ? ETIMEDOUT : errno);
 }
 
-/* Waits for the socket, then sends and receives what is possible. Returns 0 or an errno. */
+/*
+ * Waits for the socket, then sends and receives as many bytes as it can without blocking. Returns 0
+ * or an errno.
+ */
 static int move_bytes(const struct call_out *c, struct h2 *h)
 {
     short ready = 0;

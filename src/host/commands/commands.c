@@ -65,7 +65,10 @@ static enum status board_load(struct command_memory *m, struct writer *why)
         return PEER_MALFORMED;
     }
     devices_build(&v->devices, &m->probe.found, &v->issues);
-    /* Without hardware there are no values, so issues about missing values mean nothing. */
+    /*
+     * Drop the issues: without hardware all values are missing, so issues about missing values mean
+     * nothing.
+     */
     v->issues.count = 0;
     return STATUS_OK;
 }
@@ -84,7 +87,7 @@ enum status commands_node(struct command_memory *m, struct writer *why)
     return STATUS_OK;
 }
 
-/* Replaces the devices in m->inventory by the EFA devices. HOST_*: `why` gets a line. */
+/* Replaces the devices in m->inventory with the EFA devices. HOST_*: `why` gets one line. */
 static enum status efas_load(struct command_memory *m, bool offline, struct writer *why)
 {
     struct inventory *v = &m->inventory;
@@ -108,7 +111,7 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
     return STATUS_OK;
 }
 
-/* Loads the devices of a driver on this node. HOST_*: a line in `why`. */
+/* Loads the devices of a driver on this node into m->inventory. HOST_*: `why` gets one line. */
 static enum status node_load(struct command_memory *m, unsigned driver, struct writer *why)
 {
     return (driver == (unsigned)DRIVER_EFA) ? efas_load(m, false, why) : commands_node(m, why);
@@ -139,8 +142,8 @@ static struct view store_part(const struct command_memory *m, uint64_t offset, v
 }
 
 /*
- * Opens the store of the selected driver. STATUS_OK: it has a valid header. HOST_ABSENT: there is
- * no store.
+ * Opens the store of the selected driver. STATUS_OK: the store has a valid header. HOST_ABSENT:
+ * there is no store.
  */
 static enum status store_open(struct command_memory *m)
 {
@@ -231,7 +234,7 @@ static void holder_load(struct command_memory *m, unsigned slot)
 }
 
 /*
- * Loads which claims hold devices, also from records that a newer agent wrote. HOST_*: the store
+ * Loads which claims hold devices, even from records that a newer agent wrote. HOST_*: the store
  * cannot be read.
  */
 static enum status holders_load(struct command_memory *m, enum driver_kind driver,
@@ -253,7 +256,8 @@ static enum status holders_load(struct command_memory *m, enum driver_kind drive
 }
 
 /*
- * Prepares the devices as an agent with these settings publishes them on Kubernetes 1.36 or newer.
+ * Changes the devices of the inventory to what an agent with these settings would publish on
+ * Kubernetes 1.36 or newer.
  */
 static void publish_as_node(struct command_memory *m)
 {
@@ -274,7 +278,7 @@ static enum status write_parts(struct command_memory *m, enum status loaded, str
     return s;
 }
 
-/* Prints one driver's devices. `loaded`: the status of loading the devices. */
+/* Prints one driver's devices. `loaded`: verdict of the call that loaded the devices. */
 static enum status write_inventory(struct command_memory *m, enum driver_kind driver, bool offline,
                                    enum status loaded, struct writer *why)
 {
@@ -325,7 +329,7 @@ static bool of_one_pod(const struct command_memory *m)
 static enum status write_record(struct command_memory *m, const char *driver, struct writer *why)
 {
     const struct claim_shown shown = {.record = &m->record,
-                                      /* a text about a single driver omits the driver's name */
+                                      /* text output for a single driver omits the driver's name */
                                       .driver = (m->settings->efa || !is_text(m)) ? driver : NULL,
                                       .cdi = compare_cdi(m),
                                       .node = of_one_pod(m) ? &m->inventory : NULL};
@@ -375,7 +379,7 @@ static bool is_wanted(const struct command_memory *m, enum slot_state state)
            view_is(view_from(pod, slash + 1u), r->consumer.name);
 }
 
-/* Opens the store of a driver. HOST_*: a line in `why`. */
+/* Opens the store of a driver. HOST_*: `why` gets one line. */
 static enum status store_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
     commands_driver(m, (enum driver_kind)driver);
@@ -386,7 +390,7 @@ static enum status store_ready(struct command_memory *m, unsigned driver, struct
     return s;
 }
 
-/* Opens the store and, with --pod, loads the devices. HOST_*: `why` gets a line. */
+/* Opens the store and, with --pod, loads the devices. HOST_*: `why` gets one line. */
 static enum status sources_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
     enum status s = store_ready(m, driver, why);
@@ -416,7 +420,7 @@ static void claims_begin(struct command_memory *m)
     }
 }
 
-/* Completes the output. HOST_ABSENT: no claim was prepared for the pod of --pod. */
+/* Completes the output. HOST_ABSENT: no claim was prepared for the pod that --pod names. */
 static enum status claims_end(struct command_memory *m, bool any, struct writer *why)
 {
     bool missing = of_one_pod(m) && !any;
@@ -443,7 +447,8 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
     enum status s = STATUS_OK;
     bool any = false;
     /*
-     * If the data of one driver cannot be read, prints nothing: a partial list would look complete.
+     * Read the data of all drivers before printing: if some cannot be read, print nothing, because
+     * a partial list would look complete.
      */
     for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
         s = sources_ready(m, d, why);
@@ -475,7 +480,10 @@ static enum status run_probe(struct command_memory *m, struct writer *why)
 
 /* --- command `release` --- */
 
-/* Whether the selected driver's store has a claim with this UID. If so, *id gets its names. */
+/*
+ * Whether the selected driver's store has a claim with this UID. If so, sets *id to the claim's
+ * names.
+ */
 static bool holds_claim(struct command_memory *m, const char *uid, struct claim_id *id)
 {
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
@@ -635,8 +643,8 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
 }
 
 /*
- * Adds the troubles that do not stop the agent from being ready, such as missing rights at the API
- * server.
+ * Adds as reasons the troubles that do not prevent the agent from being ready, such as missing
+ * rights at the API server.
  */
 static enum status check_troubles(struct command_memory *m, struct writer *why)
 {
@@ -644,7 +652,7 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
     struct writer line = writer_of(bytes, sizeof bytes);
     struct view body;
     enum status s = STATUS_OK;
-    /* agents of older releases do not have this page */
+    /* agents of older releases do not serve /statusz, so a missing page is no trouble */
     unsigned code = page_get(m, "/statusz", &body, &line);
     while (code == HTTP_OK && body.len > 0u && s == STATUS_OK) {
         size_t end = view_find(body, '\n');

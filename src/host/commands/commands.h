@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All commands but `run`. They read the node, the claim store, CDI files and the agent's HTTP
- * pages; src/command turns what they read into text, which they print or write into the directory
- * of a bundle. They take no lock and write no file of the agent, so that a running agent is not
- * disturbed. The exception is `release`, which asks the agent to release a claim.
+ * pages; src/command formats this data as text, which the commands print or write into the
+ * directory of a bundle. They take no lock and write no file of the agent, so that they do not
+ * disturb a running agent. Only `release` changes the agent's state: it asks the agent to release a
+ * claim.
  */
 #ifndef HOST_COMMANDS_COMMANDS_H
 #define HOST_COMMANDS_COMMANDS_H
@@ -14,7 +15,7 @@
 #include "wire/h2.h"
 #include "host/system.h"
 
-/* Memory of a command. It shares the memory of the loop, which does not run. */
+/* Memory of a command. Overlaps the memory of the loop, which does not run in this process. */
 struct command_memory {
     const struct settings *settings;
     /* The command of the settings; for a bundle, the command whose output is being written. */
@@ -27,12 +28,12 @@ struct command_memory {
     struct inventory inventory;
     struct document document;
     struct writer out; /* writes into `part`, the room for one piece of output */
-    bool answer_no;    /* probe, check and bundle end with exit code 1 */
+    bool answer_no;    /* the exit code of probe, check or bundle is 1 */
     bool incomplete;   /* a file of the bundle is missing */
     unsigned reasons;
     struct claim_record record;
     struct store_outline outline;
-    enum driver_kind driver;  /* driver whose store is read */
+    enum driver_kind driver;  /* driver whose claim store is read */
     char state_dir[PATH_CAP]; /* state directory of that driver */
     uint8_t half[2][STORE_HALF_BYTES];
     struct directory directory; /* directory from which the bundle copies CDI files */
@@ -43,7 +44,7 @@ struct command_memory {
     uint8_t reason[HOST_TEXT_CAP]; /* why a file of the bundle is missing */
 };
 
-/* Initializes the memory; call once, first. `m` must be all zero. */
+/* Initializes the memory. Call once, before the other functions. `m` must be all zero. */
 void commands_begin(struct command_memory *m, const struct settings *settings);
 /*
  * Prints the output of m->command (not COMMAND_BUNDLE or COMMAND_RESERVATIONS) to m->out_fd, in the

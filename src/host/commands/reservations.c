@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints the reserved claims as the API server lists them; see reservations.h. The agent's code
- * handles the connection, its retries and its time limits; this file passes bytes, time and orders.
- * It drops the log, because the line at the end reports a failure.
+ * Prints the reserved claims that the API server lists; see reservations.h. The agent's code
+ * handles the connection, its retries and its time limits; this file passes bytes and the time to
+ * that code, and executes its orders. It discards the agent's log, because the command reports a
+ * failure in one line at the end.
  */
 #include "host/commands/reservations.h"
 
@@ -27,7 +28,9 @@ static void orders_carry_out(struct reservations_memory *m, uint64_t now_ms)
         } else if (order == ORDER_CLOSE_API) {
             apilink_end(&m->api);
         } else {
-            /* the remaining orders are about server sockets, which this process does not have */
+            /*
+             * the other orders concern server sockets and drivers, which this process does not run
+             */
         }
         order = agent_next_order(m->agent);
     }
@@ -59,8 +62,8 @@ static uint64_t wait_turn(struct reservations_memory *m, bool at_once)
 }
 
 /*
- * Runs the agent until a claim is read or the list has ended. RESERVATIONS_WAIT: the time limit is
- * over.
+ * Runs the agent until a claim is read or the list has ended. RESERVATIONS_WAIT: the time limit has
+ * passed.
  */
 static enum reservations_state next_claim(struct reservations_memory *m)
 {
@@ -152,7 +155,10 @@ enum status reservations_print(struct reservations_memory *m, const struct setti
         writer_text(why, "the kernel provides no random numbers; see getrandom(2)");
         return HOST_IO;
     }
-    /* A missing file ends the command at once, because a user waits for it. */
+    /*
+     * A missing credentials file ends the command at once, because a user is waiting for the
+     * output.
+     */
     enum status s = credentials_load(&m->api.credentials, settings->kubeconfig, why);
     credentials_wipe(&m->api.credentials);
     if (s != STATUS_OK) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command `reservations`: runs a loop with the connection to the API server as its only
- * descriptor. It ends with the list of claims, or RESERVATIONS_LIMIT_MS after its start.
+ * descriptor. The command ends when the list of claims is complete, or RESERVATIONS_LIMIT_MS after
+ * its start.
  */
 #ifndef HOST_COMMANDS_RESERVATIONS_H
 #define HOST_COMMANDS_RESERVATIONS_H
@@ -10,7 +11,7 @@
 #include "command/command.h"
 #include "host/apiserver/apilink.h"
 
-/* Memory of the command. It shares the memory of the loop, which does not run. */
+/* Memory of the command. Overlaps the memory of the loop, which does not run in this process. */
 struct reservations_memory {
     struct agent *agent; /* borrowed */
     enum settings_output output;
@@ -24,8 +25,8 @@ struct reservations_memory {
 
 /*
  * Prints the reserved claims, each as soon as it is read. `m` must be all zero. STATUS_OK: the list
- * is complete; *some: it has at least one claim. Other verdicts: the answer is unknown, and `why`
- * gets one line with the reason and the remedy. Calls agent_init; call once.
+ * is complete; *some: the list has at least one claim. Other verdicts: the answer is unknown, and
+ * `why` gets one line with the reason and the remedy. Calls agent_init; call once.
  */
 MUST_USE enum status reservations_print(struct reservations_memory *m,
                                         const struct settings *settings, bool *some,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scans for other programs that give out the same devices; see device_plugin.h. */
+/* Searches for other programs that offer the same devices; see device_plugin.h. */
 #include "host/node/device_plugin.h"
 
 #include <errno.h>
@@ -13,15 +13,15 @@
 
 struct plugin_search {
     const char *directory;
-    enum driver_kind driver; /* driver whose devices the plugin would give out */
+    enum driver_kind driver; /* driver whose devices the plugin would offer */
     char *name;              /* result, SOCKET_PATH_CAP bytes */
     unsigned sockets;        /* number of sockets tested so far */
     bool found;
 };
 
 /*
- * Whether the name contains the driver's word. "efa" after a letter is part of another word, as in
- * "default".
+ * Whether the name contains the word "neuron" or, for the EFA driver, "efa". "efa" after a letter
+ * does not count, because it is part of another word, as in "default".
  */
 static bool has_word(const char *name, enum driver_kind driver)
 {
@@ -86,7 +86,7 @@ bool other_driver_scan(const struct settings *settings, enum driver_kind driver,
     struct writer p = writer_of(path, SOCKET_PATH_CAP);
     WRITE(&n, "%" REGISTRATION_SOCKET_SUFFIX, TEXT(ours->name));
     WRITE(&p, "%/%" REGISTRATION_SOCKET_SUFFIX, TEXT(settings->registrar_dir), TEXT(ours->name));
-    /* A path that is too long for unix(7) cannot have a served socket. */
+    /* No process can serve a socket at a path that is too long for unix(7). */
     bool good = writer_end_text(&n) == STATUS_OK && writer_end_text(&p) == STATUS_OK;
     bool own = good && strcmp(path, ours->registration_socket) == 0;
     return good && (taken || !own) && is_served(&l, name);

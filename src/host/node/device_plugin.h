@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Detects other programs of this node that give out the same devices: a Neuron or EFA device
- * plugin, or another DRA driver of the same name. A device plugin has a unix socket in the
- * kubelet's directory for device plugins (k8s.io/kubelet, deviceplugin/v1beta1), and chooses the
- * socket's name. So a served socket in this directory counts as a device plugin if its name
- * contains "neuron" or, for EFA devices, "efa", as in AWS's plugin (aws-efa-device-plugin.sock).
- * The DRA driver dranet uses the socket names of k8s.io/dynamic-resource-allocation without a pod's
- * UID. Owns nothing; decides nothing and logs nothing.
+ * Detects other programs on this node that offer the same devices: a Neuron or EFA device plugin,
+ * or another DRA driver of the same name. A device plugin has a unix socket in the kubelet's
+ * directory for device plugins (k8s.io/kubelet, deviceplugin/v1beta1), and chooses the socket's
+ * name. So a socket in this directory counts as a device plugin if a process serves the socket and
+ * its name contains "neuron" or, for EFA devices, "efa", as in AWS's plugin
+ * (aws-efa-device-plugin.sock). The DRA driver dranet uses the socket names of
+ * k8s.io/dynamic-resource-allocation without a pod's UID. Owns nothing and logs nothing; the caller
+ * decides what to do.
  *
  * A killed plugin leaves its socket behind. connect(2) fails with ECONNREFUSED only for a socket
  * that no process serves (unix(7)). /proc/net/unix would also show served sockets, but in a pod it
- * lists only those of the pod's network namespace. The connection is closed at once: a server with
- * Go's gRPC does not log it. A socket that cannot be tested (no right to connect, a path too long
- * for unix(7)) counts as served, because a needless warning costs less than devices that are given
- * out twice.
+ * lists only the sockets of the pod's network namespace. The test closes its connection at once; a
+ * server with Go's gRPC does not log such a connection. A socket that cannot be tested (no right to
+ * connect, a path too long for unix(7)) counts as served, because a needless warning costs less
+ * than a device that two programs assign to different pods.
  */
 #ifndef HOST_NODE_DEVICE_PLUGIN_H
 #define HOST_NODE_DEVICE_PLUGIN_H
@@ -22,12 +23,12 @@
 
 /*
  * Scans for a device plugin of the driver's devices. `name` is the result of the previous scan,
- * empty before the first. The scan sets it to the file name of one served socket, cut to its room,
- * or empties it if there is none; while a plugin serves its socket, the same socket is found again.
- * If the directory is absent, there is no plugin.
+ * empty before the first scan. The scan sets `name` to the file name of one served socket, cut if
+ * it is too long, or empties `name` if no plugin is found. While a plugin serves its socket, each
+ * scan returns the same name. If the directory is absent, there is no plugin.
  *
- * Returns 0, or the errno if the directory cannot be read; `name` is unchanged then. The scan is
- * bounded: DIRECTORY_READS_MAX reads, DEVICE_PLUGIN_SOCKETS_MAX connections.
+ * Returns 0, or the errno if the directory cannot be read; `name` is unchanged then. A scan makes
+ * at most DIRECTORY_READS_MAX reads and DEVICE_PLUGIN_SOCKETS_MAX connections.
  */
 MUST_USE int device_plugin_scan(const char *directory, enum driver_kind driver,
                                 char name[SOCKET_PATH_CAP]);

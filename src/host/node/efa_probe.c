@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the EFA devices in sysfs, see efa_probe.h. bus/pci/drivers/efa has a link named by the
- * address of each function; class/infiniband_verbs/uverbsN is a link to a path that contains the
- * address of the function. Layout: kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and
+ * Reads the EFA devices in sysfs, see efa_probe.h. bus/pci/drivers/efa has one link for each PCI
+ * function, named by the function's address; class/infiniband_verbs/uverbsN is a link to a path
+ * that contains this address. Layout: kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and
  * pci-sysfs.c.
  */
 #include "host/node/efa_probe.h"
@@ -35,7 +35,7 @@ static void rest_path(char path[EFA_PATH_CAP], const char *sysfs_root, const cha
                       const char *name, const char *file)
 {
     WRITE_TEXT(path, EFA_PATH_CAP, "%/%/%%", TEXT(sysfs_root), TEXT(folder), TEXT(name),
-               TEXT(file)); /* fits: `name` was parsed, or is a checked RDMA name */
+               TEXT(file)); /* the path fits, because `name` is valid */
 }
 
 /* Reads one value of sysfs and removes white space around it. Empty: the file is unreadable. */
@@ -154,8 +154,8 @@ static void accept_verbs(const struct efa_listing *l, const struct directory_ent
 /* --- whole probe --- */
 
 /*
- * Calls the handler for each name in a folder of sysfs. Returns 0, also if the folder is absent;
- * otherwise an errno, and the devices are unknown.
+ * Calls the handler for each name in a folder of sysfs. Returns 0, even if the folder is absent. If
+ * it cannot be read, returns an errno, and the devices are unknown.
  */
 static int folder_list(const struct efa_listing *l, const char *folder)
 {

@@ -11,8 +11,9 @@
 
 /*
  * Reads the current EFA devices into *found; absent or unreadable values stay empty. A node without
- * the driver has no devices. Bounded: DIRECTORY_READS_MAX reads of two directories, one link for
- * each RDMA device, and six files and links for each of EFAS_MAX devices.
+ * the driver has no devices. Makes at most DIRECTORY_READS_MAX reads of each of two directories,
+ * and reads one link for each RDMA device and six files and links for each of at most EFAS_MAX
+ * devices.
  *
  * Returns 0. On failure (no memory or descriptor left, an existing directory that cannot be read)
  * returns an errno and sets found->unknown: the devices may still exist.

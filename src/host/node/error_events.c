@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors of hw_error_event, see error_events.h. */
+/* Opens and polls the files hw_error_event; see error_events.h. */
 #include "host/node/error_events.h"
 
 #include <unistd.h>
@@ -44,8 +44,9 @@ void error_events_follow(struct error_events *e, const char *sysfs_root, const s
         e->number[i] = p->found.devices[i].number;
         e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);
         /*
-         * If another reader hangs in this device's files, its file cannot be opened now. A later
-         * probe opens all files again.
+         * If another reader is reading this device's files, this reader must not open
+         * hw_error_event now. After a later probe, this function opens the files of all devices
+         * again.
          */
         e->follows = reading_of(READING_DEVICE, e->number[i]) && e->follows;
     }
@@ -72,8 +73,8 @@ bool error_events_poll(struct error_events *e, const char *sysfs_root, const str
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         if (e->fd[i] >= 0 && slots[i].fd == e->fd[i] && slots[i].revents != 0) {
             /*
-             * The file is read again before the next probe, so that errors during the probe wake
-             * the loop again.
+             * Open and read the file again before the next probe, so that an error during the probe
+             * is reported too.
              */
             close_file(e, i);
             e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Wakes the reader process when the kernel module counts an error. The module notifies the device's
- * file hw_error_event, and poll(2) reports this as POLLPRI on a descriptor that has read the file
- * (sysfs_notify; neuron_sysfs_metrics.c). If the file does not exist (modules before 2.28) or is
- * outside sysfs, poll(2) reports nothing, and the probe at each --health-interval finds the error.
- * Owns one descriptor for each device; reads no value.
+ * file hw_error_event, and poll(2) reports this as POLLPRI on a descriptor from which the file was
+ * read before (sysfs_notify; neuron_sysfs_metrics.c). If the file does not exist (modules before
+ * 2.28) or is outside sysfs, poll(2) reports nothing, and the probe at each --health-interval finds
+ * the error. Owns one descriptor for each device; reads no value.
  */
 #ifndef HOST_NODE_ERROR_EVENTS_H
 #define HOST_NODE_ERROR_EVENTS_H
@@ -15,11 +15,11 @@
 
 /* Descriptors of the files hw_error_event, one for each device. */
 struct error_events {
-    bool follows; /* the descriptors belong to the devices of `listing`; false: open them again */
-    uint32_t listing;             /* see struct probe */
-    uint64_t armed_ms;            /* time until which events are ignored */
+    bool follows;      /* the descriptors belong to the devices of `listing`; false: reopen them */
+    uint32_t listing;  /* see struct probe */
+    uint64_t armed_ms; /* time until which events are ignored */
     int fd[DEVICES_MAX];          /* by index in the probe's table; -1: none */
-    uint16_t number[DEVICES_MAX]; /* number of each device */
+    uint16_t number[DEVICES_MAX]; /* number of the device to which fd[i] belongs */
 };
 
 /* Initializes `e` without open files. Call before the first probe. */
@@ -29,13 +29,13 @@ void error_events_begin(struct error_events *e);
  * for each device.
  */
 void error_events_follow(struct error_events *e, const char *sysfs_root, const struct probe *p);
-/* Sets the slots for poll(2), DEVICES_MAX of them. */
+/* Sets DEVICES_MAX slots for poll(2). */
 void error_events_interest(const struct error_events *e, struct pollfd *slots, uint64_t now_ms);
 /* Returns the time until which events are ignored; it may be in the past. */
 uint64_t error_events_armed_ms(const struct error_events *e);
 /*
- * Whether a slot reports an error, so that the node must be probed. Opens the files of these
- * devices again, and ignores further events for ERROR_EVENT_GAP_MS.
+ * Whether a slot reports an error, so that the node must be probed. Reopens the files of the
+ * devices that reported an error, and ignores further events for ERROR_EVENT_GAP_MS.
  */
 bool error_events_poll(struct error_events *e, const char *sysfs_root, const struct pollfd *slots,
                        uint64_t now_ms);

@@ -2,7 +2,7 @@
 /*
  * Reads class/neuron_device, module/neuron/version and the DMI product name under the sysfs root,
  * and the boot id under the proc root. Layout: neuron_cdev.c and neuron_sysfs_metrics.c of the
- * kernel module. opendir(3) allocates, so directories are read by getdents64(2).
+ * kernel module. opendir(3) allocates, so this file reads directories with getdents64(2).
  */
 #include "host/node/probe.h"
 
@@ -35,14 +35,15 @@ static bool is_shortage(int error)
 }
 
 /*
- * Copies a value. Valid values contain no NUL and do not fill the buffer. Others get a '?' at the
- * end, which makes them invalid: their start alone could look like a valid value.
+ * Copies a value. Valid values contain no NUL and do not fill the buffer. Any other value is cut
+ * and ends in '?', which makes it invalid: the cut value alone could look valid.
  */
 static void copy_value(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CAP], size_t len)
 {
     if (len == SYSFS_VALUE_CAP) {
         bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
-        bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?'; /* also replaces a character that was cut */
+        /* may replace the first byte of a cut UTF-8 character */
+        bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?';
     }
     struct view text = view_trim(view_of(bytes, len));
     size_t nul = view_find(text, 0);
@@ -123,14 +124,14 @@ static void node_values(struct probe_run *l, bool all)
     }
     node_value(l, s->sysfs_root, "module/neuron/version", all, out->driver_version);
     node_value(l, s->proc_root, "sys/kernel/random/boot_id", all, out->boot_id);
-    /* Read each time: an operator writes this file, which is not in sysfs, so it may change. */
+    /* Read this file in every probe: it is not in sysfs, and an operator may change it. */
     node_value(l, s->neuron_dir, "logical_nc_config", true, out->lnc_config);
 }
 
 /*
- * Reads a class file that shows a result of the UltraServer leader election. A value that is known
- * is read again only with `all`: the election runs when the kernel module loads, and may run again
- * on request of an ioctl.
+ * Reads a class file that shows a result of the UltraServer leader election. Reads a known value
+ * again only if `all` is set, because the values rarely change: the election runs when the kernel
+ * module loads, and again only if an ioctl requests it.
  */
 static void ultraserver_value(struct probe_run *l, const char *file, bool all,
                               char value[ULTRASERVER_TEXT_CAP])
@@ -148,7 +149,7 @@ static void ultraserver_read(struct probe_run *l, bool all, struct found_ultrase
     char before[ULTRASERVER_TEXT_CAP];
     memcpy(before, u->modes, sizeof before);
     ultraserver_value(l, "ultraserver_mode", true, u->modes);
-    /* If the mode has changed, a new election may have changed the ids too. */
+    /* If the modes have changed, a new election may have changed the ids too. */
     bool changed = all || strncmp(before, u->modes, sizeof before) != 0;
     ultraserver_value(l, "node_id_2", changed, u->node_id[ULTRASERVER_PAIR]);
     ultraserver_value(l, "node_id_4", changed, u->node_id[ULTRASERVER_QUAD]);
@@ -242,9 +243,9 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
         }
     }
     /*
-     * Modules that have any of these files also have the ECC counters. So if the ECC file is open
-     * and this file was absent, the module does not have this file, and only a complete read tries
-     * to open it again.
+     * A kernel module with any of the health files also has the file of the ECC counters. So if the
+     * ECC file is open and this file was absent, the module lacks this file, and only a complete
+     * read of the device tries to open it again.
      */
     bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
     bool absent = missing;
@@ -264,8 +265,8 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
 }
 
 /*
- * Reads the health files of a device. Modules from 2.30 on also list components, on Trainium2 and
- * 3.
+ * Reads the health files of a device. On Trainium2 and Trainium3, kernel modules since 2.30 also
+ * list the device's components.
  */
 static void read_health(struct probe_run *l, const char *name, struct device_reading *r)
 {
@@ -347,7 +348,7 @@ static void read_pci(struct probe_run *l, bool all, struct found_device *d)
         node_value(l, l->settings->sysfs_root, file, true, value);
         text_cut(d->numa_node, sizeof d->numa_node, view_text(value));
     } else {
-        /* keep the values until this device is read completely again */
+        /* keep the values until the next complete read of this device */
     }
 }
 
@@ -369,7 +370,7 @@ static void read_device(struct probe_run *l, const char *name, bool all, unsigne
     }
     device_value(l, name, "core_count", all, d->core_count);
     /*
-     * The file is empty until the module has found all devices (neuron_pci.c:
+     * connected_devices is empty until the kernel module has found all devices (neuron_pci.c:
      * total_neuron_devices).
      */
     device_value(l, name, "connected_devices", all, d->connected_devices);
@@ -394,7 +395,7 @@ static bool device_number(const char *name, uint16_t *number)
     return true;
 }
 
-/* The path of a device below `folder`, which ends in a slash or is empty. */
+/* Writes the path of a device below `folder`, which ends in a slash or is empty. */
 static void device_path(char path[DEVICE_PATH_CAP], const char *folder, unsigned number)
 {
     WRITE_TEXT(path, DEVICE_PATH_CAP, "%%%", TEXT(folder), TEXT(device_prefix), NUMBER(number));
@@ -416,7 +417,7 @@ static void accept_entry(struct probe_run *l, const char *name)
     struct found_node *out = l->out;
     uint16_t number = 0;
     /*
-     * Only directories are devices; plain files are attributes of the class, such as
+     * Only a directory is a device; a plain file is an attribute of the class, such as
      * ultraserver_mode.
      */
     uint64_t folder = (name[0] == '.') ? 0u : directory_inode(l, name);
@@ -469,7 +470,10 @@ static uint32_t class_read(struct probe_run *l, bool take)
 static void probe_all(struct probe_run *l)
 {
     struct found_node *out = l->out;
-    /* Entries from `count` on are not cleared: most nodes use a quarter of the table. */
+    /*
+     * The table is not cleared, so that its unused memory stays untouched: most nodes use a quarter
+     * of it.
+     */
     out->count = 0;
     out->ignored = 0;
     probe_close(l->probe);
@@ -511,8 +515,8 @@ int probe_node(const struct settings *settings, struct probe *p)
     ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
     class_open(&l);
     /*
-     * Computed before the devices are probed, so that the next probe detects changes that happen
-     * meanwhile.
+     * Compute the checksum before probing the devices, so that the next probe detects changes that
+     * happen during this probe.
      */
     uint32_t listing = class_read(&l, false);
     bool same = p->known && l.fd >= 0 && l.error == 0 && listing == p->listing;
@@ -589,7 +593,10 @@ int probe_open_errors(const char *sysfs_root, unsigned number)
     }
     reading_begins(path);
     int fd = path_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-    /* poll(2) would report some other files in each turn, for instance a FIFO without a writer. */
+    /*
+     * Accept only a plain file: poll(2) would report a FIFO without a writer, for instance, in each
+     * turn.
+     */
     bool plain = fd >= 0 && descriptor_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (fd >= 0 && !(plain && read(fd, bytes, sizeof bytes) >= 0)) {
         (void)close(fd);

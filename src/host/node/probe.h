@@ -2,8 +2,8 @@
 /*
  * Reads facts about the node and its devices: texts of the Neuron kernel module, the DMI product
  * name and the boot id. Owns the descriptors of the health files and validates nothing
- * (dra/device.h does). Never opens /dev/neuron*: the kernel module resets a device that was opened,
- * and its next user would have to wait.
+ * (dra/device.h does). Never opens /dev/neuron*: the kernel module resets a device after it was
+ * opened, and the next user of the device would have to wait.
  */
 #ifndef HOST_NODE_PROBE_H
 #define HOST_NODE_PROBE_H
@@ -17,8 +17,8 @@ struct probe {
     bool known;       /* the last probe read the class directory without an error */
     uint32_t listing; /* CRC-32C of the names and inodes in the class directory */
     /*
-     * Index of the device that the next probe reads completely; if equal to `count`, the next probe
-     * reads the facts of the node again.
+     * Index of the device that the next probe reads completely. If it equals found.count, the next
+     * probe reads the facts of the node again instead.
      */
     unsigned turn;
     /* Descriptors of health files, by index in `found`. 0: not open; -1: the file was absent. */
@@ -28,18 +28,19 @@ struct probe {
 /*
  * Probes the node: p->found becomes its current state. Absent or unreadable values stay empty; a
  * value that is too long or contains a NUL is cut and ends in '?'. `settings` provides the roots
- * and, if set, the instance type. Bounded: twice DIRECTORY_READS_MAX reads of the class directory
- * and for each of DEVICES_MAX devices eight files and, if the board's table has its PCI address, a
- * file and a link of the PCI device.
+ * and, if set, the instance type. A probe makes at most two times DIRECTORY_READS_MAX reads of the
+ * class directory. For each of at most DEVICES_MAX devices it reads eight files and, if the board's
+ * table has the device's PCI address, a file and a link of the PCI device.
  *
  * The kernel creates a device's entry in the class directory with the device, and never changes the
  * contents of its files, except the health files. So while names and inodes in the directory are
  * unchanged, a probe reads only the device nodes, values that were empty, and the health files; in
- * addition, it reads all files of one device, another one in each probe.
+ * addition, it reads all files of one device, which is a different device in each probe.
  *
- * Health files in sysfs stay open: each read at offset 0 returns the current value. If the file was
- * removed, the read fails, and the file is opened by name. The complete read of a device looks for
- * absent files again. Files outside sysfs can be replaced at any time, so each probe opens them.
+ * Health files in sysfs stay open: each read at offset 0 returns the current value. If a file was
+ * removed, the read fails, and the probe opens the file by name. The complete read of a device also
+ * tries to open files that were absent. Files outside sysfs can be replaced at any time, so each
+ * probe opens them.
  *
  * Returns 0, or an errno if the state of the node is unknown: no memory or no descriptor left, or
  * the class directory exists and cannot be read. p->found must not be used then, because devices
@@ -70,7 +71,7 @@ MUST_USE int probe_ultraserver(const char *sysfs_root, struct found_ultraserver 
 /*
  * Opens hw_error_event of a device and reads it once, so that poll(2) reports later errors by
  * POLLPRI. Returns the descriptor, which the caller closes. -1: the file is absent, unreadable or
- * not a regular file, or reading_of does not allow to read it.
+ * not a regular file, or reading_of does not allow reading it.
  */
 MUST_USE int probe_open_errors(const char *sysfs_root, unsigned number);
 

@@ -42,8 +42,8 @@ static void log_failure(struct probes *l, struct agent *agent, const char *what,
 }
 
 /*
- * Passes the Neuron devices to the agent. After a failed probe the agent keeps its devices, and the
- * failure is logged once.
+ * Passes the Neuron devices to the agent. After a failed probe, the agent keeps the devices of the
+ * previous probe; the same failure is not logged twice in a row.
  */
 static void report_node(struct probes *l)
 {
@@ -82,7 +82,10 @@ static void report_probe(struct probes *l)
     l->told = true;
 }
 
-/* Logs, for each reader whose state has changed, that a read of a file hangs or has ended. */
+/*
+ * Logs, for each reader whose hang has begun or ended, that the read of a file hangs or has
+ * finished.
+ */
 static void log_changed(const struct probes *l)
 {
     for (unsigned i = 0; i < READERS; i++) {
@@ -105,8 +108,8 @@ static void log_changed(const struct probes *l)
 }
 
 /*
- * Marks all counters as not read, because the same result may be passed to the agent again, and
- * must not count as a second reading (dra/health.h).
+ * Marks all counters as not read. The agent may get the same result again, and these counters must
+ * not count as a second reading (dra/health.h).
  */
 static void counters_forget(struct found_node *found)
 {

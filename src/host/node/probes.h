@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probes of the node's devices: decides when a reader (readers.h) starts one, and passes the result
- * to the agents. Owns the last result and the readers.
+ * Decides when a reader (readers.h) probes the node's devices, and passes the results to the
+ * agents. Owns the last result and the readers.
  */
 #ifndef HOST_NODE_PROBES_H
 #define HOST_NODE_PROBES_H
@@ -13,7 +13,7 @@
 struct probes {
     const struct settings *settings;
     struct agent *agent; /* agent of the first driver, borrowed */
-    struct agent *efa;   /* agent of the EFA driver, borrowed; NULL: does not run, or has ended */
+    struct agent *efa;   /* agent of the EFA driver, borrowed; NULL: the driver does not run */
     bool efas;           /* also probe the EFA devices */
     struct readers readers;
     uint64_t due_ms; /* time of the next periodic probe */
@@ -32,8 +32,8 @@ struct probes {
 MUST_USE enum status probes_begin(struct probes *l, const struct settings *settings, bool efas,
                                   struct writer *why);
 /*
- * Sets the agents, which are borrowed, and passes them the first result. Waits for it at most
- * READ_FIRST_MS; without a result the agents treat all devices as unknown.
+ * Sets the agents, which are borrowed, and passes them the first result. Waits for this result for
+ * at most READ_FIRST_MS; if it does not arrive in time, the agents treat all devices as unknown.
  */
 void probes_first(struct probes *l, struct agent *agent, struct agent *efa);
 /* Sets the slots for poll(2), one for each reader. */
@@ -43,7 +43,7 @@ void probes_interest(const struct probes *l, struct pollfd slots[READERS]);
  * whether the periodic probe is due, which is also the time for other periodic scans.
  */
 bool probes_turn(struct probes *l, const struct pollfd slots[READERS], uint64_t now_ms);
-/* Returns the latest time for the next call of probes_turn. */
+/* Returns the time by which probes_turn must be called again. */
 uint64_t probes_deadline(const struct probes *l);
 /* Ends the readers. */
 void probes_end(struct probes *l);

@@ -57,8 +57,8 @@ static int64_t core_memory(const char *sysfs_root, unsigned number, unsigned cor
 }
 
 /*
- * Reads the memory use of each core. If the first file is absent, the kernel module has none of
- * them, and the other cores are not tried.
+ * Reads the memory use of each core. If the file of one core is absent, the kernel module has no
+ * such files, and the remaining cores are not tried.
  */
 static void device_memory(struct reading_process *r, unsigned number)
 {
@@ -88,7 +88,10 @@ static void run_task(struct reading_process *r)
     const struct reader_page *page = r->page;
     if (page->task == (uint32_t)READER_PROBE) {
         run_probe(r);
-        /* Done before the answer, because the agent treats a reader that has answered as idle. */
+        /*
+         * Open these files before answering, because the agent treats a reader that has answered as
+         * idle.
+         */
         error_events_follow(&r->errors, r->settings->sysfs_root, &page->result.probe);
     }
     for (unsigned n = 0; n < DEVICES_MAX && page->task == (uint32_t)READER_MEMORY; n++) {
@@ -119,7 +122,7 @@ static void run_turn(struct reading_process *r)
     struct pollfd slots[1u + DEVICES_MAX];
     uint64_t now_ms = clock_now_ms();
     uint64_t armed_ms = error_events_armed_ms(&r->errors);
-    /* Used only while events are ignored; at most ERROR_EVENT_GAP_MS. */
+    /* Valid only while error events are ignored, and then at most ERROR_EVENT_GAP_MS. */
     uint64_t wait_ms = armed_ms - now_ms;
     slots[0] = (struct pollfd){.fd = r->fd, .events = POLLIN};
     error_events_interest(&r->errors, &slots[1], now_ms);
@@ -131,7 +134,10 @@ static void run_turn(struct reading_process *r)
         error_events_end(&r->errors);
         probe_close(&r->page->result.probe);
     }
-    /* Handled before a probe, so that errors during the probe are reported again. */
+    /*
+     * Handle error events before starting a probe, so that errors during the probe are reported as
+     * new events.
+     */
     if (error_events_poll(&r->errors, r->settings->sysfs_root, &slots[1], clock_now_ms())) {
         send_byte(r, READER_EVENT);
     }
@@ -141,8 +147,8 @@ static void run_turn(struct reading_process *r)
 }
 
 /*
- * Enters the sandbox: the process may read below three roots (with a kubeconfig, all files), and
- * write nothing.
+ * Enters the sandbox: the process may read files below three directories (with a kubeconfig, all
+ * files), and may write none.
  */
 static void restrict_self(const struct settings *s)
 {
@@ -152,8 +158,8 @@ static void restrict_self(const struct settings *s)
     struct stat st;
     bool in_pod = s->kubeconfig[0] == '\0';
     /*
-     * Most nodes do not have this directory; a rule for an absent directory would apply to its
-     * parent.
+     * Add a rule for neuron_dir only if it exists. Most nodes do not have it, and a rule for an
+     * absent directory would apply to its parent.
      */
     bool configured = path_stat(s->neuron_dir, &st) == 0;
     const struct sandbox_paths paths = {
@@ -170,8 +176,8 @@ void reader_run(const struct settings *settings, struct reader_page *page, int f
     struct reading_process r = {.settings = settings, .page = page, .fd = fd};
     bool named = prctl(PR_SET_NAME, "neuron-dra-read") == 0;
     /*
-     * The kernel ends the reader with the agent: a reader that hangs cannot notice that the agent
-     * has ended.
+     * Make the kernel kill this process when the agent ends: a reader that hangs cannot notice the
+     * end of the agent.
      */
     bool bound = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     ASSERT(named && bound);

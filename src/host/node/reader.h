@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that reads sysfs for the agent. It is separate because a read can hang (reading.h), and
- * so that the process which talks to other programs has no access to sysfs. The agent forks the
- * reader before entering the sandbox; the reader enters a separate sandbox. Its tasks are a probe
- * of the node, the memory use of devices, and the class files of an UltraServer. It also waits for
- * errors that the kernel module reports. Owns the descriptors of the files that stay open. Between
- * a question and its answer, the reader owns the page.
+ * A process that reads sysfs for the agent. It is a separate process because a read can hang
+ * (reading.h), and so that the agent, which talks to other programs, needs no access to sysfs. The
+ * agent forks the reader before entering the sandbox; the reader enters a separate sandbox. Its
+ * tasks are a probe of the node, the memory use of devices, and the class files of an UltraServer.
+ * It also waits for errors that the kernel module reports. Owns the descriptors of the files that
+ * stay open. From a question to its answer, the reader owns the shared page.
  *
- * Question and answer are one byte each on a socket pair; their content is in the page, which both
- * processes map. When one process ends, the socket pair closes and the other process ends too.
+ * A question and its answer are one byte each on a socket pair; the shared page, which both
+ * processes map, holds their content. When one process ends, the socket pair closes and the other
+ * process ends too.
  */
 #ifndef HOST_NODE_READER_H
 #define HOST_NODE_READER_H
@@ -23,8 +24,8 @@ struct sysfs_probe {
     int error; /* errno if the probe failed and the devices are unknown; 0: success */
     int efa_error;
     struct probe probe;
-    struct found_efas efas;     /* EFA devices, if the task includes them */
-    struct telemetry telemetry; /* last member: without --device-metrics, never touched */
+    struct found_efas efas;     /* EFA devices, if `efas` of the page is set */
+    struct telemetry telemetry; /* last member: never touched without --device-metrics */
 };
 
 /* What a reader can be asked to read: the node, memory use of devices, or UltraServer files. */
@@ -41,10 +42,14 @@ struct reader_page {
     uint32_t task;    /* enum reader_task */
     uint64_t numbers; /* READER_MEMORY: devices to read; bit N: device N */
     /*
-     * If set, the reader closes all files and clears this flag: another reader probes from now on.
+     * Set when another reader takes over the probes: this reader then closes its open files and
+     * clears the flag.
      */
     bool forget;
-    /* The answer, valid until the next question: bytes in use by device and core, or -errno. */
+    /*
+     * This and the next members are the answer, valid until the next question.
+     * memory[device][core]: bytes in use, or -errno.
+     */
     int64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX];
     int ultraserver_error; /* errno of a failed read; 0: success */
     struct found_ultraserver ultraserver;

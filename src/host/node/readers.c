@@ -13,8 +13,9 @@
 #include "host/system.h"
 
 /*
- * Most bytes that one turn reads from a reader. A reader sends one byte for its answer, and one for
- * each error event, at most once a second. Further bytes wait for the next turn.
+ * Maximum number of bytes that one turn receives from a reader. A reader sends one byte for its
+ * answer, and one for each error event, at most once a second. Further bytes wait for the next
+ * turn.
  */
 #define HEARD_MAX 8u
 
@@ -124,8 +125,8 @@ static bool is_reading(uint32_t step)
 }
 
 /*
- * Copies which file the reader is reading. During a listing of a directory there is no file, and
- * the text is "sysfs".
+ * Copies from the page which file the reader is reading. While the reader lists a directory, there
+ * is no such file, and x->file becomes "sysfs".
  */
 static void copy_note(struct reader_state *x)
 {
@@ -141,7 +142,7 @@ static void copy_note(struct reader_state *x)
 }
 
 /*
- * Handles the start of a hang: other readers take over the task, and a late answer of this reader
+ * Handles the start of a hang: another reader takes over the task, and a late answer of this reader
  * is ignored.
  */
 static void hang_begins(struct readers *r, unsigned i)
@@ -180,8 +181,8 @@ static void watch_progress(struct readers *r, unsigned i)
         mark_hanging(r, i);
     } else {
         /*
-         * The hang continues while the reader is busy, even after it has read the file, because the
-         * next file may be slow too.
+         * A hang ends only when the reader has finished its task, not when it has read the slow
+         * file, because the next file may be slow too.
          */
         x->changed = x->hangs && !at_work;
         x->hangs = x->hangs && at_work;
@@ -260,7 +261,7 @@ static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
 /*
  * Gives a task to a reader. `numbers`: the devices for READER_MEMORY, otherwise 0. false: the
  * reader cannot be asked now, or another reader is reading one of these devices. If the reader has
- * ended, receive_bytes notices that.
+ * ended, receive_bytes detects that.
  */
 static bool ask_reader(const struct readers *r, struct reader_state *x, enum reader_task task,
                        uint64_t numbers)
@@ -281,7 +282,10 @@ static bool ask_reader(const struct readers *r, struct reader_state *x, enum rea
     return x->busy;
 }
 
-/* Returns an idle reader, and `other` only if no other reader is idle. -1: no reader is idle. */
+/*
+ * Returns the index of an idle reader; returns `other` only if no other reader is idle. -1: no
+ * reader is idle.
+ */
 static int idle_reader(const struct readers *r, int other)
 {
     int found = -1;
@@ -305,8 +309,8 @@ static bool all_hang(const struct readers *r)
 /* --- probes of the node --- */
 
 /*
- * Returns a count from a page, at most `max`. Reads it once, because the reader process can change
- * it at any time.
+ * Returns a count from a page, at most `max`. Reads the count only once, because the reader process
+ * can change it at any time.
  */
 static unsigned count_of(const volatile uint16_t *count, unsigned max)
 {
@@ -314,7 +318,10 @@ static unsigned count_of(const volatile uint16_t *count, unsigned max)
     return (n < max) ? n : max;
 }
 
-/* Makes a bool from a page valid: the reader process may have written any byte. */
+/*
+ * Makes a bool that was copied from a page valid, because the reader process may have written any
+ * byte.
+ */
 static void bool_end(bool *b)
 {
     const void *raw = b;
@@ -529,10 +536,13 @@ void readers_mark(const struct readers *r, struct sysfs_probe *result)
 
 /* --- memory use of devices --- */
 
-/* How far a reader is with the memory use of certain devices. */
+/* How far a reader has progressed in reading the memory use of certain devices. */
 enum progress { UNRELATED, UNDER_WAY, LATE, ANSWERED };
 
-/* Returns how far reader `i` is with a file of these devices; the reader may have any task. */
+/*
+ * Returns whether reader `i` is reading a file of one of these devices, for any task, and whether
+ * that read is late.
+ */
 static enum progress file_progress(const struct readers *r, unsigned i, uint64_t numbers)
 {
     const struct reader_state *x = &r->reader[i];
@@ -572,7 +582,7 @@ enum status readers_memory_read(struct readers *r, uint64_t numbers)
     }
     int free = idle_reader(r, r->prober);
     if (most == UNRELATED && free >= 0) {
-        /* after a failure a later turn asks again */
+        /* if the question cannot be sent, a later turn asks again */
         (void)ask_reader(r, &r->reader[free], READER_MEMORY, numbers);
     }
     if (most == ANSWERED) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's side of the processes that read sysfs (reader.h): starts them, gives tasks to idle
- * ones, receives their answers, and detects when one hangs. Owns the pages and the agent's ends of
- * the socket pairs. A reader can write anything into its page at any time, so these functions check
- * the range of what they read from it, and terminate its texts.
+ * readers, receives their answers, and detects when a reader hangs. Owns the pages and the agent's
+ * ends of the socket pairs. A reader can write anything into its page at any time, so these
+ * functions check the range of each value that they copy from a page, and terminate each string.
  */
 #ifndef HOST_NODE_READERS_H
 #define HOST_NODE_READERS_H
@@ -16,16 +16,16 @@
 struct reader_state {
     int fd;
     struct reader_page *page;
-    bool busy;         /* has a question that it has not answered */
-    bool answered;     /* answered a question in this turn; not set for probes */
-    bool hangs;        /* made no progress for READ_HANG_MS, and has not finished its task since */
+    bool busy;         /* the reader has not answered its last question yet */
+    bool answered;     /* the reader answered in this turn; not set for a probe */
+    bool hangs;        /* no progress for READ_HANG_MS, and the task is not finished yet */
     bool changed;      /* the hang began or ended in this turn */
-    uint32_t step;     /* last step seen in its note */
-    uint64_t since_ms; /* when that step was first seen, or when the last question was sent */
+    uint32_t step;     /* last value of page->note.step that the agent saw */
+    uint64_t since_ms; /* when `step` was first seen, or when the last question was sent */
     uint64_t hung_since_ms;
-    enum reader_task task; /* its last task */
-    uint64_t numbers;      /* devices of READER_MEMORY; 0: its answer is no longer wanted */
-    /* The subject whose file the reader hangs in, or hung in last. */
+    enum reader_task task; /* last task that the reader got */
+    uint64_t numbers;      /* READER_MEMORY: devices to read; 0: the answer is no longer needed */
+    /* The subject of the file in which the reader hangs or last hung. */
     struct reading_subject of;
     char file[READING_FILE_CAP];
 };
@@ -33,20 +33,20 @@ struct reader_state {
 /* All reader processes, and what they reported last. */
 struct readers {
     struct reader_state reader[READERS];
-    int prober;   /* reader that probes and reports error events; -1: none */
+    int prober;   /* index of the reader that probes and reports error events; -1: none */
     bool probing; /* a probe is running */
-    bool probed;  /* the answer to a probe came in this turn */
+    bool probed;  /* the answer to a probe arrived in this turn */
     bool stirred; /* a device reported an error in this turn */
     bool changed; /* a hang began or ended in this turn */
     bool ended;   /* a reader process has ended: the agent must restart */
-    int memory;   /* reader that has answered readers_memory_read, or delays it; -1: none */
+    int memory;   /* index of the reader that answered or delays readers_memory_read; -1: none */
     uint64_t now_ms;
 };
 
 /*
- * Maps the pages and forks the readers. Call before the sandbox, which forbids forking. The readers
- * close every descriptor but the standard ones and their own. Returns only in the agent; on failure
- * `why` gets a line.
+ * Maps the pages and forks the readers. Call before the sandbox, which forbids forking. Each reader
+ * closes all descriptors except 0 to 2 and its end of the socket pair. Returns only in the agent.
+ * On failure `why` gets one line.
  */
 MUST_USE enum status readers_begin(struct readers *r, const struct settings *settings,
                                    struct writer *why);
@@ -56,44 +56,44 @@ void readers_end(struct readers *r);
 void readers_interest(const struct readers *r, struct pollfd slots[READERS]);
 /* Begins a turn of the loop: receives answers, and detects hanging reads. */
 void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_t now_ms);
-/* Returns the latest time for the next call of readers_turn. */
+/* Returns the time by which readers_turn must be called again; UINT64_MAX: no limit. */
 uint64_t readers_deadline(const struct readers *r);
 
 /*
- * Starts a probe of the node; `efas`: also of its EFA devices. `last`: the previous probe, whose
- * values are used for subjects that another reader is reading now. false: a probe is running, or no
- * reader is idle.
+ * Starts a probe of the node; `efas`: the probe includes the EFA devices. `last`: the previous
+ * probe, whose values are used for subjects that another reader is reading now. false: a probe is
+ * running, or no reader is idle.
  */
 MUST_USE bool readers_probe(struct readers *r, const struct sysfs_probe *last, bool efas);
 /*
- * Replaces *last, the previous probe, by the completed probe. Keeps the values of subjects that the
- * completed probe left out.
+ * Replaces *last, the previous probe, with the completed probe. Keeps the values of subjects that
+ * the completed probe left out.
  */
 void readers_result(const struct readers *r, struct sysfs_probe *last);
 /*
- * Marks the devices whose files hang. If every reader hangs, marks the health of all devices as
- * unknown.
+ * Marks each device in whose files a reader hangs. If every reader hangs, marks the health of all
+ * devices as unknown.
  */
 void readers_mark(const struct readers *r, struct sysfs_probe *result);
 
 /*
- * Makes a reader read the current memory use of these devices. STATUS_OK: the values are read, and
- * readers_memory returns them until the end of the turn. STATUS_MORE: they are being read; call
- * again in a later turn. HOST_BUSY: a file takes longer than READ_WAIT_MS, or every reader hangs;
- * readers_why names the file.
+ * Makes a reader read the current memory use of these devices. STATUS_OK: the values were read, and
+ * readers_memory returns them until the end of the turn. STATUS_MORE: the values are not read yet;
+ * call again in a later turn. HOST_BUSY: a file takes longer than READ_WAIT_MS, or every reader
+ * hangs; readers_why names the file.
  */
 MUST_USE enum status readers_memory_read(struct readers *r, uint64_t numbers);
 /* Returns the bytes in use of a core, or -errno. */
 int64_t readers_memory(const struct readers *r, unsigned number, unsigned core);
 /*
- * Reads the current class files of an UltraServer node. Waits at most READ_BRIEF_MS, and not at all
- * while one of these files hangs. Returns 0 or an errno; EBUSY: no reader was idle, or none
- * answered in time.
+ * Reads the current class files of an UltraServer node. Waits at most READ_BRIEF_MS; does not wait
+ * while a reader is still reading one of these files. Returns 0 or an errno; EBUSY: no reader was
+ * idle, or none answered in time.
  */
 MUST_USE int readers_ultraserver(struct readers *r, struct found_ultraserver *out);
-/* Appends which file blocks the last request, and for how long it has done so. */
+/* Appends a text that says which file delays the last readers_memory_read, and for how long. */
 void readers_why(struct readers *r, struct writer *w);
-/* Appends in which file reader `i` hangs, and for how long. */
+/* Appends a text that says in which file reader `i` hangs, and for how long. */
 void readers_hanging(const struct readers *r, unsigned i, struct writer *w);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notes the current read of sysfs; see reading.h. */
+/* Records which file of sysfs this process is reading; see reading.h. */
 #include "host/node/reading.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the files of a device's metrics; opens each file by name and reads it once. */
+/* Reads the files with a device's metrics; opens each file by name and reads it once. */
 #include "host/node/telemetry.h"
 
 #include "host/node/probe.h"

@@ -11,8 +11,8 @@
 #include "dra/telemetry.h"
 
 /*
- * Reads the files of one device of *found, the next one in each call: at most TELEMETRY_VALUES
- * files with three system calls each. Values of unreadable files become unknown.
+ * Reads the files of one device in *found; each call reads the next device. Reads at most
+ * TELEMETRY_VALUES files, with three system calls each. Values of unreadable files become unknown.
  */
 void telemetry_read(const struct settings *settings, const struct found_node *found,
                     struct telemetry *t);
