@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reasons that make a call wait and do not depend on its claims, see call_waits.h. */
+/* Decides whether a call waits or ends early, see call_waits.h. */
 #include "agent/calls/call_waits.h"
 
 #include "agent/api/client.h"
@@ -22,8 +22,8 @@ static bool is_prepare(const struct call *c)
 }
 
 /*
- * When a running prepare counts as hanging; UINT64_MAX: it does not, because it waits for the API
- * server's connection or for the store.
+ * Time from which a running prepare counts as hanging; UINT64_MAX: never, because it waits for the
+ * API server's connection or for the store.
  */
 static uint64_t hangs_ms(const struct agent *a, const struct call *c)
 {

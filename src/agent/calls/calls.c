@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NodePrepareResources and NodeUnprepareResources: a call is a list of operations, one for each
- * claim UID, each with its own result. Owns calls and operations; the ledger carries out their
- * decisions, fetch.c reads claims for them, replies.c encodes and sends their replies.
+ * claim UID, each with its own result. Owns calls and operations; the ledger stores claims, fetch.c
+ * reads claims from the API server, and replies.c encodes and sends the replies.
  *
- * Life of a prepare operation: WAITING → FETCHING → WRITTEN → DONE, or FAILED from anywhere. A
- * claim that the ledger holds can become WRITTEN without the API server. After a transient failure
- * of its GET, an operation is WAITING again, as long as the call has time. One flush covers all
- * claims of a call.
+ * Life of a prepare operation: WAITING → FETCHING → WRITTEN → DONE, or FAILED from any of these
+ * states. If the ledger holds the claim, the operation can become WRITTEN without the API server.
+ * After a transient failure of the GET, the operation is WAITING again, as long as the call has
+ * time. One flush covers all claims of a call.
  */
 #include "agent/calls/calls.h"
 
@@ -31,7 +31,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 
-/* --- tables --- */
+/* --- releasing calls and operations --- */
 
 static void operation_release(struct agent *a, unsigned index)
 {
@@ -59,7 +59,7 @@ void calls_release(struct agent *a, unsigned index)
     c->state = CALL_FREE;
 }
 
-/* Fails one operation: `why`, not empty, becomes its error and a log line. */
+/* Fails one operation: `why`, which must not be empty, becomes its error and is logged. */
 static void operation_fail(struct agent *a, struct operation *o, struct view why)
 {
     ASSERT(why.len > 0u);
@@ -233,8 +233,8 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 /* --- prepare: a claim read from the API server --- */
 
 /*
- * Makes all checks that may refuse a claim, then releases the stale claims that hold its devices.
- * false: the operation failed, with the reason.
+ * Performs all checks that may refuse a claim, then releases the stale claims that hold its
+ * devices. false: the operation failed, or waits for the store to be recreated.
  */
 static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r,
                         struct rivals *rivals)
@@ -425,7 +425,7 @@ static void compare_failed(struct agent *a, struct operation *o, const struct fe
 {
     int slot = ledger_known(a, o->id.uid);
     if (slot < 0) {
-        repeat_fetch(a, o, f); /* it was unprepared meanwhile: treat it as new */
+        repeat_fetch(a, o, f); /* the claim was unprepared meanwhile: treat it as new */
         o->compares = false;
     } else if (is_reallocated(a, (unsigned)slot, f)) {
         operation_fail(a, o, view_text(f->builder.why));
@@ -518,7 +518,8 @@ static void wait_over(struct agent *a, struct operation *o)
 /*
  * Whether a held claim can be compared with the API server. Two conditions:
  * - the devices are known, so that the claim can be checked against them;
- * - the server can be asked now, or the connection is being opened, or the API version read.
+ * - the API server can be asked now, or soon: the connection is being opened, or the API version is
+ *   being read.
  */
 static bool may_compare(const struct agent *a, const struct operation *o)
 {
@@ -559,7 +560,7 @@ static void prepare_step(struct agent *a, unsigned index)
     }
 }
 
-/* --- unprepare --- */
+/* --- unprepare operations --- */
 
 /* Fails the running prepares of a claim, so that they do not restore it after its unprepare. */
 static void stop_prepares(struct agent *a, const char *uid)
@@ -584,7 +585,7 @@ static void unprepare_step(struct agent *a, unsigned index)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     stop_prepares(a, o->id.uid);
-    /* Only the UID identifies the claim: it is unprepared whatever name the call gives. */
+    /* Only the UID identifies the claim: the name in the call is ignored. */
     if (claim_uid_like(o->id.uid)) {
         int slot = ledger_find(a, o->id.uid);
         if (ledger_remove(a, o->id.uid, &why) != STATUS_OK) {
@@ -732,8 +733,8 @@ static void call_step(struct agent *a, unsigned index)
 }
 
 /*
- * Whether the call may start another GET: FETCHES_SPARE fetches are left to calls that have no GET
- * yet, because all claims of another call may hang.
+ * Whether the call may start another GET: FETCHES_SPARE fetches are reserved for calls that have no
+ * GET yet, because all GETs of other calls may hang.
  */
 static bool may_fetch(const struct agent *a, const struct call *c)
 {
@@ -765,7 +766,7 @@ static bool has_round(const struct agent *a, const struct call *c, unsigned roun
            !call_waits_for_store(a, c);
 }
 
-/* Starts an operation's GET. false: none can start now. */
+/* Starts an operation's GET. false: no GET can start now. */
 static bool start_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->calls->operation[index];
@@ -860,8 +861,9 @@ void calls_retire(struct agent *a)
 /* --- streams for unprepares --- */
 
 /*
- * Ends prepares that hang. The kubelet sends no more calls than a connection has streams: if
- * hanging prepares occupied all streams, unprepares, which need no API server, would have to wait.
+ * Ends prepares that hang. The kubelet sends at most as many calls at a time as a connection has
+ * streams. If hanging prepares occupied all streams, unprepares would wait, although they do not
+ * need the API server.
  */
 static void leave_places(struct agent *a)
 {

@@ -14,8 +14,8 @@
 /* Progress of one claim of a call; `state` of struct operation. */
 enum {
     OPERATION_FREE,
-    OPERATION_WAITING,  /* waits until its claim GET can start */
-    OPERATION_FETCHING, /* its GET runs */
+    OPERATION_WAITING,  /* the operation waits until the GET of its claim can start */
+    OPERATION_FETCHING, /* the GET of the claim runs */
     OPERATION_WRITTEN,  /* the store and the CDI file are changed, but not flushed */
     OPERATION_DONE,     /* success, flushed */
     OPERATION_FAILED    /* `error` has the reason */
@@ -25,25 +25,26 @@ enum {
 struct operation {
     uint8_t state;   /* OPERATION_… */
     uint8_t fetch;   /* FETCHING: index of the fetch */
-    uint8_t history; /* history of its GETs, see FETCH_UNPROCESSED */
-    uint8_t waits;   /* how often the wait before its next GET was doubled */
+    uint8_t history; /* history of the claim's GETs, see FETCH_UNPROCESSED */
+    uint8_t waits;   /* how often the wait before the next GET was doubled */
     uint16_t call;
     uint16_t slot;        /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
-    bool compares;        /* the claim is held: its GET only compares it with the API server */
-    bool store_awaited;   /* it already waited once for a removed store to be recreated */
-    bool fresh;           /* this operation wrote the record, which is not flushed yet */
-    uint32_t devices_len; /* WRITTEN, DONE of a prepare: bytes of its devices in the reply */
+    bool compares;        /* held claim: the GET only serves to compare allocations */
+    bool store_awaited;   /* already waited once for a removed store to be recreated */
+    bool fresh;           /* this operation added the claim, which is not flushed yet */
+    uint32_t devices_len; /* WRITTEN, DONE of a prepare: bytes of the devices in the reply */
     uint64_t deadline_ms; /* WAITING: when the operation fails */
-    uint64_t next_ms;     /* WAITING: earliest start of its GET; 0: now */
+    uint64_t next_ms;     /* WAITING: earliest start of the next GET; 0: now */
     struct claim_id id;
-    char error[CLAIM_ERROR_CAP]; /* WAITING: failure of the last GET; "": none */
+    /* FAILED: the reason; WAITING: why the last GET failed, or "" */
+    char error[CLAIM_ERROR_CAP];
 };
 
 /* Progress of a call; `state` of struct call. */
 enum {
     CALL_FREE,
-    CALL_RUNNING,  /* some of its claims have no result yet */
-    CALL_REPLYING, /* its reply is sent as the peer accepts it */
+    CALL_RUNNING,  /* some claims of the call have no result yet */
+    CALL_REPLYING, /* the reply is being sent as fast as the peer accepts it */
     CALL_FAILED    /* `code` and `text` are sent as soon as there is room */
 };
 
@@ -51,12 +52,12 @@ enum {
 struct call {
     uint8_t state; /* CALL_… */
     bool unprepare;
-    bool asked; /* a GET for one of its claims was sent */
-    /* borrowed: the server of its connection; valid until calls_gone */
+    bool asked; /* a GET for at least one claim of the call was sent */
+    /* server side of the call's connection; borrowed, valid until calls_gone */
     struct grpc_server *server;
     struct grpc_call_id id;
-    uint64_t start_ms;     /* when its request was complete */
-    uint64_t end_ms;       /* when all of its GETs must have ended */
+    uint64_t start_ms;     /* when the request of the call was complete */
+    uint64_t end_ms;       /* when all GETs of the call must have ended */
     enum grpc_status code; /* FAILED: the status to send, not GRPC_OK */
     const char *text;      /* FAILED: the status message, static */
     uint16_t count;
@@ -66,8 +67,9 @@ struct call {
 #define CALLS_MAX (SERVICE_LINKS * H2_SERVER_STREAMS)
 
 /*
- * Starts a prepare or unprepare call. GRPC_OK: it runs, and is answered when complete. Other codes:
- * it is refused and forgotten, and the caller answers with the code and *text, which is static.
+ * Starts a prepare or unprepare call. GRPC_OK: the call runs, and is answered when it is complete.
+ * Other codes: the call is refused, and the caller must answer it with the code and *text, which is
+ * static.
  */
 MUST_USE enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
                                       const struct grpc_event *event, bool unprepare,
@@ -87,7 +89,7 @@ bool calls_open_before(const struct agent *a, uint64_t start_ms);
 bool calls_open_since(const struct agent *a, uint64_t start_ms);
 /*
  * Stops the running operations, because another agent owns the store from now on: an operation
- * whose GET runs waits again, and one that has written its claim fails.
+ * whose GET runs waits again, and an operation that has written its claim fails.
  */
 void calls_retire(struct agent *a);
 /* Ends every running call with UNAVAILABLE because the agent stops. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a call from a request of the kubelet: one operation for each claim UID in it. Owns nothing:
- * calls.h owns calls and operations.
+ * Creates a call from a request of the kubelet, with one operation for each claim UID in the
+ * request. Owns nothing: calls.h owns calls and operations.
  */
 #include <string.h>
 
@@ -53,8 +53,8 @@ static bool call_has(const struct agent *a, const struct call *c, const char *ui
 }
 
 /*
- * Adds an operation for a claim of the request. GRPC_OK, or the code and *text with which the call
- * is refused.
+ * Adds an operation for a claim of the request. Returns GRPC_OK, or the code with which the call is
+ * refused; *text is then the message.
  */
 static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Claim *claim,
                                   const char **text)
@@ -98,7 +98,10 @@ _Static_assert(sizeof((dra_Claim *)0)->name == NAME_CAP,
 _Static_assert(sizeof((dra_Claim *)0)->namespace == NAMESPACE_CAP,
                "proto/dra.options and cfg/limits.h agree");
 
-/* Reads the next claim of a request; skips other fields. false: malformed. */
+/*
+ * Reads the next field of a request. *found: the field is a claim; other fields are skipped. false:
+ * the request is malformed.
+ */
 static bool read_claim(pb_istream_t *in, dra_Claim *claim, bool *found)
 {
     pb_wire_type_t type = PB_WT_VARINT;
@@ -149,7 +152,7 @@ static uint64_t call_end(uint64_t now_ms, uint64_t deadline_ms)
 {
     uint64_t limit = earlier(later(deadline_ms, now_ms) - now_ms, CLAIM_CALL_MS);
     if (limit < CLAIM_REPEAT_MS) {
-        return now_ms + CLAIM_CALL_MS; /* too short to reserve time for the reply */
+        return now_ms + CLAIM_CALL_MS; /* the limit is too short to reserve time for the reply */
     }
     return now_ms + limit - earlier(limit / 4u, CLAIM_REPLY_MS);
 }

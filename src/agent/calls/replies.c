@@ -19,10 +19,10 @@
 #include "base/assert.h"
 #include "generated/dra.pb.h"
 
-/* --- fields --- */
+/* --- protobuf fields --- */
 
 #define WIRE_TYPE_LEN 2u /* wire type of strings and messages (Protocol Buffers, "Encoding") */
-/* The largest numbers that take one, two and three bytes as a varint, with 7 bits in each. */
+/* The largest numbers that fit into a varint of one, two and three bytes, with 7 bits a byte. */
 #define VARINT_1_MAX 0x7fu
 #define VARINT_2_MAX 0x3fffu
 #define VARINT_3_MAX 0x1fffffu
@@ -62,7 +62,7 @@ static void write_text(struct writer *out, unsigned number, const char *text)
     }
 }
 
-/* --- devices --- */
+/* --- devices of a claim --- */
 
 /* The fields of dra.Device, numbered from 1. */
 #define DEVICE_FIELDS 5u
@@ -154,7 +154,9 @@ static void write_verdict(struct writer *out, const char *uid, unsigned tag, con
     write_text(out, tag, error);
 }
 
-/* Whether the entry lists devices; otherwise it has an error, or nothing. */
+/*
+ * Whether the entry lists devices; otherwise it has an error, or (after an unprepare) no content.
+ */
 static bool has_devices(const struct call *c, const struct operation *o)
 {
     return !c->unprepare && o->state == OPERATION_DONE;
@@ -198,7 +200,7 @@ static bool encode_entry(struct agent *a, unsigned call)
     return e->len == entry_len(c, o);
 }
 
-/* --- sending --- */
+/* --- sending the reply --- */
 
 static enum reply_progress send_entry(struct agent *a, unsigned call)
 {

@@ -9,16 +9,16 @@
 #include "agent/agent.h"
 #include "dra/claim.h"
 
-/* Progress of the reply to one call. All zero: nothing sent. */
+/* Progress of the reply to one call. All zero: no byte was sent yet. */
 struct reply {
     bool started;    /* the message's length was sent */
     uint16_t at;     /* operation whose entry is being sent, or is sent next */
-    uint32_t offset; /* bytes of that entry already sent */
+    uint32_t offset; /* number of bytes of entry `at` already sent */
 };
 
 /*
  * The entry that was encoded last. It is kept until it is sent; if the call's peer accepts nothing
- * meanwhile, the entry of another call may overwrite it, and it is encoded again later.
+ * meanwhile, the entry of another call may overwrite it, and this entry is encoded again later.
  */
 struct reply_entry {
     uint16_t call;
@@ -29,8 +29,8 @@ struct reply_entry {
 
 /* The result of reply_send. */
 enum reply_progress {
-    REPLY_WAITS,    /* the peer must accept sent bytes first */
-    REPLY_COMPLETE, /* all is sent, or the call has ended */
+    REPLY_WAITS,    /* no room: the peer must first accept bytes already sent */
+    REPLY_COMPLETE, /* the whole reply is sent, or the call has ended */
     REPLY_BROKEN    /* the announced length is impossible now: a prepared claim is gone */
 };
 
@@ -40,7 +40,7 @@ uint32_t reply_devices_len(const struct claim_record *r);
 uint32_t reply_entry_len(const char *uid, uint32_t devices_len);
 /* Sends as much of the reply as there is room for; all operations of the call are complete. */
 enum reply_progress reply_send(struct agent *a, unsigned call);
-/* The call has ended: drops the state of its reply. */
+/* Drops the state of the reply to a call that has ended. */
 void reply_end(struct agent *a, unsigned call);
 
 #endif

@@ -13,8 +13,8 @@ static void write_claim_name(const struct claim_id *id, struct writer *why)
 }
 
 /*
- * Writes the device of the record `r` with which the claim in `slot` conflicts. false: that claim
- * holds the device; true: it does not, but its record has another device with the same uverbs node.
+ * Writes which device of the record `r` the claim in `slot` conflicts with. false: that claim holds
+ * the device; true: that claim holds another device with the same uverbs node.
  */
 static bool write_contested(const struct agent *a, unsigned slot, const struct claim_record *r,
                             struct writer *why)
@@ -83,8 +83,8 @@ int rivals_disputing(struct agent *a, unsigned slot)
 }
 
 /*
- * Whether the claim in `slot` keeps its part of a device, whose cores are guessed, because the new
- * claim asks for a part too and may fit beside it.
+ * Whether the claim in `slot`, whose cores are guessed, stays held because the new claim also asks
+ * for only a part of a device, and both parts may fit.
  */
 static bool stays_beside(const struct agent *a, unsigned slot, const struct claim_record *r)
 {
@@ -117,7 +117,10 @@ static int release_stale(struct agent *a, const struct claim_record *r, const st
             return (int)found->stale[i];
         }
     }
-    /* A claim has one slot only, so no rival should be left; this search does not rely on that. */
+    /*
+     * Each claim has only one slot, so no rival should remain; search again rather than rely on
+     * that.
+     */
     return ledger_rival(a, 0, r, a->driver->shares > 1u);
 }
 

@@ -8,15 +8,17 @@
 
 #include "agent/ledger/ledger.h"
 
-/* The rivals of a claim: other claims that hold a device of its record. */
+/* The rivals of a claim: other claims that hold a device that is in the claim's record. */
 struct rivals {
     int firm;          /* slot of a rival that cannot be released, or -1 */
-    bool file_written; /* the claim's CDI file is written, but its record is not */
+    bool file_written; /* the CDI file of the claim is written, but the record is not */
     unsigned count;
     uint16_t stale[CLAIMS_MAX]; /* slots of the rivals that can be released */
 };
 
-/* Appends that the claim in `slot` holds a device of the record, and what to do. */
+/*
+ * Appends an error: the claim in `slot` holds a device of the record, and what an operator must do.
+ */
 void rivals_write(const struct agent *a, unsigned slot, const struct claim_record *r,
                   struct writer *why);
 /*
@@ -29,9 +31,9 @@ int rivals_disputing(struct agent *a, unsigned slot);
 void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *found);
 /*
  * Releases the stale rivals, if no rival is firm. If the claim of `r` is not held yet, this first
- * writes its CDI file, so that no rival is released for a claim whose file cannot be written. A
- * rival that the disk could not release becomes the firm one. FULL_TABLE, FULL_BUFFER, HOST_*: the
- * file cannot be written; `why` gets one line.
+ * writes its CDI file, so that no rival is released for a claim whose file cannot be written. If
+ * the disk refuses the release of a rival, that rival becomes firm. FULL_TABLE, FULL_BUFFER,
+ * HOST_*: the file cannot be written; `why` gets one line.
  */
 MUST_USE enum status rivals_release(struct agent *a, const struct claim_record *r,
                                     struct rivals *found, struct writer *why);

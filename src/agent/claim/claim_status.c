@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes status.devices of claims, see claim_status.h. Owns the list of pending writes; the ledger
- * owns the claims. For each piece that is sent, the body is built again from the claim's record.
- * Sources: resource.k8s.io AllocatedDeviceStatus (KEP-4817), Kubernetes API concepts, "Server-Side
- * Apply".
+ * owns the claims. For each piece of a request that is sent, the whole body is built again from the
+ * claim's record. Sources: resource.k8s.io AllocatedDeviceStatus (KEP-4817), Kubernetes API
+ * concepts, "Server-Side Apply".
  */
 #include "agent/claim/claim_status.h"
 
@@ -98,7 +98,7 @@ static void job_over(struct claim_status *c)
     }
 }
 
-/* --- the body --- */
+/* --- the request body --- */
 
 /* Writes the configuration of the device, if it has any. */
 static void write_data(struct writer *out, const struct claim_result *r)
@@ -157,7 +157,8 @@ static bool entry_written(const struct claim_record *r, unsigned at)
 }
 
 /*
- * Writes the entries of the record's devices; `r` is NULL for a claim that is gone, which has none.
+ * Writes the entries of the record's devices; `r` is NULL for an unprepared claim, which has no
+ * entries.
  */
 static void write_devices(struct writer *out, const char *driver, const struct claim_record *r,
                           uint64_t wall_ms)
@@ -173,8 +174,8 @@ static void write_devices(struct writer *out, const char *driver, const struct c
 }
 
 /*
- * Finds the record of the claim to write. *r is NULL: the claim is gone. false: the record is
- * unreadable.
+ * Finds the record of the claim to write. *r: NULL if the claim was unprepared. false: the record
+ * is unreadable.
  */
 static bool find_record(struct agent *a, const struct claim_record **r)
 {
@@ -188,7 +189,7 @@ static bool find_record(struct agent *a, const struct claim_record **r)
            ledger_record(a, slot, r) == STATUS_OK;
 }
 
-/* The body of the request; empty: nothing can be written. */
+/* Builds the body of the request; empty: the status cannot be written. */
 static struct view body_of(struct agent *a)
 {
     struct claim_status *c = &a->claim->claim_status;
@@ -208,7 +209,7 @@ static struct view body_of(struct agent *a)
     return out.full ? view_of(NULL, 0) : writer_view(&out);
 }
 
-/* --- requests --- */
+/* --- sending requests --- */
 
 static struct view body_part(struct agent *a, uint32_t offset, size_t room)
 {
@@ -228,7 +229,7 @@ static void start_write(struct agent *a)
         return;
     }
     /*
-     * Each driver is a field manager of its own, because an apply removes the fields that the same
+     * Each driver uses its own field manager, because an apply removes the fields that the same
      * manager applied before and leaves out now.
      */
     const struct kube_manager manager = {a->driver->name, a->settings->node_name};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * status.devices of claims (claim_status.c): with --claim-status, the prepared devices are written
- * into the claim's own status, in the background. Owns struct claim_status. Internal to src/agent.
+ * Writes status.devices of claims (claim_status.c): with --claim-status, the agent writes the
+ * prepared devices into the claim's status, in the background. Owns struct claim_status. Internal
+ * to src/agent.
  *
  * One server-side apply for each claim writes this driver's entries only; after the unprepare, an
  * apply without entries removes them. A failed write does not affect the claim. Pending writes are
@@ -15,34 +16,39 @@
 #include "agent/api/outgoing.h"
 #include "dra/claim.h"
 
-/* Claims whose status is to be written, and the current request. */
+/* The claims whose status must be written, and the current request. */
 struct claim_status {
     struct outgoing out;
-    int slot;                 /* slot of the claim being written; -1: gone[0] */
+    int slot;                 /* slot of the claim being written; -1: the claim is gone[0] */
     enum api_version version; /* version in the request's path and body */
     uint16_t refused_http;    /* HTTP status of the refusal last logged; 0: none since a success */
     unsigned tries;           /* attempts for the current claim */
     unsigned gone_count;
     bool wanted[CLAIMS_MAX];      /* the status of the claim in this slot must be written */
-    uint32_t claim[CLAIMS_MAX];   /* CRC-32C of the UID of the claim last prepared there */
-    uint64_t wall_ms[CLAIMS_MAX]; /* time of that prepare, Unix milliseconds */
+    uint32_t claim[CLAIMS_MAX];   /* CRC-32C of the UID of the claim last prepared in this slot */
+    uint64_t wall_ms[CLAIMS_MAX]; /* time of the last prepare in this slot, Unix milliseconds */
     /* unprepared claims, whose entries must be removed */
     struct claim_id gone[CLAIM_STATUS_GONE_MAX];
 };
 
-/* Step and deadline, as in each room; see frame.h. */
+/*
+ * claim_status_step does the work that is due; claim_status_deadline returns when to call it again.
+ */
 void claim_status_step(struct agent *a);
 uint64_t claim_status_deadline(const struct agent *a);
 /*
- * The claim in this slot of the store was prepared. Its status is written once, however often the
- * kubelet prepares the claim again.
+ * Queues the status of the claim in this slot, which was prepared. The status is written once, even
+ * if the kubelet prepares the claim again.
  */
 void claim_status_prepared(struct agent *a, unsigned slot);
-/* Queues the removal of the status of the slot's unprepared claim, which ledger_id still names. */
+/*
+ * Queues the removal of the status of the claim that was just unprepared; ledger_id(slot) still
+ * names it.
+ */
 void claim_status_unprepared(struct agent *a, unsigned slot);
 /* Stops writing, because another agent owns the claims from now on. */
 void claim_status_retire(struct agent *a);
-/* Handles the end of the request: the status is written, or tried again, or given up. */
+/* Handles the end of the request: the write is complete, will be retried, or is given up. */
 void claim_status_end(struct agent *a, const struct api_result *r);
 
 #endif

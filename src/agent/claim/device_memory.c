@@ -84,7 +84,7 @@ static void write_used(const struct agent *a, unsigned number, uint64_t bytes, s
     writer_text(why, "; the claim is prepared once that memory is free");
 }
 
-/* Bit N: device N of the record is to be checked, because its claim does not hold it yet. */
+/* Bit N: device N of the record must be checked, because the claim does not hold the device yet. */
 static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
 {
     int slot = ledger_find(a, r->id.uid);

@@ -15,8 +15,8 @@
 #include "wire/decode.h"
 
 /*
- * Whether a GET can be sent now: a version is chosen and, if the server did not know the path of an
- * earlier GET in that version, the served versions are known since then.
+ * Whether a GET can be sent now. An API version must be chosen; if the server did not know the path
+ * of an earlier GET in that version, the agent must also know which versions the server offers.
  */
 static bool may_ask(const struct agent *a, unsigned history)
 {
@@ -31,7 +31,7 @@ static unsigned slot_of(unsigned fetch)
     return (unsigned)API_SLOT_CLAIM_FIRST + fetch;
 }
 
-/* The fetch whose response this is. */
+/* Returns the fetch to which the response belongs. */
 static struct fetch *fetch_of(struct agent *a, const struct api_result *r)
 {
     unsigned fetch = (unsigned)r->slot - (unsigned)API_SLOT_CLAIM_FIRST;
@@ -130,7 +130,7 @@ void fetch_release(struct agent *a, unsigned fetch)
     a->claim->fetch[fetch].state = FETCH_FREE;
 }
 
-/* --- records --- */
+/* --- records of the response --- */
 
 static void feed_meta(struct claim_builder *b, struct view message)
 {
@@ -139,7 +139,7 @@ static void feed_meta(struct claim_builder *b, struct view message)
     claim_meta(b, ok ? view_text(m.uid) : view_of(0, 0));
 }
 
-/* Fails the claim: `what` of its object cannot be decoded. */
+/* Fails the claim, because `what`, a part of its object, cannot be decoded. */
 static void fail_unreadable(struct claim_builder *b, const char *what, const char *why)
 {
     char text[CLAIM_ERROR_CAP];
@@ -206,7 +206,7 @@ static void feed_consumer(struct claim_builder *b, struct view message)
 /* Reads a length-delimited field as a view into the record itself, without copying. */
 static bool read_view(pb_istream_t *in, struct view *out)
 {
-    /* Streams over buffers keep their position in `state`. */
+    /* nanopb keeps the position of a stream over a buffer in `state`. */
     *out = view_of(in->state, in->bytes_left);
     return pb_read(in, 0, in->bytes_left);
 }
@@ -275,7 +275,7 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record)
         feed_consumer(b, record->message);
         break;
     default:
-        break; /* not part of a claim */
+        break; /* the builder does not need other records */
     }
 }
 

@@ -16,15 +16,15 @@ enum {
     FETCH_RUNNING,
     FETCH_DONE,     /* builder.record is the claim's record, complete and checked */
     FETCH_FAILED,   /* builder.why has the reason in one line */
-    FETCH_REPEAT,   /* no answer: start again at once, with `history` */
-    FETCH_TRANSIENT /* transient failure, see builder.why: start again after a wait */
+    FETCH_REPEAT,   /* no answer: the GET must be repeated at once, with `history` */
+    FETCH_TRANSIENT /* transient failure, see builder.why: repeat the GET later */
 };
 
 /*
- * Bits of `history`: results of earlier GETs of the same claim. The other bits are 1 << enum
- * api_version: the server did not know the path in that version.
+ * Bits of `history`, which records results of earlier GETs of the same claim. Besides this bit, bit
+ * 1 << V is set if the server did not know the path in the API version V (enum api_version).
  */
-#define FETCH_UNPROCESSED 0x80u /* the server refused the request unprocessed */
+#define FETCH_UNPROCESSED 0x80u /* the server refused a GET without processing it */
 
 /* A GET of a claim. */
 struct fetch {
@@ -37,7 +37,7 @@ struct fetch {
 };
 
 /*
- * Sends the GET of a claim without using a fetch; the response goes to the owner of `kind`.
+ * Sends the GET of a claim without using a fetch; the module that owns `kind` handles the response.
  * `limit_ms` is as in struct api_request. false: the GET cannot be sent now.
  */
 MUST_USE bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind,
@@ -49,9 +49,9 @@ MUST_USE bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind,
  */
 int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, uint64_t limit_ms);
 /*
- * Starts a request of another kind on a free fetch. The owner of that kind fills the builder of the
- * fetch, claim after claim, until fetch_release. Returns the index of the fetch, or -1, like
- * fetch_start.
+ * Starts a request of another kind on a free fetch. The module that owns that kind fills the
+ * builder of the fetch, claim after claim, until fetch_release. Returns the index of the fetch, or
+ * -1, like fetch_start.
  */
 int fetch_lend(struct agent *a, const struct api_request *r);
 /* Begins a claim in the builder of a running fetch; `id` is borrowed. */
@@ -64,7 +64,7 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record);
 void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP]);
 /* Whether a result record (KUBE_RESULT) belongs to this driver and this node's pool. */
 bool fetch_is_ours(const struct agent *a, struct view message);
-/* The fetch of this index, for its user to read the result. */
+/* Returns the fetch with this index, so that the module that started it can read the result. */
 struct fetch *fetch_at(struct agent *a, unsigned fetch);
 /* Number of fetches that are not in use. */
 unsigned fetch_count_free(const struct agent *a);

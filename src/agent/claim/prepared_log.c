@@ -45,7 +45,7 @@ static bool request_logged(const struct claim_record *r, unsigned at)
     return false;
 }
 
-/* --- contradictions --- */
+/* --- contradictory settings --- */
 
 static void log_ambiguous(struct agent *a, const struct claim_record *r, const char *setting)
 {
@@ -108,7 +108,7 @@ static void warn_claims(struct agent *a, const struct claim_record *r, unsigned 
     }
 }
 
-/* Checks the other claims of the claim's pod, if they hold devices. */
+/* Logs contradictions between the claim and other held claims of the same pod. */
 static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slot)
 {
     bool pod = r->consumer.kind == (uint8_t)CONSUMER_POD && r->consumer.uid[0] != '\0';
@@ -123,7 +123,7 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
 
 /* --- devices that are not consecutive --- */
 
-/* Adds device numbers as a field of the current line. */
+/* Adds device numbers as a field of the current log line. */
 static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
 {
     uint8_t text[DEVICE_NUMBERS_CAP];
@@ -144,7 +144,7 @@ static void warn_scattered(struct agent *a, const struct claim_record *r)
     }
 }
 
-/* --- another allocation --- */
+/* --- claims that were allocated again or adopted --- */
 
 void prepared_log_other(struct agent *a, const struct claim_record *before,
                         const struct claim_record *r)

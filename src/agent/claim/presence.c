@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks devices at the time of a prepare, see presence.h. Without this check a device that is
- * gone, or was replaced by another one, would only cause an error of the container runtime.
+ * gone, or was replaced by another one, would only cause an error in the container runtime.
  */
 #include "agent/claim/presence.h"
 
 #include "agent/frame.h"
 
-/* a difference that the next probe resolves */
+/* text for a difference that disappears with the next probe */
 static const char changed[] = " changed since the last probe; try again";
 
 /* How a device differs from the last probe; NULL: it does not differ. */
@@ -83,7 +83,8 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
         return functions_check(a, r, what, why);
     }
     /*
-     * After a failed probe, nothing is checked, so that the prepare of a running pod does not fail.
+     * After a failed probe, no device is checked, so that the prepare of a running pod does not
+     * fail.
      */
     uint64_t numbers = a->devices->unknown ? 0u : claim_all_numbers(r);
     for (unsigned n = 0; n < DEVICES_MAX; n++) {

@@ -11,9 +11,9 @@
 
 /*
  * Checks that each device of the record exists, and is the one that the last probe found.
- * PEER_NOT_FOUND: `why` names a device that is gone or was replaced, and the difference; `what`
- * ("prepared", "requested") precedes its name. While the devices of the node are unknown, it checks
- * nothing and returns STATUS_OK.
+ * PEER_NOT_FOUND: `why` names a device that is gone or was replaced, and the difference; the word
+ * `what` ("prepared" or "requested") precedes the name. While the devices of the node are unknown,
+ * it checks nothing and returns STATUS_OK.
  */
 MUST_USE enum status presence_check(const struct agent *a, const struct claim_record *r,
                                     const char *what, struct writer *why);

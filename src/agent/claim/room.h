@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps for one driver. Included by the files of this room and by agent/state.h
- * alone.
+ * State of src/agent/claim for one driver. Only the files of src/agent/claim and agent/state.h
+ * include this header.
  */
 #ifndef AGENT_CLAIM_ROOM_H
 #define AGENT_CLAIM_ROOM_H

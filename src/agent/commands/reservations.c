@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists the reserved claims, see reservations.h. Each page is read as a stream, and only one claim
- * is kept at a time, so that the number of pages and consumers does not change the memory. An
- * unreadable part makes the list fail, because a wrong "none" could make an operator remove the
- * driver.
+ * is kept at a time, so that memory use does not depend on the number of pages and consumers. If
+ * any part is unreadable, the whole list fails, because a wrong "none" could make an operator
+ * remove the driver.
  *
- * handle_event passes the events of api_next to this file and to version.c, as agent.c passes them
- * to the rooms in a process that serves the kubelet.
+ * handle_event passes the events of api_next to this file and to version.c; agent.c does the
+ * corresponding work in a process that serves the kubelet.
  */
 #include "agent/commands/reservations.h"
 
@@ -25,7 +25,7 @@ void reservations_init(struct agent *a, const struct reservations *k)
     api_hurry(a); /* do not wait API_START_MS: a user waits for the output */
 }
 
-/* --- requests --- */
+/* --- requests for pages --- */
 
 static bool may_ask(const struct agent *a, const struct reservations *k)
 {
@@ -58,7 +58,7 @@ static void request_page(struct agent *a, struct reservations *k)
     k->broken = false;
 }
 
-/* --- one claim --- */
+/* --- reading one claim --- */
 
 static void begin_claim(struct reservations *k, struct view message)
 {
@@ -139,7 +139,7 @@ static void handle_record(const struct settings *s, struct reservations *k,
     }
 }
 
-/* --- the end of a page --- */
+/* --- the end of a page's response --- */
 
 static void write_failure(const struct agent *a, struct reservations *k, const struct api_result *r)
 {
@@ -182,7 +182,7 @@ static void page_end(struct agent *a, struct reservations *k, const struct api_r
                                                              : retry_wait(a, r, &k->backoff_ms));
 }
 
-/* --- the step --- */
+/* --- the step function --- */
 
 static void handle_event(struct agent *a, struct reservations *k, const struct api_event *event)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists the claims of the whole cluster that are in use or awaited (reservations.c), for the
- * command `reservations`: the claims that the API server lists as allocated by this driver and
- * reserved. The host calls reservations_step instead of agent_step, in a process that serves no
+ * Lists the claims of the whole cluster that are in use, or for which a pod waits (reservations.c),
+ * for the command `reservations`: the claims that the API server lists as reserved, with devices of
+ * this driver. The host calls reservations_step instead of agent_step, in a process that serves no
  * kubelet. Owns nothing: the caller owns struct reservations.
  *
  * Invariants:
@@ -27,7 +27,7 @@ enum reservations_state {
 /* The state of reading the list. */
 struct reservations {
     enum reservations_state state;
-    bool running;    /* a page is in flight */
+    bool running;    /* the request for a page is in flight */
     bool described;  /* the metadata of the list was received */
     bool broken;     /* a part of the page was unreadable */
     bool ours;       /* the current claim has devices of this driver */
@@ -35,11 +35,11 @@ struct reservations {
     uint64_t backoff_ms;
     uint32_t found; /* number of claims reported */
     struct claim_reservation claim;
-    char token[CONTINUE_CAP];  /* token of the next page; empty: the first one */
-    char why[CLAIM_ERROR_CAP]; /* why the last page failed; empty: it did not */
+    char token[CONTINUE_CAP];  /* token of the next page; empty: the first page */
+    char why[CLAIM_ERROR_CAP]; /* why the last page failed; empty: it did not fail */
 };
 
-/* Call once, after agent_init. `k` must be all zero; it is only checked. */
+/* Call once, after agent_init. `k` must be all zero; this function only asserts that. */
 void reservations_init(struct agent *a, const struct reservations *k);
 /*
  * Advances the list as far as the received bytes and the time allow, up to one claim; the host
@@ -49,7 +49,7 @@ void reservations_init(struct agent *a, const struct reservations *k);
 enum reservations_state reservations_step(struct agent *a, struct reservations *k);
 /* The latest time for the next step. */
 uint64_t reservations_deadline(const struct agent *a, const struct reservations *k);
-/* Why the list is not complete yet, or has failed. Never NULL; may contain text of the server. */
+/* Why the list is not complete yet, or has failed. Never NULL; may contain text from the server. */
 const char *reservations_trouble(const struct agent *a, const struct reservations *k);
 
 #endif

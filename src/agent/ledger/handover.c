@@ -44,11 +44,10 @@ static void request_next_lock(struct agent *a)
 }
 
 /*
- * Asks for the store that another agent owns, by locking LOCK_NEXT; unlocks LOCK_NEXT once the
- * kubelet does not call this agent any more. An agent that gave the store away asks again only
- * while a call of the kubelet waits in it. This happens because the kubelet calls the agent that
- * registered last: if two agents started at once, or the kubelet restarted, that may be the agent
- * that gave the store away.
+ * Asks for the store, which another agent owns, by locking LOCK_NEXT. Unlocks LOCK_NEXT when the
+ * kubelet no longer calls this agent. An agent that handed the store over asks again only while a
+ * kubelet call waits. The kubelet calls the agent that registered last: if two agents started at
+ * the same time, or the kubelet restarted, this may be the agent that handed the store over.
  */
 static void request_store(struct agent *a)
 {
@@ -95,8 +94,8 @@ enum status handover_acquire(struct agent *a)
 
 /*
  * Whether the lock file was removed and another agent has locked a new file of that name, so that
- * two agents hold a LOCK_OWNER. The first agent keeps the store, and then treats the second one as
- * the next owner. Only each HANDOVER_LOCK_LOOKS-th call checks this.
+ * both agents hold a LOCK_OWNER. The first agent then hands the store over to the second one. Only
+ * every HANDOVER_LOCK_LOOKS-th call checks this.
  */
 static bool lock_replaced(struct agent *a)
 {

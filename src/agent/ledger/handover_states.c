@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Moves the state of the handover; a move that the table does not have is a defect of the caller.
- */
+/* Changes the state of the handover; a move that is not in the table is a bug in the caller. */
 #include "agent/ledger/handover_states.h"
 
 #include "base/assert.h"

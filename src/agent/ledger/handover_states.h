@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The legal moves of the handover. The README of the room shows them, and the simulator counts
- * which of them its schedules make.
+ * The legal moves of the handover. README.md in this folder shows these moves, and the simulator
+ * counts which of them its schedules cover.
  */
 #ifndef AGENT_LEDGER_HANDOVER_STATES_H
 #define AGENT_LEDGER_HANDOVER_STATES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The claim table: which claim holds which devices, kept in the claim store. Owns ledger entries;
- * knows neither the kubelet nor the API server. ledger_change.c adds and removes claims.
+ * does not communicate with the kubelet or the API server. ledger_change.c adds and removes claims.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -282,9 +282,9 @@ bool ledger_shares(const struct agent *a)
 
 /*
  * Whether the table keeps the claim's consumer: the claim holds a device, or it has admin access
- * and its containers have a device. The second kind needs its consumer because numbering_choose
- * compares all claims of a pod that have devices in containers. Other claims do not write their
- * element of `consumer`, so that its memory page stays non-resident.
+ * and its containers have a device. A claim with admin access needs its consumer because
+ * numbering_choose compares all claims of a pod that have devices in containers. Other claims do
+ * not write their element of `consumer`, so that its memory page stays non-resident.
  */
 static bool has_consumer(const struct ledger_entry *e)
 {
@@ -320,7 +320,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     e->metadata = r->metadata;
     e->container_numbers = claim_container_numbers(r);
     e->logical_neuron_core = claim_logical_neuron_core(r);
-    e->functions = 0; /* so that ledger_functions may reuse its bits */
+    e->functions = 0; /* lets ledger_functions reuse the bits of the old record */
     e->functions = ledger_functions(a, r);
     ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);
     e->cores = claim_cores(r);
@@ -374,7 +374,7 @@ void ledger_set_freeing(struct agent *a, unsigned slot)
     a->ledger->entry[slot].refused = true; /* until the release is written */
 }
 
-/* --- texts --- */
+/* --- error texts and remedies --- */
 
 const char *ledger_reason(const struct agent *a, enum status s)
 {
@@ -390,7 +390,7 @@ const char *ledger_reason(const struct agent *a, enum status s)
     }
 }
 
-/* The remedy for a status for which the files port gives none. */
+/* The remedy for a status if the files port returns no remedy. */
 static const char *remedy_by_status(enum status s)
 {
     switch (s) {

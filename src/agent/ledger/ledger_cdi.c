@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files of claims in the CDI root: CDI files and their tombstones. An unprepare renames the CDI
- * file to a tombstone, which is removed as soon as the store has certainly freed the claim.
- * reconcile.c handles tombstones that it finds at an opening.
+ * file to a tombstone, which is removed as soon as the release is flushed to the store. reconcile.c
+ * handles tombstones that are left when the store is opened.
  *
- * Device metadata files, which CDI files mount, are compared with the facts about their devices and
- * rewritten where they differ. A running container keeps the file that it was started with; one
- * that is started later gets the current one. While a device or the Node is unknown, existing files
- * stay. A runtime refuses a container whose file is missing, so they are written before the CDI
- * file and removed after it.
+ * Device metadata files, which CDI files mount, are compared with the current facts about their
+ * devices, and rewritten if they differ. A running container keeps the file that it was started
+ * with; a container that starts later gets the current file. While a device or the Node is unknown,
+ * existing files stay unchanged. A container runtime does not start a container whose metadata file
+ * is missing, so metadata files are written before the CDI file and removed after it.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -59,7 +59,7 @@ static void log_rebuilt(struct agent *a, const char *uid, const char *name)
     log_end(a);
 }
 
-/* --- writing --- */
+/* --- writing files of the CDI root --- */
 
 static void root_answered(struct agent *a, enum status s)
 {
@@ -67,7 +67,7 @@ static void root_answered(struct agent *a, enum status s)
     a->ledger->cdi_ms = a->now_ms + CDI_TRY_MS;
 }
 
-/* The test file is not empty, because an empty file needs no space on a full disk. */
+/* The test file is not empty, because an empty file could be written even to a full disk. */
 void ledger_try_cdi(struct agent *a)
 {
     const struct files *f = a->files;
@@ -108,7 +108,7 @@ static enum status finish_file(struct agent *a, const char *what, const char *na
 /* --- writing device metadata files --- */
 
 /*
- * Copies the devices and Node labels from which the node's slices are made into scratch.devices.
+ * Copies into scratch.devices the devices and Node labels from which the node's slices are built.
  * false: the Node is not known yet, so its labels are missing.
  */
 static bool copy_devices(struct agent *a, const struct claim_record *r)
@@ -152,7 +152,7 @@ static enum status go_through(struct agent *a, const struct claim_record *r, uns
     enum status s = STATUS_OK;
     uint64_t offset = 0;
     bool more = true;
-    while (more && s == STATUS_OK) { /* a part for each result and version */
+    while (more && s == STATUS_OK) { /* one part for each result and version */
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
         more = metadata_next(&parts, &out);
         ASSERT(!out.full);
@@ -191,8 +191,8 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
 
 /*
  * Makes sure that the device metadata files of a record exist, if it has any, and are up to date; a
- * file stays unchanged while a fact for it is unknown. `again`: the files should exist, and the
- * loss of one is logged. HOST_*: `why` gets one line.
+ * file stays unchanged while a fact for it is unknown. `again`: the files should already exist, so
+ * a missing file is logged. HOST_*: `why` gets one line.
  */
 static enum status metadata_put(struct agent *a, const struct claim_record *r, bool again,
                                 struct writer *why)
@@ -240,7 +240,7 @@ enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer
     return (s == STATUS_OK) ? write_file(a, r, writer_view(&content), why) : s;
 }
 
-/* --- reading --- */
+/* --- reading CDI files --- */
 
 /* Reads the claim's CDI file into scratch.stored. */
 static enum status read_file(struct agent *a, const char *uid, struct writer *out)
@@ -308,7 +308,7 @@ enum status ledger_tombstone(const struct agent *a, const char *uid)
     return find_file(a, name);
 }
 
-/* --- removing --- */
+/* --- removing files of claims --- */
 
 enum status cdi_bury(struct agent *a, const char *uid)
 {
@@ -343,8 +343,8 @@ enum status cdi_unmark(struct agent *a, const char *uid)
 }
 
 /*
- * Removes those device metadata files that belong to no claim. `names`: a page of the listing of
- * the CDI root.
+ * Removes the device metadata files in `names`, a page of the listing of the CDI root, whose claim
+ * is not held and has no CDI file.
  */
 static void tidy_page(const struct agent *a, struct view names)
 {
@@ -370,7 +370,7 @@ void ledger_tidy_metadata(struct agent *a, const char *uid)
     enum status s = STATUS_OK;
     WRITE_TEXT(prefix, sizeof prefix, "%%%", TEXT(driver_traits(a->driver->kind)->metadata_prefix),
                TEXT(uid), TEXT((uid[0] == '\0') ? "" : "_"));
-    do { /* the port bounds the number of pages */
+    do { /* the files port limits the number of pages */
         struct writer names = writer_of(a->scratch.stored, sizeof a->scratch.stored);
         s = f->list(f->ctx, FILES_CDI, prefix, &at, &names);
         tidy_page(a, writer_view(&names));

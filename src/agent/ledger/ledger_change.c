@@ -5,8 +5,9 @@
  *
  * A prepared claim has two witnesses, its record and its CDI file, and a prepare writes the CDI
  * file first. An unprepare renames the CDI file to a tombstone, frees the record, flushes, and
- * removes the tombstone. So a kill, or a store that refuses writes, leaves at worst a claim that is
- * held until the kubelet repeats its call; answers that were given stay true.
+ * removes the tombstone. So if the process is killed, or the store refuses writes, the worst result
+ * is a claim that stays held until the kubelet repeats its call; responses that were already sent
+ * stay true.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -17,9 +18,9 @@
 
 static const char no_slot[] = "all places of the claim store are in use; unprepare claims first";
 
-/* --- prepare --- */
+/* --- adding claims (prepare) --- */
 
-/* Writes the record into a slot: a free one, one that is being freed, or the claim's own. */
+/* Writes the record into a slot that is free, is being freed, or already holds the claim. */
 static enum status put_in(struct agent *a, const struct claim_record *r, unsigned slot,
                           struct writer *why)
 {
@@ -43,9 +44,9 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
 }
 
 /*
- * Records whether the CDI file of a released claim is left, because it could not become a
- * tombstone, and logs it. To be called right after the call that returned `s`: the files port keeps
- * only the reason of its last failure.
+ * Records in the slot of a released claim whether its CDI file may still exist (`left`), because no
+ * tombstone could be created. If so, logs the error `s`. Call this right after the call that
+ * returned `s`: the files port keeps only the reason for its last failure.
  */
 static void set_file_left(struct agent *a, unsigned slot, enum status s, bool left)
 {
@@ -57,7 +58,7 @@ static void set_file_left(struct agent *a, unsigned slot, enum status s, bool le
 
 /*
  * Releases the claim of the slot: turns its CDI file into a tombstone, and writes the release to
- * the store. Later flushes repeat what fails here.
+ * the store. Later flushes retry operations that fail here.
  */
 static void release_slot(struct agent *a, unsigned slot)
 {
@@ -69,7 +70,7 @@ static void release_slot(struct agent *a, unsigned slot)
         ledger_tidy_metadata(a, a->ledger->id[slot].uid);
     }
     enum status s = HOST_IO;
-    if (a->ledger->usable) { /* a store that is not open may be another agent's now */
+    if (a->ledger->usable) { /* another agent may own a store that is not open */
         s = slot_write(a, slot);
     }
     if (a->ledger->usable && s != STATUS_OK) {
@@ -210,7 +211,7 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
     return (s == STATUS_OK) ? ledger_put_record(a, r, slot, why) : s;
 }
 
-/* --- unprepare --- */
+/* --- removing claims (unprepare) --- */
 
 /*
  * Marks a claim as unprepared by a tombstone, because its record may return in three cases:
@@ -268,8 +269,8 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
 
 /*
  * Repeats the removal of a claim that is being freed; the next flush completes it. While the store
- * refuses the release, only the tombstone shows it to the next process, so this creates a missing
- * tombstone again.
+ * refuses the release, only the tombstone shows the release to the next process, so a missing
+ * tombstone is created again.
  */
 static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
 {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides what stays held when one half of a slot of the claim store is damaged. The damaged half
- * may be the newer one, with a record that the store has nowhere else: that of another claim, or of
- * a later allocation of the claim in the intact half. Owns nothing: ledger.h owns the table.
+ * Decides which devices stay held when one half of a slot of the claim store is damaged. The
+ * damaged half may be the newer one, with a record that the store has nowhere else: the record of
+ * another claim, or of a later allocation of the claim in the intact half. Owns nothing: ledger.h
+ * owns the table.
  *
  * A prepare writes the CDI file before the record, so a CDI file with the results of the intact
  * half proves that this half is the newer one. Without that proof, the agent lists the node's
- * claims at the API server before it prepares a new one (rebuild.c), and a claim of the slot is
- * UNSURE: it holds all devices that its record, its CDI file or the list names, and a prepare does
- * not use its record. The doubt ends when the list names the same devices, with a prepare that has
- * the API server's allocation, or with an unprepare. If the claim holds more than its record names,
- * an outline of all its devices is written into the damaged half, so that the next process holds
- * them too. No half is written before the header requests the list.
+ * claims at the API server before it prepares a new claim (rebuild.c), and the record of the slot's
+ * claim is UNSURE: the claim holds all devices that its record, its CDI file or the list names, and
+ * a prepare does not use its record. The record stops being UNSURE when the list names the same
+ * devices, when the claim is prepared with the API server's allocation, or when it is unprepared.
+ * If the claim holds more than its record names, an outline of all its devices is written into the
+ * damaged half, so that the next process holds them too. No half is written before the header
+ * requests the list.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -38,8 +40,8 @@ static void add_held_devices(struct agent *a, unsigned slot, const struct claim_
 }
 
 /*
- * Compares an intact record beside a damaged half with the CDI file of its claim. Without a CDI
- * file with the same results, the record becomes UNSURE.
+ * Compares the record in the intact half of a damaged slot with the CDI file of its claim. Without
+ * a CDI file with the same results, the record becomes UNSURE.
  */
 static void judge_record(struct agent *a, unsigned slot)
 {
@@ -74,7 +76,7 @@ void doubt_judge(struct agent *a)
         if (ledger_is_freeing(e)) {
             ledger_move(
                 a, i,
-                LEDGER_FREE); /* the claim may have been prepared since: its CDI file is adopted */
+                LEDGER_FREE); /* if the claim was prepared again, the agent adopts its CDI file */
         }
     }
     a->ledger->flags_due = a->ledger->unlisted && !before;
@@ -101,7 +103,8 @@ static void log_damaged(struct agent *a, unsigned slot)
  * - The record is not UNSURE: the half becomes a copy of the intact one.
  * - The claim holds more devices than its UNSURE record names: the half becomes an outline of all
  *   its devices.
- * - Any other UNSURE record: the half stays damaged, so that the next process has the same doubt.
+ * - Any other UNSURE record: the half stays damaged, so that the next process also treats the
+ *   record as UNSURE.
  */
 static void replace_damaged(struct agent *a, unsigned slot)
 {

@@ -2,9 +2,9 @@
 /*
  * EFA devices in the claim table: a claim holds them by PCI address, and by the uverbs node that
  * its containers have. The kernel renumbers these nodes when the efa driver is reloaded, and the
- * number of a device that no board map names follows from the order of the devices; so neither
- * number alone shows whether two claims have the same device. Owns nothing: ledger.h owns the
- * table.
+ * number of a device that no board map names follows from the order of the devices; so the number
+ * of the node, or of the device, does not by itself show whether two claims have the same device.
+ * Owns nothing: ledger.h owns the table.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -87,8 +87,8 @@ bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
 }
 
 /*
- * Whether only device numbers show what the entry holds: it holds Neuron devices, or it has no
- * functions, or its record is not WHOLE.
+ * Whether only device numbers show which devices the entry holds: they are Neuron devices, or the
+ * entry has no functions, or its record is not WHOLE.
  */
 static bool by_number(const struct agent *a, const struct ledger_entry *e)
 {
@@ -98,8 +98,8 @@ static bool by_number(const struct agent *a, const struct ledger_entry *e)
 
 /*
  * Adds all numbers of EFA devices that no board map names, if `numbers` has one of them: these
- * numbers are valid in one process only, so a claim of which nothing else is known may have any of
- * these devices.
+ * numbers are valid in one process only, so a claim for which only numbers are known may have any
+ * of these devices.
  */
 static uint64_t widened(const struct agent *a, uint64_t numbers)
 {
@@ -170,7 +170,7 @@ bool ledger_moved(const struct agent *a, unsigned slot)
         int at = has ? devices_addressed(a->devices, f->address) : -1;
         moved = moved || (at >= 0 && a->devices->device[at].efa.uverbs != f->uverbs);
     }
-    /* the table has no room for the claim: the caller compares its record instead */
+    /* the table lacks the claim's devices: the caller must compare its record instead */
     return moved || (e->state == LEDGER_HELD && e->functions == LEDGER_ALL_FUNCTIONS);
 }
 
@@ -186,7 +186,7 @@ uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e)
         int at = has ? devices_addressed(a->devices, a->ledger->function[k].address) : -1;
         numbers |= (at >= 0) ? UINT64_C(1) << a->devices->device[at].number : 0u;
     }
-    /* a vanished device keeps its record's number, unless another device has it now */
+    /* a device that is gone keeps its number, unless another device has that number now */
     return numbers | (e->numbers & ~devices_numbers(a->devices));
 }
 

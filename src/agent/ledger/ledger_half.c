@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Halves and records of the claim store: how they are written, read and flushed, and what memory
- * keeps of them. dra/store.h has their format.
+ * Writes, reads and flushes the halves and records of the claim store, and keeps copies of records
+ * in memory. dra/store.h defines their format.
  */
 #include "agent/api/client.h"
 #include "agent/frame.h"
@@ -43,7 +43,7 @@ void store_failed(struct agent *a, const char *doing, enum status s)
 
 /* --- records in memory --- */
 
-/* The element of `kept` with a record of the slot, perhaps an outdated one; NULL: none. */
+/* The element of `kept` with a record of the slot, which may be outdated; NULL: none. */
 static struct kept_record *kept_find(struct ledger *l, unsigned slot)
 {
     for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
@@ -88,7 +88,7 @@ const struct claim_record *record_kept(struct agent *a, unsigned slot)
     return (k != NULL && k->sequence == a->ledger->entry[slot].sequence) ? &k->record : NULL;
 }
 
-/* --- reading --- */
+/* --- reading halves and records --- */
 
 enum status state_read(const struct agent *a, const char *file, uint64_t at, struct writer *out)
 {
@@ -116,7 +116,10 @@ enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned
     return s;
 }
 
-/* Reads the half that counts. HOST_DAMAGED: it is damaged, or has another sequence. */
+/*
+ * Reads the half that counts. HOST_DAMAGED: it is damaged, or its sequence is not that of the
+ * entry.
+ */
 static enum status read_counting(struct agent *a, unsigned slot, struct store_half *out)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
@@ -199,7 +202,7 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     if (!ledger_has_cdi_file(a, a->ledger->id[slot].uid)) {
-        return NULL; /* avoids evicting the record of another slot */
+        return NULL; /* return before kept_place evicts the record of another slot */
     }
     struct kept_record *k = kept_place(a->ledger, slot);
     if (ledger_read_cdi(a, a->ledger->id[slot].uid, &k->record) != STATUS_OK ||
@@ -211,8 +214,8 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 }
 
 /*
- * The record of a slot that is being freed: empty or, while the CDI file is left, an outline that
- * marks the claim as released. Without it, the next process would adopt the CDI file.
+ * The record of a slot that is being freed: empty or, while the CDI file still exists, an outline
+ * that marks the claim as released. Without the outline, the next process would adopt the CDI file.
  */
 static struct view freeing_bytes(struct agent *a, unsigned slot)
 {
@@ -227,7 +230,7 @@ static struct view freeing_bytes(struct agent *a, unsigned slot)
     return writer_view(&out);
 }
 
-/* The record of a held slot from memory, or from its CDI file; NULL: neither has all of it. */
+/* The record of a held slot from memory, or from its CDI file; NULL: neither has a whole record. */
 static const struct claim_record *record_elsewhere(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
@@ -264,14 +267,14 @@ struct view record_bytes(struct agent *a, unsigned slot)
     return writer_view(&out);
 }
 
-/* --- writing --- */
+/* --- writing halves --- */
 
 static enum status write_at(struct agent *a, unsigned slot, unsigned half, struct view record)
 {
     struct ledger *l = a->ledger;
     struct ledger_entry *e = &l->entry[slot];
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
-    /* A refused write may have left its sequence on the disk, so each try gets a higher one. */
+    /* A refused write may have left its sequence on the disk, so each attempt uses a higher one. */
     l->sequence++;
     store_half_write(&out, slot, l->sequence, record);
     ASSERT(!out.full);
@@ -293,8 +296,8 @@ static void set_dirty(struct agent *a, struct ledger_entry *e)
 }
 
 /*
- * Writes the header flags before any half, because writing a half destroys what is left of a
- * damaged one.
+ * Writes the header flags before any half: a write may overwrite a damaged half, and then only the
+ * flags show that the store may have lost a claim.
  */
 static enum status flags_first(struct agent *a)
 {
@@ -332,7 +335,7 @@ enum status half_write(struct agent *a, unsigned slot, struct view record)
     }
     unsigned half = (e->flush == FLUSH_DUE) ? e->half : 1u - e->half;
     enum status s = write_at(a, slot, half, record);
-    /* HOST_IO is a bad sector; other errors concern the whole disk. */
+    /* HOST_IO means a bad sector; other errors concern the whole disk. */
     if (s == HOST_IO && may_move(a, slot, half, record)) {
         s = write_at(a, slot, 1u - half, record);
         e->damaged = e->damaged || s == STATUS_OK;
@@ -380,14 +383,14 @@ static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
                            whole);
 }
 
-/* Keeps the sequence, so that the record does not become newer than those of other slots. */
+/* Keeps the sequence, so that the record does not become newer than the records of other slots. */
 void half_heal(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
     e->damaged = write_as_is(a, slot, 1u - e->half) != STATUS_OK;
 }
 
-/* --- flushing --- */
+/* --- flushing the store --- */
 
 static enum status flush_store(struct agent *a)
 {
@@ -429,7 +432,8 @@ void flush_doubted(struct agent *a)
     }
     if (flush_store(a) != STATUS_OK) {
         /*
-         * The kernel may have dropped the halves that are DUE too: ledger_sync writes them again.
+         * The kernel may also have dropped the data of halves that are DUE: ledger_sync writes it
+         * again.
          */
         l->failed_flushes += l->dirty ? 1u : 0u;
         return;
@@ -456,7 +460,7 @@ enum status slot_write(struct agent *a, unsigned slot)
 
 /*
  * Repeats the writes that the disk refused, so that a restart does not find an unprepared claim
- * held, and so that the agent is ready as soon as the disk takes writes.
+ * held, and so that the agent is ready as soon as the disk accepts writes.
  */
 static void retry_refused(struct agent *a)
 {
@@ -472,9 +476,10 @@ static void retry_refused(struct agent *a)
 }
 
 /*
- * After a failed fdatasync(2) the kernel counts the pages as clean, so the next one succeeds
- * without the data. The records are therefore written again: first in place, because the other half
- * is the only one that the disk has for certain; after another failure into the other half.
+ * After a failed fdatasync(2) the kernel counts the pages as clean, so the next fdatasync(2)
+ * succeeds without writing the data. The records are therefore written again: after the first
+ * failure in place, because only the other half is certainly on the disk; after further failures
+ * into the other half.
  */
 static enum status rewrite_unsynced(struct agent *a)
 {
@@ -485,7 +490,7 @@ static enum status rewrite_unsynced(struct agent *a)
             continue;
         }
         if (a->ledger->failed_flushes > 1u) {
-            ledger_move_flush(e, FLUSH_SETTLED); /* so that half_copy takes the other half */
+            ledger_move_flush(e, FLUSH_SETTLED); /* so that half_copy writes the other half */
             s = half_copy(a, i);
             ledger_move_flush(e, FLUSH_DUE);
         } else {
@@ -500,8 +505,8 @@ static enum status rewrite_unsynced(struct agent *a)
 static void settle_slot(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
-    bool elsewhere =
-        ledger_find(a, a->ledger->id[slot].uid) >= 0; /* prepared again, in another slot */
+    /* the claim was prepared again, in another slot */
+    bool elsewhere = ledger_find(a, a->ledger->id[slot].uid) >= 0;
     /*
      * While the claims are being listed, the tombstone stays: an older page of the list may still
      * name the claim.

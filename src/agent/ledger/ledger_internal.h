@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the ledger share: halves of the store (ledger_half.c) and CDI files
- * (ledger_cdi.c). Owns nothing: ledger.h owns the table. Included by ledger*.c alone.
+ * Functions that the ledger*.c files share, among them those for halves of the store
+ * (ledger_half.c) and CDI files (ledger_cdi.c). Owns nothing: ledger.h owns the table. Only
+ * ledger*.c include this header.
  */
 #ifndef AGENT_LEDGER_LEDGER_INTERNAL_H
 #define AGENT_LEDGER_LEDGER_INTERNAL_H
 
 #include "agent/ledger/ledger.h"
 
-/* --- states --- */
+/* --- states of a slot --- */
 
 /*
  * Moves a slot, and updates the numbers of held and freeing slots; ASSERTs that the move is legal.
  */
 void ledger_move(struct agent *a, unsigned slot, enum ledger_state to);
-/* Empties all slots, before a load or because another agent owns the store now. */
+/* Empties all slots of the table, before a load or because another agent owns the store now. */
 void ledger_clear(struct agent *a);
 /* Sets how well the entry's record is known; ASSERTs that the move is legal. */
 void ledger_move_record(struct ledger_entry *e, enum ledger_record to);
@@ -29,8 +30,8 @@ void ledger_move_flush(struct ledger_entry *e, enum ledger_flush to);
  */
 int ledger_free_slot(const struct agent *a, const char *uid);
 /*
- * Whether a held claim conflicts with the record of another one. `joined`: both have shares or
- * parts of the same device.
+ * Whether a held claim conflicts with `r`, the record of another claim. `joined`: both claims have
+ * only shares or parts of devices, so that holding the same device is no conflict.
  */
 bool ledger_in_the_way(const struct agent *a, const struct ledger_entry *e,
                        const struct claim_record *r, bool joined);
@@ -38,60 +39,67 @@ bool ledger_in_the_way(const struct agent *a, const struct ledger_entry *e,
 uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e);
 /* Removes from the claim in `slot` the EFA devices that the claim in `to` holds. */
 void ledger_give_functions(struct agent *a, unsigned slot, unsigned to);
-/* Bits of ledger.function for the EFA devices that a record holds; adds new devices to it. */
+/*
+ * Bits of ledger.function for the EFA devices that a record holds; adds new devices to
+ * ledger.function.
+ */
 uint64_t ledger_functions(struct agent *a, const struct claim_record *r);
-/* The slot of `uid` that was released and is not free yet, or -1. */
+/* The slot of the released claim `uid`, if it is not free yet; else -1. */
 int ledger_freeing_slot(const struct agent *a, const char *uid);
 
-/* --- texts --- */
+/* --- error texts --- */
 
-/* Appends, after the name of a file, what could not be done with it, the reason, and the remedy. */
+/*
+ * Appends an error ("cannot be" and `doing`), the reason, and the remedy to `why`, which already
+ * ends with the name of the file.
+ */
 void ledger_cannot_text(const struct agent *a, const char *doing, enum status s,
                         struct writer *why);
 
 /* --- halves of the store --- */
 
 /*
- * Reads a file of the state directory from offset `at` on, and fills *out from its start. HOST_IO:
- * the read failed twice; it is repeated because a transient error is not damage. Other HOST_*: as
- * files.read.
+ * Reads a file of the state directory from offset `at` on, and fills *out from its start. Repeats a
+ * failed read once, because a transient error is not damage. HOST_IO: both reads failed. Other
+ * HOST_*: as files.read.
  */
 MUST_USE enum status state_read(const struct agent *a, const char *file, uint64_t at,
                                 struct writer *out);
 /*
  * Reads a half of a file that has the format of the store; its record stays in scratch.half. A half
- * that the disk cannot read (HOST_IO, twice) counts as damaged. HOST_*: the file cannot be opened.
+ * that the disk cannot read (HOST_IO of state_read) counts as damaged. HOST_*: the file cannot be
+ * opened.
  */
 MUST_USE enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned half,
                                struct store_half *out);
 /*
  * Writes the record of a slot, empty for a free slot, with the next sequence. It overwrites the
- * half that a flush made safe only if a bad sector (HOST_IO) refuses the other half and a torn
- * write would lose no record that is needed. HOST_*: each half is as it was, or damaged.
+ * half that a flush made safe only if the other half is on a bad sector (HOST_IO) and a torn write
+ * would lose no record that is still needed. HOST_*: each half is unchanged or damaged.
  */
 MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view record);
 /*
- * Writes what the slot holds: its record, or that its claim was released. Then removes a tombstone
- * that a failed release may have left of a held claim. HOST_*: as half_write, or the tombstone
- * stays.
+ * Writes the content of the slot: its record, or that its claim was released. Then removes the
+ * tombstone that a failed release may have left for a held claim. HOST_*: as half_write, or the
+ * tombstone cannot be removed.
  */
 MUST_USE enum status slot_write(struct agent *a, unsigned slot);
 /*
- * Writes the record of the half that counts again, with the next sequence. HOST_DAMAGED: it cannot
- * be read; other HOST_*: as half_write.
+ * Rewrites the record of the half that counts, with the next sequence. HOST_DAMAGED: that half
+ * cannot be read; other HOST_*: as half_write.
  */
 MUST_USE enum status half_copy(struct agent *a, unsigned slot);
 /*
- * Copies the half that counts into the damaged one; if the disk refuses, the slot stays `damaged`.
+ * Copies the half that counts into the damaged half; if the disk refuses, the slot stays `damaged`.
  */
 void half_heal(struct agent *a, unsigned slot);
-/* Copies into memory the record that the half that counts has. */
+/* Keeps in memory a copy of `r`, the record in the half that counts. */
 void record_keep(struct agent *a, unsigned slot, const struct claim_record *r);
 /* Room for a record that belongs to no slot, valid until another record is read. */
 struct claim_record *record_room(struct agent *a);
 /*
  * Reads the record of the half that counts into *r, which is valid until the next record is read.
- * false: the half has no readable record. Works for UNSURE records too.
+ * false: the half has no readable record. Also works for UNSURE records.
  */
 bool half_names(struct agent *a, unsigned slot, const struct claim_record **r);
 /* The record of a slot, if memory has it; else NULL. */
@@ -102,17 +110,17 @@ const struct claim_record *record_kept(struct agent *a, unsigned slot);
  */
 MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view record);
 /*
- * The bytes of the record of a held or released slot, in scratch.record. They come from the store,
- * else from memory, else from the CDI file. If none of these has the record, the bytes are its
- * outline, and the entry moves to OUTLINE. The outline of an UNSURE record has all devices that the
- * claim holds.
+ * The bytes of the record of a held or released slot, in scratch.record. They are read from the
+ * store, else copied from memory, else read from the CDI file. If none of these has the record, the
+ * bytes are its outline, and the entry moves to OUTLINE. The outline of an UNSURE record has all
+ * devices that the claim holds.
  */
 struct view record_bytes(struct agent *a, unsigned slot);
-/* Logs that the store failed, once for each status, until the store works again. */
+/* Logs that the store failed, but not again while it keeps failing with the same status. */
 void store_failed(struct agent *a, const char *doing, enum status s);
 /*
- * After HOST_ABSENT the store file is gone: closes the store, so that the next step creates it
- * again from memory.
+ * If `s` is HOST_ABSENT, the store file is gone: closes the store, so that the next step recreates
+ * it from memory.
  */
 void store_check(struct agent *a, enum status s);
 /*
@@ -121,17 +129,17 @@ void store_check(struct agent *a, enum status s);
  */
 void flush_doubted(struct agent *a);
 
-/* --- the header --- */
+/* --- the header of the store --- */
 
 /* Bytes of each of the two copies of the header. */
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
 /*
- * Writes the flags into both header copies, the second one after a flush of the first. HOST_*: not
- * both copies have them for certain.
+ * Writes the flags into both header copies, the second one after a flush of the first. HOST_*: one
+ * or both copies may lack the flags.
  */
 MUST_USE enum status flags_write(struct agent *a);
-/* Writes header copy 0 or 1 of the file `name`, without a flush. HOST_*: it is not written. */
+/* Writes header copy 0 or 1 of the file `name`, without a flush. HOST_*: the write failed. */
 MUST_USE enum status header_write_copy(struct agent *a, const char *name, unsigned copy);
 
 /* --- damaged halves --- */
@@ -154,13 +162,16 @@ void doubt_settle(struct agent *a);
  * FULL_BUFFER, HOST_*: `why` gets one line.
  */
 MUST_USE enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer *why);
-/* Renames the CDI file to a tombstone. HOST_ABSENT: there is no file; other HOST_*: it stays. */
+/*
+ * Renames the CDI file to a tombstone. HOST_ABSENT: there is no CDI file; other HOST_*: the file
+ * still has its old name.
+ */
 MUST_USE enum status cdi_bury(struct agent *a, const char *uid);
 /* Creates a tombstone for a claim that has no CDI file. */
 MUST_USE enum status cdi_mark_gone(struct agent *a, const char *uid);
-/* Removes the CDI file. HOST_*: it is still there. */
+/* Removes the CDI file. HOST_*: the file still exists. */
 MUST_USE enum status cdi_remove(struct agent *a, const char *uid);
-/* Removes the tombstone, if any. HOST_*: it may still exist; reconciliation removes it. */
+/* Removes the tombstone, if any. HOST_*: it may still exist; reconciliation removes it later. */
 MUST_USE enum status cdi_unmark(struct agent *a, const char *uid);
 void cdi_failed(struct agent *a, const char *uid, enum status s);
 

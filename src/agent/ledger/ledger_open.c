@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens, creates and repairs the claim store, and flushes what no call flushed. Fills the table of
- * ledger.c.
+ * Opens, creates and repairs the claim store, and flushes writes that no kubelet call flushed.
+ * Fills the table of ledger.c.
  *
  * A store that exists but has no valid header, or a slot without an intact half, counts as damaged,
  * never as new: it is moved aside, and its readable records are copied into a new one. A store that
  * is removed or overwritten while the agent runs is recreated from memory. Claims with a lost
  * record are recovered from their CDI files (reconcile.c) and from the API server (rebuild.c); a
- * flag of the header requests the latter until it is done.
+ * flag in the header requests the recovery from the API server until it is complete.
  */
 #include "agent/ledger/ledger_open.h"
 
@@ -58,7 +58,7 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
 
 /*
  * Empties the table, because another agent owns the store from now on. If this agent could not
- * write an unprepare to the store, a tombstone shows it to the new owner.
+ * write an unprepare to the store, a tombstone shows the unprepare to the new owner.
  */
 static void give_up_store(struct agent *a)
 {
@@ -73,16 +73,17 @@ static void give_up_store(struct agent *a)
     l->failed_flushes = 0;
 }
 
-/* --- the header --- */
+/* --- reading and checking the header --- */
 
-/* A store never shrinks: a short one was truncated. */
+/* HOST_DAMAGED: the file was truncated, because the agent never makes a store file shorter. */
 static enum status check_length(const struct agent *a, const char *name)
 {
     uint8_t last;
     struct writer byte = writer_of(&last, sizeof last);
     enum status s = state_read(a, name, STORE_FILE_BYTES - 1u, &byte);
     if (s != STATUS_OK) {
-        return (s == HOST_IO) ? STATUS_OK : s; /* an unreadable half is not a short file */
+        /* an unreadable last half does not mean a short file */
+        return (s == HOST_IO) ? STATUS_OK : s;
     }
     return (byte.len == sizeof last) ? STATUS_OK : HOST_DAMAGED;
 }
@@ -101,7 +102,7 @@ static enum status read_copy(struct agent *a, const char *name, unsigned copy, u
     return s;
 }
 
-/* Whether any slot is readable; if none is, the disk is at fault and not the store. */
+/* Whether any slot is readable; if none is, the disk is at fault, not the store. */
 static bool any_readable(const struct agent *a, const char *name)
 {
     const struct files *f = a->files;
@@ -133,7 +134,7 @@ static bool is_bad_copy(enum status s)
     return s == HOST_DAMAGED || s == HOST_IO;
 }
 
-/* Whether the file cannot be opened, or has another format. */
+/* Whether the status means that the file cannot be opened, or has another format. */
 static bool is_no_verdict(enum status s)
 {
     return s != STATUS_OK && !is_bad_copy(s);
@@ -157,8 +158,8 @@ static void adopt_flags(struct agent *a, uint32_t flags)
 
 /*
  * Reads the header; one valid copy is enough. The list of claims is requested if either copy has
- * that flag; a process that has opened the store before ignores the flag. HOST_DAMAGED: no valid
- * copy, or the file is short; HOST_IO: nothing in the file is readable.
+ * that flag; a process that has opened the store before ignores the flag. HOST_DAMAGED: no copy is
+ * valid, or the file is too short; HOST_IO: no part of the file is readable.
  */
 static enum status read_header(struct agent *a, const char *name, bool heal)
 {
@@ -181,11 +182,11 @@ static enum status read_header(struct agent *a, const char *name, bool heal)
     return check_length(a, name);
 }
 
-/* --- loading --- */
+/* --- loading the slots --- */
 
 /*
- * Reads one slot into its entry. *lost: the slot has no intact half, or its record not even a
- * readable outline.
+ * Reads one slot into its entry. *lost: the slot has no intact half, or even the outline of its
+ * record is unreadable.
  */
 static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
 {
@@ -213,7 +214,7 @@ static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
     if (halves[pick].state == STORE_HALF_FREE) {
         return STATUS_OK;
     }
-    /* scratch.half has half 0, which was read last: reads half 1 again if that one counts. */
+    /* scratch.half has half 0, which was read last: reads half 1 again if half 1 counts. */
     enum status s = (pick == 0) ? STATUS_OK : half_read(a, STORE_FILE_NAME, slot, 1, &halves[1]);
     *lost = s == STATUS_OK && record_enter(a, slot, halves[pick].record) != STATUS_OK;
     return s;
@@ -241,7 +242,7 @@ static enum status load_slots(struct agent *a, unsigned *lost)
     return STATUS_OK;
 }
 
-/* --- conflicts after loading --- */
+/* --- conflicts between loaded claims --- */
 
 static void log_conflict(struct agent *a, unsigned stays, unsigned other)
 {
@@ -255,8 +256,8 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
 
 /*
  * Takes the devices of the claim in `stays` away from the claim in `other`, whose record is UNSURE:
- * it was released before `stays` was prepared with the same devices. If no device is left, and no
- * CDI file shows that the claim is in use, it is released.
+ * that claim was released before the claim in `stays` was prepared with the same devices. If it has
+ * no device left, and no CDI file shows that it is in use, it is released.
  */
 static void give_up(struct agent *a, unsigned stays, unsigned other)
 {
@@ -280,7 +281,10 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     if (!same && !ledger_overlaps(a, &e[one], &e[two])) {
         return;
     }
-    /* All slots share one sequence: the record that was written last is right. */
+    /*
+     * The claim whose record was written last stays; all slots share one sequence. But if only one
+     * of the slots has a damaged half, the claim of the undamaged slot stays.
+     */
     bool first = e[one].sequence > e[two].sequence;
     if (e[one].damaged != e[two].damaged) {
         first = e[two].damaged;
@@ -327,11 +331,11 @@ static void doubt_all(struct agent *a)
     l->flush_ms = a->now_ms + STORE_FLUSH_MS;
 }
 
-/* --- creating and repairing --- */
+/* --- creating and repairing the store --- */
 
 /*
- * Writes every half as free, so that a later half of zeros can only be damage, and so that the file
- * system allocates all blocks now.
+ * Writes every half as free, so that a half of zeros that is read later is certainly damaged, and
+ * so that the file system allocates all blocks now.
  */
 static enum status write_empty_slots(struct agent *a)
 {
@@ -362,15 +366,15 @@ static enum status write_empty_slots(struct agent *a)
     return STATUS_OK;
 }
 
-/* Whether the slot is held, or released with its CDI file left. */
+/* Whether the slot is held, or was released but its CDI file still exists. */
 static bool has_record(const struct ledger_entry *e)
 {
     return e->state == LEDGER_HELD || e->state == LEDGER_FREEING_FILE;
 }
 
 /*
- * Copies one record into the new file. A slot that had a damaged half gets one in the new file too:
- * settle_conflict has to know that its record may be outdated.
+ * Copies one record into the new file. A slot that had a damaged half gets one in the new file too,
+ * because settle_conflict must know that its record may be outdated.
  */
 static enum status carry_record(struct agent *a, unsigned slot)
 {
@@ -379,7 +383,7 @@ static enum status carry_record(struct agent *a, unsigned slot)
     struct ledger_entry *e = &a->ledger->entry[slot];
     struct view record = record_bytes(a, slot);
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
-    e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above the sequences of a new file */
+    e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above the sequences of empty slots */
     store_half_write(&out, slot, e->sequence, record);
     enum status s =
         f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 0), writer_view(&out));
@@ -418,14 +422,14 @@ static enum status write_header(struct agent *a)
     for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
         s = header_write_copy(a, store_new, copy);
     }
-    /* the new file has the flags; it is put in place, or created again */
+    /* the new file has the flags; if it cannot be put in place, it is created again */
     a->ledger->flags_due = false;
     return (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, store_new, 0) : s;
 }
 
 /*
- * Name under which a damaged store is kept: the first one is kept for good, of later ones only the
- * newest. Keeping all would fill a disk that damages one store after another.
+ * Returns the name under which a damaged store is kept. The first damaged store is kept forever; of
+ * later ones only the newest is kept, so that a faulty disk does not fill up with damaged stores.
  */
 static const char *aside_name(struct agent *a)
 {
@@ -444,7 +448,7 @@ static enum status create_store(struct agent *a, struct opening *o, const char *
     const struct files *f = a->files;
     o->file = store_new;
     o->doing = "created";
-    /* Only the API server knows claims of an earlier store that is gone. */
+    /* If an earlier store was lost, only the API server still has its claims. */
     a->ledger->unlisted = a->ledger->unlisted || !a->ledger->known;
     enum status s = write_empty_slots(a);
     if (s == STATUS_OK && (aside != NULL || a->ledger->known)) {
@@ -463,15 +467,15 @@ static enum status create_store(struct agent *a, struct opening *o, const char *
 }
 
 /*
- * Replaces a damaged store by a new one with its readable records. `lost`: slots without an intact
- * half; 0: the header is damaged.
+ * Replaces a damaged store with a new store that has its readable records. `lost`: number of slots
+ * without a readable record; 0: the header is damaged.
  */
 static enum status repair_store(struct agent *a, struct opening *o, unsigned lost)
 {
     const char *aside = aside_name(a);
     enum status before = a->ledger->failing;
     enum status s = create_store(a, o, aside);
-    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* not at each retry */
+    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* do not log each retry */
         log_begin(a, LOG_ID_STORE_DAMAGED);
         log_text(a, "file", STORE_FILE_NAME);
         log_text(a, "kept_as", aside);
@@ -485,7 +489,7 @@ static enum status repair_store(struct agent *a, struct opening *o, unsigned los
     return s;
 }
 
-/* The store was removed, emptied or replaced by another one: recreates it from memory. */
+/* Recreates the store from memory after its file was removed, emptied or replaced. */
 static enum status create_again(struct agent *a, struct opening *o, enum status header)
 {
     struct ledger *l = a->ledger;
@@ -514,8 +518,8 @@ static enum status create_again(struct agent *a, struct opening *o, enum status 
 }
 
 /*
- * At the first opening, without an existing store: creates one, or completes a creation or repair
- * that a kill interrupted.
+ * Called at the first opening if no store exists: creates a store, or completes a creation or
+ * repair that was interrupted when an earlier process was killed.
  */
 static enum status create_first(struct agent *a, struct opening *o)
 {
@@ -523,7 +527,8 @@ static enum status create_first(struct agent *a, struct opening *o)
     o->file = store_new;
     if (s == STATUS_OK) {
         /*
-         * A kill left it: between the two renames of a repair, or before the rename of a creation.
+         * The file is complete: an earlier process was killed between the two renames of a repair,
+         * or before the rename of a creation.
          */
         return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
     }
@@ -567,7 +572,7 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
 /*
  * Checks that the store accepts writes, by writing a copy of the header unchanged. A store on a
  * read-only file system could be opened and read, and would refuse the first claim. HOST_IO is
- * ignored: it is a bad sector, and proves nothing about the rest of the disk.
+ * ignored: it means a bad sector, but the rest of the disk may accept writes.
  */
 static void check_writable(struct agent *a)
 {
@@ -577,7 +582,7 @@ static void check_writable(struct agent *a)
     } else if (s == STATUS_OK) {
         a->ledger->failing = STATUS_OK;
     } else {
-        /* the first claim reports the error if it lasts */
+        /* if the error persists, the next write for a claim reports it */
     }
 }
 
@@ -659,7 +664,7 @@ enum status ledger_listed(struct agent *a)
         l->failing = STATUS_OK; /* records and header are on the disk */
         l->flags_due = false;
     } else {
-        /* ledger_sync has already logged it */
+        /* ledger_sync has already logged the error */
     }
     return s;
 }
@@ -688,7 +693,9 @@ void ledger_flush(struct agent *a)
     }
 }
 
-/* Checks whether the store is still the one that was opened. */
+/*
+ * Closes the open store if its file was removed, or no longer has a valid header and full length.
+ */
 static void check_store_file(struct agent *a)
 {
     enum status s = read_header(a, STORE_FILE_NAME, false);

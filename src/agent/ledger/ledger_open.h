@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim store between calls (ledger_open.c): opens it, and flushes what no call flushed. Owns
+ * Opens the claim store, and flushes writes that no kubelet call flushed (ledger_open.c). Owns
  * nothing: ledger.h owns the table. Internal to src/agent.
  */
 #ifndef AGENT_LEDGER_LEDGER_OPEN_H
@@ -11,8 +11,9 @@
 /* Flushes pending changes, as far as the disk accepts them. */
 void ledger_flush(struct agent *a);
 /*
- * The list of claims at the API server is complete: flushes that fact and the adopted records, and
- * ends ledger.unlisted. HOST_*: the disk refused, and the claims must be listed again.
+ * Called when the list of claims at the API server is complete: flushes the adopted records, then
+ * clears ledger.unlisted in memory and in the header. HOST_*: the disk refused a write, so the
+ * claims must be listed again.
  */
 MUST_USE enum status ledger_listed(struct agent *a);
 /*
@@ -25,8 +26,8 @@ MUST_USE bool ledger_open(struct agent *a, bool round);
 void ledger_step(struct agent *a);
 uint64_t ledger_deadline(const struct agent *a);
 /*
- * Flushes the store, and gives it to the agent that waits to be the next owner; this agent holds no
- * claim after that.
+ * Flushes the store, and hands it over to the agent that waits for it; afterwards this agent holds
+ * no claim.
  */
 void ledger_retire(struct agent *a);
 

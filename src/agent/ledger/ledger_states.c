@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves the states of a slot; a move that the tables do not have is a defect of the caller. */
+/* Changes the states of a slot; a move that is not in the tables is a bug in the caller. */
 #include "agent/ledger/ledger_states.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The legal moves between the states of a slot, of its record and of its half that counts. The
- * README of the room shows them, and the simulator counts which of them its schedules make.
+ * The legal moves between the states of a slot, of its record and of its half that counts.
+ * README.md in this folder shows these moves, and the simulator counts which of them its schedules
+ * cover.
  */
 #ifndef AGENT_LEDGER_LEDGER_STATES_H
 #define AGENT_LEDGER_LEDGER_STATES_H
@@ -9,7 +10,7 @@
 #include "agent/ledger/ledger.h"
 #include "agent/ledger/states.h"
 
-/* A held claim becomes free only by way of FREEING: its release is written first. */
+/* A HELD slot becomes FREE only through FREEING, because the release is written first. */
 static const uint8_t ledger_slot_moves[LEDGER_STATES] = {
     [LEDGER_FREE] =
         MOVES_TO(LEDGER_HELD) | MOVES_TO(LEDGER_FREEING) | MOVES_TO(LEDGER_FREEING_FILE),

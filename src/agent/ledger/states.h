@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elements of the tables of legal moves: one element for each state, with bit N set if the state
- * may move to state N. Owns nothing. Internal to this room.
+ * may move to state N. Owns nothing. Internal to src/agent/ledger.
  */
 #ifndef AGENT_LEDGER_STATES_H
 #define AGENT_LEDGER_STATES_H

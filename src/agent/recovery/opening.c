@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the claim store in a step, see opening.h. The file is not part of the ledger, because the
- * ledger does not know the reconciliation, which begins when the store is opened.
+ * Opens the claim store in a step, see opening.h. This file is not part of src/agent/ledger:
+ * opening the store starts the reconciliation, on which the ledger does not depend.
  */
 #include "agent/recovery/opening.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of a step that opens the claim store (opening.c), and adopts claims that have only a CDI
- * file. Owns no state. Internal to src/agent.
+ * Opens the claim store as part of a step (opening.c), and adopts claims that have only a CDI file.
+ * Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_RECOVERY_OPENING_H
 #define AGENT_RECOVERY_OPENING_H

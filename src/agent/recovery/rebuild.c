@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists the claims at the API server, see rebuild.h. The list is read as a stream, page by page;
- * each claim of this node is checked as for a prepare, gets its CDI file, which the next start of a
- * container needs, and is then adopted. After a failure the list starts again from the first page;
- * adopted claims stay.
+ * for each claim of this node, the agent performs the checks of a prepare, writes the CDI file,
+ * which the next start of a container needs, and then adopts the claim. After a failure the list
+ * starts again from the first page; claims already adopted stay held.
  *
- * A page uses one of the fetches with its builder, because a builder for pages alone would take 28
- * KiB, and fetches wait for the list anyway.
+ * A page borrows one of the fetches (fetch.h) with its claim builder, because a separate builder
+ * for pages would take 28 KiB of memory, and fetches wait for the list anyway.
  */
 #include "agent/recovery/rebuild.h"
 
@@ -35,7 +35,7 @@ static bool may_list(const struct agent *a)
            !a->devices->unknown && !inventory_is_missing(a) && api_ready(a) && version_ready(a);
 }
 
-/* --- requests --- */
+/* --- requests for pages --- */
 
 static void first_page(struct rebuild *k)
 {
@@ -54,7 +54,7 @@ void rebuild_step(struct agent *a)
     }
     const char *token = (k->token[0] != '\0') ? k->token : NULL;
     if (kube_path_claims(&out, version_name(a), token) != STATUS_OK) {
-        first_page(k); /* no path can have this token: starts the list again */
+        first_page(k); /* the token does not fit into a path: start the list again */
         k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
         return;
     }
@@ -95,7 +95,7 @@ void rebuild_retire(struct agent *a)
     a->recovery->rebuild.rebuilt = 0;
 }
 
-/* --- one claim --- */
+/* --- handling one claim --- */
 
 static void log_claim_failed(struct agent *a, const char *why)
 {
@@ -115,8 +115,9 @@ static bool is_settled(struct agent *a)
         return true;
     }
     /*
-     * LEDGER_FREEING does not prove an unprepare: a claim that was given up at the opening is in
-     * this state, without tombstone and CDI file.
+     * LEDGER_FREEING does not prove an unprepare: a claim that was released when the store was
+     * opened, because of a conflict, is in this state too, but has neither a tombstone nor a CDI
+     * file.
      */
     enum status s = ledger_freeing_file(a, uid) ? STATUS_OK : ledger_tombstone(a, uid);
     if (s != STATUS_OK && s != HOST_ABSENT) {
@@ -126,7 +127,7 @@ static bool is_settled(struct agent *a)
     return s != HOST_ABSENT;
 }
 
-/* Whether another claim holds a device of the record; logs that. */
+/* Whether another claim holds a device of the record; if so, logs that. */
 static bool is_others(struct agent *a, const struct claim_record *r)
 {
     bool others = ledger_listed_rival(a, r) >= 0;
@@ -137,7 +138,8 @@ static bool is_others(struct agent *a, const struct claim_record *r)
 }
 
 /*
- * Whether the claim is held. If so, applies what the API server lists for it, `r`, to the ledger.
+ * Whether the claim is held. If so, applies `r`, the claim as listed by the API server, to the
+ * ledger.
  */
 static bool is_held(struct agent *a, const struct claim_record *r)
 {
@@ -176,10 +178,10 @@ static void hold_claim(struct agent *a, struct claim_builder *b)
 
 /*
  * Adopts the current claim, which was read completely. Two kinds of claims were not prepared by
- * this release; they are logged and hold nothing:
+ * this release; they are logged, but not adopted:
  * - a claim that no prepare would accept;
- * - a claim with a device that another claim has by its record or CDI file: it is reserved only
- *   because its pod waits.
+ * - a claim with a device that another claim holds: it is reserved only because its pod waits for
+ *   the device.
  */
 static void adopt_claim(struct agent *a, struct claim_builder *b)
 {
@@ -196,7 +198,9 @@ static void adopt_claim(struct agent *a, struct claim_builder *b)
     }
 }
 
-/* Begins a claim with its names, which come before its devices. */
+/*
+ * Begins a claim with its UID, namespace and name, which the API server sends before the devices.
+ */
 static void begin_claim(struct agent *a, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
@@ -285,7 +289,7 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
     }
 }
 
-/* --- the end of a page --- */
+/* --- the end of a page's response --- */
 
 static void list_complete(struct agent *a)
 {
@@ -307,8 +311,9 @@ static void list_complete(struct agent *a)
 }
 
 /*
- * Whether the failure needs no log line. 410: the token of the page is too old, which happens to
- * lists that take minutes. An unknown path is requested in another version.
+ * Whether the failure needs no log line. HTTP 410 means that the token of the page has expired,
+ * which happens if a list takes minutes. PEER_UNSUPPORTED means an unknown path, which is requested
+ * again in another API version.
  */
 static bool is_transient(const struct rebuild *k, const struct api_result *r)
 {

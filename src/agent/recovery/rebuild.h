@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recovers claims that the store has lost (rebuild.c): when the store is new, or a part of it was
- * lost, the agent lists all claims at the API server, and holds those again that are in use on this
+ * lost, the agent lists all claims at the API server, and holds again those that are in use on this
  * node. Owns struct rebuild. Internal to src/agent.
  *
  * Invariants:
  * I1 While ledger.unlisted is set, a prepare gives devices only to claims that were held before.
- * I2 A list clears ledger.unlisted only if the API server answered it completely, from first page
- *    to last.
+ * I2 A list clears ledger.unlisted only if the API server returned all of its pages, from the first
+ *    to the last.
  * I3 A claim that the kubelet unprepares while the list is read is not adopted.
  */
 #ifndef AGENT_RECOVERY_REBUILD_H
@@ -19,29 +19,33 @@
 
 /* State of the rebuild of the claim store from the API server. */
 struct rebuild {
-    bool running;    /* a page is in flight */
+    bool running;    /* the request for a page is in flight */
     unsigned fetch;  /* running: index of the fetch with the builder */
-    bool broken;     /* a part of the page could not be read or adopted */
+    bool broken;     /* the page could not be read, or a claim not adopted */
     bool ours;       /* the current claim has devices of this node */
     bool reserved;   /* the current claim is reserved */
     bool failing;    /* the last page failed */
     uint64_t due_ms; /* earliest time for the next page */
     uint64_t backoff_ms;
-    uint32_t pages; /* pages and claims of this list so far */
+    uint32_t pages; /* number of pages and claims of this list so far */
     uint32_t claims;
     uint32_t rebuilt; /* claims adopted in all lists since the store was opened */
     struct refusal refusal;
-    struct claim_id id;            /* current claim; empty UID: none, or it is skipped */
+    struct claim_id id;            /* current claim; empty UID: none, or a skipped claim */
     char pod_claim[NAMESPACE_CAP]; /* the next claim's name in its pod */
-    char token[CONTINUE_CAP];      /* token of the next page; empty: the first one */
+    char token[CONTINUE_CAP];      /* token of the next page; empty: the first page is next */
 };
 
-/* Step and deadline, as in each room; see frame.h. */
+/*
+ * rebuild_step does the work that is due; rebuild_deadline returns when to call it again (frame.h).
+ */
 void rebuild_step(struct agent *a);
 uint64_t rebuild_deadline(const struct agent *a);
-/* Another agent owns the claims from now on: cancels the request in flight. */
+/* Cancels the request in flight, because another agent owns the claims from now on. */
 void rebuild_retire(struct agent *a);
-/* Handle a record of the response to a page, and the end of that response. */
+/*
+ * rebuild_record handles a record of the response for a page; rebuild_end, the end of the response.
+ */
 void rebuild_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void rebuild_end(struct agent *a, const struct api_result *r);
 

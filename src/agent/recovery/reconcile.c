@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reconciliation, see reconcile.h. A prepared claim has two witnesses: its record and its CDI file.
- * When the store is opened, a claim with only its CDI file left gets its record back. Then, and
+ * When the store is opened, a claim that has only its CDI file left gets its record back. Then, and
  * every --reconcile-interval, every CDI file is compared with its record, and each held claim is
- * read from the API server. The store itself is checked before that.
+ * read from the API server. Before each comparison, ledger_open checks the store file itself.
  */
 #include "agent/recovery/reconcile.h"
 
@@ -25,9 +25,12 @@
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
-/* --- releasing --- */
+/* --- releasing claims --- */
 
-/* Releases a claim; returns whether it is released. If the disk refuses, it stays held. */
+/*
+ * Releases a claim; returns whether it is released. If the disk refuses the release, the claim
+ * stays held.
+ */
 static bool release_claim(struct agent *a, unsigned slot, const char *reason)
 {
     struct writer discarded = writer_of(NULL, 0);
@@ -60,7 +63,7 @@ static bool is_foreign(const struct agent *a, const struct claim_record *r)
     return of_another_boot(a, r) && texts_differ(r->pool, a->settings->node_name);
 }
 
-/* The check of a slot; it starts again when another record was entered into the slot. */
+/* Returns the check of a slot; resets the check if another record was entered into the slot. */
 static struct claim_check *check_of(struct agent *a, unsigned slot)
 {
     struct claim_check *check = &a->recovery->reconcile.check[slot];
@@ -102,8 +105,8 @@ bool reconcile_release_stale(struct agent *a, unsigned slot)
 }
 
 /*
- * Writes a record again, into the other half of its slot, so that either half alone shows whether
- * the claim was rebuilt. The CDI file of the claim does not show that.
+ * Writes a record again, into the other half of its slot, so that each half shows whether the claim
+ * was rebuilt. The CDI file of the claim does not show that.
  */
 static enum status into_other_half(struct agent *a, const struct claim_record *r, unsigned *slot,
                                    struct writer *why)
@@ -137,7 +140,7 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
     return STATUS_OK;
 }
 
-/* --- the CDI root --- */
+/* --- files in the CDI root --- */
 
 static void log_file(struct agent *a, const char *name, const char *reason, const char *remedy)
 {
@@ -173,7 +176,10 @@ static void discard_file(struct agent *a, const char *name, const char *reason)
     }
 }
 
-/* The next name of a page in which each name ends in NUL; *at: its offset. NULL: no more. */
+/*
+ * Returns the name at offset *at of a page in which each name ends in NUL, and advances *at. NULL:
+ * no more.
+ */
 static const char *next_name(struct view names, size_t *at)
 {
     if (*at >= names.len) {
@@ -245,7 +251,7 @@ static void see_boot(struct agent *a, unsigned slot, const char *uid)
 
 /*
  * Handles a CDI file. If its claim is not held, the file is a leftover, or the only witness of the
- * claim. false: it is such a witness, and the claim could not be adopted.
+ * claim. false: the file is the only witness, and its claim could not be adopted.
  */
 static bool see_file(struct agent *a, const char *name, const char *uid, bool opening)
 {
@@ -277,7 +283,8 @@ static bool is_past(const struct agent *a, const char *uid)
 
 /*
  * Handles a tombstone: releases the claim, whose record an earlier process could not free. If the
- * claim has a CDI file, it was prepared again, so the tombstone means nothing and is removed.
+ * claim has a CDI file, it was prepared again, so the tombstone is obsolete and is removed. A
+ * tombstone that is no longer needed (is_past) is also removed.
  */
 static void see_tombstone(struct agent *a, const char *name, const char *uid)
 {
@@ -296,8 +303,8 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid)
 
 /*
  * Looks up the tombstones of held claims by name, because a listing that ended early may have left
- * them out. New CDI files are written after this, since a tombstone means nothing beside a CDI
- * file.
+ * them out. This happens before new CDI files are written, because a tombstone is ignored if its
+ * claim has a CDI file.
  */
 static void see_tombstones_of_held(struct agent *a)
 {
@@ -337,8 +344,8 @@ static bool see_page(struct agent *a, struct view names, bool opening)
 }
 
 /*
- * Logs that a listing failed, and repeats it soon, because each file that it left out may be the
- * only witness of a claim.
+ * Logs that a listing failed, and schedules the next one soon, because each file that the listing
+ * left out may be the only witness of a claim.
  */
 static void list_failed(struct agent *a, enum status s)
 {
@@ -459,7 +466,7 @@ static bool copy_nodes(struct agent *a, struct claim_record *r)
 
 /*
  * Updates record and CDI file of a claim to the current uverbs nodes of its devices. HOST_*: the
- * disk refuses.
+ * disk refuses the change.
  */
 static enum status follow_nodes(struct agent *a, unsigned slot, const struct claim_record **r,
                                 struct writer *why)
@@ -486,7 +493,8 @@ void reconcile_devices(struct agent *a)
 
 /*
  * Whether an earlier process may have unprepared the claim, because no listing was complete since
- * the opening, and its tombstone cannot be looked up. A new CDI file would make the tombstone void.
+ * the opening, and its tombstone cannot be looked up. A new CDI file would make such a tombstone
+ * void.
  */
 static bool may_have_tombstone(const struct agent *a, unsigned slot)
 {
@@ -495,8 +503,8 @@ static bool may_have_tombstone(const struct agent *a, unsigned slot)
 }
 
 /*
- * Checks the record and the CDI file of a held claim, and restores what is wrong. false: the disk
- * refuses, and would refuse the files of other claims too.
+ * Checks the record and the CDI file of a held claim, and repairs them. false: the disk refuses a
+ * read or write, and would refuse the files of other claims too.
  */
 static bool check_slot(struct agent *a, unsigned slot)
 {
@@ -561,7 +569,7 @@ static void files_step(struct agent *a)
     }
 }
 
-/* --- the claims of the API server --- */
+/* --- checking claims at the API server --- */
 
 void reconcile_opened(struct agent *a)
 {
@@ -580,7 +588,8 @@ void reconcile_check(struct agent *a, unsigned slot)
 {
     struct claim_check *check = check_of(a, slot);
     if (!check->gone || check->withheld) {
-        check->due_ms = earlier(check->due_ms, a->now_ms); /* an overdue check keeps its time */
+        /* an overdue check keeps its place in the queue */
+        check->due_ms = earlier(check->due_ms, a->now_ms);
     }
     a->recovery->reconcile.check_ms = earlier(a->recovery->reconcile.check_ms, check->due_ms);
 }
@@ -628,9 +637,9 @@ static bool may_check(const struct agent *a)
 }
 
 /*
- * Whether the Node was found after the first answer that the claim is deleted. A server that lost
- * the Node too has lost more than a claim, so its second answer would prove nothing. An open watch
- * does not show such a loss, so the Node is read between the two answers.
+ * Whether the Node was found after the first answer that the claim is deleted. A server that has
+ * lost the Node as well has lost more than a claim, so its second answer proves nothing. An open
+ * watch does not show such a loss, so the Node is read between the two answers.
  */
 static bool node_was_read(const struct agent *a)
 {
@@ -682,10 +691,10 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
 }
 
 /*
- * Whether a claim that exists at the API server counts as deleted: it was rebuilt, and has no
- * device of this node any more. The pod of a rebuilt claim may only have waited; then the kubelet
- * never prepared the claim, and never unprepares it. A claim that the kubelet prepared stays held
- * until its unprepare.
+ * Whether a claim that exists at the API server counts as deleted: it was rebuilt, and no longer
+ * has a device of this node. The pod of a rebuilt claim may never have started; then the kubelet
+ * never prepared the claim, and will never unprepare it. A claim that the kubelet prepared stays
+ * held until its unprepare.
  */
 static bool is_over(struct agent *a, unsigned slot)
 {
@@ -694,7 +703,7 @@ static bool is_over(struct agent *a, unsigned slot)
            ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt;
 }
 
-/* Keeps the claim held; the first call logs that and reports an Event. */
+/* Keeps the claim held; the first call for a claim logs that, which also creates an Event. */
 static void withhold_claim(struct agent *a, unsigned slot, const char *why)
 {
     struct claim_check *check = check_of(a, slot);
@@ -790,7 +799,7 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     k->failed_uid[0] = '\0';
     k->failures = 0;
     if (!ledger_is_usable(a) || !ledger_holds(a, k->slot, k->uid)) {
-        return; /* unprepared meanwhile */
+        return; /* the claim was unprepared meanwhile, or the store closed */
     }
     check_of(a, k->slot)->failed = false;
     if (!found || !text_is(k->found_uid, k->uid)) {

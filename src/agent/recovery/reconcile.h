@@ -9,12 +9,13 @@
  *      Node exists; and a witness shows that the kubelet will not unprepare the claim: the node was
  *      booted since the prepare, or the kubelet's checkpoint does not list the claim; or
  *    - the node was booted since the prepare, and another claim needs its devices; or
- *    - it was prepared on another machine.
+ *    - the claim was prepared on another machine.
  *    A claim that was rebuilt and not prepared since also counts as deleted when it no longer has a
  *    device of this node.
- * I2 A CDI file without a record is removed only if its claim was unprepared by this process.
- * I3 Checks are fair: a claim whose check fails is checked again only after all claims that were
- *    due.
+ * I2 A CDI file without a record is removed only if this process unprepared its claim, or the file
+ *    was made on another machine.
+ * I3 Checks are fair: a claim whose check fails is checked again only after all other claims whose
+ *    checks were due.
  */
 #ifndef AGENT_RECOVERY_RECONCILE_H
 #define AGENT_RECOVERY_RECONCILE_H
@@ -22,15 +23,15 @@
 #include "agent/api/client.h"
 #include "dra/claim.h"
 
-/* When the claim in a slot is checked at the API server next, and the result of the last check. */
+/* When the claim in a slot is next checked at the API server, and the result of the last check. */
 struct claim_check {
     uint64_t due_ms;
     uint64_t entered;       /* identifies the record that was checked, see struct ledger_entry */
     bool gone;              /* the API server answered once that the claim is deleted */
-    bool withheld;          /* it is deleted, but no witness allows its release; already logged */
-    uint64_t since_wall_ms; /* Unix time before which it was prepared, see witness.h */
-    bool failed;            /* its last GET failed */
-    /* prepared in this boot, but the disk refused to write that into the record */
+    bool withheld;          /* the claim is deleted, but no witness allows its release; logged */
+    uint64_t since_wall_ms; /* the claim was prepared before this Unix time, see witness.h */
+    bool failed;            /* the last GET of the claim failed */
+    /* the claim was prepared in this boot, but the disk refused to write that into the record */
     bool boot_unwritten;
 };
 
@@ -38,14 +39,14 @@ struct claim_check {
 struct reconcile {
     /* CDI files */
     bool complete;            /* every CDI file without a record was handled */
-    bool unseen;              /* some files were not listed since the store was opened */
-    unsigned next_slot;       /* slot whose CDI file is compared next; CLAIMS_MAX: none is due */
+    bool unseen;              /* since the store was opened, no listing was complete */
+    unsigned next_slot;       /* slot whose CDI file is compared next; CLAIMS_MAX: none */
     uint64_t files_ms;        /* when to list the directory next */
     bool labels;              /* files were compared after the Node's labels became known */
-    enum status list_failing; /* failure of the last listing, or STATUS_OK */
+    enum status list_failing; /* error of the last listing; STATUS_OK: none */
     /* claims at the API server */
     bool asks_node; /* see reconcile_asks_node */
-    bool running;   /* a GET is in flight, of the claim `uid` in `slot` */
+    bool running;   /* a GET of the claim `uid` in `slot` is in flight */
     unsigned slot;
     char uid[UID_CAP];
     char found_uid[UID_CAP]; /* UID in the response; empty: none yet */
@@ -54,66 +55,88 @@ struct reconcile {
     uint64_t pause_ms;       /* no GET may start before this time */
     uint64_t backoff_ms;
     char failed_uid[UID_CAP]; /* claim whose check failed last; empty: a later check succeeded */
-    uint8_t failures;         /* failed checks of different claims in a row */
+    uint8_t failures;         /* number of consecutive failed checks of different claims */
     struct claim_check check[CLAIMS_MAX];
-    struct claim_record record; /* record being read from a CDI file, or changed */
+    struct claim_record record; /* working copy of a record */
 };
 
-/* Step and deadline, as in each room; see frame.h. */
+/*
+ * reconcile_step does the work that is due; reconcile_deadline returns when to call it again
+ * (frame.h).
+ */
 void reconcile_step(struct agent *a);
 uint64_t reconcile_deadline(const struct agent *a);
-/* Whether the Node must be read again before a claim counts as deleted; returns true once. */
+/*
+ * Whether the Node must be read again before a claim counts as deleted; returns true once for each
+ * request.
+ */
 bool reconcile_asks_node(struct agent *a);
 /* Whether this step starts to compare the CDI root with the records, if the store is open. */
 bool reconcile_begins(const struct agent *a);
 /* Whether every CDI file without a record was handled. */
 bool reconcile_is_complete(const struct agent *a);
-/* The claim store was opened: adopts claims of CDI files without a record. */
+/*
+ * Called when the claim store was opened: adopts claims of CDI files without a record, and makes
+ * the checks of all held claims due soon.
+ */
 void reconcile_opened(struct agent *a);
 /*
- * The probe found other devices: updates the uverbs nodes in records and CDI files of EFA claims.
+ * Called when a probe found changed devices: lets the next steps update the uverbs nodes in the
+ * records and CDI files of EFA claims.
  */
 void reconcile_devices(struct agent *a);
-/* The claim in this slot blocks another claim: its check is due now. */
+/*
+ * Makes the check of the claim in this slot due now, for example because the claim blocks another
+ * one. Does not advance the second check of a claim that was found deleted, unless its release is
+ * withheld.
+ */
 void reconcile_check(struct agent *a, unsigned slot);
 /*
- * The claim in this slot was prepared, perhaps again: only a checkpoint that the kubelet writes
- * later is a witness.
+ * Records that the claim in this slot was prepared, perhaps again: from now on, only a checkpoint
+ * that the kubelet writes later is a witness.
  */
 void reconcile_prepared(struct agent *a, unsigned slot);
-/* Whether the held claim in this slot is deleted, but not released for lack of a witness. */
+/*
+ * Whether the held claim in this slot is deleted at the API server, but not released because no
+ * witness allows that.
+ */
 bool reconcile_withholds(const struct agent *a, unsigned slot);
 /*
- * Whether the claim in this slot was prepared before the node booted, and not since: then it may be
- * released for another claim.
+ * Whether the claim in this slot was prepared before the node booted, and not since; if so, it may
+ * be released for another claim.
  */
 bool reconcile_is_stale(struct agent *a, unsigned slot);
-/* Releases the claim in this slot if it is stale (reconcile_is_stale). false: it stays held. */
+/*
+ * Releases the claim in this slot if it is stale (reconcile_is_stale). false: the claim stays held.
+ */
 bool reconcile_release_stale(struct agent *a, unsigned slot);
 /*
- * Holds a claim that has a CDI file and no record; `from`: where the claim was found. If the record
- * could not be written, `why` gets a line, and the next process finds only the CDI file. false:
- * there is no slot for the claim.
+ * Holds a claim that has a CDI file and no record; `from`: where the claim was found, for the log.
+ * If the record could not be written, `why` gets a line, and the next process finds only the CDI
+ * file. false: there is no slot for the claim.
  */
 bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *from,
                      struct writer *why);
 /*
  * Handles a repeated prepare of the claim in this slot: writes the id of this boot into its record.
- * While the disk refuses that, only the CDI file has the id, and the write is repeated. The record
+ * While the disk refuses that, only the CDI file has the id, and the write is retried. The record
  * of a rebuilt claim must also show, before the claim is prepared, that the kubelet asked for it.
- * HOST_*: the disk refused to write the record of a rebuilt claim; `why` gets one line. *r: at the
- * call the present record; after it the new one, which is valid until the next record is put or
- * read.
+ * HOST_*: the disk refused to write the record of a rebuilt claim; `why` gets one line. *r: before
+ * the call the current record; after it the new record, valid until the next record is put or read.
  */
 MUST_USE enum status reconcile_prepared_again(struct agent *a, unsigned slot,
                                               const struct claim_record **r, struct writer *why);
 /*
- * The record of this held slot became unreadable (HOST_DAMAGED), because the disk damaged it or an
- * old copy of the store was restored: writes it again, from memory or from the claim's CDI file,
- * and logs that. false: neither has it, or the disk refuses.
+ * Called when the record of this held slot became unreadable (HOST_DAMAGED), because the disk
+ * damaged it or an old copy of the store was restored. Writes the record again, from memory or from
+ * the claim's CDI file, and logs that. false: neither source has the record, or the disk refuses
+ * the write.
  */
 bool reconcile_restore(struct agent *a, unsigned slot);
-/* Handle a record of the response to a GET, and the end of that response. */
+/*
+ * reconcile_record handles a record of the response to a GET; reconcile_end, the end of the
+ * response.
+ */
 void reconcile_record(struct agent *a, const struct api_result *r,
                       const struct kube_record *record);
 void reconcile_end(struct agent *a, const struct api_result *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps for one driver. Included by the files of this room and by agent/state.h
- * alone.
+ * State of src/agent/recovery for one driver. Only the files of src/agent/recovery and
+ * agent/state.h include this header.
  */
 #ifndef AGENT_RECOVERY_ROOM_H
 #define AGENT_RECOVERY_ROOM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether new claims wait for the list of claims, and why. This is not part of rebuild.c, because
- * functions that rebuild.c calls need it too.
+ * Reports whether new claims wait for the list of claims at the API server, and why. This code is
+ * not part of rebuild.c, because functions that rebuild.c calls need it too.
  */
 #include "agent/recovery/unlisted.h"
 
@@ -11,8 +11,8 @@
 #include "agent/recovery/room.h"
 
 /*
- * A node without devices blocks nothing: no claim can get a device there, and the devices of a
- * listed claim cannot be checked.
+ * On a node without devices new claims need not wait: they cannot get a device, and the devices of
+ * listed claims cannot be checked.
  */
 bool unlisted_blocks(const struct agent *a)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether new claims wait for the list of claims, and why (unlisted.c); rebuild.h has the list
- * itself. Owns no state. Internal to src/agent.
+ * Reports whether new claims wait for the list of claims at the API server, and why (unlisted.c).
+ * rebuild.c reads that list. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_RECOVERY_UNLISTED_H
 #define AGENT_RECOVERY_UNLISTED_H
@@ -9,7 +9,7 @@
 #include "agent/agent.h"
 #include "base/bytes.h"
 
-/* Whether new claims must wait for the list, or until all CDI files are listed. */
+/* Whether new claims must wait until all claims at the API server and all CDI files are listed. */
 bool unlisted_blocks(const struct agent *a);
 /* Whether new claims wait, and the last listing of claims or CDI files failed. */
 bool unlisted_failing(const struct agent *a);

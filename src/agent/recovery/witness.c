@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses the kubelet's checkpoint as a witness, see witness.h. The kubelet writes it before a claim
- * is prepared and after a claim is unprepared, under one lock. So if the checkpoint was written
- * after the prepare and does not list the claim, the kubelet has finished with the claim. An older
- * checkpoint proves nothing: it may be a restored copy, or the kubelet may not be running.
+ * Uses the kubelet's checkpoint as a witness, see witness.h. The kubelet writes the checkpoint
+ * before it prepares a claim and after it unprepares a claim, under one lock. So if the checkpoint
+ * was written after the prepare and does not list the claim, the kubelet has finished with the
+ * claim. An older checkpoint proves nothing: it may be a restored copy, or the kubelet may not be
+ * running.
  */
 #include "agent/recovery/witness.h"
 

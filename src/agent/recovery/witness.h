@@ -11,8 +11,8 @@
 
 /*
  * Whether the kubelet will never unprepare the claim: its checkpoint was written after
- * `since_wall_ms`, is complete, and does not list the claim. If not, `why` gets the reason. Reads
- * the whole file, up to KUBELET_STATE_BYTES_MAX.
+ * `since_wall_ms`, is complete, and does not list the claim. false: it may still unprepare the
+ * claim, and `why` gets the reason. Reads the whole file, up to KUBELET_STATE_BYTES_MAX.
  */
 bool witness_unlisted(struct agent *a, const char *uid, uint64_t since_wall_ms, struct writer *why);
 

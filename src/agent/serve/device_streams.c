@@ -64,7 +64,7 @@ void device_streams_forget(struct agent *a, unsigned link)
     }
 }
 
-/* --- one report --- */
+/* --- sending one report --- */
 
 static bool is_reported(const struct device_stream *s, unsigned number)
 {
@@ -235,8 +235,8 @@ void device_streams_step(struct agent *a)
 }
 
 /*
- * When the next report is due. Streams whose report runs or cannot start are left out: they wait
- * for the peer to read, not for a time.
+ * When the next report is due. Ignores streams whose report is being sent or cannot start: they
+ * wait for the peer to read, not for a time.
  */
 uint64_t device_streams_deadline(const struct agent *a)
 {

@@ -21,7 +21,7 @@
 #define HEALTH_ENTRIES (DEVICES_MAX + 1u)
 
 /*
- * One stream; free when its call has ended. The arrays have an element for each entry of the
+ * One stream; unused if the call `id` has ended. The arrays have an element for each entry of the
  * report.
  */
 struct device_stream {
@@ -29,7 +29,7 @@ struct device_stream {
     bool started;     /* a first report was started */
     bool busy;        /* a report is being sent */
     uint8_t next;     /* index of the entry being sent */
-    uint16_t at;      /* number of bytes of that entry already sent */
+    uint16_t at;      /* number of bytes of entry `next` already sent */
     uint32_t changes; /* device_states.changes when the report began */
     uint64_t due_ms;  /* when the next report starts even without a change */
     int64_t time_s;   /* when the report began, Unix time in seconds */
@@ -50,7 +50,7 @@ void device_streams_watch(struct agent *a, unsigned link, const struct grpc_even
 unsigned device_streams_open(const struct agent *a, unsigned link);
 /* Drops the streams of a link's previous connection. */
 void device_streams_forget(struct agent *a, unsigned link);
-/* The functions of every room, see frame.h; the step ends the streams when the agent stops. */
+/* Sends the reports that are due; when the agent stops, ends the streams. */
 void device_streams_step(struct agent *a);
 uint64_t device_streams_deadline(const struct agent *a);
 

@@ -96,8 +96,8 @@ void grpc_health_forget(struct agent *a, unsigned link)
 }
 
 /*
- * Sends a changed state. If a message is only partly sent, its remaining bytes come from the newest
- * state. This is safe, because all messages have the same length.
+ * Sends a changed state. If a message was only partly sent, its remaining bytes are those of the
+ * newest state. This is safe, because all messages have the same length.
  */
 static void subscription_step(const struct agent *a, struct grpc_server *s,
                               struct grpc_health_subscription *h)

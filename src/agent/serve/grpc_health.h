@@ -6,9 +6,10 @@
  * A subscription is a call of Watch. Its peer gets the current state at once and then each change.
  * There is no queue: a slow peer gets only the newest state, and a peer that does not read a
  * message within GRPC_REPLY_MS loses the subscription. An idle subscription has no time limit: it
- * ends by the peer's grpc-timeout, by the peer, or when the agent stops (UNAVAILABLE). It holds no
- * request buffer. A connection that has only subscriptions counts as idle, so that the agent may
- * close it for a new connection of the kubelet or a probe (links.c); its client then reconnects.
+ * ends when the peer's grpc-timeout expires, when the peer ends it, or when the agent stops
+ * (UNAVAILABLE). A subscription holds no request buffer. A connection that has only subscriptions
+ * counts as idle, so that the agent may close it for a new connection of the kubelet or a probe
+ * (links.c); its client then reconnects.
  */
 #ifndef AGENT_SERVE_GRPC_HEALTH_H
 #define AGENT_SERVE_GRPC_HEALTH_H
@@ -16,7 +17,7 @@
 #include "agent/agent.h"
 #include "wire/grpc.h"
 
-/* One subscription; free when its call has ended. */
+/* One subscription; unused if the call `id` has ended. */
 struct grpc_health_subscription {
     struct grpc_call_id id;
     uint8_t service; /* the service whose state the peer gets */

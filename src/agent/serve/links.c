@@ -15,7 +15,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 
-/* --- methods --- */
+/* --- methods of the sockets --- */
 
 enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, WATCH_DEVICES, CHECK, WATCH };
 
@@ -89,7 +89,7 @@ static void method_call(struct agent *a, unsigned link, const struct grpc_event 
     }
 }
 
-/* --- connections --- */
+/* --- opening and closing connections --- */
 
 #define LINK_KINDS ((unsigned)LINK_GRPC_HEALTH + 1u)
 #define METHODS(table) .method = (table), .methods = sizeof(table) / sizeof(table)[0]

@@ -14,15 +14,15 @@
 struct server_link {
     bool open;
     /*
-     * the engine failed and the failure was logged, or the link is being closed for another one;
-     * only output is left to send
+     * the connection failed, or is being closed to make room for another one; the agent only sends
+     * the remaining output
      */
     bool failed;
     bool busy; /* the last step did not handle all events */
     enum link_kind kind;
     uint32_t peer; /* see agent_link_open */
     uint64_t opened_ms;
-    /* failed: the link is closed at this time even if its peer has not read all output */
+    /* if `failed`: time at which the link is closed even if the peer has not read all output */
     uint64_t close_ms;
     struct grpc_server grpc;
 };
@@ -34,7 +34,7 @@ struct server_link {
 int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /* Whether a link of this kind is free. */
 bool links_free(const struct agent *a, enum link_kind kind);
-/* Earliest time at which links_open can succeed: a link is free, or one may be closed. */
+/* Earliest time at which links_open can succeed: a link is free, or a link may be closed. */
 uint64_t links_room_ms(const struct agent *a, enum link_kind kind);
 /* Space for received bytes of an open link; empty: do not read now. */
 struct writer links_rx(struct agent *a, unsigned link);
@@ -53,7 +53,8 @@ MUST_USE bool links_tx_commit(struct agent *a, unsigned link, size_t n);
 bool links_done(struct agent *a, unsigned link);
 
 /*
- * Handles the events of all links. While events are left for the next step, links_deadline is now.
+ * Handles the events of all links. If events remain for the next step, links_deadline returns the
+ * current time.
  */
 void links_step(struct agent *a);
 /* When links_step must run at the latest. */
@@ -62,7 +63,7 @@ uint64_t links_deadline(const struct agent *a);
 unsigned links_calls_open(const struct agent *a);
 /* Whether no link has output to send. */
 bool links_quiet(struct agent *a);
-/* Refuses new calls on every link; running ones continue. */
+/* Refuses new calls on every link; running calls continue. */
 void links_drain(struct agent *a);
 
 #endif

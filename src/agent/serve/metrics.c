@@ -21,10 +21,12 @@
 #include "base/chars.h"
 #include "cfg/identity.h"
 
-/* The agent's own prefix: AWS's neuron-monitor uses neuron_, neuroncore_ and neurondevice_. */
+/*
+ * The agent has its own prefix: AWS's neuron-monitor uses neuron_, neuroncore_ and neurondevice_.
+ */
 #define METRICS_PREFIX "neuron_dra_"
 
-/* --- families --- */
+/* --- metric families --- */
 
 enum {
     /* families of one series without labels; scalar_value() returns the value */
@@ -80,16 +82,16 @@ static const char *const type_names[METRIC_TYPES] = {
 
 #define LABELS_MAX 6u
 
-/* A metric: its name after the prefix, and its largest number of series. */
+/* A metric family: the name without METRICS_PREFIX, the largest number of series, and so on. */
 struct family {
     const char *help;
     const char *name;
     enum metric_type type;
     uint16_t rows;
-    const char *labels[LABELS_MAX]; /* unused ones are NULL */
+    const char *labels[LABELS_MAX]; /* unused elements are NULL */
 };
 
-/* Labels of the claim that holds the device, see device_held. */
+/* The device, and the claim and pod that hold it, as in the family device_held. */
 #define TELEMETRY_LABELS "device", "claim_namespace", "claim_name", "pod_name"
 
 #define SCALAR(text, meaning)                                                                      \
@@ -225,7 +227,7 @@ const char *metrics_resource(enum api_kind kind)
 static const char *const status_classes[HTTP_STATUS_CLASSES] = {"none", "1xx", "2xx",
                                                                 "3xx",  "4xx", "5xx"};
 
-/* --- values --- */
+/* --- values of the families without labels --- */
 
 static int64_t count_quarantined(const struct agent *a)
 {
@@ -241,7 +243,8 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {
         [FAMILY_REGISTERED] = registration_is_done(a) ? 1 : 0,
-        [FAMILY_READY] = agent_ready(a) ? 1 : 0, /* the first driver reports it for both drivers */
+        /* covers both drivers; only the first driver has this series */
+        [FAMILY_READY] = agent_ready(a) ? 1 : 0,
         [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
         [FAMILY_SLICE_CURRENT] = publish_current(a) ? 1 : 0,
         [FAMILY_POOL_GENERATION] = publish_generation(a),
@@ -258,7 +261,7 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
     return scalars[family];
 }
 
-/* --- series --- */
+/* --- series of a family --- */
 
 /* A series: its labels in the order of the family's keys. */
 struct series {
@@ -380,7 +383,7 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
     return true;
 }
 
-/* Returns the histogram of a row and sets its labels; NULL: nothing was measured. */
+/* Returns the histogram of a row and sets its labels; NULL: no request was measured. */
 static const struct histogram *histogram_of(const struct agent *a, unsigned family, unsigned row,
                                             struct series *s)
 {
@@ -417,7 +420,7 @@ static unsigned rows_of(const struct agent *a, unsigned family)
     return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
 }
 
-/* The driver of a row; *row becomes the row within that driver. */
+/* Returns the driver of a row; *row becomes the row within that driver. */
 static const struct agent *driver_of(const struct agent *a, unsigned family, unsigned *row,
                                      struct series *s)
 {
@@ -441,7 +444,7 @@ static bool series_of_device(const struct agent *a, unsigned family, unsigned ro
                                 : device_series(a, row, ledger_core_holder(a, row, -1), s);
 }
 
-/* Labels and value of a row; false: the series does not exist now. */
+/* Fills the labels and value of the row at the cursor; false: the series does not exist now. */
 static bool series_at(const struct agent *first, struct metrics_cursor *c, struct series *s)
 {
     unsigned row = c->row - 1u;
@@ -469,7 +472,7 @@ static bool series_at(const struct agent *first, struct metrics_cursor *c, struc
                                            : series_of_device(a, c->family, row, s);
 }
 
-/* --- writing --- */
+/* --- writing the text --- */
 
 /* Milliseconds as seconds without trailing zeros. */
 static void write_seconds(struct writer *out, uint64_t ms)
@@ -597,7 +600,7 @@ static void write_series(struct writer *out, const struct metrics_cursor *c, con
     }
 }
 
-/* Writes the line under the cursor; nothing if the series does not exist. */
+/* Writes the line at the cursor, or no line if the series does not exist. */
 static void write_line(const struct agent *a, struct metrics_cursor *c, struct writer *out)
 {
     struct series s;

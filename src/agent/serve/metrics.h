@@ -14,7 +14,9 @@ struct metrics_cursor {
     uint8_t family;
     uint16_t row; /* 0: the HELP and TYPE lines; 1 and above: series */
     uint8_t line; /* line within the series of a histogram */
-    /* copy of the histogram being written, so that all its lines show the same counts */
+    /*
+     * copy of the histogram being written, so that all lines of the histogram show the same counts
+     */
     struct histogram now;
 };
 

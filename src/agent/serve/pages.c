@@ -160,7 +160,7 @@ static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
     return count < METRICS_SCRAPES;
 }
 
-/* --- one page --- */
+/* --- writing one page --- */
 
 static uint8_t page_at(const struct page_link *p, struct view path)
 {
@@ -224,7 +224,7 @@ static bool write_lines(const struct agent *a, struct page_link *p, struct write
 
 /*
  * Writes as much of the log as fits. If the log has dropped lines since the last piece, continues
- * with the oldest line that is left.
+ * with the oldest line that the log still has.
  */
 static bool write_log(const struct agent *a, struct page_link *p, struct writer *out)
 {
@@ -295,7 +295,7 @@ bool pages_done(struct agent *a, unsigned place)
     return done;
 }
 
-/* --- all connections --- */
+/* --- serving all connections --- */
 
 static void report_failure(struct agent *a, unsigned at)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pages of the metrics port over HTTP/1.1 (pages.c): /metrics, /healthz, /readyz, /statusz and
- * /logz. Owns struct page_link, one connection each. Internal to src/agent.
+ * /logz. Owns struct page_link, one for each connection. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_PAGES_H
 #define AGENT_SERVE_PAGES_H
@@ -16,7 +16,7 @@ struct page_link {
     bool reported;    /* the failure of the connection was logged */
     bool writing;     /* a page is being sent */
     uint8_t page;     /* the page being sent */
-    uint16_t line;    /* next line of /readyz and /statusz */
+    uint16_t line;    /* /readyz, /statusz: index of the next line */
     uint64_t log_at;  /* /logz: position of the next byte */
     uint64_t log_end; /* /logz: end of the log when the response began */
     struct metrics_cursor cursor;
@@ -38,7 +38,7 @@ bool pages_is_open(const struct agent *a, unsigned place);
 struct http1 *pages_engine(struct agent *a, unsigned place);
 /* Whether the descriptor must be closed now; if true, the place is free again. */
 bool pages_done(struct agent *a, unsigned place);
-/* The functions that every room has, see frame.h. */
+/* pages_step does the work that is due; pages_deadline returns when to call it again (frame.h). */
 void pages_step(struct agent *a);
 uint64_t pages_deadline(const struct agent *a);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines about peers that broke the protocol (peer_failures.c). Owns struct peer_failures, which
- * limits them, because any process can reach the TCP ports. Internal to src/agent.
+ * limits the number of lines, because any process can reach the TCP ports. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_PEER_FAILURES_H
 #define AGENT_SERVE_PEER_FAILURES_H
@@ -11,8 +11,8 @@
 /* Lines about failed connections of the TCP ports in the current window. */
 struct peer_failures {
     uint64_t window_ms;  /* end of the window */
-    uint32_t logged;     /* lines of this window; 0: no window has started */
-    uint32_t suppressed; /* failures without a line */
+    uint32_t logged;     /* lines logged in this window; 0: no window has started */
+    uint32_t suppressed; /* number of failures that were not logged */
 };
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The links of agent.h: passes each link's bytes to the file that owns the link. gRPC connections
- * belong to links.c, pages to pages.c, the API connection to src/agent/api. Owns no state.
+ * Implements the link functions of agent.h: passes each link's bytes to the file that owns the
+ * link. gRPC connections belong to links.c, pages to pages.c, the API connection to src/agent/api.
+ * Owns no state.
  */
 #include "agent/frame.h"
 #include "agent/serve/device_streams.h"

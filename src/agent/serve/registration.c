@@ -18,7 +18,7 @@
 
 void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event)
 {
-    /* In order of preference: kubelet 1.34 and later uses the first entry that it knows. */
+    /* In order of preference: kubelet 1.34 and later uses the first version that it knows. */
     static const char *const versions[] = {"v1.DRAPlugin", "v1beta1.DRAPlugin",
                                            "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"};
     pluginregistration_PluginInfo info = pluginregistration_PluginInfo_init_zero;
@@ -68,7 +68,7 @@ void registration_notify(struct agent *a, unsigned link, const struct grpc_event
         r->registered = true;
         r->retry_ms = REGISTRATION_RETRY_MS;
         log_begin(a, LOG_ID_REGISTERED);
-        /* log_begin adds this field to each line of the EFA driver */
+        /* for the EFA driver, log_begin adds this field to each line */
         if (a->driver->kind == DRIVER_NEURON) {
             log_text(a, "driver", a->driver->name);
         }

@@ -16,23 +16,26 @@ struct registration {
     bool asked;          /* GetInfo was called at least once */
     bool socket_wanted;  /* ORDER_RENEW_REGISTRATION is pending */
     uint64_t waiting_ms; /* when the wait for a registration began */
-    uint64_t retry_ms;   /* wait before the socket is recreated; doubles */
+    uint64_t retry_ms;   /* wait before the socket is recreated; doubles each time */
     char last_error[CLAIM_ERROR_CAP];
 };
 
-/* GetInfo: returns the driver's name, its service socket and the versions of its API. */
+/* Handles GetInfo: returns the driver's name, its service socket and the versions of its API. */
 void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event);
-/* NotifyRegistrationStatus: whether the kubelet registered the driver, or why not. */
+/*
+ * Handles NotifyRegistrationStatus: records whether the kubelet registered the driver, or why not.
+ */
 void registration_notify(struct agent *a, unsigned link, const struct grpc_event *event);
 /* Whether GetInfo was called at least once. */
 bool registration_was_asked(const struct agent *a);
 /* Whether the kubelet has registered the driver. */
 bool registration_is_done(const struct agent *a);
 /*
- * Whether the host must create the socket again (ORDER_RENEW_REGISTRATION); true is returned once.
+ * Whether the host must create the socket again (ORDER_RENEW_REGISTRATION); returns true once for
+ * each socket to create.
  */
 bool registration_wants_socket(struct agent *a);
-/* The functions that every room has, see frame.h. */
+/* The init, step and deadline functions of this module; see frame.h. */
 void registration_init(struct agent *a);
 void registration_step(struct agent *a);
 uint64_t registration_deadline(const struct agent *a);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short responses. A response is sent at once when the peer's window and the send buffer allow it,
- * and otherwise kept in a fixed table until there is room. A peer whose entries in the table are
- * all in use loses its connection.
+ * and otherwise kept in a fixed table until there is room. If all entries of a connection are in
+ * use, the connection is closed.
  */
 #include "agent/serve/responses.h"
 

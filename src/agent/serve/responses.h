@@ -25,12 +25,12 @@ void response_message(struct agent *a, unsigned link, struct grpc_call_id id, st
 /* Ends a call with a status other than OK and a static text. */
 void response_status(struct agent *a, unsigned link, struct grpc_call_id id, enum grpc_status code,
                      const char *text);
-/* Logs call_refused, then does what response_status does. */
+/* Logs the refusal (call_refused), then responds like response_status. */
 void response_refuse(struct agent *a, unsigned link, const struct grpc_event *event,
                      enum grpc_status code, const char *text);
 /*
- * Ends an open stream if the agent is stopping. Without room in the send buffer it sends nothing;
- * the next step tries again until stop_ms.
+ * Ends an open stream if the agent is stopping. If the send buffer has no room, the next step tries
+ * again, until stop_ms.
  */
 void response_stop(const struct agent *a, struct grpc_server *server, struct grpc_call_id id);
 /* Sends the responses that wait for room. */

@@ -12,7 +12,7 @@
 #include "agent/troubles.h"
 #include "cfg/identity.h"
 
-/* --- versions --- */
+/* --- version lines --- */
 
 enum { LINE_AGENT, LINE_KUBELET, LINE_API, VERSION_LINES };
 
@@ -32,7 +32,7 @@ static void write_version(const struct agent *a, unsigned line, struct writer *o
     }
 }
 
-/* --- troubles --- */
+/* --- lines about troubles --- */
 
 /*
  * Numbers of the troubles: a forbidden request of each kind, then faults of the kubelet, then one
@@ -134,7 +134,7 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
     return false;
 }
 
-/* Writes a line while the switched-off EFA driver still serves claims; false: writes nothing. */
+/* Writes a line if the EFA driver still holds claims although --efa is off; else returns false. */
 static bool write_kept(const struct agent *a, struct writer *out)
 {
     const struct agent *e = a->next;
