@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's frame: facts from the host, orders for the host, and the step. A step lets each room
- * do its work and passes results to the rooms that need them. Decides nothing about devices, claims
- * or slices.
+ * The agent's frame: accepts facts from the host, returns orders for the host, and runs the steps.
+ * A step calls each room (a sub-folder of src/agent), and passes results of the API server to the
+ * rooms that requested them. The frame decides nothing about devices, claims or slices.
  */
 #include "agent/api/backoff.h"
 #include "agent/api/client.h"
@@ -195,7 +195,7 @@ void agent_stop(struct agent *a, uint64_t now_ms)
     a->step_now = true;
 }
 
-/* Whether no driver has a running call or pending bytes; `expired`: ends calls that still run. */
+/* Whether no driver has a running call or unsent bytes. `expired`: first ends all running calls. */
 static bool drivers_quiet(struct agent *a, bool expired)
 {
     bool quiet = true;
@@ -243,7 +243,7 @@ static void start_draining(struct agent *e)
     log_end(e);
 }
 
-/* Removes the EFA driver from the agent, which no longer steps it. */
+/* Removes the EFA driver from the list of drivers, so that no later step runs it. */
 static void driver_remove(struct agent *a)
 {
     struct agent *e = a->next;
@@ -272,8 +272,8 @@ static void driver_leave(struct agent *a)
 }
 
 /*
- * Runs the driver without --efa until it holds no claim. An earlier run with --efa may have left
- * claims, and their pods stay Terminating until the claims are unprepared.
+ * If --efa is off, keeps the EFA driver running until it holds no claim. An earlier run with --efa
+ * may have left claims, and their pods stay Terminating until the claims are unprepared.
  */
 static void drain_step(struct agent *a)
 {
@@ -318,7 +318,7 @@ static void pass_record(struct agent *a, const struct api_result *r,
     (void)record;
 }
 
-/* The owner of each kind of request, which gets its records and results. */
+/* For each kind of API request, the functions of its owner that handle its records and its end. */
 static const struct {
     void (*on_record)(struct agent *a, const struct api_result *r,
                       const struct kube_record *record);
@@ -424,14 +424,15 @@ static void serve_api(struct agent *a)
 {
     struct api_event event;
     /*
-     * Each event consumes a frame or a byte of the input, or ends a request, so their number is
-     * bounded.
+     * Each event consumes a frame or a byte of the input, or ends a request, so the number of
+     * events is bounded.
      */
     for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && api_next(a, &event); i++) {
         api_event(a, &event);
     }
     if (registration_was_asked(a) || (a->next != NULL && registration_was_asked(a->next))) {
-        api_hurry(a); /* the kubelet knows the agent, so pods may follow: connect at once */
+        /* the kubelet has found the agent, so claims may arrive soon: connect at once */
+        api_hurry(a);
     }
     api_step(a);
 }
@@ -505,7 +506,8 @@ static bool may_publish(const struct agent *a)
 static void owner_step(struct agent *a)
 {
     if (may_publish(a)) {
-        publish_step(a); /* before node_step: a round's requests come first, a watch can wait */
+        /* runs before node_step, because a round's requests have priority over the Node's watch */
+        publish_step(a);
     }
     if (!ledger_is_busy(a)) {
         claim_status_step(a);
@@ -612,7 +614,7 @@ bool agent_step_due(const struct agent *a)
     return a->step_now || (a->next != NULL && a->next->step_now);
 }
 
-/* The latest time for the next step of this driver's own work. */
+/* The latest time at which this driver's own work needs the next step. */
 static uint64_t driver_deadline(const struct agent *a)
 {
     uint64_t at = a->step_now ? a->now_ms : links_deadline(a);

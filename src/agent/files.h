@@ -3,7 +3,8 @@
  * The files port: the functions by which the agent accesses the disk and identifies devices.
  * src/host implements it for the product, and tests have their own implementations. Names are plain
  * file names without a slash. Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE,
- * HOST_DENIED, HOST_IO or what its comment says. Owns the contract only, no file.
+ * HOST_DENIED, HOST_IO or another status that its comment names. Defines only the contract; owns no
+ * file.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
@@ -13,8 +14,8 @@
 
 /* Directories in which the agent writes files. */
 enum files_dir {
-    FILES_CDI,  /* --cdi-root: small files of each claim, written completely */
-    FILES_STATE /* <plugins>/neuron.aws.com: the claim store, written in place */
+    FILES_CDI,  /* --cdi-root: small files for each claim, each written as a whole */
+    FILES_STATE /* <plugins>/<driver name>: the driver's claim store, written in place */
 };
 
 /*
@@ -24,7 +25,7 @@ enum files_dir {
 enum files_lock { LOCK_OWNER, LOCK_NEXT };
 /* Which process holds a lock. */
 enum files_holder {
-    HOLDER_NOBODY, /* no other process */
+    HOLDER_NOBODY, /* no other process holds the lock */
     HOLDER_AGENT,
     HOLDER_OLDER /* an agent of a release without LOCK_NEXT, which locks the whole file */
 };
@@ -39,8 +40,8 @@ struct listing {
 struct files {
     void *ctx; /* opaque to the agent */
     /*
-     * Appends bytes of the file from `offset` until `out` is full or the file ends (a short result
-     * means its end).
+     * Appends bytes of the file from `offset` until `out` is full or the file ends; if `out` is not
+     * full afterwards, the file has ended.
      */
     enum status (*read)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                         struct writer *out) MUST_USE;
@@ -54,7 +55,8 @@ struct files {
     /*
      * Commits a file in these steps:
      * 1. FILES_STATE: flushes the file's data to the disk.
-     * 2. `final_name` not NULL: renames the file to it and so replaces an older file atomically.
+     * 2. If `final_name` is not NULL: renames the file to `final_name`, which atomically replaces
+     *    an older file.
      * 3. FILES_STATE: flushes the directory if the file was created or renamed.
      */
     enum status (*commit)(void *ctx, enum files_dir dir, const char *name,
@@ -72,7 +74,7 @@ struct files {
     enum status (*tidy)(void *ctx) MUST_USE;
     /* How long the last commit of a file of FILES_STATE waited for the disk, in milliseconds. */
     uint64_t (*flush_ms)(void *ctx);
-    /* Unlinks the file; with `aside`, renames it to that name instead. */
+    /* Unlinks the file; if `aside` is not NULL, renames the file to `aside` instead. */
     enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
                           const char *aside) MUST_USE;
     /*
@@ -84,33 +86,35 @@ struct files {
     enum status (*lock)(void *ctx, const char *name, enum files_lock which) MUST_USE;
     /* Releases one of the locks; releasing LOCK_OWNER also closes the store's file. */
     void (*unlock)(void *ctx, enum files_lock which);
-    /* The other process that holds one of the locks on the file of the last `lock` call. */
+    /* Which other process holds the lock `which` on the file of the last `lock` call. */
     enum files_holder (*holder)(void *ctx, enum files_lock which) MUST_USE;
     /*
      * Appends a page of the names in `dir` that start with `prefix`, each with its NUL; `out` has
      * room for LIST_PAGE_BYTES. STATUS_MORE: call again, with the same `at`, until another status
      * ends the listing; files may be created and removed meanwhile. STATUS_OK: complete; an absent
-     * directory has no names. Any other: further names are unknown.
+     * directory has no names. Any other status: the listing failed, and the remaining names are
+     * unknown.
      */
     enum status (*list)(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
                         struct writer *out) MUST_USE;
     /*
      * Appends bytes of the kubelet's checkpoint from `offset` until `out` is full or the file ends.
      * Offset 0 opens the file again, because the kubelet replaces it; the following calls read the
-     * same file. *written_ms: when it was written, in Unix milliseconds.
+     * same file. *written_ms: when the kubelet wrote the checkpoint, in Unix milliseconds.
      */
     enum status (*kubelet_state)(void *ctx, uint64_t offset, struct writer *out,
                                  uint64_t *written_ms) MUST_USE;
     /*
-     * Identifies the device that has this number now; opens nothing. Fails if its directory in
-     * sysfs (place->folder is then 0) or its device node is not accessible.
+     * Identifies the device that has this number now; does not open the device. Fails if its
+     * directory in sysfs (place->folder is then 0) or its device node is not accessible.
      */
     enum status (*device)(void *ctx, unsigned number, struct device_place *place) MUST_USE;
     /*
-     * Requests the memory use of devices (bit N: device N), which must be read before `memory` is
-     * called for them in the same step. STATUS_MORE: the memory use is still being read; the host
-     * steps the agent when it is done, and the agent must call again then. HOST_BUSY: the read of a
-     * file, which `why` names, hangs. If this pointer is NULL, `memory` can be called at any time.
+     * Reads the memory use of the devices in `numbers` (bit N: device N). Call it before `memory`
+     * is called for these devices in the same step. STATUS_MORE: the read is still running; the
+     * host calls agent_step when the read is done, and the agent must then call this function
+     * again. HOST_BUSY: the read of a file, which `why` names, hangs. If this pointer is NULL,
+     * `memory` can be called at any time.
      */
     enum status (*memory_read)(void *ctx, uint64_t numbers) MUST_USE;
     /*
@@ -119,8 +123,8 @@ struct files {
      */
     enum status (*memory)(void *ctx, unsigned number, unsigned core, uint64_t *bytes) MUST_USE;
     /*
-     * Reads the current class files of an UltraServer node; an absent file counts as empty. After a
-     * failure *out is undefined.
+     * Reads the UltraServer files of the node (class/neuron_device in sysfs) as they are now; an
+     * absent file counts as empty. After a failure *out is undefined.
      */
     enum status (*ultraserver)(void *ctx, struct found_ultraserver *out) MUST_USE;
     /* Why the last failed call failed, as text for an operator; valid until the next call. */

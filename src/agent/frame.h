@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * struct agent is one driver: the facts that all rooms may read, and a pointer to the state of each
- * room. The room.h of a room defines the type of its state; all other rooms see an incomplete type
- * and must call the functions of that room. The frame (agent.c) writes the facts, except those
- * whose comment names another file.
+ * room. A room is a sub-folder of src/agent. The room.h of a room defines the type of its state;
+ * all other rooms see an incomplete type and must call the functions of that room. The frame
+ * (agent.c) writes the facts, except those whose comment names another file.
  *
- * Rooms share the names of their functions: X_init sets up, X_step does what is due, X_deadline
- * returns when X_step must run at the latest (on the clock of now_ms; UINT64_MAX: no timer runs). A
- * name that ends in _ms is a time on the clock of now_ms, or a duration, in milliseconds.
+ * Rooms share the names of their functions: X_init initializes the state, X_step does the work that
+ * is due, X_deadline returns the latest time for the next X_step (on the clock of now_ms;
+ * UINT64_MAX: no timer runs). A name that ends in _ms is a time on the clock of now_ms, or a
+ * duration, in milliseconds.
  */
 #ifndef AGENT_FRAME_H
 #define AGENT_FRAME_H
@@ -28,13 +29,13 @@ struct recovery;
 struct calls;
 struct serve;
 
-/* --- memory for one step of work: passed to every function that fills or reads it --- */
+/* --- working memory, whose content is not kept from one step to the next --- */
 
 /* Working memory that is too large for the stack. */
 struct scratch {
     uint8_t half[STORE_HALF_BYTES];
     uint8_t record[STORE_RECORD_MAX];
-    uint8_t body[CDI_BYTES_MAX];   /* for a CDI file or a request to the API server */
+    uint8_t body[CDI_BYTES_MAX];   /* content of a CDI file, or of a request to the API server */
     uint8_t stored[CDI_BYTES_MAX]; /* a CDI file read from the disk */
     struct devices devices;
     struct probe_issues issues;
@@ -43,7 +44,7 @@ struct scratch {
 
 /* One driver. */
 struct agent {
-    /* What all drivers share: one connection to the API server, one log, one Node. */
+    /* State that all drivers share: one connection to the API server, one log, one Node. */
     struct api *api;
     struct report *report;
     struct node_object *node_object;
@@ -66,12 +67,14 @@ struct agent {
     uint64_t wall_ms;             /* Unix milliseconds */
     struct randomness randomness; /* random numbers, drawn by api/backoff.c */
     uint64_t started_ms;
-    bool started;                        /* the first step was made */
+    bool started;                        /* the first step has begun */
     bool service_lost;                   /* the kubelet cannot connect to the service socket */
     char device_plugin[SOCKET_PATH_CAP]; /* socket of a device plugin on the node; empty: none */
-    char other_driver[SOCKET_PATH_CAP];  /* socket of another driver of this name; empty: none */
+    /* socket of another driver with this driver's name; empty: none */
+    char other_driver[SOCKET_PATH_CAP];
     bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
-    bool drains;   /* claims are held while draining: logged, and ORDER_OPEN_SOCKETS was given */
+    /* draining: LOG_ID_DRIVER_KEPT was logged, and order_open_sockets was set */
+    bool drains;
     bool stopping;
     uint64_t stop_ms; /* stopping: calls that still run are ended at this time */
     bool step_now;    /* a step is needed at once: something changed between two steps */

@@ -7,7 +7,8 @@ struct agent;
 
 /*
  * Return the driver of the Neuron devices, or of the EFA devices, with its pointers to the state of
- * each room. They write only these pointers: untouched pages of the tables stay non-resident.
+ * each room. These functions write only the pointers: untouched pages of the tables stay
+ * non-resident.
  */
 struct agent *instance_neuron(void);
 struct agent *instance_efa(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line and the environment: the flag or variable of each setting, the command, and the
- * socket paths that follow from the settings. settings_value.c parses single values.
+ * Parses the command line and the environment: finds the command and the flag or variable of each
+ * setting, and derives paths from the settings. settings_value.c parses single values.
  */
 #include "agent/settings.h"
 
@@ -220,8 +220,8 @@ static enum status store_all(struct settings *out, const struct given *given, st
 }
 
 /*
- * Unless `path` was given, sets it to `name` beside the plugins directory: by default in
- * /var/lib/kubelet.
+ * Unless `path` was given, sets it to `name` in the parent of the plugins directory, which is
+ * /var/lib/kubelet by default.
  */
 static enum status derive_beside(const struct settings *out, char path[PATH_CAP], const char *name,
                                  const char *flag, struct writer *why)
@@ -248,7 +248,7 @@ struct socket_name {
     const char *what;
     const char *folder_flag;
     const char *folder;
-    const char *before_uid; /* name before "-<pod UID>" */
+    const char *before_uid; /* text between the folder and "-<pod UID>" */
     const char *after_uid;
 };
 
@@ -309,7 +309,7 @@ static enum status derive_driver(struct settings *out, enum driver_kind kind, st
 
 /*
  * Derives both drivers. Without --efa, a name that is too long for the EFA driver's sockets is
- * accepted: no run can have used it.
+ * accepted, because no run with --efa can have used it.
  */
 static enum status derive_drivers(struct settings *out, struct writer *why)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Settings of one run: flags and environment variables, parsed and checked. Owns names, defaults
- * and bounds of every setting (the contract with charts and scripts); opens nothing.
+ * and bounds of every setting (the contract with charts and scripts); opens no file.
  *
  * Invariants:
  * I1 An error is one line without control characters.
- * I2 It names the flag, the variable or the word at fault.
- * I3 Settings written as flags parse to the same settings.
+ * I2 An error names the flag, the variable or the word at fault.
+ * I3 If parsed settings are written out as flags, parsing these flags yields the same settings.
  * I4 Durations are those of Go's time.ParseDuration without a sign, down to milliseconds.
  * I5 Sockets have absolute paths that unix(7) can bind.
  */
@@ -34,9 +34,9 @@ enum settings_command {
     COMMAND_HELP,
     COMMANDS
 };
-/* --output */
+/* Values of --output: the format in which a command prints. */
 enum settings_output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_YAML };
-/* --ultraserver-devices: how a node of an UltraServer publishes its devices. */
+/* Values of --ultraserver-devices: how a node of an UltraServer publishes its devices. */
 enum ultraserver_devices {
     ULTRASERVER_AUTO,
     ULTRASERVER_NODE,
@@ -44,7 +44,7 @@ enum ultraserver_devices {
     ULTRASERVER_DEVICES
 };
 
-/* --tls-min-version */
+/* Values of --tls-min-version. */
 enum tls_min { TLS_MIN_1_2, TLS_MIN_1_3 };
 
 /* A driver of the agent: its name, and the sockets for the kubelet. */
@@ -52,24 +52,25 @@ struct driver {
     enum driver_kind kind;
     char name[DRIVER_CAP];
     unsigned shares; /* claims that may share one device at a time; 1: not shared */
-    char registration_socket[SOCKET_PATH_CAP]; /* full paths */
-    char service_socket[SOCKET_PATH_CAP];      /* in the directory of the claim store */
+    char registration_socket[SOCKET_PATH_CAP]; /* full path */
+    char service_socket[SOCKET_PATH_CAP];      /* full path, in the directory of the claim store */
 };
 
 /* All settings of a run; texts end in NUL; an empty text is not set. */
 struct settings {
     enum settings_command command;
     enum settings_command topic; /* for COMMAND_HELP: the command to explain; COMMAND_RUN: all */
-    char operand[PATH_CAP];      /* second word, if the command accepts it */
+    char operand[PATH_CAP]; /* second word of the command line, if the command accepts an operand */
     enum settings_output output;
     char board[64];                     /* instance type to print; empty: this node's */
     char pod[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: claims of all pods */
     char node_name[NAME_CAP];
-    char kubeconfig[PATH_CAP]; /* empty: in-cluster service account */
+    char kubeconfig[PATH_CAP]; /* empty: use the in-cluster service account */
     enum tls_min tls_min;
     char cdi_root[PATH_CAP];
     char registrar_dir[PATH_CAP];
-    char plugins_dir[PATH_CAP];        /* <plugins>/neuron.aws.com holds service socket and store */
+    /* each driver has a subdirectory here, with its service socket and claim store */
+    char plugins_dir[PATH_CAP];
     char pod_uid[UID_CAP];             /* empty: no pod UID in the names of the sockets */
     char neuron_dir[PATH_CAP];         /* host directory of the Neuron runtime's settings */
     char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" in the parent of plugins_dir */
@@ -84,7 +85,8 @@ struct settings {
     char instance_type[64]; /* empty: read from DMI */
     bool zero_numbering;
     enum ultraserver_devices ultraserver;
-    char taint_key[318]; /* empty: unhealthy devices are left out of the slices instead */
+    /* for unhealthy devices; empty: the slices omit unhealthy devices instead */
+    char taint_key[318];
     char taint_effect[16];
     bool share_cores;
     bool efa;
@@ -127,8 +129,8 @@ struct settings_input {
 MUST_USE enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
                                     const char *const *env, struct writer *why);
 /*
- * Appends setting `index` (from 0) of a parsed input, as one line: flag, value, and whether flag,
- * variable or default gave it. false: no such setting.
+ * Appends setting `index` (from 0) of a parsed input, as one line: flag, value, and the source of
+ * the value (flag, variable or default). false: there is no such setting.
  */
 bool settings_source(const struct settings_input *in, unsigned index, struct writer *out);
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the settings share: the table of flags (settings_table.c) and the parser of
+ * Declarations that settings*.c share: the table of flags (settings_table.c) and the parser of
  * single values (settings_value.c). Internal to settings*.c.
  */
 #ifndef AGENT_SETTINGS_INTERNAL_H
@@ -35,32 +35,32 @@ enum setting_kind {
 
 /* One flag and its variable; texts are literals. */
 struct setting_row {
-    const char *flag;          /* including its dashes */
-    const char *variable;      /* NULL: none, for flags of interactive commands */
+    const char *flag;     /* including its dashes */
+    const char *variable; /* NULL: the flag has no variable, as for flags of interactive commands */
     const char *default_value; /* parsed like a given value; NULL: nothing is stored */
     const char *default_text;  /* the default as shown in --help, if default_value is NULL */
     const char *help;          /* one line of --help */
     enum setting_kind kind;
     uint16_t offset; /* offset of the field in struct settings */
     uint16_t size;   /* size of the field */
-    /* bit N: command N reads the setting; there is no bit for run */
+    /* bit N: the command with index N reads the setting; the bit of run is not used */
     uint16_t readers;
     uint32_t least_ms; /* KIND_DURATION: smallest valid value */
     /* KIND_CHOICE: the valid values; unused elements are NULL */
     const char *choices[SETTING_CHOICES_MAX];
 };
 
-/* Rows of the table; one for each flag. */
+/* Number of rows in the table of flags; each flag has one row. */
 #define SETTINGS_COUNT 38u
 /* One command; texts are literals. */
 struct command_row {
     const char *name;
-    /* words of which one must follow the command; unused elements are NULL */
+    /* one of these words must follow the command; unused elements are NULL */
     const char *operand[COMMAND_OPERANDS_MAX];
-    /* name of the path that must follow the command, as --help shows it; NULL: none */
+    /* placeholder of the argument that must follow the command, such as DIRECTORY; NULL: none */
     const char *directory;
     const char *help;    /* one line of --help, and the first of the command's own help */
-    const char *more;    /* rest of its description, or NULL */
+    const char *more;    /* further lines of the command's own help, or NULL */
     const char *example; /* examples; NULL: the command has no help of its own */
 };
 /* The commands, indexed by enum settings_command; --help has the same order. */

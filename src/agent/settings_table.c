@@ -460,7 +460,8 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
 {
     ASSERT(out != NULL);
     const struct command_row *command = &command_rows[topic];
-    bool one = command->example != NULL; /* otherwise the help of the whole program */
+    /* true: write the help of one command; false: write the help of the whole program */
+    bool one = command->example != NULL;
     if (part > SETTINGS_COUNT + 1u) {
         return false;
     }

@@ -11,7 +11,7 @@
 #include "base/ip.h"
 #include "cfg/identity.h"
 
-/* Most bytes of a user's text that an error quotes. */
+/* Maximum number of bytes of an invalid value that an error quotes. */
 #define QUOTE_MAX 400u
 
 /* Writes the error for an invalid value: its flag or variable, the value, the problem. */
@@ -311,7 +311,7 @@ struct duration_unit {
     uint64_t nanoseconds;
 };
 
-/* A unit comes before any unit that is a prefix of it: "ms" before "m". */
+/* Each unit must precede any unit that is a prefix of its name, for example "ms" before "m". */
 static const struct duration_unit duration_units[] = {
     {"ns", 1u},
     {"us", 1000u},

@@ -29,7 +29,7 @@ struct driver_state {
     struct serve serve;
 };
 
-/* What all drivers share. */
+/* State that all drivers share. */
 struct shared_state {
     struct report report;
     struct api api;

@@ -12,7 +12,9 @@
 uint64_t agent_random(struct agent *a);
 /* Returns `base_ms` plus a random time of less than a quarter of `base_ms`. */
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
-/* Doubles *backoff_ms, keeps it from least_ms to most_ms, and returns it with jitter. */
+/*
+ * Doubles *backoff_ms, limits it to the range from least_ms to most_ms, and returns it with jitter.
+ */
 uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,
                               uint64_t most_ms);
 /* agent_backoff_within with the bounds API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */

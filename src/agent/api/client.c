@@ -3,9 +3,10 @@
  * The client of the API server, see client.h. Owns struct api_client: the table of requests, the
  * response being read, and the pauses between requests.
  *
- * Requests keep to API_REQUESTS_PER_SECOND in any second, and pause as long as the server asks by
- * Retry-After with 429 or 503 (RFC 9110 §10.2.3), or for API_REFUSED_MS when it refused the token.
- * Claim GETs are exempt from both, because the kubelet waits for them.
+ * At most API_REQUESTS_PER_SECOND requests start in any second. Requests pause as long as the
+ * server asks by Retry-After with 429 or 503 (RFC 9110 §10.2.3), and for API_REFUSED_MS after it
+ * refused the token. Claim GETs are exempt from the limit and the pauses, because the kubelet waits
+ * for them.
  */
 #include "agent/api/client.h"
 
@@ -91,7 +92,7 @@ void api_identity(struct agent *a, struct view token, struct view authority)
 {
     struct api_client *c = &a->api->client;
     if (connection_identity(a, token, authority)) {
-        c->refused_ms = 0; /* the refusal concerned the old identity */
+        c->refused_ms = 0; /* the server refused only the previous token */
     }
     c->token_handed = true;
     c->busy = true;
@@ -326,8 +327,8 @@ static void expire_requests(struct agent *a)
 }
 
 /*
- * Whether a request runs that ends soon by itself: any request but a watch, or a watch that was
- * answered with 401.
+ * Whether a short request is running: any request except a watch, or a watch that was answered with
+ * 401 and so ends soon.
  */
 static bool is_awaiting(const struct agent *a)
 {
@@ -641,7 +642,9 @@ static void check_token(struct agent *a)
 
 /* --- events --- */
 
-/* Whether the stream still belongs to the request; the server may still answer a cancelled one. */
+/*
+ * Whether the stream still belongs to the request; frames of a cancelled request may still arrive.
+ */
 static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
 {
     const struct api_exchange *all = a->api->client.exchange;
@@ -732,7 +735,9 @@ static bool handle_event(struct agent *a)
 
 /* --- reports of api_next --- */
 
-/* Frees the slots of requests whose end the last api_next reported: the owners have handled it. */
+/*
+ * Frees the slots of requests whose end the last api_next reported: their owners have handled it.
+ */
 static void free_ended(struct agent *a)
 {
     for (unsigned i = 0; i < API_PLACES; i++) {
@@ -785,7 +790,7 @@ static void next_record(struct agent *a, struct api_event *event)
 
 /*
  * Reports that the limit on streams is low, or that the connection is lost. The ends of the lost
- * connection's requests are reported after it.
+ * connection's requests are reported afterwards.
  */
 static bool report_loss(struct agent *a, struct api_event *event)
 {
@@ -802,7 +807,7 @@ static bool report_loss(struct agent *a, struct api_event *event)
     return notice != CONNECTION_QUIET;
 }
 
-/* Reports that the connection opened or closed, once all ends are reported. */
+/* Reports that the connection opened or closed, once the ends of all requests were reported. */
 static bool report_notice(struct agent *a, struct api_event *event)
 {
     enum connection_notice notice = connection_poll_notice(a);
@@ -880,11 +885,11 @@ void api_step(struct agent *a)
     } else if (!c->busy && !c->time_old) {
         connection_try(a);
     } else {
-        /* wait: reports about the last connection are left, or the time is old */
+        /* wait: api_next has more to report, or the time is old */
     }
 }
 
-/* When a request times out or a delayed one may start; UINT64_MAX: no timer runs. */
+/* When a request times out or a delayed request may start; UINT64_MAX: no timer runs. */
 static uint64_t requests_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->api->client;

@@ -38,7 +38,10 @@ enum api_kind {
 /* Number of kinds, API_NONE included. */
 #define API_KINDS ((unsigned)API_LIST_CLAIMS + 1u)
 
-/* Slots for one driver's requests: each owner has its own, with one request at a time. */
+/*
+ * Slots for one driver's requests: each owner of requests has its own slots, each with one request
+ * at a time.
+ */
 enum {
     API_SLOT_CLAIM_FIRST, /* the slot of fetch i is API_SLOT_CLAIM_FIRST + i */
     API_SLOT_SLICES = FETCHES_MAX,
@@ -50,7 +53,10 @@ enum {
     API_SLOT_GROUP,
     API_SLOTS /* number of slots */
 };
-/* Number of slots of all drivers. A place is the index of a slot; API_PLACES: no slot. */
+/*
+ * Number of slots of all drivers together. A place is the index of one of these slots; the value
+ * API_PLACES means no slot.
+ */
 #define API_PLACES ((unsigned)API_SLOTS * DRIVERS)
 
 /*
@@ -85,8 +91,8 @@ struct api_result {
      * FULL_BUFFER: see api_body_part. STATUS_MORE: the request is still running.
      */
     enum status status;
-    uint16_t http;          /* status code; 0: none received */
-    bool unprocessed;       /* the server did not process it (REFUSED_STREAM): safe to repeat */
+    uint16_t http;    /* status code; 0: none received */
+    bool unprocessed; /* the server did not process the request (REFUSED_STREAM): safe to repeat */
     uint32_t retry_after_s; /* from Retry-After; 0: none */
     uint64_t elapsed_ms;    /* time since the request was sent */
     char reason[64];        /* reason of the Status in the response; "": none */
@@ -99,11 +105,11 @@ enum exchange_state {
     EXCHANGE_FREE,
     EXCHANGE_OPEN,
     EXCHANGE_UNAUTHORIZED, /* answered with 401: ends after the host has read the token again */
-    EXCHANGE_OVER,         /* api_next reports its end next */
-    EXCHANGE_ENDED         /* its end was reported; freed by the next api_next or api_start */
+    EXCHANGE_OVER,         /* the request has ended; api_next has not reported the end yet */
+    EXCHANGE_ENDED         /* the end was reported; the next api_next or api_start frees the slot */
 };
 
-/* A request and its response. Its index in struct api_client is its place. */
+/* A request and its response. The index of the exchange in struct api_client is its place. */
 struct api_exchange {
     enum exchange_state state;
     uint32_t stream;
@@ -119,9 +125,9 @@ struct api_exchange {
 
 /* The piece of a response whose records are being read. */
 struct api_piece {
-    unsigned place; /* API_PLACES: no piece */
+    unsigned place; /* place of the request; API_PLACES: there is no piece */
     uint32_t stream;
-    bool last;           /* the last piece of its stream */
+    bool last;           /* this piece is the last of the stream */
     struct reader bytes; /* valid until the next h2_next */
 };
 
@@ -141,11 +147,12 @@ struct api_client {
     enum api_streams streams;
     unsigned timeouts_in_a_row; /* consecutive requests without a response in time */
     uint64_t timeout_ms;        /* when the last of these requests timed out */
-    uint64_t blocked_ms; /* since when no stream can be opened; 0: the last request got one */
+    uint64_t blocked_ms; /* since when no stream can be opened; 0: the last request got a stream */
     unsigned rate_at;    /* index of the oldest time in `rate_ms` */
-    uint64_t rate_ms[API_REQUESTS_PER_SECOND]; /* one second after each of the last requests */
-    uint64_t retry_after_ms;                   /* end of the pause that Retry-After asked for */
-    uint64_t refused_ms;                       /* a refused token is not used before this time */
+    /* start of each of the last requests, plus one second */
+    uint64_t rate_ms[API_REQUESTS_PER_SECOND];
+    uint64_t retry_after_ms; /* end of the pause that Retry-After asked for */
+    uint64_t refused_ms;     /* a refused token is not used before this time */
     /* when to read the file of a refused token again; 0: no token was refused */
     uint64_t reread_ms;
     uint32_t forbidden; /* bit per api_kind: the last request was refused with 403 */
@@ -159,7 +166,10 @@ enum api_event_kind {
     API_EVENT_OPENED, /* a new connection, perhaps to another server */
     API_EVENT_RECORD, /* a record of a response */
     API_EVENT_END,    /* a request has ended */
-    /* the connection is lost because of `text`; END of each request and CLOSED follow */
+    /*
+     * the connection is lost because of `text`; API_EVENT_END of each request and API_EVENT_CLOSED
+     * follow
+     */
     API_EVENT_LOST,
     API_EVENT_MOVED,          /* like API_EVENT_LOST, but the server asked for a new connection */
     API_EVENT_CLOSED,         /* the connection is closed; every request has ended */
@@ -190,7 +200,10 @@ void api_identity(struct agent *a, struct view token, struct view authority);
 void api_opened(struct agent *a, uint64_t now_ms);
 void api_failed(struct agent *a, const char *why);
 void api_ended(struct agent *a, const char *why);
-/* Receive and send buffer of the connection, see agent_link_rx and agent_link_tx in agent.h. */
+/*
+ * Access to the connection's receive and send buffers, see agent_link_rx and agent_link_tx in
+ * agent.h.
+ */
 struct writer api_rx(struct agent *a);
 void api_rx_commit(struct agent *a, size_t n);
 struct view api_tx(struct agent *a);
@@ -213,9 +226,9 @@ bool api_connected(const struct agent *a);
 /* Whether a connection is being opened, or the first attempt is still to come. */
 bool api_pending(const struct agent *a);
 /*
- * When the last connection was opened: requests can be answered since then. UINT64_MAX: none was
- * opened yet and an attempt is running or still to come; 0: none was opened yet and the last
- * attempt failed.
+ * When the last connection was opened: from then on the server could answer requests. UINT64_MAX:
+ * none was opened yet and an attempt is running or still to come; 0: none was opened yet and the
+ * last attempt failed.
  */
 uint64_t api_since_ms(const struct agent *a);
 /* Whether the server sent GOAWAY: running requests may finish, new ones do not start. */
@@ -229,7 +242,7 @@ bool api_connection_ends(const struct agent *a);
 bool api_connection_moved(const struct agent *a);
 /* Whether the server allows too few streams for the watches of this connection. */
 bool api_streams_limited(const struct agent *a);
-/* The server's host:port, and the reason why there is no connection. Never NULL. */
+/* Return the server's host:port, and the reason why there is no connection. Never NULL. */
 const char *api_authority(const struct agent *a);
 const char *api_trouble(const struct agent *a);
 /* Milliseconds until the next connection attempt. */
@@ -240,8 +253,8 @@ uint64_t api_reconnect_wait_ms(const struct agent *a);
 /*
  * Starts a request in a free slot. STATUS_MORE: the request cannot start now (no room, no stream,
  * rate limit reached, or a pause that the server asked for). After STATUS_OK the client sends the
- * body as there is room, even while the connection drains, and api_next reports the records and the
- * end. A watch that would leave too few streams for other requests ends unsent with FULL_TABLE.
+ * body as room becomes free, even while the connection drains, and api_next reports the records and
+ * the end. A watch that would leave too few streams for other requests ends unsent with FULL_TABLE.
  */
 MUST_USE enum status api_start(struct agent *a, unsigned slot, const struct api_request *r);
 /* Ends a request without waiting for its response; api_next no longer reports it. */
@@ -253,8 +266,8 @@ bool api_slot_busy(const struct agent *a, unsigned slot);
 /* The result of the slot's request so far. Never NULL. */
 const struct api_result *api_slot_result(struct agent *a, unsigned slot);
 /*
- * Earliest time to retry a request that api_start did not accept. Only owners that plan the retry
- * need it: api_deadline wakes the others.
+ * Earliest time to retry a request that api_start did not accept. Only owners that set a time for
+ * the retry need it; for all other owners, api_deadline returns this time.
  */
 uint64_t api_later(const struct agent *a);
 /*

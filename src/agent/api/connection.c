@@ -76,7 +76,8 @@ void connection_opened(struct agent *a, uint64_t now_ms)
     ASSERT(c->state == API_CONNECTING);
     struct h2_memory memory = H2_MEMORY_OF(c, H2_CLIENT_WINDOW);
     memory.connection_window = H2_CLIENT_CONNECTION_WINDOW;
-    explicit_bzero(c->tx, c->h2.tx_len); /* may hold unsent request heads of the last connection */
+    /* may hold unsent bytes of the last connection, with a token */
+    explicit_bzero(c->tx, c->h2.tx_len);
     h2_init(&c->h2, H2_CLIENT, &memory, now_ms);
     c->state = API_UP;
     c->opened_ms = now_ms;
@@ -136,7 +137,8 @@ static void end_connection(struct agent *a, bool moved)
     c->moved = moved;
     c->notice = moved ? CONNECTION_MOVED : CONNECTION_LOST;
     connection_want(a, ORDER_CLOSE_API);
-    h2_goaway(&c->h2, H2_NO_ERROR, true); /* a failed engine has sent a GOAWAY already */
+    /* no effect if the HTTP/2 engine failed: it sends its own GOAWAY */
+    h2_goaway(&c->h2, H2_NO_ERROR, true);
 }
 
 bool connection_lose(struct agent *a, const char *why)

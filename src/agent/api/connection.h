@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connection to the API server (connection.c): when to open one, what ends it, the identity
- * used on it, and the orders that it gives the host. Owns struct api_connection; knows no request.
- * Only the client (client.c) uses it: all other files use the client.
+ * used on it, and the orders that it gives the host. Owns struct api_connection; knows nothing
+ * about requests. Only client.c calls these functions; all other files call the functions of
+ * client.h.
  */
 #ifndef AGENT_API_CONNECTION_H
 #define AGENT_API_CONNECTION_H
@@ -12,11 +13,11 @@
 
 /* State of the connection. */
 enum api_state {
-    API_UNTRIED, /* no connection was tried yet */
+    API_UNTRIED, /* the agent has not tried to connect yet */
     API_DOWN,    /* the next attempt starts at connect_at_ms */
     API_CONNECTING,
     API_UP,
-    API_DRAINING /* after GOAWAY: running requests may end, no new one starts */
+    API_DRAINING /* after GOAWAY: running requests may finish, no new request starts */
 };
 
 /* Reports of the connection, which the client passes on. */
@@ -32,11 +33,11 @@ enum connection_notice {
 struct api_connection {
     enum api_state state;
     enum connection_notice notice;
-    unsigned orders; /* bit per enum agent_order: given, and not yet taken by the host */
+    unsigned orders; /* bit per enum agent_order: connection_order has not returned it yet */
     /* the last connection ended because the server asked for another one: planned work continues */
     bool moved;
     uint64_t opened_ms;     /* when this connection was opened */
-    uint64_t heard_ms;      /* when bytes last came from the server */
+    uint64_t heard_ms;      /* when bytes last arrived from the server */
     uint64_t ping_ms;       /* when the unanswered PING was sent; 0: none */
     uint64_t connect_at_ms; /* when to try the next connection */
     uint64_t tried_ms;      /* when the last attempt started */
@@ -54,19 +55,19 @@ struct api_connection {
     uint8_t scratch[H2_CLIENT_FIELD_BYTES];
 };
 
-/* Initializes without a connection; the first one is tried after API_START_MS. */
+/* Initializes the state without a connection; the first attempt starts after API_START_MS. */
 void connection_init(struct agent *a);
-/* Whether there is a connection on which bytes flow. */
+/* Whether a connection is open: API_UP or API_DRAINING. */
 bool connection_open(const struct agent *a);
 /* Facts from the host, described in agent.h. */
 void connection_opened(struct agent *a, uint64_t now_ms);
 void connection_attempt_failed(struct agent *a, const char *why);
 void connection_ended(struct agent *a, const char *why);
-/* Records that bytes came from the server. */
+/* Records that bytes arrived from the server. */
 void connection_heard(struct agent *a);
 /* Copies token and authority; true: the token has changed. */
 bool connection_identity(struct agent *a, struct view token, struct view authority);
-/* Ends the wait for the first connection. */
+/* Makes the first attempt to connect due at once. */
 void connection_hurry(struct agent *a);
 /* Opens a connection if one is due. */
 void connection_try(struct agent *a);
@@ -83,11 +84,13 @@ bool connection_event(struct agent *a, const struct h2_event *e);
 bool connection_lose(struct agent *a, const char *why);
 /* Ends the connection because the server asked for another one and no request is running. */
 void connection_move(struct agent *a);
-/* Returns CONNECTION_LOST or CONNECTION_MOVED once after the end, else CONNECTION_QUIET. */
+/*
+ * Returns CONNECTION_LOST or CONNECTION_MOVED once after a connection ended, else CONNECTION_QUIET.
+ */
 enum connection_notice connection_poll_loss(struct agent *a);
 /*
- * Returns CONNECTION_OPENED or CONNECTION_CLOSED once, else CONNECTION_QUIET. Call it when the ends
- * of all requests are reported.
+ * Returns CONNECTION_OPENED or CONNECTION_CLOSED once, else CONNECTION_QUIET. Call it only after
+ * the ends of all requests were reported.
  */
 enum connection_notice connection_poll_notice(struct agent *a);
 /* Adds an order for the host, which connection_order returns. */

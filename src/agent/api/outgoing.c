@@ -77,16 +77,17 @@ static enum outcome outcome_of(const struct api_result *r)
         return OUTCOME_CHANGED;
     }
     if (r->http >= HTTP_OK && r->http <= HTTP_OK_LAST) {
-        return OUTCOME_DONE; /* stored, even if the rest of the response is missing */
+        /* the server stored the object, even if the rest of the response is missing */
+        return OUTCOME_DONE;
     }
     if (r->status == PEER_UNSUPPORTED) {
-        /* version.c chooses another version of resource.k8s.io; events.k8s.io has only one */
+        /* version.c chooses another version of resource.k8s.io, but not of events.k8s.io */
         return (r->kind == API_WRITE_EVENT) ? OUTCOME_DENIED : OUTCOME_LATER;
     }
     return refusal_outcome(r);
 }
 
-/* Wait before the writer's next request, by the outcome of the last one. */
+/* Wait before the writer's next request, depending on the outcome of the last request. */
 static uint64_t wait_after(struct agent *a, struct outgoing *o, const struct api_result *r,
                            enum outcome outcome)
 {

@@ -12,22 +12,22 @@
 
 /* The outcome of a write. */
 enum outcome {
-    OUTCOME_DONE, /* stored */
+    OUTCOME_DONE, /* the server stored the object */
     /*
      * 404 or 409: the object is absent, was replaced, or exists already; also 403 when its
      * namespace is being terminated
      */
     OUTCOME_IGNORED,
     OUTCOME_LATER,    /* the server or the connection failed; a wait has begun */
-    OUTCOME_DENIED,   /* 403, or not served: a long wait has begun */
-    OUTCOME_REJECTED, /* the server will never accept it */
+    OUTCOME_DENIED,   /* 403, or the API is not served: a long wait has begun */
+    OUTCOME_REJECTED, /* the server will never accept this body */
     OUTCOME_CHANGED   /* the body changed during sending: the request may start again at once */
 };
 
 /* State of one writer. */
 struct outgoing {
-    bool running;    /* its request is in flight */
-    uint32_t len;    /* length of its body */
+    bool running;    /* a request of the writer is in flight */
+    uint32_t len;    /* length of the body of that request */
     uint64_t due_ms; /* no request starts before this time */
     uint64_t backoff_ms;
 };
@@ -38,7 +38,7 @@ bool outgoing_ready(const struct agent *a, const struct outgoing *o);
 uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o);
 /*
  * Starts a request; r->body must return pieces made by outgoing_piece. false: the request cannot
- * start now; call again.
+ * start now; call again later.
  */
 bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot,
                     const struct api_request *r);

@@ -9,16 +9,17 @@
 #include "agent/api/client.h"
 
 /*
- * Wait before the request is repeated: doubles each time, at least as long as the server asks, and
- * long when only an operator can change the answer (403).
+ * Returns the wait before a failed request is repeated. The wait doubles with each failure, is at
+ * least as long as the server asks, and is at least API_REFUSED_MS after a 403, which only an
+ * operator can remedy.
  */
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
 /*
- * Wait before a watch that ended with this result is reopened: doubles each time, unless the watch
- * ran for API_REFUSED_MS or longer.
+ * Returns the wait before a watch that ended with this result is reopened. The wait doubles each
+ * time, unless the watch ran for API_REFUSED_MS or longer.
  */
 uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
-/* Whether a watch ended normally: the next one continues from its last version. */
+/* Whether a watch ended normally, so that the next watch can continue from its last version. */
 bool retry_watch_goes_on(const struct api_result *r);
 /* Whether the failure is transient: no response, 429 or a 5xx status. */
 bool retry_passes(uint16_t http);

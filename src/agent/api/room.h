@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps for all drivers: the connection to the API server and its requests.
- * Included by the files of this room and by agent/state.h alone.
+ * The state of src/agent/api for all drivers: the connection to the API server and its requests.
+ * Only the files of this folder and agent/state.h include this header.
  */
 #ifndef AGENT_API_ROOM_H
 #define AGENT_API_ROOM_H

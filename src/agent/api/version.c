@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the version of resource.k8s.io: of v1, v1beta2 and v1beta1 the newest that the API server
+ * Chooses the version of resource.k8s.io: the newest of v1, v1beta2 and v1beta1 that the API server
  * serves. Owns struct version; sends only the GET of the API group.
  *
  * The group is read once per connection, because an upgraded server drops its connections. It is
  * read before anything else, so that a start needs the same five requests whichever version is
  * served: group, Node, list, create, watch. If the group cannot be read and the lists in v1 and
- * v1beta2 fail, a start needs seven requests. After a GOAWAY the new connection reads the group
- * last, because the server may answer only one request before it sends the next GOAWAY.
+ * v1beta2 fail, a start needs seven requests. After a GOAWAY, the agent reads the group no earlier
+ * than API_START_MS after the new connection opened, so that pending requests come first: the
+ * server may answer only one request before it sends the next GOAWAY.
  *
  * When the group names no usable version, lists of slices try each version, from v1 on. A list is
  * decisive, because its path exists as long as the version is served. After a 404 for the path of a
@@ -250,7 +251,7 @@ void version_heard(struct agent *a, const struct api_result *r)
     struct version *v = &a->api->version;
     bool list = is_list(r->kind);
     if (r->kind == API_WRITE_EVENT || r->version != v->now || v->state == VERSION_NONE) {
-        return; /* the request used another API group or an earlier version */
+        return; /* the request used another API group, or a version that is not in use now */
     }
     if (list && r->status == STATUS_OK) {
         list_answered(a);

@@ -12,7 +12,7 @@
 enum version_state {
     VERSION_UNKNOWN, /* the API group must be read first */
     VERSION_TRIED,   /* the group names no usable version: a list of slices tries `now` */
-    VERSION_SETTLED, /* the API group names `now`, or a list in it succeeded */
+    VERSION_SETTLED, /* the API group names `now`, or a list in this version succeeded */
     VERSION_NONE     /* no version is served: the group is read again later */
 };
 
@@ -30,13 +30,13 @@ struct version {
     bool named;          /* `now` was reported by VERSION_NAMED */
     bool proven;         /* `now` was settled before, perhaps on an earlier connection */
     unsigned changes;    /* changes that version_changes has not returned yet */
-    uint8_t served;      /* bit per version: named in the response being read */
-    uint8_t refused;     /* bit per version: listing slices in it failed */
+    uint8_t served;      /* bit per version: the response being read names that version */
+    uint8_t refused;     /* bit per version: a list in that version failed */
     uint64_t due_ms;     /* when to read the API group; UINT64_MAX: not planned */
     uint64_t backoff_ms; /* wait between reads of the group in VERSION_NONE */
 };
 
-/* A new connection opened, perhaps to another server. */
+/* Handles a new connection, perhaps to another server: plans a read of the API group. */
 void version_connected(struct agent *a);
 void version_step(struct agent *a);
 uint64_t version_deadline(const struct agent *a);

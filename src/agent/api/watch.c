@@ -78,7 +78,7 @@ void watch_suspend(struct kube_watch *w)
 void watch_disconnected(const struct agent *a, struct kube_watch *w)
 {
     if (!w->unusable && w->due_ms > a->now_ms) {
-        w->due_ms = a->now_ms; /* the wait before the reconnection is enough */
+        w->due_ms = a->now_ms; /* no wait: the next connection is delayed already */
         w->backoff_ms = 0;
     }
 }

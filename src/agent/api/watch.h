@@ -6,9 +6,9 @@
  * "Efficient detection of changes" and "Watch bookmarks".
  *
  * A version may be too old for the server: then the watch ends with HTTP 410 or with an event of
- * type ERROR, whose object is a Status, and the current state is needed. A watch opened without a
- * version reports that state on its own (`reports_state`); otherwise the owner lists, and the watch
- * continues from the version of that list.
+ * type ERROR, whose object is a Status, and the owner needs the current state. If the watch has
+ * `reports_state`, it is reopened without a version, and the server then reports the current state
+ * first. Otherwise the owner lists, and the watch continues from the version of that list.
  */
 #ifndef AGENT_API_WATCH_H
 #define AGENT_API_WATCH_H
@@ -26,10 +26,11 @@ enum watch_type {
 /* The state of one watch. */
 struct kube_watch {
     unsigned slot;
-    /* without a version the watch reports the current state; false: the owner lists first */
+    /* true: a watch without a version reports the current state; false: the owner lists first */
     bool reports_state;
-    bool unusable;        /* refused, silent or without a stream: the owner reads instead */
-    enum watch_type type; /* of the current event */
+    /* the watch is refused, silent or without a stream: the owner reads the object instead */
+    bool unusable;
+    enum watch_type type; /* type of the current event */
     uint64_t due_ms;      /* when to open the watch; UINT64_MAX: not before watch_resume */
     /* the watch counts as silent if it has not reported the state by then; UINT64_MAX: no limit */
     uint64_t silent_ms;
@@ -46,9 +47,9 @@ enum watch_report_kind {
     WATCH_DELETED,      /* the records are complete: the object was deleted */
     WATCH_BOOKMARK,     /* the event has no object, only a newer version */
     WATCH_OUTDATED,     /* the watch cannot continue: list after wait_ms */
-    WATCH_REFUSED,      /* the server refuses the watch, see the HTTP status: read instead */
-    WATCH_NO_ROOM,      /* the server allows too few streams: read after wait_ms */
-    WATCH_SILENT        /* the current state was not reported: read after wait_ms */
+    WATCH_REFUSED, /* the server refuses the watch (see the HTTP status): read the object instead */
+    WATCH_NO_ROOM, /* the server allows too few streams: read after wait_ms */
+    WATCH_SILENT   /* the current state was not reported: read after wait_ms */
 };
 
 /* What a function of the watch reports to its owner. */
@@ -66,8 +67,8 @@ void watch_init(struct kube_watch *w, unsigned slot, bool reports_state);
 /* Whether the owner must call watch_open now. */
 bool watch_is_due(const struct agent *a, const struct kube_watch *w);
 /*
- * Opens the watch; the path in *r contains w->version. `silent_ms`: time in which a watch that
- * reports the current state must do so; UINT64_MAX: no limit, because the object may be absent.
+ * Opens the watch; the path in *r contains w->version. `silent_ms`: time within which a watch that
+ * reports the current state must report it; UINT64_MAX: no limit, because the object may be absent.
  */
 void watch_open(struct agent *a, struct kube_watch *w, const struct api_request *r,
                 uint64_t silent_ms);
@@ -89,9 +90,9 @@ void watch_from(struct kube_watch *w, struct view version);
 void watch_resume(const struct agent *a, struct kube_watch *w);
 /* Prevents the watch from being opened before watch_resume. */
 void watch_suspend(struct kube_watch *w);
-/* The connection is lost: a usable watch is due at once, to be opened on the next connection. */
+/* Handles a lost connection: a usable watch is due as soon as the next connection is open. */
 void watch_disconnected(const struct agent *a, struct kube_watch *w);
-/* Ends the running watch, if any: its slot is needed for a read. */
+/* Ends the running watch, if any, because a read needs its slot. */
 void watch_stop(struct agent *a, struct kube_watch *w);
 
 #endif

@@ -65,7 +65,7 @@ static bool reading_of(const struct agent *a, unsigned number, bool certain,
     } else if (at < 0 && certain) {
         r->reasons = HEALTH_REASON_GONE;
     } else {
-        r->blind = true; /* the probe failed: the present state is unknown */
+        r->blind = true; /* the probe failed or found no device: the present state is unknown */
     }
     return at >= 0 || s->device[number].seen || (s->held & device_bit(number)) != 0u;
 }

@@ -17,7 +17,10 @@
 /* How a device is published. */
 enum device_listing { LISTED, LISTED_TAINTED, LISTED_NOT };
 
-/* Arrays by device number; in masks, bit N is the device with number N. */
+/*
+ * The states of all devices. Arrays are indexed by device number; bit N of a mask is the device
+ * with number N.
+ */
 struct device_states {
     struct health_track device[DEVICES_MAX];
     uint32_t logged[DEVICES_MAX]; /* reasons logged since the device was last healthy */
@@ -32,12 +35,14 @@ struct device_states {
 /*
  * Applies a probe whose devices are in a->devices; returns whether the published content changes.
  * `held`: devices that claims hold; `shared`: claims hold shares of devices. If `certain` is false,
- * the probe failed, and a->devices comes from an older one.
+ * the last probe failed or found no device, and a->devices comes from an earlier probe.
  */
 bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certain);
 /* How the device with this number is published. */
 enum device_listing device_states_listing(const struct agent *a, unsigned number);
-/* Health of the device with this number; device_states_changes counts all devices' changes. */
+/*
+ * Return the health of the device with this number, and the number of state changes of all devices.
+ */
 const struct health_track *device_states_track(const struct agent *a, unsigned number);
 uint32_t device_states_changes(const struct agent *a);
 /* Whether a claim holds this device although the last probe did not find it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The devices of the node that the agent works with (inventory.c): those of the last probe. When
- * all devices vanish at once, the earlier ones are kept for a while. Owns struct node_inventory,
- * which agent.devices points into. Internal to src/agent.
+ * The devices of the node that the agent works with (inventory.c): the devices of the last probe.
+ * When all devices vanish at once, the agent keeps the earlier devices for a while. Owns struct
+ * node_inventory, which agent.devices points into. Internal to src/agent.
  */
 #ifndef AGENT_NODE_INVENTORY_H
 #define AGENT_NODE_INVENTORY_H
@@ -27,8 +27,8 @@ enum inventory_change {
 };
 
 /*
- * Adopts the table and the issues in the scratch memory, and logs what is new. For a driver that is
- * switched off, nothing is logged.
+ * Adopts the device table and the probe issues that are in the scratch memory, and logs what is
+ * new. Logs nothing for a driver that is switched off.
  */
 enum inventory_change inventory_adopt(struct agent *a);
 /*
@@ -40,7 +40,8 @@ bool inventory_apply_health(struct agent *a, uint64_t held, bool shared);
 /* Whether the node was probed. */
 bool inventory_is_known(const struct agent *a);
 /*
- * Whether the last probe found no device where earlier ones did; the devices are kept for a while.
+ * Whether the last probe found no device although an earlier probe did; the agent keeps the earlier
+ * devices for a while.
  */
 bool inventory_is_missing(const struct agent *a);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads and watches the Node. The watch starts without a version, so that the server first reports
- * the current state, and continues from the last version. Where the ClusterRole grants no watch on
- * nodes, or the watch stays silent, the publisher's rounds read the Node instead.
+ * the current state, and continues from the last version. If the ClusterRole grants no watch on
+ * nodes, or if the watch stays silent, the publisher's rounds read the Node instead.
  */
 #include "agent/api/backoff.h"
 #include "agent/api/retry.h"
@@ -244,9 +244,10 @@ static void watch_reported(struct agent *a, const struct api_result *r, struct w
 }
 
 /*
- * Whether the watch may handle an event. Before the Node is known, this is only an event with the
- * Node itself. Any other event, for example a bookmark, must not end the wait for the Node. Nor may
- * the watch continue from its version: it would never report a Node that is older.
+ * Whether the watch may handle this record. Before the Node is known, the watch must ignore the end
+ * of any event that does not contain the Node, for example a bookmark: such an event must not end
+ * the wait for the Node. The watch must not continue from the version of such an event either,
+ * because it would then never report a Node with an older version.
  */
 static bool event_counts(const struct node_object *n, const struct kube_record *record)
 {
@@ -339,7 +340,7 @@ static void open_watch(struct agent *a)
         .kind = API_WATCH_NODE,
         .shape = KUBE_SHAPE_NODE_WATCH,
         .head = {.method = "GET", .path = writer_view(&out), .watch = true}};
-    /* An absent Node causes no event, so its silence is expected. */
+    /* An absent Node causes no event, so a silent watch is expected. */
     watch_open(a, &n->watch, &r, (n->presence == NODE_ABSENT) ? UINT64_MAX : NODE_SILENT_MS);
 }
 

@@ -18,7 +18,7 @@
 struct node_facts {
     char uid[UID_CAP]; /* empty: no Node with this node's name was read */
     char resource_version[RESOURCE_VERSION_CAP];
-    /* from the label; may start with "ml."; empty: no label */
+    /* value of the instance type label; may start with "ml."; empty: no label */
     char instance_type[ATTRIBUTE_VALUE_CAP];
     struct node_labels labels;
     char kubelet_version[KUBELET_VERSION_CAP]; /* empty: unknown */
@@ -31,14 +31,14 @@ enum node_presence { NODE_UNKNOWN, NODE_PRESENT, NODE_ABSENT };
 void node_init(struct agent *a);
 void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);
-/* Handle a record of the response to a GET, and the end of the GET. */
+/* Handle a record of the response to a GET of the Node, and the end of the GET. */
 void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void node_end(struct agent *a, const struct api_result *r);
 /* Handle a record of the watch, and the end of the watch. */
 void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record);
 void node_watch_end(struct agent *a, const struct api_result *r);
-/* The API connection is lost: a watch that worked reopens at once on the next connection. */
+/* Handles a lost API connection: a watch that worked reopens at once on the next connection. */
 void node_disconnected(struct agent *a);
 /* Whether UID, labels, presence or kubelet version changed since the last call. */
 bool node_changed(struct agent *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps: the devices of each driver, and the Node object for all of them.
- * Included by the files of this room and by agent/state.h alone.
+ * The state of src/agent/node: the devices of each driver, and one Node object for all drivers.
+ * Only the files of this folder and agent/state.h include this header.
  */
 #ifndef AGENT_NODE_ROOM_H
 #define AGENT_NODE_ROOM_H
@@ -16,11 +16,11 @@
 struct node_object {
     enum node_presence presence;
     bool changed;            /* facts that slices depend on changed: see node_changed */
-    bool awaited;            /* a round waits for the running GET */
+    bool awaited;            /* a round waits for the end of a GET of the Node */
     struct kube_watch watch; /* while this watch is unusable, rounds read the Node */
-    uint64_t get_due_ms;     /* when to read the Node; UINT64_MAX: never, the watch reports it */
+    uint64_t get_due_ms;     /* when to read the Node; UINT64_MAX: no read is planned */
     uint64_t get_backoff_ms;
-    uint64_t read_ms; /* last read that found the Node; 0: never */
+    uint64_t read_ms; /* when a GET last found the Node; 0: never */
     struct refusal refusal;
     char type_logged[ATTRIBUTE_VALUE_CAP]; /* label value whose mismatch was logged */
     struct node_facts facts;

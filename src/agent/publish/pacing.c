@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of rounds: on request, after a failure, at the interval. */
+/* Determines when rounds start: on request, after a failure, or at the interval. */
 #include "agent/publish/pacing.h"
 
 #include "agent/api/backoff.h"
@@ -84,9 +84,10 @@ void pacing_over(struct agent *a)
 }
 
 /*
- * A second writer of the same slice, or a server that does not keep all fields, must not make this
- * agent write without pause. The first SLICE_REPAIRS_FREE repairs need no wait, each further one
- * waits longer.
+ * Another client that writes the same slice, or a server that does not keep all fields, must not
+ * make this agent write without pause. The first SLICE_REPAIRS_FREE repairs in quick succession
+ * need no wait; before each further repair the agent waits longer. If the server does not keep all
+ * fields, the wait is API_REFUSED_MS.
  */
 void pacing_wrote(struct agent *a, bool lossy)
 {

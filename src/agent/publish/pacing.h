@@ -11,7 +11,7 @@
 /* The times that determine the next round. */
 struct pacing {
     uint64_t due_ms;        /* start of the next round; UINT64_MAX: not planned */
-    uint64_t wait_ms;       /* until then rounds wait for the kubelet's registration */
+    uint64_t wait_ms;       /* rounds wait for the kubelet's registration until this time */
     uint64_t spread_ms;     /* random extra wait of the first round; 0 after its start */
     uint64_t not_before_ms; /* no round starts earlier, even if requested */
     uint64_t backoff_ms;    /* current wait after failures */
@@ -39,8 +39,8 @@ void pacing_registered(struct pacing *p);
 /* Earliest start of a round that is requested at now_ms. */
 uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms);
 /*
- * Plans the next attempt, at `due_ms`, of a round that was given up. `firm`: no request makes it
- * start earlier.
+ * Plans the next round for `due_ms`, because a round was given up. `firm`: a request for a round
+ * cannot make it start earlier.
  */
 void pacing_failed(struct pacing *p, uint64_t due_ms, bool firm);
 /* Delays the next round because the server calls the content invalid; returns the wait in ms. */
@@ -53,7 +53,8 @@ void pacing_content_changed(struct pacing *p);
  */
 void pacing_over(struct agent *a);
 /*
- * Limits how soon a round may follow one that wrote; `lossy`: the server does not keep all fields.
+ * Limits how soon the next round may follow a round that wrote; `lossy`: the server does not keep
+ * all fields.
  */
 void pacing_wrote(struct agent *a, bool lossy);
 

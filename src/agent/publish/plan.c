@@ -29,7 +29,7 @@ void plan_list_add(struct plan *p, const struct slice_seen *seen)
     ASSERT(seen->scope == SLICE_OURS && seen->name[0] != '\0');
     plan_saw_generation(p, seen);
     if (seen->deleting) {
-        return; /* the server removes the slice after its finalizers: nothing to do */
+        return; /* the server removes the slice once its finalizers have run: nothing to do */
     }
     if (p->seen_count >= SLICES_SEEN_MAX) {
         p->overflow++;
@@ -51,9 +51,9 @@ unsigned plan_devices_seen(const struct plan *p)
 /* --- cutting the pool into parts --- */
 
 /*
- * Sets p->cut from the first list, so that a restarted agent keeps the way in which the pool is cut
- * into slices: if the list has a complete pool of the highest generation in several slices, the cut
- * of those slices stays.
+ * Sets p->cut from the first list, so that a restarted agent cuts the pool into slices as before:
+ * if the listed slices of the highest generation form a complete pool of several slices, p->cut
+ * becomes the largest number of devices in one of them.
  */
 static void adopt_cut(struct plan *p)
 {
@@ -77,7 +77,7 @@ static void adopt_cut(struct plan *p)
     p->cut = (whole && usable) ? most : SLICE_DEVICES_MAX;
 }
 
-/* Adds a part that is not matched with a stored slice. */
+/* Adds a part that is not yet matched with a stored slice. */
 static struct slice_part *add_part(struct plan *p, bool counters)
 {
     ASSERT(p->parts < SLICES_MAX);
@@ -213,7 +213,10 @@ static void mark_write(struct slice_part *part)
     part->action = stored_at_all(part) ? PART_UPDATE : PART_CREATE;
 }
 
-/* Marks the parts that differ; returns how many must be written if the generation stays. */
+/*
+ * Marks the parts whose stored slice is missing or differs. Returns the number of parts to write if
+ * the generation stays the same.
+ */
 static unsigned mark_differing(struct plan *p)
 {
     unsigned writes = 0;

@@ -33,12 +33,12 @@ struct slice_part {
     enum part_action action;
     bool lossy;               /* the server did not keep everything that was sent */
     uint32_t stored_sum;      /* checksum of what the server stored; valid if lossy */
-    struct slice_seen stored; /* the stored slice matched with it; empty name: none */
+    struct slice_seen stored; /* the stored slice matched with this part; empty name: none */
 };
 
 /* The stored slices, and what to do about them. */
 struct plan {
-    unsigned cut;           /* most devices in one slice; 0: no list was completed yet */
+    unsigned cut; /* maximum number of devices in one slice; 0: no list was completed yet */
     int64_t generation_max; /* highest generation ever seen */
     int64_t generation;     /* generation of the wanted slices */
     unsigned seen_count;
@@ -76,7 +76,7 @@ void plan_deleted(struct plan *p);
 const struct slice_part *plan_next_write(const struct plan *p);
 /* Records that plan_next_write's part was written; false: the response holds another object. */
 MUST_USE bool plan_written(struct plan *p, const struct slice_seen *response);
-/* Whether nothing is left to write or delete, and the server keeps everything. */
+/* Whether nothing is left to write or delete, and the server dropped no field. */
 bool plan_complete(const struct plan *p);
 /* Whether the server dropped fields of a slice. */
 bool plan_lossy(const struct plan *p);
@@ -88,7 +88,7 @@ bool plan_lossy(const struct plan *p);
  * cannot become smaller.
  */
 unsigned plan_cut_smaller(struct plan *p);
-/* Forgets which slices were stored incompletely: the content or the server changed. */
+/* Forgets which slices were stored incompletely, because the content or the server changed. */
 void plan_forget_losses(struct plan *p);
 
 /* --- slices that changed since the list --- */
@@ -101,8 +101,8 @@ const struct slice_part *plan_part_of(const struct plan *p, const char *name);
 bool plan_as_wanted(const struct plan *p, const struct slice_part *part,
                     const struct slice_seen *seen);
 /*
- * Records the generation of a slice of this driver and node seen outside a list: the next new
- * generation is higher.
+ * Records the generation of a stored slice of this driver and node, so that the next new generation
+ * is higher.
  */
 void plan_saw_generation(struct plan *p, const struct slice_seen *seen);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The publisher's functions: they call the rounds or the watch, and start a round for what the
- * watch finds.
+ * The publisher's functions for other rooms. They call the rounds (round.c) and the watch
+ * (slice_watch.c), and request a round when the watch finds a difference.
  */
 #include "agent/publish/publish.h"
 
@@ -20,7 +20,7 @@ void publish_init(struct agent *a)
     slice_watch_init(a);
 }
 
-/* The watch runs only between rounds: a round's own requests come first. */
+/* Whether the watch may be opened: only between rounds, because a round's requests come first. */
 static bool may_watch(const struct agent *a)
 {
     return a->publish->round.step == ROUND_IDLE && api_ready(a) && version_ready(a);
@@ -132,7 +132,7 @@ static void act_on(struct agent *a, struct watch_result result)
         repair_slice(a, "deleted");
         break;
     case WATCH_FOUND_UNKNOWN:
-        /* this agent may just have created the slice, with the response still to come */
+        /* this agent may just have created the slice, and not have received the response yet */
         if (a->publish->round.step == ROUND_WRITE) {
             round_recheck(a, SLICE_REPAIR_MS);
         }

@@ -17,18 +17,23 @@
 void publish_init(struct agent *a);
 void publish_step(struct agent *a);
 uint64_t publish_deadline(const struct agent *a);
-/* Devices or Node changed: the stored slices count as different until the next round. */
+/*
+ * Handles a change of devices or Node: the stored slices count as different until the next round.
+ */
 void publish_changed(struct agent *a);
-/* The kubelet has registered the driver: ends the wait for the registration. */
+/* Ends the wait for the registration, because the kubelet has registered the driver. */
 void publish_registered(struct agent *a);
 /*
- * The API connection is lost, and requests in flight get no response. A round continues only if the
- * server asked for another connection.
+ * Handles the loss of the API connection, after which running requests get no response. The current
+ * round continues only if the server asked for another connection.
  */
 void publish_disconnected(struct agent *a);
-/* Another version of the API is used: stored slices are listed again. */
+/* Requests a new list of the stored slices, because another version of the API is used. */
 void publish_version(struct agent *a);
-/* Stops writing slices: the agent is stopping, or another driver of the node owns them. */
+/*
+ * Gives up the current round, because no API version is served, or another agent or driver of the
+ * node owns the slices.
+ */
 void publish_suspend(struct agent *a);
 /* Handle a record of the response to a round's request, and the end of the request. */
 void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps for one driver: the publisher.
- * Included by the files of this room and by agent/state.h alone.
+ * The state of src/agent/publish for one driver: the publisher. Only the files of this folder and
+ * agent/state.h include this header.
  */
 #ifndef AGENT_PUBLISH_ROOM_H
 #define AGENT_PUBLISH_ROOM_H

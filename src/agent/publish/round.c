@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a round. Each step has a function that goes to the next step or sends a request, one
- * for the records of the response, and one for the end of the request; the table at the end of the
- * file joins them.
+ * The steps of a round. Each step has three functions: the first moves to the next step or sends a
+ * request, the second handles the records of the response, the third handles the end of the
+ * request. The table `steps` lists them.
  */
 #include "agent/publish/round.h"
 
@@ -104,7 +104,10 @@ static void request_failed(struct agent *a, const char *doing, const struct api_
     give_up(a, wait, status != PEER_CLOSED);
 }
 
-/* Another client wrote or deleted the slice after it was listed, which is not a failure. */
+/*
+ * Handles a write conflict: another client wrote or deleted the slice after it was listed. The
+ * agent does not log this as a failure.
+ */
 static void write_conflicted(struct agent *a)
 {
     uint64_t wait = agent_backoff(a, &a->publish->pacing.backoff_ms);
@@ -275,7 +278,8 @@ static void list_record(struct agent *a, const struct kube_record *record)
 }
 
 /*
- * Logs that the server ignores the field selector; again only after a list without foreign slices.
+ * Logs that the server ignores the field selector. Does not log it again until a list without
+ * foreign slices was received.
  */
 static void report_foreign(struct agent *a)
 {
@@ -288,7 +292,8 @@ static void report_foreign(struct agent *a)
 
 /*
  * Whether the stored slices stay as they are, for at most DEVICES_GRACE_MS: they have devices, but
- * this process has found none yet, perhaps because it started while the kernel module is reloaded.
+ * this process has found none yet, perhaps because it started while the kernel module was being
+ * reloaded.
  */
 static bool keeps_stored(struct agent *a)
 {
@@ -474,8 +479,8 @@ static bool taints_dropped(const struct agent *a)
 }
 
 /*
- * Gives up the round because the server drops shared counters: the next round publishes only the
- * device that represents the node.
+ * Gives up the round because the server drops or refuses shared counters: the next round publishes
+ * only the device that represents the node.
  */
 static void counters_refused(struct agent *a, uint64_t wait_ms)
 {
@@ -525,8 +530,9 @@ static void part_written(struct agent *a, const struct api_result *result)
 }
 
 /*
- * Handles a refusal of a slice for its size or content: the next round publishes smaller slices, or
- * no counters, or no shares; without such a change it waits.
+ * Handles a server's refusal of a slice because of its size or content. The next round publishes
+ * smaller slices, or no shared counters, or no shares. If none of these changes is possible, the
+ * next round starts after a longer wait.
  */
 static void write_refused(struct agent *a, const struct api_result *result)
 {
@@ -570,7 +576,7 @@ static void write_end(struct agent *a, const struct api_result *result)
 /* --- the state machine --- */
 
 static const struct {
-    bool (*step)(struct agent *a); /* false: sent a request, or waits; true: run the next step */
+    bool (*step)(struct agent *a); /* false: sent a request or waits; true: run the next step now */
     void (*on_record)(struct agent *a, const struct kube_record *record);
     void (*on_end)(struct agent *a, const struct api_result *result);
 } steps[ROUND_STEPS] = {
@@ -581,7 +587,7 @@ static const struct {
     [ROUND_WRITE] = {step_write, write_record, write_end},
 };
 
-/* Whether a request may be sent: devices and version are known, and none is in flight. */
+/* Whether a request may be sent: devices and version are known, and no request is in flight. */
 static bool may_start(const struct agent *a)
 {
     bool ready = !a->devices->unknown && api_ready(a) && version_ready(a);
@@ -649,7 +655,7 @@ void round_content_changed(struct agent *a)
 void round_version(struct agent *a)
 {
     struct round *r = &a->publish->round;
-    r->no_counters = false; /* another version of the API may keep them */
+    r->no_counters = false; /* another version of the API may keep shared counters */
     r->no_shares = false;
 }
 
@@ -657,7 +663,7 @@ void round_abandon(struct agent *a)
 {
     struct round *r = &a->publish->round;
     if (r->step != ROUND_IDLE || a->publish->plan.cut > 0u) {
-        /* until a new connection opens, changes of the slices can be missed */
+        /* list again: without a connection, the watch may have missed changes of the slices */
         pacing_by(&a->publish->pacing, a->now_ms);
     }
     r->step = ROUND_IDLE;

@@ -22,18 +22,21 @@ enum round_step {
 
 /* What the last list and the watch show about the stored slices. */
 enum stored_state {
-    STORED_UNKNOWN, /* they differ from the wanted ones, or may differ */
-    /* like UNKNOWN, but the slices were logged as published: not logged again if they match */
+    STORED_UNKNOWN, /* the stored slices differ from the wanted ones, or may differ */
+    /*
+     * like STORED_UNKNOWN, but the slices were logged as published: if they still match, they are
+     * not logged again
+     */
     STORED_RECHECK,
-    STORED_CURRENT, /* they match the wanted ones; the match was not logged */
-    STORED_REPORTED /* they match the wanted ones; the match was logged */
+    STORED_CURRENT, /* the stored slices match the wanted ones; this was not logged */
+    STORED_REPORTED /* the stored slices match the wanted ones; this was logged */
 };
 
 /* Why the server refused a request, from the causes in its Status. */
 struct refusal_cause {
     char text[SLICE_CAUSE_CAP];  /* message of the first cause; empty: none */
-    char field[SLICE_CAUSE_CAP]; /* field of that cause */
-    bool too_many_devices;       /* a cause names the list of devices */
+    char field[SLICE_CAUSE_CAP]; /* field that the first cause names */
+    bool too_many_devices;       /* a cause names the field spec.devices */
 };
 
 /* The current round. */
@@ -72,7 +75,7 @@ void round_soon(struct agent *a);
 void round_recheck(struct agent *a, uint64_t wait_ms);
 /* Requests a round because the wanted content changed. */
 void round_content_changed(struct agent *a);
-/* Another version of the API is used: the server may keep fields that it dropped before. */
+/* Handles a change of the API version: the server may now keep fields that it dropped before. */
 void round_version(struct agent *a);
 /* Gives up the current round; another one starts once requests are possible. */
 void round_abandon(struct agent *a);

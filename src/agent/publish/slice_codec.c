@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slices as bytes. No body is stored: for each piece the encoder runs again and discards everything
- * outside the piece, so that a slice of any size costs no memory. For the same reason a stored
- * slice is compared with the wanted content while its records arrive.
+ * Encodes and decodes slices. No body is stored: for each piece the encoder runs again and discards
+ * everything outside the piece, so that a slice of any size costs no memory. For the same reason a
+ * stored slice is compared with the wanted content while its records arrive.
  */
 #include "agent/publish/slice_codec.h"
 
@@ -16,7 +16,7 @@
 #include "pb_encode.h"
 #include "wire/decode.h"
 
-/* --- encode: the devices, in callbacks, because the message has no limit on their number --- */
+/* --- encode: the devices, by callbacks, because the number of devices has no limit --- */
 
 static void set_text(bool *has, char *text, size_t cap, const char *value)
 {
@@ -66,7 +66,10 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
     return true;
 }
 
-/* Most digits in the text of a number of shares, so that an encoded policy has at most 32 bytes. */
+/*
+ * Maximum number of digits in the text of a number of shares, so that an encoded policy has at most
+ * 32 bytes.
+ */
 #define SHARES_TEXT_MAX 8u
 /*
  * Encodes a CapacityRequestPolicy. Each value is a Quantity with its text in field 1.
@@ -138,16 +141,22 @@ static void set_taint(kube_DeviceTaint *t, const struct devices *devices, const 
     t->timeAdded.seconds = d->taint_s;
 }
 
-/* A device of a slice being written. */
+/* A device of the slice that is being written, or the slice itself. */
 struct device_fields {
     struct slice_request *request;
-    const struct device *device; /* NULL: the fields of the slice itself */
+    const struct device *device; /* NULL: the slice itself */
 };
 
-/* Writes the counters that a device consumes, or all counters; each has the name of a device. */
+/*
+ * Writes the counters that a device consumes, or all counters of the slice; each counter has the
+ * name of a device.
+ */
 static bool write_counters(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
-    /* a Counter of COUNTER_VALUE, one digit: its field 1 is a Quantity with the text in field 1 */
+    /*
+     * an encoded Counter: its field 1 is a Quantity, whose field 1 is the text COUNTER_VALUE, one
+     * digit
+     */
     static const uint8_t counter[] = {0x0a, 3, 0x0a, 1, (uint8_t)COUNTER_VALUE[0]};
     const struct device_fields *f = *arg;
     const struct devices *all = &f->request->wanted->devices;
@@ -255,7 +264,7 @@ static void set_owner(const struct wanted *wanted, kube_ObjectMeta *m)
 
 /*
  * Sets generateName in the form that the Go library of other DRA drivers uses; the server cuts it
- * at 58 characters and appends five random ones.
+ * at 58 characters and appends five random characters.
  */
 static void set_generate_name(const struct wanted *wanted, kube_ObjectMeta *m)
 {
@@ -264,7 +273,10 @@ static void set_generate_name(const struct wanted *wanted, kube_ObjectMeta *m)
     m->has_generateName = true;
 }
 
-/* Identifies the object to update; the server refuses if its resourceVersion has changed. */
+/*
+ * Identifies the object to update; the server refuses the update if the resourceVersion has
+ * changed.
+ */
 static void set_stored(const struct slice_seen *stored, kube_ObjectMeta *m)
 {
     SET(*m, has_name, name, stored->name);
@@ -430,7 +442,7 @@ static void observe_attribute(struct slice_observer *o, struct view message)
         stored.type = ATTRIBUTE_VERSION;
         text_cut(stored.text, sizeof stored.text, view_text(r.version_value));
     } else {
-        stored.key[0] = 0; /* a kind of value that this driver never writes */
+        stored.key[0] = 0; /* the value has a type that this driver never writes */
     }
     slice_compare_attribute(&o->compare, &stored);
 }
@@ -507,7 +519,7 @@ static enum slice_scope scope_of(const projection_SliceSpecRecord *r, const stru
     return text_is(r->pool_name, node) ? SLICE_OURS : SLICE_OTHER_POOL;
 }
 
-/* Handles the last record of a slice that is compared; it follows the records of the devices. */
+/* Handles the spec record: it follows the records of the devices, and completes the comparison. */
 static void observe_spec(struct slice_observer *o, struct view message)
 {
     projection_SliceSpecRecord r = projection_SliceSpecRecord_init_zero;

@@ -18,7 +18,7 @@ enum slice_verb { SLICE_CREATE, SLICE_UPDATE, SLICE_DELETE };
 
 struct slice_seen;
 
-/* A request with a body: a slice, or the preconditions of its deletion. Pointers are borrowed. */
+/* A request whose body is a slice, or the preconditions for deleting one. Pointers are borrowed. */
 struct slice_request {
     enum slice_verb verb;
     enum api_version version;        /* version of resource.k8s.io for the slice */
@@ -26,7 +26,7 @@ struct slice_request {
     const struct wanted *wanted;
     struct attributes *attributes; /* working memory: too large for the stack */
     bool counters;                 /* the slice holds the shared counters */
-    /* index of the slice's first device in the wanted devices; it has `count` devices */
+    /* index of the slice's first device in the wanted devices; the slice has `count` devices */
     unsigned first;
     unsigned count;
     int64_t generation; /* generation of the pool */
@@ -56,14 +56,17 @@ struct slice_seen {
     char uid[UID_CAP];
     char resource_version[RESOURCE_VERSION_CAP];
     enum slice_scope scope;
-    bool deleting; /* under deletion: the server removes it after its finalizers */
+    bool deleting; /* being deleted: the server removes the slice once its finalizers have run */
     bool exact;    /* owner and devices match the wanted ones, and there is no unknown field */
-    bool counters; /* has shared counters */
+    bool counters; /* the slice has shared counters */
     bool unshared; /* see struct slice_compare */
-    /* if `exact`: index of its first device in the wanted devices; the slice has `count` devices */
+    /*
+     * if `exact`: index of the slice's first device in the wanted devices; the slice has `count`
+     * devices
+     */
     unsigned first;
     unsigned count;
-    uint64_t untainted; /* bit N: see struct slice_compare */
+    uint64_t untainted; /* see struct slice_compare */
     int64_t generation;
     int64_t slices; /* number of slices in the pool, as this slice states it */
     uint32_t sum;   /* checksum of devices, owner and spec as read */
@@ -73,13 +76,13 @@ struct slice_seen {
 struct slice_observer {
     const struct wanted *wanted; /* borrowed */
     struct slice_compare compare;
-    char owner[UID_CAP]; /* owner of the current slice */
+    char owner[UID_CAP]; /* UID of the current slice's owner */
     struct slice_seen seen;
 };
 
 /* Discards the current slice and begins the next one; `wanted` is borrowed until the next call. */
 void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted);
-/* The wanted content changed: the current slice does not count as exact. */
+/* Called when the wanted content changed: the current slice does not count as exact. */
 void slice_observe_outdated(struct slice_observer *o);
 /* Adds a record to the current slice; false: the record is not part of a slice. */
 bool slice_observe(struct slice_observer *o, const struct kube_record *record);

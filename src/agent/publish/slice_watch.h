@@ -44,13 +44,13 @@ uint64_t slice_watch_deadline(const struct agent *a);
 void slice_watch_from(struct agent *a, struct view resource_version);
 /* Handles a complete list: logs if the list has no version from which to watch. */
 void slice_watch_listed(struct agent *a, const struct api_result *list);
-/* A round ended: opens the watch, unless it is open. */
+/* Called when a round has ended: allows the watch to be opened, unless it is open. */
 void slice_watch_resume(struct agent *a);
-/* The connection is lost: the watch reopens after the next round. */
+/* Called when the connection is lost: the watch reopens after the next round. */
 void slice_watch_suspend(struct agent *a);
 /*
- * The wanted content changed: the slice of the current event, already compared with the old
- * content in part, does not count as exact.
+ * Called when the wanted content changed. The slice of the current event may already be partly
+ * compared with the old content, so it does not count as exact.
  */
 void slice_watch_outdated(struct agent *a);
 /* Handle a record of the watch, and its end; both return the finding. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the wanted content: devices and labels without what the API server would refuse. */
+/* Builds the wanted content: devices and labels, except those that the API server would refuse. */
 #include "agent/publish/wanted.h"
 
 #include <string.h>
@@ -15,7 +15,10 @@
 /* First minor version of the kubelet (1.x) with which `auto` tries shared counters. */
 #define COUNTERS_KUBELET_MINOR 36u
 
-/* Whether to log the item with this value: it was not logged before, and the list has room. */
+/*
+ * Whether the item with this value must be logged: it was not logged before, and `l` has room. If
+ * so, adds it to `l`.
+ */
 static bool is_new(struct left_out *l, const char *item, const char *value)
 {
     uint32_t sum = crc32c(crc32c(0, view_text(item)), view_text(value));
@@ -80,8 +83,8 @@ static void keep_devices(const struct agent *a, struct devices *wanted)
 
 /*
  * Whether the API server may keep shared counters. The API server is never older than the kubelet,
- * and keeps them by default from 1.36 on (DRAPartitionableDevices); the response to the write shows
- * whether it dropped them.
+ * and keeps them by default from 1.36 on (DRAPartitionableDevices); the response to a write shows
+ * whether the server dropped them.
  */
 static bool keeps_counters(const struct agent *a)
 {

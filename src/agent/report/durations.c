@@ -6,7 +6,7 @@
 #include "agent/report/room.h"
 #include "base/assert.h"
 
-/* The kubelet gives up a call after 45 s. The durations of watches exceed every bound. */
+/* The kubelet gives up a call after 45 s. Watches usually last longer than every bound. */
 const uint16_t duration_bounds_ms[DURATION_BUCKETS] = {5,   10,   25,   50,   100,   250,
                                                        500, 1000, 2500, 5000, 10000, 30000};
 

@@ -3,11 +3,11 @@
  * Sends Kubernetes Events to the API server: the request, its body and its pace. k8s_events.c
  * decides what an Event contains.
  *
- * A body is encoded again for each piece that is sent. So that all pieces are consistent, they
+ * A body is encoded again for each piece that is sent. To keep the pieces consistent, all of them
  * contain the count and the time of the last occurrence as they were when the request started. When
  * the Node's UID or the version of resource.k8s.io changes meanwhile, the request starts again.
- * Sources: events.k8s.io/v1 and its validation (of the fields that are written here, an update may
- * change only the series).
+ * Sources: events.k8s.io/v1 and its validation (an update may change the series, but none of the
+ * other fields that this file writes).
  */
 #include "agent/report/k8s_event_writer.h"
 
@@ -39,8 +39,8 @@ static const char *regarded_name(const struct agent *a, const struct k8s_event *
 }
 
 /*
- * Writes the name of an Event: the regarded object's name, a dot and the serial. A truncated name
- * must not end in a separator.
+ * Writes the name of an Event: the regarded object's name, a dot and the serial. If the object's
+ * name is truncated, it must not end in a separator.
  */
 static void write_name(const struct agent *a, const struct k8s_event *e, char out[NAME_CAP])
 {
@@ -207,7 +207,8 @@ static void log_dropped(struct agent *a)
     log_begin(a, LOG_ID_K8S_EVENTS_DROPPED);
     log_number(a, "count", (int64_t)dropped);
     log_end(a);
-    log_count(a, LOG_ID_K8S_EVENTS_DROPPED, dropped - 1u); /* the line itself counts one of them */
+    /* log_begin has already counted one of them */
+    log_count(a, LOG_ID_K8S_EVENTS_DROPPED, dropped - 1u);
 }
 
 void k8s_event_writer_step(struct agent *a)
@@ -276,7 +277,8 @@ static void handle_denied(struct agent *a, const struct api_result *result)
     uint32_t sum = crc32c(0, view_text(namespace_of(&a->report->k8s_events.event[w->at])));
     w->denied_sum = (w->denied_sum == 0u) ? sum : w->denied_sum;
     /*
-     * Send the other Events first: only this one may be forbidden, for example for its namespace.
+     * Send the other Events first: perhaps the server forbids only this Event, for example because
+     * of its namespace.
      */
     k8s_event_postpone(a, w->at);
     if (w->denied_sum == sum && result->http == HTTP_FORBIDDEN) {

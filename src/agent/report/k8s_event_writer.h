@@ -5,8 +5,8 @@
  * k8s_event_writer. Internal to src/agent.
  *
  * Events of the Node go to the namespace `default`, those of a claim to the claim's namespace. A
- * token bucket limits the requests (K8S_EVENT_BURST, K8S_EVENT_REFILL_MS). A lost connection loses
- * no Event.
+ * token bucket limits the requests (K8S_EVENT_BURST, K8S_EVENT_REFILL_MS). No Event is lost when
+ * the connection is lost.
  */
 #ifndef AGENT_REPORT_K8S_EVENT_WRITER_H
 #define AGENT_REPORT_K8S_EVENT_WRITER_H
@@ -25,7 +25,7 @@ struct k8s_event_writer {
     uint16_t refused_http;
     /* checksum of the first namespace refused (403) since the last success; 0: none */
     uint32_t denied_sum;
-    char node_uid[UID_CAP]; /* of this node; empty: unknown */
+    char node_uid[UID_CAP]; /* UID of the Node object; empty: unknown */
     uint64_t dropped_ms;    /* when dropped Events may be logged again */
 };
 
@@ -34,7 +34,7 @@ void k8s_event_writer_step(struct agent *a);
 uint64_t k8s_event_writer_deadline(const struct agent *a);
 /* Sets the UID of the Node, which Events about the node contain; empty: unknown. */
 void k8s_event_writer_node(struct agent *a, const char *uid);
-/* Handles the end of the request: updates its Event by the result. */
+/* Handles the end of the request: updates its Event according to the result. */
 void k8s_event_writer_end(struct agent *a, const struct api_result *r);
 
 #endif

@@ -43,8 +43,8 @@ static const char *uid_of(const struct claim_id *about)
 }
 
 /*
- * Finds an entry for a new Event: a free one, or else, of the Events whose count the API server
- * has, the one that occurred longest ago; NULL: there is none.
+ * Finds an entry for a new Event: a free entry, or else the entry of the Event that occurred
+ * longest ago among the Events whose count the API server has. NULL: there is none.
  */
 static struct k8s_event *find_room(struct k8s_events *t)
 {
@@ -61,7 +61,7 @@ static struct k8s_event *find_room(struct k8s_events *t)
     return best;
 }
 
-/* Finds a recent Event with the same reason, object and note, on which to count a repetition. */
+/* Finds a recent Event with the same reason, object and note, whose count can be incremented. */
 static struct k8s_event *find_recent(struct agent *a, unsigned row, const struct claim_id *about,
                                      const char *note)
 {

@@ -2,8 +2,8 @@
 /*
  * The queue of Kubernetes Events (k8s_events.c), which an operator sees in `kubectl describe node`
  * and `kubectl get events`. Holds the table of log events that become Kubernetes Events, and the
- * Events that wait for k8s_event_writer.c or are stored already, with equal ones counted together.
- * Owns struct k8s_events; sends nothing. Internal to src/agent.
+ * Events that wait for k8s_event_writer.c or are already stored; equal Events share one entry with
+ * a count. Owns struct k8s_events; sends nothing. Internal to src/agent.
  */
 #ifndef AGENT_REPORT_K8S_EVENTS_H
 #define AGENT_REPORT_K8S_EVENTS_H
@@ -59,7 +59,7 @@ struct k8s_event_reason {
     uint8_t log_id; /* enum log_id */
     const char *action;
     const char *reason;
-    bool warning; /* type Warning; otherwise Normal */
+    bool warning; /* true: type Warning; false: type Normal */
 };
 
 /* Progress of an Event; `state` of struct k8s_event. */
@@ -68,16 +68,16 @@ enum { K8S_EVENT_FREE, K8S_EVENT_NEW, K8S_EVENT_STORED };
 /* An Event, and the number of its occurrences. */
 struct k8s_event {
     uint8_t state;          /* K8S_EVENT_… */
-    uint8_t reason;         /* row of the table */
+    uint8_t reason;         /* index of a row of K8S_EVENT_REASONS */
     uint32_t count;         /* number of occurrences */
     uint32_t sent_count;    /* the count that the API server has */
     uint64_t first_wall_ms; /* Unix milliseconds, like last_wall_ms */
     uint64_t last_wall_ms;
     uint64_t first_ms;
     uint64_t last_ms;
-    uint64_t sent_ms;      /* when it was last sent or postponed */
-    uint64_t serial;       /* last part of its name, random, so that names are unique */
-    struct claim_id about; /* empty name: the Node */
+    uint64_t sent_ms;      /* when the Event was last sent or postponed */
+    uint64_t serial;       /* last part of the Event's name, random, so that names are unique */
+    struct claim_id about; /* regarded claim; empty name: the Event regards the Node */
     char note[K8S_EVENT_NOTE_CAP];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines: counts each line, and copies its fields into the note of its Kubernetes Event, if it
- * has one. Does not decide what is logged.
+ * Writes and counts log lines. If a line causes a Kubernetes Event, copies the line's fields into
+ * the Event's note. Does not decide what is logged.
  */
 #include "agent/report/log.h"
 

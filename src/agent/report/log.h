@@ -3,7 +3,7 @@
  * Log lines from the catalogue (log.c): writes each line to the log, counts it, and makes it a
  * Kubernetes Event where k8s_events.h lists it. Owns struct report. Internal to src/agent.
  *
- * A line is log_begin, any number of fields, log_end; lines do not nest.
+ * To write a line, call log_begin, then functions that add fields, then log_end. Lines do not nest.
  *
  * The note of an Event has the fields of the log line in the log's text form, with the remedy, cut
  * at 1024 bytes. Durations (keys that end in _ms) are left out, since equal Events must have equal
@@ -21,7 +21,7 @@ struct agent;
 
 /* Initializes an empty log with the level and format of the settings. */
 void report_init(struct agent *a);
-/* Copies the agent's time; called after each change of it. */
+/* Copies the agent's time into the log; call it after each change of that time. */
 void report_time(struct agent *a);
 
 /* Starts a line and counts it. */
@@ -41,13 +41,16 @@ void log_claim(struct agent *a, const struct claim_id *id);
  * the names in `id` are not valid for a claim, the Event regards the Node.
  */
 void log_about(struct agent *a, const struct claim_id *id);
-/* Prevents a Kubernetes Event for the current line: it is normal work or a transient failure. */
+/*
+ * Prevents a Kubernetes Event for the current line, which is about normal work or a transient
+ * failure.
+ */
 void log_no_k8s_event(struct agent *a);
-/* Ends the line; adds the catalogue's remedy to a warning or error without one. */
+/* Ends the line; adds the catalogue's remedy to a warning or error that has no remedy. */
 void log_end(struct agent *a);
 /* Writes a line with one text field. */
 void log_one(struct agent *a, enum log_id id, const char *key, const char *text);
-/* Counts `n` occurrences without a line. */
+/* Counts `n` occurrences without writing a line. */
 void log_count(struct agent *a, enum log_id id, uint64_t n);
 
 /* --- reading the log and its counters --- */
@@ -59,7 +62,7 @@ void report_written(struct agent *a, size_t n);
 /* See log_end_position and log_last in base/log.h. */
 uint64_t report_end(const struct agent *a);
 struct view report_last(const struct agent *a, uint64_t *at);
-/* How often the event of this row was logged or counted. */
+/* How many times this event was logged or counted. */
 uint64_t report_count(const struct agent *a, enum log_id id);
 
 /* Name of a row, the value of `event=` in its lines; static text, never NULL. */

@@ -271,7 +271,7 @@
 
 /* The identifier of a row, for enum log_id. */
 #define LOG_ID_NUMBER(id, level, name, cause, remedy) id,
-/* Row numbers of the catalogue: index of a counter in struct report. */
+/* Identifiers of the catalogue's rows; each is the index of the row's counter in struct report. */
 enum log_id { LOG_CATALOGUE(LOG_ID_NUMBER) LOG_ID_COUNT };
 
 #endif

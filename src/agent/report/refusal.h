@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log lines of requests that the API server refused or did not answer (refusal.c): a lasting
- * refusal is logged once within REFUSAL_LOG_PAUSE_MS. Owns struct refusal, one for each owner of
- * requests.
+ * refusal is logged at most once per REFUSAL_LOG_PAUSE_MS. Owns struct refusal, one for each owner
+ * of requests.
  */
 #ifndef AGENT_REPORT_REFUSAL_H
 #define AGENT_REPORT_REFUSAL_H
@@ -33,8 +33,8 @@ void log_api_refusal_field(struct agent *a, const char *key, const char *text);
  */
 void log_api_refusal_end(struct agent *a, const struct refusal *last, const char *remedy);
 /*
- * Logs a write that the server refused, once for each HTTP status: *logged_http is the status last
- * logged, 0: none.
+ * Logs a write that the server refused, unless the refusal logged last had the same HTTP status.
+ * *logged_http: the status logged last; 0: none.
  */
 void log_write_refusal(struct agent *a, uint16_t *logged_http, enum log_id id,
                        const struct api_result *r);

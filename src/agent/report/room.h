@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room keeps for all drivers: the log, durations and Kubernetes Events.
- * Included by the files of this room and by agent/state.h alone.
+ * The state of src/agent/report for all drivers: the log, durations and Kubernetes Events. Only the
+ * files of this folder and agent/state.h include this header.
  */
 #ifndef AGENT_REPORT_ROOM_H
 #define AGENT_REPORT_ROOM_H
@@ -11,7 +11,7 @@
 #include "agent/report/k8s_events.h"
 #include "agent/report/log.h"
 
-/* The Kubernetes Event of the current line. */
+/* The Kubernetes Event of the current log line. */
 struct event_draft {
     bool wanted;                  /* a Kubernetes Event must be added for the line */
     bool full;                    /* the Event's note is full */
