@@ -460,7 +460,7 @@ static void write_escape(struct writer *out, unsigned c)
     writer_hex(out, c, 4);
 }
 
-/* Writes a one-byte character that needs an escape. */
+/* Writes the escape sequence of a one-byte character that needs one. */
 static void write_character(struct writer *out, uint8_t c)
 {
     static const char named[] = "\"\\\b\f\n\r\t";

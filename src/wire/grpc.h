@@ -74,7 +74,7 @@ struct grpc_call {   /* internal */
     uint8_t state;
     uint8_t flags;
     uint8_t refusal; /* the enum grpc_refusal to send; valid in state GRPC_CALL_REFUSED */
-    uint8_t method;  /* grpc_method.id of the path */
+    uint8_t method;  /* the id of the grpc_method that the path names */
     uint8_t buffer;  /* index in grpc_buffers, or GRPC_BUFFERS: the message is in `small` */
     /*
      * number of received octets of the request's prefix; later, of unsent octets of a reply's

@@ -25,7 +25,10 @@ static bool is_beside(const struct agent *a, const struct claim_group *call, uns
                       const struct claim_record *r)
 {
     const struct ledger_entry *e = ledger_entry(a, slot);
-    /* if both claims have the host's numbers, equal numbers mean the same shared device */
+    /*
+     * Equal numbers conflict only if one of the claims is numbered from zero: if both have the
+     * host's numbers, an equal number is the same device, which the claims share.
+     */
     bool counts = e->state == LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
     if (!counts || view_is(view_text(r->id.uid), ledger_id(a, slot)->uid)) {
         return false;

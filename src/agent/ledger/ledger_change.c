@@ -94,8 +94,8 @@ static void restore_files(struct agent *a, unsigned slot)
 
 /*
  * Writes the earlier record again after a failed write, because a disk may have done part or all of
- * a write that it reported as failed. If that fails too, the slot holds the devices of both
- * records.
+ * a write that it reported as failed. If this second write fails too, the slot holds the devices
+ * of both records.
  */
 static void restore_record(struct agent *a, unsigned slot, const struct claim_record *r)
 {

@@ -36,7 +36,10 @@ uint64_t pages_room_ms(const struct agent *a);
 bool pages_is_open(const struct agent *a, unsigned place);
 /* The HTTP engine of the connection in a place. */
 struct http1 *pages_engine(struct agent *a, unsigned place);
-/* Whether the descriptor must be closed now; if true, the place is free again. */
+/*
+ * Returns true if the connection in a place has ended. The place is then free, and the caller must
+ * close the descriptor of the connection.
+ */
 bool pages_done(struct agent *a, unsigned place);
 /* pages_step does the work that is due; pages_deadline returns when to call it again (frame.h). */
 void pages_step(struct agent *a);

@@ -243,9 +243,9 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
         }
     }
     /*
-     * A kernel module with any of the health files also has the file of the ECC counters. So if the
-     * ECC file is open and this file was absent, the module lacks this file, and only a complete
-     * read of the device tries to open it again.
+     * Do not try in each round to open a file that the kernel module does not provide. Each module
+     * with health files has the file of the ECC counters: if that one is open, the device is there,
+     * and a file that is absent is one that the module lacks. Only a complete read tries it again.
      */
     bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
     bool absent = missing;
