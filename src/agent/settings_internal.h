@@ -57,7 +57,7 @@ struct command_row {
     const char *name;
     /* one of these words must follow the command; unused elements are NULL */
     const char *operand[COMMAND_OPERANDS_MAX];
-    /* placeholder of the argument that must follow the command, such as DIRECTORY; NULL: none */
+    /* name in the help of the argument that must follow the command, as DIRECTORY; NULL: none */
     const char *directory;
     const char *help;    /* one line of --help, and the first of the command's own help */
     const char *more;    /* further lines of the command's own help, or NULL */

@@ -73,7 +73,7 @@ struct device_reading {
     uint32_t reasons; /* HEALTH_REASON_… */
     bool listed;      /* unhealthy_components could be read */
     bool known;       /* the health could be read, and no reset is under way */
-    bool blind;       /* the files that decide by R2 could not be read, or a reset is under way */
+    bool blind;       /* a file that rule R2 needs could not be read, or a reset is under way */
     uint8_t unread;   /* bit n: file n could not be read */
     /* bit n: file n does not exist; device_reading_judge clears files that R5 does not require */
     uint8_t absent;

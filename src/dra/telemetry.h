@@ -17,11 +17,9 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/*
- * Number of error counters of a device, 5 for the device itself and 8 for each core, and number of
- * memory gauges, 2 for each core. The only other value of a device is its power.
- */
+/* Number of error counters of a device: 5 of the device itself, and 8 of each core. */
 #define TELEMETRY_ERRORS (5u + 8u * TELEMETRY_CORES_MAX)
+/* Number of memory gauges of a device: 2 of each core. Its only other value is its power. */
 #define TELEMETRY_MEMORIES (2u * TELEMETRY_CORES_MAX)
 
 /*

@@ -83,7 +83,7 @@ struct host {
 _Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
                "the host layer keeps to its budget");
 
-/* A process runs either the loop or one command, so that they can share this memory. */
+/* A process runs either the loop or one command, so the two can share this memory. */
 static union {
     struct host loop;
     struct command_memory command;
@@ -622,8 +622,8 @@ static void sandbox_begin(struct host *h)
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;
     /*
-     * paths.read does not contain sysfs, because only the reader processes read it. With a
-     * kubeconfig, the agent may read every file, because a kubeconfig can name files anywhere.
+     * In a pod, the agent may not read sysfs, because only the reader processes read it. Outside a
+     * pod, it may read every file, because a kubeconfig can name files anywhere.
      */
     paths.read[0] = in_pod ? s->device_plugins_dir : "/";
     paths.read[1] = NULL;

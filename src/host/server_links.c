@@ -25,8 +25,8 @@ static void link_close(struct host_link *l)
 }
 
 /*
- * Closes a connection that the agent has finished with. If a TCP peer may still send,
- * pending_linger closes the connection, so that the peer gets the last bytes.
+ * Closes a connection that the agent has finished with; or, if a TCP peer may still send, hands the
+ * connection to pending_linger, which closes it later, so that the peer gets the last bytes.
  */
 static void link_leave(struct server_links *s, unsigned i, uint64_t now_ms)
 {

@@ -321,8 +321,8 @@ static enum status consume_object(struct kube_response *r, struct reader *in,
 }
 
 /*
- * Consumes watch frames until a record is complete. The loop ends: each iteration consumes the
- * four-byte prefix or the bytes of one frame.
+ * Consumes watch frames until a record is complete. The loop terminates, because each
+ * iteration consumes the four-byte prefix or the bytes of one frame.
  */
 static enum status consume_frames(struct kube_response *r, struct reader *in,
                                   struct kube_record *record)

@@ -29,7 +29,7 @@ struct version {
     enum api_version now;
     bool named;          /* `now` was reported by VERSION_NAMED */
     bool proven;         /* `now` was settled before, perhaps on an earlier connection */
-    unsigned changes;    /* changes that version_changes has not returned yet */
+    unsigned changes;    /* bits VERSION_… that version_changes has not returned yet */
     uint8_t served;      /* bit per version: the response being read names that version */
     uint8_t refused;     /* bit per version: a list in that version failed */
     uint64_t due_ms;     /* when to read the API group; UINT64_MAX: not planned */

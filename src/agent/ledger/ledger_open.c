@@ -214,7 +214,10 @@ static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
     if (halves[pick].state == STORE_HALF_FREE) {
         return STATUS_OK;
     }
-    /* scratch.half has half 0, which was read last: reads half 1 again if half 1 counts. */
+    /*
+     * scratch.half still contains half 0, because the loop read it last. If half 1 is the one that
+     * counts, read it again.
+     */
     enum status s = (pick == 0) ? STATUS_OK : half_read(a, STORE_FILE_NAME, slot, 1, &halves[1]);
     *lost = s == STATUS_OK && record_enter(a, slot, halves[pick].record) != STATUS_OK;
     return s;

@@ -236,7 +236,8 @@ static void claim_record(struct agent *a, const struct kube_record *record)
     struct claim_builder *b = fetch_builder(a, k->fetch);
     bool counts = k->ours;
     switch (record->record) {
-    case KUBE_RESULT_CAPACITY: /* belongs to the next result */
+    case KUBE_RESULT_CAPACITY:
+        /* It precedes its allocation result, so whether that is ours is not known yet: keep it. */
         counts = true;
         break;
     case KUBE_RESULT:

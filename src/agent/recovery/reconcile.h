@@ -51,7 +51,7 @@ struct reconcile {
     char uid[UID_CAP];
     char found_uid[UID_CAP]; /* UID in the response; empty: none yet */
     bool allocated;          /* the claim in the response has devices of this node */
-    uint64_t check_ms;       /* earliest time at which a GET is due */
+    uint64_t check_ms;       /* when the next claim must be checked: the smallest due_ms */
     uint64_t pause_ms;       /* no GET may start before this time */
     uint64_t backoff_ms;
     char failed_uid[UID_CAP]; /* claim whose check failed last; empty: a later check succeeded */
