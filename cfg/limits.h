@@ -114,22 +114,23 @@
 #define LINK_BYTES_MAX 256u
 /*
  * Cores of one device whose metrics are read: the largest device has 8 cores. More: the further
- * cores have no series. One reading covers the TELEMETRY_VALUES files of one device, so
- * --device-metrics costs at most three system calls for each of these files in every
- * --health-interval.
+ * cores have no series. One reading covers the files of one device, so --device-metrics costs at
+ * most three system calls for each of 86 files in every --health-interval, and
+ * --neuron-monitor-metrics as many for each of 40 files.
  */
 #define TELEMETRY_CORES_MAX 8u
 /*
- * Metric files of a device: five errors and its power, and for each core eight errors and two kinds
- * of memory. More: does not compile.
+ * Metric files of a device: five errors and its power, and for each core eight errors, two kinds of
+ * memory and five uses of device memory. More: does not compile.
  */
-#define TELEMETRY_VALUES (6u + 10u * TELEMETRY_CORES_MAX)
+#define TELEMETRY_VALUES (6u + 15u * TELEMETRY_CORES_MAX)
 /*
  * Series of one scrape: DEVICES_MAX devices of TELEMETRY_CORES_MAX cores, all held, with
- * --device-metrics and --efa, and each kind of request with each class of response. More: a unit
- * test fails; whoever adds a label or file stays below this number or justifies a higher one.
+ * --device-metrics, --neuron-monitor-metrics and --efa, and each kind of request with each class of
+ * response. More: a unit test fails; whoever adds a label or file stays below this number or
+ * justifies a higher one.
  */
-#define METRICS_SERIES_MAX 7200u
+#define METRICS_SERIES_MAX 10600u
 /* server_id_2, server_id_4, reservation_id: 16 hexadecimal digits, NUL. */
 #define SERVER_ID_CAP 17u
 /*
@@ -503,10 +504,10 @@
 /* ---- host ---- */
 /*
  * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node and
- * one of its EFA devices, descriptors of two drivers, 44 KiB of values that are untouched without
- * --device-metrics. More: does not compile.
+ * one of its EFA devices, descriptors of two drivers, 64 KiB of values that are untouched without
+ * --device-metrics and --neuron-monitor-metrics. More: does not compile.
  */
-#define HOST_BYTES_MAX 659456u
+#define HOST_BYTES_MAX 684032u
 
 /*
  * Most descriptors that the process has open: connections, listeners, API connection, store, probe,

@@ -379,7 +379,7 @@ static bool is_owned(const struct agent *a, const struct api_result *r)
 
 static void api_end(struct agent *a, const struct api_result *r)
 {
-    durations_api_request(a, r->kind, r->http, r->elapsed_ms);
+    durations_api_request(a, r);
     if (is_owned(a, r)) {
         api_owners[r->kind].on_end(r->owner, r);
     }

@@ -36,6 +36,17 @@ struct listing {
     int place;
 };
 
+/* What the metrics say of the agent's process. */
+enum process_value {
+    PROCESS_CPU_US, /* processor time used, in microseconds */
+    PROCESS_RESIDENT_BYTES,
+    PROCESS_VIRTUAL_BYTES,
+    PROCESS_START_MS, /* in Unix milliseconds */
+    PROCESS_OPEN_FDS,
+    PROCESS_MAX_FDS,
+    PROCESS_VALUES /* number of values */
+};
+
 /* The port; its implementer owns it for the life of the agent. Every function gets `ctx`. */
 struct files {
     void *ctx; /* opaque to the agent */
@@ -72,9 +83,19 @@ struct files {
      * file that another port is writing. HOST_ABSENT: there was no such file.
      */
     enum status (*tidy)(void *ctx) MUST_USE;
-    /* How long the last commit of a file of FILES_STATE waited for the disk, in milliseconds. */
-    uint64_t (*flush_ms)(void *ctx);
-    /* Unlinks the file; if `aside` is not NULL, renames the file to `aside` instead. */
+    /* How long the last commit of a file of FILES_STATE waited for the disk, in microseconds. */
+    uint64_t (*flush_us)(void *ctx);
+    /*
+     * The clock of now_ms, read at the call, in microseconds: for durations that are reported, not
+     * for decisions. If this pointer is NULL, the time of the step counts.
+     */
+    uint64_t (*clock_us)(void *ctx);
+    /*
+     * Sets the values of the process as they are now; UINT64_MAX: unknown. If this pointer is NULL,
+     * all are unknown.
+     */
+    void (*process)(void *ctx, uint64_t value[PROCESS_VALUES]);
+    /* Unlinks the file; with `aside`, renames it to that name instead. */
     enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
                           const char *aside) MUST_USE;
     /*

@@ -86,4 +86,11 @@ struct agent {
     struct scratch scratch;
 };
 
+/* The time of the clock in microseconds, for durations that are reported. */
+static inline uint64_t agent_clock_us(const struct agent *a)
+{
+    const struct files *f = a->files;
+    return (f->clock_us != NULL) ? f->clock_us(f->ctx) : a->now_ms * 1000u;
+}
+
 #endif

@@ -95,6 +95,7 @@ struct settings {
     bool claim_status;
     bool device_metadata;
     bool device_metrics;
+    bool neuron_monitor_metrics;
     bool check_device_memory;
     bool require_consecutive;
     bool sandbox;

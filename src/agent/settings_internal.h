@@ -51,7 +51,7 @@ struct setting_row {
 };
 
 /* Number of rows in the table of flags; each flag has one row. */
-#define SETTINGS_COUNT 38u
+#define SETTINGS_COUNT 39u
 /* One command; texts are literals. */
 struct command_row {
     const char *name;

@@ -222,6 +222,13 @@ static const struct setting_row setting_rows[] = {
      FIELD(device_metrics),
      .default_value = "false",
      .help = "also serve errors, memory and power of each device as metrics, one read a round"},
+    {.flag = "--neuron-monitor-metrics",
+     .variable = "NEURON_MONITOR_METRICS",
+     .kind = KIND_BOOL,
+     FIELD(neuron_monitor_metrics),
+     .default_value = "false",
+     .help = "also serve the device memory of each core under the names of neuron-monitor, "
+             "neuroncore_memory_usage_*; leave it off where neuron-monitor is scraped"},
     {.flag = "--check-device-memory",
      .variable = "CHECK_DEVICE_MEMORY",
      .kind = KIND_BOOL,

@@ -24,6 +24,10 @@ static const char *const core_error_names[] = {
 };
 static const char *const core_memory_names[] = {"device_mem", "host_mem"};
 static const char *const power_name = "utilization";
+/* The uses of device memory that neuron-monitor names as the kernel module does. */
+static const char *const core_use_names[] = {
+    "constants", "model_code", "model_shared_scratchpad", "runtime_memory", "tensors",
+};
 
 #define COUNT_OF(array) (unsigned)(sizeof(array) / sizeof(array)[0])
 /* Folders of the metric files in the order of the values; values of one core are adjacent. */
@@ -37,11 +41,13 @@ static const struct {
     {"status/", core_error_names, COUNT_OF(core_error_names), TELEMETRY_CORES_MAX},
     {"memory_usage/", core_memory_names, COUNT_OF(core_memory_names), TELEMETRY_CORES_MAX},
     {"power/", &power_name, 1, 0},
+    {"memory_usage/device_mem/", core_use_names, COUNT_OF(core_use_names), TELEMETRY_CORES_MAX},
 };
 _Static_assert(TELEMETRY_ERRORS ==
                        COUNT_OF(ecc_names) + COUNT_OF(core_error_names) * TELEMETRY_CORES_MAX &&
                    TELEMETRY_MEMORIES == COUNT_OF(core_memory_names) * TELEMETRY_CORES_MAX &&
-                   TELEMETRY_VALUES == TELEMETRY_ERRORS + TELEMETRY_MEMORIES + 1u,
+                   TELEMETRY_USES_OF_CORE == COUNT_OF(core_use_names) &&
+                   TELEMETRY_VALUES == TELEMETRY_USES_FIRST + TELEMETRY_USES,
                "the groups name all values");
 
 struct telemetry_file telemetry_file(unsigned index)
@@ -85,7 +91,7 @@ void telemetry_parse(uint64_t *kept, unsigned index, struct view text)
     struct view digits = view_trim(text);
     uint64_t percent = 0;
     uint64_t value = 0;
-    bool power = index == TELEMETRY_VALUES - 1u;
+    bool power = index == TELEMETRY_POWER;
     if (power) {
         digits = power_text(digits, &percent);
     }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters and gauges of a device and its cores in sysfs, for --device-metrics: the list of files,
- * the meaning of their texts, and the values of all devices. Reads no file and decides nothing;
- * dra/health.h owns a device's health. The file hw_error_event is not a counter of errors, because
- * it also counts recoveries and corrected errors; it only wakes the agent. Sources: kernel module's
+ * Counters and gauges of a device and its cores in sysfs, for --device-metrics and
+ * --neuron-monitor-metrics: the list of files, the meaning of their texts, and the values of all
+ * devices. Reads no file and decides nothing;
+ * dra/health.h owns a device's health. hw_error_event is not among the errors: it also counts
+ * recoveries and corrected errors, and only wakes the agent. Source: kernel module's
  * neuron_sysfs_metrics.c and neuron_power.c, and the Neuron sysfs guide.
  *
  * Invariants:
  *
  * I1 A value is the number in its file, or unknown.
- * I2 A counter of memory errors decreases only if two successive readings show a lower value.
+ * I2 A counter of memory errors falls only after two readings have shown the lower value.
  */
 #ifndef DRA_TELEMETRY_H
 #define DRA_TELEMETRY_H
@@ -17,10 +18,18 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* Number of error counters of a device: 5 of the device itself, and 8 of each core. */
+/*
+ * Numbers of values of a device, in this order: 5 errors of the device and 8 of each core; 2 kinds
+ * of memory of each core; the device's power; 5 uses of each core's device memory.
+ */
 #define TELEMETRY_ERRORS (5u + 8u * TELEMETRY_CORES_MAX)
 /* Number of memory gauges of a device: 2 of each core. Its only other value is its power. */
 #define TELEMETRY_MEMORIES (2u * TELEMETRY_CORES_MAX)
+#define TELEMETRY_USES_OF_CORE 5u
+#define TELEMETRY_USES (TELEMETRY_USES_OF_CORE * TELEMETRY_CORES_MAX)
+/* Index of the power, and of the first use: --device-metrics reads all values before it. */
+#define TELEMETRY_POWER (TELEMETRY_ERRORS + TELEMETRY_MEMORIES)
+#define TELEMETRY_USES_FIRST (TELEMETRY_POWER + 1u)
 
 /*
  * A metric file: neuronN/stats/<folder><name> for a device,

@@ -424,15 +424,15 @@ static enum status rename_in(struct host_files *f, enum files_dir dir, const cha
 
 static enum status commit_state(struct host_files *f, const char *name, const char *final_name)
 {
-    f->flush_ms = 0;
+    f->flush_us = 0;
     enum status s = state_open(f, name, true, false);
     if (s != STATUS_OK) {
         return s;
     }
     ASSERT(f->state_fd >= 0);
-    uint64_t start_ms = clock_now_ms();
+    uint64_t start_us = clock_now_us();
     int flushed = fdatasync(f->state_fd);
-    f->flush_ms = clock_now_ms() - start_ms;
+    f->flush_us = clock_now_us() - start_us;
     if (flushed != 0) {
         return keep_error(f, errno);
     }
@@ -467,10 +467,23 @@ static enum status port_commit(void *ctx, enum files_dir dir, const char *name,
     return s;
 }
 
-static uint64_t port_flush_ms(void *ctx)
+static uint64_t port_flush_us(void *ctx)
 {
     const struct host_files *f = ctx;
-    return f->flush_ms;
+    return f->flush_us;
+}
+
+static uint64_t port_clock_us(void *ctx)
+{
+    (void)ctx;
+    return clock_now_us();
+}
+
+static void port_process(void *ctx, uint64_t value[PROCESS_VALUES])
+{
+    const struct host_files *f = ctx;
+    ASSERT(f->usage != NULL);
+    usage_read(f->usage, value);
 }
 
 static enum status port_remove(void *ctx, enum files_dir dir, const char *name, const char *aside)
@@ -752,7 +765,9 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                           .commit = port_commit,
                           .temporary = port_temporary,
                           .tidy = port_tidy,
-                          .flush_ms = port_flush_ms,
+                          .flush_us = port_flush_us,
+                          .clock_us = port_clock_us,
+                          .process = port_process,
                           .remove = port_remove,
                           .lock = port_lock,
                           .list = port_list,

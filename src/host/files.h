@@ -13,6 +13,7 @@
 #include "agent/files.h"
 #include "cfg/limits.h"
 #include "host/node/readers.h"
+#include "host/usage.h"
 
 /* Identifies a file even if its name changes. */
 struct file_identity {
@@ -31,8 +32,9 @@ struct host_files {
     int kubelet_state_fd; /* open while a checkpoint is read in several calls; otherwise -1 */
     /* Processes that read device memory; borrowed, set by the owner of this struct. */
     struct readers *readers;
-    bool efa;     /* devices are EFA devices, numbered by uverbs number */
-    int state_fd; /* descriptor of the open file `state_name`; -1: none */
+    struct usage *usage; /* borrowed, set by the owner of this struct; NULL: not measured */
+    bool efa;            /* devices are EFA devices, numbered by uverbs number */
+    int state_fd;        /* descriptor of the open file `state_name`; -1: none */
     bool state_writable;
     bool state_checked;                  /* this turn has checked that the name leads to state_fd */
     struct file_identity state_identity; /* device and inode of the file open as state_fd */
@@ -40,7 +42,7 @@ struct host_files {
     char state_name[CDI_FILE_NAME_CAP];
     int temporary_fd;                  /* descriptor of the locked temporary file; -1: none */
     char temporary[CDI_FILE_NAME_CAP]; /* name of the temporary file, see files.temporary */
-    uint64_t flush_ms;                 /* duration of the last fdatasync(2) */
+    uint64_t flush_us;                 /* duration of the last fdatasync(2) */
     int lock_fd;                       /* descriptor of the lock file; -1: none */
     bool lock_writable;
     int error; /* errno of the last failure */

@@ -32,6 +32,7 @@
 #include "host/servers.h"
 #include "host/strangers.h"
 #include "host/system.h"
+#include "host/usage.h"
 
 enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOTS_FIXED };
 #define SLOT_SERVER ((unsigned)SLOTS_FIXED)
@@ -65,14 +66,12 @@ struct host {
     struct loop_time time;
     int plugin_error;  /* errno of the last scan for device plugins; 0: it succeeded */
     uint64_t check_ms; /* time of the next check of the socket files */
-    bool eager;        /* the last turn left work to do, so poll must not wait */
+    struct usage usage;
+    bool eager; /* the last turn left work to do, so poll must not wait */
     bool exiting;
     struct pollfd slots[SLOTS];
     struct apilink api;
-    /*
-     * The last member, because it ends with the telemetry: without --device-metrics, no code
-     * touches that memory.
-     */
+    /* Last member: without the flags of device metrics, its end is never touched. */
     struct probes probes;
 };
 
@@ -584,6 +583,7 @@ static enum status process_begin(struct host *h, struct writer *why)
               NUMBER(DESCRIPTORS_NEEDED));
         return s;
     }
+    usage_begin(&h->usage);
     s = signals_begin(h);
     if (s != STATUS_OK) {
         writer_text(why, "signals cannot be received; see signalfd(2)");
@@ -684,6 +684,7 @@ static struct files *driver_begin(struct host *h, unsigned at)
     d->files = host_files_init(&d->disk, s->cdi_root, d->state_dir, s->sysfs_root, s->dev_root);
     d->disk.kubelet_state = s->kubelet_state;
     d->disk.readers = &h->probes.readers;
+    d->disk.usage = &h->usage;
     d->disk.efa = at == (unsigned)DRIVER_EFA;
     return &d->files;
 }
@@ -694,7 +695,7 @@ static void agent_begin(struct host *h)
     h->time.now_ms = clock_now_ms();
     h->agent = agent_init(h->settings, files, random_seed(), h->time.now_ms, clock_wall_ms());
     h->driver[DRIVER_NEURON].agent = h->agent;
-    if (h->settings->device_metrics) {
+    if (h->settings->device_metrics || h->settings->neuron_monitor_metrics) {
         agent_telemetry(h->agent, &h->probes.result.telemetry);
     }
     if (h->drivers > (unsigned)DRIVER_EFA) {

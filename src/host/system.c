@@ -335,22 +335,32 @@ int directory_close(struct directory *d)
     return d->error;
 }
 
-static uint64_t clock_ms(clockid_t id)
+static uint64_t clock_us(clockid_t id)
 {
     struct timespec t = {0};
     int failed = clock_gettime(id, &t);
     ASSERT(failed == 0 && t.tv_sec >= 0);
-    return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+}
+
+uint64_t clock_now_us(void)
+{
+    return clock_us(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_cpu_us(void)
+{
+    return clock_us(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 uint64_t clock_now_ms(void)
 {
-    return clock_ms(CLOCK_MONOTONIC);
+    return clock_us(CLOCK_MONOTONIC) / 1000u;
 }
 
 uint64_t clock_wall_ms(void)
 {
-    return clock_ms(CLOCK_REALTIME);
+    return clock_us(CLOCK_REALTIME) / 1000u;
 }
 
 uint64_t random_seed(void)

@@ -106,6 +106,10 @@ int directory_close(struct directory *d);
 
 /* Milliseconds of a clock that never steps (CLOCK_MONOTONIC). */
 uint64_t clock_now_ms(void);
+/* Microseconds of the same clock. */
+uint64_t clock_now_us(void);
+/* Processor time that this process has used, in microseconds. */
+uint64_t clock_cpu_us(void);
 /* Unix milliseconds (CLOCK_REALTIME); may step. */
 uint64_t clock_wall_ms(void);
 /* A number that differs between processes and starts: for jitter and DNS ids, not for secrets. */

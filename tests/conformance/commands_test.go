@@ -450,7 +450,7 @@ func TestCheckTroubles(t *testing.T) {
 	if got.code != 1 || got.stderr != "" {
 		t.Errorf("check: %+v", got)
 	}
-	contains(t, got.stdout, "the API server forbids the agent to create events; ",
+	contains(t, got.stdout, "the API server forbids the agent to create or patch events; ",
 		"kubelet v1.34.1 prepares no claim after 30 idle minutes", "kubelet v1.34.1 skips claims of a pod")
 	if n := strings.Count(got.stdout, "\n"); n != 3 {
 		t.Errorf("%d lines: %s", n, got.stdout)

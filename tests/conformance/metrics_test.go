@@ -98,7 +98,7 @@ func TestMetricsBeforeAndAfterPrepare(t *testing.T) {
 	text := scrape(t, address)
 	for _, line := range []string{
 		"neuron_dra_registered 1", "neuron_dra_ready 1", "neuron_dra_devices 16", "neuron_dra_claims_held 0",
-		`neuron_dra_node_info{instance_type="trn2.48xlarge",driver_version="2.26.5.0"} 1`,
+		fmt.Sprintf(`neuron_dra_node_info{node=%q,instance_type="trn2.48xlarge",driver_version="2.26.5.0"} 1`, nodeName),
 		`neuron_dra_resource_api_version_info{version="v1"} 1`,
 		`neuron_dra_log_events_total{event="slice_published"} 1`,
 	} {
@@ -130,8 +130,11 @@ func TestMetricsBeforeAndAfterPrepare(t *testing.T) {
 		}
 	}
 	checkHeld()
-	hasLine(t, scrape(t, address), `neuron_dra_kubelet_call_duration_seconds_count{method="NodePrepareResources"} 13`)
-	hasLine(t, scrape(t, address), `neuron_dra_api_request_duration_seconds_count{verb="get",resource="resourceclaims",code="2xx"} 13`)
+	text = scrape(t, address)
+	hasLine(t, text, `neuron_dra_kubelet_call_duration_seconds_count{method="NodePrepareResources",result="ok"} 13`)
+	hasLine(t, text, `neuron_dra_kubelet_call_duration_seconds_count{method="NodePrepareResources",result="error"} 0`)
+	hasLine(t, text, `neuron_dra_api_request_duration_seconds_count{verb="get",resource="resourceclaims",code="2xx",result="ok"} 13`)
+	hasLine(t, text, `neuron_dra_api_request_duration_seconds_count{verb="create",resource="resourceslices",code="2xx",result="ok"} 1`)
 	// claim and pod outlive the process
 	a.kill()
 	from := a.log.count()
@@ -374,7 +377,130 @@ func TestDeviceMetrics(t *testing.T) {
 	}
 }
 
+// valueOf is that of the only series of a name without labels, or of one with all of its labels.
+func valueOf(t testing.TB, text, series string) float64 {
+	t.Helper()
+	found := regexp.MustCompile("\n" + regexp.QuoteMeta(series) + " ([0-9.]+)\n").FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("no series %q in:\n%s", series, text)
+	}
+	return must(strconv.ParseFloat(found[1], 64))
+}
+
+// What is reported of calls and requests is as fine as what a client measures: in microseconds, and a flush is a part of its call.
+func TestMetricsInMicroseconds(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	api.published()
+	var waited time.Duration
+	for n := range 8 {
+		c := named(api.addClaim(newClaim(fmt.Sprintf("c-%d", n), fmt.Sprintf("req=%d", n))))
+		before := time.Now()
+		k.prepareOK(c)
+		waited += time.Since(before)
+	}
+	refused := newClaim("refused", "req=0") // its device is held
+	k.prepareError(named(api.addClaim(refused)))
+	text := scrape(t, address)
+	const call, flush, request = "neuron_dra_kubelet_call_duration_seconds", "neuron_dra_store_flush_duration_seconds",
+		"neuron_dra_api_request_duration_seconds"
+	calls := valueOf(t, text, call+`_sum{method="NodePrepareResources",result="ok"}`)
+	flushes := valueOf(t, text, flush+`_sum{result="ok"}`)
+	gets := valueOf(t, text, request+`_sum{verb="get",resource="resourceclaims",code="2xx",result="ok"}`)
+	if calls > waited.Seconds() || calls < gets*8/9 || calls == 0 || gets == 0 || flushes == 0 {
+		t.Errorf("%v s of calls, a client measured %v; %v s of GETs, %v s of flushes", calls, waited, gets, flushes)
+	}
+	whole := func(sum float64) bool { return int64(sum*1e6+0.5)%1000 == 0 }
+	if whole(calls) && whole(gets) && whole(flushes) {
+		t.Errorf("%v s, %v s and %v s are whole numbers of milliseconds", calls, gets, flushes)
+	}
+	for _, bound := range []string{"0.00025", "0.0005", "0.001", "0.0025", "0.005", "45"} {
+		valueOf(t, text, call+`_bucket{method="NodePrepareResources",result="ok",le="`+bound+`"}`)
+	}
+	hasLine(t, text, call+`_count{method="NodePrepareResources",result="error"} 1`)
+}
+
+// The process is what the kernel says of it, in the sandbox too.
+func TestMetricsOfTheProcess(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	began := time.Now()
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	a.register()
+	api.published()
+	a.waitLog(0, "event=sandbox ")
+	var text string
+	waitFor(t, "as many descriptors as the process has", func() bool { // connections come and go
+		text = scrape(t, address)
+		return int(valueOf(t, text, "process_open_fds")) == len(must(os.ReadDir(fmt.Sprintf("/proc/%d/fd", a.pid()))))+1
+	})
+	limits := string(must(os.ReadFile(fmt.Sprintf("/proc/%d/limits", a.pid()))))
+	most := regexp.MustCompile(`Max open files\s+(\d+)`).FindStringSubmatch(limits)[1]
+	hasLine(t, text, "process_max_fds "+most)
+	statm := strings.Fields(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/statm", a.pid())))))
+	page := float64(os.Getpagesize())
+	if size := must(strconv.ParseFloat(statm[0], 64)) * page; valueOf(t, text, "process_virtual_memory_bytes") != size {
+		t.Errorf("an address space of %v, the kernel says %v", valueOf(t, text, "process_virtual_memory_bytes"), size)
+	}
+	resident := must(strconv.ParseFloat(statm[1], 64)) * page
+	if ours := valueOf(t, text, "process_resident_memory_bytes"); ours > resident || ours < resident/2 {
+		t.Errorf("resident are %v, the kernel says %v", ours, resident)
+	}
+	if start := valueOf(t, text, "process_start_time_seconds"); start < float64(began.Unix()) || start > float64(time.Now().Unix()+1) {
+		t.Errorf("started at %v, which is not since %v", start, began)
+	}
+	first := valueOf(t, text, "process_cpu_seconds_total")
+	for range 20 {
+		scrape(t, address)
+	}
+	spent := valueOf(t, scrape(t, address), "process_cpu_seconds_total")
+	if now := a.cpuTime(t).Seconds(); spent <= first || spent > now+0.02 { // the kernel shows ticks of 10 ms
+		t.Errorf("%v s of processor time after %v, the kernel says %v", spent, first, now)
+	}
+}
+
+// With --neuron-monitor-metrics the uses of each core's device memory have the names of neuron-monitor.
+func TestNeuronMonitorMetrics(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.30.2.0")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--neuron-monitor-metrics", "true", "--check-device-memory=false",
+		"--health-interval", healthInterval.String())
+	a.start()
+	address := a.metricsAddress()
+	k := a.register()
+	api.published()
+	k.prepareOK(named(api.addClaim(reserve(newClaim("train", "req=3"), "trainer-0"))))
+	uses := []string{"constants", "model_code", "model_shared_scratchpad", "runtime_memory", "tensors"}
+	var lines []string
+	for i, use := range uses {
+		simnode(t, "set", "--dir", a.node, "neuron3/neuron_core2/stats/memory_usage/device_mem/"+use+"/total", fmt.Sprint(4096+i))
+		lines = append(lines, fmt.Sprintf(`neuroncore_memory_usage_%s{neuroncore="26",neurondevice="3",claim_namespace="default",`+
+			`claim_name="train",pod_name="trainer-0"} %d`, use, 4096+i))
+	}
+	waitFor(t, "the values", func() bool {
+		text := scrape(t, address)
+		lacks := func(line string) bool { return !strings.Contains(text, "\n"+line+"\n") }
+		return !slices.ContainsFunc(lines, lacks) && strings.Count(text, "\nneuroncore_memory_usage_") == 16*8*len(uses)
+	})
+	if text := scrape(t, address); strings.Contains(text, "neuron_dra_device_memory_bytes") {
+		t.Errorf("metrics of the other flag:\n%s", text)
+	}
+}
+
 var scrapeTable = newTable("scrapes", "of what", "series", "octets", "agent's processor time", "memory written")
+
+// seriesOf is the number of series on a page.
+func seriesOf(text string) (series int) {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") {
+			series++
+		}
+	}
+	return series
+}
 
 // What a scrape costs, without and with the metrics of sixteen devices: `make bench` prints it. Times decide nothing.
 func TestScrapeCost(t *testing.T) {
@@ -398,7 +524,7 @@ func TestScrapeCost(t *testing.T) {
 			t.Errorf("%d series of errors without the flag", of)
 		}
 		_, text := page(t, address, "/metrics")
-		series := strings.Count("\n"+text, "\nneuron_dra_")
+		series := seriesOf(text)
 		before := a.cpuTime(t)
 		for range scrapes {
 			page(t, address, "/metrics")
@@ -429,7 +555,7 @@ func TestDeviceMetricsOfManyClaims(t *testing.T) {
 	t.Parallel()
 	api := startAPIServer(t)
 	a := newAgent(t, "trn2.48xlarge", "--devices", "64", "--driver-version", "2.30.2.0")
-	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--device-metrics", "true", "--check-device-memory=false", "--share-cores", "true",
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--device-metrics", "true", "--neuron-monitor-metrics", "true", "--check-device-memory=false", "--share-cores", "true",
 		"--efa", "true", "--health-interval", healthInterval.String())
 	a.start()
 	address := a.metricsAddress()
@@ -455,17 +581,13 @@ func TestDeviceMetricsOfManyClaims(t *testing.T) {
 			named[found[1]] = true
 		}
 		return strings.Count(text, "\nneuron_dra_device_errors_total{") == 64*(5+8*8) &&
-			strings.Count(text, "\nneuron_dra_device_memory_bytes{") == 64*8*2 && len(named) == 64
+			strings.Count(text, "\nneuron_dra_device_memory_bytes{") == 64*8*2 && strings.Count(text, "\nneuroncore_memory_usage_") == 64*8*5 &&
+			len(named) == 64
 	})
 	hasLine(t, text, `neuron_dra_claims_held{driver="neuron.aws.com"} 256`)
 	hasLine(t, text, fmt.Sprintf(`neuron_dra_claims_held{driver="dra.net"} %d`, len(others)))
-	series := 0
-	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		if !strings.HasPrefix(line, "#") {
-			series++
-		}
-	}
-	if least := 64 * (5 + 8*8 + 8*2); series > bound || series < least {
+	series := seriesOf(text)
+	if least := 64 * (5 + 8*8 + 8*2 + 8*5); series > bound || series < least {
 		t.Errorf("%d series, README.md says at most %d", series, bound)
 	}
 	t.Logf("%d series, %d octets", series, len(text))

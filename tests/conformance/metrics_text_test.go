@@ -56,9 +56,13 @@ func firstOutside(text string) string {
 	return ""
 }
 
+// conventional are names that others gave: clients of Prometheus, and neuron-monitor.
+var conventional = regexp.MustCompile(`^process_(cpu_seconds_total|(resident|virtual)_memory_bytes|start_time_seconds|(open|max)_fds)$|` +
+	`^neuroncore_memory_usage_(constants|model_code|model_shared_scratchpad|runtime_memory|tensors)$`)
+
 func ownFamily(family *dto.MetricFamily) []error {
 	var found []error
-	if !strings.HasPrefix(family.GetName(), "neuron_dra_") {
+	if name := family.GetName(); !strings.HasPrefix(name, "neuron_dra_") && !conventional.MatchString(name) {
 		found = append(found, errors.New("not a name for a metric of this program"))
 	}
 	switch family.GetType() {
@@ -151,6 +155,7 @@ func TestMetricsChecker(t *testing.T) {
 		"doubled series":   head + "neuron_dra_a{b=\"c\"} 1\nneuron_dra_a{b=\"c\"} 2\n",
 		"different labels": head + "neuron_dra_a{b=\"c\"} 1\nneuron_dra_a{d=\"c\"} 2\n",
 		"foreign name":     "# HELP a A.\n# TYPE a gauge\na 1\n",
+		"made-up process":  "# HELP process_memory_bytes A.\n# TYPE process_memory_bytes gauge\nprocess_memory_bytes 1\n",
 		"no number":        head + "neuron_dra_a x\n",
 		"not a number":     head + "neuron_dra_a NaN\n",
 		"cut family":       head + "neuron_dra_a 1\n" + strings.ReplaceAll(head, "neuron_dra_a", "neuron_dra_b") + "neuron_dra_b 1\nneuron_dra_a{b=\"c\"} 1\n",

@@ -190,6 +190,10 @@ func TestSystemCallsIdle(t *testing.T) {
 		t.Parallel()
 		idleSystemCalls(t, "the same with --device-metrics", 59+16*14+87*3, false, "--device-metrics", "true")
 	})
+	t.Run("metrics of neuron-monitor", func(t *testing.T) { // 40 files of one device
+		t.Parallel()
+		idleSystemCalls(t, "the same with --neuron-monitor-metrics", 59+16*14+41*3, false, "--neuron-monitor-metrics", "true")
+	})
 }
 
 // healthOfKernel makes the files of health those of the kernel: the loopback's, which say the same.

@@ -256,7 +256,7 @@ static enum status port_commit(void *ctx, enum files_dir dir, const char *name,
     return leave(fate, STATUS_OK);
 }
 
-static uint64_t port_flush_ms(void *ctx)
+static uint64_t port_flush_us(void *ctx)
 {
     (void)ctx;
     return 0;
@@ -372,7 +372,7 @@ static const struct files port = {.read = port_read,
                                   .commit = port_commit,
                                   .temporary = port_temporary,
                                   .tidy = port_tidy,
-                                  .flush_ms = port_flush_ms,
+                                  .flush_us = port_flush_us,
                                   .remove = port_remove,
                                   .lock = port_lock,
                                   .unlock = port_unlock,

@@ -519,7 +519,7 @@ static void look_values(void)
         uint64_t kept = telemetry.value[i / TELEMETRY_VALUES][i % TELEMETRY_VALUES];
         int64_t value = 0;
         bool known = telemetry_known(kept, &value);
-        bool power = i % TELEMETRY_VALUES == TELEMETRY_VALUES - 1u;
+        bool power = i % TELEMETRY_VALUES == TELEMETRY_POWER;
         CHECK(!known || (value >= 0 && (!power || value <= 1009)));
     }
 }

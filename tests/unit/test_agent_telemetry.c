@@ -2,7 +2,7 @@
 /* The metrics of --device-metrics: who holds the device, and how many series a scrape has. */
 #include "tests/unit/kubelet/agent_kubelet.h"
 
-static char page[262144];
+static char page[524288];
 
 static void metrics_get(void)
 {
@@ -25,6 +25,15 @@ static void has_line(const char *line)
 
 static struct telemetry telemetry;
 
+/* Switches both flags on, as the host does: first without any value. */
+static void telemetry_begin(void)
+{
+    memset(&telemetry, 0, sizeof telemetry);
+    world.settings.device_metrics = true;
+    world.settings.neuron_monitor_metrics = true;
+    agent_telemetry(world.agent, &telemetry);
+}
+
 /* The files of all devices are read now, and what comes later is later. */
 static void read_all(void)
 {
@@ -40,8 +49,8 @@ static void telemetry_fill(const char *text, const char *power)
 {
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
-            bool last = i == TELEMETRY_VALUES - 1u;
-            telemetry_parse(&telemetry.value[n][i], i, view_text(last ? power : text));
+            bool of_power = i == TELEMETRY_POWER;
+            telemetry_parse(&telemetry.value[n][i], i, view_text(of_power ? power : text));
         }
     }
 }
@@ -62,8 +71,7 @@ static void test_metrics_of_devices(void **state)
     assert_null(strstr(page, "neuron_dra_device_errors_total"));
     assert_null(strstr(page, "neuron_dra_device_memory_bytes"));
     assert_null(strstr(page, "neuron_dra_device_power_ratio"));
-    memset(&telemetry, 0, sizeof telemetry);
-    agent_telemetry(world.agent, &telemetry);
+    telemetry_begin();
     metrics_get();
     has_line("# TYPE neuron_dra_device_errors_total counter");
     assert_null(strstr(page, "\nneuron_dra_device_errors_total{"));
@@ -105,8 +113,7 @@ static void test_next_claim(void **state)
     claim_add(1);
     node_up();
     prepare_well(0, 1);
-    memset(&telemetry, 0, sizeof telemetry);
-    agent_telemetry(world.agent, &telemetry);
+    telemetry_begin();
     telemetry_parse(&telemetry.value[0][68], 68, view_text("8"));
     telemetry_parse(&telemetry.value[0][69], 69, view_text("4096"));
     metrics_get();
@@ -130,6 +137,106 @@ static void test_next_claim(void **state)
     metrics_get();
     has_line(OF("ml") "\"claim-1\",pod_name=\"claim-1\",core=\"7\","
                       "error=\"hw_dma_abort_error\"} 8");
+}
+
+/*
+ * A claim that ends takes its labels away at once; the same claim, prepared again, gets them back
+ * once the device was read again, and not by a read that began before.
+ */
+static void test_same_claim_again(void **state)
+{
+    (void)state;
+    world_new();
+    claim_add(0);
+    node_up();
+    prepare_well(0, 1);
+    telemetry_begin();
+    telemetry_parse(&telemetry.value[0][68], 68, view_text("8"));
+    telemetry_parse(&telemetry.value[0][TELEMETRY_USES_FIRST], TELEMETRY_USES_FIRST,
+                    view_text("4096"));
+    static const char used[] = "neuroncore_memory_usage_constants{neuroncore=\"0\","
+                               "neurondevice=\"0\",claim_namespace=\"ml\","
+                               "claim_name=\"claim-0\",pod_name=\"claim-0\"} 4096";
+    static const char unused[] = "neuroncore_memory_usage_constants{neuroncore=\"0\","
+                                 "neurondevice=\"0\",claim_namespace=\"\",claim_name=\"\","
+                                 "pod_name=\"\"} 4096";
+    read_all();
+    metrics_get();
+    has_line(OF("ml") "\"claim-0\",pod_name=\"claim-0\",core=\"7\","
+                      "error=\"hw_dma_abort_error\"} 8");
+    has_line(used);
+    unprepare_well(0, 1);
+    metrics_get();
+    has_line(OF("") NOBODY);
+    has_line(unused);
+    read_all();
+    uint64_t before_ms = world.now_ms;
+    metrics_get();
+    has_line(OF("") NOBODY);
+    pass(5000);
+    prepare_well(0, 1);
+    metrics_get();
+    has_line(OF("") NOBODY);
+    has_line(unused);
+    pass(60000);
+    telemetry.value[0][TELEMETRY_READ_MS] = before_ms; /* a read that hung from then till now */
+    metrics_get();
+    has_line(OF("") NOBODY);
+    has_line(unused);
+    read_all();
+    metrics_get();
+    has_line(OF("ml") "\"claim-0\",pod_name=\"claim-0\",core=\"7\","
+                      "error=\"hw_dma_abort_error\"} 8");
+    has_line(used);
+}
+
+/* Each flag brings its own families, under the names of neuron-monitor those of the other flag. */
+static void test_names_of_neuron_monitor(void **state)
+{
+    static const char *const uses[TELEMETRY_USES_OF_CORE] = {
+        "constants", "model_code", "model_shared_scratchpad", "runtime_memory", "tensors"};
+    (void)state;
+    world_new();
+    claim_add(0);
+    node_up();
+    prepare_well(0, 1);
+    telemetry_begin();
+    for (unsigned i = 0; i < TELEMETRY_USES; i++) {
+        char text[16];
+        unsigned at = TELEMETRY_USES_FIRST + i;
+        (void)snprintf(text, sizeof text, "%u", 1000 + i);
+        telemetry_parse(&telemetry.value[0][at], at, view_text(text));
+        telemetry_parse(&telemetry.value[3][at], at, view_text(text));
+    }
+    telemetry_parse(&telemetry.value[0][69], 69, view_text("1000"));
+    read_all();
+    metrics_get();
+    for (unsigned i = 0; i < TELEMETRY_USES; i++) {
+        char line[256];
+        unsigned core = i / TELEMETRY_USES_OF_CORE;
+        const char *use = uses[i % TELEMETRY_USES_OF_CORE];
+        (void)snprintf(line, sizeof line,
+                       "neuroncore_memory_usage_%s{neuroncore=\"%u\",neurondevice=\"0\","
+                       "claim_namespace=\"ml\",claim_name=\"claim-0\",pod_name=\"claim-0\"} %u",
+                       use, core, 1000 + i);
+        has_line(line);
+        (void)snprintf(line, sizeof line,
+                       "neuroncore_memory_usage_%s{neuroncore=\"%u\",neurondevice=\"3\","
+                       "claim_namespace=\"\",claim_name=\"\",pod_name=\"\"} %u",
+                       use, 24 + core, 1000 + i); /* after three devices of eight cores */
+        has_line(line);
+    }
+    has_line("# TYPE neuroncore_memory_usage_tensors gauge");
+    assert_null(strstr(page, "neurondevice=\"1\""));
+    world.settings.device_metrics = false;
+    metrics_get();
+    assert_non_null(strstr(page, "\nneuroncore_memory_usage_tensors{"));
+    assert_null(strstr(page, "neuron_dra_device_memory_bytes"));
+    world.settings.device_metrics = true;
+    world.settings.neuron_monitor_metrics = false;
+    metrics_get();
+    assert_null(strstr(page, "neuroncore_memory_usage"));
+    assert_non_null(strstr(page, "\nneuron_dra_device_memory_bytes{"));
 }
 
 /* Claim n gets these cores of device 0. */
@@ -162,8 +269,7 @@ static void test_metrics_of_parts(void **state)
     prepare_well(0, 2);
     hold_part(0, 0x03);
     hold_part(1, 0x0c);
-    memset(&telemetry, 0, sizeof telemetry);
-    agent_telemetry(world.agent, &telemetry);
+    telemetry_begin();
     for (unsigned core = 0; core < 5; core++) {
         telemetry_parse(&telemetry.value[0][5u + core * 8u], 5, view_text("6"));
     }
@@ -184,9 +290,30 @@ static void test_metrics_of_parts(void **state)
     has_line("neuron_dra_device_errors_total" HELD ",core=\"\",error=\"sram_ecc_corrected\"} 5");
 }
 
+static struct files timed;
+
+static void process_zero(void *ctx, uint64_t value[PROCESS_VALUES])
+{
+    (void)ctx;
+    memset(value, 0, PROCESS_VALUES * sizeof *value);
+}
+
+/* Requests of each kind, with each way to end. */
+static void requests_of_each_kind(struct agent *a)
+{
+    for (unsigned kind = 0; kind < REQUEST_KINDS; kind++) {
+        if (kind == (unsigned)API_LOOK_CLAIM) {
+            continue; /* counted as another GET of a claim */
+        }
+        for (unsigned ending = 0; ending < REQUEST_ENDINGS; ending++) {
+            a->report->durations.request[kind][ending].bucket[0] = 1;
+        }
+    }
+}
+
 /*
  * What a scrape has at most, which README.md names: all devices held, all requests answered in
- * every way, both drivers.
+ * every way, both drivers, all flags.
  */
 static void test_number_of_series(void **state)
 {
@@ -203,13 +330,15 @@ static void test_number_of_series(void **state)
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         a->node->device_states.device[n].state = (uint8_t)HEALTH_HEALTHY;
     }
-    for (unsigned kind = 0; kind < API_KINDS; kind++) {
-        for (unsigned code = 0; code < HTTP_STATUS_CLASSES; code++) {
-            a->report->durations.request[kind][code].bucket[0] = 1;
-        }
-    }
+    requests_of_each_kind(a);
     telemetry_fill("5", "POWER_STATUS_VALID,1,0.00,0.00,7.50");
+    world.settings.device_metrics = true;
+    world.settings.neuron_monitor_metrics = true;
+    world.settings.efa = true;
     agent_telemetry(a, &telemetry);
+    timed = *a->files;
+    timed.process = process_zero;
+    a->files = &timed;
     memcpy(&second, a, sizeof second); /* a second driver that has as many devices */
     a->next = &second;
     while (!last) {
@@ -222,9 +351,11 @@ static void test_number_of_series(void **state)
         }
     }
     a->next = NULL;
+    a->files = &disk_files;
     assert_int_equal(a->devices->count, DEVICES_MAX);
     assert_int_equal(telling, DEVICES_MAX * TELEMETRY_ERRORS);
-    if (series > METRICS_SERIES_MAX || series + 384u < METRICS_SERIES_MAX) {
+    series += DRIVERS * DEVICES_MAX; /* device_consumer_info, if claims hold them all */
+    if (series > METRICS_SERIES_MAX || series + 100u < METRICS_SERIES_MAX) {
         fail_msg("%u series: METRICS_SERIES_MAX and README.md name %u", series, METRICS_SERIES_MAX);
     }
 }
@@ -232,10 +363,9 @@ static void test_number_of_series(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metrics_of_devices),
-        cmocka_unit_test(test_next_claim),
-        cmocka_unit_test(test_metrics_of_parts),
-        cmocka_unit_test(test_number_of_series),
+        cmocka_unit_test(test_metrics_of_devices), cmocka_unit_test(test_next_claim),
+        cmocka_unit_test(test_same_claim_again),   cmocka_unit_test(test_names_of_neuron_monitor),
+        cmocka_unit_test(test_metrics_of_parts),   cmocka_unit_test(test_number_of_series),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

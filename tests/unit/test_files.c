@@ -224,9 +224,9 @@ static void test_absent(void **state)
         assert_int_equal(port.remove(port.ctx, (enum files_dir)dir, "x", "y"), HOST_ABSENT);
     }
     assert_int_equal(port.commit(port.ctx, FILES_CDI, "x", "y"), HOST_ABSENT);
-    disk.flush_ms = 7; /* of an earlier commit: this one does not come to the flush */
+    disk.flush_us = 7; /* of an earlier commit: this one does not come to the flush */
     assert_int_equal(port.commit(port.ctx, FILES_STATE, "x", NULL), HOST_ABSENT);
-    assert_int_equal(port.flush_ms(port.ctx), 0);
+    assert_int_equal(port.flush_us(port.ctx), 0);
 }
 
 static void test_remove(void **state)

@@ -453,8 +453,13 @@ static void test_numbers(void **state)
     expect_good("--node-name n --device-metadata true");
     assert_true(settings.device_metadata);
     assert_false(settings.device_metrics);
+    assert_false(settings.neuron_monitor_metrics);
     expect_good("--node-name n --device-metrics true");
     assert_true(settings.device_metrics);
+    assert_false(settings.neuron_monitor_metrics);
+    expect_good("--node-name n --neuron-monitor-metrics true");
+    assert_true(settings.neuron_monitor_metrics);
+    assert_false(settings.device_metrics);
     assert_false(settings.require_consecutive);
     expect_good("--node-name n --require-consecutive true");
     assert_true(settings.require_consecutive);

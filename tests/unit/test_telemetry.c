@@ -9,7 +9,7 @@ static struct settings settings;
 static struct found_node found;
 static struct telemetry values;
 
-#define POWER (TELEMETRY_VALUES - 1u)
+#define POWER TELEMETRY_POWER
 
 static int begin(void **state)
 {
@@ -17,6 +17,8 @@ static int begin(void **state)
     memset(&found, 0, sizeof found);
     memset(&values, 0, sizeof values);
     (void)snprintf(settings.sysfs_root, sizeof settings.sysfs_root, "%s", at("sys"));
+    settings.device_metrics = true;
+    settings.neuron_monitor_metrics = true;
     return failed;
 }
 
@@ -67,7 +69,11 @@ static void test_files(void **state)
         {69, "sys/class/neuron_device/neuron3/neuron_core0/stats/memory_usage/"
              "device_mem/total"},
         {84, "sys/class/neuron_device/neuron3/neuron_core7/stats/memory_usage/"
-             "host_mem/total"}};
+             "host_mem/total"},
+        {86, "sys/class/neuron_device/neuron3/neuron_core0/stats/memory_usage/"
+             "device_mem/constants/total"},
+        {125, "sys/class/neuron_device/neuron3/neuron_core7/stats/memory_usage/"
+              "device_mem/tensors/total"}};
     (void)state;
     device(3, "8");
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -83,6 +89,26 @@ static void test_files(void **state)
     }
     assert_int_equal(value_of(3, POWER), 202);
     assert_int_equal(value_of(3, 1), -1); /* no such file */
+}
+
+/* A flag costs the reads of its own files alone. */
+static void test_each_flag_reads_its_files(void **state)
+{
+    (void)state;
+    device(0, "8");
+    for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
+        set(0, i, (i == POWER) ? "POWER_STATUS_VALID,1,0.00,0.00,0.70" : "7");
+    }
+    for (unsigned flags = 1; flags < 4; flags++) {
+        settings.device_metrics = (flags & 1u) != 0;
+        settings.neuron_monitor_metrics = (flags & 2u) != 0;
+        memset(&values, 0, sizeof values);
+        look();
+        for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
+            unsigned needed = (i < TELEMETRY_USES_FIRST) ? 1 : 2;
+            assert_int_equal(value_of(0, i), ((flags & needed) != 0) ? 7 : -1);
+        }
+    }
 }
 
 /* It counts what is no error too. */
@@ -111,14 +137,14 @@ static void test_each_is_another(void **state)
 {
     (void)state;
     device(0, "8");
-    for (unsigned i = 0; i < POWER; i++) {
+    for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
         char text[16];
         (void)snprintf(text, sizeof text, "%u", i);
         set(0, i, text);
     }
     look();
-    for (unsigned i = 0; i < POWER; i++) {
-        assert_int_equal(value_of(0, i), i);
+    for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
+        assert_int_equal(value_of(0, i), (i == POWER) ? -1 : (int)i);
     }
 }
 
@@ -226,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_files, begin, harness_end),
         cmocka_unit_test_setup_teardown(test_each_is_another, begin, harness_end),
+        cmocka_unit_test(test_each_flag_reads_its_files),
         cmocka_unit_test(test_no_error_events),
         cmocka_unit_test_setup_teardown(test_time, begin, harness_end),
         cmocka_unit_test(test_texts),

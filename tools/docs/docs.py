@@ -78,6 +78,11 @@ def strings(text):
     return "".join(re.findall(STRING, text)).replace('\\"', '"')
 
 
+def label_list(text, driver):
+    """The labels named in the text, for a cell of the table."""
+    return ", ".join([driver] * bool(driver) + [f"`{label}`" for label in re.findall(STRING, text)])
+
+
 def families(text):
     """(name, help, type, labels) of each row of the table of metrics."""
     prefix = re.search(r'#define METRICS_PREFIX "(\w+)"', text)
@@ -88,16 +93,22 @@ def families(text):
     found = []
     names = re.findall(r"\[(FAMILY_\w+)\] =", table[1])
     both = set(re.findall(r"\[(FAMILY_\w+)\] = true", text))
+    shared = dict(re.findall(r'^#define (\w+_LABELS) (".+")$', text, re.M))
     for row, name in zip(rows, names, strict=True):
         driver = "`driver` with `--efa`" if name in both else ""
-        scalar = re.search(r"SCALAR\(\s*" + STRING + r",((?:\s*" + STRING + r")+)\)", row)
-        if scalar:
-            found.append((prefix[1] + scalar[1], strings(scalar[2]), "gauge", driver))
+        for macro, named in shared.items():
+            row = re.sub(rf"\b{macro}\b", lambda _, named=named: named, row)
+        short = re.search(r"(SCALAR|MONITOR|PROCESS)\(\s*" + STRING + r",(?:\s*(GAUGE|COUNTER),)?"
+                          r"((?:\s*" + STRING + r")+)\)", row)
+        if short:
+            labels = driver if short[1] != "MONITOR" else label_list(shared["MONITOR_LABELS"], "")
+            name = prefix[1] + short[2] if short[1] == "SCALAR" else short[2]
+            found.append((name, strings(short[4]), (short[3] or "gauge").lower(), labels))
             continue
         part = dict(re.findall(MEMBER, row))
         if set(part) != {"name", "help", "labels", "type"}:
             raise Unreadable(f"no row of a metric: {row.strip()}")
-        labels = ", ".join([driver] * bool(driver) + [f"`{label}`" for label in re.findall(STRING, part["labels"])])
+        labels = label_list(part["labels"], driver)
         kind = re.search(r"GAUGE|COUNTER|HISTOGRAM", part["type"])[0].lower()
         found.append((prefix[1] + strings(part["name"]), strings(part["help"]), kind, labels))
     if len(found) != len(re.findall(r"^    FAMILY_\w+,$", text, re.M)):

@@ -45,6 +45,9 @@ HEALTH_FAMILIES = ("Trn2", "Trn3")  # whose devices have the folder health_statu
 CORE_STATUSES = ("success", "failure", "timeout", "hw_error", "hw_collectives_error", "hw_hbm_ue_error",
                  "hw_repairable_hbm_ue_error", "hw_nc_ue_error", "hw_dma_abort_error")
 
+# What the memory of a device is used for: the uses that the agent reads.
+DEVICE_MEMORY_USES = ("constants", "model_code", "model_shared_scratchpad", "runtime_memory", "tensors")
+
 # Ways in which a node can be wrong: action, path, text.
 GARBAGE = {
     "core-count-text": [("set", "neuron1/core_count", "eight")],
@@ -261,6 +264,9 @@ class Node:
             for memory in ("device_mem", "host_mem"):
                 for count in ("total", "present", "peak"):
                     texts[f"neuron_core{core}/stats/memory_usage/{memory}/{count}"] = "0\n"
+            for use in DEVICE_MEMORY_USES:
+                for count in ("total", "present", "peak"):
+                    texts[f"neuron_core{core}/stats/memory_usage/device_mem/{use}/{count}"] = "0\n"
         return texts
 
     def health_status(self, module):

@@ -202,6 +202,7 @@ static const struct api_result *refresh_result(const struct agent *a, struct api
     x->result.http = x->response.http_status;
     x->result.retry_after_s = x->response.retry_after_s;
     x->result.elapsed_ms = a->now_ms - x->sent_ms;
+    x->result.elapsed_us = agent_clock_us(a) - x->sent_us;
     return &x->result;
 }
 
@@ -474,12 +475,14 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->body_sent = 0;
     x->body = r->body;
     x->sent_ms = a->now_ms;
+    x->sent_us = agent_clock_us(a);
     uint64_t limit = time_limit(r->kind);
     x->deadline_ms = a->now_ms + ((r->limit_ms > 0u) ? earlier(limit, r->limit_ms) : limit);
     x->result.kind = r->kind;
     x->result.owner = a;
     x->result.slot = slot;
     x->result.version = r->version;
+    x->result.creates = strcmp(r->head.method, "POST") == 0;
     x->result.status = STATUS_MORE;
     x->result.unprocessed = false;
     x->result.reason[0] = '\0';

@@ -94,7 +94,9 @@ struct api_result {
     uint16_t http;    /* status code; 0: none received */
     bool unprocessed; /* the server did not process the request (REFUSED_STREAM): safe to repeat */
     uint32_t retry_after_s; /* from Retry-After; 0: none */
-    uint64_t elapsed_ms;    /* time since the request was sent */
+    bool creates;           /* the request was a POST */
+    uint64_t elapsed_ms;    /* time since the request was sent, by the time of the step */
+    uint64_t elapsed_us;    /* the same by the clock */
     char reason[64];        /* reason of the Status in the response; "": none */
     /* message of that Status; for any other body, its first line */
     char message[KUBE_MESSAGE_CAP];
@@ -118,6 +120,7 @@ struct api_exchange {
     uint32_t body_sent;
     api_body_part body;
     uint64_t sent_ms;
+    uint64_t sent_us;
     uint64_t deadline_ms;
     struct api_result result;
     struct kube_response response;

@@ -89,10 +89,21 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
 
 /* --- the end of a call --- */
 
+/* Whether the call or a claim of it failed. */
+static bool has_failed(const struct agent *a, const struct call *c)
+{
+    bool failed = c->state == CALL_FAILED;
+    for (unsigned i = 0; i < c->count && !failed; i++) {
+        failed = a->calls->operation[c->operation[i]].state == OPERATION_FAILED;
+    }
+    return failed;
+}
+
 static void call_over(struct agent *a, unsigned index)
 {
     const struct call *c = &a->calls->call[index];
-    durations_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE, a->now_ms - c->start_ms);
+    durations_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
+                   has_failed(a, c) ? RESULT_ERROR : RESULT_OK, agent_clock_us(a) - c->start_us);
     calls_release(a, index);
 }
 

@@ -57,6 +57,7 @@ struct call {
     struct grpc_server *server;
     struct grpc_call_id id;
     uint64_t start_ms;     /* when the request of the call was complete */
+    uint64_t start_us;     /* the same by the clock */
     uint64_t end_ms;       /* when all GETs of the call must have ended */
     enum grpc_status code; /* FAILED: the status to send, not GRPC_OK */
     const char *text;      /* FAILED: the status message, static */

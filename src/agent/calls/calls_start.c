@@ -172,6 +172,7 @@ enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
     c->server = server;
     c->id = event->call;
     c->start_ms = a->now_ms;
+    c->start_us = agent_clock_us(a);
     c->end_ms = call_end(a->now_ms, event->deadline_ms);
     c->count = 0;
     enum grpc_status code = read_claims(a, (unsigned)at, event->message, text);

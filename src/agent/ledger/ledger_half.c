@@ -396,9 +396,9 @@ static enum status flush_store(struct agent *a)
 {
     const struct files *f = a->files;
     enum status s = f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, 0);
-    uint64_t flush_ms = f->flush_ms(f->ctx);
-    durations_flush(a, flush_ms);
-    if (flush_ms >= TIME_OLD_MS) {
+    uint64_t flush_us = f->flush_us(f->ctx);
+    durations_flush(a, (s == STATUS_OK) ? RESULT_OK : RESULT_ERROR, flush_us);
+    if (flush_us / 1000u >= TIME_OLD_MS) {
         /*
          * After a slow flush now_ms is old, and the time limit of a new request would begin too
          * early.

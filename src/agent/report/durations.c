@@ -2,42 +2,69 @@
 /* Histograms of durations: recording and counts. The callers measure the durations. */
 #include "agent/report/durations.h"
 
+#include "agent/api/retry.h"
 #include "agent/frame.h"
 #include "agent/report/room.h"
 #include "base/assert.h"
 
-/* The kubelet gives up a call after 45 s. Watches usually last longer than every bound. */
-const uint16_t duration_bounds_ms[DURATION_BUCKETS] = {5,   10,   25,   50,   100,   250,
-                                                       500, 1000, 2500, 5000, 10000, 30000};
+/*
+ * From a call that finds all it needs in memory to one that the kubelet gives up after 45 s. The
+ * durations of watches exceed every bound.
+ */
+const uint32_t duration_bounds_us[DURATION_BUCKETS] = {
+    250,    500,    1000,    2500,    5000,    10000,    25000,    50000,   100000,
+    250000, 500000, 1000000, 2500000, 5000000, 10000000, 30000000, 45000000};
 
-static void record_duration(struct histogram *h, uint64_t duration_ms)
+static void record_duration(struct histogram *h, uint64_t duration_us)
 {
     unsigned at = 0;
-    while (at < DURATION_BUCKETS && duration_ms > duration_bounds_ms[at]) {
+    while (at < DURATION_BUCKETS && duration_us > duration_bounds_us[at]) {
         at++;
     }
     h->bucket[at]++;
-    h->sum_ms += duration_ms;
+    h->sum_us += duration_us;
 }
 
-void durations_call(struct agent *a, enum kubelet_method method, uint64_t duration_ms)
+void durations_call(struct agent *a, enum kubelet_method method, enum duration_result result,
+                    uint64_t duration_us)
 {
-    ASSERT((unsigned)method < (unsigned)KUBELET_METHODS);
-    record_duration(&a->report->durations.call[method], duration_ms);
+    ASSERT((unsigned)method < (unsigned)KUBELET_METHODS && result < DURATION_RESULTS);
+    record_duration(&a->report->durations.call[method][result], duration_us);
 }
 
-void durations_api_request(struct agent *a, enum api_kind kind, unsigned http_status,
-                           uint64_t duration_ms)
+unsigned durations_request_kind(enum api_kind kind, bool creates)
 {
-    ASSERT(kind != API_NONE && (unsigned)kind < API_KINDS);
-    unsigned code = http_status / 100u;
-    record_duration(&a->report->durations.request[kind][(code < HTTP_STATUS_CLASSES) ? code : 0u],
-                    duration_ms);
+    if (creates) {
+        ASSERT(kind == API_WRITE_SLICE || kind == API_WRITE_EVENT);
+        return (kind == API_WRITE_SLICE) ? REQUEST_CREATE_SLICE : REQUEST_CREATE_EVENT;
+    }
+    return (kind == API_LOOK_CLAIM) ? (unsigned)API_GET_CLAIM : (unsigned)kind;
 }
 
-void durations_flush(struct agent *a, uint64_t duration_ms)
+/* A watch is not an error if the server started it and the agent or the server ended it. */
+static bool ended_well(const struct api_result *r)
 {
-    record_duration(&a->report->durations.flush, duration_ms);
+    bool watch = r->kind == API_WATCH_SLICES || r->kind == API_WATCH_NODE;
+    return r->status == STATUS_OK || (watch && retry_watch_goes_on(r));
+}
+
+void durations_api_request(struct agent *a, const struct api_result *r)
+{
+    ASSERT(r->kind != API_NONE && (unsigned)r->kind < API_KINDS);
+    unsigned code = r->http / 100u;
+    unsigned ending = (code < (unsigned)ENDING_2XX_ERROR) ? code : 0u;
+    if (ending == (unsigned)ENDING_2XX && !ended_well(r)) {
+        ending = ENDING_2XX_ERROR;
+    }
+    record_duration(
+        &a->report->durations.request[durations_request_kind(r->kind, r->creates)][ending],
+        r->elapsed_us);
+}
+
+void durations_flush(struct agent *a, enum duration_result result, uint64_t duration_us)
+{
+    ASSERT(result < DURATION_RESULTS);
+    record_duration(&a->report->durations.flush[result], duration_us);
 }
 
 const struct durations *durations_of(const struct agent *a)

@@ -10,37 +10,55 @@
 #include "agent/api/client.h"
 
 /* Number of buckets with an upper bound. One more bucket counts all longer durations. */
-#define DURATION_BUCKETS 12u
+#define DURATION_BUCKETS 17u
 
-/* Upper bound of each bucket in milliseconds, ascending, inclusive. */
-extern const uint16_t duration_bounds_ms[DURATION_BUCKETS];
+/* Upper bound of each bucket in microseconds, ascending, inclusive. */
+extern const uint32_t duration_bounds_us[DURATION_BUCKETS];
 
-/* Durations in milliseconds. */
+/* Durations in microseconds. */
 struct histogram {
     uint32_t bucket[DURATION_BUCKETS + 1u]; /* count of each bucket, not cumulative */
-    uint64_t sum_ms;
+    uint64_t sum_us;
 };
 
 /* The kubelet's calls that are measured. */
 enum kubelet_method { METHOD_PREPARE, METHOD_UNPREPARE, KUBELET_METHODS };
 
-/* Number of classes of HTTP status codes: the first digit of the code, or 0 for no response. */
-#define HTTP_STATUS_CLASSES 6u
+/* How what was measured ended. */
+enum duration_result { RESULT_OK, RESULT_ERROR, DURATION_RESULTS };
+
+/*
+ * Kinds of requests as Kubernetes counts them, by verb and resource: those of enum api_kind, and
+ * the requests of two kinds that create an object.
+ */
+enum {
+    REQUEST_CREATE_SLICE = API_KINDS,
+    REQUEST_CREATE_EVENT,
+    REQUEST_KINDS /* number of kinds, API_NONE included */
+};
+
+/*
+ * How a request ended: the class of the HTTP status, which is the first digit of the code, or 0 for
+ * no response. A 2xx whose body was invalid or incomplete is in ENDING_2XX_ERROR.
+ */
+enum { ENDING_2XX = 2, ENDING_2XX_ERROR = 6, REQUEST_ENDINGS };
 
 /* All histograms. */
 struct durations {
-    struct histogram call[KUBELET_METHODS];
-    struct histogram request[API_KINDS][HTTP_STATUS_CLASSES];
-    struct histogram flush; /* flushes of the claim store */
+    struct histogram call[KUBELET_METHODS][DURATION_RESULTS];
+    struct histogram request[REQUEST_KINDS][REQUEST_ENDINGS];
+    struct histogram flush[DURATION_RESULTS]; /* flushes of the claim store */
 };
 
 /* Records a call of the kubelet whose response was sent completely. */
-void durations_call(struct agent *a, enum kubelet_method method, uint64_t duration_ms);
-/* Records a completed request to the API server; `http_status` 0: no response. */
-void durations_api_request(struct agent *a, enum api_kind kind, unsigned http_status,
-                           uint64_t duration_ms);
+void durations_call(struct agent *a, enum kubelet_method method, enum duration_result result,
+                    uint64_t duration_us);
+/* Records a completed request to the API server. */
+void durations_api_request(struct agent *a, const struct api_result *r);
+/* Index of a request in struct durations: enum api_kind, or REQUEST_CREATE_…. */
+unsigned durations_request_kind(enum api_kind kind, bool creates);
 /* Records a flush of the claim store to the disk. */
-void durations_flush(struct agent *a, uint64_t duration_ms);
+void durations_flush(struct agent *a, enum duration_result result, uint64_t duration_us);
 /* All histograms with the durations recorded so far. Never NULL. */
 const struct durations *durations_of(const struct agent *a);
 /* Number of durations in a histogram. */

@@ -22,7 +22,8 @@
 #include "cfg/identity.h"
 
 /*
- * The agent has its own prefix: AWS's neuron-monitor uses neuron_, neuroncore_ and neurondevice_.
+ * The agent's own prefix; neuron-monitor uses neuron_, neuroncore_ and neurondevice_. The families
+ * from FAMILY_CONVENTIONAL on have the names that others gave to the same values.
  */
 #define METRICS_PREFIX "neuron_dra_"
 
@@ -59,10 +60,24 @@ enum {
     FAMILY_CALLS,
     FAMILY_FLUSHES,
     FAMILY_REQUESTS,
+    /* families that need --neuron-monitor-metrics, in the order of the values */
+    FAMILY_CONSTANTS,
+    FAMILY_MODEL_CODE,
+    FAMILY_SCRATCHPAD,
+    FAMILY_RUNTIME_MEMORY,
+    FAMILY_TENSORS,
+    /* the process, in the order of enum process_value */
+    FAMILY_CPU,
+    FAMILY_RESIDENT,
+    FAMILY_VIRTUAL,
+    FAMILY_START,
+    FAMILY_OPEN_FDS,
+    FAMILY_MAX_FDS,
     FAMILIES
 };
 
 #define SCALARS FAMILY_BUILD
+#define FAMILY_CONVENTIONAL FAMILY_CONSTANTS
 
 /*
  * Families with a value for each driver. With --efa they have series for both drivers,
@@ -93,10 +108,26 @@ struct family {
 
 /* The device, and the claim and pod that hold it, as in the family device_held. */
 #define TELEMETRY_LABELS "device", "claim_namespace", "claim_name", "pod_name"
+/* neuroncore: the physical cores of the node, counted through. */
+#define MONITOR_LABELS "neuroncore", "neurondevice", "claim_namespace", "claim_name", "pod_name"
 
 #define SCALAR(text, meaning)                                                                      \
     {                                                                                              \
         (meaning), (text), GAUGE, 1,                                                               \
+        {                                                                                          \
+            NULL                                                                                   \
+        }                                                                                          \
+    }
+#define MONITOR(text, meaning)                                                                     \
+    {                                                                                              \
+        (meaning), (text), GAUGE, DEVICES_MAX *TELEMETRY_CORES_MAX,                                \
+        {                                                                                          \
+            MONITOR_LABELS                                                                         \
+        }                                                                                          \
+    }
+#define PROCESS(text, kind, meaning)                                                               \
+    {                                                                                              \
+        (meaning), (text), (kind), 1,                                                              \
         {                                                                                          \
             NULL                                                                                   \
         }                                                                                          \
@@ -129,10 +160,10 @@ static const struct family families[FAMILIES] = {
                       .rows = 1,
                       .labels = {"version", "build"}},
     [FAMILY_NODE] = {.name = "node_info",
-                     .help = "Instance type and Neuron driver of the node.",
+                     .help = "Name, instance type and Neuron driver of the node.",
                      .type = GAUGE,
                      .rows = 1,
-                     .labels = {"instance_type", "driver_version"}},
+                     .labels = {"node", "instance_type", "driver_version"}},
     [FAMILY_VERSION] = {.name = "resource_api_version_info",
                         .help = "Version of resource.k8s.io in use.",
                         .type = GAUGE,
@@ -175,23 +206,47 @@ static const struct family families[FAMILIES] = {
                       .rows = DEVICES_MAX,
                       .labels = {TELEMETRY_LABELS}},
     [FAMILY_CALLS] = {.name = "kubelet_call_duration_seconds",
-                      .help = "Durations of the kubelet's calls until the response was sent.",
+                      .help = "Durations of the kubelet's calls; error: the call or a claim of it.",
                       .type = HISTOGRAM,
-                      .rows = KUBELET_METHODS,
-                      .labels = {"method"}},
+                      .rows = (uint16_t)(KUBELET_METHODS * DURATION_RESULTS),
+                      .labels = {"method", "result"}},
     [FAMILY_FLUSHES] = {.name = "store_flush_duration_seconds",
                         .help = "Durations of fdatasync of the claim store; all else waits for it.",
                         .type = HISTOGRAM,
-                        .rows = 1,
-                        .labels = {NULL}},
+                        .rows = DURATION_RESULTS,
+                        .labels = {"result"}},
     [FAMILY_REQUESTS] =
         {.name = "api_request_duration_seconds",
          .help =
              "Durations of requests to the API server; code: class of the HTTP status, or none.",
          .type = HISTOGRAM,
-         .rows = (uint16_t)(API_KINDS * HTTP_STATUS_CLASSES),
-         .labels = {"verb", "resource", "code"}},
+         .rows = (uint16_t)((unsigned)REQUEST_KINDS * (unsigned)REQUEST_ENDINGS),
+         .labels = {"verb", "resource", "code", "result"}},
+    [FAMILY_CONSTANTS] = MONITOR("neuroncore_memory_usage_constants",
+                                 "Device memory that a core uses for constants."),
+    [FAMILY_MODEL_CODE] = MONITOR("neuroncore_memory_usage_model_code",
+                                  "Device memory that a core uses for the code of models."),
+    [FAMILY_SCRATCHPAD] = MONITOR("neuroncore_memory_usage_model_shared_scratchpad",
+                                  "Device memory that a core uses for the shared scratchpad."),
+    [FAMILY_RUNTIME_MEMORY] = MONITOR("neuroncore_memory_usage_runtime_memory",
+                                      "Device memory that a core uses for the Neuron runtime."),
+    [FAMILY_TENSORS] =
+        MONITOR("neuroncore_memory_usage_tensors", "Device memory that a core uses for tensors."),
+    [FAMILY_CPU] = PROCESS("process_cpu_seconds_total", COUNTER,
+                           "Processor time of the agent, without the readers of sysfs."),
+    [FAMILY_RESIDENT] =
+        PROCESS("process_resident_memory_bytes", GAUGE, "Resident memory of the agent."),
+    [FAMILY_VIRTUAL] =
+        PROCESS("process_virtual_memory_bytes", GAUGE, "Size of the agent's address space."),
+    [FAMILY_START] =
+        PROCESS("process_start_time_seconds", GAUGE, "Unix time when the agent started."),
+    [FAMILY_OPEN_FDS] = PROCESS("process_open_fds", GAUGE, "Open file descriptors of the agent."),
+    [FAMILY_MAX_FDS] =
+        PROCESS("process_max_fds", GAUGE, "Most file descriptors that the agent may open."),
 };
+_Static_assert((unsigned)FAMILIES - (unsigned)FAMILY_CPU == (unsigned)PROCESS_VALUES &&
+                   (unsigned)FAMILY_CPU - (unsigned)FAMILY_CONSTANTS == TELEMETRY_USES_OF_CORE,
+               "a family for each value");
 
 static const char *const method_names[KUBELET_METHODS] = {
     [METHOD_PREPARE] = "NodePrepareResources", [METHOD_UNPREPARE] = "NodeUnprepareResources"};
@@ -199,24 +254,26 @@ static const char *const method_names[KUBELET_METHODS] = {
 static const struct {
     const char *verb;
     const char *resource;
-} request_names[API_KINDS] = {
+} request_names[REQUEST_KINDS] = {
     [API_GET_CLAIM] = {"get", "resourceclaims"},
     [API_GET_GROUP] = {"get", "apigroups"},
     [API_GET_NODE] = {"get", "nodes"},
     [API_LIST_SLICES] = {"list", "resourceslices"},
-    [API_WRITE_SLICE] = {"write", "resourceslices"},
+    [API_WRITE_SLICE] = {"update", "resourceslices"},
+    [REQUEST_CREATE_SLICE] = {"create", "resourceslices"},
     [API_DELETE_SLICE] = {"delete", "resourceslices"},
     [API_WATCH_SLICES] = {"watch", "resourceslices"},
     [API_WATCH_NODE] = {"watch", "nodes"},
-    [API_WRITE_EVENT] = {"create", "events"},
+    [API_WRITE_EVENT] = {"patch", "events"},
+    [REQUEST_CREATE_EVENT] = {"create", "events"},
     [API_APPLY_CLAIM_STATUS] = {"patch", "resourceclaims/status"},
-    [API_LOOK_CLAIM] = {"reconcile", "resourceclaims"},
+    [API_LOOK_CLAIM] = {"get", "resourceclaims"},
     [API_LIST_CLAIMS] = {"list", "resourceclaims"},
 };
 
-const char *metrics_verb(enum api_kind kind)
+const char *metrics_verb(enum api_kind kind, bool creates)
 {
-    return request_names[kind].verb;
+    return request_names[durations_request_kind(kind, creates)].verb;
 }
 
 const char *metrics_resource(enum api_kind kind)
@@ -224,8 +281,10 @@ const char *metrics_resource(enum api_kind kind)
     return request_names[kind].resource;
 }
 
-static const char *const status_classes[HTTP_STATUS_CLASSES] = {"none", "1xx", "2xx",
-                                                                "3xx",  "4xx", "5xx"};
+static const char *const status_classes[REQUEST_ENDINGS] = {"none", "1xx", "2xx", "3xx",
+                                                            "4xx",  "5xx", "2xx"};
+static const char *const result_names[DURATION_RESULTS] = {
+    [RESULT_OK] = "ok", [RESULT_ERROR] = "error"};
 
 /* --- values of the families without labels --- */
 
@@ -268,7 +327,17 @@ struct series {
     const char *label[LABELS_MAX];
     const char *driver; /* an additional label; NULL: none */
     int64_t value;
+    char core[8]; /* texts of labels */
+    char number[8];
 };
+
+/* Sets the text of a small number. */
+static void decimal_set(char text[8], unsigned number)
+{
+    struct writer w = writer_of(text, 8);
+    writer_decimal(&w, number);
+    writer_close_text(&w);
+}
 
 /* Sets the label with index `name` to the consumer's name, and the next label to its UID. */
 static void label_consumer(const struct claim_consumer *c, struct series *s, unsigned name)
@@ -353,7 +422,7 @@ static bool telemetry_series(const struct agent *a, unsigned family, unsigned ro
     unsigned values = families[family].rows / DEVICES_MAX;
     unsigned number = row / values;
     unsigned which = row % values + ((family == FAMILY_MEMORY) ? TELEMETRY_ERRORS : 0u);
-    which = (family == FAMILY_POWER) ? TELEMETRY_VALUES - 1u : which;
+    which = (family == FAMILY_POWER) ? TELEMETRY_POWER : which;
     struct telemetry_file f = telemetry_file(which);
     int64_t value = 0;
     if (!telemetry_known(a->telemetry->value[number][which], &value) ||
@@ -367,6 +436,29 @@ static bool telemetry_series(const struct agent *a, unsigned family, unsigned ro
     return true;
 }
 
+/* Fills the series of a use of a core's memory; false: as for telemetry_series. */
+static bool monitor_series(const struct agent *a, unsigned family, unsigned row, struct series *s)
+{
+    unsigned number = row / TELEMETRY_CORES_MAX;
+    unsigned core = row % TELEMETRY_CORES_MAX;
+    unsigned which = TELEMETRY_USES_FIRST + core * TELEMETRY_USES_OF_CORE;
+    int64_t value = 0;
+    if (!telemetry_known(a->telemetry->value[number][which + family - (unsigned)FAMILY_CONSTANTS],
+                         &value) ||
+        !device_series(a, number, credited_slot(a, number, (int)core), s)) {
+        return false;
+    }
+    unsigned cores = a->devices->device[devices_numbered(a->devices, number)].core_count;
+    s->value = value;
+    s->label[3] = s->label[2];
+    s->label[2] = s->label[1];
+    decimal_set(s->core, number * cores + core);
+    decimal_set(s->number, number);
+    s->label[0] = s->core;
+    s->label[1] = s->number;
+    return true;
+}
+
 static bool info_series(const struct agent *a, unsigned family, struct series *s)
 {
     s->value = 1;
@@ -374,8 +466,9 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
         s->label[0] = AGENT_VERSION;
         s->label[1] = BUILD_ID;
     } else if (family == FAMILY_NODE) {
-        s->label[0] = a->devices->instance_type;
-        s->label[1] = a->devices->driver_version;
+        s->label[0] = a->settings->node_name;
+        s->label[1] = a->devices->instance_type;
+        s->label[2] = a->devices->driver_version;
     } else {
         s->label[0] = version_name(a);
         return version_settled(a);
@@ -387,22 +480,26 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
 static const struct histogram *histogram_of(const struct agent *a, unsigned family, unsigned row,
                                             struct series *s)
 {
+    unsigned result = row % (unsigned)DURATION_RESULTS;
     if (family == FAMILY_CALLS) {
-        s->label[0] = method_names[row];
-        return &durations_of(a)->call[row];
+        s->label[0] = method_names[row / (unsigned)DURATION_RESULTS];
+        s->label[1] = result_names[result];
+        return &durations_of(a)->call[row / (unsigned)DURATION_RESULTS][result];
     }
     if (family == FAMILY_FLUSHES) {
-        return &durations_of(a)->flush;
+        s->label[0] = result_names[result];
+        return &durations_of(a)->flush[result];
     }
-    unsigned kind = row / HTTP_STATUS_CLASSES;
-    unsigned code = row % HTTP_STATUS_CLASSES;
-    const struct histogram *h = &durations_of(a)->request[kind][code];
+    unsigned kind = row / (unsigned)REQUEST_ENDINGS;
+    unsigned ending = row % (unsigned)REQUEST_ENDINGS;
+    const struct histogram *h = &durations_of(a)->request[kind][ending];
     if (kind == (unsigned)API_NONE || histogram_count(h) == 0u) {
         return NULL;
     }
     s->label[0] = request_names[kind].verb;
     s->label[1] = request_names[kind].resource;
-    s->label[2] = status_classes[code];
+    s->label[2] = status_classes[ending];
+    s->label[3] = result_names[(ending == (unsigned)ENDING_2XX) ? RESULT_OK : RESULT_ERROR];
     return h;
 }
 
@@ -411,11 +508,18 @@ static bool is_telemetry(unsigned family)
     return family >= FAMILY_ERRORS && family <= FAMILY_POWER;
 }
 
+static bool is_monitor(unsigned family)
+{
+    return family >= FAMILY_CONSTANTS && family < FAMILY_CPU;
+}
+
 static unsigned rows_of(const struct agent *a, unsigned family)
 {
-    if (is_telemetry(family) && a->telemetry == NULL) {
+    if ((is_telemetry(family) && !a->settings->device_metrics) ||
+        (is_monitor(family) && !a->settings->neuron_monitor_metrics)) {
         return 0;
     }
+    ASSERT(a->telemetry != NULL || !(is_telemetry(family) || is_monitor(family)));
     bool twice = per_driver[family] && a->settings->efa;
     return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
 }
@@ -439,6 +543,9 @@ static bool series_of_device(const struct agent *a, unsigned family, unsigned ro
     }
     if (family == FAMILY_HEALTH) {
         return health_series(a, row, s);
+    }
+    if (is_monitor(family)) {
+        return monitor_series(a, family, row, s);
     }
     return is_telemetry(family) ? telemetry_series(a, family, row, s)
                                 : device_series(a, row, ledger_core_holder(a, row, -1), s);
@@ -468,19 +575,37 @@ static bool series_at(const struct agent *first, struct metrics_cursor *c, struc
         s->value = (int64_t)report_count(a, (enum log_id)row);
         return true;
     }
+    if (c->family >= FAMILY_CPU) {
+        s->value = (int64_t)c->process[c->family - FAMILY_CPU];
+        return s->value >= 0;
+    }
     return (c->family < FAMILY_LOG_EVENTS) ? info_series(a, c->family, s)
                                            : series_of_device(a, c->family, row, s);
 }
 
-/* --- writing the text --- */
-
-/* Milliseconds as seconds without trailing zeros. */
-static void write_seconds(struct writer *out, uint64_t ms)
+/* Copies what the process uses now, for all its families. */
+static void measure_process(const struct agent *a, struct metrics_cursor *c)
 {
-    writer_decimal(out, ms / 1000u);
-    uint64_t rest = ms % 1000u;
+    if (a->files->process != NULL) {
+        a->files->process(a->files->ctx, c->process);
+    } else {
+        memset(c->process, 0xff, sizeof c->process);
+    }
+}
+
+/* --- writing --- */
+
+/* Units of a second, in which times are kept. */
+#define PER_SECOND_MS 1000u
+#define PER_SECOND_US 1000000u
+
+/* Writes a time, kept in 1/per_second of a second, as seconds without trailing zeros. */
+static void write_seconds(struct writer *out, uint64_t time, uint64_t per_second)
+{
+    writer_decimal(out, time / per_second);
+    uint64_t rest = time % per_second;
     writer_text(out, (rest > 0u) ? "." : "");
-    uint64_t unit = 100;
+    uint64_t unit = per_second / 10u;
     while (rest > 0u) {
         writer_decimal(out, rest / unit);
         rest %= unit;
@@ -528,7 +653,8 @@ static void write_labels(struct writer *out, const struct family *f, const struc
 
 static void write_name(struct writer *out, unsigned family)
 {
-    WRITE(out, METRICS_PREFIX "%", TEXT(families[family].name));
+    WRITE(out, "%%", TEXT((family < FAMILY_CONVENTIONAL) ? METRICS_PREFIX : ""),
+          TEXT(families[family].name));
 }
 
 static void write_head(struct writer *out, unsigned family)
@@ -542,9 +668,11 @@ static void write_head(struct writer *out, unsigned family)
 }
 
 enum { LINE_SUM = DURATION_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
+/* REQUEST_KINDS has API_NONE and API_LOOK_CLAIM, whose rows stay empty. */
 _Static_assert(DRIVERS * (3u * DEVICES_MAX + (unsigned)SCALARS) + DEVICES_MAX * TELEMETRY_VALUES +
-                       (unsigned)LOG_ID_COUNT + 3u +
-                       ((unsigned)KUBELET_METHODS + 1u + (API_KINDS - 1u) * HTTP_STATUS_CLASSES) *
+                       (unsigned)LOG_ID_COUNT + 3u + (unsigned)PROCESS_VALUES +
+                       ((KUBELET_METHODS + 1u) * DURATION_RESULTS +
+                        (REQUEST_KINDS - 2u) * REQUEST_ENDINGS) *
                            (unsigned)HISTOGRAM_LINES <=
                    METRICS_SERIES_MAX,
                "what the families have at most");
@@ -558,7 +686,7 @@ static void write_bucket(struct writer *out, const struct metrics_cursor *c, con
         below += c->now.bucket[i];
     }
     if (c->line < DURATION_BUCKETS) {
-        write_seconds(&bound, duration_bounds_ms[c->line]);
+        write_seconds(&bound, duration_bounds_us[c->line], PER_SECOND_US);
     } else {
         writer_text(&bound, "+Inf");
     }
@@ -579,7 +707,7 @@ static void write_histogram(struct writer *out, const struct metrics_cursor *c,
     writer_text(out, sum ? "_sum" : "_count");
     write_labels(out, &families[c->family], s, NULL);
     if (sum) {
-        write_seconds(out, c->now.sum_ms);
+        write_seconds(out, c->now.sum_us, PER_SECOND_US);
     } else {
         writer_decimal(out, histogram_count(&c->now));
     }
@@ -593,8 +721,10 @@ static void write_series(struct writer *out, const struct metrics_cursor *c, con
         return;
     }
     write_labels(out, &families[c->family], s, NULL);
-    if (c->family == FAMILY_SLICE_VERIFIED || c->family == FAMILY_POWER) {
-        write_seconds(out, (uint64_t)s->value);
+    bool in_ms = c->family == FAMILY_SLICE_VERIFIED || c->family == FAMILY_POWER ||
+                 c->family == FAMILY_START;
+    if (in_ms || c->family == FAMILY_CPU) {
+        write_seconds(out, (uint64_t)s->value, in_ms ? PER_SECOND_MS : PER_SECOND_US);
     } else {
         writer_signed(out, s->value);
     }
@@ -606,6 +736,9 @@ static void write_line(const struct agent *a, struct metrics_cursor *c, struct w
     struct series s;
     if (c->row == 0u && rows_of(a, c->family) > 0u) {
         write_head(out, c->family);
+        if (c->family == FAMILY_CPU) {
+            measure_process(a, c);
+        }
     } else if (c->row > 0u && series_at(a, c, &s)) {
         write_series(out, c, &s);
     } else {

@@ -14,10 +14,9 @@ struct metrics_cursor {
     uint8_t family;
     uint16_t row; /* 0: the HELP and TYPE lines; 1 and above: series */
     uint8_t line; /* line within the series of a histogram */
-    /*
-     * copy of the histogram being written, so that all lines of the histogram show the same counts
-     */
+    /* copies of what is being written, so that all lines are of one moment */
     struct histogram now;
+    uint64_t process[PROCESS_VALUES];
 };
 
 /*
@@ -26,8 +25,11 @@ struct metrics_cursor {
  */
 bool metrics_write(const struct agent *a, struct metrics_cursor *c, struct writer *out);
 
-/* Verb and resource of a request, as in the metric's labels; `kind` must not be API_NONE. */
-const char *metrics_verb(enum api_kind kind);
+/*
+ * Verb of a request as Kubernetes names it, and its resource, as in the metric's labels; `kind`
+ * must not be API_NONE. `creates`: as in struct api_result.
+ */
+const char *metrics_verb(enum api_kind kind, bool creates);
 const char *metrics_resource(enum api_kind kind);
 
 #endif

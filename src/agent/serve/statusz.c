@@ -88,13 +88,11 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
 {
     writer_text(out, TROUBLE_LINE);
     if (trouble < API_KINDS) {
-        const char *verb = metrics_verb((enum api_kind)trouble);
+        bool creates = trouble == (unsigned)API_WRITE_SLICE || trouble == (unsigned)API_WRITE_EVENT;
         WRITE(out,
-              "the API server forbids the agent to % %; allow it in the agent's ClusterRole, or "
+              "the API server forbids the agent to %% %; allow it in the agent's ClusterRole, or "
               "see the log for the policy that denied it",
-              TEXT((trouble == (unsigned)API_WRITE_SLICE)  ? "create or update"
-                   : (trouble == (unsigned)API_LOOK_CLAIM) ? "get"
-                                                           : verb),
+              TEXT(creates ? "create or " : ""), TEXT(metrics_verb((enum api_kind)trouble, false)),
               TEXT(metrics_resource((enum api_kind)trouble)));
         return;
     }

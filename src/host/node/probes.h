@@ -21,7 +21,7 @@ struct probes {
     bool told;       /* the agents have received a result */
     int error;       /* errno of the last probe; 0: it succeeded */
     int efa_error;
-    /* Last result. With --device-metrics, the first agent borrows its member telemetry. */
+    /* Last result. The first agent borrows its member telemetry, see agent_telemetry. */
     struct sysfs_probe result;
 };
 

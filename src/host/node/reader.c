@@ -38,7 +38,7 @@ static void run_probe(struct reading_process *r)
     l->error = probe_node(s, &l->probe);
     found->unknown = l->error != 0;
     found->count = (l->error != 0) ? 0u : found->count;
-    if (s->device_metrics) {
+    if (s->device_metrics || s->neuron_monitor_metrics) {
         telemetry_read(s, found, &l->telemetry);
     }
     l->efa_error = r->page->efas ? efas_probe(s, &l->efas) : 0;

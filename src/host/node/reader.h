@@ -25,7 +25,7 @@ struct sysfs_probe {
     int efa_error;
     struct probe probe;
     struct found_efas efas;     /* EFA devices, if `efas` of the page is set */
-    struct telemetry telemetry; /* last member: never touched without --device-metrics */
+    struct telemetry telemetry; /* last member: untouched without the flags of these metrics */
 };
 
 /* What a reader can be asked to read: the node, memory use of devices, or UltraServer files. */

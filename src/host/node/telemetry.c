@@ -36,7 +36,8 @@ void telemetry_read(const struct settings *settings, const struct found_node *fo
     t->value[d->number][TELEMETRY_READ_MS] = clock_now_ms();
     enum status s = view_decimal(view_text(d->core_count), UINT8_MAX, &cores);
     status_ignore(s, "of a device with no such number of cores, no core is known");
-    for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
+    unsigned end = settings->neuron_monitor_metrics ? TELEMETRY_VALUES : TELEMETRY_USES_FIRST;
+    for (unsigned i = settings->device_metrics ? 0u : TELEMETRY_USES_FIRST; i < end; i++) {
         char value[SYSFS_VALUE_CAP] = {0};
         struct telemetry_file f = telemetry_file(i);
         if (f.core < (int)((cores < TELEMETRY_CORES_MAX) ? cores : TELEMETRY_CORES_MAX)) {

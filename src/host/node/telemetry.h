@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the files for --device-metrics. Each call reads one device, so that its cost does not
- * depend on the number of devices. Never opens /dev/neuron*. dra/telemetry.h interprets the texts.
+ * Reads the files for --device-metrics and --neuron-monitor-metrics. Each call reads one device, so
+ * that its cost does not depend on the number of devices. Never opens /dev/neuron*. dra/telemetry.h
+ * interprets the texts.
  */
 #ifndef HOST_NODE_TELEMETRY_H
 #define HOST_NODE_TELEMETRY_H
@@ -11,8 +12,9 @@
 #include "dra/telemetry.h"
 
 /*
- * Reads the files of one device in *found; each call reads the next device. Reads at most
- * TELEMETRY_VALUES files, with three system calls each. Values of unreadable files become unknown.
+ * Reads the files of one device of *found, the next one in each call: at most TELEMETRY_VALUES
+ * files with three system calls each, and only those that a flag asks for. Values of unreadable
+ * files become unknown.
  */
 void telemetry_read(const struct settings *settings, const struct found_node *found,
                     struct telemetry *t);

@@ -650,10 +650,10 @@ static enum status disk_ultraserver(void *ctx, struct found_ultraserver *out)
     return STATUS_OK;
 }
 
-static uint64_t disk_flush_ms(void *ctx)
+static uint64_t disk_flush_us(void *ctx)
 {
     ASSERT(ctx == &disk);
-    return disk.flush_ms;
+    return disk.flush_us;
 }
 
 /* --- the kubelet's checkpoint --- */
@@ -737,7 +737,7 @@ const struct files disk_files = {
     .memory_read = disk_memory_read,
     .memory = disk_memory,
     .ultraserver = disk_ultraserver,
-    .flush_ms = disk_flush_ms,
+    .flush_us = disk_flush_us,
     .why = disk_why,
 };
 

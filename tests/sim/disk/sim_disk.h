@@ -110,7 +110,7 @@ struct disk {
     uint64_t kubelet_state_ms;
     size_t kubelet_state_len;
     char kubelet_state[DISK_KUBELET_STATE_MAX];
-    uint64_t flush_ms; /* how long a flush takes; the model's clock does not move by it */
+    uint64_t flush_us; /* how long a flush takes; the model's clock does not move by it */
 };
 
 extern struct disk disk;

@@ -118,9 +118,9 @@ static enum status efa_kubelet_state(void *ctx, uint64_t offset, struct writer *
     return disk_files.kubelet_state(ctx, offset, out, written_ms);
 }
 
-static uint64_t efa_flush_ms(void *ctx)
+static uint64_t efa_flush_us(void *ctx)
 {
-    return disk_files.flush_ms(ctx);
+    return disk_files.flush_us(ctx);
 }
 
 static const char *efa_why(void *ctx)
@@ -144,6 +144,6 @@ const struct files efa_files = {
     .tidy = efa_tidy,
     .memory = efa_memory,
     .ultraserver = efa_ultraserver,
-    .flush_ms = efa_flush_ms,
+    .flush_us = efa_flush_us,
     .why = efa_why,
 };
