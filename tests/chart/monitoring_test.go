@@ -39,7 +39,12 @@ const (
 	minutes = 180
 	change  = 60 // when something happens
 	node    = "trainium-0"
+	job     = "neuron-dra-driver/neuron-dra-driver-kubelet-plugin"
 )
+
+// relabels is whether what scrapes gives each series the labels node and pod, as the chart's PodMonitor does. Any scrape gives
+// it job and instance.
+var relabels = true
 
 const monitored = "draDriver.monitoring.podMonitor.enabled=true,draDriver.monitoring.prometheusRule.enabled=true," +
 	"draDriver.monitoring.dashboard.enabled=true"
@@ -68,10 +73,17 @@ type target struct{ Expr, LegendFormat string }
 // panel is one of the dashboard.
 type panel struct {
 	Title       string
+	Type        string
 	Targets     []target
-	FieldConfig struct{ Defaults struct{ NoValue string } }
-	GridPos     struct{ H, W, X, Y int }
-	ID          int
+	FieldConfig struct {
+		Defaults struct {
+			NoValue, Unit string
+			Max           float64
+			Custom        struct{ DrawStyle string }
+		}
+	}
+	GridPos struct{ H, W, X, Y int }
+	ID      int
 }
 
 func panels(t *testing.T) []panel {
@@ -84,7 +96,7 @@ func panels(t *testing.T) []panel {
 	for i := range dashboard.Panels {
 		for j := range dashboard.Panels[i].Targets {
 			expr := &dashboard.Panels[i].Targets[j].Expr
-			*expr = strings.ReplaceAll(*expr, "$__rate_interval", "5m")
+			*expr = strings.NewReplacer("$__rate_interval", "5m", "$node", ".*").Replace(*expr)
 		}
 	}
 	return dashboard.Panels
@@ -174,10 +186,11 @@ var healthy = map[string]string{
 	"neuron_dra_ready": "1", "neuron_dra_registered": "1", "neuron_dra_api_connected": "1", "neuron_dra_slice_current": "1",
 	"neuron_dra_devices_published": "16", "neuron_dra_claims_held": "1",
 	`neuron_dra_device_held{device="neuron-device-0",claim_namespace="ml",claim_name="c",claim_uid="1",pod_name="p",pod_uid="2"}`: "1",
-	`neuron_dra_kubelet_call_duration_seconds_bucket{method="NodePrepareResources",le="+Inf"}`:                                    "0+2x180",
-	`neuron_dra_api_request_duration_seconds_count{verb="get",resource="resourceclaims",code="2xx"}`:                              "0+2x180",
+	`neuron_dra_kubelet_call_duration_seconds_bucket{method="NodePrepareResources",result="ok",le="+Inf"}`:                        "0+2x180",
+	`neuron_dra_api_request_duration_seconds_count{verb="get",resource="resourceclaims",code="2xx",result="ok"}`:                  "0+2x180",
 	`neuron_dra_log_events_total{event="claim_prepared"}`:                                                                         "0+2x180",
-	`up{job="neuron-dra-driver/neuron-dra-driver-kubelet-plugin"}`:                                                                "1",
+	"up{}":                      "1",
+	"process_cpu_seconds_total": "0+0.01x180",
 }
 
 // series writes what a pod's page becomes over the run, in the notation of Prometheus' own tests: the values of the page,
@@ -197,7 +210,12 @@ func series(t *testing.T, page, pod string, changes ...map[string]string) string
 		if !strings.ContainsAny(value, "x ") {
 			value += fmt.Sprintf("x%d", minutes)
 		}
-		written += fmt.Sprintf("  %s{node=%q,pod=%q%s %s\n", name, node, pod, map[bool]string{true: "," + rest, false: "}"}[labelled], value)
+		target := fmt.Sprintf("job=%q,instance=%q", job, pod+":51516")
+		if relabels {
+			target += fmt.Sprintf(",node=%q,pod=%q", node, pod)
+			rest = strings.Replace(rest, "node=", "exported_node=", 1) // the target's own label counts
+		}
+		written += fmt.Sprintf("  %s{%s%s %s\n", name, target, map[bool]string{true: "," + rest, false: "}"}[labelled && rest != "}"], value)
 	}
 	for _, line := range strings.Split(strings.TrimSpace(page), "\n") {
 		if end := strings.LastIndexByte(line, ' '); !strings.HasPrefix(line, "#") {
@@ -350,8 +368,8 @@ func TestAlerts(t *testing.T) {
 			slow[one+"}"] = "0"
 		}
 	}
-	slow[`neuron_dra_store_flush_duration_seconds_bucket{le="+Inf"}`] = fmt.Sprintf("0x%d 0+1x%d", change-1, minutes-change)
-	up := `up{job="neuron-dra-driver/neuron-dra-driver-kubelet-plugin"}`
+	slow[`neuron_dra_store_flush_duration_seconds_bucket{result="ok",le="+Inf"}`] = fmt.Sprintf("0x%d 0+1x%d", change-1, minutes-change)
+	up := "up{}"
 	broken := map[string]values{
 		"NeuronDRADown":               {up: later("1", "0")},
 		"NeuronDRANotReady":           {"neuron_dra_ready": later("1", "0")},
@@ -474,13 +492,25 @@ func TestAlertsOfBothDrivers(t *testing.T) {
 // labels that its legend names; what is empty while all is well says so.
 func TestDashboard(t *testing.T) {
 	page := scrape(t, "--device-metrics=true")
+	for name, named := range map[string]bool{"with the PodMonitor": true, "with another scrape": false} {
+		t.Run(name, func(t *testing.T) {
+			relabels = named
+			defer func() { relabels = true }()
+			dashboard(t, page)
+		})
+	}
+}
+
+func dashboard(t *testing.T, page string) {
+	t.Helper()
 	errors := counted(t, page, "mem_ecc_corrected")
 	device, _, _ := strings.Cut(strings.TrimPrefix(errors, "neuron_dra_device_errors_total"), `,core=`)
 	well := newPrometheus(t, series(t, page, "agent-1", healthy))
 	trouble := series(t, page, "agent-1", healthy, map[string]string{"neuron_dra_ready": "0",
 		`neuron_dra_device_healthy{device="neuron-device-3"}`: "0", `neuron_dra_log_events_total{event="claim_failed"}`: "0+1x180",
 		errors: "0+1x180", "neuron_dra_device_memory_bytes" + device + `,core="0",memory="device_mem"}`: "4096", "neuron_dra_device_power_ratio" + device + "}": "0.25",
-		"neuron_dra_kubelet_call_duration_seconds_bucket": "0+2x180", "neuron_dra_store_flush_duration_seconds_bucket": "0+2x180"})
+		"neuron_dra_kubelet_call_duration_seconds_bucket": "0+2x180", "neuron_dra_store_flush_duration_seconds_bucket": "0+2x180",
+		`neuron_dra_api_request_duration_seconds_count{verb="get",resource="resourceclaims",code="5xx",result="error"}`: "0+1x180"})
 	ill := newPrometheus(t, trouble+strings.ReplaceAll(series(t, page, "agent-2", healthy), node, "trainium-1"))
 	legend := regexp.MustCompile(`\{\{(\w+)\}\}`)
 	taken, ids := map[[2]int]string{}, map[int]string{}
