@@ -3,6 +3,7 @@
 #include "host/usage.h"
 
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ static void read_memory(const struct usage *u, uint64_t value[PROCESS_VALUES])
     ssize_t n = (u->statm_fd >= 0) ? pread(u->statm_fd, bytes, sizeof bytes, 0) : -1;
     struct view text = view_of(bytes, (n > 0) ? (size_t)n : 0u);
     static const enum process_value order[] = {PROCESS_VIRTUAL_BYTES, PROCESS_RESIDENT_BYTES};
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = (uint64_t)getauxval(AT_PAGESZ);
     for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++) {
         size_t end = view_find(text, ' ');
         uint64_t pages = 0;

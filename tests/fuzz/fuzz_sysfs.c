@@ -89,6 +89,8 @@ static void begin_tree(void)
         set_root(settings.sysfs_root, "sys");
         set_root(settings.proc_root, "proc");
         set_root(settings.dev_root, "dev");
+        settings.device_metrics = true;
+        settings.neuron_monitor_metrics = true;
     }
     remove_all(at("sys"));
     remove_all(at("proc"));

@@ -482,7 +482,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->result.owner = a;
     x->result.slot = slot;
     x->result.version = r->version;
-    x->result.creates = strcmp(r->head.method, "POST") == 0;
+    x->result.creates = view_is(view_text(r->head.method), "POST");
     x->result.status = STATUS_MORE;
     x->result.unprocessed = false;
     x->result.reason[0] = '\0';
