@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files port: the functions by which the agent accesses the disk, identifies devices, and
- * measures. src/host implements it for the product, and tests have their own implementations. Names are plain
- * file names without a slash. Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE,
- * HOST_DENIED, HOST_IO or another status that its comment names. Defines only the contract; owns no
- * file.
+ * measures. src/host implements it for the product, and tests have their own implementations. Names
+ * are plain file names without a slash. Every function returns STATUS_OK, HOST_ABSENT,
+ * HOST_NO_SPACE, HOST_DENIED, HOST_IO or what its comment says. Owns the contract only, no file.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
