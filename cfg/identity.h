@@ -4,7 +4,7 @@
 #define CFG_IDENTITY_H
 
 #define AGENT_NAME "neuron-dra-agent"
-#define AGENT_VERSION "0.1.0"        /* semver: published as draDriverVersion (a DRA `version`) */
+#define AGENT_VERSION "1.0.0"        /* semver: published as draDriverVersion (a DRA `version`) */
 #define DRIVER_NAME "neuron.aws.com" /* DRA driver, DeviceClass and CDI vendor */
 /*
  * Default name of the driver for EFA devices, which the DeviceClass efa.networking.k8s.aws of AWS's
