@@ -3,7 +3,9 @@
 package chart
 
 import (
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	core "k8s.io/api/core/v1"
@@ -11,35 +13,49 @@ import (
 	leaderworkerset "sigs.k8s.io/lws/api/leaderworkerset/v1"
 )
 
-// TestLeaderWorkerSet holds the example strictly against the type of its controller, and the names in it against the
-// template's. The controller runs in tests/e2e.
+// TestLeaderWorkerSet holds the examples strictly against the type of its controller, and the names in them against the
+// templates'. The controller runs in tests/e2e.
 func TestLeaderWorkerSet(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "cfg", "deploy", "examples", "leaderworkerset", "*"))
+	if err != nil || len(files) != 2 {
+		t.Errorf("%v: %v, want the two that are read here", err, files)
+	}
+	for _, size := range []int32{2, 4} {
+		groupsOf(t, size)
+	}
+}
+
+// groupsOf reads the example of two groups of so many nodes, and its template.
+func groupsOf(t *testing.T, size int32) {
+	t.Helper()
 	var set leaderworkerset.LeaderWorkerSet
 	var template resource.ResourceClaimTemplate
 	var pod core.Pod
-	decode(t, "leaderworkerset/us-4-node-config.yaml", &set)
-	decode(t, "us-4-node-config.yaml", &template, &pod)
-	files, err := filepath.Glob(filepath.Join(root, "cfg", "deploy", "examples", "leaderworkerset", "*"))
-	if err != nil || len(files) != 1 {
-		t.Errorf("%v: %v, want the one that is read here", err, files)
-	}
+	file := fmt.Sprintf("us-%d-node-config.yaml", size)
+	decode(t, "leaderworkerset/"+file, &set)
+	decode(t, file, &template, &pod)
 	if t.Failed() {
 		return
 	}
 	if got := set.APIVersion; got != leaderworkerset.GroupVersion.String() || set.Kind != "LeaderWorkerSet" {
-		t.Errorf("%s of %s", set.Kind, got)
+		t.Errorf("%s: %s of %s", file, set.Kind, got)
 	}
-	if set.Annotations[leaderworkerset.ExclusiveKeyAnnotationKey] != "neuron.amazonaws.com/ultraserver-server-id-4" {
-		t.Errorf("annotations %v", set.Annotations)
+	label := fmt.Sprintf("neuron.amazonaws.com/ultraserver-server-id-%d", size)
+	if set.Annotations[leaderworkerset.ExclusiveKeyAnnotationKey] != label {
+		t.Errorf("%s: annotations %v, want %s", file, set.Annotations, label)
+	}
+	mode := fmt.Sprintf(`"ultraserverMode":%d`, size)
+	if config := template.Spec.Spec.Devices.Config; len(config) != 1 || !strings.Contains(string(config[0].Opaque.Parameters.Raw), mode) {
+		t.Errorf("%s: the template's configuration is %v, want %s", file, config, mode)
 	}
 	workers := set.Spec.LeaderWorkerTemplate
-	if *set.Spec.Replicas != 2 || *workers.Size != 4 {
-		t.Errorf("%d groups of %d", *set.Spec.Replicas, *workers.Size)
+	if *set.Spec.Replicas != 2 || *workers.Size != size {
+		t.Errorf("%s: %d groups of %d", file, *set.Spec.Replicas, *workers.Size)
 	}
 	for what, spec := range map[string]core.PodSpec{"leader": workers.LeaderTemplate.Spec, "worker": workers.WorkerTemplate.Spec, "pod": pod.Spec} {
 		claim := spec.ResourceClaims[0]
 		if *claim.ResourceClaimTemplateName != template.Name || spec.Containers[0].Resources.Claims[0].Name != claim.Name {
-			t.Errorf("the %s does not use the template: %+v", what, spec)
+			t.Errorf("%s: the %s does not use the template: %+v", file, what, spec)
 		}
 	}
 }

@@ -159,6 +159,7 @@ func TestEFA(t *testing.T) {
 	efaPublished(t, 16)
 	steps(t, []step{
 		{"one, four and eight of each, agent and kubelet killed", alignedKilled},
+		{"the training example", alignedTraining},
 		{"sixteen of each, by claim and by extended resource", alignedWhole},
 	})
 	control(t, "board", "--board", efaTrn1, "--driver-version", "2.26.5.0", efaFlag)
@@ -216,6 +217,13 @@ func alignedKilled(t *testing.T) {
 	})
 	check()
 	efaPublished(t, 16)
+}
+
+// alignedTraining runs the template that AWS's training example names.
+func alignedTraining(t *testing.T) {
+	apply(t, example(t, "efa-neurons-4-devices"))
+	waitRunning(t, "mpitest")
+	checkAligned(t, efaTrn2, "mpitest", 4, 4)
 }
 
 // alignedWhole takes each device of the node twice: so none is held from before. By extended resource the scheduler makes

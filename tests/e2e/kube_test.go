@@ -33,7 +33,9 @@ type cluster struct {
 
 const (
 	driver = "neuron.aws.com"
-	soon   = 150 * time.Second
+	// exampleImage is that of all examples; tools/cluster/images.py makes it.
+	exampleImage = "public.ecr.aws/docker/library/busybox:1.37.0"
+	soon         = 150 * time.Second
 )
 
 var (

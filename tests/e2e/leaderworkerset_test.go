@@ -76,11 +76,11 @@ internalCertManagement: {enable: false}
 	t.Cleanup(func() { mustKubectl(t, "delete", "-f", file) })
 }
 
-// groups are the names of the pods of each group, by the group's number.
-func groups(t *testing.T) map[string][]string {
+// groups are the names of the pods of each group of a set, by the group's number.
+func groups(t *testing.T, set string) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	out := mustKubectl(t, "get", "pods", "-l", "leaderworkerset.sigs.k8s.io/name=vllm", "-o",
+	out := mustKubectl(t, "get", "pods", "-l", "leaderworkerset.sigs.k8s.io/name="+set, "-o",
 		`jsonpath={range .items[*]}{.metadata.labels.leaderworkerset\.sigs\.k8s\.io/group-index} {.metadata.name}{"\n"}{end}`)
 	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
 		if group, pod, is := strings.Cut(line, " "); is {
@@ -93,7 +93,7 @@ func groups(t *testing.T) map[string][]string {
 
 // ultraGroups is the example as it stands: of its two groups of four, one has the UltraServer, and the other waits.
 func ultraGroups(t *testing.T) {
-	typeUltraLabels(t)
+	typeUltraLabels(t, "4")
 	leaderWorkerSets(t)
 	template, _, _ := strings.Cut(example(t, ultraExample), "\n---\n")
 	apply(t, template)
@@ -101,7 +101,7 @@ func ultraGroups(t *testing.T) {
 	defer mustKubectl(t, "delete", "leaderworkerset", "vllm")
 	var running []string
 	eventually(t, "a group of four, and the other's leader", soon, func() error {
-		all := groups(t)
+		all := groups(t, "vllm")
 		if len(all["0"])+len(all["1"]) != 5 {
 			return fmt.Errorf("groups %v", all)
 		}
@@ -112,26 +112,56 @@ func ultraGroups(t *testing.T) {
 		return nil
 	})
 	waitRunning(t, running...)
-	places := map[int]string{}
-	for _, name := range running {
-		container := "vllm-worker"
-		if strings.Count(name, "-") == 1 {
-			container = "vllm-leader"
+	placed(t, running, serverLabel, func(number int) []string { return ultraEnv(1, number, ultraServer) })
+	for _, name := range []string{"vllm-0", "vllm-1"} {
+		if p := getPod(t, name); name != running[0] && p.Status.Phase != "Pending" {
+			t.Errorf("the other group's leader %s is %s on %s", name, p.Status.Phase, p.Spec.Node)
 		}
+	}
+}
+
+// placed holds that each of these pods has a node of its own, that the controller bound it to the label, and what it is told.
+// It returns the numbers of the nodes, in the order of the pods.
+func placed(t *testing.T, pods []string, label string, env func(number int) []string) (at []int) {
+	t.Helper()
+	places := map[int]string{}
+	for _, name := range pods {
+		container := mustKubectl(t, "get", "pod", name, "-o", "jsonpath={.spec.containers[0].name}")
 		var number int
 		if _, err := fmt.Sscanf(getPod(t, name).Spec.Node, "neuron-node-%d", &number); err != nil || places[number] != "" {
 			t.Errorf("pods %s and %s are on node %d (%v)", name, places[number], number, err)
 		}
 		places[number] = name
+		at = append(at, number)
 		// It is the controller that keeps the group together.
-		if bound := mustKubectl(t, "get", "pod", name, "-o", "jsonpath={.spec.affinity}{.spec.nodeSelector}"); !strings.Contains(bound, serverLabel) {
+		if bound := mustKubectl(t, "get", "pod", name, "-o", "jsonpath={.spec.affinity}{.spec.nodeSelector}"); !strings.Contains(bound, label) {
 			t.Errorf("pod %s is bound to no UltraServer: %s", name, bound)
 		}
-		checkContainer(t, name, container, wholeNode(), ultraEnv(1, number, ultraServer)...)
+		checkContainer(t, name, container, wholeNode(), env(number)...)
 	}
-	for _, name := range []string{"vllm-0", "vllm-1"} {
-		if p := getPod(t, name); name != running[0] && p.Status.Phase != "Pending" {
-			t.Errorf("the other group's leader %s is %s on %s", name, p.Status.Phase, p.Spec.Node)
+	return at
+}
+
+// ultraPairs is the example of two groups of two: each has a pair of linked nodes.
+func ultraPairs(t *testing.T) {
+	typeUltraLabels(t, "2")
+	leaderWorkerSets(t)
+	template, _, _ := strings.Cut(example(t, "us-2-node-config"), "\n---\n")
+	apply(t, template)
+	apply(t, example(t, "leaderworkerset/us-2-node-config"))
+	defer mustKubectl(t, "delete", "leaderworkerset", "vllm-pairs")
+	var all map[string][]string
+	eventually(t, "two groups of two", soon, func() error {
+		if all = groups(t, "vllm-pairs"); len(all["0"]) != 2 || len(all["1"]) != 2 {
+			return fmt.Errorf("groups %v", all)
+		}
+		return nil
+	})
+	for _, pods := range all {
+		waitRunning(t, pods...)
+		at := placed(t, pods, pairLabel, func(number int) []string { return ultraEnv(3, number%2, ultraPairOf(number)) })
+		if at[0]/2 != at[1]/2 {
+			t.Errorf("the pods %v are on the nodes %v, which are no pair", pods, at)
 		}
 	}
 }

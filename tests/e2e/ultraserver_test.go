@@ -32,8 +32,7 @@ spec:
       nodeSelector: {neuron.amazonaws.com/ultraserver-server-id-4: "` + ultraServer + `"}
       containers:
       - name: app
-        image: busybox
-        imagePullPolicy: IfNotPresent
+        image: ` + exampleImage + `
         command: ["sleep", "86400"]
         resources:
           claims:
@@ -51,13 +50,16 @@ const (
 	ultraServer  = "8796a5b4c3d2e1f0"
 )
 
+// ultraPairOf is the pair of nodes of which the node with this number is one.
+func ultraPairOf(number int) string { return fmt.Sprintf("0f1e2d3c4b5a697%d", number/2) }
+
 // elect writes into the simulated node below a folder of a run what the kernel module shows to the node of this number in
 // its UltraServer, each file in one move.
 func elect(t *testing.T, run, modes string, number int) {
 	t.Helper()
 	class := filepath.Join(run, "node", "sys", "class", "neuron_device")
 	for name, text := range map[string]string{"ultraserver_mode": modes, "server_id_4": ultraServer,
-		"node_id_4": fmt.Sprint(number), "server_id_2": fmt.Sprintf("0f1e2d3c4b5a697%d", number/2), "node_id_2": fmt.Sprint(number % 2)} {
+		"node_id_4": fmt.Sprint(number), "server_id_2": ultraPairOf(number), "node_id_2": fmt.Sprint(number % 2)} {
 		if modes == "busy" {
 			text = modes
 		}
@@ -107,7 +109,7 @@ func TestUltraServer(t *testing.T) {
 	steps(t, []step{
 		{"a pod has the node, and a second one waits", ultraOnePod},
 		{"the agent is killed under the pod", ultraKilled},
-		{"two nodes, with LNC", ultraPair},
+		{"two nodes, without and with LNC", ultraPair},
 		{"single devices", ultraSingle},
 		{"busy, then elected", ultraBusy},
 		{"a set that the links do not allow", ultraNotOffered},
@@ -147,17 +149,14 @@ func ultraKilled(t *testing.T) {
 }
 
 func ultraPair(t *testing.T) {
-	manifest := changed(t, example(t, ultraExample), "ultraserverMode: 4\n", `ultraserverMode: 2
-      - opaque:
-          driver: neuron.aws.com
-          parameters:
-            apiVersion: neuron.aws.com/v1
-            kind: NeuronConfig
-            logicalNeuronCore: 1
-`)
-	apply(t, manifest)
-	waitRunning(t, ultraPod)
-	hasNode(t, ultraPod, append([]string{"NEURON_LOGICAL_NC_CONFIG=1"}, ultraEnv(3, 0, "0f1e2d3c4b5a6971")...)...)
+	place := ultraEnv(3, 0, ultraPairOf(2))
+	apply(t, example(t, "us-2-node-config"))
+	waitRunning(t, "us-2-node")
+	hasNode(t, "us-2-node", place...)
+	mustKubectl(t, "delete", "pod", "us-2-node")
+	apply(t, example(t, "us-and-lnc-config"))
+	waitRunning(t, "us-and-lnc")
+	hasNode(t, "us-and-lnc", append([]string{"NEURON_LOGICAL_NC_CONFIG=1"}, place...)...)
 }
 
 // ultraSingle: where the scheduler has shared counters, single devices are given away beside the node, and none twice. Elsewhere
@@ -225,19 +224,24 @@ func ultraUnhealthy(t *testing.T) {
 const (
 	serverLabel = "neuron.amazonaws.com/ultraserver-server-id-4"
 	numberLabel = "neuron.amazonaws.com/ultraserver-node-id-4"
+	pairLabel   = "neuron.amazonaws.com/ultraserver-server-id-2"
 )
 
-// typeUltraLabels types what the README says for the label that a LeaderWorkerSet needs.
-func typeUltraLabels(t *testing.T) {
+// typeUltraLabels types what the README says for the label that a LeaderWorkerSet of so many nodes needs.
+func typeUltraLabels(t *testing.T, nodes string) {
 	t.Helper()
-	lines := shellBlock(t, "cfg/deploy/README.md", "### UltraServer nodes")
-	newShell(t).typeLine(t, strings.Join(lines, "\n"))
-	t.Cleanup(func() { mustKubectl(t, "label", "nodes", "--all", serverLabel+"-", numberLabel+"-") })
+	text := strings.Join(shellBlock(t, "cfg/deploy/README.md", "### UltraServer nodes"), "\n")
+	labels := []string{serverLabel, numberLabel}
+	for i, label := range labels {
+		labels[i] = strings.TrimSuffix(label, "4") + nodes + "-"
+	}
+	newShell(t).typeLine(t, strings.NewReplacer("Id4", "Id"+nodes, "-id-4", "-id-"+nodes).Replace(text))
+	t.Cleanup(func() { mustKubectl(t, append([]string{"label", "nodes", "--all"}, labels...)...) })
 }
 
 // ultraLabels: the Node has its place, by the name that others read.
 func ultraLabels(t *testing.T) {
-	typeUltraLabels(t)
+	typeUltraLabels(t, "4")
 	var node struct {
 		Metadata struct{ Labels map[string]string }
 	}
@@ -312,7 +316,8 @@ func TestUltraServerNodes(t *testing.T) {
 	joinUltraServer(t)
 	steps(t, []step{
 		{"four pods on four nodes", ultraFourPods},
-		{"a LeaderWorkerSet", ultraGroups},
+		{"a LeaderWorkerSet of groups of four", ultraGroups},
+		{"a LeaderWorkerSet of pairs", ultraPairs},
 	})
 	for number := range ultraNodes {
 		_, folder := nodeRun(number)
@@ -326,7 +331,7 @@ func TestUltraServerNodes(t *testing.T) {
 }
 
 func ultraFourPods(t *testing.T) {
-	typeUltraLabels(t)
+	typeUltraLabels(t, "4")
 	template, _, _ := strings.Cut(example(t, ultraExample), "\n---\n")
 	apply(t, template)
 	apply(t, ultraSet)

@@ -203,7 +203,7 @@ func comingPod(series, template string, number int) object {
 	return object{"apiVersion": "v1", "kind": "Pod",
 		"metadata": object{"name": fmt.Sprintf("%s-%d", series, number), "labels": object{"series": series}},
 		"spec": object{"restartPolicy": "Never",
-			"containers": []object{{"name": "app", "image": "busybox", "imagePullPolicy": "IfNotPresent",
+			"containers": []object{{"name": "app", "image": exampleImage,
 				"command":   []string{"sh", "-c", script},
 				"resources": object{"claims": []object{{"name": "neurons"}}}}},
 			"resourceClaims": []object{{"name": "neurons", "resourceClaimTemplateName": template}}}}

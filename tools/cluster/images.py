@@ -15,7 +15,7 @@ import tarfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAUSE_IMAGE = "localhost/pause:1"
-BUSYBOX_IMAGE = "docker.io/library/busybox:latest"
+BUSYBOX_IMAGE = "public.ecr.aws/docker/library/busybox:1.37.0"   # the name in cfg/deploy/examples
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MEDIA = "application/vnd.oci.image."
 
