@@ -37,7 +37,7 @@ NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # In this order: a file uses what those before it define. compile.mk has the compilers and flags of all builds.
 include $(addprefix tools/make/,deps.mk compile.mk agent.mk unit.mk gates.mk sim.mk fuzz.mk peers.mk cluster.mk image.mk \
-	bench.mk)
+	release.mk bench.mk)
 
 # --- the agent: tools/make/agent.mk -------------------------------------------------------------------
 all: ## build/neuron-dra-agent and build/neuron-dra-agent.debug
@@ -76,9 +76,13 @@ cluster-down: ## ends that cluster
 # --- image and chart: tools/make/image.mk -------------------------------------------------------------
 image: ## an OCI archive with the agent alone, and its SBOM (SPDX): build/image
 image-arm64: ## the same for arm64, on another machine, by Debian's cross compiler: build/image/arm64
-image-test: ## contents and size of the image, its SBOM, and the same bytes when it is built in another folder
+image-test: ## contents and size of the image, its SBOM, the files of a release; the same bytes when built in another folder
 manifests: ## cfg/deploy/manifests from the chart, for those who do not use Helm
 chart-test: ## the chart without a cluster: values, releases, rights, alert rules; cfg/deploy/manifests as it renders them
+
+# --- a release: tools/make/release.mk -----------------------------------------------------------------
+release: ## all that a release page carries, for amd64 and arm64, with checksums and a statement to sign: build/release
+release-twice: ## the same bytes of make release from two folders: a second whole build
 
 # --- figures: tools/make/bench.mk ---------------------------------------------------------------------
 bench: ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios; its system calls

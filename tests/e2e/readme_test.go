@@ -16,6 +16,13 @@ import (
 var elsewhere = map[string]string{
 	"README.md ## Two commands":                               "make test runs make demo; make test is what runs these tests",
 	"cfg/deploy/README.md ### Coming from another driver":     "names groups of EKS; TestMigration goes these steps on one node",
+	"cfg/deploy/release.md ## Check what you downloaded":      "make image-test types them, in a folder with the files of a release",
+	"cfg/deploy/release.md ## Build the same bytes":           "checks another commit out; make release-twice compares two builds",
+	"cfg/deploy/release.md ## Push":                           "needs a registry",
+	"cfg/deploy/release.md ## Sign":                           "needs cosign, a key and a registry",
+	"cfg/deploy/release.md ### Sign with openssl":             "make image-test types them",
+	"cfg/deploy/release.md ## Check a signature":              "needs cosign and a registry",
+	"cfg/deploy/release.md ### Check with openssl":            "make image-test types them",
 	"tests/fuzz/README.md # Fuzzing":                          "make test runs its targets for a shorter time; AFL++ is not installed",
 	"tools/cluster/README.md # A real cluster on one machine": "a second cluster beside this one",
 	"tools/cluster/README.md ## The matrix":                   "clusters of other releases, which have to be built",

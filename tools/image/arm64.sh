@@ -39,8 +39,8 @@ chmod +x "$work/musl-gcc"
 # In a folder of its own: objects of two machines do not mix.
 copy=$work/source
 mkdir -p "$copy"
-git ls-files -z -co --exclude-standard | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
-    tar --null -T - -cf - | tar -xf - -C "$copy"
+find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} + # sources that are there no more
+tools/image/copy.sh "$copy"
 # The variables of this make are for C alone: Go would take CC for its own.
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$copy" build/neuron-dra-agent ARCH=aarch64 \
     CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-gcc-ar OBJCOPY=aarch64-linux-gnu-objcopy \

@@ -20,7 +20,8 @@ image-arm64: all deps-all
 .PHONY: image-test
 image-test: image
 	@$(with_go) && cd tools/image && $(failures) go test -count=1 .
-	@tools/image/twice.sh '$(BUILD_ID)' $(REVISION) $(CREATED)
+	@$(with_go) && cd tests/release && HELM="$$(/usr/bin/python3 $(CURDIR)/tools/cluster/build.py --helm)" $(failures) go test -count=1 .
+	@tools/image/twice.sh image "$(addprefix $(IMAGE)/$(NAME).,tar spdx.json)" '$(BUILD_ID)' $(REVISION) $(CREATED)
 
 .PHONY: manifests
 manifests: deps-all
