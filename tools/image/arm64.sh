@@ -44,7 +44,7 @@ tools/image/copy.sh "$copy"
 # The variables of this make are for C alone: Go would take CC for its own.
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$copy" build/neuron-dra-agent ARCH=aarch64 \
     CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-gcc-ar OBJCOPY=aarch64-linux-gnu-objcopy \
-    MUSL="$work/root/usr/lib/aarch64-linux-musl" MUSL_CC="$work/musl-gcc" "BUILD_ID=$1"
+    MUSL_ROOT="$work/root" MUSL="$work/root/usr/lib/aarch64-linux-musl" MUSL_CC="$work/musl-gcc" "BUILD_ID=$1"
 
 for board in trn2.48xlarge trn2u.48xlarge; do
     qemu-aarch64 "$copy/build/neuron-dra-agent" slices --board "$board" >"$work/slices"

@@ -7,9 +7,10 @@ all: $(BUILD)/$(NAME)
 PRODUCT := $(BUILD)/obj/product
 PRODUCT_OBJECTS := $(SOURCES:%.c=$(PRODUCT)/%.o) $(NANOPB_NAMES:%=$(PRODUCT)/nanopb/%.o)
 MBEDTLS_PRODUCT_FLAGS = $(PRODUCT_FLAGS) $(MBEDTLS_ARCH_FLAGS)
-# The prefix map is left out of the key: it names this folder and changes nothing in the result but /cache.
+# The prefix map is left out of the key: it names this folder and changes nothing in the result but /cache, and the paths of a
+# musl that is unpacked elsewhere.
 ifdef MBEDTLS_DIR
-MBEDTLS_PRODUCT := $(CACHE)/lib/mbedtls-$(call library_key,$(CC),musl /cache $(filter-out $(PREFIX_MAP),$(MBEDTLS_PRODUCT_FLAGS))).a
+MBEDTLS_PRODUCT := $(CACHE)/lib/mbedtls-$(call library_key,$(CC),musl /cache$(if $(MUSL_ROOT), unpacked) $(filter-out $(PREFIX_MAP),$(MBEDTLS_PRODUCT_FLAGS))).a
 
 # Precious, like the other archives of the cache: another build may have made it, and may be linking with it, when this
 # one fails or is interrupted.

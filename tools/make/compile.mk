@@ -10,6 +10,8 @@ CLANG := clang-19
 ARCH := $(shell uname -m)
 MUSL := /usr/lib/$(ARCH)-linux-musl
 MUSL_CC := musl-gcc
+# Where musl for another machine is unpacked: debug information has its paths as on a machine that has it installed.
+MUSL_ROOT :=
 
 INCLUDES = -Isrc -I. -isystem $(NANOPB_DIR) -isystem $(MBEDTLS_DIR)/include
 DEFINES := -D_GNU_SOURCE -DPB_VALIDATE_UTF8 '-DMBEDTLS_CONFIG_FILE="cfg/mbedtls/mbedtls_config.h"'
@@ -18,7 +20,7 @@ LANGUAGE := -std=gnu11
 
 # -ffile-prefix-map: the same binary from any folder. The cache becomes an absolute path: the linker's optimiser rewrites a
 # relative one for its own folder, and a library of the cache may come from another.
-PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CACHE)=/cache
+PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CACHE)=/cache$(if $(MUSL_ROOT), -ffile-prefix-map=$(MUSL_ROOT)=)
 # -fcf-protection and -mbranch-protection: functions that are called by a pointer begin with a landing pad; on arm64 return
 # addresses are signed too. The linker marks a program for it only where all objects have it, and Debian's musl has not.
 # A large frame is touched page by page, so that none skips the guard page below the stack.
