@@ -78,7 +78,7 @@ image: ## an OCI archive with the agent alone, and its SBOM (SPDX): build/image
 image-arm64: ## the same for arm64, on another machine, by Debian's cross compiler: build/image/arm64
 image-test: ## contents and size of the image, its SBOM, the files of a release; the same bytes when built in another folder
 manifests: ## cfg/deploy/manifests from the chart, for those who do not use Helm
-chart-test: ## the chart without a cluster: values, releases, rights, alert rules; cfg/deploy/manifests as it renders them
+chart-test: ## the chart without a cluster: values, releases, rights, names, policies, alert rules; cfg/deploy/manifests as it renders them
 
 # --- a release: tools/make/release.mk -----------------------------------------------------------------
 release: ## all that a release page carries, for amd64 and arm64, with checksums and a statement to sign: build/release
@@ -96,7 +96,7 @@ graph: ## who includes and calls whom, circles, the ways of three changes: build
 size: ## bytes by layer and library beside the ledger tests/bench/size.json (UPDATE=1 writes it)
 generate: ## generated/ from proto/ and tools/build/hpack_tables.json
 doc-headers: ## the public headers as a page, by doxygen: build/doc/html/index.html
-docs: ## from the tables in the code and the golden slices: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, the Events in cfg/deploy/README.md
+docs: ## from the tables in the code, the golden slices and values.yaml: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, cfg/deploy/chart/README.md, the Events in cfg/deploy/README.md
 
 # --- what the machine needs: tools/make/deps.mk -------------------------------------------------------
 deps: ## installs what a bare Debian 12 or 13 lacks (every target that needs it does this)

@@ -3,6 +3,7 @@ module chart
 go 1.26.0
 
 require (
+	github.com/google/cel-go v0.27.0
 	github.com/prometheus/common v0.70.0
 	github.com/prometheus/prometheus v0.308.0
 	k8s.io/api v0.36.3
@@ -43,7 +44,6 @@ require (
 	github.com/go-openapi/swag/typeutils v0.26.0 // indirect
 	github.com/go-openapi/swag/yamlutils v0.26.0 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
-	github.com/google/cel-go v0.27.0 // indirect
 	github.com/google/gnostic-models v0.7.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grafana/regexp v0.0.0-20250905093917-f7b3be9d1853 // indirect

@@ -25,6 +25,8 @@ RELEASE, KUBERNETES = "neuron-dra-agent", "1.34.0"
 # REUSE-IgnoreStart
 LICENCE = "# SPDX-License-Identifier: Apache-2.0\n"
 # REUSE-IgnoreEnd
+# Labels of what Helm owns.
+HELMS = re.compile(r"^ *(app\.kubernetes\.io/managed-by|helm\.sh/chart): .*\n", re.MULTILINE)
 MADE = "# Written by `make manifests` from cfg/deploy/chart.\n"
 
 
@@ -39,7 +41,7 @@ def rendered():
     for document in re.split(r"^---\n", done.stdout, flags=re.MULTILINE)[1:]:
         source, _, body = document.partition("\n")
         name = source.removeprefix(f"# Source: {RELEASE}/templates/")
-        files.setdefault(name, []).append(body.replace(LICENCE, "").strip("\n") + "\n")
+        files.setdefault(name, []).append(HELMS.sub("", body.replace(LICENCE, "")).strip("\n") + "\n")
     texts = {name: LICENCE + MADE + "---\n".join(files[name]) for name in files}
     texts["kustomization.yaml"] = (
         LICENCE + MADE + "# The image: `kustomize edit set image localhost/neuron-dra-agent=REGISTRY/REPOSITORY:TAG`.\n"
