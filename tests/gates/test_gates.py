@@ -18,6 +18,7 @@ import gate  # noqa: E402
 gate.open_rooms()
 
 import attributes  # noqa: E402
+import chart  # noqa: E402
 import check_binary  # noqa: E402
 import check_calls  # noqa: E402
 import check_docs  # noqa: E402
@@ -498,12 +499,13 @@ class Docs(Tree):
         super().setUp()
         for name in (docs.LOG, docs.EVENTS, docs.METRICS, docs.PAGES, docs.CALLS):
             self.write(name, (ROOT / name).read_text())
-        for name in (attributes.TEXTS, attributes.IDENTITY):
+        for name in (attributes.TEXTS, attributes.IDENTITY, chart.VALUES, f"{chart.CHART}/Chart.yaml"):
             self.write(name, (ROOT / name).read_text())
         shutil.copytree(ROOT / states.ROOM, self.root / states.ROOM)
         shutil.copytree(ROOT / attributes.VECTORS, self.root / attributes.VECTORS,
                         ignore=shutil.ignore_patterns("recorded", "dranet"))
         self.write(attributes.DOCUMENT, attributes.document(self.root))
+        self.write(chart.DOCUMENT, chart.document(self.root))
         self.write(docs.CATALOGUE, docs.catalogue(self.root))
         self.write(docs.OPERATORS, f"# Running\n\n{docs.MARK_FIRST}\n{docs.MARK_LAST}\n\n## More\n")
         self.write(docs.OPERATORS, docs.operators(self.root))
@@ -575,6 +577,31 @@ class Docs(Tree):
             self.change(more, line, "")
             self.found_attribute("efa-share.txt lacks its lines 'when ")
             self.write(more, before)
+
+    def found_value(self, *words):
+        self.assert_found(check_docs.check(self.root), chart.DOCUMENT, *words)
+
+    def test_values_of_the_chart(self):
+        text = chart.document(self.root)
+        for row in ("| `draDriver.ports.metrics` | `51516` | HTTP pages such as `/metrics` and `/readyz`. |",
+                    "| `draDriver.readinessProbe` | `{periodSeconds: 5, timeoutSeconds: 5}` | Times of",
+                    "| `draDriver.tolerations` | see values.yaml | Taints that the agent tolerates. |"):
+            self.assertIn(row, text)
+        self.change(chart.VALUES, "    # HTTP pages such as", "    # Pages such as")
+        self.found_value("run make docs")
+
+    def test_value_without_a_comment(self):
+        self.change(chart.VALUES, "    # gRPC health service.\n", "")
+        self.found_value("draDriver.ports.healthcheck has no comment")
+
+    def test_value_of_another_form(self):
+        self.change(chart.VALUES, "  ports:\n", "  ports: |\n    more text\n")
+        self.found_value("neither a key nor an item of a list: more text")
+
+    def test_list_of_maps(self):
+        self.write(chart.VALUES, "# List.\nlist:\n- a: 1\n  b: 2\n- c\n# Next.\nnext: {}\n")
+        text = chart.document(self.root)
+        self.assertTrue(text.endswith("| `list` | `[a: 1, b: 2, c]` | List. |\n| `next` | `{}` | Next. |\n"), text)
 
     def test_absent(self):
         (self.root / docs.CATALOGUE).unlink()

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""src/agent/report/CATALOGUE.md, the table of Events and cfg/deploy/ATTRIBUTES.md are what tools/docs/docs.py writes
-from the tables in the code and the golden slices."""
+"""src/agent/report/CATALOGUE.md, the table of Events, cfg/deploy/ATTRIBUTES.md and the chart's README are what
+tools/docs/docs.py writes from the tables in the code, the golden slices and the comments of values.yaml."""
 
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gates"))
 import attributes  # noqa: E402
+import chart  # noqa: E402
 import docs  # noqa: E402
 import gate  # noqa: E402
 
@@ -19,7 +20,7 @@ def check(root):
         path = pathlib.Path(root) / name
         try:
             wanted = written(root)
-        except (OSError, docs.Unreadable, attributes.Unreadable) as error:
+        except (OSError, docs.Unreadable, attributes.Unreadable, chart.Unreadable) as error:
             report.add(name, f"a table cannot be read: {error}")
             continue
         if not path.is_file() or path.read_text() != wanted:

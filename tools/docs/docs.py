@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls,
-from the tables in the code; what to do about each Event into cfg/deploy/README.md; and
-cfg/deploy/ATTRIBUTES.md (tools/docs/attributes.py).
+from the tables in the code; what to do about each Event into cfg/deploy/README.md;
+cfg/deploy/ATTRIBUTES.md (tools/docs/attributes.py); and cfg/deploy/chart/README.md (tools/docs/chart.py).
 
   tools/docs/docs.py            writes them
   tools/docs/docs.py --check    compares them; exit code 1 when one differs
@@ -16,6 +16,7 @@ import re
 import sys
 
 import attributes
+import chart
 import states
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -196,7 +197,7 @@ def room_of_states(root):
 
 # Each file that is written, and its text.
 WRITTEN = {CATALOGUE: catalogue, OPERATORS: operators, attributes.DOCUMENT: attributes.document,
-           states.DOCUMENT: room_of_states}
+           states.DOCUMENT: room_of_states, chart.DOCUMENT: chart.document}
 
 
 def main():
