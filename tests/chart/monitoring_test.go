@@ -358,20 +358,44 @@ func counted(t *testing.T, page, kind string) string {
 }
 
 // TestAlerts: Prometheus' own engine finds each alert in the metrics of a node that has the trouble, not before its time, and
-// none in those of nodes that are well.
+// none in those of nodes that are well: whether the scrape names the node, as that of the chart's PodMonitor does, or not.
 func TestAlerts(t *testing.T) {
 	page, rules := scrape(t, "--device-metrics=true"), alertRules(t)
+	if !strings.Contains(page, `neuron_dra_node_info{node="`+node+`",`) {
+		t.Fatal("the agent's neuron_dra_node_info does not name its node: without it no alert can")
+	}
+	for name, named := range map[string]bool{"with the PodMonitor": true, "with another scrape": false} {
+		t.Run(name, func(t *testing.T) {
+			relabels = named
+			defer func() { relabels = true }()
+			alerts(t, page, rules)
+		})
+	}
+}
+
+func alerts(t *testing.T, page string, rules []rulefmt.Rule) {
+	t.Helper()
 	type values = map[string]string
-	slow := values{}
+	slow, longest := values{}, ""
 	for _, line := range strings.Split(page, "\n") {
 		if one, _, found := strings.Cut(line, "} "); found && strings.HasPrefix(one, "neuron_dra_store_flush_duration_seconds_bucket{") {
 			slow[one+"}"] = "0"
+			if longest == "" && strings.Contains(one, `le="+Inf"`) {
+				longest = one + "}"
+			}
 		}
 	}
-	slow[`neuron_dra_store_flush_duration_seconds_bucket{result="ok",le="+Inf"}`] = fmt.Sprintf("0x%d 0+1x%d", change-1, minutes-change)
-	up := "up{}"
+	slow[longest] = fmt.Sprintf("0x%d 0+1x%d", change-1, minutes-change)
+	// A target that goes leaves nothing, a failed scrape nothing of the page.
+	gone := strings.ReplaceAll(series(t, page, "agent-1", healthy), fmt.Sprintf("x%d\n", minutes), fmt.Sprintf("x%d stale\n", change-1))
+	down := regexp.MustCompile(`(?m)^(  up\{.*\}) .*$`).ReplaceAllString(gone, "$1 "+later("1", "0"))
+	const known = `  kube_node_info{job="kube-state-metrics",instance="k",node="` + node + `"} 1x180` + "\n"
+	other := strings.ReplaceAll(known+series(t, page, "agent-2", healthy), node, "trainium-1")
+	without := map[string]string{"NeuronDRAAbsent": gone, "NeuronDRAGone": known + gone + other, "NeuronDRADown": known + down + other}
 	broken := map[string]values{
-		"NeuronDRADown":               {up: later("1", "0")},
+		"NeuronDRAAbsent":             nil,
+		"NeuronDRAGone":               nil,
+		"NeuronDRADown":               nil,
 		"NeuronDRANotReady":           {"neuron_dra_ready": later("1", "0")},
 		"NeuronDRANotRegistered":      {"neuron_dra_registered": later("1", "0")},
 		"NeuronDRASliceNotCurrent":    {"neuron_dra_slice_current": later("1", "0")},
@@ -395,14 +419,18 @@ func TestAlerts(t *testing.T) {
 			continue
 		}
 		delete(broken, rule.Alert)
-		since, summaries := newPrometheus(t, series(t, page, "agent-1", healthy, changes)).fired(t, rules)
+		all := without[rule.Alert]
+		if changes != nil {
+			all = series(t, page, "agent-1", healthy, changes)
+		}
+		since, summaries := newPrometheus(t, all).fired(t, rules)
 		if since[rule.Alert] < change+int(time.Duration(rule.For).Minutes()) {
 			t.Errorf("%s fires since minute %d, want %d at the earliest", rule.Alert, since[rule.Alert], change+int(time.Duration(rule.For).Minutes()))
 		}
 		if len(since) != 1 {
 			t.Errorf("%s is not alone: %v", rule.Alert, since)
 		}
-		if text := summaries[rule.Alert]; !strings.Contains(text, node) || strings.Contains(text, "no value") {
+		if text := summaries[rule.Alert]; !strings.Contains(text, node) && rule.Alert != "NeuronDRAAbsent" || strings.Contains(text, "no value") {
 			t.Errorf("%s is read as %q", rule.Alert, text)
 		}
 	}
@@ -410,18 +438,52 @@ func TestAlerts(t *testing.T) {
 		t.Errorf("there is no alert %s", name)
 	}
 	// The new pod of an update is not ready at first, and the old one goes.
-	first := values{"neuron_dra_ready": "1x60 stale", "neuron_dra_registered": "1x60 stale", "neuron_dra_api_connected": "1x60 stale"}
 	second := values{"neuron_dra_ready": "_x58 0x3 1x118", "neuron_dra_registered": "_x58 0x3 1x118", "neuron_dra_api_connected": "_x58 0x3 1x118"}
 	for name, all := range map[string]string{
 		"errors that a program can cause": series(t, page, "agent-1", healthy, values{counted(t, page, "timeout"): later("0", "9")}),
 		"errors before a restart":         series(t, page, "agent-1", healthy, values{counted(t, page, "mem_ecc_uncorrected"): "_x60 7x120"}),
-		"a healthy node":                  series(t, page, "agent-1", healthy),
+		"a healthy node":                  known + series(t, page, "agent-1", healthy),
+		"a node that is taken away":       other + gone,
 		"a node of an UltraServer, alone": series(t, page, "agent-1", healthy, values{"neuron_dra_devices_published": "1"}),
 		"that node and its devices":       series(t, page, "agent-1", healthy, values{"neuron_dra_devices_published": "17"}),
-		"an update":                       series(t, page, "agent-1", healthy, first) + series(t, page, "agent-2", healthy, second),
+		"an update":                       known + gone + series(t, page, "agent-2", healthy, second),
 	} {
 		if since, summaries := newPrometheus(t, all).fired(t, rules); len(since) != 0 {
 			t.Errorf("%s: %v %v", name, since, summaries)
+		}
+	}
+	if since, _ := newPrometheus(t, known).fired(t, rules); !reflect.DeepEqual(since, map[string]int{"NeuronDRAAbsent": 15}) {
+		t.Errorf("agents that were never scraped: %v", since)
+	}
+}
+
+// TestAbsentSwitchedOff: where no Neuron node is no trouble, that alert alone is left out.
+func TestAbsentSwitchedOff(t *testing.T) {
+	out, err := template(t, "--set", monitored+",draDriver.monitoring.prometheusRule.absent=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := alertRules(t); strings.Contains(out, "NeuronDRAAbsent") || strings.Count(out, "- alert: ") != len(all)-1 {
+		t.Errorf("%d of %d alerts", strings.Count(out, "- alert: "), len(all))
+	}
+}
+
+// TestRunbooks: each alert names a section of the page that the value names, by a heading of that page where it is this project's.
+func TestRunbooks(t *testing.T) {
+	for values, page := range map[string]string{"": "https://github.com/neuron-dra/neuron-dra-agent/blob/main/cfg/deploy/operate.md",
+		",draDriver.monitoring.prometheusRule.runbookUrl=https://runbooks.example.com/n": "https://runbooks.example.com/n"} {
+		out, err := template(t, "--set", monitored+values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile(`- alert: (\w+)\n`).FindAllStringSubmatch(out, -1)
+		for _, name := range names {
+			if strings.Count(out, "runbook_url: "+page+"#"+strings.ToLower(name[1])+"\n") != 1 {
+				t.Errorf("%s has no section of %s", name[1], page)
+			}
+		}
+		if len(names) < 10 {
+			t.Errorf("%d alerts", len(names))
 		}
 	}
 }
