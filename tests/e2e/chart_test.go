@@ -79,6 +79,9 @@ func TestChart(t *testing.T) {
 		{"a pod with a claim runs", func(t *testing.T) { runExample(t, "single-device", 1) }},
 		{"a pod with the extended resource", extendedResource},
 		{"what the README says to look at", lookAtIt},
+		{"helm test", helmTest},
+		{"the manifest that helm install prints", pastedNotes},
+		{"a second release", secondRelease},
 		{"the pod's restrictions", restrictions},
 		{"misspelt configurations are refused", configsRefused},
 		{"right configurations are accepted", configsAccepted},
@@ -232,7 +235,6 @@ func configsRefused(t *testing.T) {
 		head + "NeuronConfigs, logicalNeuronCore: 1}":                               {`no kind "NeuronConfigs" is registered`, "NeuronConfig, UltraServerConfig"},
 		head + "UltraServerConfig, ultraserverMode: 3}":                             {"ultraserverMode: Unsupported value: 3; supported values: 1, 2, 4"},
 		head + "UltraServerConfig, ultraServerMode: 2}":                             {`unknown field "ultraServerMode"`, "ultraserverMode"},
-		"{kind: NeuronConfig, logicalNeuronCore: 1}":                                {`no kind "NeuronConfig" is registered for version ""`, "neuron.aws.com/v1"},
 		"{apiVersion: neuron.aws.com/v2, kind: NeuronConfig, logicalNeuronCore: 1}": {`version "neuron.aws.com/v2"`},
 	} {
 		for _, kind := range configuredKinds {
@@ -261,6 +263,9 @@ func configsAccepted(t *testing.T) {
 	}
 	// Another driver's configuration is its own business.
 	apply(t, changed(t, configured("ResourceClaim", "{anything: 1}"), "driver: neuron.aws.com", "driver: other.example.com"))
+	mustKubectl(t, "delete", "resourceclaim", "configured")
+	// So is one of another group, unless admission.foreignConfigs is set: the agent refuses it when the pod starts.
+	apply(t, configured("ResourceClaim", "{kind: NeuronConfig, logicalNeuronCore: 1}"))
 	mustKubectl(t, "delete", "resourceclaim", "configured")
 	policiesFit(t)
 }

@@ -67,6 +67,7 @@ func besideDevicePlugin(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "let only one of the two run here; its socket is "+devicePlugins+"/neuron.sock") {
 		t.Errorf("check says %v", err)
 	}
+	helmTestFails(t, "let only one of the two run here; its socket is "+devicePlugins+"/neuron.sock")
 	runExample(t, "single-device", 1) // pods start all the same
 	// Killed: the socket file stays.
 	plugin.(*net.UnixListener).SetUnlinkOnClose(false)

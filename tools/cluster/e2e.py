@@ -29,8 +29,8 @@ GROUPS = ["--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=tru
 GROUPS_TESTS = ("TestCoreSharesOff", "TestEFASharesOff", "TestNoExecute", "TestPodGroups")
 GROUPS_RELEASES = ("1.36.",)     # that have this version of the group
 # Half of the time with GROUPS_TESTS. All tests that build the image are here, so that no two builds of it meet.
-SECOND_TESTS = ("TestChart", "TestHealth", "TestInstallAsDocumented", "TestManifests", "TestMigration",
-                "TestUltraServer", "TestUltraServerNodes", "TestUninstall")
+SECOND_TESTS = ("TestChart", "TestChartUpgrade", "TestHealth", "TestInstallAsDocumented", "TestManifests",
+                "TestMigration", "TestUltraServer", "TestUltraServerNodes", "TestUninstall")
 LAST_TESTS = ("TestZForm",)      # of each cluster
 LEFT_OUT = "NEURON_DRA_LEFT_OUT"    # folder where each run of the tests writes what it has read nothing of
 
