@@ -468,7 +468,7 @@ func TestAbsentSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestRunbooks: each alert names a section of the page that the value names, by a heading of that page where it is this project's.
+// TestRunbooks: each alert names a section of the page that the value names.
 func TestRunbooks(t *testing.T) {
 	for values, page := range map[string]string{"": "https://github.com/neuron-dra/neuron-dra-agent/blob/main/cfg/deploy/operate.md",
 		",draDriver.monitoring.prometheusRule.runbookUrl=https://runbooks.example.com/n": "https://runbooks.example.com/n"} {

@@ -3,7 +3,7 @@
 """Writes cfg/deploy/manifests: what the chart renders with its defaults, for those who do not use Helm.
 
 Owns that folder: every file of it is one template's output, for the oldest release on which all of it is right, and
-kustomization.yaml lists them. Before that it puts every board that the chart's list of instance types lacks into it.
+kustomization.yaml lists them. Before that it puts every board that the agent serves, and no other, into the chart's list of instance types.
 --check compares instead of writing, and fails when a file differs.
 """
 import argparse
@@ -21,6 +21,7 @@ CHART = ROOT / "cfg" / "deploy" / "chart"
 MANIFESTS = ROOT / "cfg" / "deploy" / "manifests"
 VALUES = CHART / "values.yaml"
 BOARDS = ROOT / "tests" / "vectors" / "boards"
+FAMILIES = ROOT / "boards"
 RELEASE, KUBERNETES = "neuron-dra-agent", "1.34.0"
 # REUSE-IgnoreStart
 LICENCE = "# SPDX-License-Identifier: Apache-2.0\n"
@@ -50,16 +51,22 @@ def rendered():
     return texts
 
 
+def refused():
+    """The families that the agent refuses: a pod on such a node would never be ready, and stop each rollout."""
+    return {path.stem for path in FAMILIES.glob("*.c") if ".refused = true" in path.read_text(encoding="utf-8")}
+
+
 def family(name):
     return re.match(r"[a-z]+[0-9]*", name)[0]
 
 
 def with_boards(text, boards):
-    """values.yaml with each board in instanceTypes: what is new stands behind the others of its family."""
+    """values.yaml with each served board in instanceTypes: what is new stands behind the others of its family."""
     head, rest = text.split("  instanceTypes:\n", 1)
     listed = re.match(r"(?:  - .*\n)*", rest)[0]
     names = re.findall(r"- (.*)", listed)
-    for board in sorted(set(boards) - set(names)):
+    names = [name for name in names if family(name) not in refused()]
+    for board in sorted({board for board in boards if family(board) not in refused()} - set(names)):
         kin = [at for at, name in enumerate(names) if family(name) == family(board)]
         names.insert(kin[-1] + 1 if kin else len(names), board)
     return head + "  instanceTypes:\n" + "".join(f"  - {name}\n" for name in names) + rest[len(listed):]
