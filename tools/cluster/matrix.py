@@ -76,7 +76,8 @@ CASES = (
     "TestVersions/served by the API server", "TestVersions/written by the agent",
     "TestVersions/called by the kubelet", "TestZLog",
     "TestDeviceMetadata/a pod reads its devices, its container restarts",
-    "TestChartValues", "TestChart/a pod with a claim runs", "TestChart/helm test", "TestChart/misspelt configurations are refused",
+    "TestChartValues", "TestChart/a pod with a claim runs", "TestChart/helm test",
+    "TestChart/misspelt configurations are refused",
     "TestChart/right configurations are accepted", "TestChart/slices of other nodes are refused",
 )
 # Consumable capacity is on by default from 1.36 on, and claims can ask for it from 1.34 on. An agent that is not served

@@ -3,7 +3,8 @@
 """Writes cfg/deploy/manifests: what the chart renders with its defaults, for those who do not use Helm.
 
 Owns that folder: every file of it is one template's output, for the oldest release on which all of it is right, and
-kustomization.yaml lists them. Before that it puts every board that the agent serves, and no other, into the chart's list of instance types.
+kustomization.yaml lists them. Before that it puts every board that the agent serves, and no other, into the chart's
+list of instance types.
 --check compares instead of writing, and fails when a file differs.
 """
 import argparse
