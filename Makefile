@@ -96,7 +96,7 @@ graph: ## who includes and calls whom, circles, the ways of three changes: build
 size: ## bytes by layer and library beside the ledger tests/bench/size.json (UPDATE=1 writes it)
 generate: ## generated/ from proto/ and tools/build/hpack_tables.json
 doc-headers: ## the public headers as a page, by doxygen: build/doc/html/index.html
-docs: ## from the tables in the code, the golden slices and values.yaml: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, cfg/deploy/chart/README.md, the Events in cfg/deploy/README.md
+docs: ## from the tables in the code, the golden slices and values.yaml: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, cfg/deploy/chart/README.md, the Events in cfg/deploy/reference.md
 
 # --- what the machine needs: tools/make/deps.mk -------------------------------------------------------
 deps: ## installs what a bare Debian 12 or 13 lacks (every target that needs it does this)

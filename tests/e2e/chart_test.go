@@ -44,7 +44,7 @@ func typeLines(t *testing.T, lines ...string) {
 	t.Helper()
 	user := newShell(t)
 	for _, line := range lines {
-		// On 1.33 the examples have to be changed, as cfg/deploy/README.md says.
+		// On 1.33 the examples have to be changed, as cfg/deploy/install.md says.
 		if name, found := strings.CutPrefix(line, "kubectl apply -f cfg/deploy/examples/"); found && kube.Seen[0] != "v1" {
 			apply(t, example(t, strings.TrimSuffix(name, ".yaml")))
 			continue

@@ -201,7 +201,7 @@ func TestNoExecute(t *testing.T) {
 	})
 	time.Sleep(5 * time.Second)
 	if p := getPod(t, extended); !p.ready() {
-		t.Errorf("the pod with the extended resource is not ready: it is evicted now, see cfg/deploy/README.md: %+v", p.Status)
+		t.Errorf("the pod with the extended resource is not ready: it is evicted now, see cfg/deploy/operate.md: %+v", p.Status)
 	}
 }
 

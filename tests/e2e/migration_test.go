@@ -13,7 +13,7 @@ import (
 // other is a second installation with all the names of AWS's chart, which this one has by default.
 const other = "other-dra-driver"
 
-// TestMigration moves a node from one installation of the driver to another and back, as cfg/deploy/README.md says, and ends
+// TestMigration moves a node from one installation of the driver to another and back, as cfg/deploy/install.md says, and ends
 // with an uninstallation that comes too early for a pod.
 func TestMigration(t *testing.T) {
 	before := withoutAgent(t, release, other)

@@ -36,7 +36,7 @@ const (
 	outlivedNext = "waits"
 	outlivedOnly = "          selectors:\n          - cel:\n              expression: device.attributes['neuron.aws.com'].deviceId == 3\n"
 
-	freeWithin = 100 * time.Second // once its memory is free: cfg/deploy/README.md, "Memory that is still in use"
+	freeWithin = 100 * time.Second // once its memory is free: cfg/deploy/operate.md, "Memory that is still in use"
 )
 
 // deviceMemory writes how much memory of the device a process has, as the kernel module does.

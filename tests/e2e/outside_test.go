@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestOutsidePod types what the README says of an agent that is a process of the host. All but the last command end; the last one is the agent, which has to publish
+// TestOutsidePod types what cfg/deploy/install.md says of an agent that is a process of the host. All but the last command end; the last one is the agent, which has to publish
 // its devices with the rights and the token that the commands before it made. Only the paths of the host are the test's.
 func TestOutsidePod(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestOutsidePod(t *testing.T) {
 		"KUBELET_REGISTRAR_DIRECTORY_PATH="+w.dir+"/r", "KUBELET_PLUGINS_DIRECTORY_PATH="+w.dir+"/p",
 		"SYSFS_ROOT="+tree+"/sys", "PROC_ROOT="+tree+"/proc", "DEV_ROOT="+tree+"/dev", "HEALTHCHECK_PORT=-1",
 		"METRICS_PORT=-1")
-	commands := shellBlock(t, "cfg/deploy/README.md", "### Outside a pod")
+	commands := shellBlock(t, "cfg/deploy/install.md", "## Outside a pod")
 	for _, line := range commands[:len(commands)-1] {
 		command := exec.Command("sh", "-ec", line)
 		command.Dir, command.Env = w.dir, append(env, "KUBECONFIG="+kube.Kubeconfig)
@@ -44,7 +44,7 @@ func TestOutsidePod(t *testing.T) {
 		}
 	}
 	w.start(exec.Command("sh", "-ec", "exec "+commands[len(commands)-1]), env)
-	follow().wait(t, "the slices of the agent that the README installs", soon, func() error {
+	follow().wait(t, "the slices of the agent that cfg/deploy/install.md starts", soon, func() error {
 		if err := w.alive(); err != nil {
 			return err
 		}

@@ -227,10 +227,10 @@ const (
 	pairLabel   = "neuron.amazonaws.com/ultraserver-server-id-2"
 )
 
-// typeUltraLabels types what the README says for the label that a LeaderWorkerSet of so many nodes needs.
+// typeUltraLabels types what cfg/deploy/reference.md says for the label that a LeaderWorkerSet of so many nodes needs.
 func typeUltraLabels(t *testing.T, nodes string) {
 	t.Helper()
-	text := strings.Join(shellBlock(t, "cfg/deploy/README.md", "### UltraServer nodes"), "\n")
+	text := strings.Join(shellBlock(t, "cfg/deploy/reference.md", "## UltraServer nodes"), "\n")
 	labels := []string{serverLabel, numberLabel}
 	for i, label := range labels {
 		labels[i] = strings.TrimSuffix(label, "4") + nodes + "-"

@@ -64,7 +64,7 @@ func uninstallRefused(t *testing.T) {
 			t.Errorf("Helm's reason: %v", err)
 		}
 		user, log := newShell(t), ""
-		for _, line := range shellBlock(t, "cfg/deploy/README.md", "### Uninstalling")[:1] {
+		for _, line := range shellBlock(t, "cfg/deploy/operate.md", "## Uninstall")[:1] {
 			log += user.typeLine(t, line)
 		}
 		for _, words := range []string{"claim default/single-device-neurons-", " on node " + kube.Node + " is reserved for pods/single-device\n",
@@ -94,7 +94,7 @@ func uninstallRefused(t *testing.T) {
 
 // goesOn: a release whose uninstallation was refused can be used again.
 func goesOn(t *testing.T) {
-	for _, line := range shellBlock(t, "cfg/deploy/README.md", "### Uninstalling")[1:2] {
+	for _, line := range shellBlock(t, "cfg/deploy/operate.md", "## Uninstall")[1:2] {
 		newShell(t).typeLine(t, line)
 	}
 	installChart(t)

@@ -95,16 +95,16 @@ static void test_boot_is_a_witness(void **state)
 static void documented(const char *text)
 {
     static char bytes[262144];
-    FILE *f = fopen("cfg/deploy/README.md", "r");
+    FILE *f = fopen("cfg/deploy/operate.md", "r");
     assert_non_null(f);
     bytes[fread(bytes, 1, sizeof bytes - 1, f)] = 0;
     (void)fclose(f);
     if (strstr(bytes, text) == NULL) {
-        fail_msg("cfg/deploy/README.md does not say \"%s\"", text);
+        fail_msg("cfg/deploy/operate.md does not say \"%s\"", text);
     }
 }
 
-/* The times that cfg/deploy/README.md states, at the default interval. */
+/* The times that cfg/deploy/operate.md states, at the default interval. */
 static void test_documented_times_of_a_release(void **state)
 {
     (void)state;

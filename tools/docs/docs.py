@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls,
-from the tables in the code; what to do about each Event into cfg/deploy/README.md;
+from the tables in the code; what to do about each Event into cfg/deploy/reference.md;
 cfg/deploy/ATTRIBUTES.md (tools/docs/attributes.py); and cfg/deploy/chart/README.md (tools/docs/chart.py).
 
   tools/docs/docs.py            writes them
@@ -21,7 +21,7 @@ import states
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CATALOGUE = "src/agent/report/CATALOGUE.md"
-OPERATORS = "cfg/deploy/README.md"
+OPERATORS = "cfg/deploy/reference.md"
 LOG = "src/agent/report/log_catalogue.h"
 EVENTS = "src/agent/report/k8s_events.h"
 METRICS = "src/agent/serve/metrics.c"
