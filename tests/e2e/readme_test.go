@@ -15,7 +15,6 @@ import (
 // elsewhere are the blocks of commands that are not for a test on this cluster, with the reason.
 var elsewhere = map[string]string{
 	"README.md ## Two commands":                               "make test runs make demo; make test is what runs these tests",
-	"cfg/deploy/install.md ## Coming from another driver":     "names groups of EKS; TestMigration goes these steps on one node",
 	"cfg/deploy/release.md ## Check what you downloaded":      "make image-test types them, in a folder with the files of a release",
 	"cfg/deploy/release.md ## Build the same bytes":           "checks another commit out; make release-twice compares two builds",
 	"cfg/deploy/release.md ## Push":                           "needs a registry",
@@ -23,6 +22,8 @@ var elsewhere = map[string]string{
 	"cfg/deploy/release.md ### Sign with openssl":             "make image-test types them",
 	"cfg/deploy/release.md ## Check a signature":              "needs cosign and a registry",
 	"cfg/deploy/release.md ### Check with openssl":            "make image-test types them",
+	"cfg/deploy/install.md ## Helm":                           "names a registry; TestChart types what the README says for a node without one",
+	"cfg/deploy/install.md ### From AWS's DRA driver":         "names groups of EKS; TestMigration goes these steps on one node",
 	"tests/fuzz/README.md # Fuzzing":                          "make test runs its targets for a shorter time; AFL++ is not installed",
 	"tools/cluster/README.md # A real cluster on one machine": "a second cluster beside this one",
 	"tools/cluster/README.md ## The matrix":                   "clusters of other releases, which have to be built",
@@ -135,7 +136,7 @@ func (s shell) typeLine(t *testing.T, line string) string {
 	return string(out)
 }
 
-// lookAtIt types what the README says of a running agent, while a pod holds a device.
+// lookAtIt types what the README, and the operators' page at its start, say of a running agent, while a pod holds a device.
 func lookAtIt(t *testing.T) {
 	runExample(t, "single-device", 1)
 	user := newShell(t)
@@ -153,6 +154,12 @@ func lookAtIt(t *testing.T) {
 	for i, words := range []string{"", "single-device", "single-device", "", "", "trn2.48xlarge", ""} {
 		if !strings.Contains(out[i], words) {
 			t.Errorf("line %d of the block lacks %q:\n%s", i, words, out[i])
+		}
+	}
+	first := user.typeLine(t, strings.Join(shellBlock(t, "cfg/deploy/operate.md", "## First look"), "\n"))
+	for _, words := range []string{"Name:  ", "neuron.aws.com", "neuron-device-0", "single-device"} {
+		if !strings.Contains(first, words) {
+			t.Errorf("the first look lacks %q:\n%s", words, first)
 		}
 	}
 }

@@ -22,11 +22,9 @@ class Matrix(Tree):
     def record(self, found):
         self.write(check_matrix.ROWS, results.write(f"{results.MARK_FIRST}\n{results.MARK_LAST}\n", matrix.ROWS, found))
 
-    def claim(self, releases):
-        tried = "|".join(f" {check_matrix.TRIED} " if release in releases else " never " for release in self.releases)
-        heads = "|".join(f" {release} " for release in self.releases)
-        line = "|---" * (1 + len(self.releases))
-        self.write(check_matrix.README, f"| instance type |{heads}|\n{line}|\n| a |{tried}|\n")
+    def claim(self, releases, tried=check_matrix.TRIED):
+        self.write(check_matrix.README, f"| instance types | Kubernetes {', '.join(releases)} |\n|---|---|\n"
+                   f"| a | {tried} of each |\n| b | unit tests |\n")
 
     def found(self, *words):
         self.assert_found(check_matrix.check(self.root), *words)
@@ -43,6 +41,19 @@ class Matrix(Tree):
     def test_unnamed_release(self):
         self.claim(self.releases[1:])
         self.found(check_matrix.README, self.releases[0], "passed the matrix")
+        self.claim(self.releases, "unit tests")
+        self.found(check_matrix.README, self.releases[0], "passed the matrix")
+
+    def test_range_of_releases(self):
+        first, last = self.releases[0], self.releases[-1]
+        self.claim([f"{first} to {last}"])
+        self.assert_clean(check_matrix.check(self.root))
+        self.claim([f"{first} to 1.{int(last.split('.')[1]) + 1}"])
+        self.found(check_matrix.README, "have not all passed")
+        self.claim([first, f"{self.releases[2]} to {last}"])
+        self.found(check_matrix.README, self.releases[1], "passed the matrix")
+        self.claim([f"{first} and {last}"])
+        self.found(check_matrix.README, "no table")
 
     def test_row_of_another_release(self):
         path = self.root / check_matrix.ROWS
