@@ -31,12 +31,14 @@ import check_style  # noqa: E402
 import check_tree  # noqa: E402
 import docs  # noqa: E402
 import generate  # noqa: E402
+import pages  # noqa: E402
 import states  # noqa: E402
 
 # REUSE-IgnoreStart
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 # REUSE-IgnoreEnd
 SPDX = f"/* {LICENCE} */\n"
+PAGE = "tests/" + "page.md"    # in two parts: check_docs.py looks for such names in this file as well
 GOOD = SPDX + "int answer(void);\nint answer(void)\n{\n    return 42;\n}\n"
 
 
@@ -497,7 +499,7 @@ class Docs(Tree):
 
     def setUp(self):
         super().setUp()
-        for name in (docs.LOG, docs.EVENTS, docs.METRICS, docs.PAGES, docs.CALLS):
+        for name in (docs.LOG, docs.EVENTS, docs.METRICS, docs.PAGES, docs.CALLS, docs.FLAGS):
             self.write(name, (ROOT / name).read_text())
         for name in (attributes.TEXTS, attributes.IDENTITY, chart.VALUES, f"{chart.CHART}/Chart.yaml"):
             self.write(name, (ROOT / name).read_text())
@@ -507,8 +509,15 @@ class Docs(Tree):
         self.write(attributes.DOCUMENT, attributes.document(self.root))
         self.write(chart.DOCUMENT, chart.document(self.root))
         self.write(docs.CATALOGUE, docs.catalogue(self.root))
-        self.write(docs.OPERATORS, f"# Running\n\n{docs.MARK_FIRST}\n{docs.MARK_LAST}\n\n## More\n")
+        self.write(docs.OPERATORS, f"# Running\n\n{docs.FLAGS_FIRST}\n{docs.FLAGS_LAST}\n{docs.MARK_FIRST}\n"
+                   f"{docs.MARK_LAST}\n\n## More\n")
         self.write(docs.OPERATORS, docs.operators(self.root))
+        for name in pages.WORDS_MAX:
+            self.write(name, "# A page\n")
+        self.write(pages.ALERTS, "  - alert: NeuronDRADown\n    expr: up == 0\n")
+        self.write(pages.RUNBOOK, "# Operate\n\n## Alerts\n\n### NeuronDRADown\n\nLook at the pod.\n")
+        # The page of attributes links to it.
+        self.write("boards/README.md", "# Boards\n")
 
     def change(self, name, old, new):
         text = (self.root / name).read_text()
@@ -539,6 +548,22 @@ class Docs(Tree):
         self.assert_found(check_docs.check(self.root), docs.OPERATORS, "run make docs")
         self.change(docs.OPERATORS, docs.MARK_LAST, "")
         self.assert_found(check_docs.check(self.root), docs.OPERATORS, "lacks the lines")
+
+    def test_table_of_flags(self):
+        text = docs.operators(self.root)
+        for row in ("| `--node-name` | `NODE_NAME` |  | required by run |",
+                    "| `--log-format` | `LOG_FORMAT` | `text`, `json` | `text` |",
+                    "| `--efa-driver-name` | `EFA_DRIVER_NAME` |  | `dra.net` |",
+                    "| `--output` |  | `text`, `json`, `yaml` |"):
+            self.assertIn(row, text)
+        for old, new, words in ((".help = \"where the boot", ".help = \"here the boot", "run make docs"),
+                                ("= EFA_DRIVER_NAME,", "= EFA_DRIVER,", "does not define EFA_DRIVER"),
+                                (".help = \"where the boot", ".hint = \"where the boot", "no row of a flag"),
+                                ("setting_rows[] =", "rows[] =", "setting_rows is missing")):
+            before = (self.root / docs.FLAGS).read_text()
+            self.change(docs.FLAGS, old, new)
+            self.assert_found(check_docs.check(self.root), docs.OPERATORS, words)
+            self.write(docs.FLAGS, before)
 
     def found_attribute(self, *words):
         self.assert_found(check_docs.check(self.root), attributes.DOCUMENT, *words)
@@ -626,6 +651,47 @@ class Docs(Tree):
     def test_metric_of_another_form(self):
         self.change(docs.METRICS, ".type = COUNTER,", "")
         self.found("no row of a metric")
+
+    def found_in_page(self, text, *words):
+        self.write(PAGE, text)
+        self.assert_found(check_docs.check(self.root), f"{PAGE}:", *words)
+
+    def test_link_to_no_file(self):
+        for text in ("# A\n\nsee [b](b.md)\n", "# A\n\nsee [b\nc](../src/b.md#b)\n", "# A\n\n![a](a.png)\n",
+                     "# A\n\n[`b`](b.md \"title\")\n", "# A\n\n[a][b]\n\n[b]: b.md\n", "# A\n\n[a [b] c](b.md)\n",
+                     "# A\n\n`a` [b](../../b.md)\n"):
+            self.found_in_page(text, "leads to no file")
+
+    def test_link_to_no_heading(self):
+        for text in ("# A\n\n[b](#b)\n", "# A\n\n[b](../README.md#b)\n", "# A b\n\n[b](#A-b)\n",
+                     "# A\n\n# A\n\n[b](#a-2)\n", "# A\n\n```sh\n# b\n```\n\n[b](#b)\n",
+                     "# A\n\n[b](../src/base/good.c#b)\n"):
+            self.found_in_page(text, "leads to no heading")
+
+    def test_links_that_lead_somewhere(self):
+        self.write(PAGE, "# A `b`, c-d_e: [f](page.md)!\n\n## A\n\n## A\n\n[a](#a-b-c-d_e-f), [b](page.md#a-1)\n"
+                   "[c](../README.md#a-page) [d](..) [e](../src/base/) [f](https://a.example/x.md#y) [g](mailto:a@b)\n"
+                   "`[h](h.md)` ``[i](`i.md)``\n\n```\n[j](j.md)\n```\n<!-- [k](k.md) -->\na ` b\n\n[l](#a) c ` d\n")
+        self.assert_clean(check_docs.check(self.root))
+
+    def test_mention_of_no_page(self):
+        name = PAGE
+        self.write("src/base/mention.c", SPDX + f"/* see {name} */\n")
+        self.assert_found(check_docs.check(self.root), "src/base/mention.c:2", f"there is no {name}")
+
+    def test_long_page(self):
+        self.write("README.md", "# A\n" + "word " * 998)
+        self.assert_clean(check_docs.check(self.root))
+        self.write("README.md", "# A\n" + "word " * 999)
+        self.assert_found(check_docs.check(self.root), "README.md", "1001 words, 1000 at most")
+        (self.root / "README.md").unlink()
+        self.assert_found(check_docs.check(self.root), "README.md", "0 words")
+
+    def test_alert_without_a_section(self):
+        self.change(pages.ALERTS, "expr: up == 0", "expr: up == 0\n  - alert: NeuronDRAAbsent")
+        self.assert_found(check_docs.check(self.root), pages.RUNBOOK, "NeuronDRAAbsent", "add a heading")
+        self.write(pages.ALERTS, "groups: []\n")
+        self.assert_found(check_docs.check(self.root), pages.ALERTS, "has no alert")
 
 
 class Repository(Tree):

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """src/agent/report/CATALOGUE.md, the table of Events, cfg/deploy/ATTRIBUTES.md and the chart's README are what
-tools/docs/docs.py writes from the tables in the code, the golden slices and the comments of values.yaml."""
+tools/docs/docs.py writes from the tables in the code, the golden slices and the comments of values.yaml. Links and
+anchors of all Markdown files lead somewhere, a first page has at most as many words as tools/docs/pages.py allows, and
+each alert has a section of the operators' page."""
 
 import pathlib
 import sys
@@ -11,6 +13,7 @@ import attributes  # noqa: E402
 import chart  # noqa: E402
 import docs  # noqa: E402
 import gate  # noqa: E402
+import pages  # noqa: E402
 
 
 def check(root):
@@ -26,7 +29,12 @@ def check(root):
         if not path.is_file() or path.read_text() != wanted:
             report.add(name, "differs from the tables in the code: run make docs")
         rows += wanted.count("\n| `")
-    report.looked_at = f"{rows} rows of tables"
+    files = gate.tree_files(root)
+    count = pages.check_links(root, files, report)
+    pages.check_mentions(root, files, report)
+    pages.check_length(root, report)
+    alerts = pages.check_runbook(root, report)
+    report.looked_at = f"{rows} rows of tables, {count} links, {alerts} alerts"
     return report
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls,
-from the tables in the code; what to do about each Event into cfg/deploy/reference.md;
+from the tables in the code; the flags, and what to do about each Event, into cfg/deploy/reference.md;
 cfg/deploy/ATTRIBUTES.md (tools/docs/attributes.py); and cfg/deploy/chart/README.md (tools/docs/chart.py).
 
   tools/docs/docs.py            writes them
@@ -27,9 +27,12 @@ EVENTS = "src/agent/report/k8s_events.h"
 METRICS = "src/agent/serve/metrics.c"
 PAGES = "src/agent/serve/pages.c"
 CALLS = "src/host/sandbox_calls.h"
+FLAGS = "src/agent/settings_table.c"
 
 MARK_FIRST = "<!-- events: written by make docs -->"
 MARK_LAST = "<!-- events: end -->"
+FLAGS_FIRST = "<!-- flags: written by make docs -->"
+FLAGS_LAST = "<!-- flags: end -->"
 
 HEAD = """# Catalogue
 
@@ -171,9 +174,36 @@ def calls(root, name):
                  [[f"`{row[0].removeprefix('SYS_')}`", row[1]] for row in rows_of(read(root, CALLS), name, 2)])
 
 
-def between_marks(root, name, mark_first, mark_last, made):
+def flags(root):
+    """(flag, variable, choices, default, help) of each row of the table of flags."""
+    macros = dict(re.findall(r'^#define (\w+) "([^"]*)"', read(root, attributes.IDENTITY), re.M))
+    body = re.search(r"setting_rows\[\] = \{\n(.*?)\};\n", read(root, FLAGS), re.S)
+    if not body:
+        raise Unreadable(f"{FLAGS}: the array setting_rows is missing")
+
+    def text(row, member):
+        """The string of a member: literals, and macros of cfg/identity.h, one after another."""
+        found = re.search(r"\." + member + r" =((?:\s*(?:" + STRING + r"|[A-Z]\w+))+)", row)
+        parts = re.findall(STRING + r"|(\w+)", found[1]) if found else []
+        unknown = [word for _, word in parts if word and word not in macros]
+        if unknown:
+            raise Unreadable(f"{FLAGS}: {attributes.IDENTITY} does not define {unknown[0]}")
+        return "".join(macros[word] if word else string for string, word in parts).replace('\\"', '"')
+
+    rows = []
+    for row in re.split(r"\{(?=\.flag = )", body[1])[1:]:
+        choices = re.search(r"\.choices =\s*\{(.*?)\}", row, re.S)
+        words = ", ".join(f"`{word}`" for word in re.findall(STRING, choices[1])) if choices else ""
+        value = f"`{text(row, 'default_value')}`" if text(row, "default_value") else text(row, "default_text")
+        variable = f"`{text(row, 'variable')}`" if text(row, "variable") else ""
+        rows.append([f"`{text(row, 'flag')}`", variable, words, value, text(row, "help")])
+        if not rows[-1][-1]:
+            raise Unreadable(f"{FLAGS}: no row of a flag: {row.strip()}")
+    return rows
+
+
+def between_marks(text, name, mark_first, mark_last, made):
     """The text of a document with what was made between two lines of it."""
-    text = read(root, name)
     first, last = text.find(mark_first), text.find(mark_last)
     if first < 0 or last < first:
         raise Unreadable(f"{name} lacks the lines {mark_first} and {mark_last}")
@@ -181,18 +211,21 @@ def between_marks(root, name, mark_first, mark_last, made):
 
 
 def operators(root):
-    """The operator's document with its table of Events: what happened, what to do."""
+    """The operator's document with its tables of flags and of Events: what happened, what to do."""
     log = {row[0]: row for row in rows_of(read(root, LOG), "LOG_CATALOGUE", 5)}
     rows = [[f"`{row[2]}`", f"`{log[row[0]][2]}`", log[row[0]][3], log[row[0]][4]]
             for row in rows_of(read(root, EVENTS), "K8S_EVENT_REASONS", 4)
             if row[0] in log]   # catalogue() refuses the others
     made = table(["the Event's reason", "the log's `event=`", "what happened", "what to do"], rows)
-    return between_marks(root, OPERATORS, MARK_FIRST, MARK_LAST, made)
+    text = between_marks(read(root, OPERATORS), OPERATORS, MARK_FIRST, MARK_LAST, made)
+    made = table(["flag", "variable", "values", "default", "what"], flags(root))
+    return between_marks(text, OPERATORS, FLAGS_FIRST, FLAGS_LAST, made)
 
 
 def room_of_states(root):
     """The README of the ledger's room with its tables of states."""
-    return between_marks(root, states.DOCUMENT, states.FIRST, states.LAST, states.tables(root, table))
+    return between_marks(read(root, states.DOCUMENT), states.DOCUMENT, states.FIRST, states.LAST,
+                         states.tables(root, table))
 
 
 # Each file that is written, and its text.
