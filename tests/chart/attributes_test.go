@@ -202,12 +202,42 @@ func checkRow(t *testing.T, one row, devices map[string]published) {
 	}
 }
 
+// unfolded are the rows that one with an N in its name stands for: one for each such attribute of the golden devices, with its
+// name in the place of that in the expression.
+func unfolded(one row, devices map[string]published) []row {
+	before, after, many := strings.Cut(one.name, "N_")
+	if !many {
+		return []row{one}
+	}
+	name := regexp.MustCompile(`\b` + regexp.QuoteMeta(before) + `\d+_` + regexp.QuoteMeta(after) + `\b`)
+	names := map[string]bool{}
+	for _, device := range devices {
+		for each := range device.kinds {
+			if name.FindString(each) == each {
+				names[each] = true
+			}
+		}
+	}
+	var found []row
+	for each := range names {
+		found = append(found, row{one.driver, each, one.kind, name.ReplaceAllLiteralString(one.expression, each)})
+	}
+	return found
+}
+
 // TestAttributes holds cfg/deploy/ATTRIBUTES.md against the golden slices: it has each attribute of each driver, and
 // expressions that do what they say.
 func TestAttributes(t *testing.T) {
 	drivers := map[string]string{"boards": "neuron.aws.com", "efa": "dra.net"}
-	devices, rows := goldenSlices(t, drivers), documented(t)
-	missing := map[string]bool{}
+	devices, missing := goldenSlices(t, drivers), map[string]bool{}
+	var rows []row
+	for _, one := range documented(t) {
+		for folder, driver := range drivers {
+			if driver == one.driver {
+				rows = append(rows, unfolded(one, devices[folder])...)
+			}
+		}
+	}
 	for folder, all := range devices {
 		for _, device := range all {
 			for name := range device.kinds {

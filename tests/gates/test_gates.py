@@ -595,6 +595,13 @@ class Docs(Tree):
             self.found_attribute(words)
             self.write(attributes.TEXTS, before)
 
+    def test_attributes_of_one_row(self):
+        self.assertIn("| `contiguousN_id` | int | N = 2: types **B**; not `neuron-node`. N = 3 to 6: inf2.24xlarge, "
+                      "inf2.48xlarge. N = 7 to 12: inf2.48xlarge | own |", attributes.document(self.root))
+        golden = self.root / attributes.VECTORS / "boards/inf2.48xlarge.txt"
+        golden.write_text(golden.read_text().replace(" contiguous12_id int ", " contiguous12_id string "))
+        self.found_attribute("contiguous#_id is of several types")
+
     def test_golden_file_of_a_flag(self):
         more = f"{attributes.VECTORS}/{attributes.MORE}/efa-share.txt"
         for line in ("when with `--efa-share 8`\n", "board efa trn2.48xlarge\n"):

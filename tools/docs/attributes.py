@@ -31,12 +31,13 @@ COMPARED = {"int": "{} == {}", "bool": "{}", "string": "{} == '{}'", "version": 
 FIELDS = {"whose", "meaning", "source"}
 MAY = {"example", "always"}
 LISTED = 3       # more types than that in a cell are named by a letter
+FOLDED_MIN = 5   # attributes whose names differ by their number alone are one row from so many on
 
 HEAD = """# Attributes and capacities
 
 Written by `make docs` from the golden slices in `tests/vectors` and `cfg/deploy/attributes.toml`; `make check`
 compares, and `make chart-test` evaluates each expression on every golden device, in the API server's own CEL
-environment.
+environment. A row whose name has an N stands for one attribute for each N; its expression shows the first.
 
 A name without a domain is in that of the driver: a claim's `matchAttribute` spells it with the domain
 (`{neuron}/contiguous2_id`), CEL without. What sysfs or a label does not say is left out, so a device can have less
@@ -181,6 +182,40 @@ def where(driver, attribute, sets):
     return cell
 
 
+def numbers(names):
+    """The numbers in names of one pattern, as 2 or 3 to 6 where they are consecutive."""
+    found = [int(re.search(r"\d+", name)[0]) for name in names]
+    if found == list(range(found[0], found[-1] + 1)) and len(found) > 1:
+        return f"{found[0]} to {found[-1]}"
+    return ", ".join(map(str, found))
+
+
+def where_folded(driver, names, sets):
+    """The cell of attributes that are one row: the numbers that are on the same devices, and where."""
+    runs = []
+    for name in names:
+        cell = where(driver, driver.attributes[name], sets)
+        if not runs or runs[-1][0] != cell:
+            runs.append((cell, []))
+        runs[-1][1].append(name)
+    return ". ".join(f"N = {numbers(each)}: {cell}" for cell, each in runs)
+
+
+def folded(driver, rows, folder):
+    """(names, fields, pattern) of each row of the table: one name, or all of a pattern with many numbers."""
+    families = {}
+    for name in sorted(driver.attributes, key=key):
+        row, pattern = text_of(rows, folder, name)
+        families.setdefault(pattern, (row, []))[1].append(name)
+    found = []
+    for pattern, (row, names) in families.items():
+        together = pattern.count("#") == 1 and len(names) >= FOLDED_MIN
+        if together and len({driver.attributes[name].kind for name in names}) > 1:
+            raise Unreadable(f"{TEXTS}: {pattern} is of several types")
+        found += [(names, row, pattern)] if together else [([name], row, pattern) for name in names]
+    return sorted(found, key=lambda one: key(one[0][0]))
+
+
 def key(name):
     """Numbers in names ascend as numbers."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
@@ -200,13 +235,14 @@ def document(root):
     for folder, driver in golden(root).items():
         lines.append(f"## {DRIVERS[folder][0]}: `{domains[folder]}`\n")
         lines.append("| name | type | on | whose | what | source | CEL |\n|---|---|---|---|---|---|---|")
-        for name in sorted(driver.attributes, key=key):
-            attribute = driver.attributes[name]
-            row, pattern = text_of(rows[folder], folder, name)
+        for names, row, pattern in folded(driver, rows[folder], folder):
+            attribute = driver.attributes[names[0]]
             used.add((folder, pattern))
-            cel = example(driver, attribute, name, domains[folder], row)
-            cells = [f"`{name}`", attribute.kind, where(driver, attribute, sets), row["whose"], row["meaning"],
-                     row["source"], f"`{cel}`"]
+            cel = example(driver, attribute, names[0], domains[folder], row)
+            many = len(names) > 1
+            place = where_folded(driver, names, sets) if many else where(driver, attribute, sets)
+            cells = [f"`{pattern.replace('#', 'N') if many else names[0]}`", attribute.kind, place, row["whose"],
+                     row["meaning"], row["source"], f"`{cel}`"]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     idle = sorted(f"{folder}.{name}" for folder, table in rows.items() for name in table if (folder, name) not in used)
