@@ -539,18 +539,18 @@ func TestScrapeCost(t *testing.T) {
 	}
 }
 
-// namedInReadme is a number of series that the file names.
-func namedInReadme(t testing.TB, pattern string) int {
+// namedForOperators is a number of series that their reference names.
+func namedForOperators(t testing.TB, pattern string) int {
 	t.Helper()
-	found := regexp.MustCompile(pattern).FindStringSubmatch(string(must(os.ReadFile("../../README.md"))))
+	found := regexp.MustCompile(pattern).FindStringSubmatch(string(must(os.ReadFile("../../cfg/deploy/reference.md"))))
 	if found == nil {
-		t.Fatalf("README.md has no %q", pattern)
+		t.Fatalf("cfg/deploy/reference.md has no %q", pattern)
 	}
 	return must(strconv.Atoi(strings.ReplaceAll(found[1], ",", "")))
 }
 
-// With 64 devices that 256 claims share, and the EFA devices of a second driver all held, a scrape has no more series than README.md
-// says, and each device stands beside a claim that has it, and that claim's pod.
+// With 64 devices that 256 claims share, and the EFA devices of a second driver all held, a scrape has no more series than
+// cfg/deploy/reference.md says, and each device stands beside a claim that has it, and that claim's pod.
 func TestDeviceMetricsOfManyClaims(t *testing.T) {
 	t.Parallel()
 	api := startAPIServer(t)
@@ -571,7 +571,7 @@ func TestDeviceMetricsOfManyClaims(t *testing.T) {
 		efa.prepareOK(named(api.addClaim(reserve(c, "worker"))))
 	}
 
-	bound := namedInReadme(t, `at most ([0-9,]+) series`)
+	bound := namedForOperators(t, `at most ([0-9,]+) series`)
 	held := regexp.MustCompile(`\nneuron_dra_device_memory_bytes\{device="neuron-device-(\d+)",claim_namespace="default",claim_name="([^"]*)",pod_name="([^"]*)",`)
 	var text string
 	waitForLong(t, longPatience, "the values of all devices, each read since its claims came", func() bool {
@@ -588,7 +588,7 @@ func TestDeviceMetricsOfManyClaims(t *testing.T) {
 	hasLine(t, text, fmt.Sprintf(`neuron_dra_claims_held{driver="dra.net"} %d`, len(others)))
 	series := seriesOf(text)
 	if least := 64 * (5 + 8*8 + 8*2 + 8*5); series > bound || series < least {
-		t.Errorf("%d series, README.md says at most %d", series, bound)
+		t.Errorf("%d series, cfg/deploy/reference.md says at most %d", series, bound)
 	}
 	t.Logf("%d series, %d octets", series, len(text))
 	for _, found := range held.FindAllStringSubmatch(text, -1) {
