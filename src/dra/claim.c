@@ -395,30 +395,57 @@ void claim_meta(struct claim_builder *b, struct view uid)
 
 /* --- results --- */
 
+/*
+ * Whether this is the name of a device that the node had, or may have had: one that the board has
+ * (on a board that is not known: any number), or an EFA device.
+ */
+static bool was_published(const struct devices *d, struct view device)
+{
+    uint64_t number = 0;
+    uint64_t last = ((d->board != NULL) ? d->board->devices : DEVICES_MAX) - 1u;
+    if (!driver_traits(d->driver)->numbered) {
+        return view_starts(device, "pci-");
+    }
+    return view_starts(device, DEVICE_NAME_PREFIX) &&
+           view_decimal(view_from(device, sizeof DEVICE_NAME_PREFIX - 1u), last, &number) ==
+               STATUS_OK;
+}
+
 static void unknown_device(struct claim_builder *b, struct view device)
 {
     const struct devices *d = b->devices;
     struct writer why = begin_failure(b, PEER_NOT_FOUND);
+    if (!d->unknown && was_published(d, device)) {
+        WRITE(&why, "%" DEVICE_GONE_TEXT, SHOWN(device));
+        return;
+    }
     WRITE(&why, "device % not found on node %", SHOWN(device), TEXT(b->pool));
     if (d->unknown) {
         writer_text(&why, ": its devices are not known, the sysfs root cannot be read");
         return;
     }
     if (view_is(device, NODE_DEVICE_NAME) && d->ultraserver.member) {
-        WRITE(&why, ": it is all devices of the type, of which only % are here", NUMBER(d->count));
+        WRITE(&why,
+              ": it is all devices of the type, of which only % are here (see dmesg); delete the "
+              "pod to get another node",
+              NUMBER(d->count));
         return;
     }
     WRITE(&why, "; devices here: %", TEXT((d->count == 0u) ? "none" : d->device[0].name));
     if (d->count > 1u) {
         WRITE(&why, " ... %", TEXT(d->device[d->count - 1u].name));
     }
+    writer_text(&why, "; delete the pod to get one that exists");
 }
 
 static void foreign_pool(struct claim_builder *b, const struct claim_result_in *in)
 {
     struct writer why = begin_failure(b, PEER_NOT_FOUND);
-    WRITE(&why, "device % is allocated from pool %, the pool of this node is %", SHOWN(in->device),
-          SHOWN(in->pool), TEXT(b->pool));
+    WRITE(
+        &why,
+        "device % is allocated from pool %, the pool of this node is %; delete the pod and create "
+        "it without spec.nodeName, or check --node-name of the agent",
+        SHOWN(in->device), SHOWN(in->pool), TEXT(b->pool));
 }
 
 static void fail_duplicate(struct claim_builder *b, const struct claim_result_in *in)
@@ -519,7 +546,7 @@ void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
         b->cores = 0; /* the capacities belong to the result that is ignored here */
         return;
     }
-    if (b->configured) {
+    if (b->configs > 0u) {
         /*
          * A configuration applies only to results that were added before; the API server sends all
          * results before the configurations.
@@ -618,6 +645,22 @@ static enum status read_config(const struct claim_builder *b, const struct claim
     return s;
 }
 
+/* Names the configuration at fault, because a claim can have several, of itself and its class. */
+static void write_which(struct claim_builder *b, const struct claim_config_in *in,
+                        struct writer *why)
+{
+    WRITE(why, " (config[%] of the allocation, %, ", NUMBER(b->configs - 1u), SHOWN(in->source));
+    if (in->requests == 0u) {
+        writer_text(why, "all requests)");
+        return;
+    }
+    WRITE(why, "request %", SHOWN(in->request[0]));
+    if (in->requests > 1u) {
+        WRITE(why, " and % more", NUMBER(in->requests - 1u));
+    }
+    writer_text(why, ")");
+}
+
 static void read_and_apply(struct claim_builder *b, const struct claim_config_in *in, uint32_t mask,
                            uint8_t source)
 {
@@ -633,6 +676,7 @@ static void read_and_apply(struct claim_builder *b, const struct claim_config_in
     struct writer why = begin_failure(b, s);
     writer_text(&why, before);
     writer_append(&why, writer_view(&reason));
+    write_which(b, in, &why);
 }
 
 static void unknown_source(struct claim_builder *b, struct view source)
@@ -644,7 +688,7 @@ static void unknown_source(struct claim_builder *b, struct view source)
 
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
 {
-    b->configured = true;
+    b->configs++;
     if (b->failed != STATUS_OK) {
         return;
     }
@@ -732,12 +776,17 @@ static void apply_mode(struct claim_builder *b)
 {
     struct claim_record *r = &b->record;
     unsigned nodes = 0;
+    const char *request = "";
     for (unsigned i = 0; i < r->count; i++) {
         unsigned asked = r->result[i].ultraserver_mode;
         if (nodes != 0u && asked != 0u && asked != nodes) {
             struct writer why = claim_failure(b, PEER_UNSUPPORTED);
-            writer_text(&why, " asks for two UltraServer modes");
+            WRITE(&why,
+                  " asks for two UltraServer modes: request % for %, request % for %; give all of "
+                  "its requests the same ultraserverMode",
+                  TEXT(request), NUMBER(nodes), TEXT(r->result[i].request), NUMBER(asked));
         }
+        request = (asked != 0u) ? r->result[i].request : request;
         nodes = (asked != 0u) ? asked : nodes;
     }
     if (nodes == 0u || b->failed != STATUS_OK) {

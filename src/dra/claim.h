@@ -141,7 +141,7 @@ struct claim_builder {
     bool seen_meta;
     bool is_wanted; /* the object has the wanted UID */
     bool allocated;
-    bool configured;     /* a configuration entry was added, so no result may follow */
+    unsigned configs;    /* configuration entries added; after the first no result may follow */
     bool zero_numbering; /* for the record; the caller sets it after claim_begin */
     enum status failed;  /* the first failure, or STATUS_OK */
     char why[CLAIM_ERROR_CAP];
@@ -197,13 +197,12 @@ struct claim_config_in {
     struct view request[CONFIG_REQUESTS_MAX];
 };
 /*
- * Applies one configuration entry to the results whose requests it names ("req" covers "req/sub").
- * For each kind separately, an entry of the claim overrules an entry of the class, and a later
- * entry overrules an earlier one of the same source. If two entries of one source both name
- * requests, or both name none, the builder remembers the earlier value as overruled. Ignores
- * entries of other drivers, and entries that apply to no result of this driver, without decoding
- * them. If the entry is not valid, the claim fails with `error applying config: ` and the reason
- * from config.h.
+ * Applies one configuration entry to the results that it names ("req" covers "req/sub"). For each
+ * kind separately, an entry of the claim overrules one of the class, and a later entry overrules an
+ * earlier one of the same source. When two entries of one source both name requests, or both name
+ * none, the earlier value is remembered as overruled. Entries of other drivers, and entries that
+ * apply to no result of this driver, are ignored undecoded. Failure text: `error applying config:
+ * <why of config.h> (config[N] of the allocation, <source>, <requests>)`.
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
 /*

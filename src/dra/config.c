@@ -59,7 +59,8 @@ static enum status syntax_error(struct decoder *d)
     } else if (d->in.failed != STATUS_OK) {
         WRITE(d->why, "configuration is not valid JSON, at byte %", NUMBER(d->in.in.pos));
     } else {
-        writer_text(d->why, "configuration is not a JSON object");
+        writer_text(d->why, "configuration is not a JSON object; write apiVersion, kind and the "
+                            "kind's field under opaque.parameters");
     }
     return PEER_MALFORMED;
 }
@@ -129,6 +130,10 @@ static enum status wrong_type(struct decoder *d, const char *field, const char *
           TEXT(found_name(found->kind)));
     if (found->kind == JSON_NUMBER) {
         WRITE(d->why, " %", SHOWN(found->text));
+    } else if (found->kind == JSON_STRING) {
+        writer_text(d->why, "; write the number without quotes");
+    } else {
+        /* the names of the types are the remedy */
     }
     return PEER_MALFORMED;
 }
@@ -169,18 +174,12 @@ static enum status read_type(struct decoder *d, struct view json)
     return s;
 }
 
-static void list_known(struct writer *why)
-{
-    writer_text(why, "; known: NeuronConfig, UltraServerConfig in ");
-    for (unsigned i = 0; i < VERSIONS; i++) {
-        WRITE(why, "%%", TEXT((i == 0u) ? "" : ", "), TEXT(versions[i]));
-    }
-}
-
+/* Names both members, because a configuration that lacks one of them often lacks the other too. */
 static enum status fail_missing(struct decoder *d, const char *name)
 {
-    WRITE(d->why, "Object '%' is missing", TEXT(name));
-    list_known(d->why);
+    WRITE(d->why,
+          "Object '%' is missing; write apiVersion: % and kind: NeuronConfig or UltraServerConfig",
+          TEXT(name), TEXT(versions[0]));
     return PEER_MALFORMED;
 }
 
@@ -188,7 +187,10 @@ static enum status not_registered(struct decoder *d)
 {
     WRITE(d->why, "no kind \"%\" is registered for version \"%\"", SHOWN(d->text[FIELD_KIND]),
           SHOWN(d->text[FIELD_VERSION]));
-    list_known(d->why);
+    writer_text(d->why, "; known: NeuronConfig, UltraServerConfig in ");
+    for (unsigned i = 0; i < VERSIONS; i++) {
+        WRITE(d->why, "%%", TEXT((i == 0u) ? "" : ", "), TEXT(versions[i]));
+    }
     return PEER_UNSUPPORTED;
 }
 
@@ -332,7 +334,10 @@ enum status config_check(const struct config *c, unsigned lnc_allowed,
     }
     ASSERT(c->kind == CONFIG_NEURON);
     if (lnc_allowed == 0u) {
-        WRITE(why, "LNC value is not configurable for instance type %",
+        /* AWS's text, to which its users' searches and alerts hold; the way out follows it */
+        WRITE(why,
+              "LNC value is not configurable for instance type %; remove the NeuronConfig, or use "
+              "a trn2 or trn3 type",
               TEXT((instance_type[0] != '\0') ? instance_type : "(unknown)"));
         return PEER_UNSUPPORTED;
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes opaque configurations, NeuronConfig and UltraServerConfig, strictly, and checks them.
- * Owns the two kinds, their fields and the error texts that users see in pod events. Knows no
- * claims; the only facts about the node that it uses are the LNC values and the UltraServer.
- * Sources: AWS Neuron DRA documentation (kinds and texts), the Kubernetes serializer in
- * apimachinery and sigs.k8s.io/json (wording of decoding errors).
+ * Opaque configurations: NeuronConfig and UltraServerConfig, decoded strictly. Owns the two kinds,
+ * their fields and the error texts that users see in pod events; knows no claim, and of the
+ * hardware only the LNC values of a node and its UltraServer. Source of kinds and texts: AWS Neuron
+ * DRA documentation; wording of decoding errors: the Kubernetes serializer (apimachinery,
+ * sigs.k8s.io/json).
  *
  * Invariants:
  * I1 On failure *out is unchanged.
- * I2 The reason is one line of printable ASCII; together with the text that claim_config_add puts
- *    before it, it fits in CLAIM_ERROR_CAP.
- * I3 config_decode accepts only a JSON object with apiVersion, kind and the field of the kind, each
- *    once and with a known value, and with no other member.
+ * I2 The reason is one line of printable ASCII; together with the texts that claim_config_add puts
+ *    before and after it, it fits in CLAIM_ERROR_CAP.
+ * I3 config_decode accepts only a JSON object of apiVersion, kind and the kind's field, each once,
+ *    with known values, and no other member.
  * I4 config_check fails only with PEER_UNSUPPORTED, and with a reason.
  */
 #ifndef DRA_CONFIG_H
@@ -48,11 +48,11 @@ struct config {
 MUST_USE enum status config_decode(struct view json, struct config *out, struct writer *why);
 
 /*
- * Checks whether the node supports a decoded configuration. Bit n of `lnc_allowed`: a claim may ask
- * for LNC n. PEER_UNSUPPORTED, with one line in `why`:
- * - a NeuronConfig, but no LNC is allowed: "LNC value is not configurable for instance type
- *   <type>";
- * - a NeuronConfig with an LNC that is not allowed;
+ * Checks a decoded configuration against the node (bit n of `lnc_allowed`: LNC n may be asked for).
+ * PEER_UNSUPPORTED, with one line in `why`:
+ * - an LNC, but the type has none: "LNC value is not configurable for instance type <type>", the
+ *   text of AWS's driver, and then the way out;
+ * - an LNC value that the type does not have;
  * - an UltraServerConfig that ultraserver_mode refuses.
  */
 MUST_USE enum status config_check(const struct config *c, unsigned lnc_allowed,

@@ -101,6 +101,10 @@ struct device {
 
 /* Bytes of a list of all device numbers: two digits and a comma for each. */
 #define DEVICE_NUMBERS_CAP (DEVICES_MAX * 3u)
+/* What a message says after the name of a device that an allocation names and the node lacks. */
+#define DEVICE_GONE_TEXT                                                                           \
+    " is gone: the kernel module no longer shows it (see dmesg). Delete the pod to get another "   \
+    "device."
 
 #define NETWORK_LAYERS 3u /* layers of the EC2 instance topology; layer 1 is the widest */
 /* Labels of the Node object. Empty: the label is absent, or the Node has not been read yet. */

@@ -130,20 +130,37 @@ static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
     return 0;
 }
 
-static void write_not_offered(const struct ultraserver *u, unsigned nodes, struct writer *why)
+/*
+ * Appends the sizes of sets that the kernel module offers, as "1 or 2"; false: none. The
+ * module's own mode numbers stay out of the text: mode 4 is one node there.
+ */
+static bool write_offered(const struct ultraserver *u, const char *before, struct writer *why)
 {
-    const char *before = " offers modes ";
-    WRITE(why,
-          "UltraServer mode % is not available on this node: ultraserver_mode of the kernel module",
-          NUMBER(nodes));
-    for (unsigned mode = 1; mode <= ULTRASERVER_MODE_MAX; mode++) {
-        if (((unsigned)u->modes >> mode & 1u) != 0u) {
-            WRITE(why, "%%", TEXT(before), NUMBER(mode));
-            before = ",";
+    const char *comma = before;
+    for (unsigned nodes = 1; nodes <= ULTRASERVER_NODES_MAX; nodes *= 2u) {
+        if (mode_for(u, nodes) != 0u) {
+            WRITE(why, "%%", TEXT(comma), NUMBER(nodes));
+            comma = " or ";
         }
     }
-    WRITE(why, "% (1: four nodes; 2, 3: two; 4: one); check the links between the nodes",
-          TEXT((u->modes == 0u) ? " offers none" : ""));
+    return comma != before;
+}
+
+static void write_not_offered(const struct ultraserver *u, unsigned nodes, struct writer *why)
+{
+    static const char *const counts[ULTRASERVER_NODES_MAX + 1u] = {
+        [1] = "one node", [2] = "two nodes", [4] = "four nodes"};
+    WRITE(why, "ultraserverMode % (%) is not possible on this node now; possible: ", NUMBER(nodes),
+          TEXT(counts[nodes]));
+    if (!write_offered(u, "", why)) {
+        writer_text(why, "none");
+    }
+    writer_text(why, ". Check the links between the nodes");
+    if (write_offered(u, ", or ask for ", why)) {
+        writer_text(why, ".");
+    } else {
+        writer_text(why, " and the log of the kernel module (dmesg).");
+    }
 }
 
 enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes, const char *instance_type,
@@ -152,7 +169,9 @@ enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes, const 
     uint8_t mode = mode_for(u, nodes);
     memset(use, 0, sizeof *use);
     if (!u->member) {
-        WRITE(why, "UltraServer mode is not configurable for instance type %",
+        WRITE(why,
+              "UltraServer mode is not configurable for instance type %; remove the "
+              "UltraServerConfig, or use a node of an UltraServer, such as trn2u.48xlarge",
               TEXT((instance_type[0] != '\0') ? instance_type : "(unknown)"));
         return PEER_UNSUPPORTED;
     }

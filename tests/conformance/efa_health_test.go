@@ -78,7 +78,7 @@ func TestEFAHealth(t *testing.T) {
 	node := filepath.Join(a.node, "dev/infiniband/uverbs9") // of 0000:b4:00.0
 	check(t, os.Rename(node, node+".away"))
 	efaIs(t, api, "pci-0000-b4-00-0", true)
-	contains(t, efa.prepare(named(held))[string(held.UID)].Error, "device pci-0000-b4-00-0 not found on node")
+	contains(t, efa.prepare(named(held))[string(held.UID)].Error, "pci-0000-b4-00-0 is gone: the kernel module no longer shows it (see dmesg). Delete the pod to get another device.")
 	free := filepath.Join(a.node, "dev/infiniband/uverbs8") // of 0000:b3:00.0
 	check(t, os.Rename(free, free+".away"))
 	efaGone(t, api, "pci-0000-b3-00-0")

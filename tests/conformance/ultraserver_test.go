@@ -143,14 +143,16 @@ func TestUltraServerNotOffered(t *testing.T) {
 		t.Run("modes "+modes, func(t *testing.T) {
 			t.Parallel()
 			api, a, k := elected(t, modes)
-			offers := " offers none "
-			if strings.Contains(modes, "4") {
-				offers = " offers modes " + modes + " "
+			possible := map[string]string{"4": "1", "1,4": "1 or 4", "2,4": "1 or 2"}[modes]
+			remedy := "; possible: " + possible + ". Check the links between the nodes, or ask for " + possible + "."
+			if possible == "" {
+				remedy = "; possible: none. Check the links between the nodes and the log of the kernel module (dmesg)."
 			}
+			words := map[int]string{1: "one node", 2: "two nodes", 4: "four nodes"}
 			for _, count := range refused {
 				c := api.addClaim(configure(newClaim(fmt.Sprintf("wants-%d", count), "req=node"), fromClaim, nodes(count)))
-				contains(t, k.prepareError(named(c)), "error applying config: ", fmt.Sprintf("UltraServer mode %d is not available on this node", count),
-					"ultraserver_mode of the kernel module"+offers, "links between the nodes")
+				contains(t, k.prepareError(named(c)),
+					fmt.Sprintf("error applying config: ultraserverMode %d (%s) is not possible on this node now%s (config[0] ", count, words[count], remedy))
 				a.noCDI()
 			}
 			plain := api.addClaim(newClaim("plain", "req=node"))
@@ -178,7 +180,7 @@ func TestUltraServerFilesAbsent(t *testing.T) {
 		}
 	}
 	c := api.addClaim(configure(newClaim("wants", "req=node"), fromClaim, nodes(1)))
-	contains(t, k.prepareError(named(c)), "UltraServer mode 1 is not available on this node", "offers none")
+	contains(t, k.prepareError(named(c)), "ultraserverMode 1 (one node) is not possible on this node now", "possible: none")
 	k.prepareOK(named(api.addClaim(newClaim("plain", "req=node"))))
 }
 
@@ -227,7 +229,7 @@ func TestUltraServerNow(t *testing.T) {
 	api, a, k := elected(t, electedModes, "--health-interval", "1h")
 	wants := api.addClaim(configure(newClaim("wants", "req=node"), fromClaim, nodes(4)))
 	a.classFile("ultraserver_mode", "3,4")
-	contains(t, k.prepareError(named(wants)), "UltraServer mode 4 is not available on this node", " offers modes 3,4 ")
+	contains(t, k.prepareError(named(wants)), "ultraserverMode 4 (four nodes) is not possible on this node now", "possible: 1 or 2.")
 	a.classFile("ultraserver_mode", "busy")
 	contains(t, k.prepareError(named(wants)), "error applying config: ", "busy", "the kubelet tries again")
 	a.noCDI()
@@ -260,9 +262,8 @@ func TestUltraServerOnOtherType(t *testing.T) {
 	a, k := running(t, api, "trn2.48xlarge")
 	contains(t, k.prepareError(named(api.addClaim(newClaim("node", "req=node")))), nodeDevice, "not found", "neuron-device-0")
 	c := api.addClaim(configure(newClaim("mode", "req=0"), fromClaim, nodes(4)))
-	if text := k.prepareError(named(c)); text != "error applying config: UltraServer mode is not configurable for instance type trn2.48xlarge" {
-		t.Errorf("%q", text)
-	}
+	contains(t, k.prepareError(named(c)), "error applying config: UltraServer mode is not configurable for instance type trn2.48xlarge; "+
+		"remove the UltraServerConfig, or use a node of an UltraServer, such as trn2u.48xlarge (config[0] of the allocation, FromClaim, ")
 	a.noCDI()
 }
 
@@ -380,7 +381,7 @@ func TestUltraServerMoves(t *testing.T) {
 	a.elect("4")
 	a.start()
 	k = a.register()
-	contains(t, k.prepareError(named(c)), "UltraServer mode 4 is not available on this node")
+	contains(t, k.prepareError(named(c)), "ultraserverMode 4 (four nodes) is not possible on this node now")
 	a.noCDI()
 }
 

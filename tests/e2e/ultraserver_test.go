@@ -205,7 +205,7 @@ func ultraBusy(t *testing.T) {
 func ultraNotOffered(t *testing.T) {
 	reelected(t, "4")
 	t.Cleanup(func() { reelected(t, "1,3,4") })
-	refused(t, ultraPod, example(t, ultraExample), "UltraServer mode 4 is not available on this node")
+	refused(t, ultraPod, example(t, ultraExample), "ultraserverMode 4 (four nodes) is not possible on this node now")
 }
 
 // ultraUnhealthy: a pod that comes waits until all devices are healthy.

@@ -378,10 +378,11 @@ static void test_refusals(void **state)
     check_refused(4, "claim ml/claim-4 is not allocated");
     api.claim[5].result[0].device = "neuron-device-99";
     check_refused(5, "device neuron-device-99 not found on node node-a; devices here: "
-                     "neuron-device-0 ... neuron-device-15");
+                     "neuron-device-0 ... neuron-device-15; delete the pod to get one that exists");
     api.claim[6].result[0].pool = "node-b";
     check_refused(6, "device neuron-device-6 is allocated from pool node-b, the pool of this node "
-                     "is node-a");
+                     "is node-a; delete the pod and create it without spec.nodeName, or check "
+                     "--node-name of the agent");
     api.claim[7].results = 0;
     check_refused(7, "claim ml/claim-7 has no allocation result of driver neuron.aws.com");
 }
@@ -413,8 +414,10 @@ static void test_configuration_of_trn1(void **state)
     claim_add(0)->parameters = "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\","
                                "\"logicalNeuronCore\":1}";
     node_up();
-    check_refused(0, "error applying config: LNC value is not configurable for instance type "
-                     "trn1.2xlarge");
+    check_refused(0,
+                  "error applying config: LNC value is not configurable for instance type "
+                  "trn1.2xlarge; remove the NeuronConfig, or use a trn2 or trn3 type (config[0] of "
+                  "the allocation, FromClaim, all requests)");
 }
 
 #define FREE_IT(name)                                                                              \

@@ -777,7 +777,8 @@ static void test_device_is_gone(void **state)
     start();
     struct view reply = prepare_soon(6, 2);
     assert_string_equal(prepare_error(reply, 6), "");
-    error_has(reply, 7, "neuron-device-7 is not found on this node any more");
+    error_has(reply, 7,
+              "prepared device neuron-device-7 is gone: the kernel module no longer shows it");
     unprepare_well(6, 2);
 }
 

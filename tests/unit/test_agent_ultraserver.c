@@ -232,9 +232,11 @@ static void test_incomplete(void **state)
     look();
     /* it was there: unhealthy, and nobody has it */
     assert_int_equal(slice_devices(api_slice_only()), 0);
-    assert_string_equal(prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM),
-                        "device neuron-node not found on node node-a: it is all devices of the "
-                        "type, of which only 15 are here");
+    assert_string_equal(
+        prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM),
+        "device neuron-node not found on node node-a: it is all devices of the "
+        "type, of which only 15 are here (see dmesg); delete the pod to get another "
+        "node");
     world.found.count = 16;
     look();
     pass(60000);
@@ -380,7 +382,8 @@ static void test_mode_not_offered(void **state)
     place("4", "-1");
     look();
     const char *error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
-    assert_non_null(strstr(error, "UltraServer mode 4 is not available on this node"));
+    assert_non_null(
+        strstr(error, "ultraserverMode 4 (four nodes) is not possible on this node now"));
 }
 
 /* Between two looks at the node the class files change: the claim goes by what they say now. */
@@ -392,8 +395,9 @@ static void test_looked_at_in_the_prepare(void **state)
     disk.ultraserver = &now;
     text_set(now.modes, sizeof now.modes, "3,4");
     const char *error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
-    assert_non_null(strstr(error, "UltraServer mode 4 is not available on this node"));
-    assert_non_null(strstr(error, "offers modes 3,4"));
+    assert_non_null(
+        strstr(error, "ultraserverMode 4 (four nodes) is not possible on this node now"));
+    assert_non_null(strstr(error, "possible: 1 or 2."));
     text_set(now.modes, sizeof now.modes, "busy");
     error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
     assert_non_null(strstr(error, "still finding each other"));

@@ -161,28 +161,58 @@ static void test_results(void **state)
     assert_true(claim_numbers(&b.record) == (UINT64_C(1) << 15 | UINT64_C(1) << 4));
 }
 
+#define DELETE "; delete the pod to get one that exists"
+#define GONE                                                                                       \
+    " is gone: the kernel module no longer shows it (see dmesg). Delete the pod to get another "   \
+    "device."
+
 static void test_unknown_device(void **state)
 {
     (void)state;
     add("a", "neuron-device-99");
     refused("device neuron-device-99 not found on node node-1; devices here: neuron-device-0 ... "
-            "neuron-device-15");
+            "neuron-device-15" DELETE);
+    (void)setup(NULL);
+    add("a", "neuron-device-16"); /* the type has 16 */
+    refused("device neuron-device-16 not found on node node-1; devices here: neuron-device-0 ... "
+            "neuron-device-15" DELETE);
     (void)setup_trn1(NULL);
     add("a", "neuron-device-1");
-    refused("device neuron-device-1 not found on node node-1; devices here: neuron-device-0");
+    refused(
+        "device neuron-device-1 not found on node node-1; devices here: neuron-device-0" DELETE);
     fill_devices(&devices, &trn2, 5, 2);
     claim_begin(&b, &devices, DRIVER_NAME, "node-1", &wanted);
     add("a", "neuron-device-0");
-    refused("device neuron-device-0 not found on node node-1; devices here: neuron-device-5 ... "
-            "neuron-device-6");
+    refused("neuron-device-0" GONE);
     fill_devices(&devices, &trn1, 0, 0);
     claim_begin(&b, &devices, DRIVER_NAME, "node-1", &wanted);
     add("a", "neuron-device-0");
-    refused("device neuron-device-0 not found on node node-1; devices here: none");
+    refused("neuron-device-0" GONE);
+    claim_begin(&b, &devices, DRIVER_NAME, "node-1", &wanted);
+    add("a", "neurondevice0");
+    refused("device neurondevice0 not found on node node-1; devices here: none" DELETE);
     (void)setup(NULL);
     add("a", "neuron\ndevice");
     refused("device neuron?device not found on node node-1; devices here: neuron-device-0 ... "
-            "neuron-device-15");
+            "neuron-device-15" DELETE);
+}
+
+/*
+ * A device inside the range of those that are left: the text lists no range that has it. On a board
+ * that is not known, any number may have been there.
+ */
+static void test_gone_device(void **state)
+{
+    (void)state;
+    devices.device[2] = devices.device[15];
+    devices.count = 15;
+    add("a", "neuron-device-2");
+    refused("neuron-device-2 is gone: the kernel module no longer shows it (see dmesg). Delete the "
+            "pod to get another device.");
+    (void)setup(NULL);
+    devices.board = NULL;
+    add("a", "neuron-device-63");
+    refused("neuron-device-63" GONE);
 }
 
 static void test_foreign_pool(void **state)
@@ -192,7 +222,8 @@ static void test_foreign_pool(void **state)
     in.pool = view_text("node-2");
     claim_result_add(&b, &in);
     refused("device neuron-device-3 is allocated from pool node-2, the pool of this node is "
-            "node-1");
+            "node-1; delete the pod and create it without spec.nodeName, or check --node-name of "
+            "the agent");
 }
 
 static void test_device_twice(void **state)
@@ -720,6 +751,7 @@ int main(void)
         cmocka_unit_test_setup(test_malformed, setup),
         cmocka_unit_test_setup(test_results, setup),
         cmocka_unit_test_setup(test_unknown_device, setup),
+        cmocka_unit_test_setup(test_gone_device, setup),
         cmocka_unit_test_setup(test_foreign_pool, setup),
         cmocka_unit_test_setup(test_device_twice, setup),
         cmocka_unit_test(test_cores_place),

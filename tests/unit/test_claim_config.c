@@ -176,6 +176,8 @@ static void test_config_passed_over(void **state)
     expect_lnc(0, 0);
 }
 
+#define FIRST " (config[0] of the allocation, FromClaim, request a)"
+
 static void test_config_errors(void **state)
 {
     static const struct {
@@ -185,13 +187,17 @@ static void test_config_errors(void **state)
         {"{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\","
          "\"logicalNeuronCoreCount\":2}",
          "error applying config: strict decoding error: unknown field \"logicalNeuronCoreCount\"; "
-         "known fields: apiVersion, kind, logicalNeuronCore"},
+         "known fields: apiVersion, kind, logicalNeuronCore" FIRST},
         {LNC("3"),
-         "error applying config: logicalNeuronCore: Unsupported value: 3; supported values: 1, 2"},
-        {"[]", "error applying config: configuration is not a JSON object"},
-        {"", "error applying config: configuration is not valid JSON, at byte 0"},
+         "error applying config: logicalNeuronCore: Unsupported value: 3; supported values: 1, "
+         "2" FIRST},
+        {"[]",
+         "error applying config: configuration is not a JSON object; write apiVersion, kind and "
+         "the kind's field under opaque.parameters" FIRST},
+        {"", "error applying config: configuration is not valid JSON, at byte 0" FIRST},
         {MODE("4"), "error applying config: UltraServer mode is not configurable for instance type "
-                    "trn2.48xlarge"},
+                    "trn2.48xlarge; remove the UltraServerConfig, or use a node of an UltraServer, "
+                    "such as trn2u.48xlarge" FIRST},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -203,12 +209,54 @@ static void test_config_errors(void **state)
     }
 }
 
+/* Of several configurations the text names the one at fault, by its place in the allocation. */
+static void test_which_config(void **state)
+{
+    (void)state;
+    add("a", "neuron-device-0");
+    add("b/x", "neuron-device-1");
+    configure("FromClass", "", LNC("1"));
+    configure("FromClaim", "a", LNC("2"));
+    configure("FromClaim", "c", LNC("3")); /* of no result here: not decoded, but counted */
+    configure("FromClaim", "b d e", "[]");
+    refused("error applying config: configuration is not a JSON object; write apiVersion, kind and "
+            "the kind's field under opaque.parameters (config[3] of the allocation, FromClaim, "
+            "request b and 2 more)");
+    (void)setup(NULL);
+    add("a", "neuron-device-0");
+    configure("FromClass", "a", LNC("\"1\""));
+    refused("error applying config: field \"logicalNeuronCore\": expected integer, found string; "
+            "write the number without quotes (config[0] of the allocation, FromClass, request a)");
+}
+
+/* The longest reason, and the longest names after it: nothing is cut. */
+static void test_longest_text(void **state)
+{
+#define KEY(c) "\"" c "23456789012345678901234567890123456789012345678901234567890123456789\":1"
+#define REQUEST "r23456789012345678901234567890123456789012345678901234567890123"
+    char request[256];
+    (void)state;
+    add(REQUEST, "neuron-device-0");
+    (void)snprintf(request, sizeof request, "%s b c d e f g h i j k", REQUEST);
+    for (unsigned i = 0; i < 200; i++) {
+        configure("FromClaim", "x", "{}");
+    }
+    configure("FromClaim", request,
+              "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\"," KEY("a") "," KEY(
+                  "b") "," KEY("c") "," KEY("d") "," KEY("a") "}");
+    assert_int_not_equal(claim_end(&b), STATUS_OK);
+    assert_non_null(strstr(b.why, "(config[200] of the allocation, FromClaim, request " REQUEST
+                                  " and 10 more)"));
+}
+
 static void test_lnc_on_trn1(void **state)
 {
     (void)state;
     add("a", "neuron-device-0");
     configure("FromClaim", "", LNC("1"));
-    refused("error applying config: LNC value is not configurable for instance type trn1.2xlarge");
+    refused("error applying config: LNC value is not configurable for instance type trn1.2xlarge"
+            "; remove the NeuronConfig, or use a trn2 or trn3 type (config[0] of the allocation, "
+            "FromClaim, all requests)");
 }
 
 static void test_config_source(void **state)
@@ -233,7 +281,9 @@ static void test_config_not_opaque(void **state)
 static void test_config_too_long(void **state)
 {
     static char json[OPAQUE_BYTES_MAX + 1];
-    static const char text[] = "error applying config: configuration is longer than 10240 bytes";
+#define TOO_LONG                                                                                   \
+    "error applying config: configuration is longer than 10240 bytes (config[0] of the "           \
+    "allocation, FromClaim, "
     struct claim_config_in in = {
         .source = view_text("FromClaim"),
         .driver = view_text(DRIVER_NAME),
@@ -250,7 +300,7 @@ static void test_config_too_long(void **state)
     add("a", "neuron-device-0");
     in.parameters = view_of(json, sizeof json);
     claim_config_add(&b, &in);
-    refused(text);
+    refused(TOO_LONG "all requests)");
     (void)setup(NULL);
     add("a", "neuron-device-0");
     in.parameters = view_text(LNC("1"));
@@ -258,7 +308,7 @@ static void test_config_too_long(void **state)
     in.requests = 1;
     in.request[0] = view_text("names-behind-the-cut-may-be-ours");
     claim_config_add(&b, &in);
-    refused(text);
+    refused(TOO_LONG "request names-behind-the-cut-may-be-ours)");
 }
 
 static void test_result_after_config(void **state)
@@ -345,9 +395,9 @@ static void test_mode_not_available(void **state)
     b.ultraserver.modes = 1u << 4;
     add("a", "neuron-node");
     configure("FromClaim", "", MODE("2"));
-    refused("error applying config: UltraServer mode 2 is not available on this node: "
-            "ultraserver_mode of the kernel module offers modes 4 (1: four nodes; 2, 3: two; 4: "
-            "one); check the links between the nodes");
+    refused("error applying config: ultraserverMode 2 (two nodes) is not possible on this node "
+            "now; possible: 1. Check the links between the nodes, or ask for 1. (config[0] of the "
+            "allocation, FromClaim, all requests)");
 }
 
 static void test_election(void **state)
@@ -358,7 +408,7 @@ static void test_election(void **state)
     configure("FromClaim", "", MODE("4"));
     refused("error applying config: the nodes of the UltraServer are still finding each other "
             "(the kernel module reports busy, for up to 10 minutes); "
-            "the kubelet tries again");
+            "the kubelet tries again (config[0] of the allocation, FromClaim, all requests)");
 }
 
 /* The election begins again between two pieces of one claim: one look decides about all of it. */
@@ -379,7 +429,8 @@ static void test_two_modes(void **state)
     add_admin("b", "neuron-node");
     configure("FromClaim", "a", MODE("4"));
     configure("FromClaim", "b", MODE("2"));
-    refused("claim training/llama-0 asks for two UltraServer modes");
+    refused("claim training/llama-0 asks for two UltraServer modes: request a for 4, request b for "
+            "2; give all of its requests the same ultraserverMode");
 }
 
 static void test_node_and_a_device_of_it(void **state)
@@ -407,7 +458,7 @@ static void test_incomplete_node(void **state)
     devices.count = 15;
     add("a", "neuron-node");
     refused("device neuron-node not found on node node-1: it is all devices of the type, of which "
-            "only 15 are here");
+            "only 15 are here (see dmesg); delete the pod to get another node");
 }
 
 static void test_node_of_another_type(void **state)
@@ -415,7 +466,7 @@ static void test_node_of_another_type(void **state)
     (void)state;
     add("a", "neuron-node");
     refused("device neuron-node not found on node node-1; devices here: neuron-device-0 ... "
-            "neuron-device-15");
+            "neuron-device-15; delete the pod to get one that exists");
 }
 
 /* What a container is told decides whether a claim that is prepared again is the same. */
@@ -479,6 +530,8 @@ int main(void)
         cmocka_unit_test_setup(test_overruled, setup),
         cmocka_unit_test_setup(test_config_passed_over, setup),
         cmocka_unit_test_setup(test_config_errors, setup),
+        cmocka_unit_test_setup(test_which_config, setup),
+        cmocka_unit_test_setup(test_longest_text, setup),
         cmocka_unit_test_setup(test_lnc_on_trn1, setup_trn1),
         cmocka_unit_test_setup(test_config_source, setup),
         cmocka_unit_test_setup(test_config_not_opaque, setup),

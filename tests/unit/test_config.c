@@ -9,6 +9,11 @@
 #define NEURON HEAD ",\"logicalNeuronCore\":"
 #define ULTRA                                                                                      \
     "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"UltraServerConfig\",\"ultraserverMode\":"
+#define MISSING "; write apiVersion: neuron.aws.com/v1 and kind: NeuronConfig or UltraServerConfig"
+#define OBJECT "; write apiVersion, kind and the kind's field under opaque.parameters"
+#define NO_LNC_REMEDY "; remove the NeuronConfig, or use a trn2 or trn3 type"
+#define NO_MODE_REMEDY                                                                             \
+    "; remove the UltraServerConfig, or use a node of an UltraServer, such as trn2u.48xlarge"
 #define KNOWN                                                                                      \
     "; known: NeuronConfig, UltraServerConfig in neuron.aws.com/v1, neuron.aws.com/v1alphav1, "    \
     "resource.neuron.aws.com/v1alphav1"
@@ -131,7 +136,9 @@ static void test_strict(void **state)
 static void test_types_and_ranges(void **state)
 {
     static const struct refusal rows[] = {
-        {NEURON "\"2\"}", "field \"logicalNeuronCore\": expected integer, found string"},
+        {NEURON "\"2\"}",
+         "field \"logicalNeuronCore\": expected integer, found string; write the number "
+         "without quotes"},
         {NEURON "true}", "field \"logicalNeuronCore\": expected integer, found boolean"},
         {NEURON "false}", "field \"logicalNeuronCore\": expected integer, found boolean"},
         {NEURON "[2]}", "field \"logicalNeuronCore\": expected integer, found array"},
@@ -150,7 +157,9 @@ static void test_types_and_ranges(void **state)
         {HEAD "}", "logicalNeuronCore: Required value; supported values: 1, 2"},
         {NEURON "null}", "logicalNeuronCore: Required value; supported values: 1, 2"},
         {ULTRA "3}", "ultraserverMode: Unsupported value: 3; supported values: 1, 2, 4"},
-        {ULTRA "\"4\"}", "field \"ultraserverMode\": expected integer, found string"},
+        {ULTRA "\"4\"}",
+         "field \"ultraserverMode\": expected integer, found string; write the number "
+         "without quotes"},
     };
     (void)state;
     refused(rows, COUNT(rows));
@@ -159,15 +168,17 @@ static void test_types_and_ranges(void **state)
 static void test_kinds_and_versions(void **state)
 {
     static const struct refusal rows[] = {
-        {"{}", "Object 'Kind' is missing" KNOWN},
+        {"{}", "Object 'Kind' is missing" MISSING},
         {"{\"apiVersion\":\"neuron.aws.com/v1\",\"logicalNeuronCore\":2}",
-         "Object 'Kind' is missing" KNOWN},
-        {"{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":null}", "Object 'Kind' is missing" KNOWN},
-        {"{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"\"}", "Object 'Kind' is missing" KNOWN},
+         "Object 'Kind' is missing" MISSING},
+        {"{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":null}",
+         "Object 'Kind' is missing" MISSING},
+        {"{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"\"}",
+         "Object 'Kind' is missing" MISSING},
         {"{\"kind\":\"NeuronConfig\",\"logicalNeuronCore\":2}",
-         "Object 'apiVersion' is missing" KNOWN},
+         "Object 'apiVersion' is missing" MISSING},
         {"{\"kind\":\"NeuronConfig\",\"Kind\":\"x\",\"apiversion\":\"neuron.aws.com/v1\"}",
-         "Object 'apiVersion' is missing" KNOWN},
+         "Object 'apiVersion' is missing" MISSING},
         {"{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"Neuronconfig\"}",
          "no kind \"Neuronconfig\" is registered for version \"neuron.aws.com/v1\"" KNOWN},
         {"{\"apiVersion\":\"neuron.aws.com/v2\",\"kind\":\"NeuronConfig\"}",
@@ -197,9 +208,9 @@ static void test_syntax(void **state)
         {NEURON "2}}", "configuration is not valid JSON, at byte 78"},
         {NEURON "02}", "configuration is not valid JSON, at byte 76"},
         {NEURON "2,}", "configuration is not valid JSON, at byte 78"},
-        {"[]", "configuration is not a JSON object"},
-        {"\"x\"", "configuration is not a JSON object"},
-        {"null", "configuration is not a JSON object"},
+        {"[]", "configuration is not a JSON object" OBJECT},
+        {"\"x\"", "configuration is not a JSON object" OBJECT},
+        {"null", "configuration is not a JSON object" OBJECT},
         {"{\"a\":[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]}",
          "configuration is nested too deeply; it has plain members only"},
     };
@@ -282,27 +293,27 @@ static void test_check(void **state)
         {{.kind = CONFIG_NEURON, .value = 1},
          NO_LNC,
          "trn1.2xlarge",
-         "LNC value is not configurable for instance type trn1.2xlarge"},
+         "LNC value is not configurable for instance type trn1.2xlarge" NO_LNC_REMEDY},
         {{.kind = CONFIG_NEURON, .value = 2},
          NO_LNC,
          "trn1.2xlarge",
-         "LNC value is not configurable for instance type trn1.2xlarge"},
+         "LNC value is not configurable for instance type trn1.2xlarge" NO_LNC_REMEDY},
         {{.kind = CONFIG_NEURON, .value = 2},
          NO_LNC,
          "trn7.new",
-         "LNC value is not configurable for instance type trn7.new"},
+         "LNC value is not configurable for instance type trn7.new" NO_LNC_REMEDY},
         {{.kind = CONFIG_NEURON, .value = 2},
          NO_LNC,
          "",
-         "LNC value is not configurable for instance type (unknown)"},
+         "LNC value is not configurable for instance type (unknown)" NO_LNC_REMEDY},
         {{.kind = CONFIG_ULTRASERVER, .value = 4},
          ANY_LNC,
          "trn2.48xlarge",
-         "UltraServer mode is not configurable for instance type trn2.48xlarge"},
+         "UltraServer mode is not configurable for instance type trn2.48xlarge" NO_MODE_REMEDY},
         {{.kind = CONFIG_ULTRASERVER, .value = 1},
          NO_LNC,
          "trn7.new",
-         "UltraServer mode is not configurable for instance type trn7.new"},
+         "UltraServer mode is not configurable for instance type trn7.new" NO_MODE_REMEDY},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {

@@ -162,16 +162,16 @@ static void test_what_a_claim_gets(void **state)
         {"1,3,4", 1, 4, "", ""},
         {"4", 1, 4, "", ""},
         {"4", 2, 0,
-         "UltraServer mode 2 is not available on this node: ultraserver_mode of the kernel module "
-         "offers modes 4 (1: four nodes; 2, 3: two; 4: one); check the links between the nodes",
+         "ultraserverMode 2 (two nodes) is not possible on this node now; possible: 1. Check the "
+         "links between the nodes, or ask for 1.",
          ""},
         {"3,4", 4, 0,
-         "UltraServer mode 4 is not available on this node: ultraserver_mode of the kernel module "
-         "offers modes 3,4 (1: four nodes; 2, 3: two; 4: one); check the links between the nodes",
+         "ultraserverMode 4 (four nodes) is not possible on this node now; possible: 1 or 2. Check "
+         "the links between the nodes, or ask for 1 or 2.",
          ""},
         {"", 1, 0,
-         "UltraServer mode 1 is not available on this node: ultraserver_mode of the kernel module "
-         "offers none (1: four nodes; 2, 3: two; 4: one); check the links between the nodes",
+         "ultraserverMode 1 (one node) is not possible on this node now; possible: none. Check the "
+         "links between the nodes and the log of the kernel module (dmesg).",
          ""},
         {"busy", 4, 0,
          "the nodes of the UltraServer are still finding each other (the kernel module reports "
@@ -205,12 +205,16 @@ static void test_other_types(void **state)
     (void)ultraserver_build(&u, &f, false);
     assert_int_equal(ultraserver_mode(&u, 4, "trn2.48xlarge", &use, &why), PEER_UNSUPPORTED);
     assert_string_equal(why_text,
-                        "UltraServer mode is not configurable for instance type trn2.48xlarge");
+                        "UltraServer mode is not configurable for instance type trn2.48xlarge; "
+                        "remove the UltraServerConfig, or use a node of an UltraServer, such as "
+                        "trn2u.48xlarge");
     why = writer_of(why_text, sizeof why_text);
     memset(why_text, 0, sizeof why_text);
     assert_int_equal(ultraserver_mode(&u, 1, "", &use, &why), PEER_UNSUPPORTED);
     assert_string_equal(why_text,
-                        "UltraServer mode is not configurable for instance type (unknown)");
+                        "UltraServer mode is not configurable for instance type (unknown); remove "
+                        "the UltraServerConfig, or use a node of an UltraServer, such as "
+                        "trn2u.48xlarge");
 }
 
 int main(void)

@@ -297,7 +297,7 @@ static void refresh_ultraserver(const struct agent *a, struct claim_builder *b)
 void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
     struct claim_builder *b = &fetch_of(a, r)->builder;
-    if (record->record == KUBE_CONFIG && !b->configured && b->ultraserver.member) {
+    if (record->record == KUBE_CONFIG && b->configs == 0u && b->ultraserver.member) {
         refresh_ultraserver(a, b);
     }
     fetch_feed(b, record);

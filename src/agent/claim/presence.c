@@ -36,7 +36,7 @@ static bool device_is_here(const struct agent *a, const struct claim_record *r, 
     const struct files *f = a->files;
     struct device_place now = {.folder = 0, .node = 0};
     if (at < 0) {
-        writer_text(why, " is not found on this node any more; delete and re-create the pod");
+        writer_text(why, DEVICE_GONE_TEXT);
         return false;
     }
     const struct device *d = &a->devices->device[at];
