@@ -462,6 +462,18 @@
  */
 #define ENVIRONMENT_MAX 1048576u
 /*
+ * A word that is compared with known ones to suggest what was meant: half as long again as the
+ * longest flag. Longer: nothing is suggested.
+ */
+#define SUGGEST_BYTES_MAX 64u
+/*
+ * The lowest verbosity (-v) that shows debug events: as of klog, where 4 is "debug level verbosity"
+ * (Kubernetes logging conventions). Lower: the level is info.
+ */
+#define KLOG_DEBUG_VERBOSITY 4u
+/* The highest verbosity, klog's type for it: int32. Higher: refused. */
+#define KLOG_VERBOSITY_MAX 2147483647u
+/*
  * Shortest reconcile and health intervals: a round costs API requests, a probe of the health a few
  * file reads. Shorter: refused.
  */

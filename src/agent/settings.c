@@ -9,6 +9,8 @@
 
 #include "agent/settings_internal.h"
 #include "base/assert.h"
+#include "base/chars.h"
+#include "base/suggest.h"
 #include "cfg/identity.h"
 
 /* For each row the flag or variable that sets its value; name NULL: neither was given. */
@@ -55,68 +57,140 @@ static void parse_environment(struct given *given, const char *const *env)
 
 /* --- command line --- */
 
-static enum status refuse_word(struct writer *why, const char *what, struct view word)
+/* Refuses the word of a suggestion; `what` says what it should have been. */
+static enum status refuse_word(struct writer *why, const char *what, const struct suggestion *meant)
 {
     writer_text(why, what);
-    setting_quote(why, word);
+    setting_quote(why, meant->word);
+    suggestion_write(meant, why);
+    writer_text(why, "; see --help");
     return PEER_MALFORMED;
 }
 
-/* Index of the flag's row; SETTINGS_COUNT: there is no such flag. */
-static unsigned index_of(struct view flag)
+/*
+ * Other names of flags. klog's -v is one of --log-level, so that the last of the two counts, like
+ * the last of equal flags.
+ */
+static const struct alias {
+    const char *name;
+    const char *flag;
+} aliases[] = {{"-o", "--output"}, {"-v", "--log-level"}, {"--v", "--log-level"}};
+enum { ALIASES = sizeof aliases / sizeof aliases[0] };
+
+/* The flag of this name or other name; "": there is none. */
+static const char *flag_of(struct view name, struct suggestion *meant)
 {
-    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        const char *name = setting_row(i)->flag;
-        if (view_is(flag, name) || (view_is(flag, "-o") && text_is(name, "--output"))) {
-            return i;
+    for (unsigned i = 0; i < (unsigned)ALIASES; i++) {
+        if (view_is(name, aliases[i].name)) {
+            return aliases[i].flag;
         }
     }
-    return SETTINGS_COUNT;
+    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
+        if (view_is(name, setting_row(i)->flag)) {
+            return setting_row(i)->flag;
+        }
+        suggestion_try(meant, setting_row(i)->flag);
+    }
+    return "";
+}
+
+/* Index of the flag's row; SETTINGS_COUNT: there is no such flag. */
+static unsigned index_of(const char *flag)
+{
+    unsigned i = 0;
+    while (i < SETTINGS_COUNT && !text_is(flag, setting_row(i)->flag)) {
+        i++;
+    }
+    return i;
+}
+
+/*
+ * Whether a value follows the letter of a short flag directly, as in -ojson and -v4. All other
+ * words with one dash are misspelt long flags.
+ */
+static bool has_joined_value(struct view word)
+{
+    bool output = view_starts(word, "-o") && word.len > 2u && is_letter(word.data[2]);
+    return output || (view_starts(word, "-v") && word.len > 2u && is_digit(word.data[2]));
+}
+
+/*
+ * Reads the value of a flag from the next word. A switch alone means true: it consumes the next
+ * word only if that is a value of a switch. Values may start with one dash (-1), flags start with
+ * two. false: the value is missing.
+ */
+static bool next_value(struct words *words, const struct setting_row *row, struct view *value)
+{
+    bool any = words->next < words->count;
+    struct view next = any ? view_text(words->args[words->next]) : view_text("");
+    bool yes = false;
+    if (row->kind == KIND_BOOL && !(any && setting_truth(next, &yes))) {
+        *value = view_text("true");
+        return true;
+    }
+    *value = next;
+    words->next++;
+    return any && !view_starts(next, "--");
+}
+
+/* Translates klog's verbosity to a level; false: it is no verbosity. */
+static bool verbosity_level(const struct setting_row *row, struct view *value)
+{
+    uint64_t n = 0;
+    if (view_decimal(*value, KLOG_VERBOSITY_MAX, &n) != STATUS_OK) {
+        return false;
+    }
+    *value = view_text(row->choices[(n >= KLOG_DEBUG_VERBOSITY) ? LOG_DEBUG : LOG_INFO]);
+    return true;
 }
 
 static enum status parse_flag(struct given *given, struct words *words, struct writer *why)
 {
     struct view word = view_text(words->args[words->next]);
     size_t equals = view_find(word, '=');
-    struct view flag = view_first(word, equals);
-    struct view value = view_from(word, equals + 1u);
+    bool joined = has_joined_value(word);
+    struct view name = view_first(word, joined ? 2u : equals);
+    struct view value = view_from(word, joined ? 2u : equals + 1u);
+    struct suggestion meant = suggestion_of(name);
+    const char *flag = flag_of(name, &meant);
     unsigned at = index_of(flag);
     words->next++;
     if (at == SETTINGS_COUNT) {
-        (void)refuse_word(why, "unknown flag ", flag);
-        writer_text(why, "; see --help");
+        return refuse_word(why, "unknown flag ", &meant);
+    }
+    const struct setting_row *row = setting_row(at);
+    if (!joined && equals == word.len && !next_value(words, row, &value)) {
+        WRITE(why, "% needs a value; see --help", TEXT(flag));
         return PEER_MALFORMED;
     }
-    if (equals == word.len) {
-        /* Values may start with one dash (-1), flags start with two. */
-        if (words->next == words->count || view_starts(view_text(words->args[words->next]), "--")) {
-            WRITE(why, "% needs a value; see --help", TEXT(setting_row(at)->flag));
-            return PEER_MALFORMED;
-        }
-        value = view_text(words->args[words->next]);
-        words->next++;
+    if (view_ends(name, "-v") && !verbosity_level(row, &value)) {
+        WRITE(why, "% ", VIEW(name));
+        setting_quote(why, value);
+        writer_text(why, ": must be a number, as of klog: from 4 on like --log-level=debug");
+        return PEER_MALFORMED;
     }
-    given->source[at] = (struct setting_source){.name = setting_row(at)->flag, .text = value};
+    given->source[at] = (struct setting_source){.name = flag, .text = value};
     return STATUS_OK;
 }
 
 static enum status parse_command(struct view word, enum settings_command *command,
                                  struct writer *why)
 {
+    struct suggestion meant = suggestion_of(word);
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         if (view_is(word, command_rows[i].name)) {
             *command = (enum settings_command)i;
             return STATUS_OK;
         }
+        suggestion_try(&meant, command_rows[i].name);
     }
-    (void)refuse_word(why, "unknown command ", word);
-    writer_text(why, "; see --help");
-    return PEER_MALFORMED;
+    return refuse_word(why, "unknown command ", &meant);
 }
 
 static enum status parse_operand(struct settings *out, struct view word, struct writer *why)
 {
     const struct command_row *row = &command_rows[out->command];
+    struct suggestion meant = suggestion_of(word);
     if (row->directory != NULL && word.len > 0u && out->operand[0] == '\0') {
         if (text_copy(out->operand, sizeof out->operand, word) == STATUS_OK) {
             return STATUS_OK;
@@ -130,10 +204,9 @@ static enum status parse_operand(struct settings *out, struct view word, struct 
             text_set(out->operand, sizeof out->operand, row->operand[i]);
             return STATUS_OK;
         }
+        suggestion_try(&meant, row->operand[i]);
     }
-    (void)refuse_word(why, "unexpected argument ", word);
-    writer_text(why, "; see --help");
-    return PEER_MALFORMED;
+    return refuse_word(why, "unexpected argument ", &meant);
 }
 
 static enum status parse_word(struct given *given, struct words *words, bool *seen,

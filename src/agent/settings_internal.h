@@ -19,7 +19,7 @@ enum setting_kind {
     KIND_UID,      /* [0-9A-Za-z-]*, may be empty */
     KIND_PORT,     /* -1 to 65535 */
     KIND_CHOICE,   /* one of `choices`, stored as its index */
-    KIND_BOOL,     /* true, false, 1, 0 */
+    KIND_BOOL,     /* true, false, 1, 0; alone: true */
     KIND_DURATION, /* Go duration text, stored in milliseconds */
     KIND_TAINT,    /* key:effect, or empty */
     KIND_ADDRESS,  /* IPv4 or IPv6 address, or empty */
@@ -81,6 +81,9 @@ struct setting_source {
  */
 MUST_USE enum status setting_store(struct settings *out, const struct setting_row *row,
                                    const struct setting_source *source, struct writer *why);
+
+/* Whether the text is a value of a switch (KIND_BOOL); then *yes is which one. */
+bool setting_truth(struct view text, bool *yes);
 
 /* Appends `text` in quotes as one line: control characters become '?', a long text is cut. */
 void setting_quote(struct writer *why, struct view text);

@@ -275,7 +275,8 @@ static const struct setting_row setting_rows[] = {
      .default_value = "info",
      .choices =
          {[LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"},
-     .help = "events below this level are not logged"},
+     .help = "events below this level are not logged; also -v N, as of klog: from 4 on debug, else "
+             "info"},
     {.flag = "--output",
      .readers = BY_OUTPUT,
      .kind = KIND_CHOICE,
@@ -374,7 +375,7 @@ static const char *value_word(const struct setting_row *row)
     static const char *const words[SETTING_KINDS] = {
         [KIND_NODE_NAME] = "NAME",   [KIND_FOLDER] = "DIRECTORY",  [KIND_FILE] = "FILE",
         [KIND_KUBECONFIG] = "FILE",  [KIND_TEXT] = "TEXT",         [KIND_UID] = "UID",
-        [KIND_PORT] = "PORT",        [KIND_BOOL] = "true|false",   [KIND_DURATION] = "DURATION",
+        [KIND_PORT] = "PORT",        [KIND_BOOL] = "[true|false]", [KIND_DURATION] = "DURATION",
         [KIND_TAINT] = "KEY:EFFECT", [KIND_ADDRESS] = "ADDRESS",   [KIND_DRIVER] = "NAME",
         [KIND_SHARES] = "N",         [KIND_POD] = "NAMESPACE/NAME"};
     ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != NULL);

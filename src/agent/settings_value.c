@@ -277,11 +277,17 @@ static enum status store_shares(void *field, size_t size, const struct setting_s
     return STATUS_OK;
 }
 
+bool setting_truth(struct view text, bool *yes)
+{
+    *yes = view_is(text, "true") || view_is(text, "1");
+    return *yes || view_is(text, "false") || view_is(text, "0");
+}
+
 static enum status store_bool(void *field, size_t size, const struct setting_source *source,
                               struct writer *why)
 {
-    bool yes = view_is(source->text, "true") || view_is(source->text, "1");
-    if (!yes && !view_is(source->text, "false") && !view_is(source->text, "0")) {
+    bool yes = false;
+    if (!setting_truth(source->text, &yes)) {
         return refuse_setting(source, why, "must be true or false");
     }
     store_number(field, size, yes ? 1u : 0u);

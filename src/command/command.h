@@ -69,8 +69,11 @@ void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *
 bool command_board(const char *type, struct found_node *out);
 /* Like command_board, but fills *out with the EFA devices in the type's EFA map, if it has one. */
 bool command_board_efas(const char *type, struct found_efas *out);
-/* Appends the names of the instance types that command_board knows, separated by commas. */
-void command_board_names(struct writer *out);
+/*
+ * Appends one line on a type that command_board does not know: the type that was perhaps meant, and
+ * all known ones.
+ */
+void command_board_unknown(const char *type, struct writer *out);
 
 /* Writes an issue of a probe with its remedy, as one line without a newline. */
 void command_issue(const struct probe_issue *issue, struct writer *out);

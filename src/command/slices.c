@@ -4,6 +4,7 @@
  * for the node templates of autoscalers. The attributes come from device_attributes.
  */
 #include "base/assert.h"
+#include "base/suggest.h"
 #include "cfg/identity.h"
 #include "command/command_internal.h"
 
@@ -49,14 +50,17 @@ bool command_board_efas(const char *type, struct found_efas *out)
     return board != NULL;
 }
 
-void command_board_names(struct writer *out)
+void command_board_unknown(const char *type, struct writer *out)
 {
-    const struct board *board = board_at(0);
-    unsigned i = 0;
-    while (board != NULL) {
-        WRITE(out, "%%", TEXT((i == 0u) ? "" : ", "), TEXT(board->instance_type));
-        i++;
-        board = board_at(i);
+    struct suggestion meant = suggestion_of(view_text(type));
+    for (unsigned i = 0; board_at(i) != NULL; i++) {
+        suggestion_try(&meant, board_at(i)->instance_type);
+    }
+    WRITE(out, "--board: unknown instance type \"%\"", SHOWN(view_text(type)));
+    suggestion_write(&meant, out);
+    writer_text(out, "; known: ");
+    for (unsigned i = 0; board_at(i) != NULL; i++) {
+        WRITE(out, "%%", TEXT((i == 0u) ? "" : ", "), TEXT(board_at(i)->instance_type));
     }
 }
 

@@ -133,7 +133,7 @@ func TestCommandsWithoutAgent(t *testing.T) {
 	if got.code != 2 || got.stdout != "" {
 		t.Errorf("unknown board: %+v", got)
 	}
-	contains(t, got.stderr, "--board", "trn9.48xlarge", "trn2.48xlarge")
+	contains(t, got.stderr, "--board", `"trn9.48xlarge" (did you mean trn`, "known: ", "trn2.48xlarge")
 
 	a := newAgent(t, "trn2.48xlarge")
 	got = a.command(closedPort(t), "check")

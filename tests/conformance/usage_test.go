@@ -68,9 +68,12 @@ func TestUsage(t *testing.T) {
 		args  []string
 		words []string
 	}{
-		{"unknown flag", 2, with("--nodename", "x"), []string{"--nodename"}},
-		{"unknown short flag", 2, with("-v"), []string{"-v"}},
+		{"unknown flag", 2, with("--nodename", "x"), []string{`"--nodename" (did you mean --node-name?)`}},
+		{"unknown short flag", 2, with("-x"), []string{"-x"}},
 		{"unknown command", 2, []string{"serve"}, []string{"serve"}},
+		{"misspelt command", 2, []string{"device"}, []string{`"device" (did you mean devices?)`}},
+		{"verbosity without value", 2, with("-v"), []string{"--log-level", "needs a value"}},
+		{"bad verbosity", 2, with("-v=info"), []string{"-v", "info", "number"}},
 		{"flag without value", 2, with("--cdi-root"), []string{"--cdi-root", "needs a value"}},
 		{"no node name", 2, good[2:], []string{"--node-name", "NODE_NAME"}},
 		{"bad node name", 2, with("--node-name", "UPPER_case"), []string{"--node-name", "UPPER_case"}},

@@ -2,60 +2,8 @@
 /* Flags and variables: defaults, precedence, every kind of value, refusals, socket paths. */
 #include <arpa/inet.h>
 
-#include "agent/settings.h"
 #include "agent/settings_internal.h"
-#include "unit.h"
-
-#define WORDS_MAX 16
-
-static struct settings settings;
-static char why_text[2048];
-static const char *const no_variables[] = {NULL};
-
-static enum status parse_words(const char *const *args, unsigned count, const char *const *env)
-{
-    struct writer why = writer_of(why_text, sizeof why_text);
-    memset(&settings, 0xa5, sizeof settings);
-    enum status s = settings_parse(&settings, args, count, env, &why);
-    assert_int_equal(writer_end_text(&why), STATUS_OK);
-    assert_true((s == STATUS_OK) == (why.len == 0));
-    assert_null(strchr(why_text, '\n'));
-    return s;
-}
-
-/* Arguments in one text, divided by single spaces. */
-static enum status parse_with(const char *line, const char *const *env)
-{
-    static char copy[4096];
-    const char *args[WORDS_MAX];
-    unsigned count = 0;
-    assert_true(strlen(line) < sizeof copy);
-    strcpy(copy, line);
-    char *rest = copy;
-    for (char *word = strsep(&rest, " "); word != NULL; word = strsep(&rest, " ")) {
-        assert_true(count < WORDS_MAX);
-        args[count++] = word;
-    }
-    return parse_words(args, (copy[0] == '\0') ? 0 : count, env);
-}
-
-static void expect_good(const char *line)
-{
-    if (parse_with(line, no_variables) != STATUS_OK) {
-        fail_msg("%s: %s", line, why_text);
-    }
-}
-
-static void expect_line(const char *expected)
-{
-    assert_string_equal(why_text, expected);
-}
-
-static void expect_bad(const char *line, const char *expected)
-{
-    assert_int_equal(parse_with(line, no_variables), PEER_MALFORMED);
-    expect_line(expected);
-}
+#include "settings_lines.h"
 
 static void test_defaults(void **state)
 {
@@ -153,7 +101,8 @@ static void test_flag_errors(void **state)
 {
     (void)state;
     expect_bad("--bogus=1", "unknown flag \"--bogus\"; see --help");
-    expect_bad("run -node-name x", "unknown flag \"-node-name\"; see --help");
+    expect_bad("run -node-name x",
+               "unknown flag \"-node-name\" (did you mean --node-name?); see --help");
     expect_bad("--node-name", "--node-name needs a value; see --help");
     expect_bad("--node-name --cdi-root /x", "--node-name needs a value; see --help");
     expect_bad("", "run needs the node's name: give --node-name or set NODE_NAME");
@@ -444,7 +393,7 @@ static void test_numbers(void **state)
         assert_int_equal(parse_words(args, 2, no_variables), PEER_MALFORMED);
         expect_line(expected);
     }
-    expect_bad("--node-name n --claim-status yes", "--claim-status \"yes\": must be true or false");
+    expect_bad("--node-name n --claim-status=yes", "--claim-status \"yes\": must be true or false");
     expect_good("--node-name n --claim-status true");
     assert_true(settings.claim_status);
     expect_good("--node-name n --claim-status 0");

@@ -59,9 +59,7 @@ static enum status board_load(struct command_memory *m, struct writer *why)
 {
     struct inventory *v = &m->inventory;
     if (!command_board(m->settings->board, &m->probe.found)) {
-        WRITE(why, "--board: unknown instance type \"%\"; known: ",
-              SHOWN(view_text(m->settings->board)));
-        command_board_names(why);
+        command_board_unknown(m->settings->board, why);
         return PEER_MALFORMED;
     }
     devices_build(&v->devices, &m->probe.found, &v->issues);
