@@ -403,7 +403,12 @@ static void api_event(struct agent *a, const struct api_event *event)
         api_end(a, event->result);
         break;
     case API_EVENT_LOST:
-        log_one(a, LOG_ID_API_CONNECTION_LOST, "text", event->text);
+        log_begin(a, LOG_ID_API_CONNECTION_LOST);
+        log_text(a, "text", event->text);
+        if (api_token_refused(a)) {
+            log_remedy(a, API_TOKEN_REMEDY);
+        }
+        log_end(a);
         break;
     case API_EVENT_MOVED:
         log_one(a, LOG_ID_API_CONNECTION_DRAINED, "text", event->text);

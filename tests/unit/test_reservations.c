@@ -128,6 +128,16 @@ static void test_forbidden(void **state)
     trouble_has("HTTP 403 ");
 }
 
+/* A token that is not accepted is no matter of roles. */
+static void test_unauthorized(void **state)
+{
+    (void)state;
+    begin();
+    api.claims_http = 401;
+    assert_int_equal(read_list(), RESERVATIONS_FAILED);
+    trouble_has(API_TOKEN_REMEDY);
+}
+
 /* What passes by itself is asked for again, until whoever waits has enough. */
 static void test_busy_server(void **state)
 {
@@ -257,11 +267,17 @@ static void test_longest_document(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none),          cmocka_unit_test(test_some),
-        cmocka_unit_test(test_older_version), cmocka_unit_test(test_forbidden),
-        cmocka_unit_test(test_busy_server),   cmocka_unit_test(test_unreachable_server),
-        cmocka_unit_test(test_pages),         cmocka_unit_test(test_outdated_token),
-        cmocka_unit_test(test_lines),         cmocka_unit_test(test_longest_document),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_some),
+        cmocka_unit_test(test_older_version),
+        cmocka_unit_test(test_forbidden),
+        cmocka_unit_test(test_unauthorized),
+        cmocka_unit_test(test_busy_server),
+        cmocka_unit_test(test_unreachable_server),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_outdated_token),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_longest_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,6 +220,11 @@ void api_hurry(struct agent *a);
 
 /* --- state of the connection --- */
 
+/* What to do when the API server does not accept the token (401); roles do not matter then. */
+#define API_TOKEN_REMEDY                                                                           \
+    "delete the agent's pod to get a new token; outside a pod, renew the token of its kubeconfig"
+/* Whether the server did not accept the token, and there is no other one yet. */
+bool api_token_refused(const struct agent *a);
 /* Whether the last request of the kind got 403, Forbidden. */
 bool api_forbidden(const struct agent *a, enum api_kind kind);
 /* Whether requests can start now. */

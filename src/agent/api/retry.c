@@ -39,3 +39,13 @@ bool retry_passes(uint16_t http)
 {
     return http == 0u || http == HTTP_TOO_MANY_REQUESTS || http >= HTTP_SERVER_ERROR_FIRST;
 }
+
+void retry_refusal_write(const struct api_result *r, struct writer *out)
+{
+    if (r->http == HTTP_UNAUTHORIZED) {
+        writer_text(out, "HTTP 401 Unauthorized: the token is not accepted; " API_TOKEN_REMEDY);
+        return;
+    }
+    WRITE(out, "HTTP % ", NUMBER(r->http));
+    writer_cut(out, view_text(r->message));
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits after failed requests to the API server (retry.c). Owns no state: each owner of requests
- * keeps its own backoff.
+ * Waits after failed requests to the API server, and what a refusal says (retry.c). Owns no state:
+ * each owner of requests keeps its own backoff.
  */
 #ifndef AGENT_API_RETRY_H
 #define AGENT_API_RETRY_H
@@ -23,5 +23,10 @@ uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t 
 bool retry_watch_goes_on(const struct api_result *r);
 /* Whether the failure is transient: no response, 429 or a 5xx status. */
 bool retry_passes(uint16_t http);
+/*
+ * Appends the end of a message on a refused request: the HTTP status and what the server said, or
+ * for 401 the remedy.
+ */
+void retry_refusal_write(const struct api_result *r, struct writer *out);
 
 #endif

@@ -317,8 +317,7 @@ static void write_failure(const struct claim_id *id, const struct api_result *r,
     if (status == PEER_TIMEOUT) {
         writer_text(why, "no response in time");
     } else if (status == PEER_REFUSED || status == PEER_UNSUPPORTED) {
-        WRITE(why, "HTTP % ", NUMBER(r->http));
-        writer_cut(why, view_text(r->message));
+        retry_refusal_write(r, why);
     } else if (status == PEER_CLOSED) {
         writer_text(why, "the server reset the request");
     } else {

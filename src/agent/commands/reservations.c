@@ -145,8 +145,7 @@ static void write_failure(const struct agent *a, struct reservations *k, const s
 {
     struct writer w = writer_of(k->why, sizeof k->why - 1u);
     if (r->status == PEER_REFUSED || r->status == PEER_UNSUPPORTED) {
-        WRITE(&w, "HTTP % ", NUMBER(r->http));
-        writer_cut(&w, view_text(r->message));
+        retry_refusal_write(r, &w);
     } else if (r->status == PEER_TIMEOUT) {
         writer_text(&w, "no response in time");
     } else if (r->status == PEER_CLOSED) {
@@ -184,6 +183,18 @@ static void page_end(struct agent *a, struct reservations *k, const struct api_r
 
 /* --- the step function --- */
 
+/*
+ * Waits for the next connection; api_trouble returns why this one was lost. No other token will
+ * come while a command waits.
+ */
+static void connection_lost(const struct agent *a, struct reservations *k, const char *why)
+{
+    if (api_token_refused(a)) {
+        text_cut(k->why, sizeof k->why, view_text(why));
+        k->state = RESERVATIONS_FAILED;
+    }
+}
+
 static void handle_event(struct agent *a, struct reservations *k, const struct api_event *event)
 {
     bool list = event->result != NULL && event->result->kind == API_LIST_CLAIMS;
@@ -198,8 +209,10 @@ static void handle_event(struct agent *a, struct reservations *k, const struct a
         version_heard(a, event->result);
     } else if (event->kind == API_EVENT_END) {
         version_end(a, event->result);
+    } else if (event->kind == API_EVENT_LOST) {
+        connection_lost(a, k, event->text);
     } else {
-        /* other events need no work; api_trouble returns why a connection was lost */
+        /* other events need no work */
     }
 }
 

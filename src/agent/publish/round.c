@@ -97,9 +97,14 @@ static void request_failed(struct agent *a, const char *doing, const struct api_
 {
     struct round *r = &a->publish->round;
     uint64_t wait = retry_wait(a, result, &a->publish->pacing.backoff_ms);
-    r->trouble = (result->http == HTTP_FORBIDDEN)
-                     ? "the API server forbids requests for ResourceSlices: check RBAC and policies"
-                     : "a request for ResourceSlices failed and is retried";
+    r->trouble = "a request for ResourceSlices failed and is retried";
+    if (result->http == HTTP_FORBIDDEN) {
+        r->trouble = "the API server forbids requests for ResourceSlices: check RBAC and policies";
+    } else if (result->http == HTTP_UNAUTHORIZED) {
+        r->trouble = "the API server does not accept the agent's token: " API_TOKEN_REMEDY;
+    } else {
+        /* transient */
+    }
     log_failure(a, doing, result, status, wait);
     give_up(a, wait, status != PEER_CLOSED);
 }

@@ -43,6 +43,7 @@ void log_api_refusal_end(struct agent *a, const struct refusal *last, const char
 {
     const char *text = retry_passes(last->http) ? "none needed: the agent retries" : remedy;
     ASSERT(last->doing != NULL);
+    text = (last->http == HTTP_UNAUTHORIZED) ? API_TOKEN_REMEDY : text;
     if (text != NULL) {
         log_remedy(a, text);
     }
@@ -60,5 +61,8 @@ void log_write_refusal(struct agent *a, uint16_t *logged_http, enum log_id id,
     log_number(a, "http", r->http);
     log_text(a, "reason", r->reason);
     log_text(a, "message", r->message);
+    if (r->http == HTTP_UNAUTHORIZED) {
+        log_remedy(a, API_TOKEN_REMEDY);
+    }
     log_end(a);
 }
