@@ -548,6 +548,16 @@
  */
 #define LOG_LINE_BYTES_MAX 2048u
 /*
+ * Names of a call's claims in a debug line: two of the longest, or two dozen usual ones. Longer:
+ * the line ends with the last name that fits.
+ */
+#define CALL_NAMES_BYTES_MAX 768u
+/*
+ * Path of a request in a debug line, without its query, with NUL: that of a claim's status with the
+ * longest names has 398 characters. Longer: cut.
+ */
+#define API_PATH_LOGGED_CAP 400u
+/*
  * Buffer of the newest log lines, including those that wait to be written to stderr. Full of
  * waiting lines: further lines are lost, and the agent logs their number.
  */

@@ -377,8 +377,22 @@ static bool is_owned(const struct agent *a, const struct api_result *r)
     return r->owner == a || r->owner == a->next;
 }
 
+static void log_request(struct agent *a, const struct api_result *r)
+{
+    if (log_shows_debug(a)) {
+        log_begin(a, LOG_ID_API_REQUEST_ENDED);
+        log_text(a, "verb", metrics_verb(r->kind));
+        log_text(a, "path", r->path);
+        log_number(a, "http", r->http);
+        log_text(a, "status", status_name(r->status));
+        log_number(a, "elapsed_ms", (int64_t)r->elapsed_ms);
+        log_end(a);
+    }
+}
+
 static void api_end(struct agent *a, const struct api_result *r)
 {
+    log_request(a, r);
     durations_api_request(a, r);
     if (is_owned(a, r)) {
         api_owners[r->kind].on_end(r->owner, r);

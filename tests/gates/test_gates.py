@@ -536,7 +536,7 @@ class Docs(Tree):
             self.assertIn(row, text)
 
     def test_stale(self):
-        self.change(docs.LOG, '"fix the error that the text names"', '"fix it"')
+        self.change(docs.LOG, '"see what else uses the path: ss -lxp on the node"', '"fix it"')
         self.found("run make docs")
 
     def test_table_of_events(self):
@@ -652,7 +652,7 @@ class Docs(Tree):
         self.found("LOG_ID_STORE_LOST of", "is not in it")
 
     def test_row_without_a_remedy(self):
-        self.change(docs.LOG, ', "fix the error that the text names"', "")
+        self.change(docs.LOG, '"the agent stopped", "none"', '"the agent stopped"')
         self.found("rows must have 5 columns")
 
     def test_metric_of_another_form(self):

@@ -102,7 +102,7 @@ static void test_prepare_again(void **state)
     check_bytes_0(prepare_now(0, 1));
     assert_int_equal(api_asked("GET "), 0);
     assert_int_equal(held(), 1);
-    log_has("claim_prepare_repeated");
+    log_has("event=claim_prepare_repeated namespace=ml claim=claim-0 claim_uid=" UID_0);
 }
 
 /* --- a claim that is held, and the API server's --- */
@@ -394,7 +394,10 @@ static void test_configurations(void **state)
     api.claim[0].parameters = "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\","
                               "\"logicalNeuronCore\":2}";
     prepare_well(0, 1);
-    log_has("Opaque device configs");
+    log_has("event=\"Opaque device configs\" namespace=ml claim=claim-0 claim_uid=" UID_0
+            " request=");
+    log_has("event=claim_prepared namespace=ml claim=claim-0 claim_uid=" UID_0
+            " devices=neuron-device-0\n");
     static const char lnc[] = "\"NEURON_LOGICAL_NC_CONFIG=2\"";
     struct view cdi = file_content(cdi_of(0));
     assert_non_null(memmem(cdi.data, cdi.len, lnc, sizeof lnc - 1));
@@ -589,7 +592,7 @@ static void test_two_claims_of_a_pod(void **state)
     assert_null(strstr(world.log, "claim_config_ambiguous"));
     prepare_well(2, 1);
     log_has("event=claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-2 "
-            "other_claim=claim-0 pod=claim-2");
+            "claim_uid=c1a10000-0000-4000-8000-000000000002 other_claim=claim-0 pod=claim-2");
 }
 
 static void test_two_requests_of_a_claim(void **state)
@@ -609,6 +612,7 @@ static void test_two_requests_of_a_claim(void **state)
     prepare_well(3, 1);
     assert_null(strstr(world.log, "request=req logicalNeuronCore"));
     log_has("claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-3 "
+            "claim_uid=c1a10000-0000-4000-8000-000000000003 "
             "request=other logicalNeuronCore=2 other=1");
 }
 
@@ -625,6 +629,7 @@ static void test_one_request_configured_twice(void **state)
     c->more_parameters = LNC("2");
     prepare_well(4, 1);
     log_has("claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-4 "
+            "claim_uid=c1a10000-0000-4000-8000-000000000004 "
             "request=req logicalNeuronCore=2 other=1");
 }
 
@@ -743,8 +748,11 @@ static void test_scattered_devices(void **state)
     prepare_well(5, 1);
     pass(5000);
     assert_int_equal(said("level=warn event=claim_devices_scattered namespace=ml claim=claim-5 "
-                          "devices=5,7 remedy="),
+                          "claim_uid=c1a10000-0000-4000-8000-000000000005 devices=5,7 remedy="),
                      1);
+    log_has("event=claim_prepared namespace=ml claim=claim-5 "
+            "claim_uid=c1a10000-0000-4000-8000-000000000005 "
+            "devices=neuron-device-5,neuron-device-7\n");
     const struct stored_event *e = event_only("ClaimDevicesScattered");
     assert_string_equal(e->about_name, "claim-5");
     assert_non_null(strstr(e->note, "contiguous2_id"));

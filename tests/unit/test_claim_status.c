@@ -203,7 +203,8 @@ static void test_forbidden(void **state)
     begin();
     took.status_http = 403;
     prepare(3, 2);
-    log_has("level=warn event=claim_status_refused http=403 reason=Forbidden");
+    log_has("level=warn event=claim_status_refused namespace=ml claim=claim-3 "
+            "claim_uid=c1a10000-0000-4000-8000-000000000003 http=403 reason=Forbidden");
     log_has("associated-node:patch of resourceclaims/driver");
     log_forget();
     pass(OUTGOING_DENIED_MS - 1);

@@ -492,6 +492,11 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->result.unprocessed = false;
     x->result.reason[0] = '\0';
     x->result.message[0] = '\0';
+    x->result.path[0] = '\0';
+    if (a->settings->log_level == LOG_DEBUG) {
+        struct view path = view_first(r->head.path, view_find(r->head.path, (uint8_t)'?'));
+        text_cut(x->result.path, sizeof x->result.path, path);
+    }
     kube_response_init(&x->response, r->shape);
     a->api->client.forbidden &= ~kind_bit(r->kind);
     if (lacks) {
@@ -619,8 +624,8 @@ static bool judge_token(struct agent *a)
     }
     if (shown == a->api->connection.token_sum) {
         a->api->client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
-        lose_link(a, "the API server answered 401 Unauthorized, and there is no other token yet: "
-                     API_TOKEN_REMEDY);
+        lose_link(a, "the API server answered 401 Unauthorized, and there is no other "
+                     "token yet: " API_TOKEN_REMEDY);
     } else {
         lose_link(a, "the API server answered 401 Unauthorized: repeated with the new token");
     }

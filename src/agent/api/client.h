@@ -100,6 +100,7 @@ struct api_result {
     char reason[64];        /* reason of the Status in the response; "": none */
     /* message of that Status; for any other body, its first line */
     char message[KUBE_MESSAGE_CAP];
+    char path[API_PATH_LOGGED_CAP]; /* path without query; only with --log-level=debug, else "" */
 };
 
 /* State of a request. */

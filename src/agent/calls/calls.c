@@ -13,6 +13,7 @@
 
 #include "agent/api/backoff.h"
 #include "agent/api/version.h"
+#include "agent/calls/call_log.h"
 #include "agent/calls/call_waits.h"
 #include "agent/calls/rivals.h"
 #include "agent/calls/room.h"
@@ -69,6 +70,7 @@ static void operation_fail(struct agent *a, struct operation *o, struct view why
     log_about(a, &o->id);
     log_claim(a, &o->id);
     log_text(a, "error", o->error);
+    log_no_remedy(a);
     log_end(a);
 }
 
@@ -82,6 +84,7 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
              * Written claims stay prepared: the kubelet repeats the call, and the ledger has their
              * records.
              */
+            call_log(a, c, "the kubelet ended the call before its answer");
             calls_release(a, i);
         }
     }
@@ -102,6 +105,9 @@ static bool has_failed(const struct agent *a, const struct call *c)
 static void call_over(struct agent *a, unsigned index)
 {
     const struct call *c = &a->calls->call[index];
+    if (c->state == CALL_REPLYING) {
+        call_log(a, c, NULL);
+    }
     durations_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
                    has_failed(a, c) ? RESULT_ERROR : RESULT_OK, agent_clock_us(a) - c->start_us);
     calls_release(a, index);
@@ -120,6 +126,7 @@ static void call_fail(struct agent *a, unsigned index, enum grpc_status code, co
 {
     struct call *c = &a->calls->call[index];
     ASSERT(code != GRPC_OK);
+    call_log(a, c, text);
     operations_release(a, c);
     c->state = CALL_FAILED;
     c->code = code;
@@ -236,7 +243,7 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
         return;
     }
     log_begin(a, LOG_ID_CLAIM_PREPARE_REPEATED);
-    log_text(a, "claim_uid", o->id.uid);
+    log_claim(a, &r->id);
     log_end(a);
     operation_written(o, slot, r);
 }

@@ -216,10 +216,17 @@ static struct view body_part(struct agent *a, uint32_t offset, size_t room)
     return outgoing_piece(&a->claim->claim_status.out, body_of(a), offset, room);
 }
 
+/* The claim of the running write. */
+static const struct claim_id *id_of_job(const struct agent *a)
+{
+    const struct claim_status *c = &a->claim->claim_status;
+    return (c->slot < 0) ? &c->gone[0] : ledger_id(a, (unsigned)c->slot);
+}
+
 static void start_write(struct agent *a)
 {
     struct claim_status *c = &a->claim->claim_status;
-    const struct claim_id *id = (c->slot < 0) ? &c->gone[0] : ledger_id(a, (unsigned)c->slot);
+    const struct claim_id *id = id_of_job(a);
     char path[KUBE_PATH_CAP];
     struct writer out = writer_of(path, sizeof path);
     c->version = version_now(a);
@@ -277,7 +284,7 @@ void claim_status_end(struct agent *a, const struct api_result *r)
         job_over(c);
         break;
     case OUTCOME_REJECTED:
-        log_write_refusal(a, &c->refused_http, LOG_ID_CLAIM_STATUS_REFUSED, r);
+        log_write_refusal(a, &c->refused_http, LOG_ID_CLAIM_STATUS_REFUSED, id_of_job(a), r);
         job_over(c);
         break;
     case OUTCOME_LATER:
@@ -287,7 +294,7 @@ void claim_status_end(struct agent *a, const struct api_result *r)
         }
         break;
     case OUTCOME_DENIED:
-        log_write_refusal(a, &c->refused_http, LOG_ID_CLAIM_STATUS_REFUSED, r);
+        log_write_refusal(a, &c->refused_http, LOG_ID_CLAIM_STATUS_REFUSED, id_of_job(a), r);
         break;
     case OUTCOME_CHANGED:
         break;

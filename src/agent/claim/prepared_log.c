@@ -11,10 +11,12 @@
 static const char lnc_field[] = "logicalNeuronCore";
 static const char mode_field[] = "ultraserverMode";
 
-static void log_config(struct agent *a, const char *request, const char *version, const char *kind)
+static void log_config(struct agent *a, const struct claim_record *r, unsigned at,
+                       const char *version, const char *kind)
 {
     log_begin(a, LOG_ID_CLAIM_CONFIG);
-    log_text(a, "request", request);
+    log_claim(a, &r->id);
+    log_text(a, "request", r->result[at].request);
     log_text(a, "apiVersion", version);
     log_text(a, "kind", kind);
 }
@@ -24,12 +26,12 @@ static void log_configs(struct agent *a, const struct claim_builder *b, unsigned
 {
     const struct claim_result *r = &b->record.result[at];
     if (b->lnc_version[at] != NULL) {
-        log_config(a, r->request, b->lnc_version[at], "NeuronConfig");
+        log_config(a, &b->record, at, b->lnc_version[at], "NeuronConfig");
         log_number(a, lnc_field, r->logical_neuron_core);
         log_end(a);
     }
     if (b->mode_version[at] != NULL) {
-        log_config(a, r->request, b->mode_version[at], "UltraServerConfig");
+        log_config(a, &b->record, at, b->mode_version[at], "UltraServerConfig");
         log_number(a, mode_field, r->ultraserver_mode);
         log_end(a);
     }
@@ -52,8 +54,7 @@ static void log_ambiguous(struct agent *a, const struct claim_record *r, const c
     log_begin(a, LOG_ID_CLAIM_CONFIG_AMBIGUOUS);
     log_about(a, &r->id);
     log_text(a, "setting", setting);
-    log_text(a, "namespace", r->id.namespace_);
-    log_text(a, "claim", r->id.name);
+    log_claim(a, &r->id);
 }
 
 /* Logs configurations of one request that have the same precedence; the last one applies. */
@@ -132,13 +133,25 @@ static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
     log_view(a, key, writer_view(&out));
 }
 
+/* Adds the names of the claim's devices as a field of the current line. */
+static void log_devices(struct agent *a, const struct claim_record *r)
+{
+    uint8_t text[RESULTS_MAX * 20u]; /* no device's name is longer than "neuron-device-63" */
+    struct writer out = writer_of(text, sizeof text);
+    for (unsigned i = 0; i < r->count; i++) {
+        char name[DEVICE_NAME_CAP];
+        claim_device_name(&r->result[i], name);
+        WRITE(&out, "%%", TEXT((i == 0u) ? "" : ","), TEXT(name));
+    }
+    log_view(a, "devices", writer_view(&out));
+}
+
 static void warn_scattered(struct agent *a, const struct claim_record *r)
 {
     if (!claim_consecutive(r)) {
         log_begin(a, LOG_ID_CLAIM_DEVICES_SCATTERED);
         log_about(a, &r->id);
-        log_text(a, "namespace", r->id.namespace_);
-        log_text(a, "claim", r->id.name);
+        log_claim(a, &r->id);
         log_numbers(a, "devices", claim_numbers(r));
         log_end(a);
     }
@@ -163,7 +176,7 @@ void prepared_log_adopted(struct agent *a, const struct claim_record *r, const c
     log_begin(a, LOG_ID_CLAIM_ADOPTED);
     log_about(a, &r->id);
     log_claim(a, &r->id);
-    log_number(a, "devices", r->count);
+    log_devices(a, r);
     log_text(a, "from", from);
     if (holder >= 0) {
         log_text(a, "device_also_held_by", ledger_id(a, (unsigned)holder)->uid);
@@ -183,7 +196,7 @@ void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
     }
     log_begin(a, LOG_ID_CLAIM_PREPARED);
     log_claim(a, &r->id);
-    log_number(a, "devices", r->count);
+    log_devices(a, r);
     log_end(a);
     for (unsigned i = 0; i < r->count; i++) {
         if (!request_logged(r, i)) {

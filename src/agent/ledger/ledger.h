@@ -147,6 +147,8 @@ static inline bool ledger_is_freeing(const struct ledger_entry *e)
 {
     return e->state == LEDGER_FREEING || e->state == LEDGER_FREEING_FILE;
 }
+/* Adds to the current line of the log the name of a CDI file, and the claim that it is of. */
+void ledger_log_file(struct agent *a, const char *name);
 /* Slot that holds `uid`, or -1. */
 int ledger_find(const struct agent *a, const char *uid);
 /* Slot that holds `uid` with a WHOLE record, or -1. */

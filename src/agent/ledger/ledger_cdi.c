@@ -19,6 +19,7 @@
 #include "agent/node/node.h"
 #include "agent/report/log.h"
 #include "base/assert.h"
+#include "cfg/identity.h"
 #include "dra/metadata.h"
 
 _Static_assert(METADATA_PART_MAX <= CDI_BYTES_MAX, "a part fits where it is made");
@@ -35,10 +36,31 @@ void ledger_tidy(struct agent *a)
     status_ignore(s, "absent as a rule; the next round of reconciliation tries it again");
 }
 
+/* Names the claim of a line: by its UID alone if the ledger does not know it. */
+static void log_claim_of(struct agent *a, const char *uid)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (text_is(uid, a->ledger->id[i].uid)) {
+            log_claim(a, &a->ledger->id[i]);
+            return;
+        }
+    }
+    log_text(a, "claim_uid", uid);
+}
+
+void ledger_log_file(struct agent *a, const char *name)
+{
+    char uid[UID_CAP];
+    log_text(a, "file", name);
+    if (cdi_name_uid(a->driver->kind, name, CDI_FILE_SUFFIX, uid)) {
+        log_claim_of(a, uid);
+    }
+}
+
 static void file_failed(struct agent *a, const char *name, enum status s)
 {
     log_begin(a, LOG_ID_CDI_FILE_FAILED);
-    log_text(a, "file", name);
+    ledger_log_file(a, name);
     log_text(a, "reason", ledger_reason(a, s));
     log_remedy(a, ledger_remedy(a, s));
     log_end(a);
@@ -51,10 +73,10 @@ void cdi_failed(struct agent *a, const char *uid, enum status s)
     file_failed(a, name, s);
 }
 
-static void log_rebuilt(struct agent *a, const char *uid, const char *name)
+static void log_rebuilt(struct agent *a, const struct claim_id *id, const char *name)
 {
     log_begin(a, LOG_ID_CDI_FILE_REBUILT);
-    log_text(a, "claim_uid", uid);
+    log_claim(a, id);
     log_text(a, "file", name);
     log_end(a);
 }
@@ -179,7 +201,7 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
         return STATUS_OK;
     }
     if (again && s == HOST_ABSENT) {
-        log_rebuilt(a, r->id.uid, name);
+        log_rebuilt(a, &r->id, name);
     }
     /* A container can start with the existing file, so a full disk is not an error. */
     bool spare = again && s == HOST_DAMAGED;
@@ -266,7 +288,7 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
     }
     char name[CDI_FILE_NAME_CAP];
     cdi_file_name(a->driver->kind, r->id.uid, name);
-    log_rebuilt(a, r->id.uid, name);
+    log_rebuilt(a, &r->id, name);
     return write_file(a, r, writer_view(&wanted), why);
 }
 

@@ -89,7 +89,9 @@ static void log_damaged(struct agent *a, unsigned slot)
     log_text(a, "file", STORE_FILE_NAME);
     log_number(a, "slot", (int64_t)slot);
     log_number(a, "half", 1 - (int64_t)e->half);
-    log_text(a, "claim_uid", (e->state == LEDGER_HELD) ? a->ledger->id[slot].uid : "");
+    if (e->state == LEDGER_HELD) {
+        log_claim(a, &a->ledger->id[slot]);
+    }
     if (e->state == LEDGER_HELD && e->record == RECORD_UNSURE) {
         log_text(a, "text",
                  "a newer record of the claim may be lost: all devices that are known of it stay "

@@ -251,7 +251,7 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
 {
     const struct ledger_entry *e = a->ledger->entry;
     log_begin(a, LOG_ID_STORE_CONFLICT);
-    log_text(a, "claim_uid", a->ledger->id[stays].uid);
+    log_claim(a, &a->ledger->id[stays]);
     log_text(a, "other_uid", a->ledger->id[other].uid);
     log_text(a, "other", (e[other].state == LEDGER_HELD) ? "held too" : "released");
     log_end(a);

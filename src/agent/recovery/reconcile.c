@@ -145,7 +145,7 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
 static void log_file(struct agent *a, const char *name, const char *reason, const char *remedy)
 {
     log_begin(a, LOG_ID_CDI_FILE_FAILED);
-    log_text(a, "file", name);
+    ledger_log_file(a, name);
     log_text(a, "reason", reason);
     log_remedy(a, remedy);
     log_end(a);
@@ -170,7 +170,7 @@ static void discard_file(struct agent *a, const char *name, const char *reason)
 {
     if (remove_file(a, name, NULL)) {
         log_begin(a, LOG_ID_CDI_FILE_REMOVED);
-        log_text(a, "file", name);
+        ledger_log_file(a, name);
         log_text(a, "reason", reason);
         log_end(a);
     }
@@ -415,6 +415,7 @@ bool reconcile_restore(struct agent *a, unsigned slot)
     bool restored = s == STATUS_OK &&
                     ledger_adopt(a, &a->recovery->reconcile.record, &slot, &discarded) == STATUS_OK;
     log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
+    log_claim(a, ledger_id(a, slot));
     log_number(a, "slot", (int64_t)slot);
     log_remedy(a, restored ? "none: the record was written again"
                            : "delete and re-create the pod of the claim");

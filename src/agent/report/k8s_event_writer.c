@@ -303,11 +303,11 @@ void k8s_event_writer_end(struct agent *a, const struct api_result *result)
         handle_ignored(a, e, result);
         break;
     case OUTCOME_REJECTED:
-        log_write_refusal(a, &w->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
+        log_write_refusal(a, &w->refused_http, LOG_ID_K8S_EVENTS_REFUSED, NULL, result);
         k8s_event_remove(a, w->at);
         break;
     case OUTCOME_DENIED:
-        log_write_refusal(a, &w->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
+        log_write_refusal(a, &w->refused_http, LOG_ID_K8S_EVENTS_REFUSED, NULL, result);
         handle_denied(a, result);
         break;
     case OUTCOME_LATER:

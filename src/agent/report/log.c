@@ -138,6 +138,11 @@ void log_remedy(struct agent *a, const char *text)
     a->report->remedy_given = true;
 }
 
+void log_no_remedy(struct agent *a)
+{
+    a->report->remedy_given = true;
+}
+
 void log_end(struct agent *a)
 {
     const struct log_row *row = &log_rows[a->report->id];
@@ -148,6 +153,11 @@ void log_end(struct agent *a)
     if (a->report->event.wanted) {
         k8s_events_add(a, a->report->id, a->report->event.about, a->report->event.note);
     }
+}
+
+bool log_shows_debug(const struct agent *a)
+{
+    return a->settings->log_level == LOG_DEBUG;
 }
 
 void log_count(struct agent *a, enum log_id id, uint64_t n)

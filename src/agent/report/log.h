@@ -34,6 +34,8 @@ void log_view(struct agent *a, const char *key, struct view value);
 void log_number(struct agent *a, const char *key, int64_t value);
 /* Adds a remedy that fits this cause better than the catalogue's. */
 void log_remedy(struct agent *a, const char *text);
+/* Leaves out the catalogue's remedy, because a field of the current line states its own. */
+void log_no_remedy(struct agent *a);
 /* Adds the three fields that name a claim: namespace, claim and claim_uid. */
 void log_claim(struct agent *a, const struct claim_id *id);
 /*
@@ -50,7 +52,9 @@ void log_no_k8s_event(struct agent *a);
 void log_end(struct agent *a);
 /* Writes a line with one text field. */
 void log_one(struct agent *a, enum log_id id, const char *key, const char *text);
-/* Counts `n` occurrences without writing a line. */
+/* Whether the log shows debug events; who writes one asks first, so that it costs nothing else. */
+bool log_shows_debug(const struct agent *a);
+/* Counts `n` occurrences without a line. */
 void log_count(struct agent *a, enum log_id id, uint64_t n);
 
 /* --- reading the log and its counters --- */

@@ -24,26 +24,29 @@
     /* sockets and their peers */                                                                  \
     X(LOG_ID_SOCKET_OPENED, LOG_INFO, "socket_opened", "a server socket is open", "none")          \
     X(LOG_ID_SOCKET_OPEN_FAILED, LOG_WARN, "socket_open_failed",                                   \
-      "a server socket cannot be opened; the agent retries", "fix the error that the text names")  \
+      "a server socket cannot be opened; the agent retries",                                       \
+      "see what has the port or the path: ss -lntxp on the node; the ports are --metrics-port "    \
+      "and --healthcheck-port")                                                                    \
     X(LOG_ID_SOCKET_FILE_LOST, LOG_WARN, "socket_file_lost",                                       \
       "a socket file was removed or replaced; the agent creates it again",                         \
-      "find out which other program uses these paths")                                             \
+      "see what else uses the path: ss -lxp on the node")                                          \
     X(LOG_ID_STALE_SOCKET_REMOVED, LOG_INFO, "stale_socket_removed",                               \
       "the agent removed a socket at start that an earlier pod of the agent left behind", "none")  \
     X(LOG_ID_PEER_DENIED, LOG_WARN, "peer_denied",                                                 \
       "the agent disconnected a peer that runs as another user",                                   \
       "connect as root or as the user of the agent; the agent serves nobody else")                 \
     X(LOG_ID_ACCEPT_FAILED, LOG_WARN, "accept_failed", "a connection could not be accepted",       \
-      "free the descriptors or the memory that the text names")                                    \
+      "raise the limit that the text names: descriptors (ulimit -n), or the memory limit of the "  \
+      "pod")                                                                                       \
     X(LOG_ID_CALL_REFUSED, LOG_WARN, "call_refused",                                               \
       "a gRPC call was malformed or exceeded a limit",                                             \
-      "find out who calls this socket; it serves only the kubelet and health probes")              \
+      "see who calls: ss -xp on the node; the socket serves only the kubelet and health probes")   \
     X(LOG_ID_CONNECTION_FAILED, LOG_WARN, "connection_failed",                                     \
       "a peer broke the protocol; the agent closed its connection",                                \
-      "find out who connects to this socket; it serves gRPC over HTTP/2")                          \
+      "see who connects: ss -xp and ss -tnp on the node; the socket serves gRPC over HTTP/2")      \
     X(LOG_ID_CONNECTION_FAILURES_SUPPRESSED, LOG_WARN, "connection_failures_suppressed",           \
       "more peers of a TCP port broke the protocol than are logged one by one",                    \
-      "find out who connects to the health or metrics port")                                       \
+      "see who connects to the health or metrics port: ss -tnp on the node")                       \
     /* the node */                                                                                 \
     X(LOG_ID_PROBE_FAILED, LOG_WARN, "probe_failed",                                               \
       "the devices of the node could not be read; the agent keeps those of the last successful "   \
@@ -108,7 +111,7 @@
     X(LOG_ID_REGISTERED, LOG_INFO, "registered", "the kubelet registered the driver", "none")      \
     X(LOG_ID_REGISTRATION_REFUSED, LOG_ERROR, "registration_refused",                              \
       "the kubelet refused to register the driver",                                                \
-      "read the kubelet's reason; the kubelet retries")                                            \
+      "see journalctl -u kubelet on the node; the kubelet retries")                                \
     X(LOG_ID_REGISTRATION_SOCKET_REPLACED, LOG_WARN, "registration_socket_replaced",               \
       "the kubelet did not register the driver in time; the agent creates its registration "       \
       "socket again",                                                                              \
@@ -120,16 +123,17 @@
       "the connection to the API server was lost", "none, the agent reconnects")                   \
     X(LOG_ID_API_CONNECT_FAILED, LOG_ERROR, "api_connect_failed",                                  \
       "the API server cannot be reached, or a file needed for it is missing; the agent retries",   \
-      "check the address, the certificates, the token or the file that the text names")            \
+      "correct the address, the certificates, the token or the file that the text names")          \
     X(LOG_ID_TOKEN_READ_FAILED, LOG_WARN, "token_read_failed",                                     \
       "the token file cannot be read; the agent keeps the previous token",                         \
-      "check the service account volume")                                                          \
+      "see that the service account volume is mounted: kubectl describe pod")                      \
     X(LOG_ID_API_CONNECTION_DRAINED, LOG_INFO, "api_connection_drained",                           \
       "the API server asked for another connection (GOAWAY) and no request is left on this one",   \
       "none")                                                                                      \
     X(LOG_ID_API_REQUEST_FAILED, LOG_ERROR, "api_request_failed",                                  \
       "the API server refused a request or did not answer it",                                     \
-      "check RBAC and the API server's message")                                                   \
+      "check RBAC: kubectl auth can-i --list --as=system:serviceaccount:NAMESPACE:NAME; for any "  \
+      "other cause read the API server's message")                                                 \
     X(LOG_ID_API_RESPONSE_UNEXPECTED, LOG_ERROR, "api_response_unexpected",                        \
       "the API server returned another object than the requested one; the agent ignores it",       \
       "check for a proxy or an admission webhook between the agent and the API server")            \
@@ -140,6 +144,10 @@
       "Kubernetes 1.34 serves v1 by default; on 1.32 and 1.33 start the API server with "          \
       "--feature-gates=DynamicResourceAllocation=true "                                            \
       "--runtime-config=resource.k8s.io/v1beta1=true")                                             \
+    X(LOG_ID_API_REQUEST_ENDED, LOG_DEBUG, "api_request_ended",                                    \
+      "a request to the API server ended; a watch ends after minutes, and a request that the "     \
+      "agent itself gives up has no line",                                                         \
+      "none")                                                                                      \
     /* ResourceSlices */                                                                           \
     X(LOG_ID_SLICE_PUBLISHED, LOG_INFO, "slice_published", "a ResourceSlice was written", "none")  \
     X(LOG_ID_SLICE_VERIFIED, LOG_INFO, "slice_verified",                                           \
@@ -148,7 +156,8 @@
       "a stored ResourceSlice was changed, duplicated or deleted", "none, the agent restores it")  \
     X(LOG_ID_SLICE_FIELDS_DROPPED, LOG_ERROR, "slice_fields_dropped",                              \
       "the API server stored less than the agent sent",                                            \
-      "check the version and the feature gates of the API server")                                 \
+      "check the version and the feature gates of the API server: its metric "                     \
+      "kubernetes_feature_enabled")                                                                \
     X(LOG_ID_DEVICE_TAINT_DROPPED, LOG_INFO, "device_taint_dropped",                               \
       "the API server drops the taint of an unhealthy device; the agent leaves the device out "    \
       "of the slice instead, unless a claim holds it",                                             \
@@ -190,7 +199,7 @@
     X(LOG_ID_CLAIM_UNPREPARED, LOG_INFO, "claim_unprepared", "a claim was unprepared", "none")     \
     X(LOG_ID_CLAIM_FAILED, LOG_WARN, "claim_failed",                                               \
       "a claim could not be prepared or unprepared",                                               \
-      "fix what the error names; the kubelet retries")                                             \
+      "each error states its own; the kubelet retries")                                            \
     X(LOG_ID_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                      \
       "a claim configures its devices; the name is that of AWS's own driver", "none")              \
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, LOG_WARN, "claim_config_ambiguous",                           \
@@ -236,6 +245,10 @@
       "end the pods that have EFA devices, or set draDriver.efa.enabled=true again")               \
     X(LOG_ID_DRIVER_ENDED, LOG_INFO, "driver_ended",                                               \
       "--efa is off, and no claim for EFA devices is held any longer; the EFA driver ended",       \
+      "none")                                                                                      \
+    X(LOG_ID_KUBELET_CALL_ENDED, LOG_DEBUG, "kubelet_call_ended",                                  \
+      "a call of the kubelet ended: it was answered, refused as a whole, or given up by the "      \
+      "kubelet",                                                                                   \
       "none")                                                                                      \
     /* the claim store */                                                                          \
     X(LOG_ID_STORE_CREATED, LOG_INFO, "store_created",                                             \

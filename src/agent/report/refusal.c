@@ -51,13 +51,16 @@ void log_api_refusal_end(struct agent *a, const struct refusal *last, const char
 }
 
 void log_write_refusal(struct agent *a, uint16_t *logged_http, enum log_id id,
-                       const struct api_result *r)
+                       const struct claim_id *claim, const struct api_result *r)
 {
     if (*logged_http == r->http) {
         return;
     }
     *logged_http = r->http;
     log_begin(a, id);
+    if (claim != NULL) {
+        log_claim(a, claim);
+    }
     log_number(a, "http", r->http);
     log_text(a, "reason", r->reason);
     log_text(a, "message", r->message);

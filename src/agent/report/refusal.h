@@ -9,6 +9,7 @@
 
 #include "agent/api/client.h"
 #include "agent/report/log_catalogue.h"
+#include "dra/claim.h"
 
 /* The refusal last logged for an owner of requests. */
 struct refusal {
@@ -33,10 +34,10 @@ void log_api_refusal_field(struct agent *a, const char *key, const char *text);
  */
 void log_api_refusal_end(struct agent *a, const struct refusal *last, const char *remedy);
 /*
- * Logs a write that the server refused, unless the refusal logged last had the same HTTP status.
- * *logged_http: the status logged last; 0: none.
+ * Logs a write that the server refused, once for each HTTP status: *logged_http is the status last
+ * logged, 0: none. `claim`: the claim that was to be written; NULL: none.
  */
 void log_write_refusal(struct agent *a, uint16_t *logged_http, enum log_id id,
-                       const struct api_result *r);
+                       const struct claim_id *claim, const struct api_result *r);
 
 #endif

@@ -34,7 +34,8 @@ void peer_failed(struct agent *a, unsigned link, enum status why, const char *re
     log_text(a, "status", status_name(why));
     if (response != NULL) {
         log_text(a, "response", response);
-        log_remedy(a, "find out who connects to this port; it serves GET and HEAD over HTTP/1.1");
+        log_remedy(a, "see who connects: ss -tnp on the node; the port serves GET and HEAD of "
+                      "HTTP/1.1");
     } else {
         log_number(a, "h2_code", (int64_t)code);
     }

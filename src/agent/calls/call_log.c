@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The debug line of a call of the kubelet, see call_log.h. */
+#include "agent/calls/call_log.h"
+
+#include "agent/calls/room.h"
+#include "agent/frame.h"
+#include "agent/report/log.h"
+
+void call_log(struct agent *a, const struct call *c, const char *text)
+{
+    uint8_t names[CALL_NAMES_BYTES_MAX];
+    struct writer out = writer_of(names, sizeof names);
+    unsigned failed = 0;
+    if (!log_shows_debug(a)) {
+        return;
+    }
+    for (unsigned i = 0; i < c->count; i++) {
+        const struct operation *o = &a->calls->operation[c->operation[i]];
+        failed += (o->state == OPERATION_FAILED) ? 1u : 0u;
+        WRITE(&out, "%%/%", TEXT((i == 0u) ? "" : ","), TEXT(o->id.namespace_), TEXT(o->id.name));
+    }
+    log_begin(a, LOG_ID_KUBELET_CALL_ENDED);
+    log_text(a, "method", c->unprepare ? "NodeUnprepareResources" : "NodePrepareResources");
+    log_number(a, "claims", c->count);
+    log_view(a, "names", writer_view(&out));
+    log_number(a, "failed", failed);
+    log_text(a, "result", (text != NULL) ? text : "answered");
+    log_number(a, "elapsed_ms", (int64_t)(a->now_ms - c->start_ms));
+    log_end(a);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The debug line of a call of the kubelet that ended (call_log.c). Owns no state. Internal to
+ * src/agent.
+ */
+#ifndef AGENT_CALLS_CALL_LOG_H
+#define AGENT_CALLS_CALL_LOG_H
+
+#include "agent/calls/calls.h"
+
+/*
+ * Logs the end of a call, while it still has its operations: its method, claims, result and
+ * duration. `text`: why the call failed as a whole; NULL: it was answered. Without
+ * --log-level=debug it only compares the level.
+ */
+void call_log(struct agent *a, const struct call *c, const char *text);
+
+#endif
