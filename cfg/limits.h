@@ -736,8 +736,8 @@
  */
 #define STORE_FLUSH_MS 1000u
 /*
- * While files cannot be written to the CDI root, the agent tries this often to write a file of one
- * page there.
+ * While files cannot be written to the CDI root, the agent tries this often to write a file of
+ * STORE_HALF_BYTES there. A minute at most: readiness must be back within a minute.
  */
 #define CDI_TRY_MS 10000u
 /*

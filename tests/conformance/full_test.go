@@ -3,11 +3,13 @@
 package conformance
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	dra "k8s.io/kubelet/pkg/apis/dra/v1"
 )
@@ -210,6 +212,78 @@ func TestStoreReadOnly(t *testing.T) {
 	}
 	k.unprepareOK(stays, fresh, next)
 	a.noCDI()
+}
+
+// unreadyFor waits until /readyz is 503 with exactly one reason, which has these texts.
+func (a *agent) unreadyFor(address string, texts ...string) {
+	a.t.Helper()
+	var status int
+	var text string
+	waitFor(a.t, "an agent that is not ready for one reason", func() bool {
+		status, text = page(a.t, address, "/readyz")
+		return status == http.StatusServiceUnavailable && strings.Count(text, "\n") == 1
+	})
+	contains(a.t, text, texts...)
+}
+
+func (a *agent) readySoon(address string) {
+	a.t.Helper()
+	waitForLong(a.t, time.Minute, "readiness", func() bool { status, _ := page(a.t, address, "/readyz"); return status == http.StatusOK })
+}
+
+// Ready means that a prepare works: a CDI root on a read-only file system is told before the first claim, by /readyz, the log and
+// the command check, and readiness comes back by itself within a minute.
+func TestReadyNeedsCDIRoot(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	mountTmpfs(t, a.cdiDir(), "size=64k")
+	remount(t, a.cdiDir(), syscall.MS_RDONLY, "size=64k")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0")
+	a.start()
+	k := a.register()
+	address := a.metricsAddress()
+	a.unreadyFor(address, "CDI files cannot be written to "+a.cdiDir(), "mount that file system writable")
+	a.waitLog(0, "event=cdi_file_failed", "read-only file system", "remedy=")
+	got := a.command(address, "check")
+	if got.code != 1 {
+		t.Errorf("check: %+v", got)
+	}
+	contains(t, got.stdout, "CDI files cannot be written to "+a.cdiDir())
+	remount(t, a.cdiDir(), 0, "size=64k")
+	a.readySoon(address)
+	if left := files(t, a.cdiDir()); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	c := named(api.addClaim(newClaim("first", "req=0")))
+	k.prepareOK(c)
+	k.unprepareOK(c)
+	a.noCDI()
+}
+
+// The same for the claim store.
+func TestReadyNeedsStore(t *testing.T) {
+	t.Parallel()
+	needMounts(t)
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0")
+	a.start()
+	a.register()
+	a.readySoon(a.metricsAddress())
+	a.kill()
+	store := filepath.Join(a.pluginDir(), "claims.store")
+	check(t, syscall.Mount(store, store, "", syscall.MS_BIND, ""))
+	t.Cleanup(func() { _ = syscall.Unmount(store, syscall.MNT_DETACH) })
+	check(t, syscall.Mount("", store, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	mark := a.log.count()
+	a.start()
+	k := a.register()
+	address := a.metricsAddressAfter(mark)
+	a.unreadyFor(address, "claims.store cannot be written", "read-only file system", "mount that file system writable")
+	check(t, syscall.Unmount(store, syscall.MNT_DETACH))
+	a.readySoon(address)
+	k.prepareOK(named(api.addClaim(newClaim("first", "req=0"))))
 }
 
 func count(lines []string, text string) (n int) {

@@ -518,6 +518,41 @@ static void test_unready_when_the_cdi_root_refuses(void **state)
     assert_int_equal(disk_count(FILES_CDI), 0);
 }
 
+/* The CDI root refuses files from the start: said before any claim asks, and over by itself. */
+static void test_unready_with_a_read_only_cdi_root(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    disk_refuse(FILES_CDI, HOST_DENIED);
+    start();
+    node_up();
+    pass(3000);
+    check_unready("CDI files cannot be written to /var/run/cdi; check rights there");
+    log_has("event=cdi_file_failed");
+    disk_refuse(FILES_CDI, STATUS_OK);
+    pass(60000);
+    assert_true(agent_ready(world.agent));
+    assert_int_equal(disk_count(FILES_CDI), 0);
+}
+
+/* A store that takes bytes and cannot flush them would fail the first claim too. */
+static void test_unready_when_the_first_flush_fails(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    disk.refuse_flush = true;
+    disk.refusal = HOST_IO;
+    start();
+    node_up();
+    pass(3000);
+    check_unready("claims.store cannot be flushed");
+    disk.refuse_flush = false;
+    pass(60000);
+    assert_true(agent_ready(world.agent));
+}
+
 static void test_unready_without_a_place(void **state)
 {
     (void)state;
@@ -558,6 +593,8 @@ int main(void)
         cmocka_unit_test(test_store_of_the_future),
         cmocka_unit_test(test_unready_when_the_store_refuses),
         cmocka_unit_test(test_unready_with_a_read_only_store),
+        cmocka_unit_test(test_unready_with_a_read_only_cdi_root),
+        cmocka_unit_test(test_unready_when_the_first_flush_fails),
         cmocka_unit_test(test_unready_when_the_cdi_root_refuses),
         cmocka_unit_test(test_unready_without_a_place),
     };

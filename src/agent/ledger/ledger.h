@@ -131,8 +131,8 @@ bool ledger_reopens(const struct agent *a);
 /* Whether no claim can be added, because no slot is free. */
 bool ledger_full(const struct agent *a);
 /*
- * If the CDI root refused a file, tests every CDI_TRY_MS, with a temporary file, whether the root
- * accepts writes again.
+ * Tests with a temporary file whether the CDI root accepts writes; ledger_cdi_remedy has the
+ * result. Called when the store is opened, and every CDI_TRY_MS while the CDI root refuses files.
  */
 void ledger_try_cdi(struct agent *a);
 /* Removes temporary files that a killed process left in the CDI root. */

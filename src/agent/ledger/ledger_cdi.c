@@ -93,12 +93,14 @@ static void root_answered(struct agent *a, enum status s)
 void ledger_try_cdi(struct agent *a)
 {
     const struct files *f = a->files;
-    if (a->ledger->cdi_remedy == NULL || a->now_ms < a->ledger->cdi_ms) {
-        return;
-    }
+    bool refused = a->ledger->cdi_remedy != NULL;
     memset(a->scratch.half, 0, sizeof a->scratch.half);
-    root_answered(a, f->write(f->ctx, FILES_CDI, temporary_name(a), 0,
-                              view_of(a->scratch.half, sizeof a->scratch.half)));
+    enum status s = f->write(f->ctx, FILES_CDI, temporary_name(a), 0,
+                             view_of(a->scratch.half, sizeof a->scratch.half));
+    root_answered(a, s);
+    if (s != STATUS_OK && !refused) {
+        file_failed(a, temporary_name(a), s);
+    }
     ledger_tidy(a);
 }
 

@@ -573,19 +573,29 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
 }
 
 /*
- * Checks that the store accepts writes, by writing a copy of the header unchanged. A store on a
- * read-only file system could be opened and read, and would refuse the first claim. HOST_IO is
- * ignored: it means a bad sector, but the rest of the disk may accept writes.
+ * Checks that the store accepts writes, by writing a copy of the header unchanged and flushing it.
+ * A store on a read-only file system could be opened and read, and would refuse the first claim.
+ * The store itself is tested and no other file: its slots are preallocated, so claims can be
+ * prepared on a full disk. A HOST_IO of the write is ignored: it is a bad sector, and proves
+ * nothing about the rest of the disk.
  */
 static void check_writable(struct agent *a)
 {
+    const struct files *f = a->files;
+    const char *doing = "written";
     enum status s = header_write_copy(a, STORE_FILE_NAME, 1);
-    if (s == HOST_DENIED) {
-        store_failed(a, "written", s);
-    } else if (s == STATUS_OK) {
+    if (s == HOST_IO) {
+        return; /* the first claim reports the error if it lasts */
+    }
+    if (s == STATUS_OK) {
+        doing = "flushed";
+        s = f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, NULL);
+    }
+    if (s == STATUS_OK) {
         a->ledger->failing = STATUS_OK;
     } else {
-        /* if the error persists, the next write for a claim reports it */
+        store_failed(a, doing, s);
+        store_check(a, s);
     }
 }
 
@@ -638,6 +648,7 @@ static bool open_store(struct agent *a)
     l->failing = STATUS_OK;
     flush_doubted(a);
     check_writable(a);
+    ledger_try_cdi(a);
     return true;
 }
 
@@ -718,7 +729,8 @@ void ledger_step(struct agent *a)
     if (flush_pending(a) && a->now_ms >= a->ledger->flush_ms) {
         ledger_flush(a);
     }
-    if (a->ledger->usable) {
+    const struct ledger *l = a->ledger;
+    if (l->usable && l->cdi_remedy != NULL && a->now_ms >= l->cdi_ms) {
         ledger_try_cdi(a);
     }
 }

@@ -45,7 +45,7 @@ struct ledger {
     enum status failing;           /* current error of the store; STATUS_OK: none */
     char trouble[CLAIM_ERROR_CAP]; /* why the store is not usable, or its last error */
     const char *cdi_remedy;        /* static text; NULL: the CDI root works */
-    uint64_t cdi_ms;               /* when ledger_try_cdi tests the CDI root again */
+    uint64_t cdi_ms;               /* when a refusing CDI root is tested again */
     uint64_t sequence;             /* highest sequence that was read, or used in a write */
     struct ledger_entry entry[CLAIMS_MAX];
     struct held_function function[LEDGER_FUNCTIONS]; /* EFA; an entry that no claim uses is free */

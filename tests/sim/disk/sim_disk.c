@@ -336,6 +336,7 @@ void disk_clear(void)
     disk.driver = 0;
     disk.list_cut = 0;
     disk.refuse_from = 0;
+    disk.refuse_flush = false;
     disk_repair();
     memset(disk.device, 0, sizeof disk.device);
     memset(disk.device_absent, 0, sizeof disk.device_absent);
@@ -466,7 +467,8 @@ static enum status disk_commit(void *ctx, enum files_dir dir, const char *name,
 {
     enum fault now = enter(ctx, name, true);
     struct disk_file *f = disk_find(dir, name);
-    enum status s = prevented(now, disk.refuse[dir]);
+    bool refused = disk.refuse[dir] || (disk.refuse_flush && dir == FILES_STATE);
+    enum status s = prevented(now, refused);
     if (f != NULL && dir == FILES_STATE) {
         write_back(f, s == STATUS_OK);
     }

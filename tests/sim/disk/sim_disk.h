@@ -85,6 +85,7 @@ struct disk {
     bool refuse[2];      /* by directory: write and commit fail */
     bool refuse_remove[2];
     bool refuse_read[2];
+    bool refuse_flush; /* commits in FILES_STATE fail, and writes do not */
     struct disk_bad bad[DISK_BAD_MAX];
     enum files_holder locked_by_other[2]; /* by lock: another process has it */
     /* by driver and lock: which process has it, by its number + 1; 0: none has */
