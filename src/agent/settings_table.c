@@ -342,9 +342,10 @@ const struct command_row command_rows[COMMANDS] = {
                                  "crictl ps). Its devices are free for other claims then.",
                          .example = SELF "release 5b2f0c1e-7d3a-4e8f-9a60-0d3c2b1a4f5e\n"},
     [COMMAND_CHECK] = {.name = "check",
-                       .help = "print one line for each reason why the node is not ready",
-                       .more = "Reads the node's directories, and the agent's /readyz and\n"
-                               "/statusz. The exit code is 0 when there is no reason, else 1.",
+                       .help = "print whether the node is ready, each reason why not, and warnings",
+                       .more = "The reasons are those of the agent's /readyz. What else is wrong\n"
+                               "in the node's directories and on /statusz is a warning. The exit\n"
+                               "code is 0 when the node is ready, even with warnings, else 1.",
                        .example = SELF "check\n" SELF "check -o json\n"},
     [COMMAND_PROBE] = {.name = "probe",
                        .operand = {"liveness", "readiness"},

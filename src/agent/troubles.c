@@ -16,3 +16,10 @@ void trouble_other_driver(const char *driver, const char *path, struct writer *o
 {
     WRITE(out, "another driver %, as dranet is," RIVAL "%", TEXT(driver), TEXT(path));
 }
+
+void trouble_refused_type(const struct devices *devices, struct writer *out)
+{
+    const char *refusal = devices_refusal(devices);
+    WRITE(out, "no device of instance type % is published: %", TEXT(devices->instance_type),
+          TEXT((refusal != NULL) ? refusal : ""));
+}

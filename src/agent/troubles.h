@@ -19,5 +19,7 @@ void trouble_device_plugin(const struct settings *settings, enum driver_kind dri
  * Appends the text for another program that serves a driver of the same name; `path`: its socket.
  */
 void trouble_other_driver(const char *driver, const char *path, struct writer *out);
+/* Appends the text for devices of a refused instance family (devices_refusal is not NULL). */
+void trouble_refused_type(const struct devices *devices, struct writer *out);
 
 #endif

@@ -415,12 +415,16 @@ bool command_unhealthy(const struct inventory *v, unsigned number, struct writer
 {
     char name[DEVICE_NAME_CAP];
     char health[HEALTH_COLUMN_CAP];
-    if (health_of(v, number) != DEVICE_UNHEALTHY) {
+    bool gone = health_of(v, number) == DEVICE_GONE;
+    /* Without any device the kernel module is at fault, which an issue reports in one line. */
+    bool shown = is_held(v, number) || v->devices.count > 0u;
+    if (!is_listed(v, number) || !is_bad(v, number) || !shown) {
         return false;
     }
     devices_name(&v->devices, number, name);
     health_text(v, number, health);
-    WRITE(out, "% is %; %", TEXT(name), TEXT(health), TEXT(form_of(v)->remedy));
+    WRITE(out, "% is %%; %", TEXT(name), TEXT(health),
+          TEXT(gone ? ": the kernel does not show it" : ""), TEXT(form_of(v)->remedy));
     return true;
 }
 

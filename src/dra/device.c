@@ -462,6 +462,11 @@ static bool is_refused(const struct devices *d)
     return family != NULL && family->refused;
 }
 
+const char *devices_refusal(const struct devices *d)
+{
+    return is_refused(d) ? issue_remedies[PROBE_ISSUE_REFUSED_TYPE] : NULL;
+}
+
 static void report_table(const struct devices *d, const struct found_node *found,
                          struct probe_issues *issues)
 {

@@ -207,9 +207,13 @@ const char *probe_issue_name(enum probe_issue_kind kind);
  */
 void devices_build(struct devices *d, const struct found_node *found, struct probe_issues *issues);
 /*
- * Adds the device of this number, which is in use but was not found, unless the table already has
- * it. A Neuron device gets the core count of its family; the values that its files would show stay
- * unknown. An EFA device is added only if the board's map has its address.
+ * Why no device of the node's instance family is published, and the remedy: static text. NULL: the
+ * family is not refused.
+ */
+const char *devices_refusal(const struct devices *d);
+/*
+ * Adds a device that was not found but is in use, unless the table has it. The device gets the core
+ * count of its family; what its files would show stays unknown.
  */
 void devices_keep(struct devices *d, unsigned number);
 /*

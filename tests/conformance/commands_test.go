@@ -446,14 +446,83 @@ func TestCheckTroubles(t *testing.T) {
 	a.waitLog(0, "event=slice_published")
 	k.prepareError(named(newClaim("nobody", "train=4"))) // becomes an Event
 	waitFor(t, "the refused Event", func() bool { _, text := page(t, address, "/statusz"); return strings.Contains(text, "events") })
-	got := a.command(address, "check")
-	if got.code != 1 || got.stderr != "" {
-		t.Errorf("check: %+v", got)
+	out := a.commandOK(address, "check")
+	contains(t, out, "warning: the API server forbids the agent to create or patch events; ",
+		"warning: kubelet v1.34.1 prepares no claim after 30 idle minutes", "warning: kubelet v1.34.1 skips claims of a pod")
+	if n := strings.Count(out, "\n"); n != 4 || !strings.HasSuffix(out, "\nready\n") {
+		t.Errorf("%d lines: %s", n, out)
 	}
-	contains(t, got.stdout, "the API server forbids the agent to create or patch events; ",
-		"kubelet v1.34.1 prepares no claim after 30 idle minutes", "kubelet v1.34.1 skips claims of a pod")
-	if n := strings.Count(got.stdout, "\n"); n != 3 {
-		t.Errorf("%d lines: %s", n, got.stdout)
+}
+
+// checked is what `check -o json` prints.
+type checked struct {
+	Ready             bool
+	Reasons, Warnings []string
+}
+
+func (a *agent) checked(address string) (c checked, code int) {
+	a.t.Helper()
+	got := a.command(address, "check", "-o", "json")
+	decoder := json.NewDecoder(strings.NewReader(got.stdout))
+	decoder.DisallowUnknownFields()
+	check(a.t, decoder.Decode(&c))
+	return c, got.code
+}
+
+// The verdict of check is that of /readyz, and so are its reasons. Devices that are gone or unhealthy are named, and leave the node
+// ready: they are not given to pods.
+func TestCheckAgreesWithReadyz(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := withDevicePlugins(t, "--driver-version", "2.30.2.0")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
+	a.start()
+	address := a.metricsAddress()
+	a.register()
+	a.readySoon(address)
+	if c, code := a.checked(address); code != 0 || !c.Ready || len(c.Reasons) != 0 || len(c.Warnings) != 0 {
+		t.Errorf("nothing is wrong: %d %+v", code, c)
+	}
+	simnode(t, "set", "--dir", a.node, "neuron3/"+unhealthyComponents, "hbm\n")
+	simnode(t, "remove", "--dir", a.node, "neuron5")
+	simnode(t, "remove", "--dir", a.node, "neuron7")
+	a.waitLog(0, "event=device_unhealthy", "neuron-device-3")
+	a.readySoon(address) // the slices have changed
+	c, code := a.checked(address)
+	text := strings.Join(c.Warnings, "\n")
+	if code != 0 || !c.Ready || len(c.Reasons) != 0 {
+		t.Errorf("devices are unhealthy: %d %+v", code, c)
+	}
+	contains(t, text, "neuron-device-3 is unhealthy: hbm; ", "neuron-device-5 is gone: ", "neuron-device-7 is gone: ")
+	if n := strings.Count(text, "neuron-device-"); n != 3 {
+		t.Errorf("%d devices: %s", n, text)
+	}
+	plugin := a.listenAs("neuron.sock")
+	defer plugin.Close()
+	a.waitPlugin(address, "neuron.sock")
+	_, reasons := page(t, address, "/readyz")
+	if c, code := a.checked(address); code != 1 || c.Ready || strings.Join(c.Reasons, "\n")+"\n" != reasons || len(c.Warnings) < 3 {
+		t.Errorf("a plugin runs: %d %+v, want %q", code, c, reasons)
+	}
+}
+
+// A family that the agent refuses makes the node unready, by the same text whether an agent runs or not.
+func TestCheckRefusedFamily(t *testing.T) {
+	t.Parallel()
+	const reason = "no device of instance type inf1.6xlarge is published: Inf1 left the kernel module in 2.25; " +
+		"use Inf2 or Trn, or keep the agent off these nodes"
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--instance-type", "inf1.6xlarge")
+	if c, code := a.checked(closedPort(t)); code != 1 || c.Ready || !slices.Contains(c.Reasons, reason) {
+		t.Errorf("without an agent: %d %+v", code, c)
+	}
+	a.start()
+	address := a.metricsAddress()
+	a.register()
+	a.unreadyFor(address, reason)
+	if c, code := a.checked(address); code != 1 || c.Ready || !slices.Equal(c.Reasons, []string{reason}) || strings.Contains(fmt.Sprint(c.Warnings), "Inf1") {
+		t.Errorf("beside an agent: %d %+v", code, c)
 	}
 }
 

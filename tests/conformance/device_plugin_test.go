@@ -26,9 +26,9 @@ func (a *agent) devicePlugins() string { return filepath.Join(a.dir+"k", "device
 
 // withDevicePlugins is an agent that looks there, often; the kubelet's own socket is there already. Without a kubeconfig it is
 // restricted as in a pod, whose files have not come yet.
-func withDevicePlugins(t *testing.T) *agent {
+func withDevicePlugins(t *testing.T, simnodeArgs ...string) *agent {
 	t.Helper()
-	a := newAgent(t, "trn2.48xlarge")
+	a := newAgent(t, "trn2.48xlarge", simnodeArgs...)
 	check(t, os.MkdirAll(a.devicePlugins(), 0o750))
 	t.Cleanup(func() { _ = os.RemoveAll(a.dir + "k") })
 	a.args = append(a.args, "--metrics-port", "0", "--health-interval", healthInterval.String(),

@@ -166,6 +166,15 @@ static void test_unhealthy_devices(void **state)
                         "and reset it, or replace the instance"));
     assert_false(command_unhealthy(&inventory, 2, &line));  /* unknown */
     assert_false(command_unhealthy(&inventory, 40, &line)); /* there is none */
+    line.len = 0;
+    inventory.devices.count = 15;
+    assert_true(command_unhealthy(&inventory, 15, &line));
+    assert_true(view_is(writer_view(&line),
+                        "neuron-device-15 is gone: the kernel does not show it; delete its pods "
+                        "and reset it, or replace the instance"));
+    inventory.devices.count = 0; /* not a line for each device when the module is at fault */
+    assert_false(command_unhealthy(&inventory, 15, &line));
+    assert_true(command_unhealthy(&inventory, 1, &line)); /* a claim holds it */
 }
 
 static void test_admin_holds_nothing(void **state)

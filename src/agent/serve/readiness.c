@@ -33,7 +33,8 @@ enum {
     REASON_CDI,
     REASON_CDI_FILE,
     REASON_DEVICES,
-    REASON_MISSING, /* devices were found before and are missing now */
+    REASON_MISSING,      /* devices were found before and are missing now */
+    REASON_REFUSED_TYPE, /* no device of this instance family is published */
     REASON_DEVICE_PLUGIN,
     REASON_OTHER_DRIVER, /* another driver of this name runs on the node and writes the slices */
     REASON_SLICES,
@@ -57,6 +58,12 @@ static bool lacks_slices(const struct agent *a)
     return !ledger_is_busy(a) && a->other_driver[0] == '\0' && !publish_current(a);
 }
 
+/* The EFA devices of such a node are published all the same. */
+static bool is_refused_type(const struct agent *a)
+{
+    return a->driver->kind == DRIVER_NEURON && devices_refusal(a->devices) != NULL;
+}
+
 /*
  * The reasons against readiness, a bit for each. A driver that is switched off and only keeps its
  * claims has no reasons.
@@ -78,6 +85,7 @@ static unsigned reason_bits(const struct agent *a)
         [REASON_CDI_FILE] = owner && ledger_is_usable(a) && !reconcile_is_complete(a),
         [REASON_DEVICES] = a->devices->unknown,
         [REASON_MISSING] = inventory_is_missing(a),
+        [REASON_REFUSED_TYPE] = is_refused_type(a),
         [REASON_DEVICE_PLUGIN] = a->device_plugin[0] != '\0',
         [REASON_OTHER_DRIVER] = other,
         [REASON_SLICES] = slices,
@@ -145,6 +153,9 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
     case REASON_MISSING:
         WRITE(out, "the last look found none of the node's devices: is the kernel module % loaded?",
               TEXT(driver_traits(a->driver->kind)->module));
+        break;
+    case REASON_REFUSED_TYPE:
+        trouble_refused_type(a->devices, out);
         break;
     case REASON_DEVICE_PLUGIN:
         trouble_device_plugin(a->settings, a->driver->kind, a->device_plugin, out);

@@ -7,11 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/troubles.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
-#include "host/node/device_plugin.h"
 #include "host/servers.h"
 #include "host/system.h"
 
@@ -35,7 +33,7 @@ enum status commands_flush(struct command_memory *m, struct writer *why)
     return output_flush(&m->out, m->out_fd, why);
 }
 
-static bool is_text(const struct command_memory *m)
+bool commands_are_text(const struct command_memory *m)
 {
     return m->output == OUTPUT_TEXT;
 }
@@ -49,8 +47,8 @@ static bool write_part(struct command_memory *m, unsigned part)
         return command_slices(&m->inventory, efa ? s->efa_driver : DRIVER_NAME, node, part,
                               &m->document);
     }
-    return is_text(m) ? command_devices_text(&m->inventory, part, &m->out)
-                      : command_devices_document(&m->inventory, part, &m->document);
+    return commands_are_text(m) ? command_devices_text(&m->inventory, part, &m->out)
+                                : command_devices_document(&m->inventory, part, &m->document);
 }
 
 /* --- devices of the node --- */
@@ -109,8 +107,7 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
     return STATUS_OK;
 }
 
-/* Loads the devices of a driver on this node into m->inventory. HOST_*: `why` gets one line. */
-static enum status node_load(struct command_memory *m, unsigned driver, struct writer *why)
+enum status commands_devices(struct command_memory *m, unsigned driver, struct writer *why)
 {
     return (driver == (unsigned)DRIVER_EFA) ? efas_load(m, false, why) : commands_node(m, why);
 }
@@ -139,11 +136,7 @@ static struct view store_part(const struct command_memory *m, uint64_t offset, v
     return view_of(bytes, (n > 0) ? (size_t)n : 0u);
 }
 
-/*
- * Opens the store of the selected driver. STATUS_OK: the store has a valid header. HOST_ABSENT:
- * there is no store.
- */
-static enum status store_open(struct command_memory *m)
+enum status commands_store(struct command_memory *m)
 {
     char path[COMMAND_PATH_CAP];
     struct store_header header;
@@ -163,7 +156,7 @@ static enum status store_open(struct command_memory *m)
     return s;
 }
 
-static enum slot_state slot_load(struct command_memory *m, unsigned slot)
+enum slot_state commands_slot(struct command_memory *m, unsigned slot)
 {
     struct view bytes[2];
     for (unsigned half = 0; half < 2u; half++) {
@@ -172,7 +165,7 @@ static enum slot_state slot_load(struct command_memory *m, unsigned slot)
     return command_slot(bytes, slot, &m->record, &m->outline);
 }
 
-static void store_trouble(const struct command_memory *m, enum status s, struct writer *why)
+void commands_store_trouble(const struct command_memory *m, enum status s, struct writer *why)
 {
     WRITE(why, "%/" STORE_FILE_NAME, TEXT(m->state_dir));
     switch (s) {
@@ -222,7 +215,7 @@ static enum cdi_state compare_cdi(struct command_memory *m)
 static void holder_load(struct command_memory *m, unsigned slot)
 {
     const struct claim_record *r = &m->record;
-    enum slot_state state = slot_load(m, slot);
+    enum slot_state state = commands_slot(m, slot);
     if (state == SLOT_CLAIM) {
         command_hold(&m->inventory, claim_numbers(r), &r->id, r->consumer.name);
     }
@@ -231,20 +224,15 @@ static void holder_load(struct command_memory *m, unsigned slot)
     }
 }
 
-/*
- * Loads which claims hold devices, even from records that a newer agent wrote. HOST_*: the store
- * cannot be read.
- */
-static enum status holders_load(struct command_memory *m, enum driver_kind driver,
-                                struct writer *why)
+enum status commands_holders(struct command_memory *m, enum driver_kind driver, struct writer *why)
 {
     commands_driver(m, driver);
-    enum status s = store_open(m);
+    enum status s = commands_store(m);
     if (s == HOST_ABSENT) {
         return STATUS_OK; /* no store: the driver has no claims */
     }
     if (s != STATUS_OK) {
-        store_trouble(m, s, why);
+        commands_store_trouble(m, s, why);
         return s;
     }
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
@@ -281,7 +269,7 @@ static enum status write_inventory(struct command_memory *m, enum driver_kind dr
                                    enum status loaded, struct writer *why)
 {
     bool holders = loaded == STATUS_OK && !offline && m->command == COMMAND_DEVICES;
-    enum status s = holders ? holders_load(m, driver, why) : loaded;
+    enum status s = holders ? commands_holders(m, driver, why) : loaded;
     return write_parts(m, s, why);
 }
 
@@ -304,7 +292,7 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
 
 static void write_damaged(struct command_memory *m, unsigned slot, const char *driver)
 {
-    if (!is_text(m)) {
+    if (!commands_are_text(m)) {
         document_object_begin(&m->document);
         document_text(&m->document, "driver", driver);
         document_number(&m->document, "damagedSlot", slot);
@@ -328,15 +316,16 @@ static enum status write_record(struct command_memory *m, const char *driver, st
 {
     const struct claim_shown shown = {.record = &m->record,
                                       /* text output for a single driver omits the driver's name */
-                                      .driver = (m->settings->efa || !is_text(m)) ? driver : NULL,
+                                      .driver = (m->settings->efa || !commands_are_text(m)) ? driver
+                                                                                            : NULL,
                                       .cdi = compare_cdi(m),
                                       .node = of_one_pod(m) ? &m->inventory : NULL};
     enum status s = STATUS_OK;
     bool more = true;
     unsigned part = 0;
     while (more && s == STATUS_OK) {
-        more = is_text(m) ? command_claim_text(&shown, part, &m->out)
-                          : command_claim_document(&shown, part, &m->document);
+        more = commands_are_text(m) ? command_claim_text(&shown, part, &m->out)
+                                    : command_claim_document(&shown, part, &m->document);
         s = commands_flush(m, why);
         part++;
     }
@@ -350,7 +339,7 @@ static enum status write_slot(struct command_memory *m, unsigned slot, enum slot
     if (state == SLOT_CLAIM) {
         return write_record(m, driver, why);
     }
-    if (state == SLOT_OUTLINE && is_text(m)) {
+    if (state == SLOT_OUTLINE && commands_are_text(m)) {
         command_outline_text(&m->outline, m->settings->efa ? driver : NULL, &m->out);
     } else if (state == SLOT_OUTLINE) {
         command_outline_document(&m->outline, driver, &m->document);
@@ -381,9 +370,9 @@ static bool is_wanted(const struct command_memory *m, enum slot_state state)
 static enum status store_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
     commands_driver(m, (enum driver_kind)driver);
-    enum status s = store_open(m);
+    enum status s = commands_store(m);
     if (s != STATUS_OK) {
-        store_trouble(m, s, why);
+        commands_store_trouble(m, s, why);
     }
     return s;
 }
@@ -392,7 +381,7 @@ static enum status store_ready(struct command_memory *m, unsigned driver, struct
 static enum status sources_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
     enum status s = store_ready(m, driver, why);
-    return (s == STATUS_OK && of_one_pod(m)) ? node_load(m, driver, why) : s;
+    return (s == STATUS_OK && of_one_pod(m)) ? commands_devices(m, driver, why) : s;
 }
 
 /* Prints a driver's claims. Sets *any if at least one claim is printed. */
@@ -401,7 +390,7 @@ static enum status write_claims(struct command_memory *m, unsigned driver, bool 
 {
     enum status s = sources_ready(m, driver, why);
     for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
-        enum slot_state state = slot_load(m, slot);
+        enum slot_state state = commands_slot(m, slot);
         if (is_wanted(m, state)) {
             *any = true;
             s = write_slot(m, slot, state, why);
@@ -412,7 +401,7 @@ static enum status write_claims(struct command_memory *m, unsigned driver, bool 
 
 static void claims_begin(struct command_memory *m)
 {
-    if (!is_text(m)) {
+    if (!commands_are_text(m)) {
         document_object_begin(&m->document);
         document_array_begin(&m->document, "claims");
     }
@@ -422,7 +411,7 @@ static void claims_begin(struct command_memory *m)
 static enum status claims_end(struct command_memory *m, bool any, struct writer *why)
 {
     bool missing = of_one_pod(m) && !any;
-    if (!is_text(m)) {
+    if (!commands_are_text(m)) {
         document_array_end(&m->document);
         document_object_end(&m->document);
         document_end(&m->document);
@@ -485,7 +474,7 @@ static enum status run_probe(struct command_memory *m, struct writer *why)
 static bool holds_claim(struct command_memory *m, const char *uid, struct claim_id *id)
 {
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
-        enum slot_state state = slot_load(m, slot);
+        enum slot_state state = commands_slot(m, slot);
         bool outline = state == SLOT_OUTLINE && !m->outline.released;
         if (state == SLOT_CLAIM || outline) {
             *id = outline ? m->outline.id : m->record.id;
@@ -530,244 +519,6 @@ static enum status run_release(struct command_memory *m, struct writer *why)
     return s;
 }
 
-/* --- command `check` --- */
-
-static enum status add_reason(struct command_memory *m, struct view text, struct writer *why)
-{
-    m->reasons++;
-    if (is_text(m)) {
-        WRITE(&m->out, "%\n", VIEW(text));
-    } else {
-        document_element(&m->document, text);
-    }
-    return commands_flush(m, why);
-}
-
-static enum status check_node(struct command_memory *m, unsigned driver, struct writer *why)
-{
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
-    enum status s = node_load(m, driver, &line);
-    if (s != STATUS_OK) {
-        return add_reason(m, writer_view(&line), why);
-    }
-    for (unsigned i = 0; i < m->inventory.issues.count && s == STATUS_OK; i++) {
-        line.len = 0;
-        command_issue(&m->inventory.issues.issue[i], &line);
-        s = add_reason(m, writer_view(&line), why);
-    }
-    for (unsigned i = 0; i < DEVICES_MAX && s == STATUS_OK; i++) {
-        line.len = 0;
-        if (command_unhealthy(&m->inventory, i, &line)) {
-            s = add_reason(m, writer_view(&line), why);
-        }
-    }
-    return s;
-}
-
-static enum status check_socket(struct command_memory *m, const char *path, struct writer *why)
-{
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
-    struct stat st;
-    bool there = link_stat(path, &st) == 0;
-    if (!there) {
-        WRITE(&line, "socket %: %", TEXT(path), ERRNO(errno));
-    } else if (!S_ISSOCK(st.st_mode)) {
-        WRITE(&line, "socket % is no socket", TEXT(path));
-    } else if (socket_is_dead(path)) {
-        WRITE(&line, "socket %: nobody listens", TEXT(path));
-    } else {
-        return STATUS_OK;
-    }
-    writer_text(&line, "; is the agent running, with this --pod-uid and these directories?");
-    return add_reason(m, writer_view(&line), why);
-}
-
-/* Adds a reason if the devices of a prepared claim are not consecutive. */
-static enum status check_claim(struct command_memory *m, struct writer *why)
-{
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
-    if (claim_consecutive(&m->record)) {
-        return STATUS_OK;
-    }
-    claim_scattered_write(&line, &m->record);
-    return add_reason(m, writer_view(&line), why);
-}
-
-static enum status check_store(struct command_memory *m, struct writer *why)
-{
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
-    enum status s = store_open(m);
-    enum status told = STATUS_OK;
-    unsigned damaged = 0;
-    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK && told == STATUS_OK; slot++) {
-        enum slot_state state = slot_load(m, slot);
-        damaged += (state == SLOT_DAMAGED) ? 1u : 0u;
-        told = (state == SLOT_CLAIM) ? check_claim(m, why) : STATUS_OK;
-    }
-    if (told != STATUS_OK || (s == STATUS_OK && damaged == 0u)) {
-        return told;
-    }
-    if (s == STATUS_OK) {
-        WRITE(&line,
-              "%/" STORE_FILE_NAME
-              " has % damaged slots; see store_damaged in the agent's log, and check the disk",
-              TEXT(m->state_dir), NUMBER(damaged));
-    } else {
-        store_trouble(m, s, &line);
-    }
-    return add_reason(m, writer_view(&line), why);
-}
-
-static enum status check_cdi(struct command_memory *m, struct writer *why)
-{
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
-    struct stat st;
-    int error = (path_stat(m->settings->cdi_root, &st) == 0) ? 0 : errno;
-    if (error == 0 && S_ISDIR(st.st_mode)) {
-        return STATUS_OK;
-    }
-    if (error == 0) {
-        WRITE(&line, "CDI directory % is no directory", TEXT(m->settings->cdi_root));
-    } else {
-        WRITE(&line, "CDI directory %: %", TEXT(m->settings->cdi_root), ERRNO(error));
-    }
-    writer_text(&line, "; see --cdi-root, and cdi_spec_dirs of the container runtime");
-    return add_reason(m, writer_view(&line), why);
-}
-
-/*
- * Adds as reasons the troubles that do not prevent the agent from being ready, such as missing
- * rights at the API server.
- */
-static enum status check_troubles(struct command_memory *m, struct writer *why)
-{
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
-    struct view body;
-    enum status s = STATUS_OK;
-    /* agents of older releases do not serve /statusz, so a missing page is no trouble */
-    unsigned code = page_get(m, "/statusz", &body, &line);
-    while (code == HTTP_OK && body.len > 0u && s == STATUS_OK) {
-        size_t end = view_find(body, '\n');
-        struct view text = view_first(body, end);
-        if (view_starts(text, TROUBLE_LINE)) {
-            text = view_from(text, sizeof TROUBLE_LINE - 1u);
-            s = add_reason(m, view_first(text, COMMAND_PART_BYTES / 2u), why);
-        }
-        body = view_from(body, end + 1u);
-    }
-    return s;
-}
-
-/*
- * Adds a reason if a device plugin runs. Used only when no agent responds, because a running agent
- * reports the device plugin itself.
- */
-static enum status check_device_plugin(struct command_memory *m, unsigned driver,
-                                       struct writer *why)
-{
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
-    char name[SOCKET_PATH_CAP] = {0};
-    enum driver_kind kind = (enum driver_kind)driver;
-    int error = device_plugin_scan(m->settings->device_plugins_dir, kind, name);
-    if (error != 0) {
-        WRITE(&line, "%: %; see --kubelet-device-plugins-directory-path",
-              TEXT(m->settings->device_plugins_dir), ERRNO(error));
-    } else if (name[0] != '\0') {
-        trouble_device_plugin(m->settings, kind, name, &line);
-    } else {
-        return STATUS_OK;
-    }
-    return add_reason(m, writer_view(&line), why);
-}
-
-/*
- * Adds the reasons that only the agent knows, such as its registration with the kubelet and its
- * slices.
- */
-static enum status check_agent(struct command_memory *m, struct writer *why)
-{
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
-    struct view body;
-    unsigned code = page_get(m, "/readyz", &body, &line);
-    if (code == 0u) {
-        enum status told = add_reason(m, writer_view(&line), why);
-        for (unsigned d = 0; d < commands_drivers(m) && told == STATUS_OK; d++) {
-            told = check_device_plugin(m, d, why);
-        }
-        return told;
-    }
-    enum status s = STATUS_OK;
-    if (code != HTTP_OK && body.len == 0u) {
-        WRITE(&line,
-              "the response of /readyz has no reason, but the status %; check that --metrics-port "
-              "is the agent's",
-              NUMBER(code));
-        s = add_reason(m, writer_view(&line), why);
-    }
-    while (code != HTTP_OK && body.len > 0u && s == STATUS_OK) {
-        size_t end = view_find(body, '\n');
-        s = add_reason(m, view_first(view_first(body, end), COMMAND_PART_BYTES / 2u), why);
-        body = view_from(body, end + 1u);
-    }
-    return (s == STATUS_OK) ? check_troubles(m, why) : s;
-}
-
-static enum status check_end(struct command_memory *m, struct writer *why)
-{
-    m->answer_no = m->reasons > 0u;
-    if (is_text(m)) {
-        writer_text(&m->out, m->answer_no ? "" : "ready\n");
-    } else {
-        document_array_end(&m->document);
-        document_bool(&m->document, "ready", !m->answer_no);
-        document_object_end(&m->document);
-        document_end(&m->document);
-    }
-    return commands_flush(m, why);
-}
-
-/* Checks a driver's devices, sockets and claim store. */
-static enum status check_driver(struct command_memory *m, unsigned driver, struct writer *why)
-{
-    const struct driver *names = &m->settings->driver[driver];
-    enum status s = check_node(m, driver, why);
-    if (s == STATUS_OK) {
-        s = check_socket(m, names->registration_socket, why);
-    }
-    if (s == STATUS_OK) {
-        s = check_socket(m, names->service_socket, why);
-    }
-    commands_driver(m, names->kind);
-    return (s == STATUS_OK) ? check_store(m, why) : s;
-}
-
-static enum status run_check(struct command_memory *m, struct writer *why)
-{
-    if (!is_text(m)) {
-        document_object_begin(&m->document);
-        document_array_begin(&m->document, "reasons");
-    }
-    enum status s = STATUS_OK;
-    for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
-        s = check_driver(m, d, why);
-    }
-    if (s == STATUS_OK) {
-        s = check_cdi(m, why);
-    }
-    if (s == STATUS_OK) {
-        s = check_agent(m, why);
-    }
-    return (s == STATUS_OK) ? check_end(m, why) : s;
-}
-
 /* --- entry points of the commands --- */
 
 enum status commands_print(struct command_memory *m, struct writer *why)
@@ -780,13 +531,12 @@ enum status commands_print(struct command_memory *m, struct writer *why)
     memset(&m->inventory, 0, sizeof m->inventory);
     m->inventory.colour = isatty(m->out_fd) == 1;
     m->inventory.efa = m->settings->efa;
-    m->reasons = 0;
     switch (m->command) {
     case COMMAND_CLAIMS:
         s = run_claims(m, why);
         break;
     case COMMAND_CHECK:
-        s = run_check(m, why);
+        s = command_check(m, why);
         break;
     case COMMAND_PROBE:
         s = run_probe(m, why);

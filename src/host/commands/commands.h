@@ -15,7 +15,10 @@
 #include "wire/h2.h"
 #include "host/system.h"
 
-/* Memory of a command. Overlaps the memory of the loop, which does not run in this process. */
+/* What `check` finds: a reason why the node is not ready, or something else that is wrong. */
+enum finding_kind { FINDING_REASON, FINDING_WARNING };
+
+/* Memory of a command. It shares the memory of the loop, which does not run. */
 struct command_memory {
     const struct settings *settings;
     /* The command of the settings; for a bundle, the command whose output is being written. */
@@ -27,10 +30,11 @@ struct command_memory {
     struct found_efas efas;
     struct inventory inventory;
     struct document document;
-    struct writer out; /* writes into `part`, the room for one piece of output */
-    bool answer_no;    /* the exit code of probe, check or bundle is 1 */
-    bool incomplete;   /* a file of the bundle is missing */
-    unsigned reasons;
+    struct writer out;         /* writes into `part`, the room for one piece of output */
+    bool answer_no;            /* the exit code of probe, check or bundle is 1 */
+    bool incomplete;           /* a file of the bundle is missing */
+    bool agent_responds;       /* check: an agent served /readyz */
+    enum finding_kind finding; /* check: the kind that is printed now */
     struct claim_record record;
     struct store_outline outline;
     enum driver_kind driver;  /* driver whose claim store is read */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declarations that only these files share: commands.c, which prints; command_pages.c and
- * command_release.c, which talk to the agent; and bundle.c. No other file includes this header.
+ * Declarations shared by commands.c, which prints, by command_pages.c and command_release.c, which
+ * talk to the agent, by command_check.c and by bundle.c. No other file includes this one.
  */
 #ifndef HOST_COMMANDS_COMMANDS_INTERNAL_H
 #define HOST_COMMANDS_COMMANDS_INTERNAL_H
@@ -12,7 +12,9 @@
 /* Room for the path of a file: a directory from the settings and the longest file name. */
 #define COMMAND_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP + 16u)
 
-/* Writes m->out to m->out_fd and empties m->out. HOST_*: `why` gets one line. */
+/* Whether the output is text for people, and not a document. */
+bool commands_are_text(const struct command_memory *m);
+/* Writes m->out to m->out_fd and empties it. HOST_*: a line in `why`. */
 MUST_USE enum status commands_flush(struct command_memory *m, struct writer *why);
 /* Selects the driver whose store is read: sets m->driver and m->state_dir. */
 void commands_driver(struct command_memory *m, enum driver_kind driver);
@@ -23,9 +25,30 @@ unsigned commands_drivers(const struct command_memory *m);
  * one line.
  */
 MUST_USE enum status commands_node(struct command_memory *m, struct writer *why);
+/* The same for the devices of a driver. */
+MUST_USE enum status commands_devices(struct command_memory *m, unsigned driver,
+                                      struct writer *why);
 /*
- * Reads a page of the agent. Returns its HTTP status code. 0: the agent does not respond, and `why`
- * gets one line. *body is valid until the next page is read; a body that exceeds m->cdi[0] is cut.
+ * Opens the store of the selected driver. STATUS_OK: it has a valid header. HOST_ABSENT: there is
+ * no store.
+ */
+MUST_USE enum status commands_store(struct command_memory *m);
+/* Reads a slot of the open store into m->record or m->outline. */
+enum slot_state commands_slot(struct command_memory *m, unsigned slot);
+/* Appends why commands_store failed with `s`, and the remedy. */
+void commands_store_trouble(const struct command_memory *m, enum status s, struct writer *why);
+/*
+ * Loads which claims hold devices of a driver, also from records that a newer agent wrote. HOST_*:
+ * the store cannot be read; `why` gets a line.
+ */
+MUST_USE enum status commands_holders(struct command_memory *m, enum driver_kind driver,
+                                      struct writer *why);
+/* The command `check`: prints to m->out_fd, and sets m->answer_no if the node is not ready. */
+MUST_USE enum status command_check(struct command_memory *m, struct writer *why);
+/*
+ * Reads a page of the agent. Returns its HTTP status code, or 0 with a line in `why` if the agent
+ * does not respond. *body is valid until the next page is read; a body that exceeds m->cdi[0] is
+ * cut.
  */
 unsigned page_get(struct command_memory *m, const char *path, struct view *body,
                   struct writer *why);

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command `check`: whether the node is ready, why not, and what else is wrong. It agrees with
+ * /readyz: while an agent responds, its reasons are those of that page, and whatever else is found
+ * is a warning. Without an agent, the reasons are what keeps one from working here.
+ *
+ * The document has the reasons before the warnings, so the checks run twice: once for each kind.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/troubles.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "host/commands/commands_internal.h"
+#include "host/node/device_plugin.h"
+#include "host/servers.h"
+#include "host/system.h"
+
+/* --- findings --- */
+
+/* Prints a finding if it is of the kind that this run of the checks is for. */
+static enum status add_finding(struct command_memory *m, enum finding_kind kind, struct view text,
+                               struct writer *why)
+{
+    if (kind != m->finding) {
+        return STATUS_OK;
+    }
+    m->answer_no = m->answer_no || kind == FINDING_REASON;
+    if (commands_are_text(m)) {
+        WRITE(&m->out, "%%\n", TEXT((kind == FINDING_WARNING) ? "warning: " : ""), VIEW(text));
+    } else {
+        document_element(&m->document, text);
+    }
+    return commands_flush(m, why);
+}
+
+/* Kind of a finding that keeps an agent from working, of which only a running agent can judge. */
+static enum finding_kind hindrance(const struct command_memory *m)
+{
+    return m->agent_responds ? FINDING_WARNING : FINDING_REASON;
+}
+
+static enum status add_hindrance(struct command_memory *m, struct view text, struct writer *why)
+{
+    return add_finding(m, hindrance(m), text, why);
+}
+
+/* --- the node --- */
+
+/*
+ * A refused instance family is a reason, which a running agent gives itself; all other issues are
+ * warnings.
+ */
+static enum status check_issue(struct command_memory *m, const struct probe_issue *issue,
+                               struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    bool refused = issue->kind == PROBE_ISSUE_REFUSED_TYPE;
+    if (refused && m->agent_responds) {
+        return STATUS_OK;
+    }
+    if (refused) {
+        trouble_refused_type(&m->inventory.devices, &line);
+    } else {
+        command_issue(issue, &line);
+    }
+    return add_finding(m, refused ? FINDING_REASON : FINDING_WARNING, writer_view(&line), why);
+}
+
+/* Devices that are gone count as listed if a claim holds them, so the store is read too. */
+static enum status check_node(struct command_memory *m, unsigned driver, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    enum status s = commands_devices(m, driver, &line);
+    if (s != STATUS_OK) {
+        return add_hindrance(m, writer_view(&line), why);
+    }
+    memset(m->inventory.holder, 0, sizeof m->inventory.holder);
+    enum status held = commands_holders(m, (enum driver_kind)driver, &line);
+    status_ignore(held, "check_store reports it");
+    for (unsigned i = 0; i < m->inventory.issues.count && s == STATUS_OK; i++) {
+        s = check_issue(m, &m->inventory.issues.issue[i], why);
+    }
+    for (unsigned i = 0; i < DEVICES_MAX && s == STATUS_OK; i++) {
+        line.len = 0;
+        if (command_unhealthy(&m->inventory, i, &line)) {
+            s = add_finding(m, FINDING_WARNING, writer_view(&line), why);
+        }
+    }
+    return s;
+}
+
+static enum status check_socket(struct command_memory *m, const char *path, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    struct stat st;
+    bool there = link_stat(path, &st) == 0;
+    if (!there) {
+        WRITE(&line, "socket %: %", TEXT(path), ERRNO(errno));
+    } else if (!S_ISSOCK(st.st_mode)) {
+        WRITE(&line, "socket % is no socket", TEXT(path));
+    } else if (socket_is_dead(path)) {
+        WRITE(&line, "socket %: nobody listens", TEXT(path));
+    } else {
+        return STATUS_OK;
+    }
+    writer_text(&line, "; is the agent running, with this --pod-uid and these directories?");
+    return add_hindrance(m, writer_view(&line), why);
+}
+
+/* Warns if the devices of a prepared claim are not consecutive. */
+static enum status check_claim(struct command_memory *m, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    if (claim_consecutive(&m->record)) {
+        return STATUS_OK;
+    }
+    claim_scattered_write(&line, &m->record);
+    return add_finding(m, FINDING_WARNING, writer_view(&line), why);
+}
+
+static enum status check_store(struct command_memory *m, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    enum status s = commands_store(m);
+    enum status told = STATUS_OK;
+    unsigned damaged = 0;
+    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK && told == STATUS_OK; slot++) {
+        enum slot_state state = commands_slot(m, slot);
+        damaged += (state == SLOT_DAMAGED) ? 1u : 0u;
+        told = (state == SLOT_CLAIM) ? check_claim(m, why) : STATUS_OK;
+    }
+    if (told != STATUS_OK || (s == STATUS_OK && damaged == 0u)) {
+        return told;
+    }
+    if (s == STATUS_OK) {
+        WRITE(&line,
+              "%/" STORE_FILE_NAME
+              " has % damaged slots; see store_damaged in the agent's log, and check the disk",
+              TEXT(m->state_dir), NUMBER(damaged));
+    } else {
+        commands_store_trouble(m, s, &line);
+    }
+    return add_hindrance(m, writer_view(&line), why);
+}
+
+static enum status check_cdi(struct command_memory *m, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    struct stat st;
+    int error = (path_stat(m->settings->cdi_root, &st) == 0) ? 0 : errno;
+    if (error == 0 && S_ISDIR(st.st_mode)) {
+        return STATUS_OK;
+    }
+    if (error == 0) {
+        WRITE(&line, "CDI directory % is no directory", TEXT(m->settings->cdi_root));
+    } else {
+        WRITE(&line, "CDI directory %: %", TEXT(m->settings->cdi_root), ERRNO(error));
+    }
+    writer_text(&line, "; see --cdi-root, and cdi_spec_dirs of the container runtime");
+    return add_hindrance(m, writer_view(&line), why);
+}
+
+/*
+ * Adds the troubles that do not stop the agent from being ready, such as missing rights at the API
+ * server.
+ */
+static enum status check_troubles(struct command_memory *m, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    struct view body;
+    enum status s = STATUS_OK;
+    /* agents of older releases do not have this page */
+    unsigned code = page_get(m, "/statusz", &body, &line);
+    while (code == HTTP_OK && body.len > 0u && s == STATUS_OK) {
+        size_t end = view_find(body, '\n');
+        struct view text = view_first(body, end);
+        if (view_starts(text, TROUBLE_LINE)) {
+            text = view_from(text, sizeof TROUBLE_LINE - 1u);
+            s = add_finding(m, FINDING_WARNING, view_first(text, COMMAND_PART_BYTES / 2u), why);
+        }
+        body = view_from(body, end + 1u);
+    }
+    return s;
+}
+
+/*
+ * Adds a reason if a device plugin runs. Used only when no agent responds, because a running agent
+ * reports the device plugin itself.
+ */
+static enum status check_device_plugin(struct command_memory *m, unsigned driver,
+                                       struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    char name[SOCKET_PATH_CAP] = {0};
+    enum driver_kind kind = (enum driver_kind)driver;
+    int error = device_plugin_scan(m->settings->device_plugins_dir, kind, name);
+    if (error != 0) {
+        WRITE(&line, "%: %; see --kubelet-device-plugins-directory-path",
+              TEXT(m->settings->device_plugins_dir), ERRNO(error));
+    } else if (name[0] != '\0') {
+        trouble_device_plugin(m->settings, kind, name, &line);
+    } else {
+        return STATUS_OK;
+    }
+    return add_hindrance(m, writer_view(&line), why);
+}
+
+/* Adds the reasons of /readyz, one in each line of its body. */
+static enum status add_reasons(struct command_memory *m, struct view body, struct writer *why)
+{
+    enum status s = STATUS_OK;
+    while (body.len > 0u && s == STATUS_OK) {
+        size_t end = view_find(body, '\n');
+        s = add_finding(m, FINDING_REASON,
+                        view_first(view_first(body, end), COMMAND_PART_BYTES / 2u), why);
+        body = view_from(body, end + 1u);
+    }
+    return s;
+}
+
+/* Asks the agent whether it is ready. Without an agent, checks what a running one would report. */
+static enum status check_agent(struct command_memory *m, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    struct view body;
+    unsigned code = page_get(m, "/readyz", &body, &line);
+    m->agent_responds = code != 0u;
+    if (code != 0u && code != HTTP_OK && body.len == 0u) {
+        WRITE(&line,
+              "the response of /readyz has no reason, but the status %; check that --metrics-port "
+              "is the agent's",
+              NUMBER(code));
+    }
+    if (line.len > 0u) {
+        return add_finding(m, FINDING_REASON, writer_view(&line), why);
+    }
+    return (code != HTTP_OK) ? add_reasons(m, body, why) : STATUS_OK;
+}
+
+/* --- the command --- */
+
+/* Checks a driver's devices, sockets and claim store. */
+static enum status check_driver(struct command_memory *m, unsigned driver, struct writer *why)
+{
+    const struct driver *names = &m->settings->driver[driver];
+    enum status s = check_node(m, driver, why);
+    if (s == STATUS_OK) {
+        s = check_socket(m, names->registration_socket, why);
+    }
+    if (s == STATUS_OK) {
+        s = check_socket(m, names->service_socket, why);
+    }
+    commands_driver(m, names->kind);
+    s = (s == STATUS_OK) ? check_store(m, why) : s;
+    return (s == STATUS_OK && !m->agent_responds) ? check_device_plugin(m, driver, why) : s;
+}
+
+/* Prints all findings of one kind. */
+static enum status print_findings(struct command_memory *m, enum finding_kind kind,
+                                  struct writer *why)
+{
+    enum status s = STATUS_OK;
+    m->finding = kind;
+    if (!commands_are_text(m)) {
+        document_array_begin(&m->document, (kind == FINDING_REASON) ? "reasons" : "warnings");
+    }
+    if (kind == FINDING_REASON) {
+        s = check_agent(m, why); /* first: what other findings are depends on its answer */
+    } else if (m->agent_responds) {
+        s = check_troubles(m, why);
+    } else {
+        /* only a running agent knows them */
+    }
+    for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
+        s = check_driver(m, d, why);
+    }
+    s = (s == STATUS_OK) ? check_cdi(m, why) : s;
+    if (!commands_are_text(m)) {
+        document_array_end(&m->document);
+    }
+    return s;
+}
+
+enum status command_check(struct command_memory *m, struct writer *why)
+{
+    if (!commands_are_text(m)) {
+        document_object_begin(&m->document);
+    }
+    m->answer_no = false;
+    enum status s = print_findings(m, FINDING_REASON, why);
+    s = (s == STATUS_OK) ? print_findings(m, FINDING_WARNING, why) : s;
+    if (s != STATUS_OK) {
+        return s;
+    }
+    if (commands_are_text(m)) {
+        writer_text(&m->out, m->answer_no ? "" : "ready\n");
+    } else {
+        document_bool(&m->document, "ready", !m->answer_no);
+        document_object_end(&m->document);
+        document_end(&m->document);
+    }
+    return commands_flush(m, why);
+}
