@@ -9,7 +9,9 @@
 
 /* Commands that read a setting, as bits. */
 #define READ_BY(command) (uint16_t)((uint32_t)1 << (unsigned)(command))
-#define BY_PROBE (READ_BY(COMMAND_PROBE) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
+#define BY_PROBE                                                                                   \
+    (READ_BY(COMMAND_PROBE) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE) |                   \
+     READ_BY(COMMAND_SLICES))
 #define BY_CLAIMS (READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
 #define BY_DEVICES (READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_SLICES))
 #define BY_STORE (BY_CLAIMS | READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_RELEASE))
@@ -156,6 +158,7 @@ static const struct setting_row setting_rows[] = {
      .choices = {"host", "zero"},
      .help = "numbers of the devices in a container: those of the host, or counted from zero"},
     {.flag = "--ultraserver-devices",
+     .readers = READ_BY(COMMAND_SLICES),
      .variable = "ULTRASERVER_DEVICES",
      .kind = KIND_CHOICE,
      FIELD(ultraserver),
@@ -168,6 +171,7 @@ static const struct setting_row setting_rows[] = {
          "what a node of an UltraServer publishes: itself as one device, its devices, or both by "
          "shared counters; auto: both from Kubernetes 1.36 on, else node"},
     {.flag = "--unhealthy-taint",
+     .readers = READ_BY(COMMAND_SLICES),
      .variable = "UNHEALTHY_TAINT",
      .kind = KIND_TAINT,
      FIELD(taint_key),
@@ -316,8 +320,12 @@ const struct command_row command_rows[COMMANDS] = {
                          .example =
                              SELF "devices\n" SELF "devices --board trn2.48xlarge -o yaml\n"},
     [COMMAND_SLICES] = {.name = "slices",
-                        .help = "print the ResourceSlice that is published",
-                        .more = "Labels of the Node, which become attributes, are not in it.",
+                        .help = "print the ResourceSlices that the agent of this node publishes",
+                        .more =
+                            "The agent says what it publishes: taints, what it leaves out, and\n"
+                            "what auto chose. Without an agent, prints what one with these\n"
+                            "settings would publish here, with --board what one of a type\n"
+                            "would; both without attributes of the Node's labels.",
                         .example = SELF "slices -o json\n" SELF "slices --board trn2.48xlarge\n"},
     [COMMAND_CLAIMS] = {.name = "claims",
                         .help = "print the prepared claims",

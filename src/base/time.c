@@ -53,9 +53,8 @@ static void write_date(struct writer *w, uint64_t days)
     two_digits(w, day_of_year - (153u * shifted + 2u) / 5u + 1u);
 }
 
-void writer_time(struct writer *w, uint64_t wall_ms, const char *end)
+void writer_time_s(struct writer *w, uint64_t seconds, const char *end)
 {
-    uint64_t seconds = wall_ms / 1000u;
     write_date(w, seconds / 86400u);
     writer_u8(w, 'T');
     two_digits(w, seconds / 3600u % 24u);
@@ -63,7 +62,12 @@ void writer_time(struct writer *w, uint64_t wall_ms, const char *end)
     two_digits(w, seconds / 60u % 60u);
     writer_u8(w, ':');
     two_digits(w, seconds % 60u);
-    writer_u8(w, '.');
+    writer_text(w, end);
+}
+
+void writer_time(struct writer *w, uint64_t wall_ms, const char *end)
+{
+    writer_time_s(w, wall_ms / 1000u, ".");
     writer_u8(w, (uint8_t)('0' + wall_ms / 100u % 10u));
     two_digits(w, wall_ms % 100u);
     writer_text(w, end);

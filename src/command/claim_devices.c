@@ -5,6 +5,7 @@
  */
 #include "base/assert.h"
 #include "command/command_internal.h"
+#include "dra/slice_document.h"
 #include "dra/pci.h"
 
 /* A device of a claim's result, with its current attributes. */
@@ -125,7 +126,7 @@ void command_device_document(const struct inventory *v, const struct claim_resul
         }
     }
     document_array_end(d);
-    command_attributes(&s.all, d);
+    slice_document_attributes(&s.all, d);
     document_object_end(d);
     ASSERT(!d->json.out->full);
 }

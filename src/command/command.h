@@ -15,13 +15,14 @@
 #define COMMAND_COMMAND_H
 
 #include "agent/settings.h"
-#include "command/document.h"
+#include "base/document.h"
 #include "dra/claim.h"
 #include "dra/efa.h"
+#include "dra/slice_document.h"
 #include "dra/store.h"
 
-/* Room for the longest part: one device of a slice, with all its attributes. */
-#define COMMAND_PART_BYTES 16384u
+/* Room for the longest part: one device of a slice. */
+#define COMMAND_PART_BYTES SLICE_PART_BYTES
 
 /* The claim that holds a device, or a share of it. */
 struct holder {

@@ -25,7 +25,5 @@ void command_device_text(const struct inventory *v, const struct claim_result *r
                          unsigned number, struct writer *out);
 void command_device_document(const struct inventory *v, const struct claim_result *result,
                              unsigned number, struct document *d);
-/* Writes the members "attributes" and "capacity", but leaves out a member that would be empty. */
-void command_attributes(const struct attributes *all, struct document *d);
 
 #endif

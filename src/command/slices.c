@@ -65,199 +65,55 @@ void command_board_unknown(const char *type, struct writer *out)
 }
 
 /*
- * Writes the counters that the device consumes or, if `device` is NULL, the set of shared counters
- * of a slice.
- */
-static void write_counters(const struct devices *devices, const struct device *device,
-                           struct document *d)
-{
-    uint64_t counters = devices_counters(devices, device);
-    document_array_begin(d, (device == NULL) ? "sharedCounters" : "consumesCounters");
-    document_object_begin(d);
-    document_text(d, (device == NULL) ? "name" : "counterSet", COUNTER_SET_NAME);
-    document_member_begin(d, "counters");
-    for (unsigned i = 0; i < devices->count; i++) {
-        const struct device *one = &devices->device[i];
-        if (!one->node && (counters >> one->number & 1u) != 0u) {
-            document_member_begin(d, one->name);
-            document_text(d, "value", COUNTER_VALUE);
-            document_object_end(d);
-        }
-    }
-    document_object_end(d);
-    document_object_end(d);
-    document_array_end(d);
-}
-
-static void write_head(const char *driver, const char *node_name, unsigned slices,
-                       struct document *d)
-{
-    char prefix[NAME_CAP + DRIVER_CAP + 2u];
-    WRITE_TEXT(prefix, sizeof prefix, "%-%-", TEXT(node_name), TEXT(driver));
-    document_object_begin(d);
-    document_text(d, "apiVersion", "resource.k8s.io/v1");
-    document_text(d, "kind", "ResourceSlice");
-    document_member_begin(d, "metadata");
-    document_text(d, "generateName", prefix);
-    document_object_end(d);
-    document_member_begin(d, "spec");
-    document_text(d, "driver", driver);
-    document_text(d, "nodeName", node_name);
-    document_member_begin(d, "pool");
-    document_text(d, "name", node_name);
-    document_number(d, "generation", 1);
-    document_number(d, "resourceSliceCount", slices);
-    document_object_end(d);
-}
-
-static void write_tail(struct document *d)
-{
-    document_object_end(d);
-    document_object_end(d);
-}
-
-/*
- * Whether the output is a list of several slices. A slice with counters is the first one, a slice
- * with EFA devices the last one.
+ * Whether there are several slices, which form a list: the slice with the counters is the first,
+ * the slice with the EFA devices the last.
  */
 static bool is_list(const struct inventory *v)
 {
     return v->efa || v->devices.counters;
 }
 
-static void write_start(const struct inventory *v, const char *driver, const char *node_name,
-                        struct document *d)
-{
-    bool counters = v->devices.counters;
-    if (is_list(v) && v->devices.driver == DRIVER_NEURON) {
-        document_object_begin(d);
-        document_text(d, "apiVersion", "v1");
-        document_text(d, "kind", "List");
-        document_array_begin(d, "items");
-    }
-    if (counters) {
-        write_head(driver, node_name, 2, d);
-        write_counters(&v->devices, NULL, d);
-        write_tail(d);
-    }
-    write_head(driver, node_name, counters ? 2u : 1u, d);
-    document_array_begin(d, "devices");
-}
-
+/* Completes the output, unless the second inventory continues it. */
 static void write_end(const struct inventory *v, struct document *d)
 {
-    document_array_end(d);
-    write_tail(d);
     if (v->efa && v->devices.driver == DRIVER_NEURON) {
-        return; /* the second inventory continues the output */
+        return;
     }
     if (is_list(v)) {
-        document_array_end(d);
-        document_object_end(d);
+        slice_list_end(d);
     }
     document_end(d);
-}
-
-/* Writes a capacity as the agent publishes it, including its requestPolicy. */
-static void write_capacity(const struct attribute *a, struct document *d)
-{
-    document_text(d, "value", a->text);
-    uint64_t units = (a->number > 0) ? (uint64_t)a->number : 0u;
-    const char step[] = {(char)('0' + units), '\0'};
-    if (a->number == (int64_t)CAPACITY_ALL) {
-        return;
-    }
-    document_member_begin(d, "requestPolicy");
-    document_text(d, "default", (a->number > 0) ? a->text : "0");
-    if (a->number > 0) {
-        document_member_begin(d, "validRange");
-        document_text(d, "min", step);
-        document_text(d, "step", step);
-        document_object_end(d);
-    }
-    document_object_end(d);
-}
-
-static void write_value(const struct attribute *a, struct document *d)
-{
-    switch (a->type) {
-    case ATTRIBUTE_INT:
-        document_number(d, "int", a->number);
-        break;
-    case ATTRIBUTE_BOOL:
-        document_bool(d, "bool", a->number != 0);
-        break;
-    case ATTRIBUTE_STRING:
-        document_text(d, "string", a->text);
-        break;
-    case ATTRIBUTE_VERSION:
-        document_text(d, "version", a->text);
-        break;
-    default:
-        write_capacity(a, d);
-        break;
-    }
-}
-
-/* Writes the attributes of a device or, if `capacity`, its capacities. */
-static void write_values(const struct attributes *all, bool capacity, struct document *d)
-{
-    bool any = false;
-    for (unsigned i = 0; i < all->count; i++) {
-        bool is_capacity = all->attribute[i].type == ATTRIBUTE_CAPACITY;
-        any = any || is_capacity == capacity;
-    }
-    if (!any) {
-        return;
-    }
-    document_member_begin(d, capacity ? "capacity" : "attributes");
-    for (unsigned i = 0; i < all->count; i++) {
-        const struct attribute *a = &all->attribute[i];
-        bool is_capacity = a->type == ATTRIBUTE_CAPACITY;
-        if (is_capacity == capacity) {
-            document_member_begin(d, a->key);
-            write_value(a, d);
-            document_object_end(d);
-        }
-    }
-    document_object_end(d);
-}
-
-void command_attributes(const struct attributes *all, struct document *d)
-{
-    write_values(all, false, d);
-    write_values(all, true, d);
-}
-
-static void write_device(const struct devices *devices, unsigned index, struct document *d)
-{
-    struct attributes all;
-    device_attributes(devices, index, &all);
-    document_object_begin(d);
-    document_text(d, "name", devices->device[index].name);
-    if (device_shared(devices, &devices->device[index])) {
-        document_bool(d, "allowMultipleAllocations", true);
-    }
-    command_attributes(&all, d);
-    if (devices->counters) {
-        write_counters(devices, &devices->device[index], d);
-    }
-    document_object_end(d);
 }
 
 bool command_slices(const struct inventory *v, const char *driver, const char *node_name,
                     unsigned part, struct document *d)
 {
-    unsigned count = v->devices.count;
-    if (part == 0u) {
-        write_start(v, driver, node_name, d);
-    } else if (part <= count) {
-        write_device(&v->devices, part - 1u, d);
-    } else if (part == count + 1u) {
-        write_end(v, d);
-    } else {
-        return false;
+    struct attributes all;
+    bool counters = v->devices.counters;
+    struct slice_shown s = {.driver = driver,
+                            .node_name = node_name,
+                            .devices = &v->devices,
+                            .attributes = &all,
+                            .generation = 1,
+                            .slices = counters ? 2u : 1u,
+                            .counters = counters};
+    unsigned before = counters ? slice_document_parts(&s) : 0u;
+    if (part == 0u && is_list(v) && v->devices.driver == DRIVER_NEURON) {
+        slice_list_begin(d);
     }
-    ASSERT(!d->json.out->full);
-    return true;
+    if (part < before) {
+        slice_document(&s, part, d);
+        return true;
+    }
+    s.counters = false;
+    s.count = v->devices.count;
+    if (part - before < slice_document_parts(&s)) {
+        slice_document(&s, part - before, d);
+        return true;
+    }
+    if (part - before == slice_document_parts(&s)) {
+        write_end(v, d);
+        return true;
+    }
+    return false;
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	resource "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -99,24 +100,106 @@ func TestCommandsBesideAgent(t *testing.T) {
 	}
 }
 
-// What `slices` prints is the slice that the agent publishes, but for what the server and the node's labels add.
+// specs are what `slices` prints, as YAML and as JSON, which must be the same.
+func (a *agent) specs(address string, more ...string) (found []resource.ResourceSliceSpec, text string) {
+	a.t.Helper()
+	var fromJSON, fromYAML map[string]any
+	text = a.commandOK(address, append([]string{"slices"}, more...)...)
+	check(a.t, json.Unmarshal([]byte(a.commandOK(address, append([]string{"slices", "-o", "json"}, more...)...)), &fromJSON))
+	check(a.t, yaml.Unmarshal([]byte(text), &fromYAML))
+	if !reflect.DeepEqual(fromJSON, fromYAML) {
+		a.t.Errorf("JSON %v, YAML %v", fromJSON, fromYAML)
+	}
+	var list struct{ Items []resource.ResourceSlice }
+	if fromYAML["kind"] == "List" {
+		check(a.t, yaml.Unmarshal([]byte(text), &list))
+	} else {
+		list.Items = make([]resource.ResourceSlice, 1)
+		check(a.t, yaml.UnmarshalStrict([]byte(text), &list.Items[0]))
+	}
+	for _, slice := range list.Items {
+		found = append(found, slice.Spec)
+	}
+	return found, text
+}
+
+// samePublished compares what `slices` prints with what the API server stores.
+func (a *agent) samePublished(address string, stored []*resource.ResourceSlice, more ...string) (text string) {
+	a.t.Helper()
+	printed, text := a.specs(address, more...)
+	if len(stored) != len(printed) {
+		a.t.Fatalf("%d slices are stored, %d printed:\n%s", len(stored), len(printed), text)
+	}
+	for _, one := range printed {
+		if !slices.ContainsFunc(stored, func(s *resource.ResourceSlice) bool { return equality.Semantic.DeepEqual(s.Spec, one) }) {
+			a.t.Errorf("printed %+v\nstored %+v", one, stored[0].Spec)
+		}
+	}
+	return text
+}
+
+// What `slices` prints beside an agent is what it publishes: attributes of the Node's labels, generation and taints too, and in a
+// comment what it leaves out. Without the agent it says on stderr that it is what one would publish.
 func TestSlicesAsPublished(t *testing.T) {
 	t.Parallel()
 	api := startAPIServer(t)
-	a, address := withMetrics(t, api, "trn2.48xlarge")
+	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.30.2.0")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--health-interval", healthInterval.String())
+	a.start()
+	address := a.metricsAddress()
 	a.register()
-	published := api.published()
-	var printed resource.ResourceSlice
-	check(t, yaml.UnmarshalStrict([]byte(a.commandOK(address, "slices")), &printed))
-	for i := range published.Spec.Devices {
-		for name := range published.Spec.Devices[i].Attributes {
-			if strings.HasPrefix(string(name), "networkNodeLayer") {
-				delete(published.Spec.Devices[i].Attributes, name)
-			}
-		}
+	a.readySoon(address)
+	if text := a.samePublished(address, api.own()); strings.Contains(text, "#") || !strings.Contains(text, "networkNodeLayer1") {
+		t.Errorf("slices:\n%s", text)
 	}
-	if !reflect.DeepEqual(published.Spec, printed.Spec) {
-		t.Errorf("published %+v\nprinted %+v", published.Spec, printed.Spec)
+	simnode(t, "set", "--dir", a.node, "neuron3/"+unhealthyComponents, "hbm\n")
+	a.waitLog(0, "event=device_unhealthy", "neuron-device-3")
+	a.readySoon(address)
+	contains(t, a.samePublished(address, api.own()), "- key: neuron.aws.com/unhealthy\n", "effect: NoSchedule\n", "timeAdded: ", "generation: ")
+	a.kill()
+	got := a.command(address, "slices")
+	if got.code != 0 {
+		t.Errorf("without an agent: %+v", got)
+	}
+	contains(t, got.stderr, "what an agent with these settings would publish here: no agent responds to /slicesz")
+	contains(t, got.stdout, "- key: neuron.aws.com/unhealthy\n")
+
+	a.args = append(a.args, "--unhealthy-taint", "")
+	mark := a.log.count()
+	a.start()
+	address = a.metricsAddressAfter(mark)
+	a.register()
+	a.readySoon(address)
+	text := a.samePublished(address, api.own())
+	contains(t, text, "# neuron-device-3 is left out: it is unhealthy\n")
+	if strings.Contains(text, "name: neuron-device-3\n") {
+		t.Errorf("slices:\n%s", text)
+	}
+	a.kill()
+	if text := a.command(address, "slices").stdout; strings.Contains(text, "name: neuron-device-3\n") || strings.Contains(text, "taints") {
+		t.Errorf("without agent and taint:\n%s", text)
+	}
+	got = run(t, nil, "slices", "--metrics-port", "1", "--sysfs-root", filepath.Join(a.dir, "none"))
+	if got.code != 1 || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, "class/neuron_device cannot be read") {
+		t.Errorf("without sysfs: %+v", got)
+	}
+}
+
+// Both drivers, and the mode that `auto` chose on a node of an UltraServer.
+func TestSlicesOfBothAsPublished(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, _, _, address := runningBoth(t, api, "trn2.48xlarge")
+	a.samePublished(address, append(api.own(), api.ofEFA()...), "--efa", "true")
+	for version, mode := range map[string]string{"v1.35.0": "the node as one device, and no other device",
+		"v1.36.0": "the node as one device, and its devices, by shared counters"} {
+		api := newAPIServer(t)
+		api.node.Status.NodeInfo.KubeletVersion = version
+		api.up()
+		a, address := withMetrics(t, api, "trn2u.48xlarge")
+		a.register()
+		a.readySoon(address)
+		contains(t, a.samePublished(address, api.own()), "# --ultraserver-devices auto publishes "+mode+"\n")
 	}
 }
 
@@ -174,7 +257,11 @@ func TestCommandsEFA(t *testing.T) {
 			Items []resource.ResourceSlice `json:"items"`
 		}
 		words = append([]string{"slices", "--efa", "true", "--efa-driver-name", "efa.example.com", "-o", "json"}, words...)
-		check(t, json.Unmarshal([]byte(a.commandOK(closedPort(t), words...)), &printed))
+		got := a.command(closedPort(t), words...)
+		check(t, json.Unmarshal([]byte(got.stdout), &printed))
+		if strings.Contains(got.stderr, "what an agent") == slices.Contains(words, "--board") {
+			t.Errorf("%v: %s", words, got.stderr)
+		}
 		if len(printed.Items) != 2 || printed.Items[0].Spec.Driver != "neuron.aws.com" || printed.Items[1].Spec.Driver != "efa.example.com" {
 			t.Fatalf("%v: %+v", words, printed.Items)
 		}

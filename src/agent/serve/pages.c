@@ -21,6 +21,8 @@
     X(PAGE_READY, "/readyz", "200 and ok while ready; else 503 and one line for each reason")      \
     X(PAGE_HEALTH, "/healthz", "200 and ok while the agent's loop runs")                           \
     X(PAGE_STATUS, "/statusz", "versions, and one line for each trouble that /readyz lacks")       \
+    X(PAGE_SLICES, "/slicesz", "the ResourceSlices that the agent publishes, as YAML")             \
+    X(PAGE_SLICES_JSON, "/slicesz.json", "the same as JSON")                                       \
     X(PAGE_LOG, "/logz", "the last log lines; 404 for a peer outside the agent's network namespace")
 
 #define PAGE_NUMBER(id, path, response) id,
@@ -30,17 +32,24 @@ static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 
 /* --- connections and their entries in the table --- */
 
-/* Whether the connection is receiving the page /metrics. */
+/* Whether a page is long: only METRICS_SCRAPES such pages are sent at a time. */
+static bool is_long(unsigned page)
+{
+    return page == (unsigned)PAGE_METRICS || page == (unsigned)PAGE_SLICES ||
+           page == (unsigned)PAGE_SLICES_JSON;
+}
+
+/* Whether the connection is receiving a long page. */
 static bool is_scrape(const struct page_link *p)
 {
     bool sends = p->writing || http1_tx_data(&p->http).len > 0u;
-    return p->open && sends && p->page == (unsigned)PAGE_METRICS;
+    return p->open && sends && is_long(p->page);
 }
 
 /*
  * Earliest time at which the entry is free or its connection may be closed. From its second request
- * on, a connection may be closed at once, unless it is receiving /metrics: otherwise a peer could
- * keep the entry forever by repeated requests.
+ * on, a connection may be closed at once, unless it is receiving a long page: otherwise a peer
+ * could keep the entry forever by repeated requests.
  */
 static uint64_t place_ms(const struct page_link *p)
 {
@@ -66,7 +75,7 @@ uint64_t pages_room_ms(const struct agent *a)
     return at_ms;
 }
 
-/* Number of a peer's connections; with `scrapes_only`, only those that receive /metrics. */
+/* Number of a peer's connections; with `scrapes_only`, only those that receive a long page. */
 static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_only)
 {
     unsigned n = 0;
@@ -176,11 +185,12 @@ static void start_page(struct agent *a, struct page_link *p, struct view path)
 {
     enum http1_code code = HTTP1_OK;
     p->page = page_at(p, path);
-    if (p->page == (unsigned)PAGE_METRICS && !scrape_allowed(a, p)) {
+    if (is_long(p->page) && !scrape_allowed(a, p)) {
         p->page = PAGE_BUSY;
         code = HTTP1_UNAVAILABLE;
     }
     p->cursor = (struct metrics_cursor){0};
+    slicesz_begin(&p->slices, p->page == (unsigned)PAGE_SLICES);
     p->line = 0;
     p->log_at = 0;
     p->log_end = report_end(a);
@@ -239,8 +249,11 @@ static bool write_log(const struct agent *a, struct page_link *p, struct writer 
 }
 
 /* Writes the next piece of the page; true: the page is complete. */
-static bool write_page(const struct agent *a, struct page_link *p, struct writer *out)
+static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
 {
+    if (p->page == (unsigned)PAGE_SLICES || p->page == (unsigned)PAGE_SLICES_JSON) {
+        return slicesz_write(a, &p->slices, out);
+    }
     if (p->page == (unsigned)PAGE_METRICS) {
         return metrics_write(a, &p->cursor, out);
     }
@@ -252,14 +265,15 @@ static bool write_page(const struct agent *a, struct page_link *p, struct writer
     }
     static const char *const texts[PAGE_COUNT] = {
         [PAGE_HEALTH] = "ok\n",
-        [PAGE_UNKNOWN] = "no such page; there are /metrics, /healthz, /readyz and /statusz\n",
+        [PAGE_UNKNOWN] =
+            "no such page; there are /metrics, /healthz, /readyz, /statusz and /slicesz\n",
         [PAGE_BUSY] = "too many scrapes at one time; try again\n"};
     writer_text(out, texts[p->page]);
     return true;
 }
 
 /* Fills the send buffer. An empty buffer has room for any line, so each call makes progress. */
-static void continue_page(const struct agent *a, struct page_link *p)
+static void continue_page(struct agent *a, struct page_link *p)
 {
     struct writer room = http1_body_space(&p->http);
     if (room.cap == 0u) {

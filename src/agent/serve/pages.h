@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pages of the metrics port over HTTP/1.1 (pages.c): /metrics, /healthz, /readyz, /statusz and
- * /logz. Owns struct page_link, one for each connection. Internal to src/agent.
+ * The pages of the metrics port over HTTP/1.1 (pages.c): /metrics, /healthz, /readyz, /statusz,
+ * /slicesz and /logz. Owns struct page_link, one connection each. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_PAGES_H
 #define AGENT_SERVE_PAGES_H
 
 #include "agent/serve/metrics.h"
+#include "agent/serve/slicesz.h"
 #include "wire/http1.h"
 
 /* A connection and the page that it receives. */
@@ -20,6 +21,7 @@ struct page_link {
     uint64_t log_at;  /* /logz: position of the next byte */
     uint64_t log_end; /* /logz: end of the log when the response began */
     struct metrics_cursor cursor;
+    struct slicesz slices;
     struct http1 http;
 };
 

@@ -25,6 +25,7 @@ struct page {
     uint64_t end_ms;
     int sink;      /* descriptor for the body; -1: the body stays in `bytes` */
     unsigned code; /* HTTP status code; 0: no complete head was received yet */
+    bool only_ok;  /* the sink gets the body of a response 200 alone */
     struct writer bytes;
 };
 
@@ -90,7 +91,7 @@ static int page_pass(struct page *p)
     if (p->code == 0u) {
         p->code = command_response(writer_view(&p->bytes), &body);
     }
-    if (p->sink < 0 || p->code == HTTP_NOT_FOUND) {
+    if (p->sink < 0 || p->code == HTTP_NOT_FOUND || (p->only_ok && p->code != HTTP_OK)) {
         return 0;
     }
     enum status s = descriptor_write(p->sink, body, -1, &error);
@@ -179,4 +180,17 @@ enum status page_copy(struct command_memory *m, const char *path, struct writer 
               TEXT(path));
     }
     return (code == 0u || code == HTTP_NOT_FOUND) ? HOST_ABSENT : STATUS_OK;
+}
+
+enum status page_copy_ok(struct command_memory *m, const char *path, bool *served,
+                         struct writer *why)
+{
+    struct page p = {.fd = -1, .sink = m->out_fd, .only_ok = true};
+    unsigned code = page_run(m, path, &p, why);
+    *served = p.code == HTTP_OK;
+    if (code != 0u && code != HTTP_OK) {
+        WRITE(why, "the agent at port % does not serve %: status %",
+              NUMBER((uint64_t)m->settings->metrics_port), TEXT(path), NUMBER(code));
+    }
+    return (code == HTTP_OK) ? STATUS_OK : HOST_ABSENT;
 }

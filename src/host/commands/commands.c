@@ -71,7 +71,11 @@ static enum status board_load(struct command_memory *m, struct writer *why)
 
 enum status commands_node(struct command_memory *m, struct writer *why)
 {
-    int error = probe_node(m->settings, &m->probe);
+    char path[COMMAND_PATH_CAP];
+    struct stat st;
+    path_join(path, sizeof path, m->settings->sysfs_root, "class");
+    /* A node without the class of the kernel module has no device; one without sysfs is none. */
+    int error = (path_stat(path, &st) == 0) ? probe_node(m->settings, &m->probe) : errno;
     if (error != 0) {
         WRITE(why,
               "%/class/neuron_device cannot be read: %; run this as root on the node, or in the "
@@ -241,6 +245,24 @@ enum status commands_holders(struct command_memory *m, enum driver_kind driver, 
     return STATUS_OK;
 }
 
+/* Marks the unhealthy devices with the taint of the settings or, without a taint, removes them. */
+static void taint_unhealthy(struct command_memory *m)
+{
+    struct devices *d = &m->inventory.devices;
+    unsigned kept = 0;
+    d->taint_key = m->settings->taint_key;
+    d->taint_effect = m->settings->taint_effect;
+    for (unsigned i = 0; i < d->count; i++) {
+        bool unhealthy = device_reading_health(&d->device[i].reading) == HEALTH_UNHEALTHY;
+        d->device[i].tainted = unhealthy && d->taint_key[0] != '\0';
+        if (!unhealthy || d->device[i].tainted) {
+            d->device[kept] = d->device[i];
+            kept++;
+        }
+    }
+    d->count = (uint16_t)kept;
+}
+
 /*
  * Changes the devices of the inventory to what an agent with these settings would publish on
  * Kubernetes 1.36 or newer.
@@ -273,19 +295,66 @@ static enum status write_inventory(struct command_memory *m, enum driver_kind dr
     return write_parts(m, s, why);
 }
 
+/* Whether the output is about an instance type, and not about this node. */
+static bool is_offline(const struct command_memory *m)
+{
+    return m->settings->board[0] != '\0' && m->settings->command != COMMAND_BUNDLE;
+}
+
+/*
+ * Says, before slices that no agent told, what they are: on stderr, or in a bundle as a comment of
+ * the file.
+ */
+static enum status note_forecast(struct command_memory *m, struct writer *why)
+{
+    bool bundle = m->settings->command == COMMAND_BUNDLE;
+    if (m->forecast.len == 0u) {
+        return STATUS_OK;
+    }
+    WRITE(&m->out, "%what an agent with these settings would publish here: %\n",
+          TEXT(bundle ? "# " : AGENT_NAME ": "), VIEW(m->forecast));
+    return output_flush(&m->out, bundle ? m->out_fd : STDERR_FILENO, why);
+}
+
 static enum status run_inventory(struct command_memory *m, struct writer *why)
 {
-    bool offline = m->settings->board[0] != '\0' && m->settings->command != COMMAND_BUNDLE;
+    bool offline = is_offline(m);
     enum status s = offline ? board_load(m, why) : commands_node(m, why);
-    if (m->command == COMMAND_SLICES) {
+    if (m->command == COMMAND_SLICES && s == STATUS_OK) {
+        taint_unhealthy(m);
         publish_as_node(m);
+        s = note_forecast(m, why);
     }
     s = write_inventory(m, DRIVER_NEURON, offline, s, why);
     if (m->settings->efa && s == STATUS_OK) {
         s = efas_load(m, offline, why);
+        if (m->command == COMMAND_SLICES) {
+            taint_unhealthy(m);
+        }
         s = write_inventory(m, DRIVER_EFA, offline, s, why);
     }
     return s;
+}
+
+/*
+ * Prints what the agent of this node publishes, as it says itself. Without such an agent, prints
+ * what one would publish.
+ */
+static enum status run_slices(struct command_memory *m, struct writer *why)
+{
+    bool served = false;
+    struct writer line = writer_of(m->half[0], sizeof m->half[0]);
+    if (is_offline(m)) {
+        return run_inventory(m, why);
+    }
+    enum status s =
+        page_copy_ok(m, (m->output == OUTPUT_JSON) ? "/slicesz.json" : "/slicesz", &served, &line);
+    if (served) {
+        writer_append(why, writer_view(&line));
+        return s;
+    }
+    m->forecast = writer_view(&line);
+    return run_inventory(m, why);
 }
 
 /* --- command `claims` --- */
@@ -531,9 +600,13 @@ enum status commands_print(struct command_memory *m, struct writer *why)
     memset(&m->inventory, 0, sizeof m->inventory);
     m->inventory.colour = isatty(m->out_fd) == 1;
     m->inventory.efa = m->settings->efa;
+    m->forecast = view_of(NULL, 0);
     switch (m->command) {
     case COMMAND_CLAIMS:
         s = run_claims(m, why);
+        break;
+    case COMMAND_SLICES:
+        s = run_slices(m, why);
         break;
     case COMMAND_CHECK:
         s = command_check(m, why);

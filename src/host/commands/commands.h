@@ -34,6 +34,7 @@ struct command_memory {
     bool answer_no;            /* the exit code of probe, check or bundle is 1 */
     bool incomplete;           /* a file of the bundle is missing */
     bool agent_responds;       /* check: an agent served /readyz */
+    struct view forecast;      /* slices: why no agent told them; empty: one did, or --board */
     enum finding_kind finding; /* check: the kind that is printed now */
     struct claim_record record;
     struct store_outline outline;

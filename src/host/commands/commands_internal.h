@@ -58,6 +58,12 @@ unsigned page_get(struct command_memory *m, const char *path, struct view *body,
  */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
 /*
+ * The same for a page that counts only if the response is 200. *served: it was, and a failure came
+ * later, so that a part of the page may be written.
+ */
+MUST_USE enum status page_copy_ok(struct command_memory *m, const char *path, bool *served,
+                                  struct writer *why);
+/*
  * Makes the agent behind this service socket unprepare the claim, as the kubelet would. HOST_*: the
  * claim is not released, and `why` gets one line.
  */

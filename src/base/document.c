@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Documents as JSON and YAML; see document.h. Holds no state. */
-#include "command/document.h"
+#include "base/document.h"
 
 #include "base/assert.h"
 #include "base/chars.h"

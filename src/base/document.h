@@ -7,8 +7,8 @@
  * I1 The same calls write the same value as JSON and as YAML.
  * I2 In YAML, a text is quoted unless every parser of YAML 1.1 and 1.2 reads it as a string.
  */
-#ifndef COMMAND_DOCUMENT_H
-#define COMMAND_DOCUMENT_H
+#ifndef BASE_DOCUMENT_H
+#define BASE_DOCUMENT_H
 
 #include "base/json.h"
 

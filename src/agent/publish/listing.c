@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this driver publishes, as a document; see listing.h. Changes no state. */
+#include "agent/publish/listing.h"
+
+#include "agent/frame.h"
+#include "agent/node/device_states.h"
+#include "agent/publish/publish.h"
+#include "agent/publish/room.h"
+#include "dra/issue.h"
+
+/* --- slices --- */
+
+/* Whether the plan was made from the wanted devices as they are now. */
+static bool is_planned(const struct publish *p)
+{
+    const struct devices *devices = &p->wanted.devices;
+    unsigned count = 0;
+    for (unsigned i = 0; i < p->plan.parts; i++) {
+        count += p->plan.part[i].count;
+    }
+    return p->plan.parts > 0u && count == devices->count &&
+           p->plan.part[0].counters == devices->counters;
+}
+
+/* Number of slices; without a plan, one of all devices, after one of the counters if needed. */
+static unsigned slices_of(const struct publish *p)
+{
+    return is_planned(p) ? p->plan.parts : (p->wanted.devices.counters ? 2u : 1u);
+}
+
+static struct slice_shown slice_at(struct publish *p, unsigned index)
+{
+    struct slice_shown s = {.driver = p->wanted.driver,
+                            .node_name = p->wanted.node_name,
+                            .devices = &p->wanted.devices,
+                            .attributes = &p->attributes,
+                            .generation = p->plan.generation,
+                            .slices = slices_of(p),
+                            .counters = p->wanted.devices.counters && index == 0u};
+    if (is_planned(p)) {
+        s.first = p->plan.part[index].first;
+        s.count = p->plan.part[index].count;
+    } else if (!s.counters) {
+        s.count = p->wanted.devices.count;
+    }
+    return s;
+}
+
+unsigned listing_slices(const struct agent *a)
+{
+    return slices_of(a->publish);
+}
+
+bool listing_part(const struct agent *a, unsigned part, struct document *d)
+{
+    unsigned left = part;
+    for (unsigned i = 0; i < slices_of(a->publish); i++) {
+        struct slice_shown s = slice_at(a->publish, i);
+        if (left < slice_document_parts(&s)) {
+            slice_document(&s, left, d);
+            return true;
+        }
+        left -= slice_document_parts(&s);
+    }
+    return false;
+}
+
+/* --- notes --- */
+
+static bool is_left_out(const struct agent *a, unsigned number)
+{
+    return device_states_listing(a, number) == LISTED_NOT &&
+           devices_numbered(a->devices, number) >= 0;
+}
+
+/* Writes what a node of an UltraServer publishes; nothing for any other node. */
+static void write_mode(const struct agent *a, struct writer *out)
+{
+    static const char *const settings[] = {[ULTRASERVER_AUTO] = "auto",
+                                           [ULTRASERVER_NODE] = "node",
+                                           [ULTRASERVER_BOTH] = "both",
+                                           [ULTRASERVER_DEVICES] = "devices"};
+    const struct devices *devices = &a->publish->wanted.devices;
+    bool node = devices->count > 0u && devices->device[devices->count - 1u].node;
+    if (devices->ultraserver.member) {
+        WRITE(out, "--ultraserver-devices % publishes %", TEXT(settings[a->settings->ultraserver]),
+              TEXT(devices->counters ? "the node as one device, and its devices, by shared counters"
+                   : node            ? "the node as one device, and no other device"
+                                     : "the devices, and no device for the node"));
+    }
+}
+
+/* Writes the `left`th attribute that is not published; false: there are fewer. */
+static bool write_left_out(const struct agent *a, unsigned left, struct writer *out)
+{
+    const struct devices *devices = &a->publish->wanted.devices;
+    struct attributes *all = &a->publish->attributes;
+    unsigned before = 0;
+    for (unsigned i = 0; i < devices->count; i++) {
+        device_attributes_left_out(devices, i, all);
+        if (left - before < all->count) {
+            const struct attribute *at = &all->attribute[left - before];
+            WRITE(out, "% of % is left out: %", TEXT(at->key), TEXT(devices->device[i].name),
+                  TEXT(issue_text(attribute_issue(at))));
+            return true;
+        }
+        before += all->count;
+    }
+    return false;
+}
+
+bool listing_note(const struct agent *a, unsigned index, struct writer *out)
+{
+    char name[DEVICE_NAME_CAP];
+    unsigned left = index;
+    if (index == 0u) {
+        write_mode(a, out);
+        return true;
+    }
+    left--;
+    if (!publish_current(a) && left == 0u) {
+        WRITE(out, "not known to be stored like this: %", TEXT(publish_reason(a)));
+        return true;
+    }
+    left -= publish_current(a) ? 0u : 1u;
+    for (unsigned number = 0; number < DEVICES_MAX; number++) {
+        bool out_of_it = is_left_out(a, number);
+        if (out_of_it && left == 0u) {
+            devices_name(a->devices, number, name);
+            WRITE(out, "% is left out: it is unhealthy", TEXT(name));
+            return true;
+        }
+        left -= out_of_it ? 1u : 0u;
+    }
+    return write_left_out(a, left, out);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this driver publishes, as a document in parts (listing.c): the slices that it wants to be
+ * stored, and notes about what is not in them. Owns no state. Internal to src/agent.
+ */
+#ifndef AGENT_PUBLISH_LISTING_H
+#define AGENT_PUBLISH_LISTING_H
+
+#include "dra/slice_document.h"
+
+struct agent;
+
+/* Number of slices of this driver. */
+unsigned listing_slices(const struct agent *a);
+/* Writes part `part` (from 0), at most SLICE_PART_BYTES; false: there is no such part. */
+bool listing_part(const struct agent *a, unsigned part, struct document *d);
+/*
+ * Appends note `index` (from 0) as one line without its end, which may be empty; false: there is no
+ * such note. Notes: the mode of an UltraServer's node, whether the slices are stored, and what is
+ * left out.
+ */
+bool listing_note(const struct agent *a, unsigned index, struct writer *out);
+
+#endif
