@@ -37,7 +37,12 @@ static int print_refusal(struct view why, int exit_code)
     struct writer w = writer_of(bytes, sizeof bytes);
     int error = 0;
     ASSERT(why.len <= WHY_BYTES);
-    WRITE(&w, AGENT_NAME ": %\n", VIEW(why));
+    writer_text(&w, AGENT_NAME ": ");
+    w.cap--; /* room for the line's end */
+    size_t shown = writer_safe(&w, why, false);
+    ASSERT(shown <= why.len);
+    w.cap++;
+    writer_text(&w, "\n");
     enum status s = descriptor_write(STDERR_FILENO, writer_view(&w), -1, &error);
     return (s == STATUS_OK || exit_code != EXIT_STOPPED) ? exit_code : EXIT_CANNOT_RUN;
 }

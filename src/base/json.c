@@ -474,23 +474,9 @@ static void write_character(struct writer *out, uint8_t c)
     }
 }
 
-/*
- * Code point of a character that must be escaped: a C1 control (C2 80 to C2 9F) or a line separator
- * (E2 80 A8, E2 80 A9). 0: the character needs no escape.
- */
-static unsigned unsafe_character(struct view v)
-{
-    if (v.len == 2u && v.data[0] == 0xc2u && v.data[1] < 0xa0u) {
-        return v.data[1];
-    }
-    bool separator =
-        v.len == 3u && v.data[0] == 0xe2u && v.data[1] == 0x80u && (v.data[2] | 1u) == 0xa9u;
-    return separator ? 0x2000u | (v.data[2] & 0x3fu) : 0u;
-}
-
 static void write_long_character(struct writer *out, struct view v)
 {
-    unsigned unsafe = unsafe_character(v);
+    unsigned unsafe = view_unsafe(v);
     if (unsafe != 0u) {
         write_escape(out, unsafe);
     } else {

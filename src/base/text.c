@@ -189,6 +189,9 @@ static void write_fill(struct writer *w, const struct fill *fill)
     case FILL_SHOWN:
         writer_shown(w, view_of_fill(fill), fill->most);
         break;
+    case FILL_SAFE:
+        w->full = writer_safe(w, view_text(fill->data), false) < strlen(fill->data) || w->full;
+        break;
     case FILL_NUMBER:
     default:
         writer_decimal(w, fill->number);
@@ -361,4 +364,64 @@ bool view_is_utf8(struct view v)
         rest = view_from(rest, n);
     }
     return true;
+}
+
+/* --- text for a terminal --- */
+
+/* Ranges of code points of two and three bytes for view_unsafe. */
+static const struct {
+    uint16_t first;
+    uint16_t last;
+} unsafe_ranges[] = {
+    {0x80, 0x9f},     /* C1 controls */
+    {0x61c, 0x61c},   /* Arabic letter mark */
+    {0x200b, 0x200f}, /* zero-width characters, marks of direction */
+    {0x2028, 0x202e}, /* line separators, embeddings and overrides of direction */
+    {0x2060, 0x206f}, /* invisible operators, isolates of direction */
+    {0xfeff, 0xfeff}, /* byte order mark */
+};
+
+unsigned view_unsafe(struct view v)
+{
+    size_t n = (v.len > 0u) ? utf8_length(v) : 0u;
+    unsigned point = 0;
+    if (n == 2u) {
+        point = (v.data[0] & 0x1fu) << 6u | (v.data[1] & 0x3fu);
+    } else if (n == 3u) {
+        point = (v.data[0] & 0x0fu) << 12u | (v.data[1] & 0x3fu) << 6u | (v.data[2] & 0x3fu);
+    }
+    for (unsigned i = 0; i < sizeof unsafe_ranges / sizeof unsafe_ranges[0]; i++) {
+        if (point >= unsafe_ranges[i].first && point <= unsafe_ranges[i].last) {
+            return point;
+        }
+    }
+    return 0;
+}
+
+/* Whether a terminal may get the character of `n` bytes as it is; 0: it is not UTF-8. */
+static bool is_safe(struct view v, size_t n, bool lines)
+{
+    uint8_t c = v.data[0];
+    bool plain = !is_control(c) || (lines && c == (uint8_t)'\n');
+    return n == 1u ? plain : (n > 1u && view_unsafe(v) == 0u);
+}
+
+size_t writer_safe(struct writer *w, struct view v, bool lines)
+{
+    struct view rest = v;
+    while (rest.len > 0u && writer_room(w) >= WRITER_SAFE_ROOM) {
+        size_t n = utf8_length(rest);
+        size_t consumed = (n == 0u) ? 1u : n;
+        bool safe = is_safe(rest, n, lines);
+        for (size_t i = 0; i < consumed; i++) {
+            if (safe) {
+                writer_u8(w, rest.data[i]);
+            } else {
+                writer_text(w, "\\x");
+                writer_hex(w, rest.data[i], 2);
+            }
+        }
+        rest = view_from(rest, consumed);
+    }
+    return v.len - rest.len;
 }

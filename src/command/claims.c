@@ -35,7 +35,7 @@ static void write_results(const struct claim_record *r, struct writer *out)
     for (unsigned i = 0; i < r->count; i++) {
         const struct claim_result *result = &r->result[i];
         claim_device_name(result, name);
-        WRITE(out, "% % (request %", TEXT((i == 0u) ? "" : ","), TEXT(name), TEXT(result->request));
+        WRITE(out, "% % (request %", TEXT((i == 0u) ? "" : ","), SAFE(name), SAFE(result->request));
         if (result->logical_neuron_core != 0u) {
             WRITE(out, ", logicalNeuronCore %", NUMBER(result->logical_neuron_core));
         }
@@ -55,7 +55,7 @@ static void write_results(const struct claim_record *r, struct writer *out)
 
 static void write_id(const struct claim_id *id, const char *driver, struct writer *out)
 {
-    WRITE(out, "%/%\n  uid: %\n", TEXT(id->namespace_), TEXT(id->name), TEXT(id->uid));
+    WRITE(out, "%/%\n  uid: %\n", SAFE(id->namespace_), SAFE(id->name), SAFE(id->uid));
     if (driver != NULL) {
         WRITE(out, "  driver: %\n", TEXT(driver));
     }
@@ -108,7 +108,7 @@ static void write_claim(const struct claim_shown *c, struct writer *out)
     if (r->consumer.name[0] != '\0') {
         WRITE(out, "  prepared for: % %\n",
               TEXT(claim_consumer_name((enum claim_consumer_kind)r->consumer.kind)),
-              TEXT(r->consumer.name));
+              SAFE(r->consumer.name));
     } else {
         writer_text(out, "  prepared for: not known\n");
     }

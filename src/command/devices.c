@@ -184,11 +184,13 @@ static unsigned order_of(const struct inventory *v, unsigned number)
 
 /* --- text --- */
 
+/* Writes a cell and the gap after it; a text that is longer than its column moves the next one. */
 static void write_padded(struct writer *out, const char *text, size_t width)
 {
-    struct view v = view_text(text);
-    writer_append(out, v);
-    for (size_t i = v.len; i < width; i++) {
+    size_t before = out->len;
+    WRITE(out, "%", SAFE(text));
+    size_t shown = out->len - before;
+    for (size_t i = shown; i < width || i < shown + COLUMN_GAP; i++) {
         writer_text(out, " ");
     }
 }
@@ -282,7 +284,7 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     if (is_held(v, number)) {
         write_padded(out, h->claim, c.claim);
     }
-    writer_text(out, (h->pod[0] != '\0') ? h->pod : "-");
+    WRITE(out, "%", SAFE((h->pod[0] != '\0') ? h->pod : "-"));
     if (h->others > 0u) {
         WRITE(out, " and % other claim%", NUMBER(h->others), TEXT((h->others == 1u) ? "" : "s"));
     }
@@ -392,9 +394,9 @@ static void write_legend(const struct inventory *v, unsigned number, struct writ
     writer_text(out, "   ");
     write_letter(v, number, out);
     writer_text(out, "  ");
-    writer_text(out, h->claim);
+    WRITE(out, "%", SAFE(h->claim));
     if (h->pod[0] != '\0') {
-        WRITE(out, ", pod %", TEXT(h->pod));
+        WRITE(out, ", pod %", SAFE(h->pod));
     }
     writer_text(out, "\n");
 }

@@ -13,8 +13,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	resource "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -200,6 +202,46 @@ func TestSlicesOfBothAsPublished(t *testing.T) {
 		a.register()
 		a.readySoon(address)
 		contains(t, a.samePublished(address, api.own()), "# --ultraserver-devices auto publishes "+mode+"\n")
+	}
+}
+
+// What a program on the agent's port serves cannot command the terminal of who asks.
+func TestCommandsShowEscapes(t *testing.T) {
+	t.Parallel()
+	const hostile = "a\x1b[2J\x9b\u009b\u202eb"
+	var code atomic.Value
+	code.Store("503 Service Unavailable")
+	listener := listenApart(t, "127.0.0.1")
+	defer listener.Close()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 100))
+			fmt.Fprintf(c, "HTTP/1.1 %s\r\n\r\ntrouble: %s\n", code.Load(), hostile)
+			c.Close()
+		}
+	}()
+	a, address := newAgent(t, "trn2.48xlarge"), listener.Addr().String()
+	shows := func(want string, words ...string) {
+		t.Helper()
+		got := a.command(address, words...)
+		contains(t, got.stdout, want)
+		if strings.ContainsAny(got.stdout+got.stderr, "\x1b\u009b\u202e") || !utf8.ValidString(got.stdout) {
+			t.Errorf("%v: %+v", words, got)
+		}
+	}
+	const text = `a\x1b[2J\x9b\xc2\x9b\xe2\x80\xaeb`
+	shows(text, "check")
+	shows(text, "probe", "readiness")
+	shows(`a\u001b[2J`+"\ufffd"+`\u009b\u202eb`, "check", "-o", "json")
+	shows(`a\u001b[2J`+"\ufffd"+`\u009b\u202eb`, "check", "-o", "yaml")
+	code.Store("200 OK")
+	shows("trouble: "+text, "slices")
+	if got := a.command(address, "claims", "--pod", "default/\x1b[2J"); strings.Contains(got.stderr, "\x1b") || got.code == 0 {
+		t.Errorf("%+v", got)
 	}
 }
 

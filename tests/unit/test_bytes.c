@@ -541,9 +541,46 @@ static void test_status_names(void **state)
     assert_string_equal(status_name(HOST_DAMAGED), "host-damaged");
 }
 
+/* --- text for a terminal --- */
+
+static void test_safe_text(void **state)
+{
+    static const struct {
+        const char *in;
+        const char *out;
+    } rows[] = {
+        {"plain \"text\" \\ ~", "plain \"text\" \\ ~"},
+        {"\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"},
+        {"\x1b]0;title\x07", "\\x1b]0;title\\x07"},
+        {"a\tb\rc\x7f", "a\\x09b\\x0dc\\x7f"},
+        {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"\xc2\x9b"
+         "31m",
+         "\\xc2\\x9b"
+         "31m"}, /* C1: CSI */
+        {"\xc2\xa0", "\xc2\xa0"},
+        {"\xe2\x80\xae", "\\xe2\\x80\\xae"}, /* right-to-left override */
+        {"\xe2\x81\xa6", "\\xe2\\x81\\xa6"}, /* left-to-right isolate */
+        {"\xd8\x9c\xef\xbb\xbf\xe2\x80\x8b", "\\xd8\\x9c\\xef\\xbb\\xbf\\xe2\\x80\\x8b"},
+        {"\x9b\xff\xc3", "\\x9b\\xff\\xc3"}, /* not UTF-8 */
+        {"a\nb", "a\\x0ab"},
+    };
+    char bytes[64];
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        WRITE_TEXT(bytes, sizeof bytes, "%", SAFE(rows[i].in));
+        assert_string_equal(bytes, rows[i].out);
+    }
+    struct writer w = writer_of(bytes, 20);
+    struct view long_text = view_text("one\ntwo, three and four");
+    assert_int_equal(writer_safe(&w, long_text, true), 5);
+    assert_true(view_is(writer_view(&w), "one\nt"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_safe_text),
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_trim),
         cmocka_unit_test(test_decimal),

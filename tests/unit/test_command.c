@@ -177,6 +177,27 @@ static void test_unhealthy_devices(void **state)
     assert_true(command_unhealthy(&inventory, 1, &line)); /* a claim holds it */
 }
 
+/* Whatever a name has in it, it stays on its line, and no terminal obeys it. */
+static void test_names_are_shown_safely(void **state)
+{
+    (void)state;
+    node(2);
+    hold("a\x1b[2J\nb", "p\xe2\x80\xae\xff", 0, 1);
+    whole(table_part);
+    has("healthy  training/a\\x1b[2J\\x0ab  p\\xe2\\x80\\xae\\xff\n");
+    has("A  training/a\\x1b[2J\\x0ab, pod p\\xe2\\x80\\xae\\xff\n");
+    document.yaml = false;
+    whole(document_part);
+    has("\"claim\": \"training/a\\u001b[2J\\nb\"");
+    has("\"pod\": \"p\\u202e\xef\xbf\xbd\"");
+    const struct claim_shown shown = {.record = &record, .cdi = CDI_GOOD};
+    struct writer w = writer_of(text, sizeof text - 1u);
+    assert_true(command_claim_text(&shown, 0, &w));
+    text[w.len] = '\0';
+    has("training/a\\x1b[2J\\x0ab\n");
+    has(" p\\xe2\\x80\\xae\\xff\n");
+}
+
 static void test_admin_holds_nothing(void **state)
 {
     (void)state;
@@ -494,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_colour),
         cmocka_unit_test(test_gone_devices),
         cmocka_unit_test(test_unhealthy_devices),
+        cmocka_unit_test(test_names_are_shown_safely),
         cmocka_unit_test(test_admin_holds_nothing),
         cmocka_unit_test(test_devices_as_document),
         cmocka_unit_test(test_yaml_quotes),

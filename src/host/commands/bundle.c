@@ -36,7 +36,7 @@ static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, stru
         *n = read(fd, m->part, sizeof m->part);
         m->out.len = (*n > 0) ? (size_t)*n : 0u;
         copied += m->out.len;
-        s = (*n > 0) ? commands_flush(m, why) : STATUS_OK;
+        s = (*n > 0) ? output_flush(&m->out, m->out_fd, why) : STATUS_OK; /* as it is */
     }
     return s;
 }

@@ -94,8 +94,12 @@ static int page_pass(struct page *p)
     if (p->sink < 0 || p->code == HTTP_NOT_FOUND || (p->only_ok && p->code != HTTP_OK)) {
         return 0;
     }
-    enum status s = descriptor_write(p->sink, body, -1, &error);
     p->bytes.len = 0;
+    if (p->only_ok) { /* a program that took the agent's port must not write to the terminal */
+        struct writer discarded = writer_of(NULL, 0);
+        return (commands_write(p->sink, body, false, &discarded) == STATUS_OK) ? 0 : EIO;
+    }
+    enum status s = descriptor_write(p->sink, body, -1, &error);
     return (s == STATUS_OK) ? 0 : error;
 }
 

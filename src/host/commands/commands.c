@@ -13,6 +13,9 @@
 #include "host/servers.h"
 #include "host/system.h"
 
+/* Text is escaped in pieces of this size before it is written. */
+#define WRITE_PIECE_BYTES 1024u
+
 /* --- writing the output --- */
 
 enum status output_flush(struct writer *out, int fd, struct writer *why)
@@ -28,9 +31,44 @@ enum status output_flush(struct writer *out, int fd, struct writer *why)
     return s;
 }
 
+/* Length of a colour sequence of `devices` at the start of the text; 0: there is none. */
+static size_t colour_length(struct view v)
+{
+    static const char begin[] = "\033[1;3";
+    static const char end[] = "\033[0m";
+    if (view_starts(v, end)) {
+        return sizeof end - 1u;
+    }
+    bool begins = view_starts(v, begin) && v.len > sizeof begin && v.data[sizeof begin] == 'm';
+    return begins ? sizeof begin + 1u : 0u;
+}
+
+enum status commands_write(int fd, struct view text, bool colour, struct writer *why)
+{
+    uint8_t bytes[WRITE_PIECE_BYTES];
+    enum status s = STATUS_OK;
+    struct view rest = text;
+    while (rest.len > 0u && s == STATUS_OK) {
+        struct writer out = writer_of(bytes, sizeof bytes);
+        size_t sequence = colour ? colour_length(rest) : 0u;
+        size_t n = sequence;
+        writer_append(&out, view_first(rest, sequence));
+        if (sequence == 0u) {
+            size_t escape = view_find(view_from(rest, 1u), '\033') + 1u;
+            n = writer_safe(&out, view_first(rest, colour ? escape : rest.len), true);
+        }
+        rest = view_from(rest, n);
+        s = output_flush(&out, fd, why);
+    }
+    return s;
+}
+
 enum status commands_flush(struct command_memory *m, struct writer *why)
 {
-    return output_flush(&m->out, m->out_fd, why);
+    struct view text = writer_view(&m->out);
+    ASSERT(!m->out.full);
+    m->out.len = 0;
+    return commands_write(m->out_fd, text, m->inventory.colour, why);
 }
 
 bool commands_are_text(const struct command_memory *m)

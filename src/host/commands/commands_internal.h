@@ -14,7 +14,12 @@
 
 /* Whether the output is text for people, and not a document. */
 bool commands_are_text(const struct command_memory *m);
-/* Writes m->out to m->out_fd and empties it. HOST_*: a line in `why`. */
+/*
+ * Writes text, and escapes what a terminal would obey or hide (writer_safe). All output passes here
+ * but copies of files. `colour`: the colours of `devices` stay. HOST_*: a line in `why`.
+ */
+MUST_USE enum status commands_write(int fd, struct view text, bool colour, struct writer *why);
+/* Writes m->out to m->out_fd by commands_write and empties it. HOST_*: a line in `why`. */
 MUST_USE enum status commands_flush(struct command_memory *m, struct writer *why);
 /* Selects the driver whose store is read: sets m->driver and m->state_dir. */
 void commands_driver(struct command_memory *m, enum driver_kind driver);
