@@ -40,7 +40,7 @@ var dranetTrees = map[string]struct {
 	}},
 	// EFA devices where no map says to which Neuron devices they belong.
 	"unknown-type": {"trn1.32xlarge", func(t *testing.T, node string) {
-		replace(t, node, "sys/devices/virtual/dmi/id/product_name", "trn9.96xlarge\n")
+		replace(t, node, "sys/devices/virtual/dmi/id/product_name", "xyz9.96xlarge\n")
 	}},
 }
 

@@ -276,7 +276,7 @@ func TestUnknownBoard(t *testing.T) {
 			t.Errorf("%s is a guess on an unknown board", name)
 		}
 	}
-	a.waitLog(0, "event=device_issue_found", "trn9.96xlarge", "remedy=")
+	a.waitLog(0, "event=device_issue_found", "xyz9.96xlarge", "remedy=")
 }
 
 // ml. is the prefix of SageMaker for the same boards.

@@ -324,7 +324,7 @@ static void test_number_of_series(void **state)
     bool last = false;
     (void)state;
     world_new();
-    found_set("trn9.metal", DEVICES_MAX, 8);
+    found_set("xyz9.metal", DEVICES_MAX, 8);
     node_up();
     struct agent *a = world.agent;
     for (unsigned n = 0; n < DEVICES_MAX; n++) {

@@ -505,7 +505,7 @@ static void test_odd_nodes(void **state)
     } rows[] = {{TEXT, true},  {FIFO, true},      {FOLDER, true},
                 {LOOP, false}, {DANGLING, false}, {ABSENT, false}};
     (void)state;
-    put(TYPE, "trn9.3xlarge\n");
+    put(TYPE, "xyz9.3xlarge\n");
     put_device(1);
     for (unsigned i = 0; i < 2 * (sizeof rows / sizeof rows[0]); i++) {
         bool special = i % 2 == 1;
@@ -549,7 +549,7 @@ static void test_gaps(void **state)
 {
     static const uint16_t numbers[] = {0, 3, 17, 63};
     (void)state;
-    put(TYPE, "trn9.3xlarge\n");
+    put(TYPE, "xyz9.3xlarge\n");
     for (unsigned i = 1; i < 4; i++) {
         put_device(numbers[i]);
     }
@@ -573,7 +573,7 @@ static void look_on(void)
 static void test_renumbered(void **state)
 {
     (void)state;
-    put(TYPE, "trn9.3xlarge\n");
+    put(TYPE, "xyz9.3xlarge\n");
     put_device(1);
     put(CLASS "neuron1/core_count", "4\n");
     put(CLASS "neuron1/stats/hardware/health_status/unhealthy_components", "hbm\n");

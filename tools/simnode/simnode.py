@@ -64,7 +64,7 @@ GARBAGE = {
     "version-control": [("set", "sys/module/neuron/version", "2.26\x1b[31m.5.0\n")],
     "product-absent": [("unlink", "sys/devices/virtual/dmi/id/product_name", "")],
     "product-empty": [("set", "sys/devices/virtual/dmi/id/product_name", "\n")],
-    "product-unknown": [("set", "sys/devices/virtual/dmi/id/product_name", "trn9.96xlarge\n")],
+    "product-unknown": [("set", "sys/devices/virtual/dmi/id/product_name", "xyz9.96xlarge\n")],
     "product-other": [("set", "sys/devices/virtual/dmi/id/product_name", "Standard PC (Q35)\n")],
     "boot-id-absent": [("unlink", "proc/sys/kernel/random/boot_id", "")],
     "node-absent": [("unlink", "dev/neuron1", "")],

@@ -179,7 +179,7 @@ static const char *devices_wrong(const struct world *w, struct view spec, uint64
 
 /* An instance type as it is published, and as somebody writes it over by hand. */
 #define TYPE "trn2.48xlarge"
-#define EDITED_TYPE "trn9.48xlarge"
+#define EDITED_TYPE "xyz9.48xlarge"
 
 static const char *slice_wrong(const struct world *w, const struct sim_object *o, unsigned count)
 {
