@@ -199,11 +199,15 @@ static const char *const of_device[] = {
     "/" STATS "mem_ecc_uncorrected",
     "/" STATS "mem_ecc_repairable_uncorrected",
 };
-/* Behind what old inputs name. */
-static const char *const of_metrics[] = {
+/* Files added later: a further one comes last, so that old inputs mean what they meant. */
+static const char *const of_device_later[] = {
     "/stats/power/utilization",
     "/neuron_core1/stats/status/timeout/total",
 };
+#define LATER_FIRST 26u
+#define LATER_FILES (sizeof of_device_later / sizeof of_device_later[0])
+#define THINGS 32u
+_Static_assert(THINGS - LATER_FIRST > LATER_FILES, "the last number is a look");
 #define DEVICE_FILES (sizeof of_device / sizeof of_device[0])
 static const char *const of_node[] = {
     "sys/devices/virtual/dmi/id/product_name",
@@ -222,7 +226,7 @@ static const char *const of_node[] = {
 static bool change(struct fuzz *in)
 {
     char path[PATH_BYTES];
-    uint8_t which = fuzz_u8(in) % 32u;
+    uint8_t which = fuzz_u8(in) % THINGS;
     if (which < DEVICE_FILES) {
         unsigned n = fuzz_u8(in) % (DEVICES_MAX + 2u);
         (void)snprintf(path, sizeof path, CLASS "/neuron%u%s", n, of_device[which]);
@@ -234,12 +238,13 @@ static bool change(struct fuzz *in)
         put_thing(in, path);
     } else if (which < 24u) {
         put_good(fuzz_u8(in) % DEVICES_MAX);
-    } else if (which < 26u) {
+    } else if (which < LATER_FIRST) {
         unsigned from = fuzz_u8(in) % DEVICES_MAX;
         renumber(from, fuzz_u8(in) % DEVICES_MAX);
-    } else if (which < 28u) {
+    } else if (which < LATER_FIRST + LATER_FILES) {
         unsigned n = fuzz_u8(in) % (DEVICES_MAX + 2u);
-        (void)snprintf(path, sizeof path, CLASS "/neuron%u%s", n, of_metrics[which - 26u]);
+        (void)snprintf(path, sizeof path, CLASS "/neuron%u%s", n,
+                       of_device_later[which - LATER_FIRST]);
         put_thing(in, path);
     } else {
         return false;
@@ -344,13 +349,24 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Whether the module makes the folder health_status for devices of this type. */
+static bool lists_components(const char *type)
+{
+    static const char *const families[] = {"trn2", "trn3"};
+    bool lists = false;
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        lists = lists || begins(type, families[i]);
+    }
+    return lists;
+}
+
 /* How many of the files below the module of this version has on this type, as far as is known. */
 static unsigned files_known(void)
 {
     const char *dot = strchr(table.driver_version, '.');
     unsigned long major = version_part(table.driver_version);
     unsigned long minor = (dot != NULL) ? version_part(dot + 1) : ULONG_MAX;
-    bool listing = begins(table.instance_type, "trn2") || begins(table.instance_type, "trn3");
+    bool listing = lists_components(table.instance_type);
     if (major < 2u || major > 99999u || minor > 99999u) {
         return 0;
     }
