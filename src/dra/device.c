@@ -131,10 +131,10 @@ void probe_issue_count(struct probe_issues *issues, enum probe_issue_kind kind, 
 
 /* --- texts of the node --- */
 
-/* The text without surrounding white space. The text ends in NUL or fills its array. */
-static struct view found_text(const char text[SYSFS_VALUE_CAP])
+/* The text in an array of `cap` bytes, up to its NUL if it has one, without surrounding space. */
+static struct view found_text(const char *text, size_t cap)
 {
-    struct view all = view_of(text, SYSFS_VALUE_CAP);
+    struct view all = view_of(text, cap);
     return view_trim(view_first(all, view_find(all, 0)));
 }
 
@@ -175,7 +175,7 @@ static bool is_instance_type(struct view value)
 static void build_type(struct devices *d, const struct found_node *found,
                        struct probe_issues *issues)
 {
-    struct view name = found_text(found->product_name);
+    struct view name = found_text(found->product_name, sizeof found->product_name);
     struct view type = board_type(name);
     d->board = NULL;
     d->instance_type[0] = '\0';
@@ -197,7 +197,7 @@ static void build_type(struct devices *d, const struct found_node *found,
 static void build_version(struct devices *d, const struct found_node *found,
                           struct probe_issues *issues)
 {
-    struct view version = found_text(found->driver_version);
+    struct view version = found_text(found->driver_version, sizeof found->driver_version);
     if (copy_word(d->driver_version, sizeof d->driver_version, version)) {
         return;
     }
@@ -208,7 +208,7 @@ static void build_version(struct devices *d, const struct found_node *found,
 static void build_boot_id(struct devices *d, const struct found_node *found,
                           struct probe_issues *issues)
 {
-    struct view boot_id = found_text(found->boot_id);
+    struct view boot_id = found_text(found->boot_id, sizeof found->boot_id);
     if (!copy_word(d->boot_id, sizeof d->boot_id, boot_id)) {
         probe_issue_node(issues, PROBE_ISSUE_BOOT_ID, boot_id);
     }
@@ -220,7 +220,7 @@ static void build_cores(const struct devices *d, struct device *device,
                         const struct found_device *found, struct probe_issues *issues)
 {
     const struct board_family *family = board_family(d->instance_type);
-    struct view text = found_text(found->core_count);
+    struct view text = found_text(found->core_count, sizeof found->core_count);
     uint64_t count = 0;
     if (view_decimal(text, CORE_COUNT_MAX, &count) != STATUS_OK) {
         count = 0;
@@ -238,13 +238,14 @@ static void build_cores(const struct devices *d, struct device *device,
 static void build_pci(struct device *device, const struct found_device *found)
 {
     uint64_t node = 0;
-    struct view text = view_text(found->numa_node);
+    struct view text = found_text(found->numa_node, sizeof found->numa_node);
     device->at_pci_address = text.len > 0u;
     device->numa_node = -1;
     if (view_decimal(text, INT16_MAX, &node) == STATUS_OK) {
         device->numa_node = (int16_t)node;
     }
-    text_cut(device->pcie_root, sizeof device->pcie_root, view_text(found->pcie_root));
+    (void)copy_word(device->pcie_root, sizeof device->pcie_root,
+                    found_text(found->pcie_root, sizeof found->pcie_root));
 }
 
 /* Whether `number` is neither the device's own number nor already in its list of neighbours. */
@@ -282,7 +283,7 @@ static bool next_neighbour(struct device *device, struct view *list)
 static void build_neighbours(struct device *device, const struct found_device *found,
                              struct probe_issues *issues)
 {
-    struct view text = found_text(found->connected_devices);
+    struct view text = found_text(found->connected_devices, sizeof found->connected_devices);
     struct view list = text;
     bool good = true;
     device->neighbours = 0;
@@ -437,7 +438,7 @@ static void build_lnc_host(struct devices *d, const struct found_node *found,
                            struct probe_issues *issues)
 {
     static const char name[] = "NEURON_LOGICAL_NC_CONFIG=";
-    struct view text = found_text(found->lnc_config);
+    struct view text = found_text(found->lnc_config, sizeof found->lnc_config);
     struct view left = text;
     uint64_t value = 0;
     d->lnc_host = 0;

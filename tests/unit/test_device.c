@@ -369,6 +369,8 @@ static void test_pcie_root(void **state)
         {"1", "pci0000:c8", "string pci0000:c8"},
         {"-1", "pci10000:00", "string pci10000:00"},
         {"1", "", "absent"},
+        {"1", "pci0000:\x1b[", "absent"},
+        {"1", " pci0000:c8\n", "string pci0000:c8"},
         {"", "pci0000:c8", "absent"}, /* no device is at the board's address */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -536,9 +538,11 @@ static void test_texts_without_end(void **state)
     memset(found.boot_id, 'a', SYSFS_VALUE_CAP);
     memset(found.devices[0].core_count, '2', SYSFS_VALUE_CAP);
     memset(found.devices[0].connected_devices, '1', SYSFS_VALUE_CAP);
+    memset(found.devices[0].pcie_root, 'p', PCIE_ROOT_CAP);
     build();
     assert_int_equal(issues.count, 5);
     assert_int_equal(devices.device[0].core_count, 0);
+    assert_string_equal(devices.device[0].pcie_root, "");
     assert_string_equal(devices.instance_type, "");
 }
 

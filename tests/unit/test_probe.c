@@ -106,6 +106,9 @@ static void test_whole_node(void **state)
     assert_string_equal(device(0)->numa_node, "1");
     assert_string_equal(device(1)->numa_node, "-1");
     assert_string_equal(device(2)->numa_node, "");
+    put("sys/bus/pci/devices/0000:b6:00.0/numa_node", "00000000000x\n"); /* cut, it would be 0 */
+    look();
+    assert_string_equal(device(2)->numa_node, "");
     put("sys/bus/pci/devices/0000:b6:00.0/numa_node", "0\n");
     look();
     assert_string_equal(device(2)->numa_node, "0");

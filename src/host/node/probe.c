@@ -80,6 +80,15 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
     return n >= 0;
 }
 
+/*
+ * Copies a value to a shorter array. Empties the array if the value does not fit, because a cut
+ * value could look valid.
+ */
+static void copy_fitting(char *text, size_t cap, struct view value)
+{
+    text_cut(text, cap, (value.len < cap) ? value : view_of(NULL, 0));
+}
+
 void probe_value(const char *path, char value[SYSFS_VALUE_CAP])
 {
     int error = 0;
@@ -315,14 +324,14 @@ static void read_root(const char *path, const char *address, char root[PCIE_ROOT
     ssize_t n = readlink(path, (char *)bytes, sizeof bytes);
     struct view target = view_of(bytes, (n > 0) ? (size_t)n : 0u);
     size_t last = PCI_ADDRESS_CAP - 1u;
-    root[0] = '\0';
+    struct view first = view_of(NULL, 0);
     if (target.len > sizeof tree + last && target.len < sizeof bytes && view_starts(target, tree) &&
         view_is(view_from(target, target.len - last), address)) {
-        struct view first = view_from(target, sizeof tree - 1u);
+        first = view_from(target, sizeof tree - 1u);
         first = view_first(first, view_find(first, '/'));
-        bool good = view_starts(first, "pci") && first.len < PCIE_ROOT_CAP;
-        text_cut(root, PCIE_ROOT_CAP, good ? first : view_of(NULL, 0));
     }
+    bool good = view_starts(first, "pci");
+    copy_fitting(root, PCIE_ROOT_CAP, good ? first : view_of(NULL, 0));
 }
 
 /*
@@ -346,7 +355,7 @@ static void read_pci(struct probe_run *l, bool all, struct found_device *d)
         read_root(path, address, d->pcie_root);
         value[0] = '\0';
         node_value(l, l->settings->sysfs_root, file, true, value);
-        text_cut(d->numa_node, sizeof d->numa_node, view_text(value));
+        copy_fitting(d->numa_node, sizeof d->numa_node, view_text(value));
     } else {
         /* keep the values until the next complete read of this device */
     }
