@@ -254,12 +254,12 @@ func TestCommandsWithoutAgent(t *testing.T) {
 	if n := len(printed.Spec.Devices); got.code != 0 || n != 16 {
 		t.Errorf("exit code %d, %d devices", got.code, n)
 	}
-	got = run(t, nil, "slices", "--board", "xyz9.48xlarge")
+	got = run(t, nil, "slices", "--board", "trn2.48xlage")
 	if got.code != 2 || got.stdout != "" {
 		t.Errorf("unknown board: %+v", got)
 	}
-	contains(t, got.stderr, "--board", `"trn9.48xlarge" (did you mean trn`, "known: ", "trn2.48xlarge")
 	contains(t, got.stderr, "--board", `"trn2.48xlage" (did you mean trn2.48xlarge`, "known: ", "trn1.32xlarge")
+
 	a := newAgent(t, "trn2.48xlarge")
 	got = a.command(closedPort(t), "check")
 	if got.code != 1 {

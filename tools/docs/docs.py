@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls,
 from the tables in the code; the flags, and what to do about each Event, into cfg/deploy/reference.md;
-cfg/deploy/ATTRIBUTES.md (tools/docs/attributes.py); and cfg/deploy/chart/README.md (tools/docs/chart.py).
+cfg/deploy/ATTRIBUTES.md (tools/docs/attributes.py); cfg/deploy/chart/README.md (tools/docs/chart.py); and the tables of
+states into src/agent/ledger/README.md (tools/docs/states.py).
 
   tools/docs/docs.py            writes them
   tools/docs/docs.py --check    compares them; exit code 1 when one differs
