@@ -94,9 +94,9 @@ check-fast: ## what the gates can say within ten seconds: those that read source
 advisories: ## security advisories of the linked libraries: verdicts that still hold, a list that is 30 days old at most
 graph: ## who includes and calls whom, circles, the ways of three changes: build/graph/graph.md
 size: ## bytes by layer and library beside the ledger tests/bench/size.json (UPDATE=1 writes it)
-generate: ## generated/ from proto/ and tools/build/hpack_tables.json
+generate: ## generated/ from proto/, the files of boards/ and tools/build/hpack_tables.json
 doc-headers: ## the public headers as a page, by doxygen: build/doc/html/index.html
-docs: ## from the tables in the code, the golden slices and values.yaml: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, cfg/deploy/chart/README.md, the Events in cfg/deploy/reference.md
+docs: ## from the tables in the code, the golden slices and values.yaml: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, cfg/deploy/chart/README.md, flags and Events in cfg/deploy/reference.md, the states in src/agent/ledger/README.md
 
 # --- what the machine needs: tools/make/deps.mk -------------------------------------------------------
 deps: ## installs what a bare Debian 12 or 13 lacks (every target that needs it does this)
