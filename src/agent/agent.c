@@ -381,7 +381,7 @@ static void log_request(struct agent *a, const struct api_result *r)
 {
     if (log_shows_debug(a)) {
         log_begin(a, LOG_ID_API_REQUEST_ENDED);
-        log_text(a, "verb", metrics_verb(r->kind));
+        log_text(a, "verb", metrics_verb(r->kind, r->creates));
         log_text(a, "path", r->path);
         log_number(a, "http", r->http);
         log_text(a, "status", status_name(r->status));
