@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""src/agent/report/CATALOGUE.md, the tables of flags and Events, cfg/deploy/ATTRIBUTES.md and the chart's README are what
-tools/docs/docs.py writes from the tables in the code, the golden slices and the comments of values.yaml. Links and
-anchors of all Markdown files lead somewhere, a first page has at most as many words as tools/docs/pages.py allows, and
-each alert has a section of the operators' page."""
+"""src/agent/report/CATALOGUE.md, the tables of flags and Events, cfg/deploy/ATTRIBUTES.md and the chart's README
+are what tools/docs/docs.py writes from tables in the code, golden slices and comments of values.yaml.
+
+Links and anchors of all Markdown files lead somewhere, a first page has at most as many words as tools/docs/pages.py
+allows, and each alert has a section of the operators' page."""
 
 import pathlib
 import sys
