@@ -740,6 +740,8 @@
  * STORE_HALF_BYTES there. A minute at most: readiness must be back within a minute.
  */
 #define CDI_TRY_MS 10000u
+/* How often --watch of the commands looks for changes: a look reads each slot of the store. */
+#define WATCH_MS 2000u
 /*
  * How often the agent tries to lock the store while another agent has the lock: in a rolling update
  * claims wait for the store, and a try costs a few system calls.

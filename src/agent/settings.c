@@ -86,7 +86,8 @@ static const char *flag_of(struct view name, struct suggestion *meant)
         }
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        if (view_is(name, setting_row(i)->flag)) {
+        if (view_is(name, setting_row(i)->flag) ||
+            (view_is(flag, "-w") && text_is(name, "--watch"))) {
             return setting_row(i)->flag;
         }
         suggestion_try(meant, setting_row(i)->flag);
@@ -209,6 +210,12 @@ static enum status parse_operand(struct settings *out, struct view word, struct 
     return refuse_word(why, "unexpected argument ", &meant);
 }
 
+/* A single dash is a word: the operand of bundle that stands for standard output. */
+static bool is_flag(struct view word)
+{
+    return view_starts(word, "-") && word.len > 1u;
+}
+
 static enum status parse_word(struct given *given, struct words *words, bool *seen,
                               struct settings *out, struct writer *why)
 {
@@ -219,7 +226,7 @@ static enum status parse_word(struct given *given, struct words *words, bool *se
         out->command = COMMAND_HELP;
     } else if (view_is(word, "--version")) {
         out->command = COMMAND_VERSION;
-    } else if (view_starts(word, "-")) {
+    } else if (is_flag(word)) {
         return parse_flag(given, words, why);
     } else if (*seen) {
         s = parse_operand(out, word, why);
@@ -411,7 +418,7 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     }
     memset(&given, 0, sizeof given);
     for (unsigned i = 0; i < words.count && words.next < words.count; i++) {
-        if (!view_starts(view_text(words.args[words.next]), "-")) {
+        if (!is_flag(view_text(words.args[words.next]))) {
             words.next++;
         } else if (parse_flag(&given, &words, out) != STATUS_OK) {
             return false; /* cannot happen: settings_parse has accepted these words */
@@ -425,7 +432,11 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     const char *otherwise = (row->default_value != NULL) ? row->default_value : row->default_text;
     const char *name = (source->name != NULL) ? source->name : "default";
     struct view value = (source->name != NULL) ? source->text : view_text(otherwise);
-    WRITE(out, "%=%   # %\n", TEXT(row->flag), SHOWN_LONG(value, PATH_CAP), TEXT(name));
+    WRITE(out, "%=%   # %", TEXT(row->flag), SHOWN_LONG(value, PATH_CAP), TEXT(name));
+    if (source->name != NULL) {
+        WRITE(out, ", default: %", TEXT(otherwise));
+    }
+    writer_text(out, "\n");
     return true;
 }
 

@@ -64,6 +64,8 @@ struct settings {
     enum settings_output output;
     char board[64];                     /* instance type to print; empty: this node's */
     char pod[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: claims of all pods */
+    bool no_headers;
+    bool watch;
     char node_name[NAME_CAP];
     char kubeconfig[PATH_CAP]; /* empty: use the in-cluster service account */
     enum tls_min tls_min;
@@ -144,7 +146,10 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
  * false: there is no such part.
  */
 bool settings_help(struct writer *out, enum settings_command topic, unsigned part);
-/* Appends the script that completes commands, flags and their values in bash, at most 3 KiB. */
-void settings_completion(struct writer *out);
+/*
+ * Appends the script that completes commands, flags and their values in a shell, at most 4 KiB.
+ * `name`: an operand of the command `completion`.
+ */
+void settings_completion(const char *name, struct writer *out);
 
 #endif

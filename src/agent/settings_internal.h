@@ -31,7 +31,7 @@ enum setting_kind {
 /* Largest number of values of a KIND_CHOICE. */
 #define SETTING_CHOICES_MAX 4u
 /* Largest number of words from which the operand of a command is chosen. */
-#define COMMAND_OPERANDS_MAX 2u
+#define COMMAND_OPERANDS_MAX 3u
 
 /* One flag and its variable; texts are literals. */
 struct setting_row {
@@ -51,7 +51,8 @@ struct setting_row {
 };
 
 /* Number of rows in the table of flags; each flag has one row. */
-#define SETTINGS_COUNT 39u
+#define SETTINGS_COUNT 41u
+
 /* One command; texts are literals. */
 struct command_row {
     const char *name;

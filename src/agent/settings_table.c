@@ -294,6 +294,18 @@ static const struct setting_row setting_rows[] = {
      FIELD(board),
      .default_text = "this node",
      .help = "instance type of which devices and slices print what a node of it has"},
+    {.flag = "--no-headers",
+     .readers = READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_CLAIMS),
+     .kind = KIND_BOOL,
+     FIELD(no_headers),
+     .default_value = "false",
+     .help = "devices prints a row for each device alone; claims nothing where there are none"},
+    {.flag = "--watch",
+     .readers = READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_CLAIMS),
+     .kind = KIND_BOOL,
+     FIELD(watch),
+     .default_value = "false",
+     .help = "also -w: devices and claims print again when something has changed, until ^C"},
     {.flag = "--pod",
      .readers = READ_BY(COMMAND_CLAIMS),
      .kind = KIND_POD,
@@ -310,6 +322,10 @@ const struct setting_row *setting_row(unsigned index)
 }
 
 #define SELF "  " AGENT_NAME " "
+
+/* The shells of `completion`. */
+enum { SHELL_BASH, SHELL_ZSH, SHELL_FISH, SHELLS };
+_Static_assert(SHELLS <= COMMAND_OPERANDS_MAX, "each is an operand");
 
 const struct command_row command_rows[COMMANDS] = {
     [COMMAND_RUN] = {.name = "run", .help = "serve the kubelet and publish the devices (default)"},
@@ -360,18 +376,22 @@ const struct command_row command_rows[COMMANDS] = {
                        .help = "exit with 0 while the agent is alive, or ready",
                        .example = SELF "probe readiness\n"},
     [COMMAND_BUNDLE] = {.name = "bundle",
-                        .directory = "DIRECTORY",
-                        .help = "write what a report of a problem needs into a directory",
+                        .directory = "DIRECTORY|-",
+                        .help = "write what a report of a problem needs, into a directory or a tar",
                         .more =
                             "Slices, claims, CDI files, claim store, versions, settings, and\n"
                             "the agent's pages and last log lines; no token and no kubeconfig.\n"
-                            "The directory is made, or is empty. The exit code is 0 when\n"
-                            "every file was written, else 1.",
-                        .example = SELF "bundle /tmp/neuron\n"},
-    [COMMAND_COMPLETION] = {.name = "completion",
-                            .operand = {"bash"},
-                            .help = "print the script for the completion of a shell",
-                            .example = "  source <(" AGENT_NAME " completion bash)\n"},
+                            "The directory is made, or is empty; with - a tar archive goes to\n"
+                            "standard output. The exit code is 0 when every file was\n"
+                            "written, else 1.",
+                        .example = SELF "bundle /tmp/neuron\n  kubectl exec POD -- " AGENT_NAME
+                                        " bundle - > node.tar\n"},
+    [COMMAND_COMPLETION] =
+        {.name = "completion",
+         .operand = {[SHELL_BASH] = "bash", [SHELL_ZSH] = "zsh", [SHELL_FISH] = "fish"},
+         .help = "print the script for the completion of a shell",
+         .example = "  source <(" AGENT_NAME " completion bash)\n  " AGENT_NAME
+                    " completion fish | source\n"},
     [COMMAND_VERSION] = {.name = "version", .help = "print version and build (also --version)"},
     [COMMAND_HELP] = {.name = "help",
                       .help =
@@ -499,54 +519,111 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
     return true;
 }
 
-/* Writes the completions that may follow `word`; if there are none, bash completes file names. */
-static void complete_after(struct writer *out, const char *word, const char *const *follow,
-                           unsigned most)
+/* --- completion of a shell --- */
+
+/* What differs between the scripts; each has a case for each word before the cursor. */
+static const struct shell {
+    const char *begin; /* up to the first case */
+    const char *before;
+    const char *after; /* around the word of a case, before what may follow it */
+    const char *end;   /* of a case */
+    const char *files; /* what may follow if there are no words: names of files */
+    const char *others;
+    const char *tail; /* after the last case */
+} shells[SHELLS] = {
+    [SHELL_BASH] = {.begin = "_neuron_dra_agent() {\n"
+                             "    local list\n"
+                             "    case \"${COMP_WORDS[COMP_CWORD-1]/#-o/--output}\" in\n",
+                    .before = "    ",
+                    .after = ") list=\"",
+                    .end = "\" ;;\n",
+                    .files = "",
+                    .others = "*",
+                    .tail = "    esac\n"
+                            "    COMPREPLY=($(compgen -W \"$list\" -- "
+                            "\"${COMP_WORDS[COMP_CWORD]}\"))\n"
+                            "}\n"
+                            "complete -o default -F _neuron_dra_agent " AGENT_NAME "\n"},
+    [SHELL_ZSH] = {.begin = "#compdef " AGENT_NAME "\n"
+                            "_neuron_dra_agent() {\n"
+                            "    local list\n"
+                            "    case \"${words[CURRENT-1]/#-o/--output}\" in\n",
+                   .before = "    ",
+                   .after = ") list=\"",
+                   .end = "\" ;;\n",
+                   .files = "",
+                   .others = "*",
+                   .tail = "    esac\n"
+                           "    if [[ -n $list ]]; then compadd -- ${=list}; else _files; fi\n"
+                           "}\n"
+                           "compdef _neuron_dra_agent " AGENT_NAME "\n"},
+    [SHELL_FISH] = {.begin = "function __neuron_dra_agent\n"
+                             "    set -l list\n"
+                             "    switch (string replace -r '^-o' -- --output "
+                             "(commandline -opc)[-1])\n",
+                    .before = "    case '",
+                    .after = "'\n        set list ",
+                    .end = "\n",
+                    .files = "(__fish_complete_path (commandline -ct))",
+                    .others = "*",
+                    .tail = "    end\n"
+                            "    string join \\n -- $list\n"
+                            "end\n"
+                            "complete -c " AGENT_NAME " -f -a '(__neuron_dra_agent)'\n"}};
+
+/* Writes the completions that may follow `word`; if there are none, names of files may. */
+static void complete_after(struct writer *out, const struct shell *shell, const char *word,
+                           const char *const *follow, unsigned most)
 {
-    WRITE(out, "    %) words=\"", TEXT(word));
+    WRITE(out, "%%%", TEXT(shell->before), TEXT(word), TEXT(shell->after));
     for (unsigned i = 0; i < most && follow[i] != NULL; i++) {
         WRITE(out, "%%", TEXT((i == 0u) ? "" : " "), TEXT(follow[i]));
     }
-    writer_text(out, "\" ;;\n");
+    WRITE(out, "%%", TEXT((follow[0] == NULL) ? shell->files : ""), TEXT(shell->end));
 }
 
-static void complete_value(struct writer *out, const struct setting_row *row)
+static void complete_value(struct writer *out, const struct shell *shell,
+                           const struct setting_row *row)
 {
     static const char *const truth[] = {"true", "false"};
     if (row->kind == KIND_BOOL) {
-        complete_after(out, row->flag, truth, sizeof truth / sizeof truth[0]);
+        complete_after(out, shell, row->flag, truth, sizeof truth / sizeof truth[0]);
     } else if (row->kind == KIND_CHOICE || row->kind == KIND_FOLDER || row->kind == KIND_FILE ||
                row->kind == KIND_KUBECONFIG) {
-        complete_after(out, row->flag, row->choices, SETTING_CHOICES_MAX);
+        complete_after(out, shell, row->flag, row->choices, SETTING_CHOICES_MAX);
     }
 }
 
-void settings_completion(struct writer *out)
+static const struct shell *shell_named(const char *name)
 {
+    const struct command_row *row = &command_rows[COMMAND_COMPLETION];
+    unsigned at = 0;
+    while (at + 1u < (unsigned)SHELLS && !text_is(name, row->operand[at])) {
+        at++;
+    }
+    return &shells[at];
+}
+
+void settings_completion(const char *name, struct writer *out)
+{
+    const struct shell *shell = shell_named(name);
     ASSERT(out != NULL);
-    writer_text(out, "# " AGENT_NAME ": source <(" AGENT_NAME " completion bash)\n"
-                     "_neuron_dra_agent() {\n"
-                     "    local words\n"
-                     "    case \"${COMP_WORDS[COMP_CWORD-1]/#-o/--output}\" in\n");
+    writer_text(out, shell->begin);
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         if (command_rows[i].operand[0] != NULL || command_rows[i].directory != NULL) {
-            complete_after(out, command_rows[i].name, command_rows[i].operand,
+            complete_after(out, shell, command_rows[i].name, command_rows[i].operand,
                            COMMAND_OPERANDS_MAX);
         }
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        complete_value(out, setting_row(i));
+        complete_value(out, shell, setting_row(i));
     }
-    writer_text(out, "    *) words=\"");
+    WRITE(out, "%%%", TEXT(shell->before), TEXT(shell->others), TEXT(shell->after));
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         WRITE(out, "% ", TEXT(command_rows[i].name));
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         WRITE(out, "% ", TEXT(setting_row(i)->flag));
     }
-    writer_text(out, "-o\" ;;\n"
-                     "    esac\n"
-                     "    COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
-                     "}\n"
-                     "complete -o default -F _neuron_dra_agent " AGENT_NAME "\n");
+    WRITE(out, "-o -w%%", TEXT(shell->end), TEXT(shell->tail));
 }

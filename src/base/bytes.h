@@ -148,6 +148,7 @@ unsigned view_unsafe(struct view v);
  * ends early if the room is less than WRITER_SAFE_ROOM.
  */
 size_t writer_safe(struct writer *w, struct view v, bool lines);
+/* Room for the longest character in its escaped form. */
 #define WRITER_SAFE_ROOM 16u
 
 /* Kinds of values that can replace a '%' of a `form` (WRITE). */

@@ -31,11 +31,11 @@ enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct c
 static void write_results(const struct claim_record *r, struct writer *out)
 {
     char name[DEVICE_NAME_CAP];
-    writer_text(out, "  devices:");
+    writer_text(out, "  devices:\n");
     for (unsigned i = 0; i < r->count; i++) {
         const struct claim_result *result = &r->result[i];
         claim_device_name(result, name);
-        WRITE(out, "% % (request %", TEXT((i == 0u) ? "" : ","), SAFE(name), SAFE(result->request));
+        WRITE(out, "    % (request %", SAFE(name), SAFE(result->request));
         if (result->logical_neuron_core != 0u) {
             WRITE(out, ", logicalNeuronCore %", NUMBER(result->logical_neuron_core));
         }
@@ -48,9 +48,8 @@ static void write_results(const struct claim_record *r, struct writer *out)
         } else {
             writer_text(out, (result->share_id[0] != '\0') ? ", a share" : "");
         }
-        writer_text(out, result->admin_access ? ", admin access)" : ")");
+        writer_text(out, result->admin_access ? ", admin access)\n" : ")\n");
     }
-    writer_text(out, "\n");
 }
 
 static void write_id(const struct claim_id *id, const char *driver, struct writer *out)

@@ -42,6 +42,7 @@ struct inventory {
     struct holder holder[DEVICES_MAX]; /* indexed by device number */
     bool colour;                       /* the output goes to a terminal that shows colours */
     bool efa;                          /* --efa is set */
+    bool rows_only; /* --no-headers: the text has a row for each device and nothing else */
 };
 
 /* How a claim's CDI file compares with its record. */
@@ -119,9 +120,20 @@ void command_reservation_document(const struct claim_reservation *c, struct docu
  */
 void command_reservations_end(uint32_t found, const char *efa_driver, struct writer *out);
 
+/* Bytes of a block of a tar archive; an archive ends with two blocks of zeros. */
+#define TAR_BLOCK_BYTES 512u
+#define TAR_NAME_BYTES 100u /* of the longest name */
 /*
- * Parses an HTTP response: sets *body to its body and returns its status code. Returns 0 if the
- * bytes are not an HTTP response.
+ * Appends the header of a file folder/name of `size` bytes in a tar archive. The names are at most
+ * TAR_NAME_BYTES long; `wall_s`: Unix seconds.
+ */
+void command_tar_header(const char *folder, const char *name, uint64_t size, uint64_t wall_s,
+                        struct writer *out);
+/* Appends what fills the last block of a file of `size` bytes, and `blocks` blocks of zeros. */
+void command_tar_pad(uint64_t size, unsigned blocks, struct writer *out);
+
+/*
+ * Parses an HTTP response into a view of its body; returns its status code, or 0: not a response.
  */
 unsigned command_response(struct view response, struct view *body);
 

@@ -13,6 +13,11 @@
 #define COLOURS 5u
 #define COLUMN_GAP 2u
 #define LETTERS 26u
+/* Columns of a terminal that rows fit, and most columns of the health. */
+#define TEXT_COLUMNS 80u
+#define HEALTH_COLUMN_MOST 26u
+/* Room for " and 65535 other claims". */
+#define OTHERS_CAP 32u
 
 /* Health of a device from a single reading; a running agent also knows earlier readings. */
 enum device_health {
@@ -142,6 +147,40 @@ static bool is_bad(const struct inventory *v, unsigned number)
     return health_of(v, number) > DEVICE_UNKNOWN;
 }
 
+/* Why the health of a device is unknown. */
+enum unknown_reason {
+    UNKNOWN_PORT,
+    UNKNOWN_ABSENT,
+    UNKNOWN_BLIND,
+    UNKNOWN_MODULE,
+    UNKNOWN_REASONS
+};
+
+static enum unknown_reason unknown_reason(const struct inventory *v, const struct device *d)
+{
+    if (is_efa(v)) {
+        return UNKNOWN_PORT;
+    }
+    if (d->reading.absent != 0u) {
+        return UNKNOWN_ABSENT;
+    }
+    return d->reading.blind ? UNKNOWN_BLIND : UNKNOWN_MODULE;
+}
+
+static void write_unknown(const struct inventory *v, enum unknown_reason reason, struct writer *out)
+{
+    static const char *const texts[UNKNOWN_REASONS] = {
+        [UNKNOWN_PORT] = "the state of its port cannot be read",
+        [UNKNOWN_ABSENT] = "a file that the module should have is absent",
+        [UNKNOWN_BLIND] = "its files cannot be read, or it is being reset",
+        [UNKNOWN_MODULE] = " has no health files"};
+    const char *version = v->devices.driver_version;
+    if (reason == UNKNOWN_MODULE) {
+        WRITE(out, "kernel module %", TEXT((version[0] != '\0') ? version : "of unknown version"));
+    }
+    writer_text(out, texts[reason]);
+}
+
 void command_health_text(const struct inventory *v, const struct device *d, struct writer *out)
 {
     enum device_health health = health_read(v, d);
@@ -184,44 +223,76 @@ static unsigned order_of(const struct inventory *v, unsigned number)
 
 /* --- text --- */
 
-/* Writes a cell and the gap after it; a text that is longer than its column moves the next one. */
-static void write_padded(struct writer *out, const char *text, size_t width)
-{
-    size_t before = out->len;
-    WRITE(out, "%", SAFE(text));
-    size_t shown = out->len - before;
-    for (size_t i = shown; i < width || i < shown + COLUMN_GAP; i++) {
-        writer_text(out, " ");
-    }
-}
-
 static size_t column_width(size_t width, const char *text)
 {
     size_t len = view_text(text).len + COLUMN_GAP;
     return (len > width) ? len : width;
 }
 
-/* Widths of the columns NAME, HEALTH and CLAIM. */
+/* Widths of the columns, which together fit a terminal of TEXT_COLUMNS. */
 struct columns {
     size_t name;
     size_t health;
     size_t claim;
+    size_t pod;
 };
 
+/* Longest cell of a column that grows with its texts: of the claims or, if `pods`, of the pods. */
+static size_t longest(const struct inventory *v, bool pods)
+{
+    size_t most = view_text("CLAIM").len;
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        size_t len = view_text(pods ? v->holder[i].pod : v->holder[i].claim).len;
+        most = (len > most) ? len : most;
+    }
+    return most;
+}
+
+/*
+ * Health takes what its texts need, HEALTH_COLUMN_MOST at most. Names of claims and pods share the
+ * rest: where they do not fit, each gets half of it or what the other leaves. The legend and the
+ * documents have the whole names.
+ */
 static struct columns columns_of(const struct inventory *v)
 {
     char text[HEALTH_COLUMN_CAP];
     struct columns c = {.name = column_width(0, form_of(v)->longest_name),
-                        .health = column_width(0, health_names[DEVICE_HEALTHY]),
-                        .claim = column_width(0, "CLAIM")};
+                        .health = column_width(0, health_names[DEVICE_HEALTHY])};
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
-        c.claim = column_width(c.claim, v->holder[i].claim);
         if (is_listed(v, i)) {
             health_text(v, i, text);
             c.health = column_width(c.health, text);
         }
     }
+    c.health = (c.health < HEALTH_COLUMN_MOST) ? c.health : HEALTH_COLUMN_MOST;
+    size_t rest = TEXT_COLUMNS - c.name - form_of(v)->column_width - c.health;
+    size_t pod = longest(v, true);
+    size_t most = (rest > pod + rest / 2u) ? rest - pod : rest / 2u;
+    c.claim = longest(v, false) + COLUMN_GAP;
+    c.claim = (c.claim < most) ? c.claim : most;
+    c.pod = rest - c.claim;
     return c;
+}
+
+/* Writes a cell of at most `most` columns; "~" ends a text that is cut. */
+static void write_cut(struct writer *out, const char *text, size_t most)
+{
+    size_t before = out->len;
+    WRITE(out, "%", SAFE(text));
+    if (out->len - before > most) {
+        out->len = before + most - 1u;
+        writer_text(out, "~");
+    }
+}
+
+/* Writes a cell and the gap after it. */
+static void write_padded(struct writer *out, const char *text, size_t width)
+{
+    size_t before = out->len;
+    write_cut(out, text, width - COLUMN_GAP);
+    for (size_t i = out->len - before; i < width; i++) {
+        writer_text(out, " ");
+    }
 }
 
 static void write_head(const struct inventory *v, struct writer *out)
@@ -257,6 +328,22 @@ static void cores_text(const struct inventory *v, unsigned number, char text[DEV
     }
 }
 
+/* Writes the pod and how many further claims hold shares, in a short form where that is long. */
+static void write_pod(const struct holder *h, size_t width, struct writer *out)
+{
+    char others[OTHERS_CAP] = {0};
+    const char *pod = (h->pod[0] != '\0') ? h->pod : "-";
+    if (h->others > 0u) {
+        WRITE_TEXT(others, sizeof others, " and % other claim%", NUMBER(h->others),
+                   TEXT((h->others == 1u) ? "" : "s"));
+    }
+    if (h->others > 0u && view_text(pod).len + view_text(others).len > width) {
+        WRITE_TEXT(others, sizeof others, " +%", NUMBER(h->others));
+    }
+    write_cut(out, pod, width - view_text(others).len);
+    WRITE(out, "%\n", TEXT(others));
+}
+
 static void write_row(const struct inventory *v, unsigned number, struct writer *out)
 {
     char text[DEVICE_NAME_CAP];
@@ -284,11 +371,7 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     if (is_held(v, number)) {
         write_padded(out, h->claim, c.claim);
     }
-    WRITE(out, "%", SAFE((h->pod[0] != '\0') ? h->pod : "-"));
-    if (h->others > 0u) {
-        WRITE(out, " and % other claim%", NUMBER(h->others), TEXT((h->others == 1u) ? "" : "s"));
-    }
-    writer_text(out, "\n");
+    write_pod(h, c.pod, out);
 }
 
 static void write_letter(const struct inventory *v, unsigned number, struct writer *out)
@@ -368,10 +451,31 @@ static void write_summary(const struct inventory *v, struct writer *out)
     writer_text(out, "\n");
 }
 
+/* One line for each reason why the health of devices is unknown. */
+static void write_unknowns(const struct inventory *v, struct writer *out)
+{
+    for (unsigned reason = 0; reason < (unsigned)UNKNOWN_REASONS; reason++) {
+        unsigned count = 0;
+        for (unsigned i = 0; i < v->devices.count; i++) {
+            const struct device *d = &v->devices.device[i];
+            bool is = health_read(v, d) == DEVICE_UNKNOWN &&
+                      unknown_reason(v, d) == (enum unknown_reason)reason;
+            count += is ? 1u : 0u;
+        }
+        if (count > 0u) {
+            WRITE(out, "health of % %% is unknown: ", NUMBER(count), TEXT(form_of(v)->noun),
+                  TEXT((count == 1u) ? "" : "s"));
+            write_unknown(v, (enum unknown_reason)reason, out);
+            writer_text(out, "\n");
+        }
+    }
+}
+
 static void write_grid(const struct inventory *v, struct writer *out)
 {
     const struct board *board = v->devices.board;
     write_summary(v, out);
+    write_unknowns(v, out);
     unsigned rows = (board != NULL && !is_efa(v)) ? board->grid_rows : 0u;
     for (unsigned x = 0; x < rows; x++) {
         writer_text(out, (x == 0u) ? "\n" : "");
@@ -438,27 +542,36 @@ enum {
     PART_ISSUES = PART_LEGEND + DEVICES_MAX
 };
 
-bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out)
+/* Writes a part after the rows. */
+static void write_below(const struct inventory *v, unsigned part, struct writer *out)
 {
-    if (part >= (unsigned)PART_ISSUES + v->issues.count) {
-        return false;
-    }
-    if (part == 0u) {
-        write_head(v, out);
-    } else if (part < (unsigned)PART_GRID) {
-        if (is_listed(v, part - PART_ROWS)) {
-            write_row(v, part - PART_ROWS, out);
-        }
-    } else if (part == (unsigned)PART_GRID) {
+    if (part == (unsigned)PART_GRID) {
         write_grid(v, out);
-    } else if (part < (unsigned)PART_ISSUES) {
-        if (!is_efa(v) && is_first(v, part - PART_LEGEND)) {
-            write_legend(v, part - PART_LEGEND, out);
-        }
-    } else {
+    } else if (part >= (unsigned)PART_ISSUES) {
         writer_text(out, (part == (unsigned)PART_ISSUES) ? "\n" : "");
         command_issue(&v->issues.issue[part - PART_ISSUES], out);
         writer_text(out, "\n");
+    } else if (!is_efa(v) && is_first(v, part - PART_LEGEND)) {
+        write_legend(v, part - PART_LEGEND, out);
+    } else {
+        /* no claim begins at this device */
+    }
+}
+
+bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out)
+{
+    unsigned parts = v->rows_only ? (unsigned)PART_GRID : (unsigned)PART_ISSUES + v->issues.count;
+    if (part >= parts) {
+        return false;
+    }
+    if (part >= (unsigned)PART_GRID) {
+        write_below(v, part, out);
+    } else if (part > 0u && is_listed(v, part - PART_ROWS)) {
+        write_row(v, part - PART_ROWS, out);
+    } else if (part == 0u && !v->rows_only) {
+        write_head(v, out);
+    } else {
+        /* no such device, or no head */
     }
     ASSERT(!out->full);
     return true;
@@ -489,13 +602,17 @@ void command_health_document(const struct inventory *v, const struct device *dev
                              struct document *d)
 {
     document_text(d, "health", health_names[health_read(v, device)]);
-    if (device != NULL && device->reading.reasons != 0u) {
-        char reasons[HEALTH_TEXT_CAP];
-        struct writer w = writer_of(reasons, sizeof reasons);
+    char reasons[HEALTH_TEXT_CAP];
+    struct writer w = writer_of(reasons, sizeof reasons);
+    if (health_read(v, device) == DEVICE_UNKNOWN) {
+        write_unknown(v, unknown_reason(v, device), &w);
+    } else if (device != NULL && device->reading.reasons != 0u) {
         device_health_text(&w, HEALTH_UNHEALTHY, device->reading.reasons);
-        writer_close_text(&w);
-        document_text(d, "reasons", reasons);
+    } else {
+        return;
     }
+    writer_close_text(&w);
+    document_text(d, "reasons", reasons);
 }
 
 static void device_document(const struct inventory *v, unsigned number, struct document *d)

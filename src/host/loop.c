@@ -808,7 +808,7 @@ enum status host_command(const struct settings *settings, const struct settings_
     }
     commands_begin(m, settings);
     enum status s = (settings->command == COMMAND_BUNDLE) ? bundle_write(m, input, why)
-                                                          : commands_print(m, why);
+                                                          : commands_watch(m, why);
     *no = m->answer_no;
     return s;
 }

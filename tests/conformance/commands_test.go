@@ -3,8 +3,11 @@
 package conformance
 
 import (
+	"archive/tar"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -13,7 +16,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -205,6 +210,77 @@ func TestSlicesOfBothAsPublished(t *testing.T) {
 	}
 }
 
+// --no-headers leaves the rows, for scripts.
+func TestRowsOnly(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	if got := a.commandOK(address, "claims", "--no-headers", "true"); got != "" {
+		t.Errorf("no claim: %q", got)
+	}
+	k.prepareOK(named(api.addClaim(newClaim("llama", "train=3"))))
+	rows := strings.Split(strings.TrimSuffix(a.commandOK(address, "devices", "--no-headers", "true"), "\n"), "\n")
+	if len(rows) != 16 || !strings.HasPrefix(rows[0], "neuron-device-0 ") || !strings.Contains(rows[3], "default/llama") {
+		t.Errorf("%d rows: %q", len(rows), rows)
+	}
+	contains(t, a.commandOK(address, "claims", "--no-headers", "true"), "default/llama\n", "  devices:\n    neuron-device-3 (request train)\n")
+	contains(t, a.commandOK(address, "devices"), "health of 16 devices is unknown: kernel module 2.26.5.0 has no health files\n")
+}
+
+// -w prints again when something has changed, and nothing while nothing has; SIGINT ends it.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, _ := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	for _, words := range [][]string{{"devices", "-w", "true", "--no-headers", "true"}, {"claims", "-o", "yaml", "-w", "true"}} {
+		c := named(api.addClaim(newClaim("watched-"+words[0], "train=3")))
+		cmd := exec.Command(agentBinary, append(words, a.commandLine()...)...)
+		var out lockedBuffer
+		cmd.Stdout = &out
+		check(t, cmd.Start())
+		first := "claims: []\n"
+		if words[0] == "devices" {
+			first = "neuron-device-15 "
+		}
+		waitFor(t, "the first output", func() bool { return strings.Contains(out.String(), first) })
+		time.Sleep(5 * time.Second) // two looks
+		if n := strings.Count(out.String(), first); n != 1 || strings.Contains(out.String(), c.Name) {
+			t.Errorf("%v: printed %d times: %s", words, n, out.String())
+		}
+		k.prepareOK(c)
+		waitFor(t, "another output", func() bool { return strings.Contains(out.String(), c.Name) })
+		check(t, cmd.Process.Signal(os.Interrupt))
+		err := cmd.Wait()
+		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT {
+			t.Errorf("%v: ended by %v", words, err)
+		}
+		k.unprepareOK(c)
+		if words[0] == "claims" {
+			contains(t, out.String(), "claims: []\n---\nclaims:\n- driver: ")
+		}
+	}
+}
+
+// lockedBuffer is read while a process writes it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // What a program on the agent's port serves cannot command the terminal of who asks.
 func TestCommandsShowEscapes(t *testing.T) {
 	t.Parallel()
@@ -270,16 +346,46 @@ func TestCommandsWithoutAgent(t *testing.T) {
 		t.Errorf("claims: %+v", got)
 	}
 	contains(t, a.commandOK(closedPort(t), "devices"), "16 devices, 0 held")
+}
 
-	script := run(t, nil, "completion", "bash").stdout
-	for typed, want := range map[string]string{"dev": "devices", "--kubec": "--kubeconfig", "probe ": "liveness readiness",
-		"devices -o j": "json", "slices --output ": "text json yaml", "run --device-numbering z": "zero", "run --kubeconfig ": "",
-		"bundle ": ""} {
-		words := strings.Split(typed, " ")
-		cmd := exec.Command("bash", "-c", fmt.Sprintf(`%sCOMP_WORDS=(%s); COMP_CWORD=%d; _neuron_dra_agent; echo "${COMPREPLY[@]}"`,
-			script, "neuron-dra-agent '"+strings.Join(words, "' '")+"'", len(words)))
-		if got, err := cmd.Output(); err != nil || strings.TrimSpace(string(got)) != want {
-			t.Errorf("completion of %q: %q, %v, want %q", typed, got, err, want)
+// completions are what each shell offers, by the script that the agent prints for it. The shell itself runs it; zsh without a
+// terminal, so its own functions are stand-ins that print.
+var completions = map[string]struct {
+	run  func(script string, words []string) *exec.Cmd
+	file string // what is offered where any file can follow
+}{
+	"bash": {func(script string, words []string) *exec.Cmd {
+		return exec.Command("bash", "-c", fmt.Sprintf(`%sCOMP_WORDS=('%s'); COMP_CWORD=%d; _neuron_dra_agent; echo "${COMPREPLY[@]}"`,
+			script, strings.Join(words, "' '"), len(words)-1))
+	}, ""},
+	"zsh": {func(script string, words []string) *exec.Cmd {
+		return exec.Command("zsh", "-f", "-c", fmt.Sprintf(`compdef() { :; }; _files() { :; }
+compadd() { shift; print -r -- ${(M)@:#$words[CURRENT]*}; }
+%swords=('%s'); CURRENT=%d; _neuron_dra_agent`, script, strings.Join(words, "' '"), len(words)))
+	}, ""},
+	"fish": {func(script string, words []string) *exec.Cmd {
+		return exec.Command("fish", "--no-config", "-c", fmt.Sprintf("%scomplete -C '%s'", script, strings.Join(words, " ")))
+	}, "kubeconfig"},
+}
+
+func TestCompletions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(dir, "kubeconfig"), nil, 0o600))
+	for shell, c := range completions {
+		script := run(t, nil, "completion", shell).stdout
+		for typed, want := range map[string]string{"devi": "devices", "--kubec": "--kubeconfig", "probe ": "liveness readiness",
+			"completion ": "bash fish zsh", "devices -o j": "json", "slices --output ": "json text yaml", "run --device-numbering z": "zero",
+			"run --kubeconfig ": c.file, "bundle ": c.file} {
+			cmd := c.run(script, append([]string{"neuron-dra-agent"}, strings.Split(typed, " ")...))
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "HOME="+dir)
+			out, err := cmd.Output()
+			offered := strings.Fields(string(out))
+			slices.Sort(offered)
+			if got := strings.Join(offered, " "); err != nil || got != want {
+				t.Errorf("%s: completion of %q: %q, %v, want %q", shell, typed, got, err, want)
+			}
 		}
 	}
 }
@@ -498,7 +604,7 @@ func TestBundle(t *testing.T) {
 		t.Fatalf("bundle: %+v", got)
 	}
 	want := map[string]string{
-		"versions.txt": "kernel: ", "settings.txt": "--cdi-root=" + a.cdiDir() + "   # --cdi-root\n", "check.txt": "ready\n",
+		"versions.txt": "kernel: ", "settings.txt": "--cdi-root=" + a.cdiDir() + "   # --cdi-root, default: /var/run/cdi\n", "check.txt": "ready\n",
 		"devices.txt": "default/llama", "slices.yaml": "kind: ResourceSlice", "claims.yaml": "uid: ", "claims.store": "NEURDRA1",
 		"statusz.txt": "kubelet: ", "readyz.txt": "ok\n", "metrics.txt": "neuron_dra_claims_held 1\n", "log.txt": "event=claim_prepared",
 		filepath.Base(a.cdiFile(claim)): a.cdiBytes(claim),
@@ -541,6 +647,65 @@ func TestBundle(t *testing.T) {
 			t.Errorf("%s: line %q, %v", name, line, err)
 		}
 	}
+}
+
+// With - the bundle is a tar archive on standard output, and nothing else is there: the image has no tar by which kubectl cp could
+// copy it. GNU tar reads it too.
+func TestBundleAsTar(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	claim := api.addClaim(newClaim("llama", "train=4"))
+	k.prepareOK(named(claim))
+	a.readySoon(address)
+	dir := t.TempDir()
+	if got := a.command(address, "bundle", dir); got.code != 0 {
+		t.Fatalf("bundle: %+v", got)
+	}
+	read := func(text string) map[string]string {
+		found := map[string]string{}
+		for r := tar.NewReader(strings.NewReader(text)); ; {
+			h, err := r.Next()
+			if err == io.EOF {
+				return found
+			}
+			check(t, err)
+			folder, name := filepath.Split(h.Name)
+			if folder != "neuron-dra-agent/" || h.Mode != 0o600 || time.Since(h.ModTime).Abs() > time.Hour {
+				t.Errorf("member %+v", h)
+			}
+			found[name] = string(must(io.ReadAll(r)))
+		}
+	}
+	got := a.command(address, "bundle", "-")
+	if got.code != 0 || got.stderr != "" || len(got.stdout)%512 != 0 {
+		t.Fatalf("bundle -: exit code %d, %d bytes, %s", got.code, len(got.stdout), got.stderr)
+	}
+	members := read(got.stdout)
+	entries := must(os.ReadDir(dir))
+	if len(members) != len(entries) {
+		t.Errorf("%d members, %d files", len(members), len(entries))
+	}
+	for _, e := range entries {
+		content, there := members[e.Name()]
+		same := content == string(must(os.ReadFile(filepath.Join(dir, e.Name()))))
+		changes := slices.Contains([]string{"metrics.txt", "log.txt"}, e.Name())
+		if !there || !same && !changes {
+			t.Errorf("%s: there %v, %d bytes", e.Name(), there, len(content))
+		}
+	}
+	list := exec.Command("tar", "-tf", "-")
+	list.Stdin = strings.NewReader(got.stdout)
+	if out, err := list.CombinedOutput(); err != nil || strings.Count(string(out), "\n") != len(members) {
+		t.Errorf("tar: %v, %s", err, out)
+	}
+	a.kill()
+	got = a.command(address, "bundle", "-")
+	if members := read(got.stdout); got.code != 1 || len(members) != len(entries)-4 {
+		t.Errorf("without an agent: exit code %d, %d members", got.code, len(members))
+	}
+	contains(t, got.stderr, "missing neuron-dra-agent/readyz.txt: no agent responds to /readyz")
 }
 
 // A file that cannot be read leaves a line with the reason, and the other files are written.

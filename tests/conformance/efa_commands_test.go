@@ -84,7 +84,7 @@ func TestCommandsBesideBothDrivers(t *testing.T) {
 
 	// claims: a record of each driver, with its name.
 	text = a.commandOK(address, "claims")
-	contains(t, text, "default/aligned\n  uid: "+string(aligned.UID)+"\n  driver: "+driverName+"\n", "neuron-device-0 (request neurons), neuron-device-1",
+	contains(t, text, "default/aligned\n  uid: "+string(aligned.UID)+"\n  driver: "+driverName+"\n", "    neuron-device-0 (request neurons)\n    neuron-device-1 (request neurons)\n",
 		"default/aligned\n  uid: "+string(aligned.UID)+"\n  driver: "+efaDriver+"\n", "pci-0000-c9-00-0 (request efas)",
 		"default/alone\n  uid: "+string(alone.UID)+"\n  driver: "+efaDriver+"\n")
 	if n := strings.Count(text, "CDI file: good"); n != 3 {

@@ -136,7 +136,7 @@ static const char *word_of(bool value)
 }
 
 #define POD_FLAG 33u
-_Static_assert(SETTINGS_COUNT == 39u, "put_texts and put_others write every setting");
+_Static_assert(SETTINGS_COUNT == 41u, "put_texts and put_others write every setting");
 
 static void put_texts(char (*out)[WORD_BYTES])
 {
@@ -196,6 +196,8 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[36], "--check-device-memory", word_of(s->check_device_memory));
     put_flag(out[37], "--require-consecutive", word_of(s->require_consecutive));
     put_flag(out[38], "--neuron-monitor-metrics", word_of(s->neuron_monitor_metrics));
+    put_flag(out[39], "--no-headers", word_of(s->no_headers));
+    put_flag(out[40], "--watch", word_of(s->watch));
 }
 
 /* I3: written out, every value reads back as it is. */

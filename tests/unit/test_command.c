@@ -147,18 +147,21 @@ static void test_unhealthy_devices(void **state)
     node(16);
     device_reading_components(&inventory.devices.device[1].reading, view_text("hbm,sram"), true);
     inventory.devices.device[2].reading.known = false;
+    text_set(inventory.devices.driver_version, ATTRIBUTE_VALUE_CAP, "2.26.5.0");
     hold("llama", "llama-0", 1, 1);
     whole(table_part);
     has("NAME              CORES  HEALTH                CLAIM           POD\n"
         "neuron-device-0   8      healthy               -\n"
         "neuron-device-1   8      unhealthy: hbm, sram  training/llama  llama-0\n"
         "neuron-device-2   8      unknown               -\n");
-    has("trn2.48xlarge: 16 devices, 1 held, 1 unhealthy or gone, LNC 2\n");
+    has("trn2.48xlarge: 16 devices, 1 held, 1 unhealthy or gone, LNC 2\n"
+        "health of 1 device is unknown: kernel module 2.26.5.0 has no health files\n");
     has("   0 .   1!A   2 .   3 .\n");
     document.yaml = true;
     whole(document_part);
     has("  health: unhealthy\n  reasons: \"hbm, sram\"\n  held: true\n");
-    has("  health: unknown\n  held: false\n");
+    has("  health: unknown\n  reasons: \"kernel module 2.26.5.0 has no health files\"\n"
+        "  held: false\n");
     struct writer line = writer_of((uint8_t *)text, sizeof text);
     assert_true(command_unhealthy(&inventory, 1, &line));
     assert_true(view_is(writer_view(&line),
@@ -177,6 +180,43 @@ static void test_unhealthy_devices(void **state)
     assert_true(command_unhealthy(&inventory, 1, &line)); /* a claim holds it */
 }
 
+/* The rows fit a terminal, however long the names are; the legend has the whole names. */
+static void test_rows_fit_a_terminal(void **state)
+{
+    static const char claim[] =
+        "a-name-that-is-as-long-as-the-longest-that-anybody-gives-to-a-claim";
+    static const char pod[] = "a-pod-whose-name-is-long-as-well-as-those-of-jobs-are-0-x7k2p";
+    (void)state;
+    node(16);
+    device_reading_components(&inventory.devices.device[1].reading, view_text("hbm,sram,dma,tpb"),
+                              true);
+    hold(claim, pod, 1, 2);
+    hold("llama", pod, 3, 1);
+    hold("mistral", "m-0", 3, 1);
+    inventory.rows_only = true;
+    whole(table_part);
+    unsigned rows = 0;
+    for (const char *at = text; *at != '\0'; rows++) {
+        size_t len = strcspn(at, "\n");
+        assert_in_range(len, 1, 80);
+        at += len + 1u;
+    }
+    assert_int_equal(rows, 16);
+    assert_null(strstr(text, "NAME"));
+    has("neuron-device-1   8      unhealthy: hbm, sram, u~");
+    has("neuron-device-3   8      healthy");
+    has(" +1\n");
+    inventory.rows_only = false;
+    whole(table_part);
+    has(claim);
+    has(pod);
+    /* short names have all of their columns */
+    node(16);
+    hold("llama", pod, 1, 1);
+    whole(table_part);
+    has("training/llama  a-pod-whose-name-is-long");
+}
+
 /* Whatever a name has in it, it stays on its line, and no terminal obeys it. */
 static void test_names_are_shown_safely(void **state)
 {
@@ -184,7 +224,7 @@ static void test_names_are_shown_safely(void **state)
     node(2);
     hold("a\x1b[2J\nb", "p\xe2\x80\xae\xff", 0, 1);
     whole(table_part);
-    has("healthy  training/a\\x1b[2J\\x0ab  p\\xe2\\x80\\xae\\xff\n");
+    has("healthy  training/a\\x1b[~  p\\xe2\\x80\\xae\\xff\n");
     has("A  training/a\\x1b[2J\\x0ab, pod p\\xe2\\x80\\xae\\xff\n");
     document.yaml = false;
     whole(document_part);
@@ -333,8 +373,9 @@ static void test_claim(void **state)
     assert_string_equal(text, "training/llama-0\n"
                               "  uid: " UID "\n"
                               "  prepared for: not known\n"
-                              "  devices: neuron-device-8 (request train, logicalNeuronCore 1), "
-                              "neuron-device-9 (request probe, admin access)\n"
+                              "  devices:\n"
+                              "    neuron-device-8 (request train, logicalNeuronCore 1)\n"
+                              "    neuron-device-9 (request probe, admin access)\n"
                               "  CDI file: missing\n");
 }
 
@@ -409,7 +450,7 @@ static void test_node_of_a_claim(void **state)
     record.node_devices = 0xffffu;
     shown = (struct claim_shown){.record = &record, .cdi = CDI_GOOD, .node = &inventory};
     whole(claim_part);
-    has("  devices: neuron-node (request node)\n");
+    has("  devices:\n    neuron-node (request node)\n");
     for (unsigned i = 0; i < 16u; i++) {
         char line[64];
         (void)snprintf(line, sizeof line, "  neuron-device-%u: healthy\n    nearest: pci-", i);
@@ -516,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_gone_devices),
         cmocka_unit_test(test_unhealthy_devices),
         cmocka_unit_test(test_names_are_shown_safely),
+        cmocka_unit_test(test_rows_fit_a_terminal),
         cmocka_unit_test(test_admin_holds_nothing),
         cmocka_unit_test(test_devices_as_document),
         cmocka_unit_test(test_yaml_quotes),

@@ -531,14 +531,16 @@ static void test_other_commands(void **state)
     }
     expect_good("claims -o json");
     assert_int_equal(settings.output, OUTPUT_JSON);
+    expect_good("devices -w true --no-headers=true");
+    assert_true(settings.watch && settings.no_headers);
     expect_good("-o yaml probe --pod-uid u liveness");
     assert_int_equal(settings.command, COMMAND_PROBE);
     assert_string_equal(settings.operand, "liveness");
     assert_string_equal(settings.driver[DRIVER_NEURON].service_socket,
                         "/var/lib/kubelet/plugins/neuron.aws.com/dra-u.sock");
     expect_bad("probe", "probe needs liveness or readiness; see --help");
-    expect_bad("completion", "completion needs bash; see --help");
-    expect_bad("bundle", "bundle needs DIRECTORY; see --help");
+    expect_bad("completion", "completion needs bash or zsh or fish; see --help");
+    expect_bad("bundle", "bundle needs DIRECTORY|-; see --help");
     expect_bad("bundle a b", "unexpected argument \"b\"; see --help");
     char line[PATH_CAP + 16u] = "bundle ";
     memset(&line[7], 'x', PATH_CAP);
@@ -575,20 +577,20 @@ static void test_pods(void **state)
 /* The completion has every command and what it takes, every flag and its values. */
 static void test_completion(void **state)
 {
-    static char text[3072];
+    static char text[4096];
     struct writer w = writer_of(text, sizeof text);
     (void)state;
-    settings_completion(&w);
+    settings_completion("bash", &w);
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const words[] = {" devices ",
-                                        "    probe) words=\"liveness readiness\" ;;\n",
-                                        "    bundle) words=\"\" ;;\n",
-                                        "    --output) words=\"text json yaml\" ;;\n",
-                                        "    --sandbox) words=\"true false\" ;;\n",
-                                        "    --kubeconfig) words=\"\" ;;\n",
+                                        "    probe) list=\"liveness readiness\" ;;\n",
+                                        "    bundle) list=\"\" ;;\n",
+                                        "    --output) list=\"text json yaml\" ;;\n",
+                                        "    --sandbox) list=\"true false\" ;;\n",
+                                        "    --kubeconfig) list=\"\" ;;\n",
                                         " --board ",
                                         " --node-name ",
-                                        " -o\"",
+                                        " -o -w\"",
                                         "complete -o default"};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         assert_non_null(strstr(text, words[i]));
@@ -640,7 +642,7 @@ static void test_help_of_a_command(void **state)
     static const char *const parts[] = {
         "neuron-dra-agent bundle: write what", "\nExamples:\n  neuron-dra-agent bundle /",
         "\nOptions (", "\n  --cdi-root DIRECTORY\n",
-        "\nUsage:\n  neuron-dra-agent bundle DIRECTORY [OPTION]...\n"};
+        "\nUsage:\n  neuron-dra-agent bundle DIRECTORY|- [OPTION]...\n"};
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         assert_non_null(strstr(text, parts[i]));
     }
@@ -663,10 +665,12 @@ static void test_sources(void **state)
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     assert_int_equal(count, SETTINGS_COUNT);
-    static const char *const lines[] = {
-        "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
-        "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
-        "--sysfs-root=/sys   # default\n",        "--pod-uid=none   # default\n"};
+    static const char *const lines[] = {"--node-name=n?1   # NODE_NAME, default: required by run\n",
+                                        "--cdi-root=/b   # --cdi-root, default: /var/run/cdi\n",
+                                        "--metrics-port=-1   # --metrics-port, default: 51516\n",
+                                        "--output=yaml   # --output, default: text\n",
+                                        "--sysfs-root=/sys   # default\n",
+                                        "--pod-uid=none   # default\n"};
     for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         assert_non_null(strstr(text, lines[i]));
     }

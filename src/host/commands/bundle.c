@@ -8,9 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
 #include "host/system.h"
@@ -163,12 +165,21 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
 
 /* --- directory of the bundle --- */
 
-/* Prints one line on standard output: that the file was written, or why it is missing. */
+/* The operand that stands for standard output, which then gets a tar archive. */
+static bool is_tar(const struct command_memory *m)
+{
+    return text_is(m->settings->operand, "-");
+}
+
+/*
+ * Prints one line: the file was written, or why it is missing. Beside a tar archive it goes to
+ * standard error.
+ */
 static enum status print_entry(struct command_memory *m, const char *path, struct view reason,
                                struct writer *why)
 {
     m->out = writer_of(m->part, sizeof m->part);
-    m->out_fd = STDOUT_FILENO;
+    m->out_fd = is_tar(m) ? STDERR_FILENO : STDOUT_FILENO;
     if (reason.len == 0u) {
         WRITE(&m->out, "wrote %\n", TEXT(path));
     } else {
@@ -177,35 +188,113 @@ static enum status print_entry(struct command_memory *m, const char *path, struc
     return commands_flush(m, why);
 }
 
+/* --- members of a tar archive --- */
+
+/* Folder of the files in the archive. */
+#define TAR_FOLDER "neuron-dra-agent"
+
 /*
- * Writes one file of the bundle; removes the file if its content is incomplete. HOST_*: standard
- * output cannot be written.
+ * Fills the anonymous file m->member_fd with the content of one file: the header of an archive has
+ * the size before the content, and the root of the container is read-only.
  */
+static enum status member_fill(struct command_memory *m, const struct settings_input *input,
+                               const struct entry *e, const char *name, struct writer *line)
+{
+    m->out_fd = m->member_fd;
+    if (ftruncate(m->member_fd, 0) != 0 || lseek(m->member_fd, 0, SEEK_SET) != 0) {
+        WRITE(line, "%", ERRNO(errno));
+        return errno_status(errno);
+    }
+    return entry_fill(m, input, e, name, line);
+}
+
+/* Copies the anonymous file to standard output, between its header and the end of its block. */
+static enum status member_write(struct command_memory *m, const char *name, struct writer *why)
+{
+    off_t size = lseek(m->member_fd, 0, SEEK_END);
+    off_t at = 0;
+    ssize_t n = 1;
+    ASSERT(size >= 0);
+    m->out = writer_of(m->part, sizeof m->part);
+    command_tar_header(TAR_FOLDER, name, (uint64_t)size, clock_wall_ms() / 1000u, &m->out);
+    enum status s = output_flush(&m->out, STDOUT_FILENO, why);
+    while (s == STATUS_OK && at < size && n > 0) {
+        n = pread(m->member_fd, m->part, sizeof m->part, at);
+        m->out.len = (n > 0) ? (size_t)n : 0u;
+        at += (n > 0) ? (off_t)n : 0;
+        s = output_flush(&m->out, STDOUT_FILENO, why);
+    }
+    command_tar_pad((uint64_t)size, 0, &m->out);
+    return (s == STATUS_OK) ? output_flush(&m->out, STDOUT_FILENO, why) : s;
+}
+
+/* Prepares for an archive on standard output. HOST_*, PEER_MALFORMED: `why` gets a line. */
+static enum status tar_begin(struct command_memory *m, struct writer *why)
+{
+    if (isatty(STDOUT_FILENO) == 1) {
+        writer_text(why, "bundle - writes a tar archive: give a file, as in bundle - > node.tar");
+        return PEER_MALFORMED;
+    }
+    m->member_fd = memfd_create("bundle", MFD_CLOEXEC);
+    if (m->member_fd < 0) {
+        WRITE(why, "no anonymous file can be made: %", ERRNO(errno));
+        return errno_status(errno);
+    }
+    return STATUS_OK;
+}
+
+static enum status tar_end(struct command_memory *m, struct writer *why)
+{
+    m->out = writer_of(m->part, sizeof m->part);
+    command_tar_pad(0, 2, &m->out);
+    (void)close(m->member_fd);
+    return output_flush(&m->out, STDOUT_FILENO, why);
+}
+
+/* --- one file --- */
+
+/* Writes one file of the bundle into its directory; removes it if its content is incomplete. */
+static enum status file_write(struct command_memory *m, const struct settings_input *input,
+                              const struct entry *e, const char *name, struct writer *line)
+{
+    char path[COMMAND_PATH_CAP];
+    enum status s = HOST_IO;
+    path_join(path, sizeof path, m->settings->operand, name);
+    m->out_fd = path_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (m->out_fd >= 0) {
+        s = entry_fill(m, input, e, name, line);
+        (void)close(m->out_fd);
+    } else {
+        WRITE(line, "%", ERRNO(errno));
+    }
+    if (s != STATUS_OK) {
+        (void)unlink(path);
+    }
+    return s;
+}
+
+/* Writes one file of the bundle, and a line about it. HOST_*: standard output failed. */
 static enum status entry_write(struct command_memory *m, const struct settings_input *input,
                                const struct entry *e, const char *name, struct writer *why)
 {
     char path[COMMAND_PATH_CAP];
     struct writer line = writer_of(m->reason, sizeof m->reason);
-    enum status s = HOST_IO;
-    path_join(path, sizeof path, m->settings->operand, name);
-    m->out_fd = path_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (m->out_fd >= 0) {
-        s = entry_fill(m, input, e, name, &line);
-        (void)close(m->out_fd);
-    } else {
-        WRITE(&line, "%", ERRNO(errno));
-    }
-    if (s != STATUS_OK) {
-        (void)unlink(path);
-        m->incomplete = true;
+    bool tar = is_tar(m);
+    path_join(path, sizeof path, tar ? TAR_FOLDER : m->settings->operand, name);
+    enum status s =
+        tar ? member_fill(m, input, e, name, &line) : file_write(m, input, e, name, &line);
+    m->incomplete = m->incomplete || s != STATUS_OK;
+    if (tar && s == STATUS_OK) {
+        return member_write(m, name, why);
     }
     return print_entry(m, path, (s == STATUS_OK) ? view_of(NULL, 0) : writer_view(&line), why);
 }
 
 static bool is_cdi_file(const struct command_memory *m, struct view name)
 {
-    return view_starts(name, CDI_FILE_PREFIX) ||
-           (m->settings->efa && view_starts(name, EFA_CDI_FILE_PREFIX));
+    bool ours = view_starts(name, CDI_FILE_PREFIX) ||
+                (m->settings->efa && view_starts(name, EFA_CDI_FILE_PREFIX));
+    return ours && name.len <= TAR_NAME_BYTES; /* the agent makes no longer one */
 }
 
 /*
@@ -260,23 +349,31 @@ __attribute__((noinline)) static int directory_ready(const char *path)
     return empty ? error : ENOTEMPTY;
 }
 
-enum status bundle_write(struct command_memory *m, const struct settings_input *input,
-                         struct writer *why)
+/* Prepares the directory of the bundle. HOST_*, PEER_MALFORMED: `why` gets a line. */
+static enum status directory_prepare(const char *directory, struct writer *why)
 {
-    const char *directory = m->settings->operand;
     int error = directory_ready(directory);
-    enum status s = STATUS_OK;
     if (error != 0) {
-        WRITE(why, "%%%; give a directory that is empty, or that can be made", TEXT(directory),
-              TEXT((error == ENOTEMPTY) ? " is not empty" : ": "),
+        WRITE(why,
+              "%%%; give a directory that is empty, or that can be made, or - for a tar archive",
+              TEXT(directory), TEXT((error == ENOTEMPTY) ? " is not empty" : ": "),
               TEXT((error == ENOTEMPTY) ? "" : errno_text(error)));
         return (error == ENOTEMPTY) ? PEER_MALFORMED : errno_status(error);
     }
+    return STATUS_OK;
+}
+
+enum status bundle_write(struct command_memory *m, const struct settings_input *input,
+                         struct writer *why)
+{
+    bool tar = is_tar(m);
+    enum status s = tar ? tar_begin(m, why) : directory_prepare(m->settings->operand, why);
     for (unsigned i = 0; i < sizeof entries / sizeof entries[0] && s == STATUS_OK; i++) {
         bool absent = entries[i].driver == DRIVER_EFA && !m->settings->efa;
         s = absent ? s : entry_write(m, input, &entries[i], entries[i].name, why);
     }
     s = (s == STATUS_OK) ? cdi_copy_all(m, why) : s;
+    s = (s == STATUS_OK && tar) ? tar_end(m, why) : s;
     m->answer_no = m->incomplete;
     return s;
 }

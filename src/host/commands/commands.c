@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/crc32c.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
 #include "host/servers.h"
@@ -68,7 +70,8 @@ enum status commands_flush(struct command_memory *m, struct writer *why)
     struct view text = writer_view(&m->out);
     ASSERT(!m->out.full);
     m->out.len = 0;
-    return commands_write(m->out_fd, text, m->inventory.colour, why);
+    m->sum = crc32c(m->sum, text);
+    return m->compares ? STATUS_OK : commands_write(m->out_fd, text, m->inventory.colour, why);
 }
 
 bool commands_are_text(const struct command_memory *m)
@@ -523,7 +526,8 @@ static enum status claims_end(struct command_memory *m, bool any, struct writer 
         document_object_end(&m->document);
         document_end(&m->document);
     } else {
-        writer_text(&m->out, (any || missing) ? "" : "No claims are prepared.\n");
+        bool silent = any || missing || m->settings->no_headers;
+        writer_text(&m->out, silent ? "" : "No claims are prepared.\n");
     }
     enum status s = commands_flush(m, why);
     if (s == STATUS_OK && missing) {
@@ -635,9 +639,11 @@ enum status commands_print(struct command_memory *m, struct writer *why)
         m->output == OUTPUT_YAML || (m->command == COMMAND_SLICES && m->output == OUTPUT_TEXT);
     m->out = writer_of(m->part, sizeof m->part);
     m->document = document_of(&m->out, yaml);
+    m->sum = 0;
     memset(&m->inventory, 0, sizeof m->inventory);
     m->inventory.colour = isatty(m->out_fd) == 1;
     m->inventory.efa = m->settings->efa;
+    m->inventory.rows_only = m->settings->no_headers;
     m->forecast = view_of(NULL, 0);
     switch (m->command) {
     case COMMAND_CLAIMS:
@@ -656,12 +662,38 @@ enum status commands_print(struct command_memory *m, struct writer *why)
         s = run_release(m, why);
         break;
     case COMMAND_COMPLETION:
-        settings_completion(&m->out);
+        settings_completion(m->settings->operand, &m->out);
         s = commands_flush(m, why);
         break;
     default:
         s = run_inventory(m, why);
         break;
+    }
+    return s;
+}
+
+/* Separates what was printed from what is printed again. */
+static enum status write_separator(struct command_memory *m, struct writer *why)
+{
+    bool yaml = m->output == OUTPUT_YAML;
+    m->out = writer_of(m->part, sizeof m->part);
+    writer_text(&m->out, yaml ? "---\n" : (commands_are_text(m) ? "\n" : ""));
+    return commands_flush(m, why);
+}
+
+enum status commands_watch(struct command_memory *m, struct writer *why)
+{
+    enum status s = commands_print(m, why);
+    while (s == STATUS_OK && m->settings->watch) { /* a signal ends the process */
+        uint32_t before = m->sum;
+        (void)poll(NULL, 0, (int)WATCH_MS);
+        m->compares = true;
+        s = commands_print(m, why);
+        m->compares = false;
+        if (s == STATUS_OK && m->sum != before) {
+            s = write_separator(m, why);
+            s = (s == STATUS_OK) ? commands_print(m, why) : s;
+        }
     }
     return s;
 }

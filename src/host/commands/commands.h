@@ -24,16 +24,19 @@ struct command_memory {
     /* The command of the settings; for a bundle, the command whose output is being written. */
     enum settings_command command;
     enum settings_output output;
-    int out_fd;   /* descriptor for the output */
-    int store_fd; /* claim store, open for reading; -1: not open */
+    int out_fd;    /* descriptor for the output */
+    int member_fd; /* anonymous file for one file of a bundle's archive */
+    int store_fd;  /* claim store, open for reading; -1: not open */
     struct probe probe;
     struct found_efas efas;
     struct inventory inventory;
     struct document document;
-    struct writer out;         /* writes into `part`, the room for one piece of output */
-    bool answer_no;            /* the exit code of probe, check or bundle is 1 */
-    bool incomplete;           /* a file of the bundle is missing */
-    bool agent_responds;       /* check: an agent served /readyz */
+    struct writer out;   /* writes into `part`, the room for one piece of output */
+    bool answer_no;      /* the exit code of probe, check or bundle is 1 */
+    bool incomplete;     /* a file of the bundle is missing */
+    bool agent_responds; /* check: an agent served /readyz */
+    bool compares;       /* --watch: the output is not written, but added to `sum` */
+    uint32_t sum;
     struct view forecast;      /* slices: why no agent told them; empty: one did, or --board */
     enum finding_kind finding; /* check: the kind that is printed now */
     struct claim_record record;
@@ -58,6 +61,11 @@ void commands_begin(struct command_memory *m, const struct settings *settings);
  * one line with reason and remedy.
  */
 MUST_USE enum status commands_print(struct command_memory *m, struct writer *why);
+/*
+ * The same and, with --watch, again whenever the output has changed, until a signal ends the
+ * process.
+ */
+MUST_USE enum status commands_watch(struct command_memory *m, struct writer *why);
 /* Writes `out` to the descriptor and empties it. HOST_*: `why` gets one line. */
 MUST_USE enum status output_flush(struct writer *out, int fd, struct writer *why);
 
