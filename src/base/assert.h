@@ -2,7 +2,7 @@
 /*
  * Assertions: conditions that only a bug of this program can violate, never the input of a peer.
  * They stay enabled in release builds. A failed assertion ends the process; a restart loses
- * nothing, because the store has every prepared claim. Owns no state.
+ * nothing, because the claim store on disk has every prepared claim. Owns no state.
  */
 #ifndef BASE_ASSERT_H
 #define BASE_ASSERT_H

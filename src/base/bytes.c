@@ -124,7 +124,7 @@ enum status reader_varint(struct reader *r, uint64_t *value)
             return STATUS_MORE;
         }
         uint64_t byte = r->data[r->pos + i];
-        /* the tenth byte holds only bit 63 */
+        /* each byte holds 7 bits, so the tenth byte of a varint may hold only bit 63 */
         if (i == 9u && byte > 1u) {
             return PEER_MALFORMED;
         }

@@ -9,8 +9,8 @@
  * ends in NUL.
  *
  * Invariants:
- * I1 A writer holds whole values only, never exceeds its room, and stays `full` after a value did
- *    not fit.
+ * I1 A writer holds whole values only, never exceeds its capacity, and stays `full` after a value
+ *    did not fit.
  * I2 Each reader function reads back what the writer function for the same type wrote; a failed
  *    read leaves the cursor unchanged.
  * I3 Cutting a valid UTF-8 text leaves valid UTF-8; view_is_utf8 follows RFC 3629.
@@ -36,14 +36,14 @@ struct view {
 struct reader {
     const uint8_t *data;
     size_t len;
-    size_t pos; /* <= len */
+    size_t pos; /* index of the next byte to read; <= len */
 };
 
 /* A caller's buffer and its filled length, in bytes. */
 struct writer {
     uint8_t *data;
     size_t cap;
-    size_t len; /* <= cap */
+    size_t len; /* number of bytes written so far; <= cap */
     bool full;  /* sticky: a value did not fit */
 };
 
@@ -153,7 +153,7 @@ size_t writer_safe(struct writer *w, struct view v, bool lines);
 
 /* Kinds of values that can replace a '%' of a `form` (WRITE). */
 enum fill_kind { FILL_TEXT, FILL_VIEW, FILL_SHOWN, FILL_SAFE, FILL_NUMBER };
-/* A value that replaces one '%' of a `form`; the macros below make it. */
+/* A value that replaces one '%' of a `form`; TEXT, VIEW, SHOWN, SHOWN_LONG or NUMBER makes it. */
 struct fill {
     enum fill_kind kind;
     uint32_t most;    /* FILL_SHOWN: limit in bytes of the shown text */

@@ -26,7 +26,7 @@ enum json_kind {
     JSON_ARRAY_BEGIN,
     JSON_ARRAY_END,
     JSON_NAME,   /* member name; `text` is its raw bytes between the quotes, with escapes */
-    JSON_STRING, /* `text` as for JSON_NAME */
+    JSON_STRING, /* string value; `text` is its raw bytes between the quotes, with escapes */
     JSON_NUMBER, /* `text` is the number as written in the input */
     JSON_TRUE,
     JSON_FALSE,
@@ -81,7 +81,7 @@ MUST_USE enum status json_integer(struct view literal, int64_t *value);
 
 /* Position in the text being written; the owner checks `out->full` at the end. */
 struct json_writer {
-    struct writer *out; /* borrowed */
+    struct writer *out; /* borrowed; gets the JSON text */
     unsigned indent;
     unsigned depth;
     bool first; /* no comma needed before the next member or element */

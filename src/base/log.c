@@ -18,7 +18,7 @@ static const char *const level_names[LOG_LEVELS] = {
 
 /* Bytes that every line reserves for the field `truncated` and the end of the line. */
 enum { LOG_TAIL_BYTES = 24 };
-/* Most bytes that make_room drops in one call; enough room for a line of any length. */
+/* Most bytes that make_room drops in one call; dropping as many makes room for any line. */
 #define LOG_DROP_BYTES (LOG_BUFFER_BYTES / 4u)
 _Static_assert(LOG_DROP_BYTES >= LOG_LINE_BYTES_MAX, "a line fits what gave way");
 

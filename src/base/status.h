@@ -24,9 +24,9 @@ enum status {
     PEER_MALFORMED,   /* bytes that do not follow their format */
     PEER_PROTOCOL,    /* well-formed bytes that the protocol forbids at this point */
     PEER_UNSUPPORTED, /* valid, but a version or feature that this program does not speak */
-    PEER_NOT_FOUND,   /* the named thing does not exist at the peer */
-    PEER_REFUSED,     /* the peer answered with an error that has no status above */
-    PEER_TIMEOUT,     /* the peer did not answer in time */
+    PEER_NOT_FOUND,   /* what was asked for does not exist at the peer */
+    PEER_REFUSED,     /* the peer answered with an error that no status above describes */
+    PEER_TIMEOUT,     /* the peer did not answer within the time limit */
     PEER_CLOSED,      /* the connection ended */
     PEER_UNTRUSTED,   /* the identity of the peer could not be verified */
     FULL_TABLE,       /* a table of fixed size has no free entry */

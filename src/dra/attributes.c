@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the attributes of a device, with the names and types of AWS's driver. A CEL expression
- * fails if an attribute has a wrong type, and one failing expression blocks scheduling. The
- * functions append the attributes in the byte order of the keys.
+ * Builds the attributes of a device: those of AWS's driver for a Neuron device, those of dranet for
+ * an EFA device. Names and types are the same as theirs, because a CEL expression fails if an
+ * attribute has a wrong type, and one failing expression blocks scheduling. The functions append
+ * the attributes in the byte order of the keys.
  */
 #include "dra/claim.h"
 
@@ -58,11 +59,11 @@ static void add_version(struct attributes *out, const char *key, const char *val
 }
 
 /*
- * Adds contiguousN_id for each size N. The node's devices are split into lines of N consecutive
- * numbers, in which each device is linked with the next one; the id is the number of the device's
- * line. So a claim for N devices with equal contiguousN_id gets one line. The last devices, if too
- * few for a line, get no id, so that the scheduler never tries them for such a claim. `sizes` is in
- * the byte order of the keys.
+ * Adds contiguousN_id for each size N, in the byte order of the keys (10 before 2). The node's
+ * devices are split into lines of N consecutive numbers, in which each device is linked with the
+ * next one; the id is the number of the line that contains the device. So a claim for N devices
+ * with equal contiguousN_id gets one line. The last devices, if too few for a line, get no id, so
+ * that the scheduler never tries them for such a claim.
  */
 static void add_contiguous(struct attributes *out, const struct board *board, unsigned number)
 {
@@ -97,7 +98,7 @@ static void add_groups(struct attributes *out, const struct board *board,
     _Static_assert(BOARD_GROUPED_DEVICES == FULL_GROUP, "one group of all");
     add_string(out, "resource.aws.com/devicegroup16_id", efa->group16);
     if (device->node) {
-        return; /* smaller groups contain only some of the node's devices */
+        return; /* the device for the whole node is in no group smaller than the node */
     }
     add_string(out, "resource.aws.com/devicegroup1_id", efa->address[number]);
     add_string(out, "resource.aws.com/devicegroup4_id", efa->group4[number / SMALL_GROUP]);
@@ -121,8 +122,8 @@ static void add_standard(struct attributes *out, const char *address, const stru
 
 /*
  * Adds the memory of the whole device, as a Quantity in the canonical form that the API server
- * stores. A type without a row has the memory of its family if the device has the family's core
- * count.
+ * stores. For an instance type without a board row, adds the memory of the type's family if the
+ * device has the core count of that family.
  */
 static void add_memory(struct attributes *out, const struct devices *d, const struct device *device)
 {
@@ -158,8 +159,9 @@ static void add_grid(struct attributes *out, const struct board *board, unsigned
 }
 
 /*
- * Adds the node's place in its set of two and in its set of four nodes. The server id and the node
- * id of a set are published together or not at all.
+ * Adds the node's place in its UltraServer: for the set of two nodes and for the set of four nodes,
+ * the server id, which identifies the set, and the node id in the set. The two ids of a set are
+ * published together or not at all.
  */
 static void add_ultraserver(struct attributes *out, const struct ultraserver *u)
 {
@@ -175,7 +177,10 @@ static void add_ultraserver(struct attributes *out, const struct ultraserver *u)
     add_string(out, "ultraserverServerId4", quad->server_id);
 }
 
-/* Adds the PCI subsystem ID in four hexadecimal digits, as dranet writes it; 0 means unknown. */
+/*
+ * Adds the PCI subsystem ID in four hexadecimal digits, like dranet; adds nothing if it is 0, which
+ * means unknown.
+ */
 static void add_subsystem(struct attributes *out, uint16_t subsystem)
 {
     char text[8] = {0};
@@ -188,8 +193,9 @@ static void add_subsystem(struct attributes *out, uint16_t subsystem)
 }
 
 /*
- * Adds a capacity of `units`, which claims can request in multiples of `step`, or CAPACITY_ALL. A
- * claim that does not request the capacity consumes all of it, so that no other claim gets a share.
+ * Adds a capacity of `units`. `step`: claims can request multiples of this number; CAPACITY_ALL: no
+ * step is published. A claim that does not request the capacity consumes all of it, so that no
+ * other claim gets a share.
  */
 static void add_shares(struct attributes *out, const char *key, unsigned units, unsigned step)
 {
@@ -213,7 +219,7 @@ static void add_cores(struct attributes *out, const struct devices *d, const str
 }
 
 /*
- * Adds logicalNeuronCore, the LNC of the claim's containers (the LNC of the result, or else the
+ * Adds logicalNeuronCore, the LNC of the claim's containers (the LNC in `result`, or else the
  * runtime's default), and logicalCores, the range of the claim's cores on the device, counted in
  * logical cores of this LNC.
  */
@@ -227,7 +233,7 @@ static void add_claimed(struct attributes *out, const struct devices *d,
     unsigned all = (unit > 0u) ? (1u << device->core_count) - 1u : 0u;
     uint8_t cores = (result->cores != 0u) ? result->cores : (uint8_t)all;
     if (lnc == 0u) {
-        return; /* unknown type */
+        return; /* the LNC of the claim's containers is not known */
     }
     if (cores != 0u && claim_numbers_count(cores) % lnc == 0u) {
         cores_write(&w, cores, lnc);
@@ -263,8 +269,9 @@ static void build_efa(const struct devices *d, const struct device *device, stru
 }
 
 /*
- * Builds the attributes of a Neuron device. `result`: a claim's result for the device, for the
- * attributes that only the claim's containers see; NULL: the attributes to publish.
+ * Builds the attributes of a Neuron device. `result`: a claim's allocation result for the device;
+ * the attributes then include those that only the claim's containers see. NULL: builds only the
+ * attributes to publish.
  */
 static void build_neuron(const struct devices *d, const struct device *device,
                          const struct claim_result *result, struct attributes *out)

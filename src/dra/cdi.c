@@ -94,7 +94,7 @@ static void member_numbered(struct json_writer *j, const char *name, const char 
 
 /* --- annotations --- */
 
-/* Writes a result as a JSON object, without the fields that are not set. */
+/* Writes an allocation result as a JSON object, without the fields that are not set. */
 static void result_object(struct writer *out, const struct claim_result *r)
 {
     char device[DEVICE_NAME_CAP];
@@ -123,7 +123,10 @@ static void result_object(struct writer *out, const struct claim_result *r)
     ASSERT(!out->full);
 }
 
-/* Writes the result at `at` as JSON in a string, because annotation values must be strings. */
+/*
+ * Writes the annotation for the allocation result with index `at`: a JSON object inside a string,
+ * because annotation values must be strings.
+ */
 static void result_annotation(struct json_writer *j, const struct claim_record *r, unsigned at)
 {
     char key_text[RESULT_KEY_CAP];
@@ -153,7 +156,10 @@ static void member_decimal(struct json_writer *j, const char *name, unsigned val
     string_numbered(j, "", value);
 }
 
-/* Writes the annotations that only some claims have. */
+/*
+ * Writes the annotations that only some claims have: those for the device that stands for the node,
+ * for an UltraServer mode, and for device metadata files.
+ */
 static void node_annotations(struct json_writer *j, const struct claim_record *r)
 {
     const struct ultraserver_use *u = &r->ultraserver;

@@ -6,11 +6,14 @@
 #include "cfg/identity.h"
 #include "cfg/limits.h"
 
-/* Key of one of this driver's annotations. */
+/* Key of an annotation in a CDI file. The CDI files of both drivers use this prefix. */
 #define ANNOTATION(name) DRIVER_NAME "/" name
 /* Room for "neuron.aws.com/result-", a number below RESULTS_MAX, and NUL. */
 #define RESULT_KEY_CAP (sizeof ANNOTATION("result-") + 2u)
-/* Room for a result as compact JSON with its longest values, none of which needs escapes. */
+/*
+ * Room for an allocation result as compact JSON, with values of the greatest length; no value needs
+ * escapes.
+ */
 #define RESULT_VALUE_CAP (REQUEST_BASE_CAP + DEVICE_NAME_CAP + UID_CAP + 144u)
 
 #endif

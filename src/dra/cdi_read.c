@@ -12,7 +12,7 @@
 #include "dra/pci.h"
 #include "dra/claim.h"
 
-/* Annotations that occur at most once in a file. */
+/* Annotations that occur at most once in a CDI file. */
 enum {
     KEY_NAMESPACE,
     KEY_NAME,
@@ -27,9 +27,9 @@ enum {
     KEY_METADATA,
     KEYS
 };
-/* Every file has the annotations before this one; this one and the later ones are optional. */
+/* Every CDI file has the annotations before KEY_NODE_DEVICES; the others are optional. */
 #define KEYS_NEEDED KEY_NODE_DEVICES
-/* Members of the JSON object of a result. */
+/* Members of the JSON object that describes an allocation result. */
 enum {
     MEMBER_REQUEST,
     MEMBER_DEVICE,
@@ -64,12 +64,12 @@ static const char *const members[MEMBERS] = {[MEMBER_REQUEST] = "request",
                                              [MEMBER_NUMBER] = "number",
                                              [MEMBER_UVERBS] = "uverbs"};
 
-/* Position in an object whose members are read one by one. */
+/* Position in a JSON object whose members are read one by one. */
 struct members_reader {
     struct json_reader in;
     struct view name;
     struct json_token value; /* first token of the member's value */
-    unsigned seen;           /* bit n: the known member with index n was already read */
+    unsigned seen;           /* bit n: name n of the caller's list of names has already been read */
 };
 
 /* Reads the opening brace of an object. false: the next value is not an object. */
@@ -93,7 +93,10 @@ static bool next_member(struct members_reader *m)
     return json_next(&m->in, &m->value) == STATUS_OK;
 }
 
-/* Index of the current member in `names`; `count`: unknown. Fails the reader on a duplicate. */
+/*
+ * Returns the index in `names` of the current member's name; `count`: the name is not in the list.
+ * If the object already had this member, the JSON reader fails.
+ */
 static unsigned member_of(struct members_reader *m, const char *const *names, unsigned count)
 {
     unsigned at = 0;
@@ -196,7 +199,7 @@ static bool text_ends(struct json_reader *in)
     return json_next(in, &t) == STATUS_OK && t.kind == JSON_END;
 }
 
-/* Parses the annotation of a result, whose value is a string that contains JSON. */
+/* Parses the annotation of an allocation result, whose value is a string that contains JSON. */
 static bool parse_result(const struct json_token *value, struct claim_record *r)
 {
     char text[RESULT_VALUE_CAP];
@@ -215,7 +218,10 @@ static bool parse_result(const struct json_token *value, struct claim_record *r)
     return ok && text_ends(&m.in) && (m.seen & needed) == needed;
 }
 
-/* Whether `name` is the annotation of the next result; the results must come in order, from 0. */
+/*
+ * Whether `name` is the key of the annotation of result number `count`, the next one; the
+ * annotations of the results must come in order, from 0.
+ */
 static bool is_next_result(struct view name, unsigned count)
 {
     char key[RESULT_KEY_CAP];
@@ -226,7 +232,7 @@ static bool is_next_result(struct view name, unsigned count)
 
 /* --- the file --- */
 
-/* Parses "host", "zero" or "zero+N". */
+/* Parses the annotation device-numbering: "host", "zero" or "zero+N". */
 static bool parse_numbering(const struct json_token *value, struct claim_record *r)
 {
     static const char word[] = "zero";
@@ -258,7 +264,7 @@ static bool parse_numbers(struct view list, uint64_t *numbers)
     return good && rest.len == 0u;
 }
 
-/* Parses a string that contains a number. */
+/* Parses a string that contains a decimal number. */
 static bool parse_decimal(const struct json_token *value, uint8_t *to)
 {
     uint64_t n = 0;

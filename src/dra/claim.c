@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Builds the record of one claim from its allocation, and checks it. Owns the order of the checks
- * and the texts of refusals. The first failure counts; later failures are ignored.
+ * and the texts of refusals. Only the first failure is kept; later failures are ignored.
  */
 #include "dra/claim.h"
 
@@ -134,7 +134,8 @@ static bool part_valid(const struct claim_record *r, const struct claim_result *
 
 /*
  * Whether the result's device fits the driver: only an EFA device has a PCI address and a uverbs
- * number, and no EFA device stands for the whole node. Also checks the cores.
+ * number, and no EFA device stands for the whole node. Also checks the cores of the result
+ * (part_valid).
  */
 static bool place_valid(const struct claim_record *r, const struct claim_result *result)
 {
@@ -470,7 +471,7 @@ static bool held_twice(const struct claim_record *r, const struct claim_result *
     return false;
 }
 
-/* Accepts "req" and "req/sub". */
+/* Whether `v` has the form of a request name, "req" or "req/sub". */
 static bool request_like(struct view v)
 {
     size_t slash = view_find(v, '/');
@@ -479,7 +480,10 @@ static bool request_like(struct view v)
            (plain || name_like(view_from(v, slash + 1u), false));
 }
 
-/* Copies the names of a result. Returns false if a name violates the rules of the API. */
+/*
+ * Copies the request names and the share ID of an allocation result. Returns false if one of them
+ * violates the rules of the API.
+ */
 static bool copy_names(struct claim_builder *b, const struct claim_result_in *in,
                        struct claim_result *r)
 {
@@ -502,8 +506,9 @@ void claim_capacity(struct claim_builder *b, struct view key, struct view value)
 }
 
 /*
- * The provisional cores of the next result, if it is a part of a device: the lowest cores of the
- * device. 0: the result is not a share, or is a share with all cores.
+ * Returns the provisional cores of the result `in`: if it is a part of a device, as many of the
+ * device's lowest cores as it consumes; otherwise 0. Clears b->cores, so that the next result does
+ * not get this core count.
  */
 static uint8_t part_of(struct claim_builder *b, const struct claim_result_in *in, int device)
 {
@@ -543,7 +548,7 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 {
     if (b->failed != STATUS_OK || !view_is(in->driver, b->driver)) {
-        b->cores = 0; /* the capacities belong to the result that is ignored here */
+        b->cores = 0; /* the core count belongs to this result, which is ignored */
         return;
     }
     if (b->configs > 0u) {
@@ -597,8 +602,9 @@ static uint32_t covered_results(const struct claim_builder *b, const struct clai
 _Static_assert(RESULTS_MAX <= 32u, "one bit for each result");
 
 /*
- * Called when `c` overrules the value `before` of result `r`. Remembers `before` if both
- * configurations name requests, or if neither names any.
+ * Called when the configuration `c` overrules `before`, the value that an earlier configuration
+ * gave to result `r`. Remembers `before` if both configurations name requests, or if neither does.
+ * `named`: `c` names requests.
  */
 static void remember_overruled(struct claim_builder *b, unsigned r, const struct config *c,
                                uint8_t before, bool named)
@@ -694,8 +700,8 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
     }
     if (in->driver.len == 0u) {
         /*
-         * A later API may add other kinds of configuration. To ignore one would prepare the claim
-         * wrongly, so refuse it.
+         * A later API may add other kinds of configuration. If the agent ignored one, it would
+         * prepare the claim wrongly, so it refuses the claim.
          */
         claim_malformed(b, "a configuration is not opaque, other kinds are not supported");
         return;
@@ -748,7 +754,10 @@ void claim_allocated(struct claim_builder *b)
     b->allocated = true;
 }
 
-/* Why the claim cannot be prepared after its whole object was read; NULL: it can be prepared. */
+/*
+ * Called after the claim's whole object was read. Returns why the claim cannot be prepared, or NULL
+ * if it can.
+ */
 static const char *incomplete_reason(const struct claim_builder *b)
 {
     if (!b->seen_meta) {
@@ -769,8 +778,9 @@ static const char *incomplete_reason(const struct claim_builder *b)
 }
 
 /*
- * Translates the requested number of nodes into a mode. All results that request a number must
- * request the same one, because a node is in only one set of nodes at a time.
+ * Translates the number of nodes that the claim requests into a mode of its UltraServer. All
+ * results that request a number must request the same one, because a node is in only one set of
+ * nodes at a time.
  */
 static void apply_mode(struct claim_builder *b)
 {
@@ -815,7 +825,7 @@ static void no_part(struct claim_builder *b, const char *what)
 
 /*
  * Number of NeuronCores in the smallest part of the device. 0: claims cannot share the device, or a
- * probe after the result was read did not find it.
+ * probe that ran after the result was read did not find the device.
  */
 static unsigned core_unit(const struct devices *d, unsigned number)
 {

@@ -50,14 +50,15 @@ MUST_USE enum status claim_id_check(const struct claim_id *id, struct writer *wh
 /* One allocated device, and what the claim requests for it. */
 struct claim_result {
     char request[REQUEST_BASE_CAP]; /* base name of the request, without "/sub" */
-    char share_id[UID_CAP];         /* empty: none */
+    char share_id[UID_CAP];         /* empty: the result is not a share */
     /* the result is for the device NODE_DEVICE_NAME, which stands for all devices of the node */
     bool node;
     uint16_t number;             /* device number, below DEVICES_MAX; 0 if `node` */
     uint8_t logical_neuron_core; /* requested LNC; 0: none */
-    uint8_t ultraserver_mode;    /* requested number of nodes; 0: none */
+    uint8_t ultraserver_mode;    /* requested number of UltraServer nodes; 0: none */
     bool admin_access;
-    uint8_t cores;        /* bit N: the claim has NeuronCore N; 0: it has the whole device */
+    /* bit N: the claim has NeuronCore N of the device; 0: it has the whole device */
+    uint8_t cores;
     uint16_t uverbs;      /* EFA device: N of /dev/infiniband/uverbsN at prepare time; else 0 */
     uint32_t efa_address; /* PCI address of an EFA device; 0: a Neuron device */
 };
@@ -66,8 +67,9 @@ struct claim_result {
 enum claim_consumer_kind { CONSUMER_POD, CONSUMER_POD_GROUP, CONSUMER_KINDS };
 
 /*
- * The pod or PodGroup that uses a claim; empty: unknown. Operators see it, and the UID decides
- * which claims must not use the same device numbers in containers (agent/claim/numbering.h).
+ * The pod or PodGroup that uses a claim; empty: unknown. Operators see it. Two claims of one
+ * consumer, told by its UID, must not use the same device numbers in containers
+ * (agent/claim/numbering.h).
  */
 struct claim_consumer {
     char name[NAME_CAP];
@@ -79,7 +81,7 @@ struct claim_consumer {
 struct claim_reservation {
     struct claim_id id;
     char pool[NAME_CAP];          /* pool (node) of the claim's first device of this driver */
-    char resource[NAMESPACE_CAP]; /* plural kind of the first consumer, as in "pods" */
+    char resource[NAMESPACE_CAP]; /* resource of the first consumer, such as "pods" */
     char consumer[NAME_CAP];      /* name of the first consumer */
     uint32_t consumers;           /* number of consumers, more than 0 */
 };
@@ -95,15 +97,18 @@ struct claim_record {
     /* with zero_numbering: number of the claim's first device inside a container; otherwise 0 */
     uint8_t first_number;
     bool metadata; /* --device-metadata was set at prepare time */
-    /* if `metadata`: the claim's name in the pod's spec; empty: the claim has no template */
+    /* if `metadata`: the claim's name in the pod's spec; empty: not made from a claim template */
     char pod_claim[NAMESPACE_CAP];
-    /* built from the API server's list; the kubelet may never have asked to prepare the claim */
+    /*
+     * the record was built from the API server's list of claims; the kubelet may never have asked
+     * to prepare the claim
+     */
     bool rebuilt;
-    /* bit N: the result that stands for the node includes device N; 0: no such result */
+    /* bit N: the result for the whole node includes device N; 0: the claim has no such result */
     uint64_t node_devices;
-    struct ultraserver_use ultraserver; /* for all results that ask for an UltraServer mode */
+    struct ultraserver_use ultraserver; /* common to all results that request an UltraServer mode */
     enum driver_kind driver;            /* driver of all results */
-    uint8_t count;                      /* 1 to RESULTS_MAX */
+    uint8_t count;                      /* number of results, 1 to RESULTS_MAX */
     struct claim_result result[RESULTS_MAX];
 };
 
@@ -132,30 +137,41 @@ uint8_t claim_logical_neuron_core(const struct claim_record *r);
 
 /* A claim while its record is built. Borrowed objects must live until claim_end. */
 struct claim_builder {
-    const struct devices *devices; /* borrowed */
+    const struct devices *devices; /* table of this driver's devices, borrowed */
     const char *pool;              /* pool (node) name of this agent, borrowed */
     const char *driver;            /* name of this agent's driver, borrowed */
-    const struct claim_id *wanted; /* borrowed */
-    /* copied from `devices`; the caller may set newer values before the first configuration */
+    const struct claim_id *wanted; /* identity that the API object must have, borrowed */
+    /*
+     * copied from `devices`; the caller may set newer values before it adds the first configuration
+     */
     struct ultraserver ultraserver;
     bool seen_meta;
-    bool is_wanted; /* the object has the wanted UID */
+    bool is_wanted; /* the API object has the wanted UID */
     bool allocated;
-    unsigned configs;    /* configuration entries added; after the first no result may follow */
-    bool zero_numbering; /* for the record; the caller sets it after claim_begin */
-    enum status failed;  /* the first failure, or STATUS_OK */
+    unsigned configs; /* configuration entries added; after the first no result may follow */
+    /* copied to the record at claim_end; the caller sets it after claim_begin */
+    bool zero_numbering;
+    enum status failed; /* the first failure, or STATUS_OK */
     char why[CLAIM_ERROR_CAP];
-    /* by result: source of the applied value: 0 none, 1 class, 2 claim; the higher source wins */
+    /*
+     * by result: source of the applied LNC or mode, 0 none, 1 class, 2 claim; the higher one wins
+     */
     uint8_t lnc_source[RESULTS_MAX];
     uint8_t mode_source[RESULTS_MAX];
-    const char *lnc_version[RESULTS_MAX]; /* apiVersion of the applied configuration; NULL: none */
+    /* apiVersion of the configuration that set the LNC of the result; NULL: none */
+    const char *lnc_version[RESULTS_MAX];
     const char *mode_version[RESULTS_MAX];
-    /* by enum config_kind; bit i: the applied configuration names the request of result i */
+    /* by enum config_kind; bit i: the configuration applied to result i names its request */
     uint32_t named[2];
-    /* by enum config_kind and result: value that an entry of equal precedence overruled; 0: none */
+    /*
+     * by enum config_kind and result: the value that the applied configuration overruled although
+     * both had equal precedence; 0: none
+     */
     uint8_t overruled[2][RESULTS_MAX];
-    char request[RESULTS_MAX][REQUEST_CAP]; /* full names, "req" or "req/sub" */
-    uint8_t cores;                          /* core count of the next result (claim_capacity) */
+    /* by result: full name of its request, "req" or "req/sub" */
+    char request[RESULTS_MAX][REQUEST_CAP];
+    /* cores that the next result consumes (claim_capacity) */
+    uint8_t cores;
     struct claim_record record;
 };
 
@@ -193,7 +209,7 @@ struct claim_config_in {
     struct view driver;     /* empty: no opaque configuration */
     struct view parameters; /* JSON */
     bool truncated;         /* a field exceeded its bound, and is cut or missing */
-    unsigned requests;      /* number of request names that follow; 0: all requests */
+    unsigned requests;      /* number of names in `request`; 0: the entry applies to all requests */
     struct view request[CONFIG_REQUESTS_MAX];
 };
 /*
@@ -219,11 +235,11 @@ void claim_malformed(struct claim_builder *b, const char *what);
  * Completes the record after the caller has passed the whole object.
  * - STATUS_OK: b->record is complete. Results are in the API's order, the boot id comes from
  *   `devices`, and if no result asks for an LNC, the host's LNC applies.
- * - Otherwise: b->why is one printable line: the claim is not allocated or has no result of this
- *   driver, or it is the text of the first failure.
- * A part of a device must be its claim's only result. The container has it as /dev/neuron0, even if
- * the caller did not set zero_numbering. Its cores are provisionally the lowest ones; the caller
- * chooses the final cores with cores_place.
+ * - Otherwise: b->why is one printable line. It says that the claim is not allocated or has no
+ *   result of this driver, or it is the text of the first failure.
+ * A part of a device must be its claim's only result. In the container, the device is /dev/neuron0,
+ * even if the caller did not set zero_numbering. The cores of the part are provisionally the lowest
+ * ones of the device; the caller chooses the final cores with cores_place.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
 
@@ -245,13 +261,16 @@ bool claim_joins(const struct claim_record *r);
 /* Bit N: the claim holds core N of its only device; 0: the claim has no part of a device. */
 uint8_t claim_cores(const struct claim_record *r);
 /*
- * Chooses cores for a part: as many as `part` has bits, adjacent, starting at a multiple of `unit`,
- * and none that is in `used`. `cores`: number of cores of the device. Chooses the smallest gap with
- * enough room, so that larger parts fit later. Returns the cores as bits; 0: there is no room, or
- * `cores` is 0.
+ * Chooses cores for a part of a device: as many as `part` has bits, adjacent, starting at a
+ * multiple of `unit`, and none that is in `used`. `cores`: number of cores of the device. Chooses
+ * the smallest gap that is large enough, so that larger parts fit later. Returns the cores as bits;
+ * 0: no gap is large enough, or `cores` is 0.
  */
 uint8_t cores_place(uint8_t used, uint8_t part, unsigned cores, unsigned unit);
-/* Writes a part as logical cores, "2" or "2-3"; each logical core has `unit` physical cores. */
+/*
+ * Writes a part of a device as a range of logical cores, "2" or "2-3"; each logical core has `unit`
+ * physical cores.
+ */
 void cores_write(struct writer *out, uint8_t part, unsigned unit);
 /* Bit N: the result with index `at` contains device N, with or without admin access. */
 uint64_t claim_result_numbers(const struct claim_record *r, unsigned at);
@@ -271,7 +290,10 @@ uint64_t claim_container_numbers(const struct claim_record *r);
  * from the last number to the first, even if the devices form a ring.
  */
 bool claim_consecutive(const struct claim_record *r);
-/* Appends a message about a gap in the claim's device numbers: the devices, effect and remedy. */
+/*
+ * Appends a message that says which devices of the claim have numbers with a gap, what this causes,
+ * and what to do.
+ */
 void claim_scattered_write(struct writer *out, const struct claim_record *r);
 /* Number of bits that are set in a mask of devices or cores. */
 unsigned claim_numbers_count(uint64_t numbers);
@@ -295,7 +317,10 @@ void claim_attributes(const struct claim_result *result, const struct devices *d
 void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);
 /* Name of the CDI file after it became a tombstone: prefix, uid, CDI_TOMBSTONE_SUFFIX. */
 void cdi_tombstone_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);
-/* Whether `name` is a claim's file name with this suffix; if so, `uid` gets the claim's UID. */
+/*
+ * Whether `name` is the name of a claim's CDI file or tombstone with this suffix; if so, `uid` gets
+ * the claim's UID.
+ */
 bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix, char uid[UID_CAP]);
 /*
  * CDI device id of one request of a claim: <kind>=<uid>-<request>, with the CDI kind of the driver,

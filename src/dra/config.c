@@ -45,9 +45,10 @@ struct decoder {
     struct view name;         /* name of the current member */
     struct json_token value;  /* first token of the current member's value */
     struct view text[FIELDS]; /* values of apiVersion and kind; empty: absent or null */
-    struct json_token number; /* value of row->field; JSON_NULL: absent or null */
-    bool seen[FIELDS];        /* members found in the second pass */
-    unsigned complaints;      /* number of unknown and duplicate members so far */
+    /* value of the kind's own field, row->field; JSON_NULL: absent or null */
+    struct json_token number;
+    bool seen[FIELDS];   /* members found in the second pass */
+    unsigned complaints; /* number of unknown and duplicate members so far */
 };
 
 /* --- members of the top object --- */
@@ -74,7 +75,10 @@ static enum status open_object(struct decoder *d, struct view json)
     return STATUS_OK;
 }
 
-/* Reads the next member's name and first token. *end: the object and the text ended instead. */
+/*
+ * Reads the next member's name and the first token of its value. Sets *end if there is no next
+ * member, because the object and the text have ended.
+ */
 static enum status next_member(struct decoder *d, bool *end)
 {
     struct json_token t;
@@ -112,7 +116,7 @@ static const char *found_name(enum json_kind kind)
     case JSON_TRUE:
     case JSON_FALSE:
         return "boolean";
-    case JSON_NULL: /* null counts as absent */
+    case JSON_NULL: /* callers treat null as an absent member */
     case JSON_OBJECT_END:
     case JSON_ARRAY_END:
     case JSON_NAME:
@@ -141,8 +145,8 @@ static enum status wrong_type(struct decoder *d, const char *field, const char *
 /* --- first pass: apiVersion and kind --- */
 
 /*
- * If the current member is apiVersion or kind, stores its value. As in Go, the last of two members
- * with the same name counts, and null leaves the stored value unchanged.
+ * If the current member is apiVersion or kind, stores its value. As in Go, a later member replaces
+ * an earlier one of the same name, and null leaves the stored value unchanged.
  */
 static enum status parse_type(struct decoder *d)
 {

@@ -27,7 +27,7 @@ enum config_kind { CONFIG_NEURON, CONFIG_ULTRASERVER };
 /* One decoded configuration. */
 struct config {
     enum config_kind kind;
-    const char *api_version; /* as written in the configuration; static text */
+    const char *api_version; /* apiVersion of the configuration; static text */
     uint8_t value; /* NeuronConfig: logicalNeuronCore; UltraServerConfig: ultraserverMode (nodes) */
 };
 

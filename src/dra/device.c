@@ -158,7 +158,10 @@ static bool type_character(uint8_t byte)
     return is_lower(byte) || is_digit(byte) || byte == '-';
 }
 
-/* Accepts only the form of EC2, family.size, which product names of other machines do not have. */
+/*
+ * Whether `value` has the form of EC2's instance types, family.size, which product names of other
+ * machines do not have.
+ */
 static bool is_instance_type(struct view value)
 {
     size_t dots = 0;
@@ -233,7 +236,8 @@ static void build_cores(const struct devices *d, struct device *device,
 
 /*
  * Sets the PCI facts of a device: whether sysfs has a function at the device's PCI address, and the
- * NUMA node and root complex of this function. The file says -1 if there is no NUMA node.
+ * NUMA node and root complex of this function. The function's file numa_node says -1 if it has no
+ * NUMA node.
  */
 static void build_pci(struct device *device, const struct found_device *found)
 {
@@ -248,7 +252,10 @@ static void build_pci(struct device *device, const struct found_device *found)
                     found_text(found->pcie_root, sizeof found->pcie_root));
 }
 
-/* Whether `number` is neither the device's own number nor already in its list of neighbours. */
+/*
+ * Whether `number` can be added to the device's neighbours: it is neither the device's own number
+ * nor already one of the neighbours.
+ */
 static bool is_neighbour(const struct device *device, uint64_t number)
 {
     for (unsigned i = 0; i < device->neighbours; i++) {
@@ -260,8 +267,9 @@ static bool is_neighbour(const struct device *device, uint64_t number)
 }
 
 /*
- * Adds the first number of a list such as "a, b, c, d" to the neighbours, and consumes it with its
- * comma. Returns false if the number is not a valid neighbour, or the list ends in a comma.
+ * Adds the first number of a list such as "a, b, c, d" to the device's neighbours, and removes it
+ * and its comma from the list. Returns false if the number is not a valid neighbour, or the list
+ * ends in a comma.
  */
 static bool next_neighbour(struct device *device, struct view *list)
 {
@@ -350,8 +358,9 @@ void devices_insert(struct devices *d, const struct device *device)
 }
 
 /*
- * Whether any found device node is a character device, as on a real node. If none is, plain files
- * count as device nodes, because the tree is a simulation whose user may not create devices.
+ * Whether any device node that the probe found is a character device, as on a real host. If none
+ * is, plain files are accepted as device nodes, because <dev-root> then belongs to a simulation
+ * whose user may not create character devices.
  */
 static bool has_character_devices(const struct found_node *found)
 {
@@ -371,7 +380,8 @@ static void add_device(struct devices *d, const struct found_device *found, bool
     neuron_device_name(device.number, device.name);
     if (found->number >= DEVICES_MAX) {
         /*
-         * The number exceeds the kernel module's minor numbers, and the mask of a claim's devices.
+         * The kernel module has no minor number this high, and a mask of device numbers has no bit
+         * for it.
          */
         probe_issue_add(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
     } else if (place < d->count && d->device[place].number == found->number) {
@@ -398,8 +408,8 @@ static void build_ultraserver(struct devices *d, const struct found_node *found,
 }
 
 /*
- * Sets the LNCs that a claim may ask for: those of the type's family. If the type has no row, they
- * apply only if all devices have the core count of the family.
+ * Sets the LNCs that a claim may ask for: those of the instance type's family. If the type has no
+ * board row, they apply only if all devices have the core count of the family.
  */
 static void build_lnc(struct devices *d)
 {
@@ -431,8 +441,8 @@ bool device_shared(const struct devices *d, const struct device *device)
 
 /*
  * Parses logical_nc_config, the file that sets the runtime's LNC for the whole host (AWS Neuron
- * SDK). Containers do not see this file, so the agent applies its LNC to each claim that asks for
- * none.
+ * SDK). Containers do not see this file, so the agent applies the file's LNC to each claim that
+ * asks for none.
  */
 static void build_lnc_host(struct devices *d, const struct found_node *found,
                            struct probe_issues *issues)
@@ -494,8 +504,8 @@ static void judge_readings(struct devices *d)
 }
 
 /*
- * Reports the absent health files of all devices as one issue. The device numbers are at the end of
- * the text, because only they can be too long for it and be cut.
+ * Reports the absent health files of all devices as one issue. The device numbers come last in the
+ * text, so that only they are cut if the text is too long.
  */
 static void report_health_files(const struct devices *d, struct probe_issues *issues)
 {
@@ -575,7 +585,8 @@ void devices_keep(struct devices *d, unsigned number)
         device.numa_node = -1;
         device.at_pci_address = true;
         if (device.efa.address == 0u) {
-            return; /* the device has no name, because the map does not have its address */
+            /* the EFA map has no address for the number, so the device would have no name */
+            return;
         }
     }
     devices_name(d, number, device.name);

@@ -32,19 +32,26 @@ struct device_place {
      * inode of class/neuron_device/neuronN, which changes when the kernel recreates it; 0: absent
      */
     uint64_t folder;
-    uint64_t node; /* major and minor number of its node in <dev-root>; 0: not a character device */
+    /* major and minor number of the device's node in <dev-root>; 0: not a character device */
+    uint64_t node;
 };
 
-/* numa_node of a PCI device: at most ten digits, a sign, NUL. */
+/* Size of the text in the file numa_node of a PCI device: at most ten digits, a sign, NUL. */
 #define NUMA_VALUE_CAP 12u
-/* "pci", a domain of at most eight hexadecimal digits, a colon, two digits of the bus, NUL. */
+/*
+ * Size of the name of a PCI root complex: "pci", a domain of at most eight hexadecimal digits, a
+ * colon, two digits of the bus, NUL.
+ */
 #define PCIE_ROOT_CAP 15u
-/* Name of an RDMA device, such as rdmap16s25; the kernel's IB_DEVICE_NAME_MAX, NUL included. */
+/*
+ * Size of the name of an RDMA device, such as rdmap16s25: the kernel's IB_DEVICE_NAME_MAX, NUL
+ * included.
+ */
 #define RDMA_NAME_CAP 64u
 
 /* Additional facts of a device of DRIVER_EFA; all zero for a Neuron device. */
 struct efa_function {
-    uint32_t address;              /* PCI address, see efa.h */
+    uint32_t address;              /* PCI address as a number (pci_address_parse) */
     uint16_t uverbs;               /* N of /dev/infiniband/uverbsN */
     uint16_t subsystem;            /* PCI subsystem ID, such as efa0; 0: unknown */
     char rdma_name[RDMA_NAME_CAP]; /* empty: unknown */
@@ -57,10 +64,11 @@ struct found_device {
     struct device_place place;
     char core_count[SYSFS_VALUE_CAP]; /* empty: file absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
-    /* from the PCI function at the board's address for this device; empty: no such function */
+    /* numa_node of the PCI function at the board's address for this device; empty: none there */
     char numa_node[NUMA_VALUE_CAP];
-    char pcie_root[PCIE_ROOT_CAP]; /* first directory in the sysfs path of that function */
-    struct device_reading reading; /* its health files, as read in this probe */
+    /* root complex: first directory in the sysfs path of the device's PCI function */
+    char pcie_root[PCIE_ROOT_CAP];
+    struct device_reading reading; /* the device's health files, as read in this probe */
 };
 
 /* The node as sysfs, DMI and procfs show it. */
@@ -72,7 +80,10 @@ struct found_node {
     struct found_ultraserver ultraserver; /* for UltraServer types; otherwise empty */
     bool unknown;                         /* the probe failed: `count` is 0 and meaningless */
     uint16_t count;
-    /* number of entries left out, because they exceed DEVICES_MAX or are not named neuronN */
+    /*
+     * number of entries of class/neuron_device left out, because they exceed DEVICES_MAX or are not
+     * named neuronN
+     */
     uint16_t ignored;
     struct found_device devices[DEVICES_MAX]; /* in any order */
 };
@@ -84,18 +95,18 @@ struct device {
     uint16_t number;     /* device index N, published as deviceId */
     uint16_t core_count; /* 0: unknown */
     bool at_pci_address; /* a PCI function exists at the device's known PCI address */
-    /* root complex of that function, e.g. pci0000:c8; empty: unknown */
+    /* root complex of the device's PCI function, e.g. pci0000:c8; empty: unknown */
     char pcie_root[PCIE_ROOT_CAP];
-    int16_t numa_node;  /* NUMA node of that function; -1: none or unknown */
+    int16_t numa_node;  /* NUMA node of the device's PCI function; -1: none or unknown */
     uint8_t neighbours; /* entries in `neighbour`; 0: none or unknown */
     uint16_t neighbour[NEIGHBOURS_MAX];
     struct device_place place;
-    struct device_reading reading; /* see dra/health.h */
+    struct device_reading reading; /* what the health files showed in the last probe */
     struct efa_function efa;
     char name[DEVICE_NAME_CAP]; /* neuron-device-N, neuron-node, or pci-<address> */
     /* the device stands for all devices of the node; it has number 0 and no PCI address */
     bool node;
-    bool tainted;    /* the device is published with the taint of the table */
+    bool tainted;    /* the device is published with the taint of its table (taint_key) */
     int64_t taint_s; /* Unix time at which the taint began, in seconds */
 };
 
@@ -130,9 +141,9 @@ struct devices {
     /* the device for the whole node is published beside the others; all consume shared counters */
     bool counters;
     /*
-     * Shares of each device (KEP-5075). 0: no sharing. 1: sharing was switched off while claims
-     * still hold shares; the capacity is then published as 1, so that the scheduler allocates no
-     * further share.
+     * Number of shares of each device (KEP-5075). 0: no sharing. 1: sharing was switched off while
+     * claims still hold shares; the capacity is then published as 1, so that the scheduler
+     * allocates no further share.
      */
     uint8_t shares;
     const char *taint_key; /* taint of the tainted devices; NULL if no device is tainted */
@@ -154,7 +165,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_NO_MODULE, /* module/neuron/version is absent: the module is not loaded */
     PROBE_ISSUE_NO_DEVICES,
     PROBE_ISSUE_NO_TYPE, /* the product name is unreadable or is not an instance type */
-    /* the type has no row, but its family is known: the family determines the LNC */
+    /* the instance type has no board row, but its family is known and determines the LNC */
     PROBE_ISSUE_UNKNOWN_TYPE,
     PROBE_ISSUE_UNKNOWN_FAMILY, /* the type's family is unknown, and so is its LNC */
     PROBE_ISSUE_REFUSED_TYPE,   /* the agent refuses this family: no device is published */
@@ -167,14 +178,14 @@ enum probe_issue_kind {
     PROBE_ISSUE_IGNORED,    /* some entries of class/neuron_device were left out */
     PROBE_ISSUE_VERSION,    /* the module version is too long or not printable: it is left out */
     PROBE_ISSUE_BOOT_ID,    /* the boot id is unreadable: claim records have no boot id */
-    /* a class file says "busy", or ultraserver_mode is not a list of modes */
+    /* a file of class/neuron_device says "busy", or ultraserver_mode is not a list of modes */
     PROBE_ISSUE_ULTRASERVER,
     PROBE_ISSUE_LNC_CONFIG,   /* logical_nc_config has no LNC of this type: it is ignored */
     PROBE_ISSUE_HEALTH_FILES, /* a device lacks health files that its kernel module should have */
     PROBE_ISSUE_NO_EFA,       /* the kernel driver efa has no device */
     PROBE_ISSUE_EFA_COUNT,    /* the number of EFA devices differs from the board's map */
     PROBE_ISSUE_EFA_VERBS,    /* an EFA device without uverbs entry or node is left out */
-    /* the board's map does not name an EFA device: the device gets no device groups */
+    /* an EFA device is not in the board's EFA map: the device gets no device groups */
     PROBE_ISSUE_EFA_UNMAPPED,
     PROBE_ISSUE_EFA_IGNORED, /* some EFA devices were left out: there are more than EFAS_MAX */
     PROBE_ISSUE_KINDS
@@ -191,7 +202,7 @@ struct probe_issue {
 #define PROBE_ISSUES_MAX (DEVICES_MAX + 8u)
 /* All issues of one probe. */
 struct probe_issues {
-    uint16_t count; /* issues that do not fit are only counted in `more` */
+    uint16_t count; /* entries of `issue`; further issues are only counted in `more` */
     uint16_t more;
     struct probe_issue issue[PROBE_ISSUES_MAX];
 };
@@ -201,8 +212,8 @@ const char *probe_issue_name(enum probe_issue_kind kind);
 
 /*
  * Builds the table from what the probe found. Never fails: leaves out uncertain values and reports
- * them as issues. A device keeps its number when others are missing, because the number is its
- * position in the topology (routing tables of the kernel module). So facts that derive from the
+ * them as issues. A device keeps its number when other devices are missing: the number is its
+ * position in the topology, which the kernel module's routing tables fix, so facts derived from the
  * number stay certain. Does not change the labels in `d`.
  */
 void devices_build(struct devices *d, const struct found_node *found, struct probe_issues *issues);
@@ -233,7 +244,10 @@ void devices_add_node(struct devices *d, bool alone);
 bool devices_valid(const struct devices *d);
 /* Whether two sets of labels result in the same attributes. */
 bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
-/* Copies a table. Does not touch memory after its last device, so that it stays non-resident. */
+/*
+ * Copies the table `from` to `to`. Does not touch the memory of `to` after its last device, so that
+ * unused pages stay non-resident.
+ */
 void devices_copy(struct devices *to, const struct devices *from);
 /* Whether two tables of found devices result in the same published attributes. */
 bool devices_same(const struct devices *a, const struct devices *b);
@@ -249,11 +263,14 @@ void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME
 int devices_numbered(const struct devices *d, unsigned number);
 /* Index in the table of the EFA device with this PCI address, or -1. */
 int devices_addressed(const struct devices *d, uint32_t address);
-/* Bit N: the device consumes the counter of device N; `device` NULL: some device consumes it. */
+/*
+ * Bit N: the device consumes the counter of device N. If `device` is NULL: any device of the table
+ * does.
+ */
 uint64_t devices_counters(const struct devices *d, const struct device *device);
 /* Bit N: the table has a device with number N. */
 uint64_t devices_numbers(const struct devices *d);
-/* Writes the numbers of a mask as "0,1,2"; at most DEVICE_NUMBERS_CAP bytes. */
+/* Writes the device numbers in a mask as "0,1,2"; at most DEVICE_NUMBERS_CAP bytes. */
 void device_numbers_write(struct writer *out, uint64_t numbers);
 /* Index in the table of the device with this published name, or -1. */
 int devices_find(const struct devices *d, struct view name);
@@ -281,7 +298,7 @@ enum { CAPACITY_UNASKED_NOTHING = -1, CAPACITY_ALL, CAPACITY_STEP, CAPACITY_STEP
 struct attribute {
     char key[ATTRIBUTE_KEY_CAP];
     enum attribute_type type;
-    /* INT, BOOL: the value; CAPACITY: CAPACITY_ALL or another value of the enum above */
+    /* INT, BOOL: the value; CAPACITY: the step, or CAPACITY_ALL or CAPACITY_UNASKED_NOTHING */
     int64_t number;
     char text[ATTRIBUTE_VALUE_CAP]; /* STRING, VERSION: the value; CAPACITY: a Quantity */
 };

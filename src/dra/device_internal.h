@@ -8,10 +8,10 @@
 
 #include "dra/device.h"
 
-/* Adds an issue with the text `value`; its bytes that are not printable ASCII become '?'. */
+/* Adds an issue with the text `value`, whose bytes become '?' if they are not printable ASCII. */
 void probe_issue_add(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t number,
                      struct view value);
-/* Adds an issue that concerns the whole node. */
+/* Adds an issue that concerns the whole node, with `value` as its text. */
 void probe_issue_node(struct probe_issues *issues, enum probe_issue_kind kind, struct view value);
 /* Adds an issue that concerns the whole node, with `value` in decimal as its text. */
 void probe_issue_count(struct probe_issues *issues, enum probe_issue_kind kind, unsigned value);

@@ -15,11 +15,12 @@ enum driver_kind { DRIVER_NEURON, DRIVER_EFA };
 
 /* Properties that all devices of a driver have in common. Texts are static. */
 struct driver_traits {
-    const char *module;     /* kernel module, and the word in the names of its device plugins */
-    const char *software;   /* name of the driver software in messages that ask to reload it */
-    const char *a_device;   /* text before "device" in messages: "a Neuron" or "an EFA" */
-    const char *cdi_kind;   /* CDI kind in its CDI files */
-    const char *cdi_prefix; /* prefix of the names of its CDI files */
+    /* name of the kernel module; names of device plugins for these devices contain it as a word */
+    const char *module;
+    const char *software;        /* name of the driver software in messages that ask to reload it */
+    const char *a_device;        /* text before "device" in messages: "a Neuron" or "an EFA" */
+    const char *cdi_kind;        /* CDI kind in its CDI files */
+    const char *cdi_prefix;      /* prefix of the names of its CDI files */
     const char *metadata_prefix; /* prefix of the names of its metadata files */
     /*
      * true: a device's number alone determines the names of the device and of its node. false: the
@@ -27,7 +28,7 @@ struct driver_traits {
      * follows from the board's map.
      */
     bool numbered;
-    bool has_cores;    /* shares divide a device's cores; false: each share uses all of it */
+    bool has_cores;    /* shares divide a device's cores; false: each share uses the whole device */
     bool configurable; /* a claim may have a configuration for this driver */
 };
 

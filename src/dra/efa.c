@@ -62,7 +62,7 @@ static unsigned mapped_count(const struct efa_map *map)
 
 static void build_reading(struct device_reading *r, const struct found_efa *found)
 {
-    /* the text that the kernel writes for an active port, see core/sysfs.c */
+    /* the kernel's text for an active RDMA port, see drivers/infiniband/core/sysfs.c */
     static const char active[] = "4: ACTIVE";
     struct view state = view_trim(view_text(found->port_state));
     r->known = state.len > 0u;
@@ -103,7 +103,10 @@ static void build_device(struct device *device, const struct found_efa *found, u
     efa_device_name(found->address, device->name);
 }
 
-/* Rank of the address of found device `at` among the addresses that the map does not name. */
+/*
+ * Number of found devices that are not in the EFA map and have lower PCI addresses than device
+ * `at`.
+ */
 static unsigned rank_of(const struct devices *d, const struct found_efas *found, unsigned at)
 {
     const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
@@ -123,7 +126,7 @@ static bool has_number(const struct devices *d, unsigned number)
 }
 
 /*
- * Chooses the number of a device that the map does not name. A device of the previous table keeps
+ * Chooses the number of a device that is not in the EFA map. A device of the previous table keeps
  * its number, because claim records contain the number; another device gets a free number.
  */
 static unsigned unmapped_number(const struct devices *d, const struct devices *before,
@@ -141,12 +144,16 @@ static unsigned unmapped_number(const struct devices *d, const struct devices *b
             return number;
         }
     }
-    /* Removed devices still occupy numbers in `before`; these are free again in the next probe. */
+    /*
+     * No number is free, because removed devices still occupy numbers in `before`; those numbers
+     * are free again in the next probe.
+     */
     return BOARD_GROUPED_DEVICES + rank;
 }
 
 /*
- * Whether any found device node is a character device. If so, plain files do not count (device.c).
+ * Whether any device node that the probe found is a character device. If so, plain files are not
+ * accepted as device nodes.
  */
 static bool has_character_devices(const struct found_efas *found)
 {

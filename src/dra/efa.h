@@ -21,32 +21,33 @@
 #include "dra/device.h"
 #include "dra/pci.h"
 
-/* Room for the state of a port, such as "4: ACTIVE"; longer texts are cut. */
+/* Size of the text for the state of an RDMA port, such as "4: ACTIVE"; longer texts are cut. */
 #define PORT_STATE_CAP 24u
-/* Room for a PCI ID such as "0xefa0", with NUL. */
+/* Size of a text for a PCI ID such as "0xefa0", with NUL. */
 #define PCI_ID_CAP 8u
 
 /* One PCI function of the kernel driver efa. */
 struct found_efa {
-    uint32_t address; /* see pci_address_parse */
+    uint32_t address; /* PCI address as a number (pci_address_parse) */
     /* class/infiniband_verbs has an entry uverbsN for this function */
     bool verbs;
     bool node_exists; /* <dev-root>/infiniband/uverbsN exists */
-    uint16_t number;  /* N of that entry's name uverbsN */
-    /* identity of the device: inode of that entry; major and minor number of its device node */
+    uint16_t number;  /* N of the function's entry uverbsN */
+    /* identity: inode of the function's uverbs entry; major and minor number of its device node */
     struct device_place place;
     char rdma_name[RDMA_NAME_CAP];
     char pcie_root[PCIE_ROOT_CAP];
     char numa_node[NUMA_VALUE_CAP];
     char subsystem[PCI_ID_CAP];      /* text of the function's file subsystem_device */
-    char port_state[PORT_STATE_CAP]; /* state of port 1; empty: unreadable */
+    char port_state[PORT_STATE_CAP]; /* state of RDMA port 1; empty: unreadable */
     bool silent;                     /* a read of one of the device's files hangs */
 };
 /* All EFA devices of a node. */
 struct found_efas {
     bool unknown; /* the probe failed: `count` is 0 and meaningless */
     uint16_t count;
-    uint16_t ignored;               /* number of functions left out, because of EFAS_MAX */
+    /* number of PCI functions left out, because there are more than EFAS_MAX */
+    uint16_t ignored;
     struct found_efa efa[EFAS_MAX]; /* in any order */
 };
 

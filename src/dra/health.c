@@ -107,7 +107,10 @@ static uint32_t component_bit(struct view word)
     return HEALTH_REASON_COMPONENT;
 }
 
-/* Parses a word that can replace the list in unhealthy_components. false: it is not such a word. */
+/*
+ * Parses a word that can replace the list in unhealthy_components. Returns false if the text is not
+ * such a word.
+ */
 static bool parse_word(struct device_reading *r, struct view text)
 {
     bool taken = true;
@@ -218,8 +221,8 @@ static bool track_counter(struct health_track *h, unsigned counter, uint64_t now
 }
 
 /*
- * Tracks the counters even while unhealthy_components decides (R2), so that a rise during that time
- * does not count later.
+ * Tracks the counters even while unhealthy_components decides about the health (R2), so that a rise
+ * during that time is not mistaken for a new one later.
  */
 static void track_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
 {
@@ -260,7 +263,7 @@ static enum health state_without_reason(const struct health_track *h,
     static const uint32_t of_other_files =
         (uint32_t)HEALTH_REASON_GONE | (uint32_t)HEALTH_REASON_SILENT |
         (uint32_t)HEALTH_REASON_ECC | (uint32_t)HEALTH_REASON_RESET;
-    /* only unhealthy_components can withdraw the remaining reasons */
+    /* reasons that unhealthy_components gave: only this file can withdraw them */
     bool listed = (h->reasons & ~of_other_files) != 0u;
     bool held = (!r->known && (listed || r->blind)) || now_ms - h->bad_ms < h->hold_ms;
     if (h->state == (uint8_t)HEALTH_UNHEALTHY && held) {

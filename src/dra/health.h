@@ -52,7 +52,7 @@ enum {
 enum {
     HEALTH_FILE_COMPONENTS,
     HEALTH_FILE_RESET,
-    HEALTH_FILE_ECC, /* first of the HEALTH_COUNTERS counters */
+    HEALTH_FILE_ECC, /* file of the first of HEALTH_COUNTERS counters */
     HEALTH_FILE_ECC_MEMORY,
     HEALTH_FILE_ECC_REPAIRABLE,
     HEALTH_FILES
@@ -63,21 +63,23 @@ const char *health_file_path(unsigned file);
 /* The name of a health file, the last component of its path. */
 struct view health_file_name(unsigned file);
 /*
- * Bit n: a kernel module of this version (module/neuron/version) has file n. `lists`: the module
- * lists broken components for this device family. 0: the files of this version are not known.
+ * Bit n: a kernel module of this version (module/neuron/version) has health file n. `lists`: the
+ * module lists broken components for this device family. 0: the health files of this version are
+ * not known.
  */
 unsigned health_files_of(struct view version, bool lists);
 
 /* What one reading of a device's health files shows; all zero before a file is read. */
 struct device_reading {
-    uint32_t reasons; /* HEALTH_REASON_… */
+    uint32_t reasons; /* bits HEALTH_REASON_… */
     bool listed;      /* unhealthy_components could be read */
     bool known;       /* the health could be read, and no reset is under way */
-    bool blind;       /* a file that rule R2 needs could not be read, or a reset is under way */
-    uint8_t unread;   /* bit n: file n could not be read */
-    /* bit n: file n does not exist; device_reading_judge clears files that R5 does not require */
+    /* a file that decides about the health (R2) could not be read, or a reset is under way */
+    bool blind;
+    uint8_t unread; /* bit n: health file n could not be read */
+    /* bit n: health file n is absent; after device_reading_judge, only files that R5 requires */
     uint8_t absent;
-    uint8_t counted; /* bit n: counter n was read */
+    uint8_t counted; /* bit n: ecc[n] is the value of counter n */
     uint64_t ecc[HEALTH_COUNTERS];
 };
 
@@ -89,22 +91,26 @@ void device_reading_reset(struct device_reading *r, struct view text);
 void device_reading_counter(struct device_reading *r, unsigned counter, struct view text);
 /* Marks a file as unreadable; `absent`: the file does not exist. */
 void device_reading_unread(struct device_reading *r, unsigned file, bool absent);
-/* Applies R5 and sets `blind`. `files`, bit n: the kernel module should have file n. */
+/*
+ * Completes a reading: applies R5 and sets `blind`. Bit n of `files`: the kernel module should have
+ * health file n.
+ */
 void device_reading_judge(struct device_reading *r, unsigned files);
 
 /* The health of a device over time; all zero before the first reading. */
 struct health_track {
-    bool seen;        /* a reading exists, or the device was missing while a claim held it */
-    uint8_t state;    /* enum health */
-    uint32_t reasons; /* why the device is unhealthy; kept during the wait of R4 */
-    uint8_t counted;  /* bit n: ecc[n] holds the last value of counter n */
-    uint8_t zero;     /* bit n: the last reading of counter n showed 0 instead of ecc[n] */
-    uint8_t rising;   /* bit n: counter n rose within HEALTH_ERROR_MS */
+    bool seen;     /* a reading exists, or the device was missing while a claim held it */
+    uint8_t state; /* enum health */
+    /* why the device is unhealthy, also while R3 or R4 keeps it so; 0: it is not unhealthy */
+    uint32_t reasons;
+    uint8_t counted; /* bit n: ecc[n] holds the last value of counter n */
+    uint8_t zero;    /* bit n: the last reading of counter n showed 0 instead of ecc[n] */
+    uint8_t rising;  /* bit n: counter n rose within the last HEALTH_ERROR_MS */
     uint64_t ecc[HEALTH_COUNTERS];
     uint64_t rose_ms;  /* time of the last rise of any counter */
-    uint64_t bad_ms;   /* time of the last reading with a reason */
+    uint64_t bad_ms;   /* time of the last reading that gave a reason (HEALTH_REASON_…) */
     uint64_t fell_ms;  /* time of the last change to unhealthy */
-    uint32_t falls;    /* number of successive changes to unhealthy, see R4 */
+    uint32_t falls;    /* number of changes to unhealthy, each soon after the one before (R4) */
     uint64_t hold_ms;  /* how long the device must stay free of errors (R4) */
     uint64_t since_ms; /* time of the last change of `state` */
 };

@@ -89,8 +89,8 @@ static bool is_version_word(struct view v, unsigned where)
 }
 
 /*
- * The part of the version to which the text after the character `c` belongs; `c` itself belongs to
- * the part `where`. Only the first dash and the first plus begin another part.
+ * Returns the part of a version in which the text after `c` lies; `c` lies in the part `where`.
+ * Only the first dash and the first plus begin another part.
  */
 static unsigned part_after(uint8_t c, unsigned where)
 {
@@ -122,7 +122,7 @@ static bool is_version(struct view v)
     return good && numbers == VERSION_NUMBERS;
 }
 
-/* The text up to its NUL, or the whole array. */
+/* The text in an array, up to its NUL; the whole array if there is no NUL. */
 static struct view text_in(const char *text, size_t cap)
 {
     struct view all = view_of(text, cap);

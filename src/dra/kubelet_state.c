@@ -6,9 +6,9 @@
 
 #include "base/assert.h"
 
-/* Positions in the outer JSON text (`place`). */
+/* Values of `place`: positions in the outer JSON text of the checkpoint. */
 enum { OUTER_HEAD, OUTER_DATA, OUTER_MIDDLE, OUTER_SUM, OUTER_END };
-/* Number of open containers around a member of a list element: the data, the list, the element. */
+/* Value of `depth` in a list element of the data: the data, list and element are open. */
 #define ELEMENT_DEPTH 3u
 #define DEPTH_MAX 16u
 /*
@@ -251,7 +251,7 @@ static void outer_byte(struct kubelet_state *k, uint8_t byte)
         outer_sum(k, byte);
         break;
     default:
-        k->failed = PEER_MALFORMED; /* trailing bytes */
+        k->failed = PEER_MALFORMED; /* bytes after the end of the checkpoint */
         break;
     }
 }

@@ -28,9 +28,10 @@
 
 /* Progress of parsing a checkpoint. Private to kubelet_state.c. */
 struct kubelet_state {
-    enum status failed;      /* first failure, sticky; STATUS_OK: none */
-    uint8_t place;           /* position in the outer text */
-    size_t matched;          /* bytes read of the fixed text at `place`, or of the checksum */
+    enum status failed; /* first failure, sticky; STATUS_OK: none */
+    uint8_t place;      /* position in the outer JSON text (OUTER_…) */
+    /* bytes already matched: of the fixed text at `place`, or of the checksum */
+    size_t matched;
     uint8_t escape;          /* outer string: ESCAPE_KIND, or number of \u digits still to read */
     uint32_t escaped;        /* value of the \u digits read so far */
     uint32_t crc;            /* CRC of the data read so far */
@@ -41,7 +42,7 @@ struct kubelet_state {
     bool in_string;          /* inside a string of the data */
     bool backslash;          /* the string's last byte started an escape */
     bool wants_uid;          /* the next string is a UID */
-    bool has_uid;            /* the current element has a UID */
+    bool has_uid;            /* the current element of the list has a UID */
     bool uid_due;            /* `text` is a UID to be returned to the caller */
     size_t len;              /* length of `text` */
     char text[UID_CAP + 1u]; /* last string directly in a list element; may be cut */

@@ -51,7 +51,7 @@ void metadata_annotation(struct view key, struct view value, char pod_claim[NAME
 
 /* --- devices --- */
 
-/* Sets `name` to the name of a result's device. Returns its index in the table, or -1. */
+/* Sets `name` to the name of a result's device. Returns the device's index in the table, or -1. */
 static int index_of(const struct claim_result *result, const struct devices *devices,
                     char name[DEVICE_NAME_CAP])
 {

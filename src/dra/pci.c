@@ -13,7 +13,7 @@
 static const struct {
     uint8_t digits;
     uint8_t bits;
-    uint8_t after; /* separator in sysfs; NUL after the last field */
+    uint8_t after; /* separator after the field in sysfs; NUL after the last field */
 } pci_fields[PCI_FIELDS] = {
     {4, 16, (uint8_t)':'}, {2, 8, (uint8_t)':'}, {2, 5, (uint8_t)'.'}, {1, 3, 0}};
 

@@ -75,7 +75,7 @@ static bool all_matched(const struct slice_compare *c)
     return c->matched == (uint32_t)((UINT64_C(1) << c->attributes.count) - 1u);
 }
 
-/* The wanted taint has no value. The time of the taint is not compared. */
+/* A wanted taint has an empty value. The time of the stored taint is not compared. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
                          const char *effect)
 {

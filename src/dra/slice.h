@@ -19,13 +19,17 @@ struct slice_compare {
     uint32_t matched;             /* bit i: attribute i of the current device is stored as wanted */
     bool tainted;                 /* the current stored device has the wanted taint */
     bool unshared;                /* a device that should be shared is stored as not shared */
-    /* bit N: stored device N lacks its taint; all bits: the device for the whole node lacks it */
+    /*
+     * bit N: the stored device with number N lacks the taint that it should have; all bits: the
+     * device for the whole node lacks it
+     */
     uint64_t untainted;
-    uint64_t taken;               /* bit N: the current device consumes the counter of device N */
-    uint64_t shared;              /* bit N: the slice itself has the counter of device N */
-    bool open;                    /* a stored device has begun but has not ended */
-    bool differs;                 /* a difference was found; sticky */
-    struct attributes attributes; /* wanted attributes of the current device; else empty */
+    uint64_t taken;  /* bit N: the current device consumes the counter of device N */
+    uint64_t shared; /* bit N: the slice itself has the counter of device N */
+    bool open;       /* a stored device has begun but has not ended */
+    bool differs;    /* a difference was found; sticky */
+    /* wanted attributes of the current device; empty between devices */
+    struct attributes attributes;
 };
 
 /* Starts a comparison; `wanted` is borrowed until slice_compare_end. */

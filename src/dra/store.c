@@ -32,7 +32,7 @@ enum {
     HEADER_COVERED = 32
 };
 
-/* Offsets of the fields in a half. */
+/* Offsets of the fields in a half of a slot, in bytes. */
 enum { HALF_LENGTH_AT = 4, HALF_SEQUENCE_AT = 8, HALF_SUM_AT = 16, HALF_RESERVED_AT = 20 };
 
 /* Reads a 32-bit number; the caller has checked that the view contains it. */
@@ -176,7 +176,7 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     m->ultraserver_mode = r->ultraserver_mode;
     m->has_cores = r->cores != 0u;
     m->cores = r->cores;
-    m->has_uverbs = r->efa_address != 0u; /* the address is part of the device's name */
+    m->has_uverbs = r->efa_address != 0u; /* an EFA device; its PCI address is stored in its name */
     m->uverbs = r->uverbs;
 }
 
@@ -233,7 +233,7 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
     text_set(m->pod_claim_name, sizeof m->pod_claim_name, r->pod_claim);
 }
 
-/* Encodes the message; FULL_BUFFER leaves `out` unchanged. */
+/* Encodes the message of a record. FULL_BUFFER: it does not fit, and `out` is unchanged. */
 static enum status encode_message(const store_ClaimRecord *m, struct writer *out)
 {
     size_t room = writer_room(out);
@@ -250,7 +250,10 @@ enum status store_record_encode(const struct claim_record *r, struct writer *out
 {
     ASSERT(claim_record_valid(r));
     store_ClaimRecord m = {0};
-    /* The argument of nanopb is not const, but write_results only reads the record. */
+    /*
+     * nanopb takes a pointer to a record that is not const, but write_results only reads the
+     * record; the union drops the const.
+     */
     const union {
         const struct claim_record *record;
         void *argument;
@@ -364,7 +367,10 @@ static bool read_record(struct view bytes, struct claim_record *r)
         return false;
     }
     decode_record(&m, r);
-    /* A newer agent's claim may hold devices through fields that this version does not know. */
+    /*
+     * A newer agent's claim may hold devices through fields that this version does not know; then
+     * held_devices has more bits than the known results.
+     */
     return claim_record_valid(r) && !m.released &&
            (!m.has_held_devices || m.held_devices == claim_numbers(r));
 }

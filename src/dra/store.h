@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Format of the claim store, the file claims.store in the plugin directory: fixed slots, one for
- * each claim. Owns the layout, and the rule that decides which half of a slot counts; does no I/O.
+ * each claim. Owns the layout, and the rule that decides which half of a slot is the current one;
+ * does no I/O.
  *
  * All numbers are big-endian. A sum is CRC-32C (Castagnoli; RFC 3720 appendix B.4). The file has
  * 4,202,496 bytes; further bytes are ignored, and a shorter file is damaged.
@@ -33,19 +34,19 @@
  *       24 length  record: message ClaimRecord of proto/store.proto
  *                  the rest of the half is ignored
  *
- * Of the two halves of a slot, the intact one with the higher sequence counts; if the sequences are
- * equal, half 1 counts. A change writes the half that does not count, with a sequence higher than
- * every other in the file, so that a torn write leaves the previous state. The half that counts is
- * overwritten only if the other half cannot be written and the slot is free or is being freed.
+ * The current half of a slot is the intact half with the higher sequence; if the sequences are
+ * equal, it is half 1. A change writes the other half, with a sequence higher than every other in
+ * the file, so that a torn write leaves the previous state. The current half is overwritten only if
+ * the other half cannot be written and the slot is free or is being freed.
  *
  * If one half is damaged, it may have been the newer half. As soon as a CDI file proves that the
  * intact half is the newer one, or bit 0 of the flags is set, the agent replaces the damaged half
- * with a copy of the intact half. If the claim may hold more devices than the intact half names,
- * the agent writes an outline of all these devices instead.
+ * with a copy of the intact half. If the claim may hold devices that the record of the intact half
+ * lacks, the agent writes an outline of all these devices instead.
  *
  * In a new file, all halves are written as free; half 0 has sequence 0, and half 1 has sequence 1.
  * A half of zero bytes is therefore damaged, not new. The sum covers the number of the slot, so
- * that a half in the wrong slot counts as damaged.
+ * that a half in the wrong slot reads as damaged.
  *
  * Versions: new releases only add fields to a record (proto/store.proto), and the format stays 1.
  * Older and newer agents read each other's records: an agent skips unknown fields. If an agent
@@ -67,8 +68,8 @@
 
 #include "dra/claim.h"
 
-#define STORE_SLOT_BYTES (UINT64_C(2) * STORE_HALF_BYTES) /* two halves */
-/* Size of the whole file. */
+#define STORE_SLOT_BYTES (UINT64_C(2) * STORE_HALF_BYTES) /* bytes of a slot: two halves */
+/* Size of the claim store's file, in bytes. */
 #define STORE_FILE_BYTES (STORE_HEADER_BYTES + (uint64_t)CLAIMS_MAX * STORE_SLOT_BYTES)
 #define STORE_HALF_HEADER 24u    /* bytes of a half before its record */
 #define STORE_HEADER_WRITTEN 36u /* written bytes of a header copy; the rest is ignored */
@@ -90,12 +91,12 @@ MUST_USE enum status store_header_read(struct view bytes, struct store_header *h
 /* Offset in the file of half 0 or 1 of a slot, in bytes. */
 uint64_t store_offset(unsigned slot, unsigned half);
 
-/* The state of a half. */
+/* The state of a half of a slot. */
 enum store_half_state { STORE_HALF_DAMAGED, STORE_HALF_FREE, STORE_HALF_RECORD };
-/* One half as read. */
+/* One half of a slot, as read from the claim store. */
 struct store_half {
     enum store_half_state state;
-    uint64_t sequence;  /* 0 when damaged */
+    uint64_t sequence;  /* 0 if the half is damaged */
     struct view record; /* STORE_HALF_RECORD: the encoded record, borrowed from the bytes read */
 };
 /* Reads one half and its state. `bytes`: STORE_HALF_BYTES, or fewer if the file is too short. */
@@ -103,8 +104,9 @@ void store_half_read(struct view bytes, unsigned slot, struct store_half *out);
 /* Writes a half with `record`, at most STORE_RECORD_MAX bytes; an empty record frees the half. */
 void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, struct view record);
 /*
- * Returns which half of a slot counts, 0 or 1, or -1 if both are damaged. If both have the same
- * sequence, they are copies, and half 1 counts.
+ * Returns the current half of a slot, 0 or 1: the intact half with the higher sequence. -1: both
+ * halves are damaged. If both have the same sequence, they are copies, and half 1 is the current
+ * one.
  */
 int store_pick(const struct store_half halves[2]);
 
@@ -132,7 +134,10 @@ struct store_outline {
 };
 /* Decodes the outline of a record. HOST_DAMAGED: a name is invalid, or held_devices is absent. */
 MUST_USE enum status store_outline_decode(struct view bytes, struct store_outline *o);
-/* Encodes a record that has only an outline. FULL_BUFFER: as in store_record_encode. */
+/*
+ * Encodes a record that has only an outline. FULL_BUFFER: `out` has too little room, and its length
+ * is unchanged.
+ */
 MUST_USE enum status store_outline_encode(const struct store_outline *o, struct writer *out);
 
 #endif

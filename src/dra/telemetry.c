@@ -8,7 +8,10 @@
 #define FELL (UINT64_C(1) << 63)
 /* Marks a counter whose last reading failed; the stored value is kept for later comparison. */
 #define LOST (UINT64_C(1) << 62)
-/* Largest value. Values are stored plus one, so that 0 means unknown, below the two marks. */
+/*
+ * Largest value. A value is stored plus one, because 0 means unknown; the bits FELL and LOST are
+ * above it.
+ */
 #define VALUE_MAX (LOST / 2u)
 
 /* Counters of memory errors, which the kernel module shows as 0 when it cannot read the device. */

@@ -23,7 +23,10 @@
  * of memory of each core; the device's power; 5 uses of each core's device memory.
  */
 #define TELEMETRY_ERRORS (5u + 8u * TELEMETRY_CORES_MAX)
-/* Number of memory gauges of a device: 2 of each core. Its only other value is its power. */
+/*
+ * Number of memory gauges of a device: 2 of each core. Besides these and the error counters, a
+ * device has only one value, its power.
+ */
 #define TELEMETRY_MEMORIES (2u * TELEMETRY_CORES_MAX)
 #define TELEMETRY_USES_OF_CORE 5u
 #define TELEMETRY_USES (TELEMETRY_USES_OF_CORE * TELEMETRY_CORES_MAX)
@@ -42,13 +45,16 @@ struct telemetry_file {
     const char *name; /* name of the error or kind of memory */
 };
 
-/* Index, after the values, of the time at which the last reading began (host clock); 0: never. */
+/*
+ * Index, in a device's row of `value` (struct telemetry), of the time at which the last reading
+ * began (host clock); 0: never.
+ */
 #define TELEMETRY_READ_MS TELEMETRY_VALUES
 
 /* The values of all devices; all zero before the first reading. */
 struct telemetry {
     unsigned turn; /* number of readings so far */
-    /* indexed by device number; telemetry_known decodes all but TELEMETRY_READ_MS */
+    /* [device number][index of the value]; telemetry_known decodes all but TELEMETRY_READ_MS */
     uint64_t value[DEVICES_MAX][TELEMETRY_VALUES + 1u];
 };
 

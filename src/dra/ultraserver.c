@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses class files of UltraServer nodes and translates modes; see ultraserver.h. */
+/*
+ * Parses the files of class/neuron_device on UltraServer nodes, and translates modes; see
+ * ultraserver.h.
+ */
 #include "dra/ultraserver.h"
 
 #include <string.h>
@@ -11,7 +14,7 @@
 enum { MODE_FOUR_NODES = 1, MODE_TWO_HORIZONTAL = 2, MODE_TWO_VERTICAL = 3, MODE_ONE_NODE = 4 };
 _Static_assert((unsigned)MODE_ONE_NODE == ULTRASERVER_MODE_MAX, "the highest mode");
 
-/* Text of the class files while the leader election runs. */
+/* Text of the UltraServer's files in class/neuron_device while the nodes still elect a leader. */
 static const char busy[] = "busy";
 
 static struct view text_of(const char text[ULTRASERVER_TEXT_CAP])
@@ -38,8 +41,9 @@ static bool next_mode(uint8_t *modes, struct view *list)
 }
 
 /*
- * Parses a list of modes. Returns false if the text is not such a list. An empty text is valid:
- * older kernel modules write an empty line on standard types.
+ * Parses a list of modes, the text of the file ultraserver_mode. Returns false if the text is not
+ * such a list. An empty text is valid: older kernel modules write an empty line on types that they
+ * treat as standard, not as nodes of an UltraServer.
  */
 static bool build_modes(struct ultraserver *u, struct view list)
 {
@@ -65,8 +69,8 @@ static bool is_server_id(struct view id)
 }
 
 /*
- * Sets the place only if both ids are valid, because a server id is useless without the id of the
- * node.
+ * Sets the node's place in a set only if both ids are valid, because the id of the set is useless
+ * without the id of the node.
  */
 static void build_place(struct ultraserver_place *place, struct view server_id, struct view node_id)
 {
@@ -112,12 +116,12 @@ bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b)
 
 /* --- modes for claims --- */
 
-/* Returns a mode for this number of nodes that the kernel module offers; 0: it offers none. */
+/* Returns a mode that the kernel module offers for this number of nodes; 0: it offers none. */
 static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
 {
     static const uint8_t of_nodes[ULTRASERVER_NODES_MAX + 1u][2] = {
         [1] = {MODE_ONE_NODE, MODE_ONE_NODE},
-        /* AWS's init script also prefers the vertical mode */
+        /* two nodes: the vertical mode first, as in AWS's init script */
         [2] = {MODE_TWO_VERTICAL, MODE_TWO_HORIZONTAL},
         [4] = {MODE_FOUR_NODES, MODE_FOUR_NODES}};
     ASSERT(nodes <= ULTRASERVER_NODES_MAX);

@@ -2,9 +2,9 @@
 /*
  * The place of the node in its UltraServer. An UltraServer consists of several nodes with linked
  * devices; sets of one, two or four of these nodes work as one machine. Owns the meaning of the
- * kernel module's class files, and chooses the mode of the runtime for a requested number of nodes;
- * reads no file. Sources: the kernel module's v3 and v4 device layers (class attributes), AWS's
- * init script for UltraServers (mode for a number of nodes).
+ * kernel module's UltraServer files in class/neuron_device, and chooses the mode of the runtime for
+ * a requested number of nodes; reads no file. Sources: the kernel module's v3 and v4 device layers
+ * (files in class/neuron_device), AWS's init script for UltraServers (mode for a number of nodes).
  *
  * Invariants:
  * I1 Whatever the files contain, a server id is 16 hexadecimal digits or empty, and a mode is a
@@ -20,13 +20,15 @@
 /* Sizes of the node sets for which the kernel module has ids: two nodes and four nodes. */
 enum { ULTRASERVER_PAIR, ULTRASERVER_QUAD, ULTRASERVER_SIZES };
 
-/* The texts of class/neuron_device as read; empty: the file is absent or unreadable. */
+/* The texts of files in class/neuron_device as read; empty: the file is absent or unreadable. */
 struct found_ultraserver {
-    char modes[ULTRASERVER_TEXT_CAP];                        /* ultraserver_mode */
-    char node_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP];   /* node_id_2, node_id_4 */
-    char server_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP]; /* server_id_2, server_id_4 */
-    char group_node_id[ULTRASERVER_TEXT_CAP];                /* node_id, on switched types */
-    char group_id[ULTRASERVER_TEXT_CAP];                     /* reservation_id, on switched types */
+    char modes[ULTRASERVER_TEXT_CAP];                        /* file ultraserver_mode */
+    char node_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP];   /* files node_id_2, node_id_4 */
+    char server_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP]; /* files server_id_2, server_id_4 */
+    /* file node_id, on switched types such as trn3.48xlarge */
+    char group_node_id[ULTRASERVER_TEXT_CAP];
+    /* file reservation_id, on switched types such as trn3.48xlarge */
+    char group_id[ULTRASERVER_TEXT_CAP];
 };
 
 /* The node's membership in one set of nodes. */
@@ -37,7 +39,7 @@ struct ultraserver_place {
 
 /* The place of this node in its UltraServer, and the modes that the node offers. */
 struct ultraserver {
-    bool member;   /* the instance type is a node of an UltraServer */
+    bool member;   /* nodes of this instance type belong to an UltraServer */
     bool electing; /* the UltraServer leader election is still running */
     uint8_t modes; /* bit n: the kernel module offers the runtime's mode n */
     struct ultraserver_place place[ULTRASERVER_SIZES];
@@ -51,24 +53,24 @@ struct ultraserver_use {
 };
 
 /*
- * Builds *u from the class files. `member`: the instance type is a node of an UltraServer; if not,
- * all other members of *u stay empty. Returns false if the file ultraserver_mode is not a list of
- * modes; the node then offers no mode.
+ * Builds *u from the texts of files in class/neuron_device. `member`: nodes of this instance type
+ * belong to an UltraServer; if not, all other members of *u stay empty. Returns false if the file
+ * ultraserver_mode is not a list of modes; the node then offers no mode.
  */
 bool ultraserver_build(struct ultraserver *u, const struct found_ultraserver *found, bool member);
-/* Whether two descriptions of the node have the same values. */
+/* Whether `a` and `b` are equal in all members. */
 bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b);
 /*
- * Resolves a claim's request for a set of 1, 2 or 4 nodes. PEER_UNSUPPORTED, with one line: the
- * type is not a node of an UltraServer, the leader election of the UltraServer still runs, or the
- * kernel module does not offer such a set; `use` is all zero then.
+ * Resolves a claim's request for a set of 1, 2 or 4 nodes. PEER_UNSUPPORTED, with one line in
+ * `why`: nodes of this instance type belong to no UltraServer, the leader election of the
+ * UltraServer still runs, or the kernel module does not offer such a set; `use` is all zero then.
  */
 MUST_USE enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes,
                                       const char *instance_type, struct ultraserver_use *use,
                                       struct writer *why);
 /* Whether the values of `use` are consistent, as ultraserver_mode sets them. */
 bool ultraserver_use_valid(const struct ultraserver_use *use);
-/* Whether two uses set the same environment variables. */
+/* Whether `a` and `b` set the same environment variables to the same values. */
 bool ultraserver_use_same(const struct ultraserver_use *a, const struct ultraserver_use *b);
 
 #endif

@@ -40,8 +40,8 @@ static void path_of(char path[FILE_PATH_CAP], const struct host_files *f, enum f
 }
 
 /*
- * Opens a file for writing; creates the file and its directory if they are missing. O_NONBLOCK: if
- * the name is a FIFO, open must not block the only thread.
+ * Opens a file for writing; creates the file and its directory if they are missing. Opens with
+ * O_NONBLOCK, because a FIFO of that name must not block the process, which has only one thread.
  */
 static int open_for_write(const struct host_files *f, enum files_dir dir, const char *path,
                           int flags)
@@ -86,8 +86,8 @@ static void state_drop(struct host_files *f)
 }
 
 /*
- * Whether the path still leads to the open file; another process may have moved or deleted the
- * file.
+ * Whether `path` still leads to the file that is open as `fd`; another process may have moved or
+ * deleted that file.
  */
 static bool same_file(int fd, const char *path)
 {
@@ -143,8 +143,8 @@ static enum status lock_bytes(struct host_files *f, int fd, struct flock bytes)
 }
 
 /*
- * Locks the claim store file while it is open for writing. So even if someone removes the lock file
- * because it seems stale, a second agent cannot write to the store.
+ * Locks the claim store file itself, if it is open for writing. This keeps a second agent from
+ * writing to the store even after someone removed the lock file because it seemed stale.
  */
 static enum status inode_lock(struct host_files *f)
 {
@@ -588,8 +588,8 @@ static void list_name(const char *name, const char *prefix, struct writer *out)
 }
 
 /*
- * A page of a listing holds the names of one read of the directory. The names always fit, because
- * each directory record is longer than the name in it.
+ * A page of a listing receives all names that one read of the directory returns. They always fit,
+ * because each directory record is longer than the name in it.
  */
 _Static_assert(LIST_PAGE_BYTES >= DIRECTORY_READ_BYTES, "the names of a read fit a page");
 
@@ -705,7 +705,7 @@ static const char *port_why(void *ctx)
         return f->words; /* set by port_memory_read */
     }
     if (f->error == ELOOP) {
-        return "it is a symbolic link"; /* open(2) with O_NOFOLLOW */
+        return "it is a symbolic link"; /* ELOOP from open(2) with O_NOFOLLOW */
     }
     return errno_words(f->error, f->words);
 }

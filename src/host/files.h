@@ -2,8 +2,9 @@
 /*
  * Implements the files port (agent/files.h) on two directories of the file system. Owns the
  * descriptors of the claim store, the lock file, the temporary CDI file and the kubelet's
- * checkpoint; the agent decides what is written. Every call resolves all other paths again, so that
- * the agent needs no restart after a directory was removed and created again.
+ * checkpoint; the agent decides what is written. Finds all other files and directories by their
+ * paths at each use, so that the agent needs no restart after a directory was removed and created
+ * again.
  */
 #ifndef HOST_FILES_H
 #define HOST_FILES_H
@@ -33,22 +34,25 @@ struct host_files {
     /* Processes that read device memory; borrowed, set by the owner of this struct. */
     struct readers *readers;
     struct usage *usage; /* borrowed, set by the owner of this struct; NULL: not measured */
-    bool efa;            /* devices are EFA devices, numbered by uverbs number */
+    bool efa;            /* the driver's devices are EFA devices, numbered by their uverbs number */
     int state_fd;        /* descriptor of the open file `state_name`; -1: none */
     bool state_writable;
-    bool state_checked;                  /* this turn has checked that the name leads to state_fd */
+    /* In this turn of the loop, `state_name` was found to lead to the file open as state_fd. */
+    bool state_checked;
     struct file_identity state_identity; /* device and inode of the file open as state_fd */
-    bool state_created;                  /* the file is new, and its directory is not flushed yet */
+    /* The claim store file is new, and its directory is not flushed to the disk yet. */
+    bool state_created;
     char state_name[CDI_FILE_NAME_CAP];
-    int temporary_fd;                  /* descriptor of the locked temporary file; -1: none */
-    char temporary[CDI_FILE_NAME_CAP]; /* name of the temporary file, see files.temporary */
-    uint64_t flush_us;                 /* duration of the last fdatasync(2) */
-    int lock_fd;                       /* descriptor of the lock file; -1: none */
+    int temporary_fd; /* descriptor of the locked temporary CDI file; -1: none */
+    /* Name of the temporary CDI file; files.temporary returns it. */
+    char temporary[CDI_FILE_NAME_CAP];
+    uint64_t flush_us; /* duration of the last fdatasync(2) of the claim store */
+    int lock_fd;       /* descriptor of the lock file; -1: none */
     bool lock_writable;
     int error; /* errno of the last failure */
     /*
-     * Whether the last failure was a hanging read of a reader process. If so, `words` names the
-     * file, and `error` is not used.
+     * The last failure was a read that hangs in a reader process. Then `words` gives the file that
+     * it reads, and `error` is not used.
      */
     bool by_reader;
     char words[READING_FILE_CAP + 64u]; /* text for an operator about the last failure */
@@ -58,8 +62,8 @@ struct host_files {
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir,
                              const char *sysfs_root, const char *dev_root);
 /*
- * Marks the start of a turn of the loop. The port checks once per turn that the name of the store
- * still leads to the open file, because another process may move or delete it.
+ * Marks the start of a turn of the loop. Once per turn, the port checks that the file name of the
+ * claim store still leads to the open file, because another process may move or delete the file.
  */
 void host_files_turn(struct host_files *f);
 /* Closes all descriptors of the port, which also releases its locks. */

@@ -71,7 +71,10 @@ struct host {
     bool exiting;
     struct pollfd slots[SLOTS];
     struct apilink api;
-    /* Last member: without the flags of device metrics, its end is never touched. */
+    /*
+     * Must be the last member: `probes` ends with the telemetry, and without --device-metrics no
+     * code touches the memory pages of the telemetry.
+     */
     struct probes probes;
 };
 
@@ -91,7 +94,10 @@ static union {
 
 /* --- log --- */
 
-/* Returns how many bytes to pass to one write: whole lines, at most STDERR_WRITE_MAX. */
+/*
+ * Returns how many bytes of `lines` to pass to one write(2), at most STDERR_WRITE_MAX: whole lines,
+ * unless the first line alone is longer.
+ */
 static size_t log_piece(struct view lines)
 {
     size_t n = (lines.len < STDERR_WRITE_MAX) ? lines.len : STDERR_WRITE_MAX;
@@ -147,8 +153,8 @@ static void log_flush(struct host *h, int wait_ms)
             return;
         }
         /*
-         * If the reader has closed the pipe, or the disk is full, these lines are lost and the
-         * agent continues.
+         * If the process that reads the log has closed the pipe, or the disk is full, these lines
+         * are lost and the agent continues.
          */
         agent_log_written(h->agent, (written < 0) ? n : (size_t)written);
         lines = agent_log(h->agent);
@@ -216,7 +222,10 @@ static void poll_fill(struct host *h)
     }
 }
 
-/* Returns the time of the next timer. */
+/*
+ * Returns the earliest deadline of the agent, the probes, the servers, the connection to the API
+ * server and the check of the socket files.
+ */
 static uint64_t due_ms(struct host *h)
 {
     uint64_t at = earlier(agent_deadline(h->agent), h->check_ms);
@@ -229,7 +238,10 @@ static uint64_t due_ms(struct host *h)
     return at;
 }
 
-/* Returns the time at which waiting TCP connections may transfer or be accepted again. */
+/*
+ * Returns when TCP connections need a turn even if poll(2) reports no event: transfers that pace.h
+ * refuses are allowed again, or a port needs a round (strangers.h).
+ */
 static uint64_t pace_ms(const struct host *h)
 {
     /* Only the first driver has the TCP ports. */
@@ -242,14 +254,14 @@ static uint64_t pace_ms(const struct host *h)
 static void poll_slots(struct host *h, uint64_t wait_ms)
 {
     int ready = poll(h->slots, SLOTS, (int)earlier(wait_ms, WAIT_MAX_MS));
-    /* EINVAL is impossible: descriptors_enough has checked the limit */
+    /* EINVAL is impossible: descriptors_enough has raised the limit on open files */
     ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
     for (unsigned i = 0; i < SLOTS && ready <= 0; i++) {
         h->slots[i].revents = 0; /* a failed poll does not set revents */
     }
 }
 
-/* Whether poll(2) reported an event on a connection: input, or room for pending output. */
+/* Whether poll(2) reported an event on a connection: input, or that output can be sent. */
 static bool links_ready(const struct host *h)
 {
     bool ready = h->slots[SLOT_API].revents != 0;
@@ -260,9 +272,9 @@ static bool links_ready(const struct host *h)
 }
 
 /*
- * Waits for events or the next timer, then sets the time of the turn. When a timer is due, polls
- * the descriptors once more after reading the clock, so that bytes which arrived before the time
- * limit are not missed.
+ * Waits for events or the next time limit, then sets the time of the turn. If a limit has passed
+ * during the wait, polls the descriptors once more, so that bytes which arrived before that limit
+ * are not missed.
  */
 static void wait_and_poll(struct host *h)
 {
@@ -442,7 +454,7 @@ static void driver_turn(struct host *h, unsigned at, bool old)
     }
 }
 
-/* Runs a round of each TCP port that has an event or a due timer. */
+/* Runs one round (strangers.h) for each TCP port that has an event or is due without one. */
 static void strangers_turn(struct host *h)
 {
     struct host_driver *d = &h->driver[DRIVER_NEURON];
@@ -617,7 +629,7 @@ static void sandbox_begin(struct host *h)
     bool in_pod = s->kubeconfig[0] == '\0';
     struct sandbox_paths paths;
     paths.write[0] = h->driver[DRIVER_NEURON].state_dir;
-    /* state directory of the EFA driver; if only the Neuron driver runs, its directory again */
+    /* the EFA driver's state directory, or again the Neuron driver's if only that one runs */
     paths.write[3] = h->driver[h->drivers - 1u].state_dir;
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;
@@ -738,7 +750,7 @@ static void host_end(struct host *h)
 
 /*
  * Whether to run the EFA driver: with --efa, or if an earlier run with --efa left a claim store,
- * because the claims in that store must still be unprepared.
+ * because the kubelet will still ask to unprepare the claims in that store.
  */
 static bool has_efa_driver(const struct settings *s)
 {

@@ -16,7 +16,7 @@
  */
 MUST_USE enum status host_run(const struct settings *settings, struct writer *why);
 /*
- * Runs the command in `settings` until it ends; any command except `run`. *no: the command
+ * Runs the command given in `settings` (any command except `run`) until it ends. *no: the command
  * succeeded, but the exit code must be 1 (commands.h). PEER_MALFORMED: the usage is wrong. Other
  * failures: the command cannot run. On failure `why` gets one line. Call once.
  */

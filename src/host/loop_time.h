@@ -13,12 +13,12 @@
 struct loop_time {
     uint64_t now_ms;       /* the time for all decisions of this turn */
     unsigned frozen_turns; /* number of consecutive turns in which now_ms did not advance */
-    uint64_t frozen_ms;    /* time of the clock in the first of these turns */
+    uint64_t frozen_ms;    /* what the clock showed in the turn in which now_ms stopped advancing */
 };
 
 /*
- * Begins a turn and sets its time. `due_ms`: the earliest time limit; `ready`: a connection can be
- * read, or has room for pending output.
+ * Begins a turn and sets its time. `due_ms`: the earliest time limit; `ready`: on some connection,
+ * input can be read or pending output can be sent.
  *
  * After a stall (a stopped process, a used-up CPU quota, a slow disk) received bytes and expired
  * time limits are waiting at the same time, and bytes that arrived in time must be read before a

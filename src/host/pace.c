@@ -2,8 +2,9 @@
 /*
  * Limits on transfers of TCP connections; see pace.h. In each time window a fixed number of
  * transfers is allowed for all TCP connections together. The first transfers of a new connection do
- * not count: a probe needs no more than these, so it is served even if other connections use up
- * every window. Rounds have separate limits and windows, one for each port.
+ * not count: a health check needs no more than these, so it is answered even if other connections
+ * use up every window. The rounds of strangers.h, which accept connections, have a separate limit
+ * and window for each port.
  */
 #include "host/pace.h"
 

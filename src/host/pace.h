@@ -16,15 +16,16 @@
 #define STRANGER_FIRST (REGISTRATION_LINKS + SERVICE_LINKS)
 #define STRANGER_LINKS (SERVER_LINKS - STRANGER_FIRST)
 
-/* Counters of transfers on all TCP connections, and of rounds on each port. */
+/* Counters of transfers on all TCP connections, and of rounds (strangers.h) on each port. */
 struct pace {
     uint64_t window_ms; /* end of the current window */
     unsigned used;      /* transfers of all TCP connections in this window, except free ones */
-    uint8_t first[STRANGER_LINKS]; /* by TCP link: free transfers that its connection has left */
+    /* For each TCP link: how many free transfers its connection still has. */
+    uint8_t first[STRANGER_LINKS];
     /* Counters of one port. */
     struct pace_port {
         uint64_t window_ms; /* end of the current window */
-        /* In this window: rounds, accepted connections, and connections that got a link. */
+        /* Numbers in this window: rounds begun, connections accepted, connections given a link. */
         unsigned rounds;
         unsigned accepts;
         unsigned places;
@@ -33,7 +34,7 @@ struct pace {
 
 /* Gives a new connection on a TCP link its free transfers; does nothing for other links. */
 void pace_begin(struct pace *p, unsigned link);
-/* Returns when the next round of a port may begin: `now_ms`, or the end of the port's window. */
+/* Returns when a port's next round (strangers.h) may begin: `now_ms`, or the end of its window. */
 uint64_t pace_round_ms(const struct pace *p, enum link_kind kind, uint64_t now_ms);
 /* Counts a round that pace_round_ms allowed. */
 void pace_round(struct pace *p, enum link_kind kind, uint64_t now_ms);
@@ -47,7 +48,7 @@ MUST_USE bool pace_place(struct pace *p, enum link_kind kind);
 bool pace_allows(const struct pace *p, unsigned link, uint64_t now_ms);
 /* Counts a transfer that pace_allows allowed. */
 void pace_count(struct pace *p, unsigned link, uint64_t now_ms);
-/* Returns when links that pace_allows refuses may transfer again. */
+/* Returns when the links for which pace_allows returns false may transfer again. */
 uint64_t pace_next_ms(const struct pace *p);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/assert.h"
 
 enum { PANIC_WAIT_MS = 100, PANIC_DIGITS = 10 };
-/* Room for the fixed text, a path, a line number, and a condition in which each byte is escaped. */
+/* Size of a line with fixed text, a path, a line number and a condition with each byte escaped. */
 #define PANIC_LINE_BYTES 640u
 /* Maximum number of bytes of the condition to print; the rest is cut off. */
 #define PANIC_CONDITION_BYTES 224u

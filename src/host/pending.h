@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connections of one TCP port that have no link in the agent: those whose peer has sent nothing
- * yet, those that wait for a link, and those that are closing. A link needs buffers, and an entry
- * here needs only a descriptor; so a connection whose peer has sent nothing never takes a link from
- * another connection. Owns these descriptors; reads no clock.
+ * yet, those that wait for a link, and those that are closing. A pending connection needs only a
+ * descriptor, whereas a link needs buffers. So a connection whose peer has sent nothing waits here,
+ * and never takes a link from another connection. Owns these descriptors; reads no clock.
  */
 #ifndef HOST_PENDING_H
 #define HOST_PENDING_H
@@ -16,7 +16,7 @@
 /* A pending connection, or a free entry. */
 struct pending_link {
     int fd;            /* -1: the entry is free */
-    uint32_t peer;     /* see agent_link_open */
+    uint32_t peer;     /* number that distinguishes peers; see agent_link_open */
     uint64_t since_ms; /* when the connection was accepted, or when its closing began */
     bool heard;        /* the peer has sent something */
     bool closing;      /* the sending side is shut down; input is dropped until the peer closes */
@@ -41,19 +41,19 @@ bool pending_room(struct pending *p, uint64_t now_ms);
  */
 void pending_add(struct pending *p, int fd, uint32_t peer, uint64_t now_ms);
 /*
- * Closes a connection after the kernel has taken its last bytes. close(2) with unread input would
- * reset the connection, and the reset can overtake these bytes. So this function shuts down the
- * sending side and puts the connection into an entry; pending_handle drops its input until the peer
- * closes it, for at most LINK_CLOSE_MS.
+ * Begins to close a connection to which the agent has written its last bytes. close(2) with unread
+ * input would reset the connection, and the reset can overtake these bytes. So this function only
+ * shuts down the sending side and puts the connection into an entry; pending_handle drops its input
+ * until the peer closes it, for at most LINK_CLOSE_MS.
  */
 void pending_linger(struct pending *p, int fd, uint64_t now_ms);
 /* Sets the slots for poll(2), one for each entry. */
 void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS]);
-/* Handles the result of poll(2), and closes connections whose time limit has passed. */
+/* Handles the events in `slots`, and closes connections whose time limit has passed. */
 void pending_handle(struct pending *p, const struct pollfd slots[PENDING_LINKS], uint64_t now_ms);
 /*
- * Whether a connection waits for a link in the agent. `heard`: only connections whose peer has sent
- * something; otherwise only those whose peer has sent nothing.
+ * Whether any connection waits for a link in the agent. If `heard` is true, considers only
+ * connections whose peer has sent something; if false, only those whose peer has sent nothing.
  */
 bool pending_waits(const struct pending *p, bool heard);
 /* Removes entry `i` and returns its connection, which the caller owns from now on. */

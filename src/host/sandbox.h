@@ -26,8 +26,9 @@ struct sandbox_paths {
     const char *read[3];  /* everything below may be read */
     /* Like `read`, but only for directories that are never removed and created again. */
     const char *fixed[3];
-    const char *file; /* files below may be read; directories may not be listed */
-    bool reader;      /* allow READER_CALLS instead of SANDBOX_CALLS */
+    /* A directory: files at any depth below may be read, but directories may not be listed. */
+    const char *file;
+    bool reader; /* allow READER_CALLS instead of SANDBOX_CALLS */
 };
 
 /*
@@ -35,7 +36,7 @@ struct sandbox_paths {
  * - Normally to the parent of the path. If the path is removed and created again, a rule for the
  *   path itself would no longer apply.
  * - To the path itself, if it is a mount point, a symbolic link, in paths->fixed, or paths->file.
- * - To the nearest existing directory above, if that directory is absent.
+ * - To the nearest parent that exists, if the directory chosen by these two rules is absent.
  *
  * `text` gets one line for the log: which restrictions apply, and which do not and why. `wide` gets
  * a line if a rule applies to the whole file system, except a read-only rule whose path is the

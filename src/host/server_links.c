@@ -82,7 +82,8 @@ void server_link_read(struct server_links *s, unsigned i, short revents, uint64_
 
 /*
  * Drops the output for a peer that is gone, so that the agent can end the link. The drop does not
- * count as a transfer: if it had to wait for the next window, no event would wake the loop then.
+ * count as a transfer (pace.h): a broken connection is not polled, so if the drop had to wait for
+ * the next window, nothing would wake the loop at that time.
  */
 static bool link_drop(struct server_links *s, unsigned i)
 {
@@ -186,8 +187,8 @@ static struct pollfd link_interest(struct server_links *s, unsigned i, uint64_t 
     p.events = in ? POLLIN : 0;
     p.events |= out ? POLLOUT : 0;
     /*
-     * poll(2) reports a hang-up even without requested events. After the end of the input, it would
-     * return at once in each turn, so the descriptor is not polled.
+     * After the end of the input, the descriptor is polled only for output: poll(2) reports a
+     * hang-up even if no events are requested, and would return at once in each turn.
      */
     p.fd = (l->ended && !out) ? -1 : l->fd;
     if (!pace_allows(&s->pace, i, now_ms)) {

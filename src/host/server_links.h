@@ -14,15 +14,15 @@
 #include "host/pending.h"
 #include "host/sockets.h"
 
-/* One connection; its index is the agent's link index. */
+/* One connection. Its index in struct server_links is also the index of its link in the agent. */
 struct host_link {
     int fd;        /* -1: none */
     bool ended;    /* the peer has closed its side */
     bool broken;   /* nothing more can be sent */
-    uint32_t peer; /* see agent_link_open */
+    uint32_t peer; /* number that distinguishes peers; see agent_link_open */
 };
 
-/* All connections of one driver. */
+/* All connections that peers opened to one driver. */
 struct server_links {
     struct agent *agent; /* borrowed */
     struct pace pace;
@@ -44,10 +44,11 @@ bool server_link_begin(struct server_links *s, enum link_kind kind, const struct
 /* Sets the slots for poll(2) on each link. */
 void server_links_interest(struct server_links *s, struct pollfd slots[SERVER_LINKS],
                            uint64_t now_ms);
-/* Returns when links that must not transfer now may transfer again; UINT64_MAX: there are none. */
+/* Returns when links that pace.h holds back may transfer again; UINT64_MAX: none is held back. */
 uint64_t server_links_due(const struct server_links *s);
 /*
- * Reads from a link at most once, as much as the agent has room for, so that each link gets a turn.
+ * Reads from a link at most once, as much as fits into the agent's buffer, so that no peer keeps
+ * the agent from reading other links.
  */
 void server_link_read(struct server_links *s, unsigned i, short revents, uint64_t now_ms);
 /*

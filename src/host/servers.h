@@ -13,12 +13,13 @@
 struct server {
     struct listener listener;
     const char *directory; /* directory to create if missing, borrowed; NULL: none */
-    /* name of the driver, borrowed; its registration sockets have names that start with it */
+    /* Name of the driver, borrowed; the file names of its registration sockets start with it. */
     const char *driver;
     enum link_kind kind;
-    bool wanted;       /* keep the server open; false: it is off, or closed for good */
-    bool taken;        /* another process has replaced the socket file */
-    int reported;      /* errno last logged; 0: none */
+    bool wanted; /* keep the server open; false: it is off, or closed for good */
+    bool taken;  /* another process has replaced the socket file */
+    /* Errno of the last logged failure to open the server; 0: none since it last opened. */
+    int reported;
     uint64_t retry_ms; /* when to try again to open the server */
     uint64_t backoff_ms;
     uint64_t pause_ms; /* do not accept before this time, because accept failed */
@@ -54,7 +55,7 @@ void server_try(struct server *s, struct agent *agent, uint64_t now_ms);
  * that and leaves the file.
  */
 void server_check(struct server *s, struct agent *agent, uint64_t now_ms);
-/* Closes and opens the socket again, unless another process has replaced its file. */
+/* Closes the server socket and opens a new one, unless another process has replaced its file. */
 void server_renew(struct server *s, struct agent *agent, uint64_t now_ms);
 /*
  * Whether peers can connect: the server is open, and no other process has replaced its socket file.

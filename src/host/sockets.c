@@ -266,7 +266,7 @@ void listener_close(struct listener *l)
     if (l->fd < 0) {
         return;
     }
-    /* Compare before closing: while the socket is open, no other file can get its inode number. */
+    /* Compare the files first: while the socket is open, no other file can get its inode number. */
     if (l->path != NULL && listener_file(l) == LISTENER_FILE_OURS) {
         (void)unlink(l->path);
     }
@@ -323,8 +323,8 @@ static uint32_t address_folded(const struct sockaddr_in6 *from)
 }
 
 /*
- * Whether the peer has the address of this end of the connection, so that it runs in the same
- * network namespace.
+ * Whether both ends of the connection have the same IP address, which means that the peer runs in
+ * this network namespace.
  */
 static bool is_local(int fd, const struct sockaddr_in6 *from)
 {

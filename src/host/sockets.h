@@ -18,7 +18,7 @@ struct listener {
     const char *address; /* TCP: address to listen on, borrowed; NULL or empty: all */
     uint16_t port;       /* TCP port; 0: the kernel chooses it, and listener_open stores it */
     int fd;              /* -1: not open */
-    dev_t device;        /* identity of the socket file that listener_open created */
+    dev_t device;        /* device and inode number of the socket file that listener_open created */
     ino_t inode;
 };
 
@@ -56,7 +56,7 @@ enum listener_file listener_file(const struct listener *l);
  */
 MUST_USE int address_connect(int fd, const struct ip_address *a, uint16_t port);
 
-/* The result of listener_accept. */
+/* What listener_accept returns: an accepted connection, or the reason why there is none. */
 struct accepted {
     int fd; /* STATUS_OK: non-blocking descriptor, owned by the caller */
     /*

@@ -99,8 +99,8 @@ const char *errno_words(int error, char text[ERRNO_WORDS_CAP])
 }
 
 /*
- * Reads until `cap` bytes or the end of the file. Returns the number of bytes; -1: failure, *error
- * is set.
+ * Reads until `cap` bytes are read or the file ends. Returns the number of bytes; -1: reading
+ * failed, and *error is the errno.
  */
 static ssize_t read_fully(int fd, uint8_t *data, size_t cap, int *error)
 {
@@ -210,9 +210,9 @@ enum status directory_make(const char *path, mode_t mode, int *error)
 }
 
 /*
- * All four stat functions below use one system call, newfstatat; the C library would use four. The
- * kernel fills the C library's struct stat directly, because both have the same layout on both
- * architectures.
+ * path_stat, link_stat, entry_stat and descriptor_stat use one system call, newfstatat; the C
+ * library would use four. The kernel fills the C library's struct stat directly, because on both
+ * architectures it has the layout of the kernel's own struct.
  */
 #if defined(__x86_64__)
 _Static_assert(sizeof(struct stat) == 144u, "as asm/stat.h has it");
@@ -299,7 +299,7 @@ void directory_open(struct directory *d, const char *path)
     directory_begin(d, path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
 }
 
-/* Reads the next records. false: there are none, or they cannot be read. */
+/* Reads the next directory records. false: none is left, or the directory cannot be read. */
 static bool records_read(struct directory *d)
 {
     if (d->fd < 0 || d->error != 0) {

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* Room for the text of any errno, NUL included. */
+/* Size of a buffer for the text of any errno, including its NUL. */
 #define ERRNO_WORDS_CAP sizeof "unexpected error (errno -2147483648)"
 
 /* Verdict of an errno: HOST_NO_SPACE, HOST_DENIED, HOST_ABSENT or HOST_IO. */
@@ -28,13 +28,13 @@ const char *errno_words(int error, char text[ERRNO_WORDS_CAP]);
 #define ERRNO(error) TEXT(errno_words((error), (char[ERRNO_WORDS_CAP]){0}))
 
 /*
- * Appends a whole file to `out`. FULL_BUFFER: the file exceeds the room, and *error is EFBIG.
- * HOST_*: *error is the errno. On failure `out` is unchanged, and the bytes that were read are
- * overwritten, because they may be secret. Does not block on a FIFO, and never acquires a
- * controlling terminal.
+ * Appends a whole file to `out`. FULL_BUFFER: the file does not fit into the rest of `out`, and
+ * *error is EFBIG. HOST_*: *error is the errno. On failure `out` is unchanged, and the bytes that
+ * were read are overwritten, because they may be secret. Does not block on a FIFO, and never
+ * acquires a controlling terminal.
  */
 MUST_USE enum status file_read_whole(const char *path, struct writer *out, int *error);
-/* Like file_read_whole, but reads only the part of a larger file that fits. */
+/* Like file_read_whole, but if the file does not fit into `out`, reads only its first part. */
 MUST_USE enum status file_read_start(const char *path, struct writer *out, int *error);
 /*
  * Writes all bytes at `offset`; -1: at the current position of the descriptor. HOST_*: *error is
@@ -50,8 +50,8 @@ MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 /* Writes "directory/rest" to `path`; both must fit into `cap` bytes. */
 void path_join(char *path, size_t cap, const char *directory, const char *rest);
 /*
- * stat(2) by a direct system call. Returns 0, or -1 with the cause in errno, like the next three
- * functions.
+ * stat(2) by a direct system call. Like link_stat, entry_stat and descriptor_stat, returns 0, or -1
+ * with the cause in errno.
  */
 MUST_USE int path_stat(const char *path, struct stat *st);
 /* lstat(2): does not follow a symbolic link at the end of the path. */

@@ -16,8 +16,8 @@
 /* --- the known keys --- */
 
 /*
- * Keys that the code handles by name. The keys from FIRST_VALUE on are only copied or refused, as
- * the table says.
+ * Keys of a kubeconfig; each is an index of the table `keys`. The code handles the keys before
+ * FIRST_VALUE one by one; the values of all others are copied or refused as their row says.
  */
 enum key {
     NO_KEY,
@@ -48,23 +48,20 @@ enum key {
 
 enum { OF_CONTEXT, OF_CLUSTER, OF_USER, ENTRY_KINDS };
 
-/* The name of the current context, or of its cluster or user. Empty: none. */
+/* The name of the current context, or of its cluster or user. len 0: not given, or not read yet. */
 struct name {
     size_t len;
     uint8_t bytes[KUBECONFIG_NAME_BYTES_MAX];
 };
 
-/*
- * A pass over the text. In `now`, line 0 means that the key was not given; otherwise the line is
- * the line of the key.
- */
+/* One pass over the text. now[k].line is the line of key k; 0: key k was not given. */
 struct walk {
     struct yaml_reader in;
     struct writer *why;               /* borrowed; gets the reason on failure */
     enum key at[LEVELS + 1u];         /* key of each open collection */
-    struct yaml_token now[KEY_COUNT]; /* tokens of the current entry and of the levels above */
-    struct name wanted[ENTRY_KINDS];  /* the names known so far */
-    unsigned line[ENTRY_KINDS];       /* line of the wanted entry; 0: not found in this pass */
+    struct yaml_token now[KEY_COUNT]; /* values of the keys in the current entry and around it */
+    struct name wanted[ENTRY_KINDS];  /* names of the entries to find, as far as known */
+    unsigned line[ENTRY_KINDS];       /* line of each wanted entry; 0: not found in this pass */
     struct kubeconfig found;
 };
 
@@ -75,7 +72,7 @@ struct key_row {
     /* name of the key, literal; for an entry of a list: its name in messages */
     const char *name;
     enum shape shape;
-    size_t to;           /* for a value or name: offset of its member in struct walk */
+    size_t to;           /* VALUE, NAME: offset of the member of struct walk that gets it */
     const char *refused; /* literal: why the key is refused; NULL: it is accepted */
     const char *unless;  /* literal: the only value of a refused key that is accepted */
 };
@@ -206,7 +203,7 @@ static enum status copy_value(struct walk *w, unsigned k)
         return put_name(w, k);
     }
     t->json.text = view_trim(t->json.text);
-    /* Base64 may contain line ends. */
+    /* the values of keys that end in -data are base64, which may contain line ends */
     if (!view_ends(view_text(row->name), "-data") && !is_one_line(t->json.text)) {
         return fail_malformed(w, t->line, row->name, " must be one line of text");
     }
@@ -216,7 +213,7 @@ static enum status copy_value(struct walk *w, unsigned k)
 
 /* --- one pass --- */
 
-/* Ends an entry of a list: copies its values if it has the wanted name. */
+/* Ends an entry of contexts, clusters or users: copies its values if its name is the wanted one. */
 static enum status finish_entry(struct walk *w, unsigned kind)
 {
     const struct yaml_token *t = &w->now[(unsigned)CONTEXT_NAME + kind];
@@ -250,8 +247,8 @@ static enum status skip_token(struct walk *w, const struct yaml_token *t)
 }
 
 /*
- * Whether a value has the shape that the table requires. A null counts as not given, except as an
- * entry of a list.
+ * Whether a value has the shape that the table requires for key `k`. A null has every shape, as if
+ * the key were not given, but a null entry of a list is refused.
  */
 static bool has_shape(unsigned k, enum json_kind kind)
 {
@@ -261,7 +258,7 @@ static bool has_shape(unsigned k, enum json_kind kind)
         return kind == JSON_OBJECT_BEGIN || (kind == JSON_NULL && !entry);
     case LIST:
         return kind == JSON_ARRAY_BEGIN || kind == JSON_NULL;
-    default: /* copy_value handles scalars of wanted entries */
+    default: /* VALUE, NAME: copy_value checks the values of wanted entries */
         return true;
     }
 }
@@ -323,7 +320,7 @@ static enum status handle_token(struct walk *w, struct yaml_token *t)
                    : STATUS_OK;
     case JSON_ARRAY_END:
         return STATUS_OK;
-    default: /* an entry of a list */
+    default: /* the first token of an entry of a list */
         return start_value(w, w->at[t->json.depth] - CONTEXTS + CONTEXT_ENTRY, t, t->line);
     }
 }
@@ -352,7 +349,7 @@ static enum status walk_text(struct walk *w, struct view text, uint8_t *room)
     return s;
 }
 
-/* Checks that the entry with a wanted name was in the text. */
+/* Checks that the last pass found the wanted entry of this kind, if there is one. */
 static enum status check_found(struct walk *w, unsigned kind)
 {
     if (w->line[kind] != 0u || w->wanted[kind].len == 0u) {
@@ -451,14 +448,15 @@ enum status kubeconfig_server(struct view server, struct view *host, uint16_t *p
 
 /* --- the whole file --- */
 
-/* Inline data takes precedence over files, as in client-go. */
+/* Empties the file name if inline data is given, which takes precedence, as in client-go. */
 static void prefer_data(struct view data, struct view *file)
 {
     *file = (data.len > 0u) ? view_first(*file, 0) : *file;
 }
 
 /*
- * Checks that the required values exist, and that a client certificate and its key come together.
+ * Checks that server and certificate authority are given, that the server is https, and that a
+ * client certificate comes with its key.
  */
 static enum status check_values(struct walk *w)
 {

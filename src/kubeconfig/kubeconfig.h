@@ -10,7 +10,8 @@
  *
  * Invariants:
  * I1 On failure *out is unchanged.
- * I2 Every value lies within the caller's room; `why` gets a reason on failure, and only then.
+ * I2 Every value lies within the caller's buffer `room`; `why` gets a reason on failure, and only
+ *    then.
  * I3 Values are as YAML 1.2 or JSON defines them, without the blanks at both ends.
  * I4 The reason is one line without control characters.
  * I5 Round trip: if a URL is made from a host and port that kubeconfig_server returned, the
@@ -25,10 +26,10 @@
 /* Port of an https server whose URL has none (RFC 9110 §4.2.2). */
 #define HTTPS_PORT 443u
 
-struct kubeconfig {     /* views borrowed from the caller's room; empty: not given */
+struct kubeconfig {     /* views into the caller's buffer; empty: not given */
     struct view server; /* https://host:port */
     struct view ca_file;
-    struct view ca_data; /* base64 */
+    struct view ca_data; /* base64 of the authorities' certificates */
     struct view cert_file;
     struct view cert_data;
     struct view key_file;
@@ -49,8 +50,8 @@ struct kubeconfig {     /* views borrowed from the caller's room; empty: not giv
  *   cluster, a cluster without a server, or a client certificate without its key or the reverse.
  * - PEER_NOT_FOUND: no current-context is set, or the context, cluster or user is not in the
  *   kubeconfig.
- * - PEER_UNSUPPORTED: exec, auth-provider, insecure, no certificate authority, proxy-url, basic
- *   authentication, impersonation, a server that is not https.
+ * - PEER_UNSUPPORTED: exec, auth-provider, insecure-skip-tls-verify, no certificate authority,
+ *   proxy-url, basic authentication, impersonation, a server that is not https.
  * - FULL_BUFFER: the text is longer than KUBECONFIG_BYTES_MAX.
  */
 MUST_USE enum status kubeconfig_read(struct view text, uint8_t *room, struct kubeconfig *out,

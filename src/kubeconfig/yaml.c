@@ -185,8 +185,8 @@ static uint32_t join_surrogates(struct yaml_reader *r, uint32_t c)
 static bool put_escape(struct yaml_reader *r)
 {
     /*
-     * §5.7. \L and \P are left out, because their UTF-8 is longer than the escape and would not fit
-     * into the room; the file may contain the characters themselves.
+     * §5.7. \L and \P are left out, because their UTF-8 is longer than the escape and might not fit
+     * into the buffer for values; the text may contain the characters themselves.
      */
     static const char letters[] = "0abt\tnvfre \"/\\N_";
     static const uint8_t values[] = {0,  7,  8,   9,   9,   10,   11,   12,
@@ -222,7 +222,10 @@ static void fold_lines(struct yaml_reader *r, bool escaped)
     put_fold(r, r->line - line, escaped);
 }
 
-/* Copies one character between quotes. *solid: length to which a line end trims the value. */
+/*
+ * Appends the next character, escape or line end of a quoted scalar. *solid: length of r->values
+ * without the blanks at its end, which are dropped before a line end.
+ */
 static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
 {
     uint8_t c = peek_byte(r, 0);
@@ -246,7 +249,7 @@ static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
     *solid = r->values.len;
 }
 
-/* Reads from the opening quote past the closing one (§7.3.1, §7.3.2). */
+/* Reads a quoted scalar, and moves past its closing quote (§7.3.1, §7.3.2). */
 static enum status read_quoted(struct yaml_reader *r)
 {
     uint8_t quote = peek_byte(r, 0);
@@ -330,7 +333,8 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
     bool flow = parent == IN_FLOW;
     unsigned line = r->line;
     uint8_t end = plain_part(r, flow);
-    size_t solid = r->values.len; /* excludes folded line ends that no text follows */
+    /* length of r->values up to the last text of the scalar, without line ends after this text */
+    size_t solid = r->values.len;
     while (end == '\n' && plain_goes_on(r, parent)) {
         size_t folded = r->values.len;
         end = plain_part(r, flow);
@@ -356,7 +360,7 @@ struct block {
     bool wide;       /* the last line starts with a blank: line ends around it are not folded */
     uint8_t chomp;   /* chomping indicator: '-' or '+'; 0: none */
     unsigned breaks; /* line ends that are not appended yet */
-    unsigned indent; /* columns before the text; 0: the first line of text sets it */
+    unsigned indent; /* columns before the text; 0: not known before the first line of text */
 };
 
 static enum status block_header(struct yaml_reader *r, int parent, struct block *b)
@@ -377,8 +381,8 @@ static enum status block_header(struct yaml_reader *r, int parent, struct block 
 }
 
 /*
- * Whether the line belongs to the block scalar: the line is empty, or indented at least as far as
- * the first line with text.
+ * Whether the line belongs to the block scalar: the line is empty, or indented by at least
+ * b->indent columns, which the first line of text sets if the header does not.
  */
 static bool block_goes_on(struct yaml_reader *r, int parent, struct block *b)
 {
@@ -431,8 +435,8 @@ static enum status read_block(struct yaml_reader *r, int parent)
 }
 
 /*
- * Reads a scalar; the caller has handled first characters that cannot start one. *key: the scalar
- * is a key, and the reader is at the colon after it.
+ * Reads a scalar; the caller has handled first characters that cannot start one. *key: whether
+ * the scalar is a key; if it is, the reader is then at the colon after it.
  */
 static enum status read_scalar(struct yaml_reader *r, int parent, bool *key)
 {
@@ -537,7 +541,7 @@ static enum status push_collection(struct yaml_reader *r, bool list, bool flow,
     return STATUS_OK;
 }
 
-/* Returns what may follow a value at this position. */
+/* Returns what may follow a value in the innermost open collection. */
 static enum yaml_expect after_value(const struct yaml_reader *r)
 {
     return in_flow(r) ? YAML_FLOW_NEXT : YAML_LINE;
@@ -603,7 +607,7 @@ static enum status next_value(struct yaml_reader *r, bool dash, struct yaml_toke
                                   "a sequence starts on the line of its key; use a line of its own")
                    : inline_value(r, indent, t);
     }
-    /* A key's list may start in the same column as the keys. */
+    /* a list below its key may have its dashes in the column of the key */
     bool below = seek_in_document(r) &&
                  (column_of(r) > indent || (column_of(r) == indent && !dash && at_dash(r)));
     if (r->problem != NULL) {
@@ -636,7 +640,7 @@ static enum status next_key(struct yaml_reader *r, struct yaml_token *t)
     return check_name(r, t);
 }
 
-/* Whether the line at the position ends the innermost collection; `more`: there is such a line. */
+/* Whether the line at the position ends the innermost collection; `more`: false if none is left. */
 static bool ends_collection(const struct yaml_reader *r, bool more)
 {
     const struct yaml_open *top = &r->stack[r->depth - 1u];
@@ -901,7 +905,7 @@ void yaml_open(struct yaml_reader *r, struct view text, uint8_t *room)
 {
     *r = (struct yaml_reader){.text = text, .line = 1, .expect = YAML_DOCUMENT};
     r->values = writer_of(room, text.len);
-    r->pos = view_starts(text, "\xef\xbb\xbf") ? 3u : 0u; /* byte order mark */
+    r->pos = view_starts(text, "\xef\xbb\xbf") ? 3u : 0u; /* skips a byte order mark */
     r->line_start = r->pos;
     if (!is_text(text)) {
         r->problem = "the file is not UTF-8 text, or holds a control character";

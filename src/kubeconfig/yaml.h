@@ -32,7 +32,7 @@ struct yaml_token {
 
 /* What may come next at the reading position. */
 enum yaml_expect {
-    YAML_DOCUMENT,   /* the first token */
+    YAML_DOCUMENT,   /* the first token of the text */
     YAML_LINE,       /* an entry of the innermost block collection, or its end */
     YAML_VALUE,      /* the value after "key:" in a block mapping */
     YAML_FLOW_FIRST, /* the first entry of the innermost flow collection, or its end */
@@ -49,7 +49,8 @@ struct yaml_open {
 };
 
 /*
- * Position in a text. The text and the room for values are borrowed until the last use of a token.
+ * Reading position in a text. The text and the buffer for values are borrowed until the last use of
+ * a token.
  */
 struct yaml_reader {
     struct view text;
@@ -61,7 +62,7 @@ struct yaml_reader {
     struct yaml_open stack[YAML_DEPTH_MAX];
     enum yaml_expect expect;
     bool bad_escape;     /* the last scalar has an escape unknown to YAML */
-    const char *problem; /* static text of the first failure, which is in `line`; NULL: none */
+    const char *problem; /* message (static) for the first failure, found in `line`; NULL: none */
 };
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes the queries and parses the responses of a stub resolver (RFC 1035 §4.1). Every loop ends,
- * because it consumes bytes of one message; compression pointers are skipped, never followed.
+ * because each iteration consumes bytes of the message; compression pointers are skipped, never
+ * followed.
  */
 #include "wire/dns.h"
 
@@ -165,8 +166,8 @@ static enum status header_read(struct reader *r, struct dns_header *h)
 }
 
 /*
- * Reads the answer records. If the message is incomplete or malformed, the addresses read before
- * that point still count.
+ * Reads the answer records and appends their addresses to *out. STATUS_OK: at least one address was
+ * appended, even if a later part of the message is missing or malformed.
  */
 static enum status records_read(struct reader *r, const struct dns_header *h, enum dns_type type,
                                 struct ip_addresses *out)

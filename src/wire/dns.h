@@ -7,7 +7,7 @@
  * Invariants:
  * I1. A query is written completely or not at all: a failure leaves the writer unchanged.
  * I2. Round trip: if our query is turned into a response, dns_answer accepts it for the same
- *     question and id, and for no other id.
+ *     question and id, but refuses it for any other id.
  * I3. dns_answer returns STATUS_OK if it appended an address; otherwise *out is unchanged.
  * I4. Bounded: never more than API_ADDRESSES_MAX addresses; nothing is read outside the message.
  * I5. Agreement: if another parser reads a message to its end, it finds the same addresses.
@@ -36,8 +36,9 @@ MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type ty
                                struct view name);
 /*
  * Parses a message from the server that was asked and appends its addresses; addresses that do not
- * fit are dropped. The owner names of records are not compared, because the server follows CNAMEs.
- * Results:
+ * fit are dropped. The owner names of records are not compared with `name`: the server follows
+ * CNAMEs, so the addresses may belong to a name of which `name` is an alias.
+ * Returns:
  * - STATUS_OK: at least one address was appended, perhaps from a damaged or truncated message.
  * - STATUS_MORE: the message is not the answer to this question (other id, other name, or a query);
  *   the caller continues to wait.

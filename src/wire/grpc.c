@@ -39,8 +39,8 @@ static struct grpc_call *call_of(struct grpc_server *s, uint32_t stream)
 }
 
 /*
- * Initializes a free entry for a new stream. A free entry always exists: every call has a live
- * stream, and the stream table is no larger than the call table.
+ * Initializes a free entry of the call table for a new stream. A free entry always exists: every
+ * call has a live stream, and the stream table is no larger than the call table.
  */
 static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64_t now_ms)
 {
@@ -349,7 +349,7 @@ static bool on_input(struct grpc_server *s, const struct h2_event *event, struct
     if (event->kind == H2_EVENT_DATA) {
         consume_data(s, call, event->data);
     } else if (!event->trailers) {
-        /* set before head_complete: a refusal depends on whether the request is complete */
+        /* set before head_complete, whose refusals depend on whether the request is complete */
         call->flags |= event->end_stream ? GRPC_FLAG_INPUT_ENDED : 0u;
         head_complete(s, call);
     }

@@ -47,7 +47,7 @@ struct grpc_method {
     uint8_t id; /* the owner's number for the method; several paths may have the same number */
 };
 
-/* Room for one long request message. */
+/* Memory for one request message that is longer than GRPC_SMALL_BYTES. */
 struct grpc_buffer {
     bool taken;
     uint8_t bytes[GRPC_MESSAGE_BYTES_MAX];
@@ -77,22 +77,22 @@ struct grpc_call {   /* internal */
     uint8_t method;  /* the id of the grpc_method that the path names */
     uint8_t buffer;  /* index in grpc_buffers, or GRPC_BUFFERS: the message is in `small` */
     /*
-     * number of received octets of the request's prefix; later, of unsent octets of a reply's
-     * prefix
+     * while the request arrives: number of received octets of the request message's prefix; later:
+     * number of unsent octets of a reply message's prefix
      */
     uint8_t prefix_len;
     uint8_t prefix[GRPC_PREFIX_BYTES];
     uint32_t message_len; /* message length that the prefix announces */
     uint32_t message_have;
     uint32_t reply_left; /* bytes of the response message that are not sent yet */
-    /* deadline for the complete request; later, deadline for the peer to take the reply */
+    /* when the request must be complete; later: when the peer must have taken the reply */
     uint64_t arrival_ms;
     uint64_t deadline_ms; /* from grpc-timeout; UINT64_MAX: none */
     char path[GRPC_PATH_CAP];
     uint8_t small[GRPC_SMALL_BYTES];
 };
 
-/* One connection. */
+/* The state of one gRPC connection; this side is the server. */
 struct grpc_server {
     struct h2 h2;
     struct grpc_buffers *buffers; /* borrowed; NULL: messages over GRPC_SMALL_BYTES are refused */
@@ -101,7 +101,7 @@ struct grpc_server {
     uint64_t now_ms;
     bool refusing;                     /* set by the owner: refuse new calls with UNAVAILABLE */
     const struct grpc_method *methods; /* borrowed: the methods of this socket */
-    unsigned methods_count;            /* 0: every path is method 0 */
+    unsigned methods_count;            /* 0: every path is served as method 0 */
     struct grpc_call calls[H2_SERVER_STREAMS];
     struct h2_stream streams[H2_SERVER_STREAMS];
     uint8_t rx[H2_SERVER_RX_BYTES];
@@ -116,28 +116,29 @@ enum grpc_event_kind {
     GRPC_EVENT_CALL,
     GRPC_EVENT_GONE, /* the call ended without our answer (cancelled, connection lost) */
     /*
-     * the call ended with DEADLINE_EXCEEDED: its grpc-timeout passed, or its peer did not take a
-     * message within GRPC_REPLY_MS
+     * the call ended with DEADLINE_EXCEEDED: its grpc-timeout passed, or the peer did not take a
+     * reply message within GRPC_REPLY_MS
      */
     GRPC_EVENT_DEADLINE,
-    GRPC_EVENT_WRITABLE /* the peer or the send buffer has room again: continue started replies */
+    /* the peer's window or the send buffer has room again: the owner continues the replies begun */
+    GRPC_EVENT_WRITABLE
 };
 
-/* An event of grpc_next. */
+/* An event that grpc_next returned. */
 struct grpc_event {
     enum grpc_event_kind kind;
     struct grpc_call_id call; /* set for all kinds except WRITABLE */
     struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
     unsigned method;          /* CALL: grpc_method.id of the path */
-    struct view message;      /* CALL: valid until the next grpc_next */
+    struct view message;      /* CALL: the request message, valid until the next grpc_next */
     uint64_t deadline_ms;     /* CALL: when its grpc-timeout ends; UINT64_MAX: none */
 };
 
 /*
  * Starts a connection. `buffers` (borrowed, may be NULL) serve requests over GRPC_SMALL_BYTES: a
- * socket that any process can reach gets no buffers, so that it cannot exhaust those of other
- * sockets. `methods` (borrowed) are the methods of the socket; if there are none, every path is
- * served as method 0. New calls are accepted until the owner sets `refusing`.
+ * socket that any process can reach gets none, so that its peers cannot use up the buffers that
+ * other sockets need. `methods` (borrowed) are the methods of the socket; if there are none, every
+ * path is served as method 0. New calls are accepted until the owner sets `refusing`.
  */
 void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers,
                const struct grpc_method *methods, unsigned methods_count, uint64_t now_ms);
@@ -197,14 +198,14 @@ MUST_USE enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id
 MUST_USE enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id call,
                                       struct view bytes, size_t *taken);
 /*
- * Sends a whole message, in parts if send room is short. STATUS_MORE: call again after WRITABLE
- * with a message of the same length; the next call continues where this call stopped. Several calls
- * may be necessary, because a peer's window may be smaller than any message. PEER_CLOSED: the call
- * has ended. After STATUS_OK another message may follow.
+ * Sends a whole message, in parts if send room is short. STATUS_MORE: call it again after WRITABLE
+ * with a message of the same length; it then continues where it stopped. Several such calls may be
+ * necessary, because the peer's window may be smaller than the message. PEER_CLOSED: the call has
+ * ended. After STATUS_OK another message may follow.
  */
 MUST_USE enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_id call,
                                         struct view message);
-/* Sends the only message of a call, then status OK. The results are those of grpc_reply_message. */
+/* Sends the only message of a call, then status OK. Returns what grpc_reply_message returns. */
 MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id call,
                                     struct view message);
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declarations that the files of the gRPC server share; grpc.h names the sources. Owns no state.
- * Only src/wire/grpc*.c include this file.
+ * Declarations that the files of the gRPC server share; grpc.h names the specifications. Owns no
+ * state. Only src/wire/grpc*.c include this file.
  *
  *   grpc.c       requests: header fields, the message, deadlines, events
  *   grpc_send.c  replies, statuses, refusals, the end of a call
@@ -41,8 +41,8 @@ enum grpc_refusal {
     GRPC_REFUSE_TYPE,
     GRPC_REFUSE_UNKNOWN,
     /*
-     * For the refusals above, call_end drops the rest of the request; for those below, call_end
-     * resets the stream.
+     * If the request is still arriving when its refusal has been sent: for the values before this
+     * comment, call_end drops the rest of the request; for the others, it resets the stream.
      */
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,
@@ -63,11 +63,11 @@ enum grpc_refusal {
 
 /* Releases the buffer of a long message, if the call has one. */
 void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call);
-/* Releases the buffer of the call and frees its entry. */
+/* Releases the buffer of the call, and frees the entry of the call in the call table. */
 void grpc_call_free(struct grpc_server *s, struct grpc_call *call);
 /* Sends a refusal, at once or as soon as there is send room, and then ends the call. */
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why);
-/* Sends the refusals that wait for send room. */
+/* Sends the refusals that wait for send room, as far as there is room now. */
 void grpc_refuse_due(struct grpc_server *s);
 
 #endif

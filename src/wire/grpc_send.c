@@ -172,7 +172,7 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
         header_number(c, ":status", code);
         h2_header_text(c, "content-type", "text/plain");
         if ((enum grpc_refusal)call->refusal == GRPC_REFUSE_METHOD) {
-            h2_header_text(c, "allow", "POST"); /* RFC 9110 §15.5.6 */
+            h2_header_text(c, "allow", "POST"); /* RFC 9110 §15.5.6: mandatory in a 405 */
         }
         bool bodiless = (call->flags & GRPC_FLAG_BODILESS) != 0u;
         enum status st = end_headers(c, bodiless);
@@ -190,8 +190,8 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
 }
 
 /*
- * Ends a call whose response is complete. If the request is incomplete, drops the rest of it or
- * stops the peer with RST_STREAM (RFC 9113 §8.1).
+ * Ends a call whose response is complete. If the request is still arriving, either drops its rest
+ * or makes the peer stop with RST_STREAM (RFC 9113 §8.1).
  */
 static void call_end(struct grpc_server *s, struct grpc_call *call)
 {
@@ -224,7 +224,10 @@ static void refusal_send(struct grpc_server *s, struct grpc_call *call)
     if (st == STATUS_OK) {
         call_end(s, call);
     }
-    /* otherwise the refusal waits for room, or the connection failed and a RESET event follows */
+    /*
+     * unless `st` is STATUS_OK, the refusal still waits for send room, or the connection has failed
+     * and a RESET event will end the call
+     */
 }
 
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why)

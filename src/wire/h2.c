@@ -188,8 +188,8 @@ struct writer h2_rx_space(struct h2 *c)
         return writer_of(NULL, 0);
     }
     /*
-     * The last event may hold views into the buffer. When the engine is starved, the owner has used
-     * that event, so the bytes may be moved.
+     * Moves the unread bytes to the front of mem.rx. The views of the last event into mem.rx need
+     * not stay valid: the engine is starved only if the owner has called h2_next again.
      */
     size_t waiting = c->rx_len - c->rx_pos;
     if (c->rx_pos > 0u) {
@@ -240,8 +240,8 @@ void h2_tx_commit(struct h2 *c, size_t n)
 /* --- control frames, §6.3 to §6.9 --- */
 
 /*
- * Charges a frame that the peer may have sent in reaction to our frames; refund_credit refunds such
- * charges when we send HEADERS or DATA.
+ * Charges the abuse credit for a frame that the peer may have sent in reaction to ours;
+ * refund_credit gives such charges back when we send HEADERS or DATA.
  */
 static void charge_refundable(struct h2 *c)
 {
@@ -274,7 +274,7 @@ static enum h2_step error_on(struct h2 *c, uint32_t id, enum h2_error code, stru
     ASSERT(id != 0u && code != H2_NO_ERROR);
     struct h2_stream *s = h2_stream_find(c, id);
     if (s == NULL || s->state == H2_STREAM_RESERVED) {
-        return h2_connection_error(c, code); /* no RST_STREAM on idle streams (§6.4) */
+        return h2_connection_error(c, code); /* §6.4: RST_STREAM must not name an idle stream */
     }
     return h2_stream_error(c, s, code, event);
 }
@@ -297,8 +297,8 @@ static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event
 }
 
 /*
- * §6.4: closes the stream. Each RST_STREAM is charged, because opening and resetting streams is
- * cheap for the peer (CVE-2023-44487).
+ * §6.4: closes the stream that the peer reset. Each RST_STREAM is charged against the abuse credit,
+ * because opening and resetting streams is cheap for the peer (CVE-2023-44487).
  */
 static enum h2_step on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event)
 {
@@ -374,8 +374,8 @@ static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
 
 /*
  * Handles the acknowledgement of our SETTINGS. If the window that we announced is smaller than the
- * default, it applies to all streams from now on. A larger one applies from the start
- * (h2_stream_new).
+ * default, it applies to all streams from now on. A larger window applies to each stream from its
+ * start (h2_stream_new).
  */
 static enum h2_step settings_ack(struct h2 *c)
 {
@@ -460,7 +460,7 @@ static enum h2_step on_ping(struct h2 *c, struct view fixed, struct h2_event *ev
     return H2_STEP_AGAIN;
 }
 
-/* §6.8: reports a GOAWAY; skips the debug data after its first 8 octets. */
+/* §6.8: reports a GOAWAY; skips the debug data, which follow its 8 fixed octets. */
 static enum h2_step on_goaway(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(c->frame.type == H2_GOAWAY && fixed.len == 8u);
@@ -520,7 +520,10 @@ static enum h2_step on_window_update(struct h2 *c, struct view fixed, struct h2_
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
     if (s == NULL) {
-        /* §5.1 "closed": the peer sent the frame before our END_STREAM or RST_STREAM arrived */
+        /*
+         * §5.1 "closed": ignores the frame, which the peer may have sent before it received our
+         * END_STREAM or RST_STREAM
+         */
         return H2_STEP_AGAIN;
     }
     if (increment == 0u) {
@@ -614,8 +617,9 @@ static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 }
 
 /*
- * Checks the order of frames: the first frame is SETTINGS (§3.4), and a header block contains only
- * CONTINUATION frames (§6.10).
+ * Whether the received frame is allowed now: the first frame must be SETTINGS (§3.4); while a
+ * header block is incomplete, only its own CONTINUATION frames are allowed, and at other times no
+ * CONTINUATION is (§6.10).
  */
 static bool order_valid(const struct h2 *c)
 {

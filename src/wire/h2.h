@@ -74,9 +74,12 @@ enum h2_role { H2_SERVER, H2_CLIENT };
 /* Kinds of events that an HTTP/2 connection delivers. */
 enum h2_event_kind {
     H2_EVENT_FIELD, /* one header or trailer field: name, value */
-    /* the header list (or trailers) is complete; end_stream: no more input follows */
+    /* the header list or the trailers are complete; end_stream: no more input follows */
     H2_EVENT_HEADERS_END,
-    /* `data`, which may be empty if end_stream is set; the engine sends the WINDOW_UPDATEs */
+    /*
+     * `data` is the next piece of the body, empty only if end_stream is set; the engine itself
+     * sends the WINDOW_UPDATEs for it
+     */
     H2_EVENT_DATA,
     /*
      * the stream ended: reset by the peer, reset by this side for a stream error, excluded by the
@@ -114,11 +117,11 @@ struct h2_stream {
     uint8_t flags;
     uint8_t informational; /* number of 1xx header lists received */
     uint32_t reset_code;   /* code of an RST_STREAM that waits for room in the send buffer */
-    /* octets delivered, but not yet returned to the peer by WINDOW_UPDATE */
+    /* octets of DATA consumed, but not yet granted to the peer again by WINDOW_UPDATE */
     uint32_t consumed;
     int64_t send_window;
     int64_t recv_window; /* octets that the peer may still send */
-    /* octets of the body still to come; valid if content-length is known (RFC 9113 §8.1.1) */
+    /* octets of the peer's body still to come; valid if it sent content-length (RFC 9113 §8.1.1) */
     uint64_t body_left;
 };
 
@@ -133,7 +136,7 @@ struct h2_frame { /* internal: header of the frame being received (RFC 9113 §4.
 struct h2_list {
     uint8_t kind;
     uint8_t pseudo; /* set of pseudo-header fields received */
-    bool regular;   /* a regular field was received */
+    bool regular;   /* a field that is no pseudo-header field was received */
     bool is_connect;
     bool has_length;
     uint16_t status; /* status code of a response list */
@@ -146,10 +149,10 @@ struct h2_block {    /* internal: the header block being received (RFC 9113 §4.
     uint32_t listed;
     /* code of the RST_STREAM due at the end of the block; H2_NO_ERROR: none */
     uint32_t reset_code;
-    uint16_t carried; /* octets of an incomplete field in h2_memory.field */
+    uint16_t carried; /* number of octets that h2_memory.field holds of an incomplete field */
     uint8_t continuations;
     uint8_t size_updates;
-    bool started; /* a field was decoded: no size update may follow */
+    bool started; /* a field of the block was decoded: no table size update may follow */
     bool discard; /* decode only to keep the compression table in sync; deliver nothing */
     bool end_stream;
     uint64_t since_ms;
@@ -161,7 +164,7 @@ struct h2_closed { /* internal: a recently closed stream and how it ended */
     uint8_t past;
 };
 
-/* Buffers (sizes in bytes) and stream table of a connection, all borrowed as long as it exists. */
+/* Buffers (sizes in bytes) and stream table of a connection, borrowed until the connection ends. */
 struct h2_memory {
     uint8_t *rx;
     size_t rx_cap; /* >= H2_RX_BYTES_MIN */
@@ -175,7 +178,7 @@ struct h2_memory {
     struct h2_stream *streams;
     unsigned streams_cap; /* a server announces it as MAX_CONCURRENT_STREAMS */
     uint32_t window;      /* SETTINGS_INITIAL_WINDOW_SIZE that we announce, >= 1 */
-    /* limit for DATA in flight on all streams together, >= H2_WINDOW_DEFAULT */
+    /* octets of DATA that the peer may have in flight on all streams, >= H2_WINDOW_DEFAULT */
     uint32_t connection_window;
     uint32_t table_size; /* SETTINGS_HEADER_TABLE_SIZE that we announce, <= HPACK_TABLE_BYTES */
 };
@@ -208,14 +211,14 @@ struct h2 {
     struct h2_memory mem;
     struct hpack_decoder hpack;
     /* this and all later members are internal */
-    enum status failure; /* sticky */
+    enum status failure; /* the first failure, which is final; STATUS_OK: none */
     uint32_t failure_code;
     uint64_t now_ms;
     uint64_t started_ms;
     uint64_t tx_progress_ms; /* when the send buffer last became non-empty or shrank */
-    uint64_t credit_ms;      /* time up to which the credit is refilled */
+    uint64_t credit_ms;      /* time up to which the abuse credit was refilled */
     uint32_t credit;
-    uint32_t charged; /* used credit that the HEADERS and DATA frames we send will refund */
+    uint32_t charged; /* abuse credit that our next HEADERS or DATA frames refund */
     /* the members from here to `block` are the state of receiving */
     uint8_t stage;
     uint8_t preface_have; /* number of octets of the client's preface received */
@@ -257,12 +260,13 @@ struct h2 {
     uint32_t late_granted;
     uint32_t next_id;      /* client: id of the next stream to open */
     uint32_t last_peer_id; /* server: highest id of a stream that the peer opened */
-    uint32_t accept_max;   /* server: higher streams are dropped after the final GOAWAY */
-    uint32_t goaway_last;  /* lowest last-stream id of the received GOAWAYs */
+    /* server: last stream id of our final GOAWAY; frames of higher streams are dropped */
+    uint32_t accept_max;
+    uint32_t goaway_last; /* lowest last-stream id of the received GOAWAYs */
     bool goaway_received;
     bool closing; /* we sent or will send GOAWAY */
     uint8_t goaway_due;
-    bool resets_due; /* an RST_STREAM waits for room */
+    bool resets_due; /* an RST_STREAM waits for room in the send buffer */
     uint32_t goaway_code;
     bool sweeping; /* h2_next ends the streams above sweep_above with RESET events */
     uint32_t sweep_above;
@@ -302,8 +306,8 @@ MUST_USE enum status h2_failure(const struct h2 *c, uint32_t *code);
 /* --- bytes received and sent --- */
 
 /*
- * Returns the free room of the receive buffer. It is empty until h2_next has processed all input
- * (which may wait for send room), after h2_rx_end, and after a failure.
+ * Returns the free room of the receive buffer. There is none until h2_next has processed all
+ * earlier input (for which it may need send room), after h2_rx_end, and after a failure.
  */
 struct writer h2_rx_space(struct h2 *c);
 /* Accepts `n` bytes that were written into the room of h2_rx_space. */
@@ -354,8 +358,8 @@ void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive
 /* Like h2_header, for a text that is not sensitive. */
 void h2_header_text(struct h2 *c, const char *name, const char *text);
 /*
- * Ends the block and sends it. FULL_BUFFER: the block did not fit; nothing was sent, and the stream
- * is unchanged. PEER_CLOSED: the stream has ended.
+ * Ends the header block and sends it. FULL_BUFFER: the block did not fit; nothing was sent, and the
+ * stream is unchanged. PEER_CLOSED: the stream has ended.
  */
 MUST_USE enum status h2_headers_end(struct h2 *c, bool end_stream);
 /* Free bytes of the send buffer for a header block; 0: no room, or the stream has ended. */
@@ -371,8 +375,8 @@ size_t h2_data_room(const struct h2 *c, uint32_t stream);
  */
 MUST_USE enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_stream);
 /*
- * Ends a stream, with RST_STREAM if its header block was sent or received, at once or when there is
- * send room. No event of the stream follows. Ignored when the stream has ended.
+ * Ends a stream; no event of it follows. If a header block of the stream was sent or received, also
+ * sends RST_STREAM, at once or when there is send room. Ignored when the stream has ended.
  */
 void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
 

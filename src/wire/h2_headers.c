@@ -79,7 +79,8 @@ static bool authority_valid(struct h2_list *list, struct view value)
 {
     (void)list;
     (void)value;
-    return true; /* any value: kubelets send an encoded socket path, "localhost" or nothing */
+    /* accepts any value: kubelets send an encoded socket path, "localhost" or an empty value */
+    return true;
 }
 
 /* §8.3.1: accepts an absolute path, or "*", which OPTIONS uses. */
@@ -118,7 +119,10 @@ static const struct {
 };
 #define PSEUDO_FIELDS (sizeof pseudo_fields / sizeof pseudo_fields[0])
 
-/* §8.3: accepts known fields that fit the kind of list, once each, before all regular fields. */
+/*
+ * §8.3: accepts a pseudo-header field that the kind of list allows, once, with a valid value, and
+ * only before all regular fields.
+ */
 static bool pseudo_field(struct h2_list *list, struct view name, struct view value)
 {
     ASSERT(name.len > 0u && name.data[0] == ':');
@@ -186,7 +190,7 @@ static bool list_field(struct h2_list *list, struct view name, struct view value
     return name.data[0] == ':' ? pseudo_field(list, name, value) : regular_field(list, name, value);
 }
 
-/* Whether a request has all pseudo-header fields, §8.3.1; §8.5 for CONNECT. */
+/* Whether a request has all mandatory pseudo-header fields (§8.3.1; for CONNECT §8.5). */
 static bool request_complete(const struct h2_list *list)
 {
     ASSERT(list->kind == H2_LIST_REQUEST);
@@ -240,7 +244,7 @@ static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
 {
     ASSERT(id == c->block.stream && id != 0u);
     if (c->role == H2_CLIENT || id % 2u == 0u) {
-        /* §5.1.1: only the client may open this stream, and its id must be odd */
+        /* §5.1.1: a server opens no streams, and a client opens none with an even id */
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
     c->last_peer_id = id;
@@ -252,7 +256,7 @@ static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
     return H2_STEP_AGAIN;
 }
 
-/* Begins a block on a closed stream, §5.1 "closed". */
+/* Begins a header block on a closed stream; the reaction depends on `past` (§5.1 "closed"). */
 static enum h2_step begin_on_closed(struct h2 *c, enum h2_past past)
 {
     ASSERT(past != H2_PAST_IDLE);
@@ -397,7 +401,7 @@ static enum status decode_field(struct h2 *c, struct view in, size_t *used,
     return s;
 }
 
-/* Checks a field against the limits and rules of its list; may set block.discard. */
+/* Checks a field by the limits and rules of its header list; may discard the block. */
 static void judge_field(struct h2 *c, const struct hpack_field *field)
 {
     ASSERT(!field->size_update && c->block.started);
@@ -432,7 +436,8 @@ static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, stru
                    : H2_STEP_AGAIN;
     }
     b->started = true;
-    b->listed += (uint32_t)(field->name.len + field->value.len) + 32u; /* RFC 9113 §6.5.2 */
+    /* RFC 9113 §6.5.2: each field adds 32 octets of overhead */
+    b->listed += (uint32_t)(field->name.len + field->value.len) + 32u;
     if (b->listed > H2_HEADER_LIST_HARD_MAX) {
         return h2_connection_error(c, H2_ENHANCE_YOUR_CALM);
     }
@@ -544,7 +549,7 @@ static enum h2_step end_block(struct h2 *c, struct h2_event *event)
 }
 
 /*
- * Handles the end of the fragment in one frame; if the frame has END_HEADERS, ends the block too.
+ * Handles the end of a frame's header block fragment; ends the block if the frame has END_HEADERS.
  */
 static enum h2_step end_fragment(struct h2 *c, struct h2_event *event)
 {

@@ -11,8 +11,8 @@
  *
  * Input is received in stages: first the preface, then for each frame its header, its fixed part,
  * and one of the stages fragment, body and skip. A stage consumes what it can from mem.rx and
- * returns the result. Only an incomplete header field is parsed twice. Each step starts with at
- * least H2_STEP_BYTES free in the send buffer, so that no handler fails for lack of send room.
+ * returns an enum h2_step. Only an incomplete header field is parsed twice. Each step starts with
+ * at least H2_STEP_BYTES free in the send buffer, so that no handler fails for lack of send room.
  */
 #ifndef WIRE_H2_INTERNAL_H
 #define WIRE_H2_INTERNAL_H
@@ -53,13 +53,13 @@ enum {
     H2_SETTING_MAX_HEADER_LIST_SIZE = 6
 };
 
-#define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113 §3.4 */
+#define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113 §3.4: a client sends it first */
 #define H2_PREFACE_BYTES 24u                          /* length of H2_PREFACE */
-#define H2_FRAME_HEADER_BYTES 9u                      /* RFC 9113 §4.1 */
+#define H2_FRAME_HEADER_BYTES 9u                      /* RFC 9113 §4.1: length of a frame header */
 #define H2_SETTING_BYTES 6u                           /* RFC 9113 §6.5.1: length of one setting */
-#define H2_STREAM_MAX 0x7fffffffu                     /* RFC 9113 §5.1.1 */
-#define H2_WINDOW_MAX 0x7fffffffu                     /* RFC 9113 §6.9.1 */
-#define H2_FRAME_MAX_HIGH 0xffffffu                   /* RFC 9113 §6.5.2 */
+#define H2_STREAM_MAX 0x7fffffffu                     /* RFC 9113 §5.1.1: highest stream id */
+#define H2_WINDOW_MAX 0x7fffffffu                     /* RFC 9113 §6.9.1: largest window */
+#define H2_FRAME_MAX_HIGH 0xffffffu                   /* RFC 9113 §6.5.2: largest MAX_FRAME_SIZE */
 
 /* Lengths in octets of whole frames that we send, including the frame header. */
 #define H2_GOAWAY_BYTES 17u
@@ -85,11 +85,11 @@ enum {
     H2_STAGES
 };
 
-/* The result of one step of receiving. */
+/* How one step of receiving ended. */
 enum h2_step {
     H2_STEP_AGAIN,   /* progress was made, or the connection failed: run the next step */
-    H2_STEP_EVENT,   /* the event is filled in */
-    H2_STEP_STARVED, /* more octets are needed */
+    H2_STEP_EVENT,   /* *event is filled in: h2_next returns it */
+    H2_STEP_STARVED, /* more octets from the peer are needed */
     H2_STEP_IDLE     /* nothing can be done until the owner acts */
 };
 
@@ -110,14 +110,15 @@ enum {
 #define H2_STREAM_LENGTH_KNOWN 0x10u
 #define H2_STREAM_HEAD 0x20u /* we sent a HEAD request: its response has no content */
 
-/* The past of a stream that is not in the table (RFC 9113 §5.1 "idle", "closed"). */
+/* What became of a stream that is not in the table (RFC 9113 §5.1 "idle", "closed"). */
 enum h2_past {
     H2_PAST_IDLE,
     H2_PAST_SKIPPED, /* never opened; closed because a stream with a higher id was opened */
     H2_PAST_FORGOTTEN,
     H2_PAST_ENDED, /* both sides ended the stream */
     H2_PAST_RESET_BY_PEER,
-    H2_PAST_RESET_BY_US /* late frames are ignored; DATA beyond the granted octets is charged */
+    /* reset by this side: its late frames are ignored, but DATA beyond late_granted is charged */
+    H2_PAST_RESET_BY_US
 };
 
 /* Values of `goaway_due` in struct h2: the GOAWAY that waits for room in the send buffer. */
@@ -126,8 +127,8 @@ enum { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
 /* --- h2_headers.c --- */
 
 /*
- * Handle the start of a frame. `fixed` is the fixed part of the payload; c->left counts the
- * remaining octets, which are dropped unless the handler changes the stage.
+ * Handle the start of a frame. `fixed` is the fixed part of the payload; c->left is the number of
+ * octets after it, which are dropped unless the handler changes the stage.
  */
 enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event);
@@ -136,17 +137,20 @@ enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
 
 /* --- h2_stream.c: buffers --- */
 
-/* The available octets of the current piece of payload. */
+/* Returns the octets of the payload's current part that have arrived in mem.rx. */
 struct view h2_rx_piece(const struct h2 *c);
 /* Removes the first `n` bytes of h2_rx_piece after use. */
 void h2_rx_consume(struct h2 *c, size_t n);
 /* Sets H2_STAGE_SKIP, which drops the rest of the payload, or H2_STAGE_HEADER if none is left. */
 void h2_rx_skip(struct h2 *c);
-/* Ends a header block fragment or data: drops the padding, then starts the next frame. */
+/* Ends a frame's header block fragment or data: drops the padding, then expects the next frame. */
 void h2_rx_finish_piece(struct h2 *c);
-/* Bytes free in the send buffer. */
+/* Returns the number of bytes that are free in the send buffer. */
 size_t h2_tx_room(const struct h2 *c);
-/* Sends H2_PREFACE (client only), SETTINGS, and WINDOW_UPDATE for a larger window (§3.4). */
+/*
+ * Sends H2_PREFACE (client only), SETTINGS (§3.4), and a WINDOW_UPDATE if we announce a larger
+ * window for the connection than the default.
+ */
 void h2_send_preface(struct h2 *c);
 /* Size of the longest header list that this role accepts, counted as in RFC 9113 §6.5.2. */
 uint32_t h2_list_max(const struct h2 *c);
@@ -160,11 +164,11 @@ void h2_send_due(struct h2 *c);
 
 /* Returns the stream if owner and peer may still use it; otherwise NULL. */
 struct h2_stream *h2_stream_find(const struct h2 *c, uint32_t id);
-/* Initializes a free entry for a new stream; NULL: the table is full. */
+/* Initializes a free entry of the stream table for a new stream; NULL: the table is full. */
 struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id);
-/* Frees the entry; `past` determines the reaction to later frames. */
+/* Frees the stream's entry; `past` determines the reaction to later frames of the stream. */
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past);
-/* Returns the past of a stream that is not in the table. */
+/* Returns what became of a stream that is not in the table (never opened, ended, reset). */
 enum h2_past h2_stream_past(const struct h2 *c, uint32_t id);
 /* Marks one side of the stream as ended; when both sides have ended, frees the entry. */
 void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag);
@@ -176,7 +180,7 @@ enum h2_step h2_connection_error(struct h2 *c, enum h2_error code);
 /* Raises a stream error, RFC 9113 §5.4.2: sends RST_STREAM, charges it, returns a RESET event. */
 enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
                              struct h2_event *event);
-/* Sends and charges RST_STREAM for a stream that is not in the table; returns no event. */
+/* Sends RST_STREAM for a stream that is not in the table, and charges it; fills in no event. */
 enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code);
 /* Charges one unit of the abuse credit; if no credit is left, fails the connection. */
 void h2_charge(struct h2 *c);

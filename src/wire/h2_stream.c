@@ -124,7 +124,7 @@ void h2_send_preface(struct h2 *c)
     write_setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
     write_setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, h2_list_max(c));
     tx_close(c, &w);
-    /* no setting changes the connection's window: §6.9.2 */
+    /* §6.9.2: the connection's window can be enlarged by WINDOW_UPDATE only, not by SETTINGS */
     if (c->mem.connection_window > H2_WINDOW_DEFAULT) {
         send_window_update(c, 0, c->mem.connection_window - H2_WINDOW_DEFAULT);
     }
@@ -580,7 +580,7 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
         return FULL_BUFFER;
     }
     ASSERT(c->build.len > 0u && c->build.len <= c->peer_frame_max);
-    /* The block is already in the buffer, after the room left for its frame header. */
+    /* The header block already stands in the send buffer, behind the room for its frame header. */
     struct writer w = tx_open(c);
     ASSERT(w.data + H2_FRAME_HEADER_BYTES == c->build.data);
     tx_frame(&w, c->build.len, H2_HEADERS,
@@ -643,8 +643,8 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
 /* --- DATA that the peer sends, §6.1, and the windows that we grant, §5.2 and §6.9 --- */
 
 /*
- * Counts `n` octets as consumed; when half of the connection window is consumed, sends
- * WINDOW_UPDATE.
+ * Counts `n` octets of DATA as consumed. Once half of the connection's window is consumed, grants
+ * the consumed octets to the peer again, by WINDOW_UPDATE.
  */
 static void consumed_by_connection(struct h2 *c, uint32_t n)
 {
@@ -659,7 +659,8 @@ static void consumed_by_connection(struct h2 *c, uint32_t n)
 }
 
 /*
- * Like consumed_by_connection, for a stream. Sends no WINDOW_UPDATE for the last frame of a stream.
+ * Like consumed_by_connection, for a stream's window. Sends no WINDOW_UPDATE if this is the peer's
+ * last frame on the stream.
  */
 static void consumed_by_stream(struct h2 *c, struct h2_stream *s, uint32_t n)
 {
@@ -787,7 +788,7 @@ static enum h2_step drop_body(struct h2 *c)
 {
     ASSERT(c->left + c->padding <= c->frame.length);
     consumed_by_connection(c, c->left);
-    c->left += c->padding; /* accept_data has already counted the padding as consumed */
+    c->left += c->padding; /* the padding is skipped too; accept_data counted it as consumed */
     c->padding = 0;
     h2_rx_skip(c);
     return H2_STEP_AGAIN;

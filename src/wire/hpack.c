@@ -131,7 +131,8 @@ static void table_insert(struct hpack_decoder *d, struct view name, struct view 
 }
 
 /*
- * Name of the static entry with this index, from 1 (RFC 7541 Appendix A); static_value: its value.
+ * Returns the name of the entry with this index in the static table, whose first entry has index 1
+ * (RFC 7541 Appendix A). static_value returns the value of the entry.
  */
 static struct view static_name(uint32_t index)
 {
@@ -233,8 +234,8 @@ static unsigned row_of(uint32_t window)
 }
 
 /*
- * The next 32 bits of the input, the first of them as the highest bit. If the input has fewer bits,
- * one bits follow them.
+ * Returns the next 32 bits of the input, the first of them as the highest bit. If fewer bits are
+ * left, the low bits are ones.
  */
 static uint32_t peek_bits(const struct bit_window *w)
 {
@@ -329,7 +330,7 @@ static const struct {
 #define FIRST_OCTETS (sizeof first_octets / sizeof first_octets[0])
 
 /*
- * Maximum number of continuation octets of an integer: four octets of 7 bits hold
+ * Maximum number of continuation octets of an integer: four octets, with 7 bits each, can hold
  * HPACK_INTEGER_MAX.
  */
 #define INTEGER_OCTETS_MAX 4u
@@ -382,7 +383,7 @@ static enum status parse_integer(struct reader *in, unsigned prefix_bits, uint32
     return PEER_MALFORMED;
 }
 
-/* Parses a string literal (RFC 7541 §5.2); resolve_string decodes Huffman. */
+/* Parses a string literal (RFC 7541 §5.2), but leaves Huffman decoding to resolve_string. */
 static enum status parse_string(struct reader *in, struct literal_string *out)
 {
     if (reader_left(in) == 0u) {

@@ -40,18 +40,18 @@ struct hpack_decoder {
     uint32_t max_size;     /* current limit, set by size updates */
     uint32_t allowed_size; /* our SETTINGS_HEADER_TABLE_SIZE */
     uint32_t used;         /* size of the live entries, counted as in RFC 7541 §4.1 */
-    uint16_t first;        /* newest entry's position in `entries` */
+    uint16_t first;        /* index of the newest entry in `entries` */
     uint16_t count;
     uint16_t ring_head; /* next free byte in `ring` */
     struct hpack_entry entries[HPACK_ENTRIES_MAX];
-    uint8_t ring[HPACK_TABLE_BYTES]; /* entries may wrap around its end */
+    uint8_t ring[HPACK_TABLE_BYTES]; /* octets of the entries; they wrap around at its end */
 };
 
 /* One decoded representation. */
 struct hpack_field {
     struct view name; /* valid until the next call with the same decoder or scratch */
     struct view value;
-    bool never_indexed; /* RFC 7541 §6.2.3 */
+    bool never_indexed; /* the field came as a never-indexed literal, RFC 7541 §6.2.3 */
     bool size_update;   /* not a field: a dynamic table size update, RFC 7541 §6.3 */
 };
 
@@ -60,7 +60,7 @@ struct hpack_field {
  * that we announce (0: the peer must not index).
  */
 void hpack_decoder_init(struct hpack_decoder *d, uint32_t allowed_size);
-/* Whether the invariants above hold: for assertions and tests. */
+/* Whether the state is consistent (invariant I1): for assertions and tests. */
 bool hpack_valid(const struct hpack_decoder *d);
 /*
  * Decodes one representation from the front of `in`. `block_start`: only size updates were decoded

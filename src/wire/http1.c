@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP/1.1 server engine; see http1.h. Reads requests line by line and parses a line when its CRLF
- * has arrived, so that the result does not depend on how the bytes arrive. Owns the rules of RFC
+ * has arrived, so that what it finds does not depend on how the bytes arrive. Owns the rules of RFC
  * 9112.
  */
 #include "wire/http1.h"
@@ -41,7 +41,7 @@ static void write_head(struct http1 *h, enum http1_code code, const char *conten
           TEXT(content_type));
 }
 
-/* Fails the connection and sends a response with `code`; HTTP1_OK: sends none. */
+/* Fails the connection and sends a response with `code`, or none if `code` is HTTP1_OK. */
 static void fail_connection(struct http1 *h, enum status why, enum http1_code code)
 {
     ASSERT(h->phase != HTTP1_FAILED && why != STATUS_OK);
@@ -121,7 +121,10 @@ static void parse_version(struct http1 *h, struct view v)
     }
 }
 
-/* Whether the method exists: an existing method gets 405, an unknown one 501 (RFC 9110 §9.1). */
+/*
+ * Whether HTTP defines the method: a defined method other than GET and HEAD gets a 405, an unknown
+ * method a 501 (RFC 9110 §9.1).
+ */
 static bool is_method(struct view v)
 {
     static const char *const methods[] = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
@@ -142,7 +145,10 @@ static void parse_method(struct http1 *h, struct view v)
     }
 }
 
-/* Accepts origin form and absolute form, as a server must (RFC 9112 §3.2.2). */
+/*
+ * Keeps the path of the request target, which may be in origin form ("/path") or, as a server must
+ * accept (RFC 9112 §3.2.2), in absolute form ("http://host/path").
+ */
 static void parse_target(struct http1 *h, struct view v)
 {
     static const char scheme[] = "http://";
@@ -158,14 +164,15 @@ static void parse_target(struct http1 *h, struct view v)
     }
     h->path[0] = 0;
     if (text_copy(h->path, sizeof h->path, path) != STATUS_OK) {
-        h->path[0] = 0; /* longer than the path of every page: treat it as empty */
+        h->path[0] = 0; /* the path is longer than that of every page: treat it as empty */
     }
 }
 
 static void request_line(struct http1 *h, struct view line)
 {
     if (line.len == 0u && h->part == HTTP1_LINE) {
-        h->part = HTTP1_LINE_AFTER_EMPTY; /* RFC 9112 §2.2: one empty line is ignored */
+        /* RFC 9112 §2.2: one empty line before the request line is ignored */
+        h->part = HTTP1_LINE_AFTER_EMPTY;
         return;
     }
     struct view rest = line;
@@ -308,7 +315,8 @@ static void line_byte(struct http1 *h, uint8_t c)
         h->line[h->line_len] = c;
         h->line_len++;
     } else if (h->part == HTTP1_FIELDS) {
-        h->cut = true; /* drop the rest: no page reads long fields, such as tokens and cookies */
+        /* drop the rest of the field line: no page reads long fields, such as tokens and cookies */
+        h->cut = true;
     } else {
         fail_connection(h, FULL_BUFFER, HTTP1_LINE_TOO_LONG);
     }
@@ -372,7 +380,7 @@ void http1_init(struct http1 *h, uint64_t now_ms)
     h->since_ms = now_ms;
 }
 
-/* Whether the connection is idle after a response; the peer may never send another request. */
+/* Whether a response was sent and no byte of another request has come; none may ever come. */
 static bool is_idle(const struct http1 *h)
 {
     return h->phase == HTTP1_READING && h->served && h->part == HTTP1_NOTHING && h->rx_len == 0u;
@@ -391,7 +399,8 @@ uint64_t http1_deadline(const struct http1 *h)
 
 uint64_t http1_yields_ms(const struct http1 *h)
 {
-    bool over = h->phase == HTTP1_FAILED; /* a failed connection closes within LINK_CLOSE_MS */
+    /* a failed connection serves no further request, and closes within LINK_CLOSE_MS anyway */
+    bool over = h->phase == HTTP1_FAILED;
     if (h->tx.len > 0u || (!over && h->phase != HTTP1_READING)) {
         return h->moved_ms + HTTP1_PAUSE_MS;
     }
@@ -442,7 +451,7 @@ void http1_rx_commit(struct http1 *h, size_t n)
 {
     ASSERT(n <= sizeof h->rx - h->rx_len);
     if (h->phase == HTTP1_FAILED) {
-        return; /* drops the received bytes */
+        return; /* drops the bytes: a failed connection parses no more input */
     }
     if (is_idle(h) && h->tx.len == 0u) {
         h->since_ms = h->now_ms;

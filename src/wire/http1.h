@@ -28,7 +28,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* State of a connection. */
+/* What an HTTP/1.1 connection is doing. */
 enum http1_phase {
     HTTP1_READING,    /* a request is arriving or may arrive */
     HTTP1_REQUESTED,  /* a request is complete: http1_next returns it */
@@ -65,9 +65,9 @@ enum http1_code {
     HTTP1_NOT_IMPLEMENTED,
     HTTP1_VERSION_UNKNOWN
 };
-/* Number of codes. */
+/* Number of values of enum http1_code. */
 #define HTTP1_CODES ((unsigned)HTTP1_VERSION_UNKNOWN + 1u)
-/* Code and reason phrase, such as "404 Not Found"; static text, never NULL. */
+/* Returns code and reason phrase, such as "404 Not Found": a static text, never NULL. */
 const char *http1_code_text(enum http1_code code);
 
 /* One connection; its owner reads only `failed`, `code` and `again`. */
@@ -78,8 +78,8 @@ struct http1 {
     bool ended;           /* the peer closed its side */
     bool served;          /* at least one request got its response */
     bool again;           /* the current request is not the first on this connection */
-    bool cut;             /* the rest of the field line was dropped */
-    bool cr;              /* the last byte was CR */
+    bool cut;             /* the current field line was too long: its rest was dropped */
+    bool cr;              /* the last byte parsed was CR */
     bool head;            /* the method is HEAD: send no body */
     bool old;             /* the request is HTTP/1.0 */
     bool close;           /* close the connection after the response */
@@ -88,10 +88,10 @@ struct http1 {
     enum http1_length length;
     enum http1_coding coding;
     uint64_t now_ms;
-    uint64_t since_ms; /* when the current wait, request or response began */
+    uint64_t since_ms; /* when the current wait, request, response or failure began */
     uint64_t moved_ms; /* when the response began, or the peer last took bytes of it */
     uint32_t fields_len;
-    uint16_t line_len; /* length of the current line */
+    uint16_t line_len; /* number of bytes in `line`: what has arrived of the current line */
     uint16_t rx_len;
     char path[HTTP1_PATH_CAP];
     uint8_t line[HTTP1_LINE_BYTES_MAX];

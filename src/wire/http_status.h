@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Codes in ascending order. */
+/* HTTP status codes in ascending order. */
 #define HTTP_OK 200u
 #define HTTP_NO_CONTENT 204u
 #define HTTP_OK_LAST 299u /* last code of the class 2xx, success */

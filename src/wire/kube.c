@@ -89,7 +89,7 @@ static const struct kube_rules shape_tables[SHAPES] = {
     [KUBE_SHAPE_CLAIM_LIST] = TABLE(claim_list_rows),
 };
 
-/* Tables of the shapes whose layout differs in v1beta1. */
+/* Tables of rules for responses of v1beta1, for the shapes whose rules differ from those of v1. */
 static const struct kube_rules beta_tables[BETA_SHAPES] = {
     [KUBE_SHAPE_SLICE] = TABLE(beta_slice_rows),
     [KUBE_SHAPE_SLICE_LIST] = TABLE(beta_list_rows),
@@ -166,7 +166,7 @@ static void parse_content_type(struct kube_response *r, struct view value)
     r->is_protobuf = view_is(type, PROTOBUF);
 }
 
-/* Returns the seconds of Retry-After (RFC 9110 §10.2.3); 0 for a date. */
+/* Returns the seconds that Retry-After holds (RFC 9110 §10.2.3), or 0 if it holds a date. */
 static uint32_t retry_after(struct view value)
 {
     uint64_t seconds = 0;
@@ -221,7 +221,7 @@ static enum status consume_text(struct kube_response *r, struct reader *in)
     for (size_t i = 0; i < bytes.len && !r->message_ended; i++) {
         keep_text_byte(r, bytes.data[i]);
     }
-    /* A success never has a text body (see kube_response_end): fail without waiting for its end. */
+    /* A success never has a text body (see kube_response_end): fail before the body ends. */
     return (r->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
 }
 
@@ -250,8 +250,8 @@ static struct view record_text(struct view message, uint64_t field)
 }
 
 /*
- * Chooses the rules once an object's type is known, because Status objects and older API versions
- * have their own rules.
+ * Chooses the rules of the field filter anew once an object's type is known, because Status objects
+ * and older API versions have their own rules.
  */
 static void choose_rules(struct kube_response *r, struct view type_meta)
 {
@@ -378,8 +378,8 @@ enum status kube_response_next(struct kube_response *r, struct reader *in,
 enum status kube_response_end(struct kube_response *r)
 {
     /*
-     * An API server sends an object with every success; a page of text must not count as an empty
-     * list.
+     * An API server sends an object with every success. A success with a text instead, as a proxy
+     * may send it, must not pass for an empty list.
      */
     bool success = http_is_success(r->http_status);
     bool whole = true;

@@ -37,7 +37,7 @@
 enum kube_shape {
     KUBE_SHAPE_NODE,
     KUBE_SHAPE_CLAIM,
-    KUBE_SHAPE_SLICE, /* response to POST and PUT */
+    KUBE_SHAPE_SLICE, /* one ResourceSlice: the response to its POST or PUT */
     KUBE_SHAPE_SLICE_LIST,
     KUBE_SHAPE_SLICE_WATCH, /* framed watch events of slices */
     KUBE_SHAPE_NODE_WATCH,  /* framed watch events of Nodes */
@@ -46,7 +46,7 @@ enum kube_shape {
      * Status, or the object; the content of an object is ignored
      */
     KUBE_SHAPE_STATUS,
-    KUBE_SHAPE_GROUP,     /* an APIGroup: the versions of the group that the server serves */
+    KUBE_SHAPE_GROUP,     /* an APIGroup: which versions of an API group the server serves */
     KUBE_SHAPE_CLAIM_LIST /* one page of the claims of all namespaces */
 };
 
@@ -61,8 +61,9 @@ enum kube_shape {
 /*
  * Returns the rules for an object of `kind` and `api_version` in a response of `shape`. Both texts
  * are empty while the object's type is unknown. `framed`: the input is a WatchEvent that contains
- * the object. All tables have the same rows from the top message down to the object, so that
- * kube_filter_switch can change the table once the type is known.
+ * the object. All tables of rules that one response may need have the same rows from the top
+ * message down to the object, so that kube_filter_switch can change the table once the type is
+ * known.
  */
 struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view kind,
                                 struct view api_version);
@@ -90,7 +91,7 @@ struct kube_response {
     struct kube_filter filter;
 };
 
-/* Initializes *r for a response whose body has this shape. */
+/* Initializes *r for a response whose body has the given shape. */
 void kube_response_init(struct kube_response *r, enum kube_shape shape);
 /* Adds a response header field (trailers are ignored). */
 void kube_response_field(struct kube_response *r, struct view name, struct view value);
@@ -107,14 +108,17 @@ void kube_response_field(struct kube_response *r, struct view name, struct view 
 MUST_USE enum status kube_response_next(struct kube_response *r, struct reader *in,
                                         struct kube_record *record);
 /*
- * Checks, at the end of a stream without error, that the body is complete. PEER_MALFORMED: it ends
- * inside an object or a watch frame, or a success has no protobuf body.
+ * Checks, when the stream has ended without an error, that the body is complete. PEER_MALFORMED:
+ * the body ends inside an object or a watch frame, or a success has no protobuf body.
  */
 MUST_USE enum status kube_response_end(struct kube_response *r);
 
 /* --- requests --- */
 
-/* Content types of request bodies that are not protobuf. Server-side apply reads JSON as YAML. */
+/*
+ * Content types of request bodies that are not protobuf. KUBE_APPLY_PATCH, for server-side apply,
+ * names YAML: the JSON that we send is valid YAML.
+ */
 #define KUBE_MERGE_PATCH "application/merge-patch+json"
 #define KUBE_APPLY_PATCH "application/apply-patch+yaml"
 
@@ -192,7 +196,7 @@ void kube_envelope_head(struct writer *out, const char *api_version, const char 
 
 /* An Event of events.k8s.io/v1; texts are borrowed, times are Unix milliseconds. */
 struct kube_event {
-    const char *name; /* at most NAME_CAP, like all names in this struct */
+    const char *name; /* shorter than NAME_CAP, like all names in this struct */
     const char *ns;
     uint64_t first_wall_ms; /* eventTime */
     uint64_t last_wall_ms;  /* lastObservedTime of the series */

@@ -30,7 +30,7 @@ enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 /* Values of `phase` in struct kube_filter: the part of the input that is read next. */
 enum { PHASE_MAGIC, PHASE_TAG, PHASE_LENGTH, PHASE_VARINT, PHASE_VALUE };
 
-/* The result of one step; STEP_ON: progress was made, run the next step. */
+/* How one step of parsing ended; STEP_ON: progress was made, run the next step. */
 enum step { STEP_ON, STEP_RECORD, STEP_STARVED, STEP_FAILED };
 
 /*
@@ -52,8 +52,8 @@ static bool rule_keeps(const struct kube_rule *rule)
 }
 
 /*
- * Number of messages that are open around a field of row `parent`; *in_record: a RECORD rule
- * entered one of these messages.
+ * Returns how many messages are nested around a field whose rule has this `parent`; *in_record:
+ * whether a RECORD rule enters one of these messages.
  */
 static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_record)
 {
@@ -115,8 +115,8 @@ bool kube_rules_valid(struct kube_rules rules)
 }
 
 /*
- * Finds the row for a field of the innermost message; KUBE_ROOT: there is none. A row with the
- * number of the field takes precedence over a row with KUBE_ANY_FIELD.
+ * Finds the rule for a field of the innermost open message; KUBE_ROOT: there is none. A rule with
+ * the number of the field takes precedence over a rule with KUBE_ANY_FIELD.
  */
 static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
 {
@@ -143,7 +143,7 @@ static struct kube_frame *top_frame(struct kube_filter *f)
     return &f->frames[f->depth - 1u];
 }
 
-/* Returns the row of the current field; NULL: none. */
+/* Returns the rule for the current field; NULL: there is none. */
 static const struct kube_rule *field_rule(const struct kube_filter *f)
 {
     ASSERT(f->rule == KUBE_ROOT || f->rule < f->rules.count);
@@ -275,7 +275,7 @@ static void keep_begin(struct kube_filter *f, const struct kube_rule *rule, uint
     f->kept_left = (uint16_t)keep;
 }
 
-/* Length of the longest prefix that does not split a UTF-8 sequence (RFC 3629 §3). */
+/* Length of the longest prefix of `text` that ends between two UTF-8 sequences (RFC 3629 §3). */
 static uint16_t utf8_whole(const uint8_t *text, uint16_t len)
 {
     uint16_t lead = len;
@@ -299,8 +299,8 @@ static uint16_t utf8_whole(const uint8_t *text, uint16_t len)
 }
 
 /*
- * Shortens a cut text to a character boundary. Rewrites its length in the same number of bytes:
- * protobuf allows varints that are longer than necessary.
+ * Shortens a cut text so that it ends between two characters. Writes the new length over the old
+ * one, in the same number of bytes: protobuf allows varints that are longer than necessary.
  */
 static void keep_cut_end(struct kube_filter *f)
 {
@@ -430,7 +430,7 @@ static enum step varint_byte(struct kube_filter *f, uint8_t byte)
 {
     uint64_t value;
 
-    /* the tenth byte holds only bit 63 */
+    /* the tenth byte of a varint holds only bit 63, so it is 0 or 1 */
     if (f->varint_len == VARINT_BYTES_MAX - 1u && byte > 1u) {
         return fail_filter(f);
     }

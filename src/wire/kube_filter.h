@@ -78,18 +78,19 @@ struct kube_rules {
 
 /* One complete record. */
 struct kube_record {
-    uint8_t record;      /* kube_rule.record of its rule */
+    uint8_t record;      /* kube_rule.record of the rule that started the record */
     bool truncated;      /* a kept field did not fit and is missing or cut */
-    struct view message; /* valid until the next call */
+    struct view message; /* valid until the next call of kube_filter_next */
 };
 
 /* An open message: one whose end has not been reached. */
 struct kube_frame {
     /* bytes of this message still to come; UINT64_MAX: a top message of unknown length */
     uint64_t left;
-    uint16_t record_start; /* start of the message's record in the buffer (RECORD frames) */
-    uint8_t rule;          /* index of the rule that entered the message; KUBE_ROOT: top message */
-    bool truncated;        /* the record is truncated (RECORD frames) */
+    /* only if a RECORD rule entered the message: where its record starts in the buffer */
+    uint16_t record_start;
+    uint8_t rule;   /* index of the rule that entered the message; KUBE_ROOT: top message */
+    bool truncated; /* only if a RECORD rule entered the message: its record is truncated */
 };
 
 /* Parser state for one top message. */
@@ -98,21 +99,22 @@ struct kube_filter {
     unsigned depth;
     struct kube_frame frames[KUBE_DEPTH_MAX];
     enum status failed;
-    /* this and all later members are internal: position inside a tag, a length or a value */
+    /* this and all later members are internal; `phase` is the part of the input read next */
     uint8_t phase;
     uint8_t wire_type;
-    uint8_t rule;       /* rule of the current field, KUBE_ROOT: none */
+    uint8_t rule;       /* index of the current field's rule; KUBE_ROOT: none */
     uint8_t varint_len; /* bytes of a varint, or of the magic, read so far */
     /*
-     * size of the kept field's encoded length, which precedes kept_at; 0: the field has no length
+     * number of bytes in the buffer that encode the kept field's length, just before kept_at; 0:
+     * the field has no length
      */
     uint8_t kept_size;
     bool field_truncated; /* the current field did not fit or was cut */
     uint64_t varint;
     uint64_t value_left;
     uint16_t field_at;  /* start of the current field in the buffer, tag included */
-    uint16_t kept_at;   /* start of the kept content of that field */
-    uint16_t kept_left; /* bytes of that content still to keep */
+    uint16_t kept_at;   /* start of the current field's content in the buffer */
+    uint16_t kept_left; /* bytes of the content still to be copied to the buffer */
     uint16_t emit_len;  /* length of the record returned last, which the next call removes */
     uint16_t len;
     uint8_t buffer[KUBE_RECORD_BYTES_MAX];

@@ -8,7 +8,7 @@
 
 /*
  * Parses the length octets of the element at the start of `in`; *used is the number of these
- * octets. false: der.h does not accept this form of length.
+ * octets. false: the length is cut off, indefinite, not in its shortest form, or above 2^32 - 1.
  */
 static bool parse_length(struct view in, size_t *used, size_t *length)
 {
@@ -206,9 +206,12 @@ static bool consume_year(struct view *in, bool utc, int64_t *year)
     return true;
 }
 
-#define PARTS 5u /* month, day, hour, minute, second */
+#define PARTS 5u /* parts of a time after its year: month, day, hour, minute, second */
 
-/* Consumes the parts and checks the final "Z". As in Go, a UTCTime may lack the seconds. */
+/*
+ * Consumes a time from its month to its seconds, and checks that only "Z" follows. As in Go, a
+ * UTCTime may lack the seconds.
+ */
 static bool consume_parts(struct view *in, bool utc, int64_t part[PARTS])
 {
     for (size_t i = 0; i < PARTS; i++) {

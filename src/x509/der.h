@@ -58,12 +58,12 @@ MUST_USE bool der_bits(struct view *in, struct view *bytes, unsigned *unused);
  * Consumes a UTCTime or GeneralizedTime of zone Z (RFC 5280 §4.1.2.5); *seconds counts from 1970.
  */
 MUST_USE bool der_time(struct view *in, int64_t *seconds);
-/* Whether the content of an OBJECT IDENTIFIER, or another element, equals these octets. */
+/* Whether the content of an element, such as an OBJECT IDENTIFIER, equals `len` given octets. */
 bool der_is(struct view content, const char *octets, size_t len);
 /* Whether every octet is ASCII (IA5String). */
 bool der_is_ascii(struct view text);
 
-/* Compares with a string literal, excluding its NUL. */
+/* Whether the content of an element equals a string literal without its NUL. */
 #define DER_IS(content, literal) der_is((content), (literal), sizeof(literal) - 1u)
 
 #endif

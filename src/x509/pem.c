@@ -5,7 +5,7 @@
 #include "base/chars.h"
 #include "x509/der.h"
 
-/* The lines around a block (RFC 7468 §2). */
+/* The lines before and after the base64 of a PEM block (RFC 7468 §2). */
 struct marks {
     const char *begin;
     const char *end;
@@ -41,8 +41,8 @@ static size_t base64_value(uint8_t c)
 }
 
 /*
- * Whether a character of this value is allowed after `padding` characters '='. A digit is allowed
- * only before the first '=', and at most two '=' are allowed.
+ * Whether a base64 character, given as its base64_value, may follow `padding` characters '='. A
+ * digit is allowed only before the first '=', and at most two '=' are allowed.
  */
 static bool may_follow(size_t value, size_t padding)
 {

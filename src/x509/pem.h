@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decodes certificates and private keys in PEM (RFC 7468), and base64. Works in place, because DER
- * takes only three quarters of the room of its base64. Pure; the caller owns the text.
+ * takes only three quarters of the space of its base64. Pure; the caller owns the text.
  */
 #ifndef X509_PEM_H
 #define X509_PEM_H

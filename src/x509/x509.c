@@ -6,9 +6,9 @@
 #include "x509/der.h"
 #include "x509/x509_internal.h"
 
-#define OID_RSA "\x2a\x86\x48\x86\xf7\x0d\x01\x01"    /* pkcs-1: one more arc follows */
-#define OID_ECDSA_SHA2 "\x2a\x86\x48\xce\x3d\x04\x03" /* one more arc follows */
-#define OID_SHA2 "\x60\x86\x48\x01\x65\x03\x04\x02"   /* one more arc follows */
+#define OID_RSA "\x2a\x86\x48\x86\xf7\x0d\x01\x01"    /* pkcs-1; each algorithm adds one arc */
+#define OID_ECDSA_SHA2 "\x2a\x86\x48\xce\x3d\x04\x03" /* ecdsa-with-SHA2; each hash adds one arc */
+#define OID_SHA2 "\x60\x86\x48\x01\x65\x03\x04\x02"   /* hashAlgs of NIST; each hash adds one arc */
 #define OID_EC_KEY "\x2a\x86\x48\xce\x3d\x02\x01"
 #define OID_ED25519 "\x2b\x65\x70"
 #define OID_ECDSA_SHA1 "\x2a\x86\x48\xce\x3d\x04\x01"
@@ -35,7 +35,7 @@ static bool is_printable_string(struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.data[i];
-        /* X.680 allows neither '*' nor '&', but many certificates have them. */
+        /* X.680 forbids '*' and '&' in a PrintableString, but many certificates have them */
         if (!is_alphanumeric(c) && !view_has(view_text(" '()+,-./:=?*&"), c)) {
             return false;
         }
@@ -218,7 +218,10 @@ static unsigned pss_hash(struct view *in)
     return same ? bits : 0u;
 }
 
-/* Whether the end of RSASSA-PSS-params has no trailer field or the only defined trailer, 1. */
+/*
+ * Whether `in`, the part of RSASSA-PSS-params after the salt length, is empty or has trailer field
+ * 1, the only one that is defined.
+ */
 static bool trailer_valid(struct view in)
 {
     struct view part = {0};
@@ -228,8 +231,8 @@ static bool trailer_valid(struct view in)
 }
 
 /*
- * Parses RSASSA-PSS-params with a salt as long as the hash and the only defined trailer; returns
- * the hash length in bits. 0: other parameters.
+ * Parses RSASSA-PSS-params, which must have a salt as long as the hash, and no trailer field or
+ * trailer field 1. Returns the hash length in bits. 0: other parameters.
  */
 static unsigned pss_bits(struct view parameters)
 {
@@ -305,14 +308,14 @@ static bool rsa_valid(struct view key, uint64_t *exponent)
 
 /*
  * Checks an elliptic-curve key: a named NIST curve and an uncompressed point (RFC 5480 §2.1.1.1 and
- * §2.2). Returns the invalid part; NULL: valid.
+ * §2.2). Returns what is invalid, for a message; NULL: nothing.
  */
 static const char *ec_fault(struct view parameters, struct view key)
 {
     static const struct {
         const char *oid;
         size_t len;
-        size_t octets; /* length of a coordinate */
+        size_t octets; /* length of one coordinate of a point of the curve */
     } curves[] = {
         {"\x2b\x81\x04\x00\x21", 5, 28},
         {"\x2a\x86\x48\xce\x3d\x03\x01\x07", 8, 32},
@@ -343,7 +346,7 @@ static enum x509_key key_of(struct view oid)
     return DER_IS(oid, OID_ED25519) ? X509_KEY_ED25519 : X509_KEY_OTHER;
 }
 
-/* Parses SubjectPublicKeyInfo's content. Returns the invalid part; NULL: valid. */
+/* Parses SubjectPublicKeyInfo's content. Returns what is invalid, for a message; NULL: nothing. */
 static const char *read_spki(struct view in, struct x509_cert *cert)
 {
     struct view algorithm = {0};
@@ -372,11 +375,11 @@ static const char *read_spki(struct view in, struct x509_cert *cert)
 /* --- the whole certificate --- */
 
 struct fields {
-    struct view tbs;   /* content of tbsCertificate that is not parsed yet */
-    struct view outer; /* content of signatureAlgorithm */
+    struct view tbs;   /* the part of tbsCertificate's content that is not parsed yet */
+    struct view outer; /* content of the signatureAlgorithm that follows tbsCertificate */
 };
 
-/* Parses version and serial number. Returns the invalid part; NULL: valid. */
+/* Parses version and serial number. Returns what is invalid, for a message; NULL: nothing. */
 static const char *read_start(struct fields *f, struct x509_cert *cert)
 {
     struct view part = {0};
@@ -393,7 +396,10 @@ static const char *read_start(struct fields *f, struct x509_cert *cert)
     return ((part.data[0] & 0x80u) != 0u) ? "serial number, which is negative" : NULL;
 }
 
-/* Parses the fields from the algorithm to the subject. Returns the invalid part; NULL: valid. */
+/*
+ * Parses the fields of tbsCertificate from the signature algorithm to the subject. Returns what is
+ * invalid, for a message; NULL: nothing.
+ */
 static const char *read_fields(struct fields *f, struct x509_cert *cert)
 {
     struct view algorithm = {0};
@@ -412,7 +418,10 @@ static const char *read_fields(struct fields *f, struct x509_cert *cert)
     return parse_name(&f->tbs, &cert->subject) ? NULL : "subject";
 }
 
-/* Parses the optional fields after the key. Returns the invalid part; NULL: valid. */
+/*
+ * Parses the optional fields of tbsCertificate after the public key: unique identifiers and
+ * extensions. Returns what is invalid, for a message; NULL: nothing.
+ */
 static const char *read_rest(struct fields *f, struct x509_cert *cert)
 {
     struct view part = {0};
@@ -430,7 +439,10 @@ static const char *read_rest(struct fields *f, struct x509_cert *cert)
     return (!given || x509_extensions(part, cert)) ? NULL : cert->fault;
 }
 
-/* Parses the key and the extensions. Returns the invalid part; NULL: valid. */
+/*
+ * Parses the fields of tbsCertificate from the public key to the end. Returns what is invalid, for
+ * a message; NULL: nothing.
+ */
 static const char *read_key_and_rest(struct fields *f, struct x509_cert *cert)
 {
     struct der key = {0};
@@ -444,7 +456,7 @@ static const char *read_key_and_rest(struct fields *f, struct x509_cert *cert)
 
 /*
  * Splits a certificate into tbsCertificate, signatureAlgorithm and signatureValue (RFC 5280 §4.1).
- * Returns the invalid part; NULL: valid.
+ * Returns what is invalid, for a message; NULL: nothing.
  */
 static const char *read_outer(struct view der, struct fields *f, struct x509_cert *cert)
 {
@@ -486,7 +498,7 @@ bool x509_subject(struct view der, struct view *subject)
     bool given = false;
     bool found = der_expect(&der, DER_SEQUENCE, &in) && der_expect(&in, DER_SEQUENCE, &tbs) &&
                  der_optional(&tbs, DER_CONTEXT_OUTER(0u), &given, &in);
-    /* consumes serialNumber, signature, issuer and validity, then subject */
+    /* consumes serialNumber, signature, issuer, validity, and last the subject, which is kept */
     for (size_t i = 0; i < 5u && found; i++) {
         found = der_any(&tbs, &e);
     }

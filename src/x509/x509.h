@@ -14,19 +14,19 @@ enum x509_key { X509_KEY_OTHER, X509_KEY_RSA, X509_KEY_EC, X509_KEY_ED25519 };
 
 /* Signature schemes of certificates. */
 enum x509_scheme {
-    X509_SCHEME_OTHER, /* unknown */
+    X509_SCHEME_OTHER, /* a scheme that is not listed here */
     X509_SCHEME_WEAK,  /* a scheme that uses MD5 or SHA-1 */
     X509_SCHEME_RSA,   /* PKCS #1 v1.5 */
     X509_SCHEME_PSS,   /* salt as long as the hash, MGF1 with the same hash */
     X509_SCHEME_ECDSA
 };
 
-/* Extended key usages that are evaluated (RFC 5280 §4.2.1.12). */
+/* Bits for extended key usages: anyExtendedKeyUsage, serverAuth, others (RFC 5280 §4.2.1.12). */
 enum { X509_USAGE_ANY = 1, X509_USAGE_SERVER = 2, X509_USAGE_OTHER = 4 };
 
 /* One parsed certificate; all views point into its DER. */
 struct x509_cert {
-    const char *fault; /* the invalid part of the certificate; NULL: none */
+    const char *fault; /* what is invalid in the certificate, for a message; NULL: nothing */
     struct view raw;
     struct view tbs; /* tbsCertificate, the part that is signed */
     struct view issuer;
@@ -36,21 +36,21 @@ struct x509_cert {
     struct view subject_key_id;
     struct view authority_key_id;
     struct view names;     /* value of subjectAltName; empty: absent */
-    struct view permitted; /* GeneralSubtrees of the name constraints: permittedSubtrees */
+    struct view permitted; /* name constraints: content of permittedSubtrees */
     struct view excluded;
     struct view policies;  /* content of certificatePolicies */
     struct view unhandled; /* OID of the first critical extension that is not evaluated */
     int64_t not_before;    /* seconds since 1970 */
     int64_t not_after;
-    uint64_t path_len; /* valid if has_path_len */
-    uint64_t exponent; /* RSA keys only */
+    uint64_t path_len; /* pathLenConstraint; valid only if has_path_len */
+    uint64_t exponent; /* public exponent of an RSA key */
     uint64_t explicit_policy;
-    unsigned version; /* 1 to 3 */
+    unsigned version; /* of X.509: 1 to 3 */
     enum x509_key key;
     enum x509_scheme scheme;
-    unsigned hash_bits; /* hash length of the scheme: 256, 384 or 512 */
+    unsigned hash_bits; /* length of the scheme's hash: 256, 384 or 512 */
     unsigned usages;    /* X509_USAGE_… bits; 0: not restricted */
-    unsigned key_usage; /* bit 0 is digitalSignature; 0: not restricted */
+    unsigned key_usage; /* bits of KeyUsage, bit 0 is digitalSignature; 0: not restricted */
     bool has_names;
     bool has_constraints;
     bool has_basic_constraints;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches for a chain, candidate by candidate. See x509_chain.h. */
+/* Searches for a chain, one possible issuer (candidate) after the other. See x509_chain.h. */
 #include "x509/x509_chain.h"
 
 #include "base/assert.h"
@@ -52,7 +52,10 @@ static bool may_sign(const struct x509_cert *cert)
     return cert->key_usage == 0u || (cert->key_usage & X509_KEY_USAGE_SIGN_CERTS) != 0u;
 }
 
-/* Judges an issuer with `below` certificates between it and the server's certificate. */
+/*
+ * Whether `cert` may be an issuer in a chain: its critical extensions, validity, and path length;
+ * `below` certificates stand between it and the server's certificate.
+ */
 static enum x509_reason judge_issuer(const struct x509_search *s, const struct x509_cert *cert,
                                      bool is_anchor, size_t below)
 {
@@ -125,7 +128,10 @@ static bool judge_policies(const struct x509_search *s)
     return x509_policies_allow(chain, s->depth);
 }
 
-/* Judges the chain of s->frame[0 .. depth) and the anchor. */
+/*
+ * Judges the complete chain, from the server's certificate in s->frame[0] to s->anchor: usages,
+ * policies, name constraints. true: the chain is valid.
+ */
 static bool judge_chain(struct x509_search *s)
 {
     struct x509_verdict v = judge_usages(s);
@@ -142,8 +148,8 @@ static bool judge_chain(struct x509_search *s)
 /* --- candidates --- */
 
 /*
- * Compares the subject key identifier of a possible issuer with the authority key identifier of the
- * child. 0: they are equal; 1: one of them is missing; 2: they differ.
+ * How well the subject key identifier of a possible issuer matches the authority key identifier of
+ * the child. 0 (best): equal, or both are missing; 1: only one is missing; 2 (worst): they differ.
  */
 static unsigned likeness_of(const struct x509_cert *issuer, const struct x509_cert *child)
 {
@@ -155,13 +161,16 @@ static unsigned likeness_of(const struct x509_cert *issuer, const struct x509_ce
 
 #define LIKENESSES 3u
 
-/* Whether this pass searches the anchors; later passes search the sent certificates. */
+/* Whether the current pass of frame `f` searches the anchors, and not the sent certificates. */
 static bool is_among_anchors(const struct x509_frame *f)
 {
     return f->pass < LIKENESSES;
 }
 
-/* Whether the certificate is a possible issuer for frame `f`, with the likeness of this pass. */
+/*
+ * Whether `cert` has the subject that the certificate of frame `f` names as its issuer, and matches
+ * it as well as the current pass requires (likeness_of).
+ */
 static bool is_wanted(const struct x509_search *s, const struct x509_frame *f,
                       const struct x509_cert *cert)
 {
@@ -170,7 +179,10 @@ static bool is_wanted(const struct x509_search *s, const struct x509_frame *f,
            likeness_of(cert, child) == f->pass % LIKENESSES;
 }
 
-/* Finds the next anchor with the subject that frame `f` needs. false: none is left. */
+/*
+ * Finds the next anchor that may have issued the certificate of frame `f` and is wanted in the
+ * current pass (is_wanted). false: no such anchor is left.
+ */
 static bool next_anchor(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
 {
     const struct x509_cert *child = &s->sent->cert[f->cert];
@@ -201,8 +213,9 @@ static bool next_sent(const struct x509_search *s, struct x509_frame *f, struct 
 }
 
 /*
- * Finds the next possible issuer, first among the anchors, then among the sent certificates. Each
- * pass covers one likeness, from 0 on. false: none is left.
+ * Finds the next possible issuer for frame `f`: in three passes among the anchors, from the best
+ * match to the worst (likeness_of), then in three passes among the sent certificates. false: no
+ * possible issuer is left.
  */
 static bool next_candidate(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
 {
@@ -211,7 +224,7 @@ static bool next_candidate(const struct x509_search *s, struct x509_frame *f, st
             return true;
         }
         f->pass++;
-        /* index 0 of the sent certificates is the server's: skip it */
+        /* skips index 0 of the sent certificates, which is the server's own */
         f->at = is_among_anchors(f) ? 0u : 1u;
     }
     return false;
@@ -220,8 +233,8 @@ static bool next_candidate(const struct x509_search *s, struct x509_frame *f, st
 /*
  * Whether the chain already has a certificate with the subject, key and subject alternative names
  * of the candidate. This check is needed because cross-signed certificates can form a loop. As in
- * Go, the comparison stops with false at a certificate of the same subject and key if only one of
- * the two certificates has subject alternative names.
+ * Go, the search of the chain ends with false at a certificate that has the candidate's subject and
+ * key, if only one of the two has subject alternative names.
  */
 static bool is_in_chain(const struct x509_search *s, const struct x509_cert *candidate)
 {
@@ -385,7 +398,7 @@ bool x509_step(struct x509_search *s, struct x509_verdict *v)
 
 static const struct {
     enum x509_reason reason;
-    const char *text; /* follows "it " or "its issuer NAME " */
+    const char *text; /* what is wrong: follows "it " or "its issuer NAME " */
 } texts[] = {
     {X509_UNREADABLE, "cannot be read: "},
     {X509_CRITICAL, "has a critical extension that is not supported: "},

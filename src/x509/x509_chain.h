@@ -33,19 +33,19 @@ enum x509_reason {
     X509_WEAK_SIGNATURE,
     X509_OTHER_SIGNATURE,
     X509_WEAK_KEY,
-    X509_ED25519_KEY, /* a key that mbedTLS does not support */
+    X509_ED25519_KEY, /* an Ed25519 key, which mbedTLS does not support */
     X509_OTHER_KEY,
     X509_USAGE,
     X509_CONSTRAINTS,
     X509_POLICY,
-    /* no issuer among the first X509_SENT_MAX sent certificates, although more were sent */
+    /* no issuer among the first X509_SENT_MAX sent certificates; the others were not searched */
     X509_SENT,
     X509_CANDIDATES,  /* more than X509_CANDIDATES_MAX possible issuers */
     X509_COMPARISONS, /* more than X509_COMPARISONS_MAX comparisons of names with constraints */
     X509_MEMORY       /* memory was exhausted, so a signature could not be checked */
 };
 
-/* Checks whether `issuer` signed `child`. Returns X509_TRUSTED, or the reason why it did not. */
+/* Checks that `issuer` signed `child`. Returns X509_TRUSTED, or why the signature is refused. */
 typedef enum x509_reason x509_check(void *context, const struct x509_cert *child,
                                     const struct x509_cert *issuer);
 
@@ -53,7 +53,7 @@ typedef enum x509_reason x509_check(void *context, const struct x509_cert *child
 struct x509_trust {
     struct view anchors; /* DER certificates of the authorities, concatenated */
     struct view host;    /* DNS name or IP address of the server */
-    int64_t now_ms;      /* milliseconds since 1970 */
+    int64_t now_ms;      /* the time for which validity is judged, in milliseconds since 1970 */
     x509_check *check;
     void *context;
 };
@@ -66,9 +66,13 @@ struct x509_sent {
 
 /* Position of the search among the possible issuers of one certificate. */
 struct x509_frame {
-    size_t at;    /* offset in the anchors, or index of a sent certificate */
-    uint8_t cert; /* index of the sent certificate whose issuer is searched */
-    /* 0 to 2: anchors of likeness 0 to 2; 3 to 5: sent certificates of likeness 0 to 2 */
+    /* where the search goes on: offset in the anchors, or index of a sent certificate */
+    size_t at;
+    uint8_t cert; /* index of the sent certificate whose issuer is searched for */
+    /*
+     * 0 to 2: among the anchors, from the best match (likeness_of) to the worst; 3 to 5: the same
+     * among the sent certificates
+     */
     uint8_t pass;
 };
 
@@ -80,7 +84,7 @@ struct x509_verdict {
      * certificate
      */
     bool about_issuer;
-    /* for X509_NO_ISSUER: why the first candidate was refused; X509_TRUSTED: no candidate */
+    /* for X509_NO_ISSUER: why the first refused candidate was refused; X509_TRUSTED: none was */
     enum x509_reason hint;
     /* subject of the certificate that `hint` or `reason` concerns, or empty */
     struct view subject;
@@ -96,10 +100,10 @@ struct x509_search {
     size_t depth;
     unsigned candidates; /* candidates tried so far */
     unsigned checks;     /* signatures checked so far */
-    bool over;           /* `verdict` is final */
+    bool over;           /* the search has ended, and `verdict` is final */
     struct x509_verdict verdict;
     struct x509_verdict chain;  /* why the first complete chain was refused */
-    struct x509_verdict broken; /* why the first candidate was refused */
+    struct x509_verdict broken; /* why the first refused candidate was refused, or X509_MEMORY */
 };
 
 /* Starts to verify sent->cert[0]; `trust` and `sent` are borrowed until the end of the search. */

@@ -27,7 +27,7 @@ static bool mask_valid(struct view mask)
     return true;
 }
 
-/* Whether the range is an address and a mask. */
+/* Whether the range is an IP address and a mask, both of four or both of sixteen octets. */
 static bool range_valid(struct view range)
 {
     return (range.len == 8u || range.len == 32u) && mask_valid(view_from(range, range.len / 2u));
@@ -39,8 +39,9 @@ static bool is_mapped(struct view address)
 }
 
 /*
- * Whether this range can make Go's search miss other ranges: its address has bits outside the mask,
- * as in 10.0.0.5/255.0.0.0, or the range begins or ends within the IPv4 addresses mapped into IPv6.
+ * Whether an IP range can make Go's search miss other ranges in the same list: the address of the
+ * range has bits outside its mask, as in 10.0.0.5/255.0.0.0, or the range begins or ends within the
+ * IPv4 addresses mapped into IPv6.
  */
 static bool is_odd(struct view range)
 {
@@ -116,8 +117,8 @@ static bool consume_subtree(struct view *in, struct der *base)
 }
 
 /*
- * Refuses several ranges of one address family if one of them is odd (is_odd), because Go's search
- * could then miss some of them.
+ * Refuses several IP ranges of one address family if one of them is odd (is_odd), because Go's
+ * search could then miss some of these ranges.
  */
 bool x509_constraints_valid(struct view subtrees, bool *whole)
 {
@@ -220,7 +221,7 @@ static bool constraint_hits(const struct subject *s, struct view constraint, boo
 }
 
 struct search {
-    bool some; /* constraints exist for this kind of name */
+    bool some; /* at least one subtree has the kind of the searched name */
     bool hit;
 };
 
@@ -245,8 +246,9 @@ static struct view without_port(struct view authority)
 }
 
 /*
- * Prepares a name for comparison. false: the name has a form that cannot be compared; the
- * certificate is then refused, whatever the constraints are. A URI must have a host name.
+ * Splits a name of a certificate for comparison with constraints. false: the name has a form that
+ * cannot be compared, such as a URI without a host name; the certificate is then refused, whatever
+ * the constraints are.
  */
 static bool subject_of(const struct der *name, struct subject *s)
 {

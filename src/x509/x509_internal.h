@@ -9,7 +9,7 @@
 #include "x509/x509.h"
 
 /*
- * Parses the extensions of a certificate; `in` is the content of the certificate's field [3].
+ * Parses the extensions of a certificate; `in` is the content of field [3] of tbsCertificate.
  * false: cert->fault names the invalid part.
  */
 MUST_USE bool x509_extensions(struct view in, struct x509_cert *cert);

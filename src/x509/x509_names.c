@@ -14,7 +14,7 @@
 
 bool x509_domain_valid(struct view name, bool constraint)
 {
-    bool empty = true; /* the current label is empty */
+    bool empty = true; /* no character of the current label has been seen yet */
     if (name.len == 0u) {
         return true;
     }
@@ -48,7 +48,7 @@ static bool uri_chars_valid(struct view uri)
     return true;
 }
 
-/* Length of a scheme with its colon (RFC 3986 §3.1), 0: none. */
+/* Length of the scheme of a URI, with its colon (RFC 3986 §3.1). 0: the text has no scheme. */
 static size_t scheme_len(struct view uri)
 {
     for (size_t i = 0; i < uri.len; i++) {
@@ -85,7 +85,7 @@ static bool authority_valid(struct view authority)
     return x509_domain_valid(host, false) && (host.len > 0u || authority.len == 0u);
 }
 
-/* Stricter than Go's URL parser: refuses a user, an IPv6 literal, and a host with escapes. */
+/* Stricter than Go's URL parser: refuses a user name, an IPv6 literal, and escapes in the host. */
 bool x509_uri_authority(struct view uri, struct view *authority)
 {
     size_t scheme = scheme_len(uri);
@@ -170,7 +170,7 @@ bool x509_same_domain(struct view a, struct view b)
  */
 static bool is_hostname(struct view host, bool pattern)
 {
-    bool empty = true; /* the current label is empty */
+    bool empty = true; /* no character of the current label has been seen yet */
     bool wild = pattern && view_starts(host, "*.");
     for (size_t i = wild ? 2u : 0u; i < host.len; i++) {
         uint8_t c = host.data[i];

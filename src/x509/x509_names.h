@@ -20,7 +20,7 @@ MUST_USE bool x509_names_valid(struct view value, bool *some);
 MUST_USE bool x509_constraints_valid(struct view subtrees, bool *whole);
 /*
  * Whether the certificate lists `host`: a DNS name, possibly with a trailing dot, or an IP address,
- * possibly in brackets. Common names do not count.
+ * possibly in brackets. Ignores the common name.
  */
 bool x509_lists_host(const struct x509_cert *cert, struct view host);
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declarations that x509_names.c and x509_constraints.c share. Owns no state; only they include it.
+ * Declarations that x509_names.c and x509_constraints.c share. Owns no state; only these two files
+ * include it.
  */
 #ifndef X509_X509_NAMES_INTERNAL_H
 #define X509_X509_NAMES_INTERNAL_H

@@ -33,8 +33,8 @@ static bool all_list(const struct x509_cert *const chain[], size_t count, struct
 }
 
 /*
- * Whether all certificates have a policy in common; anyPolicy matches every policy, unless a
- * certificate of the chain inhibits it.
+ * Whether all certificates of the chain have a policy in common. anyPolicy matches every policy,
+ * unless a certificate of the chain inhibits it. false if one has policy mappings.
  */
 static bool has_common(const struct x509_cert *const chain[], size_t count)
 {

@@ -10,8 +10,8 @@
  * certificate below the anchor: if a certificate in the chain requires a policy, all must have one
  * in common. Two rules are stricter than Go's:
  * - Policy mappings are not followed, so a chain that needs them is refused.
- * - If any certificate has inhibitAnyPolicy, whatever its value of SkipCerts, anyPolicy does not
- *   count anywhere in the chain.
+ * - If any certificate has inhibitAnyPolicy, whatever its value of SkipCerts, anyPolicy matches
+ *   no other policy anywhere in the chain.
  */
 bool x509_policies_allow(const struct x509_cert *const chain[], size_t count);
 

@@ -22,7 +22,7 @@ enum apilink_phase {
 
 /* The connection, or the attempt to open one. */
 struct apilink {
-    struct agent *agent;             /* borrowed; receives every outcome */
+    struct agent *agent; /* borrowed; is told that the connection has opened, failed or ended */
     const struct settings *settings; /* borrowed */
     enum apilink_phase phase;
     int fd;                /* -1: none */
@@ -75,8 +75,8 @@ void apilink_turn(struct apilink *l, short revents, uint64_t now_ms);
 /* Passes one piece of the agent's output to TLS. Returns whether any bytes were accepted. */
 bool apilink_write(struct apilink *l);
 /*
- * Whether poll must not wait, because the handshake can continue, or because decrypted bytes are
- * ready and the agent has room for them.
+ * Whether poll(2) must not wait, because the handshake can continue, or because TLS still has
+ * received bytes and the agent has buffer space for them.
  */
 bool apilink_eager(struct apilink *l);
 /* Returns the time by which apilink_turn must be called again; UINT64_MAX: no limit. */

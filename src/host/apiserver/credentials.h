@@ -17,13 +17,13 @@
 /* One PEM text; `len` in bytes, without its NUL. */
 struct pem {
     size_t len;
-    size_t cap;    /* room in `text`, including its NUL */
+    size_t cap;    /* size of the buffer `text`, including the byte for the NUL */
     uint8_t *text; /* points into struct credentials; NUL-terminated if len > 0 */
 };
 
 /*
- * The agent has one instance, of about 400 KiB; it never touches memory pages that hold no
- * credential.
+ * The agent has one instance, of about 400 KiB. Its pages that receive no credential are never
+ * touched, so they use no memory.
  */
 struct credentials {
     uint16_t port;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stub resolver for one name at a time. It sends the A and the AAAA query to one server from a
- * new socket; each retry uses a new socket, so that the local port and the id change (RFC 5452 §4).
+ * A stub resolver for one name at a time. Each try sends the A and the AAAA query to one server,
+ * from a new socket and with new query ids, so that the local port and the ids differ from those of
+ * the last try (RFC 5452 §4).
  */
 #include "host/apiserver/resolver.h"
 

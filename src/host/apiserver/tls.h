@@ -19,7 +19,7 @@
  * handshake ends, the other texts until tls_start returns.
  */
 struct tls_identity {
-    uint8_t *ca_pem; /* any number of certificates */
+    uint8_t *ca_pem; /* any number of certificates of the authorities to trust */
     size_t ca_len;
     uint8_t *cert_pem;
     size_t cert_len; /* 0: no client certificate */
@@ -41,10 +41,10 @@ enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2, TLS_WANTS_TURN = 4 };
  */
 MUST_USE enum status tls_setup(void);
 /*
- * Starts a session on `fd` (borrowed); first ends an earlier session, because it reinitializes the
- * arena. On failure `why` gets one line. PEER_MALFORMED: CA, certificate or key is invalid, or key
- * and certificate do not match. FULL_BUFFER: the arena is exhausted. HOST_IO: the kernel provides
- * no random numbers.
+ * Starts a session on `fd` (borrowed). Ends an earlier session first, because each session starts
+ * with an empty arena. On failure `why` gets one line. PEER_MALFORMED: CA, certificate or key is
+ * invalid, or key and certificate do not match. FULL_BUFFER: the arena is exhausted. HOST_IO: the
+ * kernel provides no random numbers.
  */
 MUST_USE enum status tls_start(int fd, const struct tls_identity *id, struct writer *why);
 /*
@@ -74,7 +74,8 @@ MUST_USE enum status tls_write(struct view data, size_t *n);
  */
 void tls_explain(struct writer *why);
 /*
- * Returns the number of received bytes that are not read yet. If it is not 0, poll must not wait.
+ * Returns how many bytes have been read from the socket but not yet processed or returned by
+ * tls_read. If more than 0, poll(2) must not wait, because it does not see these bytes.
  */
 size_t tls_pending(void);
 /* Ends the session, if any, and wipes the arena; the caller keeps the descriptor. */

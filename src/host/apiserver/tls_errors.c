@@ -120,7 +120,7 @@ bool tls_is_exhausted(int code)
     return false;
 }
 
-/* Whether the socket or the peer caused the error; a full arena is not the reason then. */
+/* Whether the socket or the peer caused the error, which rules out a full arena as its cause. */
 static bool is_outside(int code)
 {
     return code == MBEDTLS_ERR_SSL_CONN_EOF || code == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ||

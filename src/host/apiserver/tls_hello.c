@@ -150,7 +150,8 @@ static enum tls_hello_verdict judge_hello(struct tls_hello *h, struct view body)
 }
 
 /*
- * Reads one byte of a handshake record. Refuses a message of any other type before the ServerHello.
+ * Reads one byte of a handshake record. TLS_HELLO_MIXED: a message other than a ServerHello begins,
+ * or the ServerHello is too long or invalid.
  */
 static enum tls_hello_verdict read_byte(struct tls_hello *h, uint8_t byte)
 {
