@@ -110,7 +110,7 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
 {
     struct agent *e = a->next;
     ASSERT(e != NULL && inventory_is_known(a));
-    /* efas_build keeps the instance type, its board and the boot id of this copy */
+    /* efas_build keeps only instance type, board and boot id of the Neuron devices copied here */
     devices_copy(&e->scratch.devices, a->devices);
     efas_build(&e->scratch.devices, e->devices, found, &e->scratch.issues);
     adopt_found(e);
@@ -195,7 +195,10 @@ void agent_stop(struct agent *a, uint64_t now_ms)
     a->step_now = true;
 }
 
-/* Whether no driver has a running call or unsent bytes. `expired`: first ends all running calls. */
+/*
+ * Whether no driver has a running call or unsent bytes. If `expired` (the time limit for stopping
+ * has passed), first ends all running calls.
+ */
 static bool drivers_quiet(struct agent *a, bool expired)
 {
     bool quiet = true;
@@ -287,7 +290,7 @@ static void drain_step(struct agent *a)
     } else if (!e->drains) {
         start_draining(e);
     } else {
-        /* wait until the kubelet has unprepared the claims */
+        /* wait until the kubelet has unprepared the EFA driver's claims */
     }
 }
 
@@ -309,7 +312,7 @@ void agent_time_old(struct agent *a)
 
 /* --- the API server --- */
 
-/* Ignores a record: the owner needs only the result. */
+/* Ignores a record of a response: the sender of the request needs only the request's result. */
 static void pass_record(struct agent *a, const struct api_result *r,
                         const struct kube_record *record)
 {
@@ -318,7 +321,10 @@ static void pass_record(struct agent *a, const struct api_result *r,
     (void)record;
 }
 
-/* For each kind of API request, the functions of its owner that handle its records and its end. */
+/*
+ * For each kind of API request: the functions that handle the records of the response and the end
+ * of the request, in the room that sends such requests.
+ */
 static const struct {
     void (*on_record)(struct agent *a, const struct api_result *r,
                       const struct kube_record *record);
@@ -474,8 +480,8 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
         d->now_ms = at_ms;
     }
     /*
-     * A missing file may stay missing for the life of the node: do not log it again if the previous
-     * attempt failed for the same reason.
+     * A file that the connection needs may stay missing for the life of the node: do not log it
+     * again if the previous attempt to connect failed for the same reason.
      */
     bool again = status == HOST_ABSENT && view_starts(view_text(why), api_trouble(a));
     api_failed(a, why);
@@ -515,7 +521,7 @@ static void hand_over(struct agent *a)
     }
 }
 
-/* Whether this agent should write the slices. */
+/* Whether the driver may write its slices: no other agent or driver of the node does so. */
 static bool may_publish(const struct agent *a)
 {
     return !ledger_is_busy(a) && a->other_driver[0] == '\0';
@@ -525,7 +531,7 @@ static bool may_publish(const struct agent *a)
 static void owner_step(struct agent *a)
 {
     if (may_publish(a)) {
-        /* runs before node_step, because a round's requests have priority over the Node's watch */
+        /* before node_step, because the publisher's requests have priority over the Node's watch */
         publish_step(a);
     }
     if (!ledger_is_busy(a)) {
@@ -599,7 +605,7 @@ void agent_step(struct agent *a)
     stop_step(a);
 }
 
-/* Tests and clears a pending flag. */
+/* Clears the flag of a pending order; returns whether it was set. */
 static bool clear_pending(bool *pending)
 {
     bool was = *pending;
@@ -621,7 +627,8 @@ enum agent_order agent_next_order(struct agent *a)
     if (registration_wants_socket(a)) {
         return ORDER_RENEW_REGISTRATION;
     }
-    enum agent_order order = api_order(a); /* drivers share these orders: each is returned once */
+    /* an order about the API connection, which all drivers share; returned for one of them only */
+    enum agent_order order = api_order(a);
     if (order == ORDER_NONE && clear_pending(&a->order_exit)) {
         order = ORDER_EXIT;
     }

@@ -51,7 +51,8 @@ enum agent_order {
     ORDER_READ_TOKEN,
     ORDER_CLOSE_API,          /* close the API connection now; do not call agent_api_ended */
     ORDER_RENEW_REGISTRATION, /* unlink the registration socket and create it again */
-    ORDER_OPEN_SOCKETS,       /* open the unix sockets of the EFA driver, although --efa is off */
+    /* --efa is off, but claims of an earlier run may be left: open the EFA driver's unix sockets */
+    ORDER_OPEN_SOCKETS,
     /* stopping: unlink the registration socket, and accept no connection on it */
     ORDER_CLOSE_REGISTRATION,
     /* the EFA driver has ended and the agent no longer uses it: close all its descriptors */
@@ -109,8 +110,8 @@ void agent_found_efas(struct agent *a, const struct found_efas *found);
  */
 void agent_telemetry(struct agent *a, const struct telemetry *t);
 /*
- * Sets bearer token (empty: none) and authority of the API server's URL; call before
- * agent_api_opened, whenever the token has changed, and after ORDER_READ_TOKEN.
+ * Sets the bearer token (empty: none) and the authority (host:port) of the API server. Call it
+ * before agent_api_opened, whenever the token has changed, and after ORDER_READ_TOKEN.
  */
 void agent_api_identity(struct agent *a, struct view token, struct view authority);
 /* Reports that the API connection is open and the server verified; LINK_API may be used now. */
@@ -153,10 +154,10 @@ void agent_stop(struct agent *a, uint64_t now_ms);
 
 /*
  * Opens a link for an accepted connection; returns its index, or -1: all links of the kind are in
- * use. The agent may then be closing an older link: send that link's last bytes and call again. If
- * the result is -1 again, close the connection. `peer` distinguishes peers (process id, address),
- * so that no peer can keep all links. For a TCP connection, `peer` 0 means a process of this
- * network namespace; only such a process may read the log.
+ * use. After -1 the agent may be closing an older link to free it: send that link's last bytes and
+ * call again. If the result is -1 again, close the new connection. `peer` distinguishes peers
+ * (process id, address), so that no peer can keep all links. For a TCP connection, `peer` 0 means a
+ * process of this network namespace; only such a process may read the log.
  */
 int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /*
@@ -184,10 +185,11 @@ bool agent_link_done(struct agent *a, unsigned link);
 
 /* Does all work that is possible with the present bytes, facts and time. */
 void agent_step(struct agent *a);
-/* The next order; call until NONE after each step. */
+/* Returns the next order for the host. After each step, call it until it returns ORDER_NONE. */
 enum agent_order agent_next_order(struct agent *a);
 /*
- * Whether agent_step must be called at once, for example because sent bytes made room for output.
+ * Whether agent_step must be called at once, for example because the host has sent bytes, so that
+ * a link can take more output.
  */
 bool agent_step_due(const struct agent *a);
 /* The latest time for the next agent_step, on the clock of now_ms. */

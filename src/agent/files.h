@@ -3,7 +3,7 @@
  * The files port: the functions by which the agent accesses the disk, identifies devices, and
  * measures. src/host implements it for the product, and tests have their own implementations. Names
  * are plain file names without a slash. Every function returns STATUS_OK, HOST_ABSENT,
- * HOST_NO_SPACE, HOST_DENIED, HOST_IO or what its comment says. Owns the contract only, no file.
+ * HOST_NO_SPACE, HOST_DENIED, HOST_IO or what its comment says. Declares the functions only.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
@@ -40,18 +40,18 @@ enum process_value {
     PROCESS_CPU_US, /* processor time used, in microseconds */
     PROCESS_RESIDENT_BYTES,
     PROCESS_VIRTUAL_BYTES,
-    PROCESS_START_MS, /* in Unix milliseconds */
+    PROCESS_START_MS, /* when the process started, in Unix milliseconds */
     PROCESS_OPEN_FDS,
     PROCESS_MAX_FDS,
     PROCESS_VALUES /* number of values */
 };
 
-/* The port; its implementer owns it for the life of the agent. Every function gets `ctx`. */
+/* The files port. It must exist as long as the agent does; every function gets `ctx`. */
 struct files {
     void *ctx; /* opaque to the agent */
     /*
-     * Appends bytes of the file from `offset` until `out` is full or the file ends; if `out` is not
-     * full afterwards, the file has ended.
+     * Appends the file's bytes from `offset` on to `out`, until `out` is full or the file ends. If
+     * `out` is not full afterwards, the end of the file was reached.
      */
     enum status (*read)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                         struct writer *out) MUST_USE;
@@ -86,7 +86,7 @@ struct files {
     uint64_t (*flush_us)(void *ctx);
     /*
      * The clock of now_ms, read at the call, in microseconds: for durations that are reported, not
-     * for decisions. If this pointer is NULL, the time of the step counts.
+     * for decisions. If this pointer is NULL, the agent uses the time of the current step instead.
      */
     uint64_t (*clock_us)(void *ctx);
     /*
@@ -94,7 +94,7 @@ struct files {
      * all are unknown.
      */
     void (*process)(void *ctx, uint64_t value[PROCESS_VALUES]);
-    /* Unlinks the file; with `aside`, renames it to that name instead. */
+    /* Unlinks the file `name`; if `aside` is not NULL, renames the file to `aside` instead. */
     enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
                           const char *aside) MUST_USE;
     /*
@@ -118,9 +118,10 @@ struct files {
     enum status (*list)(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
                         struct writer *out) MUST_USE;
     /*
-     * Appends bytes of the kubelet's checkpoint from `offset` until `out` is full or the file ends.
-     * Offset 0 opens the file again, because the kubelet replaces it; the following calls read the
-     * same file. *written_ms: when the kubelet wrote the checkpoint, in Unix milliseconds.
+     * Appends bytes of the kubelet's checkpoint file to `out`, from `offset` until `out` is full or
+     * the file ends. Offset 0 opens the file again, because the kubelet replaces it; the following
+     * calls read the same file. *written_ms: when the kubelet wrote the checkpoint, in Unix
+     * milliseconds.
      */
     enum status (*kubelet_state)(void *ctx, uint64_t offset, struct writer *out,
                                  uint64_t *written_ms) MUST_USE;
@@ -133,8 +134,8 @@ struct files {
      * Reads the memory use of the devices in `numbers` (bit N: device N). Call it before `memory`
      * is called for these devices in the same step. STATUS_MORE: the read is still running; the
      * host calls agent_step when the read is done, and the agent must then call this function
-     * again. HOST_BUSY: the read of a file, which `why` names, hangs. If this pointer is NULL,
-     * `memory` can be called at any time.
+     * again. HOST_BUSY: reading one of the files hangs; `why` says which one. If this pointer is
+     * NULL, `memory` can be called at any time.
      */
     enum status (*memory_read)(void *ctx, uint64_t numbers) MUST_USE;
     /*

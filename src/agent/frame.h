@@ -64,7 +64,7 @@ struct agent {
     const struct devices *devices;     /* devices of the node, see node/inventory.h */
     const struct telemetry *telemetry; /* borrowed; NULL: no --device-metrics */
     uint64_t now_ms;
-    uint64_t wall_ms;             /* Unix milliseconds */
+    uint64_t wall_ms;             /* time of day of this step, in Unix milliseconds */
     struct randomness randomness; /* random numbers, drawn by api/backoff.c */
     uint64_t started_ms;
     bool started;                        /* the first step has begun */
@@ -73,10 +73,10 @@ struct agent {
     /* socket of another driver with this driver's name; empty: none */
     char other_driver[SOCKET_PATH_CAP];
     bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
-    /* draining: LOG_ID_DRIVER_KEPT was logged, and order_open_sockets was set */
+    /* `draining` and claims may be left: this was logged, and opening the sockets was ordered */
     bool drains;
     bool stopping;
-    uint64_t stop_ms; /* stopping: calls that still run are ended at this time */
+    uint64_t stop_ms; /* if `stopping`: when the agent ends the calls that still run */
     bool step_now;    /* a step is needed at once: something changed between two steps */
     bool order_open_sockets;
     bool order_close_registration;

@@ -13,7 +13,7 @@
 #include "base/suggest.h"
 #include "cfg/identity.h"
 
-/* For each row the flag or variable that sets its value; name NULL: neither was given. */
+/* For each row of the table of flags: what gave its value; name NULL: neither flag nor variable. */
 struct given {
     struct setting_source source[SETTINGS_COUNT];
 };
@@ -37,11 +37,11 @@ static void parse_variable(struct given *given, struct view entry)
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         const struct setting_row *row = setting_row(i);
         /*
-         * An empty value is valid for a taint. For any other setting it means not set, because
-         * charts write an empty value where no value is given.
+         * An empty variable is valid for a taint, and means no taint. For any other setting it
+         * counts as not set, because charts write an empty value where no value is given.
          */
         bool counts = row->variable != NULL && (value.len > 0u || row->kind == KIND_TAINT);
-        /* Of two entries with the same name the first one counts, as with getenv(3). */
+        /* Of two environment entries with the same name, the first one is used, as by getenv(3). */
         if (counts && given->source[i].name == NULL && view_is(name, row->variable)) {
             given->source[i] = (struct setting_source){.name = row->variable, .text = value};
         }
@@ -57,7 +57,7 @@ static void parse_environment(struct given *given, const char *const *env)
 
 /* --- command line --- */
 
-/* Refuses the word of a suggestion; `what` says what it should have been. */
+/* Writes an error: `what`, the wrong word in quotes, and the known word that *meant suggests. */
 static enum status refuse_word(struct writer *why, const char *what, const struct suggestion *meant)
 {
     writer_text(why, what);
@@ -68,8 +68,8 @@ static enum status refuse_word(struct writer *why, const char *what, const struc
 }
 
 /*
- * Other names of flags. klog's -v is one of --log-level, so that the last of the two counts, like
- * the last of equal flags.
+ * Other names of flags. klog's -v is another name of --log-level, so that if both are given, the
+ * last one takes effect, as for any flag that is given twice.
  */
 static const struct alias {
     const char *name;
@@ -77,7 +77,7 @@ static const struct alias {
 } aliases[] = {{"-o", "--output"}, {"-v", "--log-level"}, {"--v", "--log-level"}};
 enum { ALIASES = sizeof aliases / sizeof aliases[0] };
 
-/* The flag of this name or other name; "": there is none. */
+/* The flag that has `name` as its name or alias; "": none, then *meant may suggest a flag. */
 static const char *flag_of(struct view name, struct suggestion *meant)
 {
     for (unsigned i = 0; i < (unsigned)ALIASES; i++) {
@@ -134,7 +134,7 @@ static bool next_value(struct words *words, const struct setting_row *row, struc
     return any && !view_starts(next, "--");
 }
 
-/* Translates klog's verbosity to a level; false: it is no verbosity. */
+/* Replaces klog's verbosity, a number, by a value of --log-level; false: it is no such number. */
 static bool verbosity_level(const struct setting_row *row, struct view *value)
 {
     uint64_t n = 0;
@@ -241,7 +241,7 @@ static enum status parse_word(struct given *given, struct words *words, bool *se
     return s;
 }
 
-/* Checks that the command's operand was given. */
+/* Checks that an operand was given if the command needs one. */
 static enum status operand_check(const struct settings *out, struct writer *why)
 {
     const struct command_row *row = &command_rows[out->command];
@@ -328,7 +328,7 @@ struct socket_name {
     const char *what;
     const char *folder_flag;
     const char *folder;
-    const char *before_uid; /* text between the folder and "-<pod UID>" */
+    const char *before_uid; /* the socket's path between `folder` and "-<pod UID>" */
     const char *after_uid;
 };
 
@@ -388,8 +388,8 @@ static enum status derive_driver(struct settings *out, enum driver_kind kind, st
 }
 
 /*
- * Derives both drivers. Without --efa, a name that is too long for the EFA driver's sockets is
- * accepted, because no run with --efa can have used it.
+ * Derives name, shares and socket paths of both drivers. Without --efa, a name that is too long for
+ * the EFA driver's socket paths is accepted, because no earlier run with --efa can have used it.
  */
 static enum status derive_drivers(struct settings *out, struct writer *why)
 {
@@ -423,7 +423,7 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
         } else if (parse_flag(&given, &words, out) != STATUS_OK) {
             return false; /* cannot happen: settings_parse has accepted these words */
         } else {
-            /* parse_flag has also skipped the value */
+            /* parse_flag has moved past the flag and its value */
         }
     }
     parse_environment(&given, in->env);

@@ -59,11 +59,12 @@ struct driver {
 /* All settings of a run; texts end in NUL; an empty text is not set. */
 struct settings {
     enum settings_command command;
-    enum settings_command topic; /* for COMMAND_HELP: the command to explain; COMMAND_RUN: all */
+    /* for COMMAND_HELP: the command to explain; COMMAND_RUN: the whole program */
+    enum settings_command topic;
     char operand[PATH_CAP]; /* second word of the command line, if the command accepts an operand */
     enum settings_output output;
-    char board[64];                     /* instance type to print; empty: this node's */
-    char pod[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: claims of all pods */
+    char board[64]; /* instance type whose devices are printed; empty: that of this node */
+    char pod[NAMESPACE_CAP + NAME_CAP]; /* print the claims of this namespace/name; empty: all */
     bool no_headers;
     bool watch;
     char node_name[NAME_CAP];
@@ -87,13 +88,13 @@ struct settings {
     char instance_type[64]; /* empty: read from DMI */
     bool zero_numbering;
     enum ultraserver_devices ultraserver;
-    /* for unhealthy devices; empty: the slices omit unhealthy devices instead */
+    /* taint of unhealthy devices in the slices; empty: the slices omit unhealthy devices */
     char taint_key[318];
     char taint_effect[16];
     bool share_cores;
     bool efa;
     char efa_driver[DRIVER_CAP];
-    uint32_t efa_share; /* shares of a device, 1 to EFA_SHARES_MAX */
+    uint32_t efa_share; /* shares into which each EFA device is divided, 1 to EFA_SHARES_MAX */
     bool claim_status;
     bool device_metadata;
     bool device_metrics;

@@ -19,7 +19,7 @@ enum setting_kind {
     KIND_UID,      /* [0-9A-Za-z-]*, may be empty */
     KIND_PORT,     /* -1 to 65535 */
     KIND_CHOICE,   /* one of `choices`, stored as its index */
-    KIND_BOOL,     /* true, false, 1, 0; alone: true */
+    KIND_BOOL,     /* true, false, 1 or 0; a flag without a value means true */
     KIND_DURATION, /* Go duration text, stored in milliseconds */
     KIND_TAINT,    /* key:effect, or empty */
     KIND_ADDRESS,  /* IPv4 or IPv6 address, or empty */
@@ -37,7 +37,7 @@ enum setting_kind {
 struct setting_row {
     const char *flag;     /* including its dashes */
     const char *variable; /* NULL: the flag has no variable, as for flags of interactive commands */
-    const char *default_value; /* parsed like a given value; NULL: nothing is stored */
+    const char *default_value; /* parsed like a given value; NULL: the field stays all zero */
     const char *default_text;  /* the default as shown in --help, if default_value is NULL */
     const char *help;          /* one line of --help */
     enum setting_kind kind;
@@ -58,7 +58,7 @@ struct command_row {
     const char *name;
     /* one of these words must follow the command; unused elements are NULL */
     const char *operand[COMMAND_OPERANDS_MAX];
-    /* name in the help of the argument that must follow the command, as DIRECTORY; NULL: none */
+    /* word by which --help shows the path that must follow the command, as DIRECTORY; NULL: none */
     const char *directory;
     const char *help;    /* one line of --help, and the first of the command's own help */
     const char *more;    /* further lines of the command's own help, or NULL */
@@ -70,20 +70,20 @@ extern const struct command_row command_rows[COMMANDS];
 /* The row with this index; --help has the same order. index < SETTINGS_COUNT. */
 const struct setting_row *setting_row(unsigned index);
 
-/* A value and its source, which an error names. */
+/* The text of a value, and the flag or variable that it was given by, for error messages. */
 struct setting_source {
     const char *name; /* flag or variable; borrowed from the row */
     struct view text;
 };
 
 /*
- * Parses one value by its row's kind into *out. PEER_MALFORMED: the value is invalid, `why` gets
- * one line, and *out is unchanged.
+ * Parses the value source->text by row->kind, and stores it in the row's field of *out.
+ * PEER_MALFORMED: the value is invalid, `why` gets one line, and *out is unchanged.
  */
 MUST_USE enum status setting_store(struct settings *out, const struct setting_row *row,
                                    const struct setting_source *source, struct writer *why);
 
-/* Whether the text is a value of a switch (KIND_BOOL); then *yes is which one. */
+/* Whether the text is a value of a switch (KIND_BOOL); if so, sets *yes to that value. */
 bool setting_truth(struct view text, bool *yes);
 
 /* Appends `text` in quotes as one line: control characters become '?', a long text is cut. */

@@ -21,7 +21,7 @@
 #define BY_DRIVERS (BY_NODE | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_RELEASE) | BY_CLUSTER)
 #define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | BY_CLUSTER)
 
-/* The array has no explicit size, so that the assertion below finds a surplus row. */
+/* Without an explicit size, so that an assertion on the size also detects a surplus row. */
 static const struct setting_row setting_rows[] = {
     {.flag = "--node-name",
      .readers = READ_BY(COMMAND_SLICES) | READ_BY(COMMAND_BUNDLE),
@@ -497,7 +497,7 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
 {
     ASSERT(out != NULL);
     const struct command_row *command = &command_rows[topic];
-    /* true: write the help of one command; false: write the help of the whole program */
+    /* true: write the help of this command; false: it has none, write that of the whole program */
     bool one = command->example != NULL;
     if (part > SETTINGS_COUNT + 1u) {
         return false;

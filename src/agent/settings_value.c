@@ -348,8 +348,8 @@ static uint64_t duration_unit(struct view text, size_t *pos)
 }
 
 /*
- * Consumes the digits before the decimal point at *pos. A number beyond the limit does not grow
- * further, so that it cannot overflow.
+ * Consumes the digits before the decimal point at *pos. Once the number exceeds INTERVAL_MAX_MS in
+ * nanoseconds, further digits do not increase it, so that it cannot overflow.
  */
 static uint64_t duration_whole(struct view text, size_t *pos)
 {
@@ -394,8 +394,8 @@ static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
         return false;
     }
     /*
-     * Every unit divides a billion or is a multiple of it, so the sum is exact and no product
-     * exceeds 64 bits.
+     * Every unit, in nanoseconds, is a divisor or a multiple of a billion, so the quotient of the
+     * two is exact. No product exceeds 64 bits.
      */
     *ns = whole * unit;
     *ns += (unit >= 1000000000u) ? billionths * (unit / 1000000000u)

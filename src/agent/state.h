@@ -19,7 +19,7 @@
 
 /* One driver, and the state of each room for it. */
 struct driver_state {
-    struct agent agent; /* first member: has the address of the struct driver_state */
+    struct agent agent; /* must be first, so that its address is that of struct driver_state */
     struct ledger ledger;
     struct node node;
     struct publish publish;
@@ -38,7 +38,7 @@ struct shared_state {
 
 /* All state of the program. Without the EFA driver, `efa` is never written. */
 struct agents {
-    struct driver_state neuron; /* first member: has the address of the struct agents */
+    struct driver_state neuron; /* must be first, so that its address is that of struct agents */
     struct shared_state shared;
     struct driver_state efa;
 };

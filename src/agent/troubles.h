@@ -12,14 +12,18 @@
 /* Prefix of each /statusz line about a problem; the command `check` prints the text after it. */
 #define TROUBLE_LINE "trouble: "
 
-/* Appends the text for a device plugin that offers the driver's devices; `name`: its socket. */
+/*
+ * Appends the text about a device plugin that offers the same devices as the driver of this kind;
+ * `name`: file name of the plugin's socket.
+ */
 void trouble_device_plugin(const struct settings *settings, enum driver_kind driver,
                            const char *name, struct writer *out);
 /*
- * Appends the text for another program that serves a driver of the same name; `path`: its socket.
+ * Appends the text about another program that serves a driver named `driver`; `path`: the socket of
+ * that program.
  */
 void trouble_other_driver(const char *driver, const char *path, struct writer *out);
-/* Appends the text for devices of a refused instance family (devices_refusal is not NULL). */
+/* Appends why no device of this instance type is published; devices_refusal must not be NULL. */
 void trouble_refused_type(const struct devices *devices, struct writer *out);
 
 #endif

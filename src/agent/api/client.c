@@ -163,7 +163,7 @@ void api_hurry(struct agent *a)
 static unsigned place_of(const struct agent *a, unsigned slot)
 {
     ASSERT(slot < (unsigned)API_SLOTS);
-    /* The Node, the Events and the version are shared by all drivers. */
+    /* all drivers share one slot for requests of this kind */
     bool shared = slot == (unsigned)API_SLOT_NODE || slot == (unsigned)API_SLOT_K8S_EVENT ||
                   slot == (unsigned)API_SLOT_GROUP;
     return (shared ? 0u : (unsigned)a->driver->kind * (unsigned)API_SLOTS) + slot;
@@ -226,7 +226,7 @@ static void finish_request(struct agent *a, unsigned place, enum status status)
 {
     struct api_exchange *x = exchange_at(a, place);
     if (is_awaited(x)) {
-        /* The response may have arrived before the whole body was sent: reset the stream. */
+        /* Reset the stream, because its request or response may be incomplete. */
         h2_reset(&a->api->connection.h2, x->stream, H2_CANCEL);
         x->state = EXCHANGE_OVER;
         x->result.status = status;
@@ -281,7 +281,7 @@ static bool lacks_stream(const struct agent *a, enum api_kind kind)
     return is_watch(kind) && h2_streams_max(&a->api->connection.h2) < needs;
 }
 
-/* Ends a watch that has no free stream; its owner reads the objects periodically instead. */
+/* Ends a watch because the server allows too few streams; its owner reads periodically instead. */
 static void leave_room(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->api->client;
@@ -303,8 +303,8 @@ static uint64_t time_limit(enum api_kind kind)
 }
 
 /*
- * Counts a request that timed out. Requests that hang in parallel count as one. A request with a
- * shorter time limit than its kind has by default does not count: the server may only be slow.
+ * Counts a request that timed out. Of requests that hang at the same time only one is counted, and
+ * none whose time limit was shorter than the default of its kind: the server may only be slow.
  */
 static void count_timeout(struct agent *a, const struct api_exchange *x)
 {
@@ -377,7 +377,7 @@ uint64_t api_retry_after_ms(const struct api_result *r)
 
 /*
  * Called when no stream can be opened. If this lasts API_REQUEST_MS while no request runs, the
- * connection is dropped like one whose requests time out; until then the owners retry.
+ * connection is dropped, as if its requests had timed out. Until then the senders retry.
  */
 static void note_blocked(struct agent *a)
 {
@@ -392,7 +392,10 @@ static void note_blocked(struct agent *a)
     }
 }
 
-/* Whether a request of this kind may start now. Only count_request adds it to the rate limit. */
+/*
+ * Whether a request of this kind may start now. If the rate limit or a pause delays it, sets
+ * held_back. Does not count the request (count_request does).
+ */
 static bool may_start(struct agent *a, enum api_kind kind)
 {
     struct api_client *c = &a->api->client;
@@ -533,7 +536,8 @@ static void keep_status(struct api_result *r, struct view message)
  * paths of the Node and of the API group count as known. Any other path is unknown in these cases:
  * - The request is a list.
  * - The body is not a Status: the server has no handler for the path.
- * - The Status has client-go's message: the server serves only a part of the API version.
+ * - The Status has the generic message of an unknown path: the server knows the API version, but
+ *   does not serve this resource in it.
  */
 static bool path_unknown(const struct api_result *r)
 {
@@ -594,7 +598,7 @@ static void response_complete(struct agent *a, unsigned place)
 /*
  * Ends the requests that were answered with 401, after the host has read the token again: with
  * PEER_CLOSED if the token has changed, so that they are repeated, otherwise with PEER_REFUSED.
- * Returns whether there was such a request; *shown is the checksum of the token it was sent with.
+ * Returns whether there was such a request; sets *shown to the checksum of the refused token.
  */
 static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 {
@@ -612,9 +616,9 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 }
 
 /*
- * Ends the connection after a 401, once the host has read the token again. If the token has
- * changed, the refused requests are repeated on a new connection, because the server closes this
- * one. Otherwise all requests but claim GETs pause.
+ * Ends the connection after a 401, once the host has read the token again; false: nothing to do.
+ * If the token has changed, the refused requests are repeated on a new connection. Otherwise all
+ * requests but claim GETs pause.
  */
 static bool judge_token(struct agent *a)
 {
@@ -650,14 +654,15 @@ static void check_token(struct agent *a)
         c->reread_ms = a->now_ms + TOKEN_REFUSED_MS;
         connection_want(a, ORDER_READ_TOKEN);
     } else {
-        /* wait: the file was read less than TOKEN_REFUSED_MS ago */
+        /* wait: the token file was read less than TOKEN_REFUSED_MS ago */
     }
 }
 
 /* --- events --- */
 
 /*
- * Whether the stream still belongs to the request; frames of a cancelled request may still arrive.
+ * Whether the request at `place` still awaits its response on this stream. If not, the frame is one
+ * of a cancelled request.
  */
 static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
 {
@@ -775,7 +780,7 @@ static bool report_end(struct agent *a, struct api_event *event)
     return false;
 }
 
-/* Reads the next record from the piece, or releases the piece. */
+/* Reads the next record from the current piece of a response; if there is none, drops the piece. */
 static void next_record(struct agent *a, struct api_event *event)
 {
     struct api_piece *piece = &a->api->client.piece;
@@ -798,7 +803,7 @@ static void next_record(struct agent *a, struct api_event *event)
     } else if (alive && piece->last) {
         response_complete(a, place);
     } else {
-        /* the rest of the response follows in another piece, or the request has ended */
+        /* more of the response follows in another piece, or the request has ended */
     }
 }
 
@@ -853,8 +858,8 @@ bool api_next(struct agent *a, struct api_event *event)
 /* --- time --- */
 
 /*
- * Ends late requests. After API_TIMEOUTS_MAX of them in a row (see also note_blocked), drops the
- * connection: a new connection may reach another server.
+ * Ends requests whose time limit has passed. After API_TIMEOUTS_MAX timeouts in a row, drops the
+ * connection, because a new one may reach another server.
  */
 static void check_timeouts(struct agent *a)
 {
@@ -899,7 +904,7 @@ void api_step(struct agent *a)
     } else if (!c->busy && !c->time_old) {
         connection_try(a);
     } else {
-        /* wait: api_next has more to report, or the time is old */
+        /* do not connect yet: api_next has more to report, or the time is outdated */
     }
 }
 
@@ -920,7 +925,8 @@ uint64_t api_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->api->client;
     if (c->busy || c->time_old) {
-        return a->now_ms; /* busy: work is left; time_old: the host sets the time before the step */
+        /* at once: work is left (busy), or waits until agent_time sets the time (time_old) */
+        return a->now_ms;
     }
     uint64_t at = connection_deadline(a);
     if (!connection_open(a)) {

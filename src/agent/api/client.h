@@ -39,8 +39,8 @@ enum api_kind {
 #define API_KINDS ((unsigned)API_LIST_CLAIMS + 1u)
 
 /*
- * Slots for one driver's requests: each owner of requests has its own slots, each with one request
- * at a time.
+ * Slots for one driver's requests. Each file that sends requests has slots of its own; a slot holds
+ * one request at a time.
  */
 enum {
     API_SLOT_CLAIM_FIRST, /* the slot of fetch i is API_SLOT_CLAIM_FIRST + i */
@@ -87,18 +87,19 @@ struct api_result {
      * STATUS_OK: the server reported success and the response is complete. PEER_NOT_FOUND: the
      * object does not exist. PEER_UNSUPPORTED: the path is unknown. PEER_REFUSED: any other HTTP
      * status. PEER_CLOSED: the connection or the stream ended early. PEER_TIMEOUT: no complete
-     * response in time. PEER_MALFORMED: invalid response. FULL_TABLE: no free stream for a watch.
-     * FULL_BUFFER: see api_body_part. STATUS_MORE: the request is still running.
+     * response in time. PEER_MALFORMED: invalid response. FULL_TABLE: too few streams for a watch.
+     * FULL_BUFFER: the body changed while it was being sent. STATUS_MORE: the request is still
+     * running.
      */
     enum status status;
-    uint16_t http;    /* status code; 0: none received */
+    uint16_t http;    /* HTTP status code of the response; 0: none received */
     bool unprocessed; /* the server did not process the request (REFUSED_STREAM): safe to repeat */
     uint32_t retry_after_s; /* from Retry-After; 0: none */
     bool creates;           /* the request was a POST */
     uint64_t elapsed_ms;    /* time since the request was sent, by the time of the step */
-    uint64_t elapsed_us;    /* the same by the clock */
+    uint64_t elapsed_us;    /* time since the request was sent, by agent_clock_us */
     char reason[64];        /* reason of the Status in the response; "": none */
-    /* message of that Status; for any other body, its first line */
+    /* message of the Status in the response; if the body is no Status: first line of the body */
     char message[KUBE_MESSAGE_CAP];
     char path[API_PATH_LOGGED_CAP]; /* path without query; only with --log-level=debug, else "" */
 };
@@ -131,7 +132,7 @@ struct api_exchange {
 struct api_piece {
     unsigned place; /* place of the request; API_PLACES: there is no piece */
     uint32_t stream;
-    bool last;           /* this piece is the last of the stream */
+    bool last;           /* the piece is the last one of its response */
     struct reader bytes; /* valid until the next h2_next */
 };
 
@@ -145,19 +146,19 @@ enum api_streams {
 /* Requests, and the limits for starting the next one. */
 struct api_client {
     bool busy;      /* api_next has, or may have, more to report */
-    bool held_back; /* the rate limit or a pause below delayed a request; claim GETs are exempt */
-    bool time_old;  /* see agent_time_old: no request and no connection may start */
-    bool token_handed; /* the host has read the token since the last 401 */
+    bool held_back; /* a request waits until the rate limit and the pauses allow it */
+    bool time_old;  /* the time is outdated (agent_time_old): no request, no connection may start */
+    bool token_handed; /* since the last 401, the host has read the token again */
     enum api_streams streams;
-    unsigned timeouts_in_a_row; /* consecutive requests without a response in time */
-    uint64_t timeout_ms;        /* when the last of these requests timed out */
+    unsigned timeouts_in_a_row; /* timeouts since the server last began a response */
+    uint64_t timeout_ms;        /* when a timeout was last counted */
     uint64_t blocked_ms; /* since when no stream can be opened; 0: the last request got a stream */
     unsigned rate_at;    /* index of the oldest time in `rate_ms` */
     /* start of each of the last requests, plus one second */
     uint64_t rate_ms[API_REQUESTS_PER_SECOND];
     uint64_t retry_after_ms; /* end of the pause that Retry-After asked for */
     uint64_t refused_ms;     /* a refused token is not used before this time */
-    /* when to read the file of a refused token again; 0: no token was refused */
+    /* when to read the file of a refused token again; 0: the token was not refused */
     uint64_t reread_ms;
     uint32_t forbidden; /* bit per api_kind: the last request was refused with 403 */
     struct api_piece piece;
@@ -166,7 +167,7 @@ struct api_client {
 
 /* The reports of api_next. */
 enum api_event_kind {
-    API_EVENT_NONE,   /* work was done; nothing to report */
+    API_EVENT_NONE,   /* api_next did some work, which needs no report */
     API_EVENT_OPENED, /* a new connection, perhaps to another server */
     API_EVENT_RECORD, /* a record of a response */
     API_EVENT_END,    /* a request has ended */
@@ -199,7 +200,7 @@ uint64_t api_deadline(const struct agent *a);
  */
 bool api_next(struct agent *a, struct api_event *event);
 
-/* Facts from the host, described in agent.h. */
+/* Receive facts from the host, like the functions agent_api_… of agent.h. */
 void api_identity(struct agent *a, struct view token, struct view authority);
 void api_opened(struct agent *a, uint64_t now_ms);
 void api_failed(struct agent *a, const char *why);
@@ -214,7 +215,7 @@ struct view api_tx(struct agent *a);
 void api_tx_commit(struct agent *a, size_t n);
 /* Removes and returns the next order for the host; ORDER_NONE: there is none. */
 enum agent_order api_order(struct agent *a);
-/* Sets whether the time is old, see agent_time_old. */
+/* Sets whether the time of the last agent_time is outdated: then no request may start. */
 void api_time_old(struct agent *a, bool old);
 /* Starts the first connection without waiting. */
 void api_hurry(struct agent *a);
@@ -224,7 +225,7 @@ void api_hurry(struct agent *a);
 /* What to do when the API server does not accept the token (401); roles do not matter then. */
 #define API_TOKEN_REMEDY                                                                           \
     "delete the agent's pod to get a new token; outside a pod, renew the token of its kubeconfig"
-/* Whether the server did not accept the token, and there is no other one yet. */
+/* Whether requests pause because the server refused the token (401); a new token ends the pause. */
 bool api_token_refused(const struct agent *a);
 /* Whether the last request of the kind got 403, Forbidden. */
 bool api_forbidden(const struct agent *a, enum api_kind kind);
@@ -260,10 +261,11 @@ uint64_t api_reconnect_wait_ms(const struct agent *a);
 /* --- requests --- */
 
 /*
- * Starts a request in a free slot. STATUS_MORE: the request cannot start now (no room, no stream,
- * rate limit reached, or a pause that the server asked for). After STATUS_OK the client sends the
- * body as room becomes free, even while the connection drains, and api_next reports the records and
- * the end. A watch that would leave too few streams for other requests ends unsent with FULL_TABLE.
+ * Starts a request in a free slot. STATUS_MORE: the request cannot start now (no connection, no
+ * stream, no space in the send buffer, rate limit, or pause). After STATUS_OK the client sends the
+ * body as buffer space becomes free, even while the connection drains, and api_next reports the
+ * records of the response and the end of the request. A watch that would leave too few streams for
+ * other requests ends unsent with FULL_TABLE.
  */
 MUST_USE enum status api_start(struct agent *a, unsigned slot, const struct api_request *r);
 /* Ends a request without waiting for its response; api_next no longer reports it. */
@@ -275,8 +277,8 @@ bool api_slot_busy(const struct agent *a, unsigned slot);
 /* The result of the slot's request so far. Never NULL. */
 const struct api_result *api_slot_result(struct agent *a, unsigned slot);
 /*
- * Earliest time to retry a request that api_start did not accept. Only owners that set a time for
- * the retry need it; for all other owners, api_deadline returns this time.
+ * Earliest time to retry a request that api_start did not accept. Only a sender with a timer of its
+ * own needs it; for all others, api_deadline returns this time.
  */
 uint64_t api_later(const struct agent *a);
 /*

@@ -5,8 +5,8 @@
  *
  * Attempts are at least API_CONNECT_EVERY_MS apart, and the wait doubles with each attempt. The
  * wait returns to its minimum after a connection that lasted at least API_BACKOFF_MAX_MS, or at
- * least API_REPAID_FACTOR times the wait that preceded it. After a shorter connection the wait
- * keeps doubling, as if the server had refused the connection.
+ * least API_REPAID_FACTOR times the wait before it. After a shorter connection the wait keeps
+ * doubling, as after a failed attempt.
  */
 #include "agent/api/connection.h"
 
@@ -76,7 +76,7 @@ void connection_opened(struct agent *a, uint64_t now_ms)
     ASSERT(c->state == API_CONNECTING);
     struct h2_memory memory = H2_MEMORY_OF(c, H2_CLIENT_WINDOW);
     memory.connection_window = H2_CLIENT_CONNECTION_WINDOW;
-    /* may hold unsent bytes of the last connection, with a token */
+    /* erase the send buffer: unsent bytes of the last connection may contain a token */
     explicit_bzero(c->tx, c->h2.tx_len);
     h2_init(&c->h2, H2_CLIENT, &memory, now_ms);
     c->state = API_UP;
@@ -137,7 +137,7 @@ static void end_connection(struct agent *a, bool moved)
     c->moved = moved;
     c->notice = moved ? CONNECTION_MOVED : CONNECTION_LOST;
     connection_want(a, ORDER_CLOSE_API);
-    /* no effect if the HTTP/2 engine failed: it sends its own GOAWAY */
+    /* no effect if the HTTP/2 engine has failed, because it then sends a GOAWAY itself */
     h2_goaway(&c->h2, H2_NO_ERROR, true);
 }
 
@@ -203,7 +203,7 @@ bool connection_silent(struct agent *a)
     if (a->now_ms - c->heard_ms < API_PING_AFTER_MS) {
         c->ping_ms = 0;
     } else if (c->ping_ms == 0u) {
-        /* No room for a PING means that the server reads nothing, which counts as no answer. */
+        /* No space for the PING means that the server reads nothing, which counts as no answer. */
         enum status sent = h2_ping(&c->h2);
         status_ignore(sent, "no response ends the connection, whether the PING went out or not");
         c->ping_ms = a->now_ms;
@@ -221,7 +221,7 @@ void connection_hurry(struct agent *a)
     }
 }
 
-/* Whether the next attempt to connect is planned for connect_at_ms. */
+/* Whether an attempt to connect is planned; connect_at_ms says when. */
 static bool is_planned(const struct agent *a)
 {
     enum api_state state = a->api->connection.state;

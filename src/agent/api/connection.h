@@ -26,14 +26,14 @@ enum connection_notice {
     CONNECTION_OPENED, /* a new connection, perhaps to another server */
     CONNECTION_LOST,   /* the connection ended; `trouble` says why */
     CONNECTION_MOVED,  /* the server asked for another connection; `trouble` says so */
-    CONNECTION_CLOSED  /* reported after LOST or MOVED, when every request has ended */
+    CONNECTION_CLOSED  /* follows CONNECTION_LOST or _MOVED, when every request has ended */
 };
 
 /* The transport, its state, and the identity sent on it. */
 struct api_connection {
     enum api_state state;
     enum connection_notice notice;
-    unsigned orders; /* bit per enum agent_order: connection_order has not returned it yet */
+    unsigned orders; /* bit per enum agent_order: the host has not fetched this order yet */
     /* the last connection ended because the server asked for another one: planned work continues */
     bool moved;
     uint64_t opened_ms;     /* when this connection was opened */
@@ -59,13 +59,13 @@ struct api_connection {
 void connection_init(struct agent *a);
 /* Whether a connection is open: API_UP or API_DRAINING. */
 bool connection_open(const struct agent *a);
-/* Facts from the host, described in agent.h. */
+/* Receive facts from the host, like the functions agent_api_… of agent.h. */
 void connection_opened(struct agent *a, uint64_t now_ms);
 void connection_attempt_failed(struct agent *a, const char *why);
 void connection_ended(struct agent *a, const char *why);
 /* Records that bytes arrived from the server. */
 void connection_heard(struct agent *a);
-/* Copies token and authority; true: the token has changed. */
+/* Copies the token and the server's authority; returns whether the token has changed. */
 bool connection_identity(struct agent *a, struct view token, struct view authority);
 /* Makes the first attempt to connect due at once. */
 void connection_hurry(struct agent *a);
@@ -78,7 +78,7 @@ uint64_t connection_deadline(const struct agent *a);
  * the caller must give up the connection (RFC 9113 §6.7).
  */
 bool connection_silent(struct agent *a);
-/* Handles GOAWAY and the answer to a PING; false: any other event, which is not handled. */
+/* Handles GOAWAY and the answer to a PING; false: any other event, left to the caller. */
 bool connection_event(struct agent *a, const struct h2_event *e);
 /* Ends the connection because of `why`; false: no connection is open. */
 bool connection_lose(struct agent *a, const char *why);

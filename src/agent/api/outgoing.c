@@ -46,8 +46,8 @@ bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot, const st
 }
 
 /*
- * Whether a 403 says that the namespace is being terminated: nothing can be created in it, so no
- * permission is missing.
+ * Whether a 403 says that the namespace is being terminated. If so, no permission is missing: the
+ * server lets nobody create an object there.
  */
 static bool namespace_ends(const struct api_result *r)
 {
@@ -77,11 +77,11 @@ static enum outcome outcome_of(const struct api_result *r)
         return OUTCOME_CHANGED;
     }
     if (r->http >= HTTP_OK && r->http <= HTTP_OK_LAST) {
-        /* the server stored the object, even if the rest of the response is missing */
+        /* success: the server stored the object, even if the response's body is incomplete */
         return OUTCOME_DONE;
     }
     if (r->status == PEER_UNSUPPORTED) {
-        /* version.c chooses another version of resource.k8s.io, but not of events.k8s.io */
+        /* a retry helps only for resource.k8s.io, of which version.c tries another version */
         return (r->kind == API_WRITE_EVENT) ? OUTCOME_DENIED : OUTCOME_LATER;
     }
     return refusal_outcome(r);

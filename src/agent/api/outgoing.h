@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Background writes (outgoing.c): one request at a time in one slot of the client, and the waits
- * between requests. For each piece that is sent, the writer builds the whole body again. Owns
+ * Background writes (outgoing.c): each writer has one slot of the client, with one request at a
+ * time, and waits between requests. For each piece sent, it builds the whole body again. Owns
  * struct outgoing, one for each writer (Events, claim status); does not decide what is written, and
  * logs nothing.
  */
@@ -27,7 +27,7 @@ enum outcome {
 /* State of one writer. */
 struct outgoing {
     bool running;    /* a request of the writer is in flight */
-    uint32_t len;    /* length of the body of that request */
+    uint32_t len;    /* length of the running request's body */
     uint64_t due_ms; /* no request starts before this time */
     uint64_t backoff_ms;
 };

@@ -11,7 +11,7 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
     uint64_t wait = agent_backoff(a, backoff_ms);
     uint64_t asked = api_retry_after_ms(r);
     uint64_t pause = api_later(a) - a->now_ms;
-    /* After 401, ignore the pause of api_later: api_identity ends it when it gets a new token. */
+    /* After 401, ignore the pause until api_later: it ends early when the token is replaced. */
     pause = (r->http == HTTP_UNAUTHORIZED) ? 0u : pause;
     asked = (asked > pause) ? asked : pause;
     if (r->http == HTTP_FORBIDDEN && wait < API_REFUSED_MS) {

@@ -19,7 +19,7 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
  * time, unless the watch ran for API_REFUSED_MS or longer.
  */
 uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
-/* Whether a watch ended normally, so that the next watch can continue from its last version. */
+/* Whether the watch ended normally, so that the next one can continue from its resource version. */
 bool retry_watch_goes_on(const struct api_result *r);
 /* Whether the failure is transient: no response, 429 or a 5xx status. */
 bool retry_passes(uint16_t http);

@@ -10,10 +10,10 @@
  * than API_START_MS after the new connection opened, so that pending requests come first: the
  * server may answer only one request before it sends the next GOAWAY.
  *
- * When the group names no usable version, lists of slices try each version, from v1 on. A list is
- * decisive, because its path exists as long as the version is served. After a 404 for the path of a
- * single object the group is read again. While an older version is used, the group is read every
- * VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API" (APIGroup).
+ * When the group lists no usable version, the agent tries a list of slices in each version, from v1
+ * on: the path of a list exists if and only if the version is served. A 404 for a single object is
+ * less certain: after it, the group is read again. While an older version is used, the group is
+ * read every VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API" (APIGroup).
  */
 #include "agent/api/version.h"
 
@@ -134,7 +134,7 @@ static void use_none(struct agent *a)
     v->changes = VERSION_UNSERVED;
 }
 
-/* Switches to the most preferred version of `set` in which no list failed, or to none. */
+/* Switches to the most preferred version of `set` that no list has refused, or to none. */
 static void choose_version(struct agent *a, unsigned set, enum version_state state)
 {
     enum api_version best = best_of(set & ~(unsigned)a->api->version.refused);
@@ -208,7 +208,7 @@ void version_end(struct agent *a, const struct api_result *r)
     if (served != 0u) {
         choose_version(a, served, VERSION_SETTLED);
     } else if (!api_ready(a)) {
-        /* the next connection reads the group first */
+        /* nothing to plan: the agent reads the API group first on the next connection */
     } else if (v->state == VERSION_SETTLED) {
         v->due_ms = a->now_ms + agent_jitter(a, VERSION_CHECK_MS);
     } else {
@@ -240,7 +240,7 @@ static void list_refused(struct agent *a, enum api_version version)
     }
 }
 
-/* Whether the request is a list, whose path exists as long as the version is served. */
+/* Whether the request is a list: its path exists if and only if the server serves the version. */
 static bool is_list(enum api_kind kind)
 {
     return kind == API_LIST_SLICES || kind == API_LIST_CLAIMS;

@@ -11,14 +11,14 @@
 /* Progress of the choice of the version of resource.k8s.io. */
 enum version_state {
     VERSION_UNKNOWN, /* the API group must be read first */
-    VERSION_TRIED,   /* the group names no usable version: a list of slices tries `now` */
-    VERSION_SETTLED, /* the API group names `now`, or a list in this version succeeded */
+    VERSION_TRIED,   /* the group lists no usable version: a list of slices in `now` is tried */
+    VERSION_SETTLED, /* the API group lists the version in use, or a list request in it succeeded */
     VERSION_NONE     /* no version is served: the group is read again later */
 };
 
 /* Changes of the version, a set of bits: see version_changes. */
 enum {
-    VERSION_NAMED = 1,   /* the first version, or another one, is settled: log it */
+    VERSION_NAMED = 1,   /* the version in use is settled and was not logged yet: log it */
     VERSION_OTHER = 2,   /* another version is used or tried: list the slices again */
     VERSION_UNSERVED = 4 /* no version is served any longer */
 };
@@ -27,11 +27,11 @@ enum {
 struct version {
     enum version_state state;
     enum api_version now;
-    bool named;          /* `now` was reported by VERSION_NAMED */
-    bool proven;         /* `now` was settled before, perhaps on an earlier connection */
+    bool named;          /* the version in use was reported by VERSION_NAMED */
+    bool proven;         /* `now` was settled, on this connection or an earlier one */
     unsigned changes;    /* bits VERSION_… that version_changes has not returned yet */
-    uint8_t served;      /* bit per version: the response being read names that version */
-    uint8_t refused;     /* bit per version: a list in that version failed */
+    uint8_t served;      /* bit per version: the API group, as read so far, lists this version */
+    uint8_t refused;     /* bit per version: a list in it got 404, so the server lacks it */
     uint64_t due_ms;     /* when to read the API group; UINT64_MAX: not planned */
     uint64_t backoff_ms; /* wait between reads of the group in VERSION_NONE */
 };
@@ -40,15 +40,15 @@ struct version {
 void version_connected(struct agent *a);
 void version_step(struct agent *a);
 uint64_t version_deadline(const struct agent *a);
-/* The version that is used or tried. */
+/* The version of resource.k8s.io that is in use or being tried. */
 enum api_version version_now(const struct agent *a);
 /* Whether version_now is known to be served. */
 bool version_settled(const struct agent *a);
-/* Whether requests may use the version that version_name returns. */
+/* Whether requests may use the version of version_now: it is settled, or being tried. */
 bool version_ready(const struct agent *a);
 /*
- * Whether claims may be read with the current version. While requests pause, a version that was
- * settled earlier suffices, because the API group cannot be read then.
+ * Whether claims may be read in the version of version_now. While requests pause, it suffices that
+ * this version was settled earlier, because the API group cannot be read during the pause.
  */
 bool version_readable(const struct agent *a);
 /* Whether the API group must still be read, which delays the reading of claims. */

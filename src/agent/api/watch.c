@@ -78,7 +78,7 @@ void watch_suspend(struct kube_watch *w)
 void watch_disconnected(const struct agent *a, struct kube_watch *w)
 {
     if (!w->unusable && w->due_ms > a->now_ms) {
-        w->due_ms = a->now_ms; /* no wait: the next connection is delayed already */
+        w->due_ms = a->now_ms; /* no wait: the agent already waits before it connects again */
         w->backoff_ms = 0;
     }
 }
@@ -108,8 +108,8 @@ struct watch_report watch_check(const struct agent *a, struct kube_watch *w)
 /* --- end of a watch --- */
 
 /*
- * Handles a watch that cannot continue from its version. A watch that reports the state restarts
- * without a version; for any other the owner must list.
+ * Handles a watch that cannot continue from its resource version. A watch with `reports_state`
+ * restarts without a version; for any other watch the owner must list the objects first.
  */
 static struct watch_report restart_watch(const struct agent *a, struct kube_watch *w,
                                          uint64_t wait_ms)
@@ -123,7 +123,7 @@ static struct watch_report restart_watch(const struct agent *a, struct kube_watc
     return report_of(WATCH_NOTHING);
 }
 
-/* What the owner must do at the end of the watch; unless_silent checks the initial state. */
+/* What the owner must do at the end of the watch, if the watch was not silent (unless_silent). */
 static struct watch_report report_end(const struct agent *a, struct kube_watch *w,
                                       const struct api_result *r, uint64_t wait_ms)
 {
@@ -145,7 +145,7 @@ static struct watch_report report_end(const struct agent *a, struct kube_watch *
     return report_of(WATCH_NOTHING);
 }
 
-/* Returns `report`, or WATCH_SILENT if the connection works and the initial state is missing. */
+/* Returns `report`; but WATCH_SILENT if the connection works and no initial state was reported. */
 static struct watch_report unless_silent(const struct agent *a, struct kube_watch *w,
                                          struct watch_report report, uint64_t wait_ms)
 {
@@ -154,7 +154,7 @@ static struct watch_report unless_silent(const struct agent *a, struct kube_watc
     return silent ? give_up(w, WATCH_SILENT, wait_ms) : report;
 }
 
-/* Wait before the watch is reopened; longer after a refusal, because the owner reads instead. */
+/* Wait before the watch is reopened. After a refusal it is longer: the owner reads meanwhile. */
 static uint64_t wait_after(struct agent *a, struct kube_watch *w, const struct api_result *r)
 {
     bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
@@ -240,7 +240,7 @@ struct watch_report watch_record(struct agent *a, struct kube_watch *w, const st
         }
         break;
     default:
-        break; /* the owner reads the records of the object */
+        break; /* a record of the watched object, which the watch's owner decodes itself */
     }
     return report_of(WATCH_NOTHING);
 }

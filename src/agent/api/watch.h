@@ -32,7 +32,7 @@ struct kube_watch {
     bool unusable;
     enum watch_type type; /* type of the current event */
     uint64_t due_ms;      /* when to open the watch; UINT64_MAX: not before watch_resume */
-    /* the watch counts as silent if it has not reported the state by then; UINT64_MAX: no limit */
+    /* when the watch counts as silent unless it has reported the state; UINT64_MAX: no limit */
     uint64_t silent_ms;
     uint64_t backoff_ms;
     char version[RESOURCE_VERSION_CAP];      /* version from which to continue; empty: none */
@@ -46,10 +46,10 @@ enum watch_report_kind {
     WATCH_STORED,       /* the records are complete: the object was created or changed */
     WATCH_DELETED,      /* the records are complete: the object was deleted */
     WATCH_BOOKMARK,     /* the event has no object, only a newer version */
-    WATCH_OUTDATED,     /* the watch cannot continue: list after wait_ms */
+    WATCH_OUTDATED,     /* the watch cannot continue: list the objects after wait_ms */
     WATCH_REFUSED, /* the server refuses the watch (see the HTTP status): read the object instead */
-    WATCH_NO_ROOM, /* the server allows too few streams: read after wait_ms */
-    WATCH_SILENT   /* the current state was not reported: read after wait_ms */
+    WATCH_NO_ROOM, /* the server allows too few streams: list the objects after wait_ms */
+    WATCH_SILENT   /* the current state was not reported: read the object after wait_ms */
 };
 
 /* What a function of the watch reports to its owner. */
@@ -60,8 +60,8 @@ struct watch_report {
 };
 
 /*
- * Initializes a watch. With `reports_state` the watch is due at once, otherwise when the owner
- * resumes it.
+ * Initializes a watch. With `reports_state` it can be opened at once, otherwise only after
+ * watch_resume was called.
  */
 void watch_init(struct kube_watch *w, unsigned slot, bool reports_state);
 /* Whether the owner must call watch_open now. */
@@ -84,7 +84,7 @@ struct watch_report watch_record(struct agent *a, struct kube_watch *w, const st
  * the owner must list.
  */
 struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struct api_result *r);
-/* Sets the version, from a list or a read, from which the next watch continues; empty: none. */
+/* Sets the resource version from which the next watch continues (of a list or GET); empty: none. */
 void watch_from(struct kube_watch *w, struct view version);
 /* Allows the watch to be opened now; no effect while it is open. */
 void watch_resume(const struct agent *a, struct kube_watch *w);
@@ -92,7 +92,7 @@ void watch_resume(const struct agent *a, struct kube_watch *w);
 void watch_suspend(struct kube_watch *w);
 /* Handles a lost connection: a usable watch is due as soon as the next connection is open. */
 void watch_disconnected(const struct agent *a, struct kube_watch *w);
-/* Ends the running watch, if any, because a read needs its slot. */
+/* Ends the running watch, if any, because a GET of the object needs the watch's slot. */
 void watch_stop(struct agent *a, struct kube_watch *w);
 
 #endif

@@ -10,8 +10,8 @@
 
 /*
  * Logs the end of a call, while it still has its operations: its method, claims, result and
- * duration. `text`: why the call failed as a whole; NULL: it was answered. Without
- * --log-level=debug it only compares the level.
+ * duration. `text`: why the call failed as a whole; NULL: it was answered. Does nothing without
+ * --log-level=debug.
  */
 void call_log(struct agent *a, const struct call *c, const char *text);
 

@@ -113,7 +113,10 @@ static void call_over(struct agent *a, unsigned index)
     calls_release(a, index);
 }
 
-/* Sends the status of a call that failed as a whole. If there is no room, the next step retries. */
+/*
+ * Sends the status of a call that failed as a whole. If the connection has no room for the status,
+ * the next step sends it.
+ */
 static void call_finish(struct agent *a, unsigned index)
 {
     const struct call *c = &a->calls->call[index];
@@ -443,7 +446,7 @@ static void compare_failed(struct agent *a, struct operation *o, const struct fe
 {
     int slot = ledger_known(a, o->id.uid);
     if (slot < 0) {
-        repeat_fetch(a, o, f); /* the claim was unprepared meanwhile: treat it as new */
+        repeat_fetch(a, o, f); /* the held claim was unprepared meanwhile: treat it as new */
         o->compares = false;
     } else if (is_reallocated(a, (unsigned)slot, f)) {
         operation_fail(a, o, view_text(f->builder.why));
@@ -490,8 +493,8 @@ static void collect_fetch(struct agent *a, unsigned index)
 }
 
 /*
- * Whether the list of claims fails although the API server can be asked: then claims that wait for
- * the list fail after STORE_WAIT_MS.
+ * Whether reading the list of claims fails although the API server can be asked. If so, operations
+ * that wait for this list fail after STORE_WAIT_MS.
  */
 static bool list_fails(const struct agent *a)
 {
@@ -499,8 +502,8 @@ static bool list_fails(const struct agent *a)
 }
 
 /*
- * When a waiting operation fails. It may wait CLAIM_QUEUE_MS longer if the API server can be asked
- * but the call has not yet got its first GET.
+ * Returns the time at which a waiting operation fails. It is CLAIM_QUEUE_MS later if the API server
+ * can be asked but no GET of this call was sent yet, for example because all fetches are in use.
  */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
@@ -516,8 +519,8 @@ static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 }
 
 /*
- * The time for a GET is over: fails the claim with the failure of its last GET, or with the reason
- * for its wait.
+ * Fails a claim that could not be read in the time for its operation: with the failure of its last
+ * GET, or with the reason why no GET was possible.
  */
 static void wait_over(struct agent *a, struct operation *o)
 {
@@ -658,8 +661,9 @@ static void settle_written(struct agent *a)
 }
 
 /*
- * Flushes for a call. A tombstone survives a kill but not a power cut, because the CDI root is in
- * memory: so an unprepare retries a failed flush once. If the disk refuses that too, the pod's
+ * Flushes the claim store for a call. For an unprepare, retries a failed flush once: until the
+ * flush succeeds, only a tombstone below the CDI root says that the claim is gone, and a power cut
+ * loses it, because the CDI root is in memory. If the disk refuses the second flush too, the pod's
  * termination still succeeds; after a reboot the record can be released for another claim.
  */
 static bool flush_written(struct agent *a, const struct call *c, struct writer *why)
@@ -683,7 +687,7 @@ static void call_flush(struct agent *a, struct call *c)
             continue;
         }
         if (flushed || c->unprepare) {
-            /* the next flush repeats an unprepare that the disk refused */
+            /* an unprepare is done even if the disk refused it: the next flush repeats it */
             o->state = OPERATION_DONE;
             if (!c->unprepare) {
                 claim_status_prepared(a, o->slot);
@@ -695,9 +699,9 @@ static void call_flush(struct agent *a, struct call *c)
 }
 
 /*
- * Whether an operation waits for its turn: numbers in containers follow the order of the call's
- * claims, so a claim that was read waits for earlier ones that are still being read, but not for
- * those that wait for a later GET.
+ * Whether operation `at` of the call must wait although its claim was read. With
+ * --device-numbering=zero, the claims of a call get their numbers in containers in the order of the
+ * call: so a claim waits for earlier ones whose GET runs, but not for those whose GET starts later.
  */
 static bool waits_for_numbers(const struct agent *a, const struct call *c, unsigned at)
 {
@@ -763,10 +767,7 @@ static bool may_fetch(const struct agent *a, const struct call *c)
     return own == 0u || (own < FETCHES_PER_CALL_MAX && fetch_count_free(a) > FETCHES_SPARE);
 }
 
-/*
- * At the first GET of a call: restarts the time limits of its other claims, which wait for their
- * GETs.
- */
+/* At the first GET of a call: restarts the time limits of its claims that are not held yet. */
 static void call_asks(struct agent *a, struct call *c)
 {
     uint64_t fresh = a->now_ms + CLAIM_GET_MS;
@@ -806,8 +807,8 @@ static bool waits_for_fetch(const struct agent *a, const struct operation *o)
 }
 
 /*
- * Starts GETs. Each round gives every call one GET, for its next waiting claim, so that no call
- * delays the others.
+ * Starts GETs of waiting claims: first for the first claim of every call, then for the second claim
+ * of every call, and so on, so that no call delays the others.
  */
 static void start_fetches(struct agent *a)
 {

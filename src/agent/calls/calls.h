@@ -23,20 +23,20 @@ enum {
 
 /* A claim of a call. */
 struct operation {
-    uint8_t state;   /* OPERATION_… */
-    uint8_t fetch;   /* FETCHING: index of the fetch */
-    uint8_t history; /* history of the claim's GETs, see FETCH_UNPROCESSED */
+    uint8_t state;   /* progress: one of OPERATION_… */
+    uint8_t fetch;   /* OPERATION_FETCHING: index of the fetch */
+    uint8_t history; /* bits: what happened to earlier GETs of the claim; see FETCH_UNPROCESSED */
     uint8_t waits;   /* how often the wait before the next GET was doubled */
     uint16_t call;
-    uint16_t slot;        /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
-    bool compares;        /* held claim: the GET only serves to compare allocations */
-    bool store_awaited;   /* already waited once for a removed store to be recreated */
-    bool fresh;           /* this operation added the claim, which is not flushed yet */
-    uint32_t devices_len; /* WRITTEN, DONE of a prepare: bytes of the devices in the reply */
-    uint64_t deadline_ms; /* WAITING: when the operation fails */
-    uint64_t next_ms;     /* WAITING: earliest start of the next GET; 0: now */
+    uint16_t slot;      /* WRITTEN or DONE prepare: slot of the record in the ledger */
+    bool compares;      /* held claim: the GET only serves to compare allocations */
+    bool store_awaited; /* the operation already waited once until a removed store was recreated */
+    bool fresh;         /* this operation added the claim, which is not flushed yet */
+    uint32_t devices_len; /* WRITTEN or DONE prepare: bytes of the claim's devices in the reply */
+    uint64_t deadline_ms; /* OPERATION_WAITING: when the operation fails */
+    uint64_t next_ms;     /* OPERATION_WAITING: earliest start of the next GET; 0: now */
     struct claim_id id;
-    /* FAILED: the reason; WAITING: why the last GET failed, or "" */
+    /* OPERATION_FAILED: the reason; OPERATION_WAITING: why the last GET failed, or "" */
     char error[CLAIM_ERROR_CAP];
 };
 
@@ -45,22 +45,22 @@ enum {
     CALL_FREE,
     CALL_RUNNING,  /* some claims of the call have no result yet */
     CALL_REPLYING, /* the reply is being sent as fast as the peer accepts it */
-    CALL_FAILED    /* `code` and `text` are sent as soon as there is room */
+    CALL_FAILED    /* `code` and `text` are sent as soon as the connection has room */
 };
 
 /* One prepare or unprepare call. */
 struct call {
-    uint8_t state; /* CALL_… */
+    uint8_t state; /* progress: one of CALL_… */
     bool unprepare;
     bool asked; /* a GET for at least one claim of the call was sent */
     /* server side of the call's connection; borrowed, valid until calls_gone */
     struct grpc_server *server;
     struct grpc_call_id id;
-    uint64_t start_ms;     /* when the request of the call was complete */
-    uint64_t start_us;     /* the same by the clock */
+    uint64_t start_ms;     /* when the request of the call was complete, in milliseconds */
+    uint64_t start_us;     /* agent_clock_us at the same moment, to measure the duration */
     uint64_t end_ms;       /* when all GETs of the call must have ended */
-    enum grpc_status code; /* FAILED: the status to send, not GRPC_OK */
-    const char *text;      /* FAILED: the status message, static */
+    enum grpc_status code; /* CALL_FAILED: the status to send, never GRPC_OK */
+    const char *text;      /* CALL_FAILED: the status message, static */
     uint16_t count;
     uint16_t operation[CLAIMS_PER_CALL_MAX];
 };
@@ -78,8 +78,8 @@ MUST_USE enum grpc_status calls_start(struct agent *a, struct grpc_server *serve
 /* Ends a call without an answer. */
 void calls_release(struct agent *a, unsigned index);
 /*
- * Handles a call of the connection that ended without its response; serial 0 in `id`: handles all
- * calls of the connection. Prepared claims stay prepared.
+ * Handles the end of a call whose response was not sent completely. Serial 0 in `id`: handles all
+ * calls of the connection of `server`. Prepared claims stay prepared.
  */
 void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id);
 void calls_step(struct agent *a);

@@ -147,12 +147,15 @@ _Static_assert(dra_NodePrepareResourcesRequest_claims_tag ==
                    dra_NodeUnprepareResourcesRequest_claims_tag,
                "both requests have the same form");
 
-/* When the last GET of a call must have ended, so that the reply is in time. */
+/*
+ * Returns when the last GET of a call must have ended, so that the reply arrives before the
+ * kubelet's deadline for the call (deadline_ms).
+ */
 static uint64_t call_end(uint64_t now_ms, uint64_t deadline_ms)
 {
     uint64_t limit = earlier(later(deadline_ms, now_ms) - now_ms, CLAIM_CALL_MS);
     if (limit < CLAIM_REPEAT_MS) {
-        return now_ms + CLAIM_CALL_MS; /* the limit is too short to reserve time for the reply */
+        return now_ms + CLAIM_CALL_MS; /* the deadline is too near to reserve time for the reply */
     }
     return now_ms + limit - earlier(limit / 4u, CLAIM_REPLY_MS);
 }

@@ -169,8 +169,8 @@ static uint32_t entry_len(const struct call *c, const struct operation *o)
 }
 
 /*
- * Encodes the next entry. false: the record of a prepared claim is gone, or no longer has the
- * announced length.
+ * Encodes the next entry of the reply. false: the record of a prepared claim is gone, or its
+ * devices no longer have the length that the start of the reply announced.
  */
 static bool encode_entry(struct agent *a, unsigned call)
 {

@@ -38,7 +38,10 @@ enum reply_progress {
 uint32_t reply_devices_len(const struct claim_record *r);
 /* Length of the reply entry of a claim whose devices take `devices_len` bytes. */
 uint32_t reply_entry_len(const char *uid, uint32_t devices_len);
-/* Sends as much of the reply as there is room for; all operations of the call are complete. */
+/*
+ * Sends as much of the reply as there is room for. Call it when all operations of the call are
+ * complete.
+ */
 enum reply_progress reply_send(struct agent *a, unsigned call);
 /* Drops the state of the reply to a call that has ended. */
 void reply_end(struct agent *a, unsigned call);

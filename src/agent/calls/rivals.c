@@ -26,7 +26,8 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
     }
     const struct claim_result *result = &r->result[at];
     bool node = result->efa_address != 0u && !ledger_holds_address(a, slot, result->efa_address);
-    if (result->node) { /* the result means all devices of the node: name the held device */
+    /* the requested device stands for the whole node: name the device that the other claim holds */
+    if (result->node) {
         uint64_t both = ledger_entry(a, slot)->numbers & claim_numbers(r);
         devices_name(a->devices, (unsigned)__builtin_ctzll(both), name);
     } else {

@@ -72,7 +72,10 @@ void claim_status_retire(struct agent *a)
     memset(c->claim, 0, sizeof c->claim);
 }
 
-/* Finds the next status to write. *slot: the claim's slot; -1: the claim is gone[0]. */
+/*
+ * Finds the next status to write. *slot: the slot of its claim; -1: the next one is to remove the
+ * status of gone[0].
+ */
 static bool next_job(const struct claim_status *c, int *slot)
 {
     *slot = -1;
@@ -141,8 +144,8 @@ static void write_device(struct writer *out, const char *driver, const struct cl
 }
 
 /*
- * Whether an earlier result has the same entry: two requests with admin access may name the same
- * device, which gets one entry.
+ * Whether an earlier allocation result of the record has the same entry as result `at`: two
+ * requests with admin access may name the same device, which gets one entry.
  */
 static bool entry_written(const struct claim_record *r, unsigned at)
 {

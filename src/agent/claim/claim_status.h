@@ -19,10 +19,10 @@
 /* The claims whose status must be written, and the current request. */
 struct claim_status {
     struct outgoing out;
-    int slot;                 /* slot of the claim being written; -1: the claim is gone[0] */
-    enum api_version version; /* version in the request's path and body */
+    int slot; /* slot of the claim whose status is written; -1: gone[0], an unprepared claim */
+    enum api_version version; /* version of resource.k8s.io in the request */
     uint16_t refused_http;    /* HTTP status of the refusal last logged; 0: none since a success */
-    unsigned tries;           /* attempts for the current claim */
+    unsigned tries;           /* attempts to write the status of the current claim */
     unsigned gone_count;
     bool wanted[CLAIMS_MAX];      /* the status of the claim in this slot must be written */
     uint32_t claim[CLAIMS_MAX];   /* CRC-32C of the UID of the claim last prepared in this slot */

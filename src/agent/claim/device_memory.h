@@ -15,27 +15,29 @@
 /* Devices for which new claims are refused, because their memory is still in use. */
 struct device_memory {
     uint64_t used;     /* bit N: a claim was refused because memory of device N is in use */
-    uint64_t stuck;    /* bit N: device N was logged, after DEVICE_MEMORY_STUCK_MS in `used` */
+    uint64_t stuck;    /* bit N: device N has been in `used` so long that this was logged */
     uint64_t check_ms; /* time of the next check of the devices in `used` */
     bool reading;      /* a check is running: the files are being read */
-    uint64_t since_ms[DEVICES_MAX]; /* by device: time of the first refusal */
+    uint64_t since_ms[DEVICES_MAX]; /* by device in `used`: when a claim was first refused */
     uint8_t cores[DEVICES_MAX];     /* by device; bit K: memory of core K was in use */
 };
 
 /*
- * Starts or continues to read the files for device_memory_check. STATUS_OK: they are read; call
- * device_memory_check in the same step. STATUS_MORE: they are still being read; call again in a
- * later step. HOST_BUSY: the read of a file hangs; `why` names the file.
+ * Reads the files with the memory use of the record's devices, which device_memory_check needs.
+ * STATUS_OK: they are read; call device_memory_check in the same step. STATUS_MORE: they are still
+ * being read; call again in a later step. HOST_BUSY: the read of a file hangs; `why` names the
+ * file.
  */
 MUST_USE enum status device_memory_read(const struct agent *a, const struct claim_record *r,
                                         struct writer *why);
 /*
- * Checks the memory of those devices, or cores, of the record that its claim does not hold yet.
- * STATUS_OK: no memory is in use, or its use is unknown: --check-device-memory is off, the kernel
- * module has no such file, or the file cannot be read. HOST_BUSY: `why` names the device, the claim
- * that last had the device, and the remedy. `parts` true: checks the record only if it has a part
- * of a device, whose cores must be chosen before the call; `parts` false: checks any other record
- * only. Returns STATUS_OK for a record that it does not check.
+ * Checks whether memory of the record's devices, or of their cores in the record, is in use; skips
+ * devices that the claim already holds. STATUS_OK: no memory is in use, or its use is unknown:
+ * --check-device-memory is off, the kernel module has no such file, or the file cannot be read.
+ * HOST_BUSY: `why` names the device, the claim that last had the device, and the remedy. `parts`
+ * true: checks the record only if it has a part of a device, whose cores must be chosen before the
+ * call; `parts` false: checks any other record only. Returns STATUS_OK for a record that it does
+ * not check.
  */
 MUST_USE enum status device_memory_check(struct agent *a, const struct claim_record *r, bool parts,
                                          struct writer *why);

@@ -275,7 +275,7 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record)
         feed_consumer(b, record->message);
         break;
     default:
-        break; /* the builder does not need other records */
+        break; /* the builder needs no other kinds of records */
     }
 }
 

@@ -14,38 +14,41 @@
 enum {
     FETCH_FREE,
     FETCH_RUNNING,
-    FETCH_DONE,     /* builder.record is the claim's record, complete and checked */
+    FETCH_DONE,     /* builder.record, the record of the claim, is complete and checked */
     FETCH_FAILED,   /* builder.why has the reason in one line */
-    FETCH_REPEAT,   /* no answer: the GET must be repeated at once, with `history` */
+    FETCH_REPEAT,   /* no usable answer: start the GET again at once, with this `history` */
     FETCH_TRANSIENT /* transient failure, see builder.why: repeat the GET later */
 };
 
 /*
- * Bits of `history`, which records results of earlier GETs of the same claim. Besides this bit, bit
- * 1 << V is set if the server did not know the path in the API version V (enum api_version).
+ * Bits of `history` in struct fetch: what happened to earlier GETs of the same claim. Besides
+ * FETCH_UNPROCESSED there is one bit for each API version V (enum api_version): bit 1 << V is set
+ * if the server did not know the path of a GET in that version.
  */
 #define FETCH_UNPROCESSED 0x80u /* the server refused a GET without processing it */
 
 /* A GET of a claim. */
 struct fetch {
-    uint8_t state;           /* FETCH_… */
-    uint8_t history;         /* see FETCH_UNPROCESSED */
-    enum status failed;      /* FAILED: the reason; PEER_NOT_FOUND: no such claim for this node */
-    bool whole;              /* FAILED: the claim was read completely */
-    uint64_t retry_after_ms; /* TRANSIENT: the wait that the server asks for; 0: none */
+    uint8_t state;      /* progress: one of FETCH_… */
+    uint8_t history;    /* bits: what happened to earlier GETs; see FETCH_UNPROCESSED */
+    enum status failed; /* FETCH_FAILED: the reason; PEER_NOT_FOUND: no such claim for this node */
+    bool whole;         /* FETCH_FAILED: the claim was read completely */
+    uint64_t retry_after_ms; /* FETCH_TRANSIENT: the wait that the server asks for; 0: none */
     struct claim_builder builder;
 };
 
 /*
  * Sends the GET of a claim without using a fetch; the module that owns `kind` handles the response.
- * `limit_ms` is as in struct api_request. false: the GET cannot be sent now.
+ * `limit_ms`: time for the complete response, if shorter than the limit of `kind`; 0: the limit of
+ * `kind`. false: the GET cannot be sent now.
  */
 MUST_USE bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind,
                          const struct claim_id *id, uint64_t limit_ms);
 /*
- * Starts the GET of a claim, which ends within `limit_ms`, more than 0, and within CLAIM_GET_MS;
- * `id` is borrowed until fetch_release. Returns the index of the fetch, or -1: it cannot start now,
- * because all fetches are in use, the connection has no room, or the API version is unknown.
+ * Starts the GET of a claim. The GET ends within `limit_ms`, which is more than 0, and within
+ * CLAIM_GET_MS; `id` is borrowed until fetch_release. Returns the index of the fetch, or -1: the
+ * GET cannot start now, because all fetches are in use, the connection cannot take another request,
+ * or the API version is unknown.
  */
 int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, uint64_t limit_ms);
 /*
@@ -60,11 +63,14 @@ struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct 
 struct claim_builder *fetch_builder(struct agent *a, unsigned fetch);
 /* Adds a record to the claim in the builder. */
 void fetch_feed(struct claim_builder *b, const struct kube_record *record);
-/* Reads an annotation of a claim (KUBE_ANNOTATION), see metadata_annotation. */
+/*
+ * Reads one annotation of a claim (KUBE_ANNOTATION). If it holds the claim's name in the pod's
+ * specification, copies that name to `pod_claim`.
+ */
 void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP]);
 /* Whether a result record (KUBE_RESULT) belongs to this driver and this node's pool. */
 bool fetch_is_ours(const struct agent *a, struct view message);
-/* Returns the fetch with this index, so that the module that started it can read the result. */
+/* Returns the fetch with this index, so that the module that started it can use its outcome. */
 struct fetch *fetch_at(struct agent *a, unsigned fetch);
 /* Number of fetches that are not in use. */
 unsigned fetch_count_free(const struct agent *a);

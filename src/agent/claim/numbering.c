@@ -123,7 +123,10 @@ static uint8_t own_cores(const struct agent *a, const struct claim_record *r, ui
     return same ? e->cores : 0u;
 }
 
-/* Since the claim was read, the device may have vanished, or changed its number of cores. */
+/*
+ * Looks up the device again, because since the claim was read the device may have vanished, or
+ * changed its number of cores.
+ */
 enum status cores_choose(const struct agent *a, struct claim_record *r, struct writer *why)
 {
     uint8_t part = claim_cores(r);

@@ -13,7 +13,7 @@
 /* Claims that are prepared in one call. */
 struct claim_group {
     unsigned count;
-    const char *uid[CLAIMS_PER_CALL_MAX]; /* borrowed */
+    const char *uid[CLAIMS_PER_CALL_MAX]; /* UIDs of these claims, borrowed */
 };
 
 /*

@@ -21,7 +21,10 @@ static void log_config(struct agent *a, const struct claim_record *r, unsigned a
     log_text(a, "kind", kind);
 }
 
-/* Logs the configuration of the result's request: one line for each kind. */
+/*
+ * Logs the configuration of the request of result `at` of the claim: one line for each kind
+ * (NeuronConfig, UltraServerConfig).
+ */
 static void log_configs(struct agent *a, const struct claim_builder *b, unsigned at)
 {
     const struct claim_result *r = &b->record.result[at];

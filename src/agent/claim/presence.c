@@ -7,7 +7,7 @@
 
 #include "agent/frame.h"
 
-/* text for a difference that disappears with the next probe */
+/* text for a device that changed after the last probe: the next probe removes the difference */
 static const char changed[] = " changed since the last probe; try again";
 
 /* How a device differs from the last probe; NULL: it does not differ. */

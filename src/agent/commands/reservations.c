@@ -135,7 +135,7 @@ static void handle_record(const struct settings *s, struct reservations *k,
         k->ours = false;
         break;
     default:
-        break; /* not needed to show the claim */
+        break; /* other records are not needed to show the claim */
     }
 }
 
@@ -184,8 +184,9 @@ static void page_end(struct agent *a, struct reservations *k, const struct api_r
 /* --- the step function --- */
 
 /*
- * Waits for the next connection; api_trouble returns why this one was lost. No other token will
- * come while a command waits.
+ * Handles the end of the connection to the API server. The list waits for the next connection,
+ * except if the server refused the token: then it fails, because a command gets no other token
+ * while it runs.
  */
 static void connection_lost(const struct agent *a, struct reservations *k, const char *why)
 {

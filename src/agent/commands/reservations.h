@@ -16,10 +16,10 @@
 #include "agent/agent.h"
 #include "dra/claim.h"
 
-/* The result of a step. */
+/* What reservations_step returns. */
 enum reservations_state {
-    RESERVATIONS_WAIT,  /* wait for bytes or time */
-    RESERVATIONS_CLAIM, /* `claim` is a reserved claim; step again at once */
+    RESERVATIONS_WAIT,  /* call again when bytes have arrived, or at reservations_deadline */
+    RESERVATIONS_CLAIM, /* `claim` is a reserved claim; call again at once */
     RESERVATIONS_END,   /* there are no more claims */
     RESERVATIONS_FAILED /* the list is not complete; see reservations_trouble */
 };
@@ -31,7 +31,7 @@ struct reservations {
     bool described;  /* the metadata of the list was received */
     bool broken;     /* a part of the page was unreadable */
     bool ours;       /* the current claim has devices of this driver */
-    uint64_t due_ms; /* earliest time for the next page */
+    uint64_t due_ms; /* earliest time to request the next page */
     uint64_t backoff_ms;
     uint32_t found; /* number of claims reported */
     struct claim_reservation claim;
@@ -47,7 +47,7 @@ void reservations_init(struct agent *a, const struct reservations *k);
  * caller sets a time limit.
  */
 enum reservations_state reservations_step(struct agent *a, struct reservations *k);
-/* The latest time for the next step. */
+/* When reservations_step must be called again at the latest. */
 uint64_t reservations_deadline(const struct agent *a, const struct reservations *k);
 /* Why the list is not complete yet, or has failed. Never NULL; may contain text from the server. */
 const char *reservations_trouble(const struct agent *a, const struct reservations *k);

@@ -70,7 +70,8 @@ enum status handover_acquire(struct agent *a)
     const struct files *f = a->files;
     enum status s = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_OWNER);
     if (s == STATUS_OK && !is_next(h) && f->holder(f->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
-        f->unlock(f->ctx, LOCK_OWNER); /* LOCK_OWNER was released for the holder of LOCK_NEXT */
+        /* LOCK_OWNER was free only because its holder gave it up for the holder of LOCK_NEXT */
+        f->unlock(f->ctx, LOCK_OWNER);
         s = HOST_BUSY;
     }
     if (s == HOST_BUSY) {
@@ -93,9 +94,9 @@ enum status handover_acquire(struct agent *a)
 }
 
 /*
- * Whether the lock file was removed and another agent has locked a new file of that name, so that
- * both agents hold a LOCK_OWNER. The first agent then hands the store over to the second one. Only
- * every HANDOVER_LOCK_LOOKS-th call checks this.
+ * Whether the lock file of the store was removed and another agent has locked LOCK_OWNER in a new
+ * file of that name. As both agents then hold a LOCK_OWNER, this agent hands the store over to the
+ * other one. Only every HANDOVER_LOCK_LOOKS-th call checks this.
  */
 static bool lock_replaced(struct agent *a)
 {

@@ -25,7 +25,7 @@ enum handover_state {
     HANDOVER_WAITING,   /* this agent never owned the store, and holds no lock */
     HANDOVER_NEXT,      /* this agent never owned the store, and holds LOCK_NEXT */
     HANDOVER_OWNER,     /* this agent holds LOCK_OWNER */
-    HANDOVER_LEAVING,   /* as OWNER, but another agent waits for the store: new calls wait */
+    HANDOVER_LEAVING,   /* this agent holds LOCK_OWNER, but new calls wait for the next owner */
     HANDOVER_RETIRED,   /* this agent handed over or lost the store, and holds no lock */
     HANDOVER_RETURNING, /* this agent handed over or lost the store, and holds LOCK_NEXT */
     HANDOVER_STATES
@@ -35,11 +35,11 @@ enum handover_state {
 struct handover {
     enum handover_state state;
     bool wanted;         /* the kubelet sends its calls to this agent */
-    bool called;         /* a call that arrived after `leaving_ms` is waiting */
-    bool older;          /* the owner runs a release that cannot hand the store over */
-    unsigned looks;      /* number of checks for a waiting agent, modulo HANDOVER_LOCK_LOOKS */
+    bool called;         /* a kubelet call that arrived after `leaving_ms` is waiting */
+    bool older;          /* the store's owner runs an agent version that cannot hand it over */
+    unsigned looks;      /* number of checks whether an agent waits, modulo HANDOVER_LOCK_LOOKS */
     uint64_t leaving_ms; /* time of the owner's last check for an agent that waits for the store */
-    uint64_t check_ms;   /* time of the owner's next check */
+    uint64_t check_ms;   /* when the owner next checks whether an agent waits for the store */
 };
 
 /* Moves the handover to the state `to`; ASSERTs that the move is legal. */
@@ -48,7 +48,7 @@ void handover_move(struct handover *h, enum handover_state to);
 bool handover_owns(const struct agent *a);
 /* Time of the owner's last check for an agent that waits for the store. */
 uint64_t handover_leaving_ms(const struct agent *a);
-/* Whether the owner runs a release that cannot hand the store over. */
+/* Whether the store's owner runs an agent version that cannot hand the store over. */
 bool handover_is_older(const struct agent *a);
 /* Whether a call that arrived at `start_ms` must wait, because the store is being handed over. */
 bool handover_defers(const struct agent *a, uint64_t start_ms);

@@ -139,7 +139,7 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
     return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger->id[slot].uid);
 }
 
-/* Whether the claim has shares or parts of its devices, even if its cores are not certain. */
+/* Whether the claim holds only a share, or known or guessed cores, of each of its devices. */
 static bool is_partial(const struct agent *a, const struct ledger_entry *e)
 {
     return e->shares && (!driver_traits(a->driver->kind)->has_cores || e->cores != 0u);
@@ -151,13 +151,16 @@ bool ledger_shares_rest(const struct agent *a, const struct ledger_entry *e)
 }
 
 /*
- * Whether two claims conflict by device number: they have the same device, but do not have separate
- * `parts` of it.
+ * Whether two claims conflict because they hold devices with the same number. `parts`: the claims
+ * hold separate parts of their devices, which is no conflict.
  */
 static bool share_number(const struct agent *a, const struct ledger_entry *x,
                          const struct ledger_entry *y, bool parts)
 {
-    /* A claim with guessed cores only blocks new claims: it does not conflict with a held part. */
+    /*
+     * Guessed cores only keep new claims off a device: they do not conflict with a part of the
+     * device that another claim already holds.
+     */
     bool guess = (x->guessed && is_partial(a, y)) || (y->guessed && is_partial(a, x)) ||
                  (x->guessed && y->guessed);
     return (x->numbers & y->numbers) != 0u && !parts && !guess;
@@ -354,7 +357,8 @@ static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
 
 /*
  * Prefers the slot in which an earlier record of this claim waits to be freed, so that no claim has
- * two slots; then any free slot. Slots that the disk refused are the last choice.
+ * two slots; then any free slot. The last choice is a slot whose last write the disk refused, or a
+ * free slot with a damaged half.
  */
 int ledger_free_slot(const struct agent *a, const char *uid)
 {
@@ -371,7 +375,7 @@ int ledger_free_slot(const struct agent *a, const char *uid)
 void ledger_set_freeing(struct agent *a, unsigned slot)
 {
     ledger_move(a, slot, LEDGER_FREEING);
-    a->ledger->entry[slot].refused = true; /* until the release is written */
+    a->ledger->entry[slot].refused = true; /* the disk does not have the release yet */
 }
 
 /* --- error texts and remedies --- */
@@ -390,7 +394,7 @@ const char *ledger_reason(const struct agent *a, enum status s)
     }
 }
 
-/* The remedy for a status if the files port returns no remedy. */
+/* The remedy to log for a status, if the files port returns no remedy. */
 static const char *remedy_by_status(enum status s)
 {
     switch (s) {

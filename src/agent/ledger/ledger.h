@@ -4,8 +4,8 @@
  * files of src/agent/ledger write struct ledger. Internal to src/agent.
  *
  * Invariants, whatever bytes the store has and whichever calls of the files port fail:
- * I1 After the store was opened or recreated, a claim is held if it has no tombstone, and its
- *    newest record is in a half that is intact and that counts.
+ * I1 After the store was opened or recreated, a claim is held if it has no tombstone and its newest
+ *    record is in the half of a slot that counts: the newer intact half (store_pick).
  * I2 Opening the store restores no claims other than those of I1.
  * I3 After ledger_put, a claim is held if and only if it was held before or ledger_put returned
  *    STATUS_OK.
@@ -25,7 +25,7 @@ enum ledger_state {
     LEDGER_FREE,         /* the slot is empty */
     LEDGER_HELD,         /* the claim of the slot is prepared and held */
     LEDGER_FREEING,      /* the claim was released; later flushes free the slot */
-    LEDGER_FREEING_FILE, /* as FREEING, but the CDI file still exists, and the record says so */
+    LEDGER_FREEING_FILE, /* claim released, as its record says, but its CDI file still exists */
     LEDGER_STATES
 };
 
@@ -37,11 +37,11 @@ enum ledger_record {
     RECORD_STATES
 };
 
-/* Whether the half of a slot that counts (store_pick) is safe on the disk. */
+/* Whether the half of a slot that counts, the newer intact one (store_pick), is on the disk. */
 enum ledger_flush {
-    FLUSH_SETTLED, /* the half was flushed, and is safe */
-    FLUSH_DUE,     /* the half was written since the last successful flush */
-    FLUSH_DOUBTED, /* the half was loaded, and may be only in the page cache */
+    FLUSH_SETTLED, /* the half that counts was flushed, so it is on the disk */
+    FLUSH_DUE,     /* the half that counts was written since the last successful flush */
+    FLUSH_DOUBTED, /* the half that counts was loaded, and may be only in the page cache */
     FLUSH_STATES
 };
 
@@ -53,9 +53,9 @@ struct ledger_entry {
     enum ledger_state state;
     enum ledger_record record; /* undefined while FREE */
     enum ledger_flush flush;
-    uint8_t half;   /* the half that counts: 0 or 1, see store_pick */
-    bool damaged;   /* the other half is damaged, or the disk refused its last write */
-    bool refused;   /* the last change is not on the disk: it was refused, or is not written yet */
+    uint8_t half; /* 0 or 1: the half that counts, the newer intact one (store_pick) */
+    bool damaged; /* the half that does not count is damaged, or the disk refused its last write */
+    bool refused; /* the last change is not on the disk: it was refused, or is not written yet */
     bool tombstone; /* HELD: a failed release may have left a tombstone */
     bool guessed;   /* HELD: the claim's cores are guessed, so no new claim may share its devices */
     bool shares;    /* HELD: the claim holds a share of each of its devices, see claim_shares */
@@ -64,7 +64,7 @@ struct ledger_entry {
     bool metadata;               /* the claim has device metadata files */
     uint8_t logical_neuron_core; /* the first LNC that the claim asks for; 0: none */
     uint64_t held_ms;            /* when this process entered the record */
-    uint64_t sequence;           /* sequence of the half that counts */
+    uint64_t sequence;           /* sequence number in the half that counts */
     /*
      * value of `sequence` when the record was entered; a later copy of the record changes only
      * `sequence`
@@ -74,8 +74,8 @@ struct ledger_entry {
     uint64_t container_numbers; /* bit N: /dev/neuronN is in use in the claim's containers */
     /*
      * EFA driver: bit N is set when the claim holds ledger.function[N], exclusively or by a share.
-     * All bits: ledger.function has no room for the claim's devices, so the claim counts as holding
-     * every device. 0: only the device numbers of the claim are known.
+     * All bits set: ledger.function was full, so the claim counts as holding every device. No bit
+     * set: only the device numbers of the claim are known.
      */
     uint64_t functions;
 };
@@ -100,9 +100,9 @@ const char *ledger_remedy(const struct agent *a, enum status s);
 bool ledger_is_usable(const struct agent *a);
 /* Whether another agent owns the store, so that this agent neither reads nor writes it. */
 bool ledger_is_busy(const struct agent *a);
-/* Whether the store may lack claims that it should have. */
+/* Whether the store may lack claims that were prepared on this node. */
 bool ledger_is_unlisted(const struct agent *a);
-/* Whether everything written is safe on the disk. */
+/* Whether all writes to the store were flushed to the disk. */
 bool ledger_is_flushed(const struct agent *a);
 /* Number of held claims. */
 unsigned ledger_held_count(const struct agent *a);
@@ -115,7 +115,7 @@ bool ledger_may_hold(const struct agent *a);
 const char *ledger_trouble(const struct agent *a);
 /* The error of the last attempt to open, write or flush the store; STATUS_OK: it did not fail. */
 MUST_USE enum status ledger_failing(const struct agent *a);
-/* What an operator must do if the CDI root refused the last file; NULL: it accepted the file. */
+/* What an operator must do because the CDI root refused the last file; NULL: it did not. */
 const char *ledger_cdi_remedy(const struct agent *a);
 /*
  * ledger_entry: a slot's entry in memory; ledger_id: the claim that the slot holds or held last.
@@ -126,7 +126,7 @@ const struct claim_id *ledger_id(const struct agent *a, unsigned slot);
 /* The claim that last got the device with this number. Never NULL; empty: none. */
 const struct claim_id *ledger_last(const struct agent *a, unsigned number);
 
-/* Whether the store was removed while it was open, and the next step recreates it. */
+/* Whether the store file was lost while it was open, so that the next step recreates it. */
 bool ledger_reopens(const struct agent *a);
 /* Whether no claim can be added, because no slot is free. */
 bool ledger_full(const struct agent *a);
@@ -147,7 +147,7 @@ static inline bool ledger_is_freeing(const struct ledger_entry *e)
 {
     return e->state == LEDGER_FREEING || e->state == LEDGER_FREEING_FILE;
 }
-/* Adds to the current line of the log the name of a CDI file, and the claim that it is of. */
+/* Adds the name of a CDI file, and the claim of that file, to the current log line. */
 void ledger_log_file(struct agent *a, const char *name);
 /* Slot that holds `uid`, or -1. */
 int ledger_find(const struct agent *a, const char *uid);
@@ -156,11 +156,14 @@ int ledger_known(const struct agent *a, const char *uid);
 /* Whether this slot holds `uid`. */
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 /*
- * Whether `uid` was released and its slot is not free yet: its CDI file, if any, must still be
- * removed.
+ * Whether the claim `uid` was released, but its slot is not free yet. If the claim has a CDI file,
+ * that must still be removed.
  */
 bool ledger_freeing(const struct agent *a, const char *uid);
-/* As ledger_freeing, but only if the CDI file could neither be removed nor become a tombstone. */
+/*
+ * Whether the claim `uid` was released, but its CDI file could neither be removed nor become a
+ * tombstone.
+ */
 bool ledger_freeing_file(const struct agent *a, const char *uid);
 /* Enters the record into the entry of a HELD slot, as a WHOLE record. Writes no file. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
@@ -215,7 +218,7 @@ int ledger_disputed(const struct agent *a, unsigned slot);
  */
 MUST_USE enum status ledger_listed_claim(struct agent *a, unsigned slot,
                                          const struct claim_record *r);
-/* Bit N: a claim other than `uid` holds core N of the device in `numbers`. */
+/* Bit N: a claim other than `uid` holds core N of the only device in `numbers`. */
 uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid);
 /*
  * Whether two held claims of the EFA driver conflict. They do in two cases:
@@ -225,8 +228,8 @@ uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid);
 bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
                            const struct ledger_entry *y, bool sharing);
 /*
- * Whether result `at` of `r` conflicts with the claim in `slot`. Two shares of a device conflict
- * too.
+ * Whether allocation result `at` of `r` conflicts with the claim in `slot`; they also conflict if
+ * each is only a share of the same device.
  */
 bool ledger_contests(const struct agent *a, unsigned slot, const struct claim_record *r,
                      unsigned at);
@@ -251,10 +254,10 @@ uint64_t ledger_numbers(const struct agent *a);
 /* Whether a claim holds shares of devices. */
 bool ledger_shares(const struct agent *a);
 /*
- * Writes the CDI file, then the record. If the claim is held, they replace its earlier ones.
- * FULL_TABLE: no free slot; FULL_BUFFER: the CDI file is too long; HOST_*: the store is not open,
- * or the disk refused. After a failure the same claims are held as before, and `why` has one line;
- * a claim that was held before may then hold the devices of both records.
+ * Writes the CDI file of a claim, then its record, in place of earlier ones if the claim is already
+ * held. FULL_TABLE: no free slot; FULL_BUFFER: the CDI file is too long; HOST_*: the store is not
+ * open, or the disk refused a write. After a failure the same claims are held as before, and `why`
+ * has one line; if this claim is one of them, it may hold the devices of its old record and of `r`.
  */
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
@@ -272,8 +275,8 @@ MUST_USE enum status ledger_put_record(struct agent *a, const struct claim_recor
  */
 void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot);
 /*
- * As ledger_put, but writes only the record, because the CDI file already exists. The caller checks
- * that the devices are free (ledger_holder).
+ * Like ledger_put, but writes only the record, because the CDI file already exists. The caller
+ * checks that the devices are free (ledger_holder).
  */
 MUST_USE enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned *slot,
                                   struct writer *why);
@@ -284,7 +287,7 @@ MUST_USE enum status ledger_adopt(struct agent *a, const struct claim_record *r,
  * read.
  */
 MUST_USE enum status ledger_record(struct agent *a, unsigned slot, const struct claim_record **out);
-/* Like ledger_record, but always from the store. The same statuses. */
+/* Like ledger_record, with the same statuses, but always reads the record from the store. */
 MUST_USE enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out);
 /*
  * Makes sure that the store has the record of a held slot. If the last write of the slot failed,

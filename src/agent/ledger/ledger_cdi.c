@@ -24,7 +24,7 @@
 
 _Static_assert(METADATA_PART_MAX <= CDI_BYTES_MAX, "a part fits where it is made");
 
-/* The temporary name that no other driver or agent of the node uses. */
+/* Name for a temporary file in the CDI root, which no other driver or agent of the node uses. */
 static const char *temporary_name(const struct agent *a)
 {
     return a->files->temporary(a->files->ctx);
@@ -36,7 +36,7 @@ void ledger_tidy(struct agent *a)
     status_ignore(s, "absent as a rule; the next round of reconciliation tries it again");
 }
 
-/* Names the claim of a line: by its UID alone if the ledger does not know it. */
+/* Adds the claim `uid` to the current log line: only the UID if the ledger lacks the claim. */
 static void log_claim_of(struct agent *a, const char *uid)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
@@ -132,7 +132,7 @@ static enum status finish_file(struct agent *a, const char *what, const char *na
 /* --- writing device metadata files --- */
 
 /*
- * Copies into scratch.devices the devices and Node labels from which the node's slices are built.
+ * Copies into scratch.devices what the node's ResourceSlices are built from: devices, Node labels.
  * false: the Node is not known yet, so its labels are missing.
  */
 static bool copy_devices(struct agent *a, const struct claim_record *r)
@@ -160,8 +160,8 @@ static enum status compare_part(struct agent *a, const char *name, uint64_t offs
 }
 
 /*
- * Generates the device metadata file of a request part by part, and writes each part to the
- * temporary file or, if not `writes`, compares it with the file `name`.
+ * Generates the device metadata file of one request of a claim part by part. `writes`: writes each
+ * part to the temporary file; otherwise compares it with the file `name`.
  */
 static enum status go_through(struct agent *a, const struct claim_record *r, unsigned at,
                               const char *name, bool writes)
@@ -176,7 +176,8 @@ static enum status go_through(struct agent *a, const struct claim_record *r, uns
     enum status s = STATUS_OK;
     uint64_t offset = 0;
     bool more = true;
-    while (more && s == STATUS_OK) { /* one part for each result and version */
+    /* makes one part for each allocation result, in each version of the file's format */
+    while (more && s == STATUS_OK) {
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
         more = metadata_next(&parts, &out);
         ASSERT(!out.full);
@@ -205,7 +206,7 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
     if (again && s == HOST_ABSENT) {
         log_rebuilt(a, &r->id, name);
     }
-    /* A container can start with the existing file, so a full disk is not an error. */
+    /* Containers can start with an outdated file, so a failure to update it is not an error. */
     bool spare = again && s == HOST_DAMAGED;
     struct writer discarded = writer_of(NULL, 0);
     s = go_through(a, r, at, name, true);
@@ -266,7 +267,7 @@ enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer
 
 /* --- reading CDI files --- */
 
-/* Reads the claim's CDI file into scratch.stored. */
+/* Reads the claim's CDI file into scratch.stored; `out` becomes a writer with its bytes. */
 static enum status read_file(struct agent *a, const char *uid, struct writer *out)
 {
     char name[CDI_FILE_NAME_CAP];
@@ -367,8 +368,8 @@ enum status cdi_unmark(struct agent *a, const char *uid)
 }
 
 /*
- * Removes the device metadata files in `names`, a page of the listing of the CDI root, whose claim
- * is not held and has no CDI file.
+ * Removes device metadata files whose claim is not held and has no CDI file. `names`: a page of the
+ * listing of the CDI root.
  */
 static void tidy_page(const struct agent *a, struct view names)
 {
@@ -394,7 +395,7 @@ void ledger_tidy_metadata(struct agent *a, const char *uid)
     enum status s = STATUS_OK;
     WRITE_TEXT(prefix, sizeof prefix, "%%%", TEXT(driver_traits(a->driver->kind)->metadata_prefix),
                TEXT(uid), TEXT((uid[0] == '\0') ? "" : "_"));
-    do { /* the files port limits the number of pages */
+    do { /* this loop ends, because the files port limits the number of pages */
         struct writer names = writer_of(a->scratch.stored, sizeof a->scratch.stored);
         s = f->list(f->ctx, FILES_CDI, prefix, &at, &names);
         tidy_page(a, writer_view(&names));

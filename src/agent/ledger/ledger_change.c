@@ -44,9 +44,9 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
 }
 
 /*
- * Records in the slot of a released claim whether its CDI file may still exist (`left`), because no
- * tombstone could be created. If so, logs the error `s`. Call this right after the call that
- * returned `s`: the files port keeps only the reason for its last failure.
+ * Records in the slot of a released claim whether the claim's CDI file may still exist. `left`: it
+ * may, because creating the tombstone failed with `s`; then also logs that error. Call this right
+ * after the call that returned `s`: the files port keeps only the reason for its last failure.
  */
 static void set_file_left(struct agent *a, unsigned slot, enum status s, bool left)
 {
@@ -70,7 +70,7 @@ static void release_slot(struct agent *a, unsigned slot)
         ledger_tidy_metadata(a, a->ledger->id[slot].uid);
     }
     enum status s = HOST_IO;
-    if (a->ledger->usable) { /* another agent may own a store that is not open */
+    if (a->ledger->usable) { /* a store that is not open may belong to another agent */
         s = slot_write(a, slot);
     }
     if (a->ledger->usable && s != STATUS_OK) {
@@ -101,7 +101,7 @@ static void restore_record(struct agent *a, unsigned slot, const struct claim_re
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     enum status s = half_copy(a, slot);
-    if (s != STATUS_OK) { /* a restart may find either record */
+    if (s != STATUS_OK) { /* after a restart, the store may have either record */
         struct claim_consumer consumer;
         consumer = *ledger_consumer(a, slot);
         bool part = e->cores != 0u && claim_cores(r) != 0u && e->numbers == claim_numbers(r);
@@ -111,7 +111,7 @@ static void restore_record(struct agent *a, unsigned slot, const struct claim_re
         ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r) && !guess,
                     &consumer);
         a->ledger->entry[slot].cores = cores;
-        a->ledger->entry[slot].guessed = guess; /* true: the claim now holds whole devices */
+        a->ledger->entry[slot].guessed = guess; /* true: the claim holds whole devices */
         return;
     }
     restore_files(a, slot);
@@ -154,7 +154,7 @@ void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigne
     ASSERT(e->state != LEDGER_HELD);
     e->tombstone = e->state == LEDGER_FREEING_FILE;
     ledger_move(a, slot, LEDGER_HELD);
-    a->ledger->sequence++; /* no half has this sequence, so reads fall back to the CDI file */
+    a->ledger->sequence++; /* no half on the disk has this sequence, so no old record is read */
     e->sequence = a->ledger->sequence;
     ledger_enter(a, slot, r);
     record_keep(a, slot, r);

@@ -5,15 +5,15 @@
  * another claim, or of a later allocation of the claim in the intact half. Owns nothing: ledger.h
  * owns the table.
  *
- * A prepare writes the CDI file before the record, so a CDI file with the results of the intact
- * half proves that this half is the newer one. Without that proof, the agent lists the node's
- * claims at the API server before it prepares a new claim (rebuild.c), and the record of the slot's
- * claim is UNSURE: the claim holds all devices that its record, its CDI file or the list names, and
- * a prepare does not use its record. The record stops being UNSURE when the list names the same
- * devices, when the claim is prepared with the API server's allocation, or when it is unprepared.
- * If the claim holds more than its record names, an outline of all its devices is written into the
- * damaged half, so that the next process holds them too. No half is written before the header
- * requests the list.
+ * A prepare writes the CDI file before the record, so a CDI file with the allocation results of the
+ * intact half proves that this half is the newer one. Without that proof, the agent lists the
+ * node's claims at the API server before it prepares a new claim (rebuild.c), and the record of the
+ * slot's claim is UNSURE: the claim holds all devices that its record, its CDI file or the list
+ * names, and a prepare does not use its record. The record stops being UNSURE when the list names
+ * the same devices, when the claim is prepared with the API server's allocation, or when it is
+ * unprepared. If the claim holds more than its record names, an outline of all its devices is
+ * written into the damaged half, so that the next process holds them too. No half is written before
+ * the header requests the list.
  */
 #include "agent/ledger/ledger_internal.h"
 
@@ -40,8 +40,8 @@ static void add_held_devices(struct agent *a, unsigned slot, const struct claim_
 }
 
 /*
- * Compares the record in the intact half of a damaged slot with the CDI file of its claim. Without
- * a CDI file with the same results, the record becomes UNSURE.
+ * Compares the record in the intact half of a slot, whose other half is damaged, with the CDI file
+ * of its claim. Without a CDI file with the same allocation results, the record becomes UNSURE.
  */
 static void judge_record(struct agent *a, unsigned slot)
 {
@@ -76,7 +76,7 @@ void doubt_judge(struct agent *a)
         if (ledger_is_freeing(e)) {
             ledger_move(
                 a, i,
-                LEDGER_FREE); /* if the claim was prepared again, the agent adopts its CDI file */
+                LEDGER_FREE); /* if the damaged half had a newer prepare, its CDI file is adopted */
         }
     }
     a->ledger->flags_due = a->ledger->unlisted && !before;
@@ -134,7 +134,8 @@ void doubt_settle(struct agent *a)
     }
     for (unsigned i = 0; i < CLAIMS_MAX && !l->flags_due; i++) {
         const struct ledger_entry *e = &l->entry[i];
-        if (e->damaged && !ledger_is_freeing(e)) { /* the next flush writes freeing slots */
+        /* the next flush writes the slots that are being freed */
+        if (e->damaged && !ledger_is_freeing(e)) {
             replace_damaged(a, i);
         }
     }

@@ -13,7 +13,7 @@
 #include "base/assert.h"
 #include "boards/board.h"
 
-/* Entries of the function table that held claims use, bit N. */
+/* Bit N: a held claim uses ledger.function[N]. */
 static uint64_t places_in_use(const struct agent *a)
 {
     uint64_t used = 0;
@@ -25,8 +25,8 @@ static uint64_t places_in_use(const struct agent *a)
 }
 
 /*
- * The bit of a device with its uverbs node in ledger.function; a new device gets an entry that is
- * not `taken`. LEDGER_ALL_FUNCTIONS: all entries are taken.
+ * Returns bit N if ledger.function[N] has the PCI address and uverbs node of this EFA device. A
+ * device without an entry gets one that is not `taken`. LEDGER_ALL_FUNCTIONS: all are taken.
  */
 static uint64_t function_bit(struct agent *a, const struct claim_result *r, uint64_t taken)
 {
@@ -57,8 +57,8 @@ uint64_t ledger_functions(struct agent *a, const struct claim_record *r)
 }
 
 /*
- * Whether device `f` conflicts with a claim that holds these functions: the claim has the same
- * device and does not share it, or another device with the same uverbs node.
+ * Whether the EFA device `f` conflicts with a claim whose devices are the bits of `functions`: the
+ * claim has the same device and is not `sharing` it, or another device with the same uverbs node.
  */
 static bool function_meets(const struct agent *a, uint64_t functions, const struct held_function *f,
                            bool sharing)
@@ -170,7 +170,7 @@ bool ledger_moved(const struct agent *a, unsigned slot)
         int at = has ? devices_addressed(a->devices, f->address) : -1;
         moved = moved || (at >= 0 && a->devices->device[at].efa.uverbs != f->uverbs);
     }
-    /* the table lacks the claim's devices: the caller must compare its record instead */
+    /* if ledger.function lacks the claim's devices, true makes the caller read its record */
     return moved || (e->state == LEDGER_HELD && e->functions == LEDGER_ALL_FUNCTIONS);
 }
 

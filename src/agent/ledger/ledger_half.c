@@ -117,8 +117,8 @@ enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned
 }
 
 /*
- * Reads the half that counts. HOST_DAMAGED: it is damaged, or its sequence is not that of the
- * entry.
+ * Reads the half of a slot that counts. HOST_DAMAGED: that half is damaged, or its sequence is not
+ * the one in the slot's entry.
  */
 static enum status read_counting(struct agent *a, unsigned slot, struct store_half *out)
 {
@@ -202,7 +202,7 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     if (!ledger_has_cdi_file(a, a->ledger->id[slot].uid)) {
-        return NULL; /* return before kept_place evicts the record of another slot */
+        return NULL; /* no need to evict another record from `kept` */
     }
     struct kept_record *k = kept_place(a->ledger, slot);
     if (ledger_read_cdi(a, a->ledger->id[slot].uid, &k->record) != STATUS_OK ||
@@ -370,7 +370,7 @@ enum status half_copy(struct agent *a, unsigned slot)
     return (s == STATUS_OK) ? half_write(a, slot, record) : s;
 }
 
-/* Writes the half that counts unchanged into `half`. HOST_DAMAGED: as for read_counting. */
+/* Writes the half that counts unchanged into `half`. HOST_DAMAGED: the source is damaged. */
 static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
 {
     struct store_half counting;
@@ -383,7 +383,7 @@ static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
                            whole);
 }
 
-/* Keeps the sequence, so that the record does not become newer than the records of other slots. */
+/* The copy keeps the sequence, so that it is not newer than the records of other slots. */
 void half_heal(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
@@ -432,8 +432,8 @@ void flush_doubted(struct agent *a)
     }
     if (flush_store(a) != STATUS_OK) {
         /*
-         * The kernel may also have dropped the data of halves that are DUE: ledger_sync writes it
-         * again.
+         * The kernel may have dropped the data of halves that are DUE too: because of this count,
+         * ledger_sync writes them again.
          */
         l->failed_flushes += l->dirty ? 1u : 0u;
         return;
@@ -443,8 +443,8 @@ void flush_doubted(struct agent *a)
 }
 
 /*
- * Also removes the tombstone of a held claim: the disk may have created it although it reported an
- * error.
+ * Besides writing the slot, removes the tombstone of a held claim: the disk may have created it
+ * during a failed release, although it reported an error.
  */
 enum status slot_write(struct agent *a, unsigned slot)
 {
@@ -496,7 +496,7 @@ static enum status rewrite_unsynced(struct agent *a)
         } else {
             s = write_as_is(a, i, e->half);
         }
-        s = (s == HOST_DAMAGED) ? STATUS_OK : s; /* the next read reports the damage */
+        s = (s == HOST_DAMAGED) ? STATUS_OK : s; /* the next read of this half reports the damage */
     }
     return s;
 }
@@ -523,7 +523,9 @@ static void settle_slot(struct agent *a, unsigned slot)
     } else if (!file) {
         ledger_move(a, slot, LEDGER_FREE);
     } else {
-        /* the CDI file stays, and so does the record that marks it as released */
+        /*
+         * The CDI file could not be removed, so the record that marks the claim as released stays.
+         */
     }
 }
 

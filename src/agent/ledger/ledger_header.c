@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the header of the claim store: two copies, with the flag that requests the list of claims.
- * Owns nothing: the flag is a member of struct ledger.
+ * Writes the header of the claim store: two copies, with the flag STORE_UNLISTED, which requests
+ * that the claims are listed at the API server. Owns nothing: ledger.unlisted has the flag.
  */
 #include "agent/ledger/ledger_internal.h"
 

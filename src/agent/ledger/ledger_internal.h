@@ -12,14 +12,15 @@
 /* --- states of a slot --- */
 
 /*
- * Moves a slot, and updates the numbers of held and freeing slots; ASSERTs that the move is legal.
+ * Moves a slot to the state `to`, and updates ledger.held and ledger.freeing, which count slots by
+ * state; ASSERTs that the move is legal.
  */
 void ledger_move(struct agent *a, unsigned slot, enum ledger_state to);
 /* Empties all slots of the table, before a load or because another agent owns the store now. */
 void ledger_clear(struct agent *a);
-/* Sets how well the entry's record is known; ASSERTs that the move is legal. */
+/* Sets how well the record of a slot is known; ASSERTs that the move is legal. */
 void ledger_move_record(struct ledger_entry *e, enum ledger_record to);
-/* Sets whether the half that counts is safe on the disk; ASSERTs that the move is legal. */
+/* Sets whether the half that counts is on the disk; ASSERTs that the move is legal. */
 void ledger_move_flush(struct ledger_entry *e, enum ledger_flush to);
 
 /* --- the table --- */
@@ -95,7 +96,7 @@ MUST_USE enum status half_copy(struct agent *a, unsigned slot);
 void half_heal(struct agent *a, unsigned slot);
 /* Keeps in memory a copy of `r`, the record in the half that counts. */
 void record_keep(struct agent *a, unsigned slot, const struct claim_record *r);
-/* Room for a record that belongs to no slot, valid until another record is read. */
+/* Returns memory for a record that belongs to no slot; valid until another record is read. */
 struct claim_record *record_room(struct agent *a);
 /*
  * Reads the record of the half that counts into *r, which is valid until the next record is read.
@@ -135,8 +136,8 @@ void flush_doubted(struct agent *a);
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
 /*
- * Writes the flags into both header copies, the second one after a flush of the first. HOST_*: one
- * or both copies may lack the flags.
+ * Writes the store's flags into both copies of the header, the second one after a flush of the
+ * first. HOST_*: one or both copies may lack the flags.
  */
 MUST_USE enum status flags_write(struct agent *a);
 /* Writes header copy 0 or 1 of the file `name`, without a flush. HOST_*: the write failed. */
@@ -145,13 +146,13 @@ MUST_USE enum status header_write_copy(struct agent *a, const char *name, unsign
 /* --- damaged halves --- */
 
 /*
- * After a load: holds the devices that a claim in a damaged half may have held, or requests the
- * list of claims.
+ * After a load, for each slot with a damaged half: unless a CDI file proves that the intact half is
+ * newer, requests the list of claims at the API server, and holds the devices in the CDI file too.
  */
 void doubt_judge(struct agent *a);
 /*
- * After conflicts are settled: logs damaged halves, and replaces those that no later decision
- * needs.
+ * After a load, when conflicts between slots are settled: logs damaged halves, and replaces those
+ * that the next process need not see as damaged.
  */
 void doubt_settle(struct agent *a);
 

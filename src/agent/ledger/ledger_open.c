@@ -75,7 +75,7 @@ static void give_up_store(struct agent *a)
 
 /* --- reading and checking the header --- */
 
-/* HOST_DAMAGED: the file was truncated, because the agent never makes a store file shorter. */
+/* HOST_DAMAGED: the file is too short. The agent never shortens it, so it was truncated. */
 static enum status check_length(const struct agent *a, const char *name)
 {
     uint8_t last;
@@ -89,8 +89,8 @@ static enum status check_length(const struct agent *a, const char *name)
 }
 
 /*
- * Reads one copy of the header, and adds its flags to *flags. HOST_DAMAGED: it is not valid;
- * HOST_IO: it is not readable.
+ * Reads one copy of the header, and adds its flags to *flags. HOST_DAMAGED: the copy is not
+ * valid; HOST_IO: it is not readable.
  */
 static enum status read_copy(struct agent *a, const char *name, unsigned copy, uint32_t *flags)
 {
@@ -157,9 +157,9 @@ static void adopt_flags(struct agent *a, uint32_t flags)
 }
 
 /*
- * Reads the header; one valid copy is enough. The list of claims is requested if either copy has
- * that flag; a process that has opened the store before ignores the flag. HOST_DAMAGED: no copy is
- * valid, or the file is too short; HOST_IO: no part of the file is readable.
+ * Reads the header; one valid copy is enough, and `heal` rewrites an invalid one. At the first
+ * opening, sets ledger.unlisted if either copy has STORE_UNLISTED. HOST_DAMAGED: no copy is valid,
+ * or the file is too short; HOST_IO: no part of the file is readable.
  */
 static enum status read_header(struct agent *a, const char *name, bool heal)
 {
@@ -240,7 +240,7 @@ static enum status load_slots(struct agent *a, unsigned *lost)
         *lost += without ? 1u : 0u;
         damaged = damaged || without || l->entry[i].damaged;
     }
-    /* An unreadable half may become readable later: skips the sequences that it may have. */
+    /* A damaged half may become readable later, so the sequences that it may have are skipped. */
     l->sequence += damaged ? STORE_SEQUENCE_SKIP : 0u;
     return STATUS_OK;
 }
@@ -274,8 +274,8 @@ static void give_up(struct agent *a, unsigned stays, unsigned other)
 }
 
 /*
- * Settles the conflict of two slots, if they have one: the same claim, or two claims with the same
- * device.
+ * Settles the conflict of two slots, if there is one: both have the same claim, or their two claims
+ * have the same device.
  */
 static void settle_conflict(struct agent *a, unsigned one, unsigned two)
 {
@@ -376,8 +376,8 @@ static bool has_record(const struct ledger_entry *e)
 }
 
 /*
- * Copies one record into the new file. A slot that had a damaged half gets one in the new file too,
- * because settle_conflict must know that its record may be outdated.
+ * Copies the record of one slot into the new file. A slot that had a damaged half gets one in the
+ * new file too, because settle_conflict must know that the slot's record may be outdated.
  */
 static enum status carry_record(struct agent *a, unsigned slot)
 {
@@ -386,7 +386,7 @@ static enum status carry_record(struct agent *a, unsigned slot)
     struct ledger_entry *e = &a->ledger->entry[slot];
     struct view record = record_bytes(a, slot);
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
-    e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above the sequences of empty slots */
+    e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* empty halves have sequence 0 or 1 */
     store_half_write(&out, slot, e->sequence, record);
     enum status s =
         f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 0), writer_view(&out));
@@ -425,7 +425,7 @@ static enum status write_header(struct agent *a)
     for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
         s = header_write_copy(a, store_new, copy);
     }
-    /* the new file has the flags; if it cannot be put in place, it is created again */
+    /* the new file already has the flags; if renaming it fails, it is created again with them */
     a->ledger->flags_due = false;
     return (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, store_new, 0) : s;
 }
@@ -451,7 +451,7 @@ static enum status create_store(struct agent *a, struct opening *o, const char *
     const struct files *f = a->files;
     o->file = store_new;
     o->doing = "created";
-    /* If an earlier store was lost, only the API server still has its claims. */
+    /* An earlier store may have been lost; then only the API server still has its claims. */
     a->ledger->unlisted = a->ledger->unlisted || !a->ledger->known;
     enum status s = write_empty_slots(a);
     if (s == STATUS_OK && (aside != NULL || a->ledger->known)) {
@@ -478,7 +478,8 @@ static enum status repair_store(struct agent *a, struct opening *o, unsigned los
     const char *aside = aside_name(a);
     enum status before = a->ledger->failing;
     enum status s = create_store(a, o, aside);
-    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* do not log each retry */
+    /* when a failed repair is tried again, only its success is logged */
+    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) {
         log_begin(a, LOG_ID_STORE_DAMAGED);
         log_text(a, "file", STORE_FILE_NAME);
         log_text(a, "kept_as", aside);
@@ -585,7 +586,7 @@ static void check_writable(struct agent *a)
     const char *doing = "written";
     enum status s = header_write_copy(a, STORE_FILE_NAME, 1);
     if (s == HOST_IO) {
-        return; /* the first claim reports the error if it lasts */
+        return; /* if the error lasts, the first prepare reports it */
     }
     if (s == STATUS_OK) {
         doing = "flushed";

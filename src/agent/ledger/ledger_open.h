@@ -17,9 +17,9 @@ void ledger_flush(struct agent *a);
  */
 MUST_USE enum status ledger_listed(struct agent *a);
 /*
- * Opens the store when that is due; returns whether it was opened. `round`: a round of
- * reconciliation begins, so an open store that was removed, emptied or truncated is recreated from
- * memory.
+ * Opens the store when that is due; returns whether it was opened. `round`: a comparison of the CDI
+ * root with the records begins, so an open store file that was removed, emptied or truncated is
+ * recreated from memory.
  */
 MUST_USE bool ledger_open(struct agent *a, bool round);
 /* Flushes pending changes when that is due, and tests a CDI root that refused a file. */

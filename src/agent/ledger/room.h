@@ -18,10 +18,10 @@ struct held_function {
     uint16_t uverbs;
 };
 
-/* A copy of a record in memory; valid as long as the entry of `slot` has the same sequence. */
+/* A copy of a slot's record in memory; valid while the slot's entry has the same sequence. */
 struct kept_record {
     uint16_t slot;
-    uint64_t sequence; /* 0: no record */
+    uint64_t sequence; /* sequence of the copied record; 0: no record */
     struct claim_record record;
 };
 
@@ -30,12 +30,12 @@ struct ledger {
     struct handover handover;
     bool usable;             /* the store is open */
     bool busy;               /* another agent owns the store, so this agent does not use it */
-    bool unlisted;           /* the store may lack claims that it should have: STORE_UNLISTED */
+    bool unlisted;           /* the store may lack claims of this node: STORE_UNLISTED */
     bool known;              /* this process opened the store, and has owned it since then */
     bool flags_due;          /* the header must record `unlisted` before any half is written */
     bool dirty;              /* halves were written since the last successful flush */
     bool doubt;              /* loaded records may be in the page cache, but not on the disk */
-    uint32_t failed_flushes; /* consecutive; writes since the last success are in doubt */
+    uint32_t failed_flushes; /* number of consecutive failed flushes of the store */
     uint64_t flush_ms;       /* when the agent flushes writes that no kubelet call flushed */
     uint64_t flush_backoff_ms;
     uint16_t held;
@@ -44,15 +44,16 @@ struct ledger {
     uint64_t backoff_ms;
     enum status failing;           /* current error of the store; STATUS_OK: none */
     char trouble[CLAIM_ERROR_CAP]; /* why the store is not usable, or its last error */
-    const char *cdi_remedy;        /* static text; NULL: the CDI root works */
-    uint64_t cdi_ms;               /* when a refusing CDI root is tested again */
+    const char *cdi_remedy;        /* remedy while the CDI root refuses files; NULL: it does not */
+    uint64_t cdi_ms;               /* when to test again a CDI root that refused a file */
     uint64_t sequence;             /* highest sequence that was read, or used in a write */
     struct ledger_entry entry[CLAIMS_MAX];
-    struct held_function function[LEDGER_FUNCTIONS]; /* EFA; an entry that no claim uses is free */
+    /* EFA devices of held claims; an element that no claim uses is free */
+    struct held_function function[LEDGER_FUNCTIONS];
     /* Separate arrays, so that the memory pages of unused slots stay non-resident. */
     struct claim_id last[DEVICES_MAX];           /* by number: claim that last got the device */
     struct claim_id id[CLAIMS_MAX];              /* by slot: the claim held now or last */
-    struct claim_consumer consumer[CLAIMS_MAX];  /* by slot: consumer of the claim */
+    struct claim_consumer consumer[CLAIMS_MAX];  /* by slot: consumer of the held claim */
     unsigned kept_next;                          /* index of the element of `kept` to fill next */
     struct kept_record kept[LEDGER_RECORDS_MAX]; /* the records that were written or read last */
 };

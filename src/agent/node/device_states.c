@@ -30,7 +30,10 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
     log_end(a);
 }
 
-/* Logs a state when it begins, and each reason once while the device is unhealthy. */
+/*
+ * Handles a change of a device's health: logs that the device became unhealthy or recovered, and
+ * each reason once until it recovers.
+ */
 static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
 {
     struct device_states *s = &a->node->device_states;
@@ -51,8 +54,8 @@ static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
 }
 
 /*
- * Gets the reading of a device from the last probe. false: the device has no state, because it was
- * never found and no claim holds it.
+ * Gets what the last probe read of a device's health. If `certain` is false, that probe failed or
+ * found no device. false: the device has no state: it was never found, and no claim holds it.
  */
 static bool reading_of(const struct agent *a, unsigned number, bool certain,
                        struct device_reading *r)

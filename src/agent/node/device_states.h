@@ -28,8 +28,8 @@ struct device_states {
     uint64_t held;        /* devices that claims hold */
     bool shared;          /* claims hold shares of devices */
     uint64_t kept;        /* held devices that the last probe did not find */
-    uint64_t untaintable; /* devices whose taint the API server did not keep */
-    uint32_t changes;     /* number of changes of a state or its reasons */
+    uint64_t untaintable; /* unhealthy devices whose taint the API server did not keep */
+    uint32_t changes;     /* how often a device's health or its reasons have changed */
 };
 
 /*

@@ -23,7 +23,7 @@ static uint32_t issues_sum(const struct probe_issues *issues)
     return sum;
 }
 
-/* Logs each set of issues once, however often the node is probed. */
+/* Logs the issues of a probe, unless they are the same as in the previous probe. */
 static void report_issues(struct agent *a, const struct probe_issues *issues)
 {
     uint32_t sum = issues_sum(issues);
@@ -71,7 +71,7 @@ static void log_devices(struct agent *a)
     log_begin(a, LOG_ID_DEVICES_FOUND);
     log_text(a, "instance_type", inventory->devices.instance_type);
     log_number(a, "devices", inventory->devices.count);
-    /* efas_build leaves the version of the EFA driver empty */
+    /* the table of EFA devices has no driver version */
     if (a->driver->kind == DRIVER_NEURON) {
         log_text(a, "driver_version", inventory->devices.driver_version);
     }

@@ -13,7 +13,7 @@
 /* The device table of the node, and what the last probe says about it. */
 struct node_inventory {
     bool known;          /* the node was probed */
-    bool missing;        /* the last probe found no device: the earlier devices are kept */
+    bool missing;        /* the last probe found no device: those found earlier are kept */
     uint64_t missing_ms; /* when the devices were first missing */
     uint32_t issues_sum; /* checksum of the issues last logged; 0: none */
     struct devices devices;
@@ -23,12 +23,12 @@ struct node_inventory {
 enum inventory_change {
     INVENTORY_KEPT, /* the probe found no device: the earlier devices stay */
     INVENTORY_SAME, /* the probe found the same devices */
-    INVENTORY_OTHER /* the devices, or published facts about them, differ */
+    INVENTORY_OTHER /* the probe found other devices, or other facts that are published */
 };
 
 /*
- * Adopts the device table and the probe issues that are in the scratch memory, and logs what is
- * new. Logs nothing for a driver that is switched off.
+ * Adopts a probe's devices and issues, which are in a->scratch, and logs what is new. Logs nothing
+ * for a driver that is switched off.
  */
 enum inventory_change inventory_adopt(struct agent *a);
 /*

@@ -100,7 +100,7 @@ static void learn_present(struct agent *a)
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
     bool kubelet = !text_is(n->facts.kubelet_version, n->now.kubelet_version);
     n->facts = n->now;
-    /* wanted.c derives from the kubelet's version which fields the API server keeps. */
+    /* a new kubelet version matters: wanted.c derives from it which fields the API server keeps */
     n->changed = n->changed || first || kubelet;
     if (!first && (other || n->presence == NODE_ABSENT)) {
         report_change(a, "there is another Node object of this name: slices get it as their owner");
@@ -186,11 +186,11 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
 
 /* --- the watch --- */
 
-/* Handles a silent watch: rounds read the Node instead, the first time after report.wait_ms. */
+/* Handles a silent watch: the Node is read instead, after report.wait_ms and in later rounds. */
 static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = a->node_object;
-    /* the limit on streams has its own log line */
+    /* if the server allows too few streams, another log line has said so */
     bool logged = !report.first || api_streams_limited(a);
     if (!logged && log_api_refusal(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
         log_api_refusal_end(a, &n->refusal, "nothing: the Node is read instead");
@@ -283,7 +283,7 @@ static void get_refused(struct agent *a, const struct api_result *r)
     if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
         watch_from(&n->watch, view_text(""));
-        wait = agent_jitter(a, API_REFUSED_MS); /* a watch that works reports the Node earlier */
+        wait = agent_jitter(a, API_REFUSED_MS); /* long: a working watch reports the Node at once */
     }
     n->get_due_ms = a->now_ms + wait;
     if (log_api_refusal(a, &n->refusal, "read Node", r, r->status)) {

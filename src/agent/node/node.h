@@ -34,7 +34,7 @@ uint64_t node_deadline(const struct agent *a);
 /* Handle a record of the response to a GET of the Node, and the end of the GET. */
 void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void node_end(struct agent *a, const struct api_result *r);
-/* Handle a record of the watch, and the end of the watch. */
+/* Handle a record of the watch of the Node, and the end of that watch. */
 void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record);
 void node_watch_end(struct agent *a, const struct api_result *r);
@@ -46,7 +46,7 @@ bool node_changed(struct agent *a);
 void node_refresh(struct agent *a);
 /* Reads the Node again, even if its watch reports no change. */
 void node_read(struct agent *a);
-/* Whether UID and labels are known, and no round waits for a read. */
+/* Whether a round may go on: UID and labels are known, and no GET of the Node is awaited. */
 bool node_ready(const struct agent *a);
 /* The facts of the Node when it was last read; empty texts before that. Never NULL. */
 const struct node_facts *node_facts(const struct agent *a);

@@ -15,7 +15,7 @@
 /* The Node as last read, and its watch and reads. */
 struct node_object {
     enum node_presence presence;
-    bool changed;            /* facts that slices depend on changed: see node_changed */
+    bool changed;            /* facts used by the slices have changed since the last node_changed */
     bool awaited;            /* a round waits for the end of a GET of the Node */
     struct kube_watch watch; /* while this watch is unusable, rounds read the Node */
     uint64_t get_due_ms;     /* when to read the Node; UINT64_MAX: no read is planned */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this driver publishes, as a document; see listing.h. Changes no state. */
+/* Writes what this driver publishes as a document, see listing.h. Changes no state. */
 #include "agent/publish/listing.h"
 
 #include "agent/frame.h"
@@ -22,7 +22,7 @@ static bool is_planned(const struct publish *p)
            p->plan.part[0].counters == devices->counters;
 }
 
-/* Number of slices; without a plan, one of all devices, after one of the counters if needed. */
+/* Number of slices; without a plan: one for all devices, and one for shared counters if needed. */
 static unsigned slices_of(const struct publish *p)
 {
     return is_planned(p) ? p->plan.parts : (p->wanted.devices.counters ? 2u : 1u);
@@ -73,7 +73,7 @@ static bool is_left_out(const struct agent *a, unsigned number)
            devices_numbered(a->devices, number) >= 0;
 }
 
-/* Writes what a node of an UltraServer publishes; nothing for any other node. */
+/* If the node belongs to an UltraServer: writes --ultraserver-devices and what it publishes. */
 static void write_mode(const struct agent *a, struct writer *out)
 {
     static const char *const settings[] = {[ULTRASERVER_AUTO] = "auto",
@@ -90,7 +90,7 @@ static void write_mode(const struct agent *a, struct writer *out)
     }
 }
 
-/* Writes the `left`th attribute that is not published; false: there are fewer. */
+/* Writes the attribute number `left` (from 0) of those not published; false: there are fewer. */
 static bool write_left_out(const struct agent *a, unsigned left, struct writer *out)
 {
     const struct devices *devices = &a->publish->wanted.devices;

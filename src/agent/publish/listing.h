@@ -16,8 +16,8 @@ unsigned listing_slices(const struct agent *a);
 bool listing_part(const struct agent *a, unsigned part, struct document *d);
 /*
  * Appends note `index` (from 0) as one line without its end, which may be empty; false: there is no
- * such note. Notes: the mode of an UltraServer's node, whether the slices are stored, and what is
- * left out.
+ * such note. The notes say what a node of an UltraServer publishes, whether the slices are stored,
+ * and which devices and attributes are left out of them.
  */
 bool listing_note(const struct agent *a, unsigned index, struct writer *out);
 

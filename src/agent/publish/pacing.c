@@ -42,8 +42,8 @@ void pacing_registered(struct pacing *p)
 }
 
 /*
- * A requested round waits for the registration: a slice that is published before the kubelet knows
- * the driver only makes pods fail and back off.
+ * A requested round waits until the kubelet has registered the driver: if a slice were published
+ * earlier, pods would be scheduled, then fail and back off.
  */
 uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms)
 {
@@ -101,6 +101,6 @@ void pacing_wrote(struct agent *a, bool lossy)
     } else if (p->writes > SLICE_REPAIRS_FREE) {
         p->not_before_ms = a->now_ms + agent_backoff(a, &p->repair_ms);
     } else {
-        /* the write causes no wait: the next round may start as soon as it is requested */
+        /* no wait: the next round may start as soon as it is requested */
     }
 }

@@ -15,10 +15,10 @@ struct pacing {
     uint64_t spread_ms;     /* random extra wait of the first round; 0 after its start */
     uint64_t not_before_ms; /* no round starts earlier, even if requested */
     uint64_t backoff_ms;    /* current wait after failures */
-    uint64_t invalid_ms;    /* current wait after invalid content; 0: none */
-    uint64_t repair_ms;     /* current wait between writes in quick succession */
-    uint64_t write_ms;      /* time of the last write */
-    unsigned writes;        /* number of writes in quick succession */
+    uint64_t invalid_ms;    /* current wait after the server refused a slice as invalid; 0: none */
+    uint64_t repair_ms;     /* current wait between writing rounds in quick succession */
+    uint64_t write_ms;      /* when a round last wrote a slice */
+    unsigned writes;        /* number of writing rounds in quick succession */
 };
 
 /*
@@ -39,11 +39,11 @@ void pacing_registered(struct pacing *p);
 /* Earliest start of a round that is requested at now_ms. */
 uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms);
 /*
- * Plans the next round for `due_ms`, because a round was given up. `firm`: a request for a round
- * cannot make it start earlier.
+ * Plans the next round for `due_ms`, because a round was given up. If `firm`, no round starts
+ * earlier, even if one is requested.
  */
 void pacing_failed(struct pacing *p, uint64_t due_ms, bool firm);
-/* Delays the next round because the server calls the content invalid; returns the wait in ms. */
+/* Delays the next round because the server refused a slice as invalid; returns the wait in ms. */
 uint64_t pacing_invalid(struct agent *a);
 /* Ends the wait of pacing_invalid, because the content changed. */
 void pacing_content_changed(struct pacing *p);

@@ -29,7 +29,7 @@ void plan_list_add(struct plan *p, const struct slice_seen *seen)
     ASSERT(seen->scope == SLICE_OURS && seen->name[0] != '\0');
     plan_saw_generation(p, seen);
     if (seen->deleting) {
-        return; /* the server removes the slice once its finalizers have run: nothing to do */
+        return; /* the slice is being deleted: the server removes it when its finalizers have run */
     }
     if (p->seen_count >= SLICES_SEEN_MAX) {
         p->overflow++;
@@ -152,8 +152,8 @@ static bool holds_part(const struct slice_part *part, const struct slice_seen *s
 }
 
 /*
- * Index of the unmatched slice with the highest generation, or -1; `holding`: only a slice that
- * holds the part counts.
+ * Index of the slice with the highest generation among the stored slices that match no part yet, or
+ * -1. If `holding`, considers only slices that hold this part.
  */
 static int find_slice(const struct plan *p, const struct slice_part *part, bool holding)
 {
@@ -195,7 +195,7 @@ static void match_parts(struct plan *p)
 
 /* --- generations and writes --- */
 
-/* Whether the part is stored in a slice that states the wanted number of slices. */
+/* Whether the part is stored, in a slice that states the pool's wanted number of slices. */
 static bool is_counted(const struct plan *p, const struct slice_part *part)
 {
     return stored_at_all(part) && part->stored.slices == (int64_t)p->parts;

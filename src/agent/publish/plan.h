@@ -27,12 +27,12 @@ enum part_action { PART_KEEP, PART_UPDATE, PART_CREATE };
 /* One of the slices that the pool is cut into. */
 struct slice_part {
     bool counters; /* holds the shared counters and no device; always the first part */
-    /* index of its first device in the wanted devices; the part has `count` devices */
+    /* the part has `count` of the wanted devices, from index `first` on */
     unsigned first;
     unsigned count;
     enum part_action action;
     bool lossy;               /* the server did not keep everything that was sent */
-    uint32_t stored_sum;      /* checksum of what the server stored; valid if lossy */
+    uint32_t stored_sum;      /* if `lossy`: checksum of the slice as the server stored it */
     struct slice_seen stored; /* the stored slice matched with this part; empty name: none */
 };
 
@@ -53,7 +53,7 @@ struct plan {
 
 /* Begins a list: forgets the slices of the previous one. */
 void plan_list_begin(struct plan *p);
-/* Adds a slice of this driver and node; if it is being deleted, only its generation counts. */
+/* Adds a listed slice of this driver and node; of one being deleted, notes only the generation. */
 void plan_list_add(struct plan *p, const struct slice_seen *seen);
 /* Number of devices in the listed slices. */
 unsigned plan_devices_seen(const struct plan *p);
@@ -74,7 +74,7 @@ void plan_deleted(struct plan *p);
  * NULL: none.
  */
 const struct slice_part *plan_next_write(const struct plan *p);
-/* Records that plan_next_write's part was written; false: the response holds another object. */
+/* Records that the part of plan_next_write was written; false: `response` is another object. */
 MUST_USE bool plan_written(struct plan *p, const struct slice_seen *response);
 /* Whether nothing is left to write or delete, and the server dropped no field. */
 bool plan_complete(const struct plan *p);
@@ -88,7 +88,7 @@ bool plan_lossy(const struct plan *p);
  * cannot become smaller.
  */
 unsigned plan_cut_smaller(struct plan *p);
-/* Forgets which slices were stored incompletely, because the content or the server changed. */
+/* Forgets which slices lost fields in the server: new content or another server may change that. */
 void plan_forget_losses(struct plan *p);
 
 /* --- slices that changed since the list --- */

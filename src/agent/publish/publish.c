@@ -55,8 +55,8 @@ void publish_registered(struct agent *a)
 void publish_disconnected(struct agent *a)
 {
     /*
-     * A server may send GOAWAY with each response. A round must then continue on the new
-     * connection, or no round would ever end.
+     * After GOAWAY, the round continues on the new connection: a server may send GOAWAY with each
+     * response, and no round would ever end otherwise.
      */
     if (!api_connection_moved(a) || a->publish->round.step <= ROUND_NODE) {
         round_abandon(a);
@@ -105,8 +105,8 @@ static void repair_slice(struct agent *a, const char *what)
 }
 
 /*
- * Requests a round because a slice differs. During a round it logs nothing: the event may show this
- * agent's own write, or the state before it.
+ * Requests a round because the watch reported that a slice differs. While a round runs, it logs
+ * nothing: the event may show a write of that round, or the state before the write.
  */
 static void repair_foreign_change(struct agent *a, const char *what)
 {

@@ -38,7 +38,7 @@ void publish_suspend(struct agent *a);
 /* Handle a record of the response to a round's request, and the end of the request. */
 void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void publish_end(struct agent *a, const struct api_result *r);
-/* Handle a record of the watch, and the end of the watch. */
+/* Handle a record of the watch of slices, and the end of that watch. */
 void publish_watch_record(struct agent *a, const struct api_result *r,
                           const struct kube_record *record);
 void publish_watch_end(struct agent *a, const struct api_result *r);

@@ -50,8 +50,8 @@ static bool start_request(struct agent *a, const struct api_request *request)
 }
 
 /*
- * Keeps the text of the first cause of a refusal, and whether any cause says that there are too
- * many devices.
+ * Adds one cause from the Status of a refusal: keeps text and field of the first cause, and whether
+ * any cause says that the slice has too many devices.
  */
 static void parse_cause(struct refusal_cause *cause, struct view message)
 {
@@ -68,7 +68,10 @@ static void parse_cause(struct refusal_cause *cause, struct view message)
 
 /* --- the end of a round --- */
 
-/* Gives up the round and plans the next one after `wait_ms`. `firm`: see pacing_failed. */
+/*
+ * Gives up the round and plans the next one after `wait_ms`. If `firm`, no round starts earlier,
+ * even if one is requested.
+ */
 static void give_up(struct agent *a, uint64_t wait_ms, bool firm)
 {
     struct round *r = &a->publish->round;
@@ -87,7 +90,7 @@ static void log_failure(struct agent *a, const char *doing, const struct api_res
     log_api_refusal_field(a, "cause", r->cause.text);
     log_number(a, "retry_ms", (int64_t)wait_ms);
     if (wait_ms < API_REFUSED_MS && a->publish->pacing.invalid_ms == 0u) {
-        log_no_k8s_event(a); /* transient, unlike content that the server calls invalid */
+        log_no_k8s_event(a); /* the failure is transient: the server did not refuse the content */
     }
     log_api_refusal_end(a, &r->refusal, NULL);
 }
@@ -103,7 +106,7 @@ static void request_failed(struct agent *a, const char *doing, const struct api_
     } else if (result->http == HTTP_UNAUTHORIZED) {
         r->trouble = "the API server does not accept the agent's token: " API_TOKEN_REMEDY;
     } else {
-        /* transient */
+        /* any other failure is transient: `trouble` keeps its general text */
     }
     log_failure(a, doing, result, status, wait);
     give_up(a, wait, status != PEER_CLOSED);
@@ -136,7 +139,7 @@ static void log_current(struct agent *a)
 }
 
 /*
- * Ends a round that has nothing left to do. `reported`: the slices were already logged as
+ * Ends a round that has nothing left to do. `reported`: the log already says that the slices are
  * published.
  */
 static void complete_round(struct agent *a, bool reported)
@@ -335,7 +338,7 @@ static void list_complete(struct agent *a, const struct api_result *result)
     plan_make(plan, a->publish->wanted.devices.count, a->publish->wanted.devices.counters);
     report_foreign(a);
     if (plan->overflow > 0u) {
-        /* the next round handles the slices that did not fit */
+        /* the next round handles the listed slices that did not fit into the plan */
         pacing_by(&a->publish->pacing, a->now_ms);
     }
     r->step = ROUND_DELETE;
@@ -347,8 +350,8 @@ static void list_complete(struct agent *a, const struct api_result *result)
 }
 
 /*
- * Handles the end of the list. After PEER_UNSUPPORTED the step does not change: the next list uses
- * another version.
+ * Handles the end of the list request. After PEER_UNSUPPORTED the round stays in this step, and so
+ * lists again, in another version of the API.
  */
 static void list_end(struct agent *a, const struct api_result *result)
 {

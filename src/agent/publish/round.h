@@ -35,8 +35,8 @@ enum stored_state {
 /* Why the server refused a request, from the causes in its Status. */
 struct refusal_cause {
     char text[SLICE_CAUSE_CAP];  /* message of the first cause; empty: none */
-    char field[SLICE_CAUSE_CAP]; /* field that the first cause names */
-    bool too_many_devices;       /* a cause names the field spec.devices */
+    char field[SLICE_CAUSE_CAP]; /* the slice's field to which the first cause refers */
+    bool too_many_devices;       /* a cause refers to the field spec.devices */
 };
 
 /* The current round. */
@@ -47,14 +47,14 @@ struct round {
     const char *trouble;
     bool partial;          /* the server returned only the first page of the list */
     unsigned foreign;      /* listed slices that the field selector should have excluded */
-    bool foreign_reported; /* foreign slices of the last list were logged */
+    bool foreign_reported; /* the log already says that the last list had foreign slices */
     struct slice_observer observer;
     struct slice_request request; /* the request whose body is being sent */
     struct refusal_cause cause;
     struct refusal refusal;
     bool no_counters; /* the API server does not keep shared counters */
     bool no_shares;   /* the API server does not keep shares: devices are exclusive */
-    /* no device was found: the stored slices are kept until this time; 0: no such wait has begun */
+    /* when no device was found: until when the stored slices are kept; 0: not set yet */
     uint64_t kept_until_ms;
     /* when the stored slices were last known to match, Unix milliseconds; 0: never */
     uint64_t current_wall_ms;

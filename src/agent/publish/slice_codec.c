@@ -67,8 +67,8 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
 }
 
 /*
- * Maximum number of digits in the text of a number of shares, so that an encoded policy has at most
- * 32 bytes.
+ * Maximum number of digits in the text of a number of shares. It limits an encoded
+ * CapacityRequestPolicy to 32 bytes.
  */
 #define SHARES_TEXT_MAX 8u
 /*
@@ -141,7 +141,7 @@ static void set_taint(kube_DeviceTaint *t, const struct devices *devices, const 
     t->timeAdded.seconds = d->taint_s;
 }
 
-/* A device of the slice that is being written, or the slice itself. */
+/* What a callback of the encoder writes: a device of the slice, or fields of the slice itself. */
 struct device_fields {
     struct slice_request *request;
     const struct device *device; /* NULL: the slice itself */
@@ -153,10 +153,7 @@ struct device_fields {
  */
 static bool write_counters(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
-    /*
-     * an encoded Counter: its field 1 is a Quantity, whose field 1 is the text COUNTER_VALUE, one
-     * digit
-     */
+    /* an encoded Counter: field 1 is a Quantity, whose field 1 is COUNTER_VALUE, a single digit */
     static const uint8_t counter[] = {0x0a, 3, 0x0a, 1, (uint8_t)COUNTER_VALUE[0]};
     const struct device_fields *f = *arg;
     const struct devices *all = &f->request->wanted->devices;
@@ -415,7 +412,7 @@ static void observe_meta(struct slice_observer *o, const struct kube_record *rec
     struct slice_seen *seen = &o->seen;
     slice_observe_begin(o, o->wanted);
     if (record->truncated || !decode(record->message, projection_MetaRecord_fields, &m)) {
-        return; /* the empty name marks the slice as not this driver's */
+        return; /* unreadable: the name stays empty, so that the object is ignored */
     }
     text_cut(seen->name, sizeof seen->name, view_text(m.name));
     text_cut(seen->uid, sizeof seen->uid, view_text(m.uid));
@@ -442,7 +439,7 @@ static void observe_attribute(struct slice_observer *o, struct view message)
         stored.type = ATTRIBUTE_VERSION;
         text_cut(stored.text, sizeof stored.text, view_text(r.version_value));
     } else {
-        stored.key[0] = 0; /* the value has a type that this driver never writes */
+        stored.key[0] = 0; /* a type that this driver never writes: no wanted attribute matches */
     }
     slice_compare_attribute(&o->compare, &stored);
 }

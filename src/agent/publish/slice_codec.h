@@ -26,7 +26,7 @@ struct slice_request {
     const struct wanted *wanted;
     struct attributes *attributes; /* working memory: too large for the stack */
     bool counters;                 /* the slice holds the shared counters */
-    /* index of the slice's first device in the wanted devices; the slice has `count` devices */
+    /* the slice has `count` of the wanted devices, from index `first` on */
     unsigned first;
     unsigned count;
     int64_t generation; /* generation of the pool */
@@ -59,17 +59,15 @@ struct slice_seen {
     bool deleting; /* being deleted: the server removes the slice once its finalizers have run */
     bool exact;    /* owner and devices match the wanted ones, and there is no unknown field */
     bool counters; /* the slice has shared counters */
-    bool unshared; /* see struct slice_compare */
-    /*
-     * if `exact`: index of the slice's first device in the wanted devices; the slice has `count`
-     * devices
-     */
+    bool unshared; /* a device that should be shared is stored as not shared */
+    /* if `exact`: the slice has `count` of the wanted devices, from index `first` on */
     unsigned first;
     unsigned count;
-    uint64_t untainted; /* see struct slice_compare */
+    /* bit N: stored device N lacks its taint; all bits: the device for the whole node lacks it */
+    uint64_t untainted;
     int64_t generation;
     int64_t slices; /* number of slices in the pool, as this slice states it */
-    uint32_t sum;   /* checksum of devices, owner and spec as read */
+    uint32_t sum;   /* checksum of the slice's devices, owner and spec as stored */
 };
 
 /* Reads slices, one after another, from the records of a response. */

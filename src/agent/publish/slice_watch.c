@@ -150,9 +150,9 @@ struct watch_result slice_watch_end(struct agent *a, const struct api_result *r)
     struct watch_report report = watch_end(a, &a->publish->watch.watch, r);
     struct watch_result result = {.finding = WATCH_FOUND_NOTHING, .wait_ms = report.wait_ms};
     if (report.kind == WATCH_REFUSED) {
-        log_refused(a, r, report.wait_ms); /* rounds at the interval replace the watch */
+        log_refused(a, r, report.wait_ms); /* no finding: the periodic rounds replace the watch */
     } else if (report.kind == WATCH_NO_ROOM) {
-        result.finding = WATCH_LIST_INSTEAD; /* the end of each round reopens the watch */
+        result.finding = WATCH_LIST_INSTEAD; /* after each round, the watch is tried again */
     } else if (report.kind == WATCH_OUTDATED) {
         if (r->status == PEER_MALFORMED) {
             log_refused(a, r, report.wait_ms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch of this driver's slices (slice_watch.c): opened after a round, from the version of the
- * round's list. Owns struct slice_watch. Returns its findings; the publisher plans the next round.
- * Internal to src/agent.
+ * The watch of this driver's slices (slice_watch.c): opened after a round, it continues from the
+ * resource version of the round's list. Owns struct slice_watch. Returns its findings; the
+ * publisher plans the next round. Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_SLICE_WATCH_H
 #define AGENT_PUBLISH_SLICE_WATCH_H
@@ -26,7 +26,7 @@ enum watch_finding {
     WATCH_FOUND_DELETED, /* a planned slice was deleted */
     /* a slice outside the plan was deleted: perhaps one that was just written */
     WATCH_FOUND_UNKNOWN,
-    WATCH_LIST_FIRST,  /* the watch cannot continue from its version: a list must come first */
+    WATCH_LIST_FIRST,  /* the watch cannot continue before a new list of the slices */
     WATCH_LIST_INSTEAD /* the server allows too few streams for the watch: lists replace it */
 };
 
@@ -42,7 +42,7 @@ void slice_watch_step(struct agent *a);
 uint64_t slice_watch_deadline(const struct agent *a);
 /* Sets the version from which the watch continues; empty: wait for the next list. */
 void slice_watch_from(struct agent *a, struct view resource_version);
-/* Handles a complete list: logs if the list has no version from which to watch. */
+/* Handles a complete list; logs if it has no resource version from which a watch could continue. */
 void slice_watch_listed(struct agent *a, const struct api_result *list);
 /* Called when a round has ended: allows the watch to be opened, unless it is open. */
 void slice_watch_resume(struct agent *a);
@@ -53,7 +53,7 @@ void slice_watch_suspend(struct agent *a);
  * compared with the old content, so it does not count as exact.
  */
 void slice_watch_outdated(struct agent *a);
-/* Handle a record of the watch, and its end; both return the finding. */
+/* Handle a record of the watch, and the end of the watch; both return what the watch found. */
 struct watch_result slice_watch_record(struct agent *a, const struct api_result *r,
                                        const struct kube_record *record);
 struct watch_result slice_watch_end(struct agent *a, const struct api_result *r);

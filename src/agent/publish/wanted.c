@@ -12,12 +12,12 @@
 #include "base/crc32c.h"
 #include "dra/issue.h"
 
-/* First minor version of the kubelet (1.x) with which `auto` tries shared counters. */
+/* Lowest minor version of the kubelet with which --ultraserver-devices=auto tries counters. */
 #define COUNTERS_KUBELET_MINOR 36u
 
 /*
- * Whether the item with this value must be logged: it was not logged before, and `l` has room. If
- * so, adds it to `l`.
+ * Adds an omitted item with its value to `l`. false: it must not be logged, because it was added
+ * before or `l` is full.
  */
 static bool is_new(struct left_out *l, const char *item, const char *value)
 {

@@ -17,13 +17,13 @@ struct wanted {
     struct devices devices;
 };
 
-/* Items left out because the API server would refuse them; each is logged only once. */
+/* Devices and attributes left out because the API server would refuse them; each is logged once. */
 struct left_out {
     unsigned count;
-    uint32_t sum[OMITTED_LOGGED_MAX]; /* checksums of item and value */
+    uint32_t sum[OMITTED_LOGGED_MAX]; /* checksum of name and value of each logged item */
 };
 
-/* Sets driver and pool, and builds the content for the first time. */
+/* Sets the names of driver and pool, and builds the wanted content for the first time. */
 void wanted_init(struct agent *a);
 /* Rebuilds the content from the current devices and Node; logs what is left out. */
 void wanted_rebuild(struct agent *a);

@@ -54,7 +54,7 @@ void rebuild_step(struct agent *a)
     }
     const char *token = (k->token[0] != '\0') ? k->token : NULL;
     if (kube_path_claims(&out, version_name(a), token) != STATUS_OK) {
-        first_page(k); /* the token does not fit into a path: start the list again */
+        first_page(k); /* the page token does not fit into a path: start the list again */
         k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
         return;
     }
@@ -177,8 +177,8 @@ static void hold_claim(struct agent *a, struct claim_builder *b)
 }
 
 /*
- * Adopts the current claim, which was read completely. Two kinds of claims were not prepared by
- * this release; they are logged, but not adopted:
+ * Adopts the current claim, which was read completely. Two kinds of claims are logged, but not
+ * adopted, because this version of the agent cannot have prepared them:
  * - a claim that no prepare would accept;
  * - a claim with a device that another claim holds: it is reserved only because its pod waits for
  *   the device.
@@ -227,8 +227,8 @@ static void begin_claim(struct agent *a, struct view message)
 }
 
 /*
- * Handles a record of the current claim. Skips the results of other nodes and drivers, and their
- * configuration.
+ * Handles a record of the current claim. Skips allocation results of other nodes and drivers, and
+ * their configuration.
  */
 static void claim_record(struct agent *a, const struct kube_record *record)
 {
@@ -237,7 +237,10 @@ static void claim_record(struct agent *a, const struct kube_record *record)
     bool counts = k->ours;
     switch (record->record) {
     case KUBE_RESULT_CAPACITY:
-        /* It precedes its allocation result, so whether that is ours is not known yet: keep it. */
+        /*
+         * The capacity comes before its allocation result, so it is not known yet whether the
+         * result is of this node and driver: keep the capacity.
+         */
         counts = true;
         break;
     case KUBE_RESULT:
@@ -278,7 +281,7 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
     ASSERT(k->running);
     (void)r;
     if (!ledger_is_usable(a)) {
-        k->broken = true; /* the store is closed: the claims cannot be held */
+        k->broken = true; /* the store is closed, so no listed claim can be held */
     } else if (record->record == KUBE_LIST_META) {
         page_meta(a, record);
     } else if (record->record == KUBE_META) {

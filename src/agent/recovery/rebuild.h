@@ -20,19 +20,19 @@
 /* State of the rebuild of the claim store from the API server. */
 struct rebuild {
     bool running;    /* the request for a page is in flight */
-    unsigned fetch;  /* running: index of the fetch with the builder */
-    bool broken;     /* the page could not be read, or a claim not adopted */
+    unsigned fetch;  /* while `running`: index of the fetch that the page borrows */
+    bool broken;     /* the current page could not be read, or a claim in it not adopted */
     bool ours;       /* the current claim has devices of this node */
-    bool reserved;   /* the current claim is reserved */
-    bool failing;    /* the last page failed */
+    bool reserved;   /* the current claim is reserved for a consumer */
+    bool failing;    /* since the last complete list, a page failed, and not transiently */
     uint64_t due_ms; /* earliest time for the next page */
     uint64_t backoff_ms;
-    uint32_t pages; /* number of pages and claims of this list so far */
+    uint32_t pages; /* pages of the current list that were read; `claims`: claims in them */
     uint32_t claims;
-    uint32_t rebuilt; /* claims adopted in all lists since the store was opened */
+    uint32_t rebuilt; /* number of claims adopted since the last complete list */
     struct refusal refusal;
     struct claim_id id;            /* current claim; empty UID: none, or a skipped claim */
-    char pod_claim[NAMESPACE_CAP]; /* the next claim's name in its pod */
+    char pod_claim[NAMESPACE_CAP]; /* what the pod calls the next claim, from its annotation */
     char token[CONTINUE_CAP];      /* token of the next page; empty: the first page is next */
 };
 

@@ -63,7 +63,7 @@ static bool is_foreign(const struct agent *a, const struct claim_record *r)
     return of_another_boot(a, r) && texts_differ(r->pool, a->settings->node_name);
 }
 
-/* Returns the check of a slot; resets the check if another record was entered into the slot. */
+/* Returns the claim_check of a slot, reset if another record was entered into the slot since. */
 static struct claim_check *check_of(struct agent *a, unsigned slot)
 {
     struct claim_check *check = &a->recovery->reconcile.check[slot];
@@ -105,8 +105,8 @@ bool reconcile_release_stale(struct agent *a, unsigned slot)
 }
 
 /*
- * Writes a record again, into the other half of its slot, so that each half shows whether the claim
- * was rebuilt. The CDI file of the claim does not show that.
+ * Writes a record again, into the other half of its slot. If one half is damaged later, the other
+ * one still shows whether the claim was rebuilt; the CDI file of the claim does not show that.
  */
 static enum status into_other_half(struct agent *a, const struct claim_record *r, unsigned *slot,
                                    struct writer *why)
@@ -178,7 +178,7 @@ static void discard_file(struct agent *a, const char *name, const char *reason)
 
 /*
  * Returns the name at offset *at of a page in which each name ends in NUL, and advances *at. NULL:
- * no more.
+ * the page has no more names.
  */
 static const char *next_name(struct view names, size_t *at)
 {
@@ -330,7 +330,7 @@ static bool see_name(struct agent *a, const char *name, bool opening)
     return true;
 }
 
-/* Handles a page of names; returns whether all files were handled. */
+/* Handles a page of file names of the CDI root; returns whether all files were handled. */
 static bool see_page(struct agent *a, struct view names, bool opening)
 {
     bool complete = true;
@@ -344,8 +344,8 @@ static bool see_page(struct agent *a, struct view names, bool opening)
 }
 
 /*
- * Logs that a listing failed, and schedules the next one soon, because each file that the listing
- * left out may be the only witness of a claim.
+ * Logs that a listing of the CDI root failed, and schedules the next one soon, because each file
+ * that the listing left out may be the only witness of a claim.
  */
 static void list_failed(struct agent *a, enum status s)
 {
@@ -358,8 +358,8 @@ static void list_failed(struct agent *a, enum status s)
 }
 
 /*
- * Handles all files of the directory. scratch.body holds a page of names, so no function called for
- * a name may use it.
+ * Handles all files of this driver in the CDI root. scratch.body holds a page of file names, so no
+ * function called for a name may use it.
  */
 static void handle_files(struct agent *a, bool opening)
 {
@@ -370,7 +370,7 @@ static void handle_files(struct agent *a, bool opening)
     bool complete = true;
     k->files_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
     k->unseen = k->unseen || opening;
-    while (s == STATUS_MORE) { /* the port bounds the number of pages */
+    while (s == STATUS_MORE) { /* this loop ends, because the files port limits the pages */
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
         s = a->files->list(a->files->ctx, FILES_CDI, prefix, &at, &out);
         complete = see_page(a, writer_view(&out), opening) && complete;
@@ -493,9 +493,9 @@ void reconcile_devices(struct agent *a)
 }
 
 /*
- * Whether an earlier process may have unprepared the claim, because no listing was complete since
- * the opening, and its tombstone cannot be looked up. A new CDI file would make such a tombstone
- * void.
+ * Whether an earlier process may have unprepared the claim: no listing of the CDI root was complete
+ * since the store was opened, and the claim has a tombstone or it is not known whether it has one.
+ * A new CDI file would make that tombstone void.
  */
 static bool may_have_tombstone(const struct agent *a, unsigned slot)
 {
@@ -540,8 +540,8 @@ bool reconcile_begins(const struct agent *a)
 }
 
 /*
- * Compares all files once more after the Node was read, because device metadata files that were
- * rewritten before lack its labels.
+ * Starts one more comparison of all CDI files after the Node was read, because device metadata
+ * files that were written before lack the Node's labels.
  */
 static void see_labels(struct agent *a)
 {
@@ -589,7 +589,7 @@ void reconcile_check(struct agent *a, unsigned slot)
 {
     struct claim_check *check = check_of(a, slot);
     if (!check->gone || check->withheld) {
-        /* an overdue check keeps its place in the queue */
+        /* a check that is already overdue keeps its due time, and so its place in the queue */
         check->due_ms = earlier(check->due_ms, a->now_ms);
     }
     a->recovery->reconcile.check_ms = earlier(a->recovery->reconcile.check_ms, check->due_ms);
@@ -675,7 +675,10 @@ bool reconcile_asks_node(struct agent *a)
     return asks;
 }
 
-/* Handles a record of the response. An object with another name does not count as an answer. */
+/*
+ * Handles a record of the response to the GET of a claim. An object with another name than the
+ * claim's does not count as an answer.
+ */
 void reconcile_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
@@ -800,7 +803,7 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     k->failed_uid[0] = '\0';
     k->failures = 0;
     if (!ledger_is_usable(a) || !ledger_holds(a, k->slot, k->uid)) {
-        return; /* the claim was unprepared meanwhile, or the store closed */
+        return; /* during the GET, the claim was unprepared or the store closed */
     }
     check_of(a, k->slot)->failed = false;
     if (!found || !text_is(k->found_uid, k->uid)) {

@@ -26,7 +26,7 @@
 /* When the claim in a slot is next checked at the API server, and the result of the last check. */
 struct claim_check {
     uint64_t due_ms;
-    uint64_t entered;       /* identifies the record that was checked, see struct ledger_entry */
+    uint64_t entered;       /* ledger_entry.entered of the record that was checked */
     bool gone;              /* the API server answered once that the claim is deleted */
     bool withheld;          /* the claim is deleted, but no witness allows its release; logged */
     uint64_t since_wall_ms; /* the claim was prepared before this Unix time, see witness.h */
@@ -38,18 +38,18 @@ struct claim_check {
 /* State of the comparison of CDI files with records, and of claims with the API server. */
 struct reconcile {
     /* CDI files */
-    bool complete;            /* every CDI file without a record was handled */
-    bool unseen;              /* since the store was opened, no listing was complete */
-    unsigned next_slot;       /* slot whose CDI file is compared next; CLAIMS_MAX: none */
-    uint64_t files_ms;        /* when to list the directory next */
-    bool labels;              /* files were compared after the Node's labels became known */
-    enum status list_failing; /* error of the last listing; STATUS_OK: none */
+    bool complete;      /* every CDI file without a record was handled */
+    bool unseen;        /* since the store was opened, no listing of the CDI root was complete */
+    unsigned next_slot; /* slot whose CDI file is compared next; CLAIMS_MAX: none */
+    uint64_t files_ms;  /* when to list the CDI root next */
+    bool labels;        /* files were compared again after the Node's labels became known */
+    enum status list_failing; /* error of the last listing of the CDI root; STATUS_OK: none */
     /* claims at the API server */
-    bool asks_node; /* see reconcile_asks_node */
+    bool asks_node; /* the Node must be read before a claim counts as deleted */
     bool running;   /* a GET of the claim `uid` in `slot` is in flight */
     unsigned slot;
     char uid[UID_CAP];
-    char found_uid[UID_CAP]; /* UID in the response; empty: none yet */
+    char found_uid[UID_CAP]; /* UID of the claim in the response to the GET; empty: none yet */
     bool allocated;          /* the claim in the response has devices of this node */
     uint64_t check_ms;       /* when the next claim must be checked: the smallest due_ms */
     uint64_t pause_ms;       /* no GET may start before this time */
@@ -57,7 +57,7 @@ struct reconcile {
     char failed_uid[UID_CAP]; /* claim whose check failed last; empty: a later check succeeded */
     uint8_t failures;         /* number of consecutive failed checks of different claims */
     struct claim_check check[CLAIMS_MAX];
-    struct claim_record record; /* working copy of a record */
+    struct claim_record record; /* working copy of a claim record, for one function at a time */
 };
 
 /*
@@ -67,8 +67,8 @@ struct reconcile {
 void reconcile_step(struct agent *a);
 uint64_t reconcile_deadline(const struct agent *a);
 /*
- * Whether the Node must be read again before a claim counts as deleted; returns true once for each
- * request.
+ * Whether the Node must be read again before a claim counts as deleted. The caller must then read
+ * it: the next call returns false, unless the reconciliation asks for the Node again.
  */
 bool reconcile_asks_node(struct agent *a);
 /* Whether this step starts to compare the CDI root with the records, if the store is open. */
@@ -134,8 +134,8 @@ MUST_USE enum status reconcile_prepared_again(struct agent *a, unsigned slot,
  */
 bool reconcile_restore(struct agent *a, unsigned slot);
 /*
- * reconcile_record handles a record of the response to a GET; reconcile_end, the end of the
- * response.
+ * reconcile_record handles a record of the response to the GET of a claim; reconcile_end, the end
+ * of that response.
  */
 void reconcile_record(struct agent *a, const struct api_result *r,
                       const struct kube_record *record);

@@ -12,7 +12,7 @@
 #include "agent/ledger/ledger.h"
 #include "dra/kubelet_state.h"
 
-/* What was read from the checkpoint. */
+/* What was read from the kubelet's checkpoint so far. */
 struct reading {
     struct kubelet_state state;
     uint64_t written_ms;

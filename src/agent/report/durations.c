@@ -8,8 +8,8 @@
 #include "base/assert.h"
 
 /*
- * From a call that finds all it needs in memory to one that the kubelet gives up after 45 s. The
- * durations of watches exceed every bound.
+ * The bounds reach from the duration of a call that finds all it needs in memory to the 45 s after
+ * which the kubelet gives a call up. Most watches last longer than every bound.
  */
 const uint32_t duration_bounds_us[DURATION_BUCKETS] = {
     250,    500,    1000,    2500,    5000,    10000,    25000,    50000,   100000,

@@ -15,16 +15,16 @@
 /* Upper bound of each bucket in microseconds, ascending, inclusive. */
 extern const uint32_t duration_bounds_us[DURATION_BUCKETS];
 
-/* Durations in microseconds. */
+/* A histogram of durations in microseconds. */
 struct histogram {
-    uint32_t bucket[DURATION_BUCKETS + 1u]; /* count of each bucket, not cumulative */
+    uint32_t bucket[DURATION_BUCKETS + 1u]; /* number of durations in each bucket, not cumulative */
     uint64_t sum_us;
 };
 
 /* The kubelet's calls that are measured. */
 enum kubelet_method { METHOD_PREPARE, METHOD_UNPREPARE, KUBELET_METHODS };
 
-/* How what was measured ended. */
+/* Whether the measured call or flush succeeded. */
 enum duration_result { RESULT_OK, RESULT_ERROR, DURATION_RESULTS };
 
 /*
@@ -43,7 +43,7 @@ enum {
  */
 enum { ENDING_2XX = 2, ENDING_2XX_ERROR = 6, REQUEST_ENDINGS };
 
-/* All histograms. */
+/* The histograms of the kubelet's calls, of API requests and of flushes. */
 struct durations {
     struct histogram call[KUBELET_METHODS][DURATION_RESULTS];
     struct histogram request[REQUEST_KINDS][REQUEST_ENDINGS];

@@ -152,7 +152,7 @@ static unsigned first_due(const struct agent *a)
     return best;
 }
 
-/* Time from which the bucket has a token; may be in the past. */
+/* Time from which the token bucket has a token for a request; may be in the past. */
 static uint64_t token_ms(const struct k8s_event_writer *w)
 {
     const uint64_t spare = UINT64_C(1) * (K8S_EVENT_BURST - 1u) * K8S_EVENT_REFILL_MS;
@@ -207,7 +207,7 @@ static void log_dropped(struct agent *a)
     log_begin(a, LOG_ID_K8S_EVENTS_DROPPED);
     log_number(a, "count", (int64_t)dropped);
     log_end(a);
-    /* log_begin has already counted one of them */
+    /* log_begin has already counted one of the dropped Events */
     log_count(a, LOG_ID_K8S_EVENTS_DROPPED, dropped - 1u);
 }
 

@@ -29,12 +29,15 @@ struct k8s_event_writer {
     uint64_t dropped_ms;    /* when dropped Events may be logged again */
 };
 
-/* The functions that every room has, see frame.h. */
+/*
+ * k8s_event_writer_step starts the request that is due; k8s_event_writer_deadline returns when to
+ * call it again (frame.h).
+ */
 void k8s_event_writer_step(struct agent *a);
 uint64_t k8s_event_writer_deadline(const struct agent *a);
 /* Sets the UID of the Node, which Events about the node contain; empty: unknown. */
 void k8s_event_writer_node(struct agent *a, const char *uid);
-/* Handles the end of the request: updates its Event according to the result. */
+/* Handles the end of a request that sent an Event: updates that Event according to the result. */
 void k8s_event_writer_end(struct agent *a, const struct api_result *r);
 
 #endif

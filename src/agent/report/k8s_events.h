@@ -54,7 +54,7 @@
     X(LOG_ID_STORE_CONFLICT, true, "ClaimRecordConflict", "OpenStore")                             \
     X(LOG_ID_STORE_FAILED, true, "ClaimStoreFailed", "OpenStore")
 
-/* One row of the table; static texts. */
+/* One row of K8S_EVENT_REASONS; its texts are static. */
 struct k8s_event_reason {
     uint8_t log_id; /* enum log_id */
     const char *action;
@@ -71,7 +71,7 @@ struct k8s_event {
     uint8_t reason;         /* index of a row of K8S_EVENT_REASONS */
     uint32_t count;         /* number of occurrences */
     uint32_t sent_count;    /* the count that the API server has */
-    uint64_t first_wall_ms; /* Unix milliseconds, like last_wall_ms */
+    uint64_t first_wall_ms; /* time of the first occurrence, Unix milliseconds */
     uint64_t last_wall_ms;
     uint64_t first_ms;
     uint64_t last_ms;
@@ -83,21 +83,22 @@ struct k8s_event {
 
 /* The queue of Kubernetes Events. */
 struct k8s_events {
-    uint64_t dropped; /* Events dropped for lack of room, not logged yet */
+    /* number of Events dropped because the queue was full or for HTTP 403, not logged yet */
+    uint64_t dropped;
     struct k8s_event event[K8S_EVENTS_MAX];
 };
 
 struct agent;
 
-/* The table row of an Event. Never NULL. */
+/* The row of K8S_EVENT_REASONS for an Event. Never NULL. */
 const struct k8s_event_reason *k8s_event_reason(const struct k8s_event *e);
 /* Whether the API server lacks the Event or its current count. */
 bool k8s_event_pending(const struct k8s_event *e);
 
 /*
- * Adds an Event to the queue, or increments the count of an equal one. `id` has a row in the table;
- * `about` NULL: the Event regards the Node; `note` has at most K8S_EVENT_NOTE_CAP bytes with its
- * NUL.
+ * Adds an Event to the queue, or increments the count of an equal one. `id` has a row in
+ * K8S_EVENT_REASONS; `about` NULL: the Event regards the Node; `note` has at most
+ * K8S_EVENT_NOTE_CAP bytes with its NUL.
  */
 void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *about,
                     const char *note);

@@ -28,7 +28,7 @@ void report_time(struct agent *a);
 void log_begin(struct agent *a, enum log_id id);
 /* Adds a field to the current line. */
 void log_text(struct agent *a, const char *key, const char *value);
-/* Adds a field whose value may come from a peer. */
+/* Adds a field whose value may be any bytes, for example from a peer. */
 void log_view(struct agent *a, const char *key, struct view value);
 /* Adds a field with an integer. */
 void log_number(struct agent *a, const char *key, int64_t value);
@@ -52,9 +52,9 @@ void log_no_k8s_event(struct agent *a);
 void log_end(struct agent *a);
 /* Writes a line with one text field. */
 void log_one(struct agent *a, enum log_id id, const char *key, const char *text);
-/* Whether the log shows debug events; who writes one asks first, so that it costs nothing else. */
+/* Whether the log shows debug lines; callers ask before they spend time on preparing one. */
 bool log_shows_debug(const struct agent *a);
-/* Counts `n` occurrences without a line. */
+/* Adds `n` to the counter of a log event, without writing a line. */
 void log_count(struct agent *a, enum log_id id, uint64_t n);
 
 /* --- reading the log and its counters --- */
@@ -63,13 +63,16 @@ void log_count(struct agent *a, enum log_id id, uint64_t n);
 struct view report_pending(const struct agent *a);
 /* Marks the first `n` bytes of report_pending as written out. */
 void report_written(struct agent *a, size_t n);
-/* See log_end_position and log_last in base/log.h. */
+/*
+ * report_end returns the position after the last log line; report_last, the buffered lines from
+ * position *at on. log_end_position and log_last (base/log.h) say more.
+ */
 uint64_t report_end(const struct agent *a);
 struct view report_last(const struct agent *a, uint64_t *at);
 /* How many times this event was logged or counted. */
 uint64_t report_count(const struct agent *a, enum log_id id);
 
-/* Name of a row, the value of `event=` in its lines; static text, never NULL. */
+/* Name of a log event, the value of `event=` in its lines; static text, never NULL. */
 const char *log_id_name(enum log_id id);
 
 #endif

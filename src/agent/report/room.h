@@ -16,7 +16,7 @@ struct event_draft {
     bool wanted;                  /* a Kubernetes Event must be added for the line */
     bool full;                    /* the Event's note is full */
     size_t len;                   /* length of the Event's note */
-    const struct claim_id *about; /* borrowed until log_end; NULL: the Node */
+    const struct claim_id *about; /* regarded claim, borrowed until log_end; NULL: the Node */
     char note[K8S_EVENT_NOTE_CAP];
 };
 
@@ -24,7 +24,7 @@ struct event_draft {
 struct report {
     struct log log;
     uint64_t count[LOG_ID_COUNT];
-    enum log_id id;    /* row of the current line */
+    enum log_id id;    /* catalogue row of the current line */
     bool remedy_given; /* the current line has a remedy */
     struct event_draft event;
     struct durations durations;

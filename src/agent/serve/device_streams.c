@@ -84,10 +84,13 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
     } else if (s->efa_address[number] != 0u) {
         efa_device_name(s->efa_address[number], name);
     } else if (!driver_traits(a->devices->driver)->numbered) {
-        /* devices_name returned this name, because the device had no known PCI address */
+        /*
+         * When the report began, devices_name returned this name, because the device had no known
+         * PCI address.
+         */
         text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
     } else {
-        /* the name depends only on the number, so its length cannot change */
+        /* a Neuron device's name depends only on its number, so its length cannot change */
         devices_name(a->devices, number, name);
     }
 }

@@ -37,7 +37,7 @@ struct device_stream {
     bool node;        /* the report ends with an entry for the whole node */
     uint8_t state[HEALTH_ENTRIES];
     uint32_t reasons[HEALTH_ENTRIES];
-    /* address in an EFA device's name; 0: the name follows from the number */
+    /* PCI address in the name of an EFA device; 0: the name follows from the device's number */
     uint32_t efa_address[DEVICES_MAX];
 };
 
@@ -46,9 +46,9 @@ struct device_stream {
  * streams gets RESOURCE_EXHAUSTED.
  */
 void device_streams_watch(struct agent *a, unsigned link, const struct grpc_event *event);
-/* Number of a link's open streams. */
+/* Number of open health streams of a link. */
 unsigned device_streams_open(const struct agent *a, unsigned link);
-/* Drops the streams of a link's previous connection. */
+/* Drops the health streams of a link's previous connection. */
 void device_streams_forget(struct agent *a, unsigned link);
 /* Sends the reports that are due; when the agent stops, ends the streams. */
 void device_streams_step(struct agent *a);

@@ -84,7 +84,7 @@ static void method_call(struct agent *a, unsigned link, const struct grpc_event 
         grpc_health_watch(a, link, event);
         break;
     default:
-        ASSERT(false); /* wire/grpc returns only rows of these tables */
+        ASSERT(false); /* wire/grpc returns only methods of the tables in this file */
         break;
     }
 }
@@ -170,10 +170,10 @@ static unsigned links_most(const struct agent *a, enum link_kind kind)
 }
 
 /*
- * Earliest time at which an entry can serve a new connection:
+ * Earliest time at which a link of the table can be used for a new connection:
  * - An open link of the health port that has not failed: LINK_GRACE_MS after it was opened, or
  *   never (UINT64_MAX) while another peer has more links than its peer.
- * - Any other entry: at once (0).
+ * - Any other link: at once (0).
  */
 static uint64_t yields_ms(const struct agent *a, const struct server_link *l)
 {
@@ -223,7 +223,7 @@ static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, uns
     return l->failed ? UINT32_MAX : rank;
 }
 
-/* Closes the link of the highest rank, if any: the next links_open can use its entry. */
+/* Closes the link of the highest rank, if any, so that the next links_open can use it. */
 static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
 {
     unsigned first = kinds[kind].first;
@@ -242,7 +242,10 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     if (gone == NULL) {
         return;
     }
-    /* The peer reconnects. The part of the GOAWAY that the peer does not read at once is lost. */
+    /*
+     * The GOAWAY makes the peer reconnect. The part of it that the peer does not read at once is
+     * lost.
+     */
     h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
     grpc_abandon(&gone->grpc);
     calls_gone(a, &gone->grpc, (struct grpc_call_id){0});

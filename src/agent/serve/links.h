@@ -20,7 +20,7 @@ struct server_link {
     bool failed;
     bool busy; /* the last step did not handle all events */
     enum link_kind kind;
-    uint32_t peer; /* see agent_link_open */
+    uint32_t peer; /* number that distinguishes peers, see agent_link_open */
     uint64_t opened_ms;
     /* if `failed`: time at which the link is closed even if the peer has not read all output */
     uint64_t close_ms;
@@ -40,16 +40,16 @@ uint64_t links_room_ms(const struct agent *a, enum link_kind kind);
 struct writer links_rx(struct agent *a, unsigned link);
 /* Accepts `n` received bytes, which the caller wrote into the space of links_rx. */
 void links_rx_commit(struct agent *a, unsigned link, size_t n);
-/* Records that the peer closed its side. */
+/* Records that the peer of a link will send no more bytes. */
 void links_rx_end(struct agent *a, unsigned link);
 /* Bytes to send on a link; empty: none now, or the link is closed. */
 struct view links_tx(struct agent *a, unsigned link);
 /*
- * Removes the first `n` bytes of links_tx, which were sent; true: output that waited for room may
- * fit now.
+ * Removes the first `n` bytes of the link's output after they were sent; true: the link has more
+ * work, such as output that waited for room.
  */
 MUST_USE bool links_tx_commit(struct agent *a, unsigned link, size_t n);
-/* Whether the descriptor must be closed now; if true, the link is free again. */
+/* Whether the host must close the link's connection now. If so, this call also frees the link. */
 bool links_done(struct agent *a, unsigned link);
 
 /*

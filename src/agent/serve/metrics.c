@@ -22,8 +22,9 @@
 #include "cfg/identity.h"
 
 /*
- * The agent's own prefix; neuron-monitor uses neuron_, neuroncore_ and neurondevice_. The families
- * from FAMILY_CONVENTIONAL on have the names that others gave to the same values.
+ * Prefix of the agent's own metrics; neuron-monitor uses neuron_, neuroncore_ and neurondevice_.
+ * The families from FAMILY_CONVENTIONAL on have no prefix: they have the names under which other
+ * programs already report the same values.
  */
 #define METRICS_PREFIX "neuron_dra_"
 
@@ -53,20 +54,26 @@ enum {
     FAMILY_DEVICE,
     FAMILY_CONSUMER,
     FAMILY_HEALTH,
-    /* families that need --device-metrics, in the order of the values in struct telemetry */
+    /*
+     * three families that need --device-metrics, in the order of the values in struct telemetry;
+     * then the histograms
+     */
     FAMILY_ERRORS,
     FAMILY_MEMORY,
     FAMILY_POWER,
     FAMILY_CALLS,
     FAMILY_FLUSHES,
     FAMILY_REQUESTS,
-    /* families that need --neuron-monitor-metrics, in the order of the values */
+    /*
+     * families that need --neuron-monitor-metrics, in the order of a core's values in struct
+     * telemetry
+     */
     FAMILY_CONSTANTS,
     FAMILY_MODEL_CODE,
     FAMILY_SCRATCHPAD,
     FAMILY_RUNTIME_MEMORY,
     FAMILY_TENSORS,
-    /* the process, in the order of enum process_value */
+    /* resource use of the process, in the order of enum process_value */
     FAMILY_CPU,
     FAMILY_RESIDENT,
     FAMILY_VIRTUAL,
@@ -97,7 +104,7 @@ static const char *const type_names[METRIC_TYPES] = {
 
 #define LABELS_MAX 6u
 
-/* A metric family: the name without METRICS_PREFIX, the largest number of series, and so on. */
+/* A metric family. `name` lacks METRICS_PREFIX; `rows` is the largest number of series. */
 struct family {
     const char *help;
     const char *name;
@@ -106,9 +113,9 @@ struct family {
     const char *labels[LABELS_MAX]; /* unused elements are NULL */
 };
 
-/* The device, and the claim and pod that hold it, as in the family device_held. */
+/* Labels of a family with telemetry: the device, and the claim and the pod that hold it. */
 #define TELEMETRY_LABELS "device", "claim_namespace", "claim_name", "pod_name"
-/* neuroncore: the physical cores of the node, counted through. */
+/* Label neuroncore: number of the physical core, counted from 0 across all devices of the node. */
 #define MONITOR_LABELS "neuroncore", "neurondevice", "claim_namespace", "claim_name", "pod_name"
 
 #define SCALAR(text, meaning)                                                                      \
@@ -302,7 +309,7 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {
         [FAMILY_REGISTERED] = registration_is_done(a) ? 1 : 0,
-        /* covers both drivers; only the first driver has this series */
+        /* readiness of both drivers together; only the first driver has this series */
         [FAMILY_READY] = agent_ready(a) ? 1 : 0,
         [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
         [FAMILY_SLICE_CURRENT] = publish_current(a) ? 1 : 0,
@@ -325,13 +332,13 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
 /* A series: its labels in the order of the family's keys. */
 struct series {
     const char *label[LABELS_MAX];
-    const char *driver; /* an additional label; NULL: none */
+    const char *driver; /* value of the additional label `driver`; NULL: no such label */
     int64_t value;
-    char core[8]; /* texts of labels */
+    char core[8]; /* buffer for the text of a label, like `number` */
     char number[8];
 };
 
-/* Sets the text of a small number. */
+/* Writes a number of at most 7 digits as decimal text. */
 static void decimal_set(char text[8], unsigned number)
 {
     struct writer w = writer_of(text, 8);
@@ -436,7 +443,10 @@ static bool telemetry_series(const struct agent *a, unsigned family, unsigned ro
     return true;
 }
 
-/* Fills the series of a use of a core's memory; false: as for telemetry_series. */
+/*
+ * Fills the series of one use of a core's memory; false: the device is gone, or the value is
+ * unknown.
+ */
 static bool monitor_series(const struct agent *a, unsigned family, unsigned row, struct series *s)
 {
     unsigned number = row / TELEMETRY_CORES_MAX;
@@ -476,7 +486,7 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
     return true;
 }
 
-/* Returns the histogram of a row and sets its labels; NULL: no request was measured. */
+/* Returns the histogram of a row and sets its labels; NULL: no request of this row was measured. */
 static const struct histogram *histogram_of(const struct agent *a, unsigned family, unsigned row,
                                             struct series *s)
 {
@@ -524,7 +534,10 @@ static unsigned rows_of(const struct agent *a, unsigned family)
     return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
 }
 
-/* Returns the driver of a row; *row becomes the row within that driver. */
+/*
+ * Returns the agent of the driver to which a row of the family belongs; *row becomes the row within
+ * that driver.
+ */
 static const struct agent *driver_of(const struct agent *a, unsigned family, unsigned *row,
                                      struct series *s)
 {
@@ -583,7 +596,7 @@ static bool series_at(const struct agent *first, struct metrics_cursor *c, struc
                                            : series_of_device(a, c->family, row, s);
 }
 
-/* Copies what the process uses now, for all its families. */
+/* Copies the resource use of the process, so that all families of the process show one moment. */
 static void measure_process(const struct agent *a, struct metrics_cursor *c)
 {
     if (a->files->process != NULL) {
@@ -668,7 +681,7 @@ static void write_head(struct writer *out, unsigned family)
 }
 
 enum { LINE_SUM = DURATION_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
-/* REQUEST_KINDS has API_NONE and API_LOOK_CLAIM, whose rows stay empty. */
+/* REQUEST_KINDS - 2: the kinds API_NONE and API_LOOK_CLAIM have no series. */
 _Static_assert(DRIVERS * (3u * DEVICES_MAX + (unsigned)SCALARS) + DEVICES_MAX * TELEMETRY_VALUES +
                        (unsigned)LOG_ID_COUNT + 3u + (unsigned)PROCESS_VALUES +
                        ((KUBELET_METHODS + 1u) * DURATION_RESULTS +

@@ -26,8 +26,8 @@ struct metrics_cursor {
 bool metrics_write(const struct agent *a, struct metrics_cursor *c, struct writer *out);
 
 /*
- * Verb of a request as Kubernetes names it, and its resource, as in the metric's labels; `kind`
- * must not be API_NONE. `creates`: as in struct api_result.
+ * The verb of a request, as Kubernetes names it, and its resource, as in the metric's labels;
+ * `kind` must not be API_NONE. `creates`: the request is a POST.
  */
 const char *metrics_verb(enum api_kind kind, bool creates);
 const char *metrics_resource(enum api_kind kind);

@@ -13,7 +13,7 @@
 /* A connection and the page that it receives. */
 struct page_link {
     bool open;
-    uint32_t peer;    /* see agent_link_open */
+    uint32_t peer;    /* number that distinguishes peers, see agent_link_open */
     bool reported;    /* the failure of the connection was logged */
     bool writing;     /* a page is being sent */
     uint8_t page;     /* the page being sent */
@@ -26,21 +26,25 @@ struct page_link {
 };
 
 /*
- * Opens a connection; returns its place (index), or -1: all places are in use now. After -1 another
- * connection may be closing to make room, so that a later call succeeds.
+ * Opens a connection; returns its place, which is its index in the table of connections, or -1: all
+ * places are in use now. After -1 another connection may be closing to make room, so that a later
+ * call succeeds.
  */
 int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
-/* Whether a place is free; if not, pages_open returns -1 and may close another connection. */
+/*
+ * Whether the table of connections has a free place; if not, pages_open returns -1 and may close
+ * another connection.
+ */
 bool pages_free(const struct agent *a);
 /* Earliest time at which pages_open can succeed. */
 uint64_t pages_room_ms(const struct agent *a);
-/* Whether the place holds an open connection. */
+/* Whether this place of the table of connections holds an open one. */
 bool pages_is_open(const struct agent *a, unsigned place);
-/* The HTTP engine of the connection in a place. */
+/* The HTTP engine of the connection in this place of the table of connections. */
 struct http1 *pages_engine(struct agent *a, unsigned place);
 /*
- * Returns true if the connection in a place has ended. The place is then free, and the caller must
- * close the descriptor of the connection.
+ * Whether the connection in this place of the table has ended. If so, this call also frees the
+ * place, and the caller must close the descriptor of the connection.
  */
 bool pages_done(struct agent *a, unsigned place);
 /* pages_step does the work that is due; pages_deadline returns when to call it again (frame.h). */

@@ -9,7 +9,10 @@
 /* Index of the first link of the TCP ports, health and metrics; lower links are unix sockets. */
 #define FIRST_TCP_LINK (REGISTRATION_LINKS + SERVICE_LINKS)
 
-/* Whether one more line about a peer on a TCP port may be logged now; if so, counts that line. */
+/*
+ * Counts the failure of a peer on a TCP port. true: it is to be logged; false: too many were logged
+ * in this window, and the failure counts as suppressed.
+ */
 static bool may_log_line(struct agent *a)
 {
     struct peer_failures *f = &a->serve->peer_failures;

@@ -67,7 +67,8 @@ void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
 
 void agent_link_end(struct agent *a, unsigned link)
 {
-    ASSERT(link < SERVER_LINKS); /* agent_api_ended ends the API connection */
+    /* not LINK_API: agent_api_ended reports the end of the API connection */
+    ASSERT(link < SERVER_LINKS);
     if (is_page(link)) {
         http1_rx_end(pages_engine(a, link - GRPC_LINKS));
     } else {
@@ -103,7 +104,7 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
 bool agent_link_done(struct agent *a, unsigned link)
 {
     if (link == LINK_API) {
-        return false; /* ORDER_CLOSE_API ends the API connection */
+        return false; /* the host closes the API connection when it gets ORDER_CLOSE_API */
     }
     return is_page(link) ? pages_done(a, link - GRPC_LINKS) : links_done(a, link);
 }

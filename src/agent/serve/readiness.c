@@ -38,7 +38,7 @@ enum {
     REASON_DEVICE_PLUGIN,
     REASON_OTHER_DRIVER, /* another driver of this name runs on the node and writes the slices */
     REASON_SLICES,
-    REASON_API,    /* only together with REASON_SLICES: why the slices differ */
+    REASON_API,    /* only with REASON_SLICES, which it explains: the API server cannot be asked */
     REASON_CLAIMS, /* the claims at the API server are not listed yet */
     REASONS
 };
@@ -58,7 +58,10 @@ static bool lacks_slices(const struct agent *a)
     return !ledger_is_busy(a) && a->other_driver[0] == '\0' && !publish_current(a);
 }
 
-/* The EFA devices of such a node are published all the same. */
+/*
+ * Whether the Neuron devices of this node are not published because of its instance family. Its EFA
+ * devices are published all the same.
+ */
 static bool is_refused_type(const struct agent *a)
 {
     return a->driver->kind == DRIVER_NEURON && devices_refusal(a->devices) != NULL;

@@ -38,7 +38,10 @@ void registration_get_info(struct agent *a, unsigned link, const struct grpc_eve
     response_message(a, link, event->call, view_of(bytes, out.bytes_written));
 }
 
-/* Keeps the start of the kubelet's reason and drops the rest. */
+/*
+ * Reads the kubelet's reason for not registering the driver: keeps the start of the text, as much
+ * as fits, and skips the rest.
+ */
 static bool read_reason(pb_istream_t *in, const pb_field_t *field, void **arg)
 {
     struct registration *r = *arg;

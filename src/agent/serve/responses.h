@@ -29,8 +29,8 @@ void response_status(struct agent *a, unsigned link, struct grpc_call_id id, enu
 void response_refuse(struct agent *a, unsigned link, const struct grpc_event *event,
                      enum grpc_status code, const char *text);
 /*
- * Ends an open stream if the agent is stopping. If the send buffer has no room, the next step tries
- * again, until stop_ms.
+ * Ends an open stream with UNAVAILABLE if the agent is stopping. If the send buffer has no room,
+ * the caller tries again in its next step, until a->stop_ms.
  */
 void response_stop(const struct agent *a, struct grpc_server *server, struct grpc_call_id id);
 /* Sends the responses that wait for room. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pages about slices; see slicesz.h. A change meanwhile shows in the parts that follow. */
+/*
+ * Writes the pages about slices; see slicesz.h. If the slices change while a page is being sent,
+ * the parts not yet written show the new state.
+ */
 #include "agent/serve/slicesz.h"
 
 #include "agent/frame.h"
@@ -15,13 +18,16 @@ void slicesz_begin(struct slicesz *s, bool yaml)
                           .stage = yaml ? STAGE_NOTES : STAGE_START};
 }
 
-/* Whether the slices form a list. */
+/* Whether the page shows the slices as a list, because there can be more than one. */
 static bool is_list(const struct agent *a)
 {
     return a->next != NULL || listing_slices(a) > 1u;
 }
 
-/* Writes a note as a comment; what is no text ends it. */
+/*
+ * Writes a note of driver `d` as a comment line; an empty note adds no line. false: there is no
+ * such note.
+ */
 static bool write_note(const struct agent *d, unsigned index, struct writer *out)
 {
     struct writer line = *out;
@@ -37,7 +43,7 @@ static bool write_note(const struct agent *d, unsigned index, struct writer *out
     return true;
 }
 
-/* Writes the list's start or end. */
+/* Writes the start or the end of the list around the slices; at the end, also ends the document. */
 static void write_frame(const struct agent *a, unsigned stage, struct document *d)
 {
     if (is_list(a) && stage == (unsigned)STAGE_START) {
@@ -45,14 +51,16 @@ static void write_frame(const struct agent *a, unsigned stage, struct document *
     } else if (is_list(a)) {
         slice_list_end(d);
     } else {
-        /* a single slice is the document */
+        /* a single slice is the whole document, without a list around it */
     }
     if (stage == (unsigned)STAGE_END) {
         document_end(d);
     }
 }
 
-/* Writes the next part of the stage and driver of `s`; false: there is none. */
+/*
+ * Writes the part of the page at position `s`; false: the driver has no more parts in this stage.
+ */
 static bool write_part(const struct agent *a, const struct slicesz *s, struct document *d)
 {
     const struct agent *driver = (s->driver == 0u) ? a : a->next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pages /slicesz and /slicesz.json (slicesz.c): what the agent publishes, all drivers, as YAML
- * with notes in comments, or as JSON. Owns struct slicesz. Internal to src/agent.
+ * The pages /slicesz and /slicesz.json (slicesz.c): the slices that the agent publishes for all
+ * drivers, as YAML with notes in comments, or as JSON. Owns struct slicesz. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_SLICESZ_H
 #define AGENT_SERVE_SLICESZ_H
@@ -12,18 +12,19 @@ struct agent;
 
 /* A reader's position in the page. */
 struct slicesz {
-    uint8_t stage;  /* notes, start, slices or end */
-    uint8_t driver; /* of which driver the next part is */
+    uint8_t stage;  /* what is being written: notes, start of the list, slices or end */
+    uint8_t driver; /* driver whose parts are being written; 0: the first */
     uint16_t part;
-    uint32_t offset;          /* bytes of the part that are written */
-    struct document document; /* as it is before the part */
+    uint32_t offset;          /* number of bytes of the current part already written */
+    struct document document; /* the document's state before the current part */
 };
 
 /* Sets the position to the start of the page. */
 void slicesz_begin(struct slicesz *s, bool yaml);
 /*
- * Appends bytes of the page until `out` is full; true: the page is complete. A part is made again
- * for each piece of it, so that the page needs no memory; uses scratch.body.
+ * Appends bytes of the page until `out` is full; true: the page is complete. Each call makes the
+ * current part anew, in scratch.body, and copies the next bytes of it, so that no buffer must hold
+ * the page.
  */
 bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out);
 

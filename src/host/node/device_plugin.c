@@ -14,7 +14,7 @@
 struct plugin_search {
     const char *directory;
     enum driver_kind driver; /* driver whose devices the plugin would offer */
-    char *name;              /* result, SOCKET_PATH_CAP bytes */
+    char *name;              /* output: the socket's file name, SOCKET_PATH_CAP bytes */
     unsigned sockets;        /* number of sockets tested so far */
     bool found;
 };

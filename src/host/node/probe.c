@@ -42,7 +42,7 @@ static void copy_value(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CA
 {
     if (len == SYSFS_VALUE_CAP) {
         bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
-        /* may replace the first byte of a cut UTF-8 character */
+        /* text_cut could drop the first '?' if a byte of a UTF-8 character followed it */
         bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?';
     }
     struct view text = view_trim(view_of(bytes, len));
@@ -100,10 +100,10 @@ void probe_value(const char *path, char value[SYSFS_VALUE_CAP])
 struct probe_run {
     const struct settings *settings;
     struct probe *probe;
-    struct found_node *out; /* the result, in `probe` */
+    struct found_node *out; /* the findings: member `found` of `probe` */
     int fd;                 /* class directory; -1: absent, or cannot be opened */
-    int error;              /* 0, or the errno that makes the result incomplete */
-    bool all;               /* read the current device completely, see probe_node */
+    int error;              /* 0, or the errno that makes the findings incomplete */
+    bool all;               /* read all files of the current device, known values too */
     int *kept;              /* kept descriptors of the current device; NULL: none are kept */
 };
 
@@ -138,9 +138,9 @@ static void node_values(struct probe_run *l, bool all)
 }
 
 /*
- * Reads a class file that shows a result of the UltraServer leader election. Reads a known value
- * again only if `all` is set, because the values rarely change: the election runs when the kernel
- * module loads, and again only if an ioctl requests it.
+ * Reads one of the files of class/neuron_device that show how the UltraServer leader election
+ * ended. Reads a known value again only if `all` is set, because the values rarely change: the
+ * election runs when the kernel module loads, and again only if an ioctl requests it.
  */
 static void ultraserver_value(struct probe_run *l, const char *file, bool all,
                               char value[ULTRASERVER_TEXT_CAP])
@@ -252,9 +252,10 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
         }
     }
     /*
-     * Do not try in each round to open a file that the kernel module does not provide. Each module
-     * with health files has the file of the ECC counters: if that one is open, the device is there,
-     * and a file that is absent is one that the module lacks. Only a complete read tries it again.
+     * Do not try in each probe to open a file that the kernel module does not provide. Each module
+     * with health files has the file of the ECC counters: if that file is open, the device exists,
+     * and an absent file is one that the module lacks. Only a complete read of the device tries to
+     * open such a file again.
      */
     bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
     bool absent = missing;
@@ -274,8 +275,8 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
 }
 
 /*
- * Reads the health files of a device. On Trainium2 and Trainium3, kernel modules since 2.30 also
- * list the device's components.
+ * Reads the health files of a device, including its list of components, which kernel modules since
+ * 2.30 provide on Trainium2 and Trainium3.
  */
 static void read_health(struct probe_run *l, const char *name, struct device_reading *r)
 {
@@ -357,7 +358,7 @@ static void read_pci(struct probe_run *l, bool all, struct found_device *d)
         node_value(l, l->settings->sysfs_root, file, true, value);
         copy_fitting(d->numa_node, sizeof d->numa_node, view_text(value));
     } else {
-        /* keep the values until the next complete read of this device */
+        /* keep the known values until the next complete read of this device */
     }
 }
 
@@ -480,8 +481,8 @@ static void probe_all(struct probe_run *l)
 {
     struct found_node *out = l->out;
     /*
-     * The table is not cleared, so that its unused memory stays untouched: most nodes use a quarter
-     * of it.
+     * The table of devices is not cleared, so that its unused memory stays untouched: most nodes
+     * use a quarter of it.
      */
     out->count = 0;
     out->ignored = 0;

@@ -64,8 +64,9 @@ MUST_USE int probe_memory(const char *sysfs_root, unsigned number, unsigned core
 /* Reads one file of sysfs, cut as in probe_node; empty: unreadable. */
 void probe_value(const char *path, char value[SYSFS_VALUE_CAP]);
 /*
- * Reads the class files of an UltraServer node: one system call to open the class directory and
- * three for each file. Returns 0, or an errno if the state of the node is unknown.
+ * Reads the UltraServer files of class/neuron_device (modes, and results of the leader election):
+ * one system call to open that directory and three for each file. Returns 0, or an errno if the
+ * state of the node is unknown.
  */
 MUST_USE int probe_ultraserver(const char *sysfs_root, struct found_ultraserver *out);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides when to probe the node, and passes the results to the agents; see probes.h. */
+/* Decides when to probe the node, and passes the findings to the agents; see probes.h. */
 #include "host/node/probes.h"
 
 #include "agent/report/log_catalogue.h"
@@ -108,8 +108,8 @@ static void log_changed(const struct probes *l)
 }
 
 /*
- * Marks all counters as not read. The agent may get the same result again, and these counters must
- * not count as a second reading (dra/health.h).
+ * Marks all counters as not read. The agent may get the findings of the same probe again, and these
+ * counters must not count as a second reading (dra/health.h).
  */
 static void counters_forget(struct found_node *found)
 {

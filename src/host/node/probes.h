@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides when a reader (readers.h) probes the node's devices, and passes the results to the
- * agents. Owns the last result and the readers.
+ * Decides when a reader (readers.h) probes the node's devices, and passes the findings to the
+ * agents. Owns the readers and the findings of the last probe.
  */
 #ifndef HOST_NODE_PROBES_H
 #define HOST_NODE_PROBES_H
@@ -9,7 +9,7 @@
 #include "agent/agent.h"
 #include "host/node/readers.h"
 
-/* The probes of both drivers, and the agents that get the results. */
+/* The probes of both drivers, and the agents that get their findings. */
 struct probes {
     const struct settings *settings;
     struct agent *agent; /* agent of the first driver, borrowed */
@@ -18,10 +18,13 @@ struct probes {
     struct readers readers;
     uint64_t due_ms; /* time of the next periodic probe */
     bool wanted;     /* start a probe as soon as a reader is idle */
-    bool told;       /* the agents have received a result */
+    bool told;       /* the agents have received findings, or that none arrived in time */
     int error;       /* errno of the last probe; 0: it succeeded */
     int efa_error;
-    /* Last result. The first agent borrows its member telemetry, see agent_telemetry. */
+    /*
+     * Findings of the last probe. The first agent borrows the member telemetry, see
+     * agent_telemetry.
+     */
     struct sysfs_probe result;
 };
 
@@ -32,15 +35,16 @@ struct probes {
 MUST_USE enum status probes_begin(struct probes *l, const struct settings *settings, bool efas,
                                   struct writer *why);
 /*
- * Sets the agents, which are borrowed, and passes them the first result. Waits for this result for
- * at most READ_FIRST_MS; if it does not arrive in time, the agents treat all devices as unknown.
+ * Sets the agents, which are borrowed, and passes them the findings of the first probe. Waits for
+ * these findings for at most READ_FIRST_MS; if they do not arrive by then, the agents treat all
+ * devices as unknown.
  */
 void probes_first(struct probes *l, struct agent *agent, struct agent *efa);
 /* Sets the slots for poll(2), one for each reader. */
 void probes_interest(const struct probes *l, struct pollfd slots[READERS]);
 /*
- * Receives the answers of the readers and starts probes. Call before the agent's step. Returns
- * whether the periodic probe is due, which is also the time for other periodic scans.
+ * Receives the answers of the readers and starts probes. Call in each turn before the agent's step.
+ * Returns whether the periodic probe is due, which is also the time for other periodic scans.
  */
 bool probes_turn(struct probes *l, const struct pollfd slots[READERS], uint64_t now_ms);
 /* Returns the time by which probes_turn must be called again. */

@@ -122,7 +122,10 @@ static void run_turn(struct reading_process *r)
     struct pollfd slots[1u + DEVICES_MAX];
     uint64_t now_ms = clock_now_ms();
     uint64_t armed_ms = error_events_armed_ms(&r->errors);
-    /* Valid only while error events are ignored, and then at most ERROR_EVENT_GAP_MS. */
+    /*
+     * Time limit for poll(2) while error events are ignored: at most ERROR_EVENT_GAP_MS. Else
+     * unused.
+     */
     uint64_t wait_ms = armed_ms - now_ms;
     slots[0] = (struct pollfd){.fd = r->fd, .events = POLLIN};
     error_events_interest(&r->errors, &slots[1], now_ms);

@@ -3,9 +3,10 @@
  * A process that reads sysfs for the agent. It is a separate process because a read can hang
  * (reading.h), and so that the agent, which talks to other programs, needs no access to sysfs. The
  * agent forks the reader before entering the sandbox; the reader enters a separate sandbox. Its
- * tasks are a probe of the node, the memory use of devices, and the class files of an UltraServer.
- * It also waits for errors that the kernel module reports. Owns the descriptors of the files that
- * stay open. From a question to its answer, the reader owns the shared page.
+ * tasks are a probe of the node, the memory use of devices, and the UltraServer files of
+ * class/neuron_device. It also waits for errors that the kernel module reports. Owns the
+ * descriptors of the files that it keeps open. From a question to its answer, the reader owns the
+ * shared page.
  *
  * A question and its answer are one byte each on a socket pair; the shared page, which both
  * processes map, holds their content. When one process ends, the socket pair closes and the other
@@ -19,13 +20,14 @@
 #include "host/node/probe.h"
 #include "host/node/reading.h"
 
-/* The result of a probe of the node; all zero before the first. */
+/* The findings of a probe of the node; all zero before the first probe. */
 struct sysfs_probe {
     int error; /* errno if the probe failed and the devices are unknown; 0: success */
     int efa_error;
     struct probe probe;
-    struct found_efas efas;     /* EFA devices, if `efas` of the page is set */
-    struct telemetry telemetry; /* last member: untouched without the flags of these metrics */
+    struct found_efas efas; /* EFA devices, if `efas` of the page is set */
+    /* last member: its memory stays untouched if no flag asks for metrics */
+    struct telemetry telemetry;
 };
 
 /* What a reader can be asked to read: the node, memory use of devices, or UltraServer files. */
@@ -36,7 +38,7 @@ enum { READER_ASK = 1, READER_ANSWER, READER_EVENT };
 /* Memory shared by one reader and the agent. */
 struct reader_page {
     struct reading_note note; /* what the reader is reading; written by the reader */
-    /* Written by the agent, like the next four members. */
+    /* This member and the next four are written by the agent. */
     struct reading_left_out left_out;
     bool efas;        /* READER_PROBE: include the EFA devices */
     uint32_t task;    /* enum reader_task */
@@ -47,7 +49,7 @@ struct reader_page {
      */
     bool forget;
     /*
-     * This and the next members are the answer, valid until the next question.
+     * The answer: this member and all that follow, valid until the next question.
      * memory[device][core]: bytes in use, or -errno.
      */
     int64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX];

@@ -248,7 +248,9 @@ static bool is_among(const struct reading_subject *of, uint64_t numbers)
            (numbers >> of->id & 1u) != 0u;
 }
 
-/* Whether the reader would leave out one of the devices whose memory is wanted. */
+/*
+ * Whether the reader is set to skip a device whose memory is wanted; bit N of `numbers`: device N.
+ */
 static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
 {
     bool some = false;
@@ -309,8 +311,8 @@ static bool all_hang(const struct readers *r)
 /* --- probes of the node --- */
 
 /*
- * Returns a count from a page, at most `max`. Reads the count only once, because the reader process
- * can change it at any time.
+ * Returns a number of devices from a reader's page, at most `max`. Reads it only once, because the
+ * reader process can change it at any time.
  */
 static unsigned count_of(const volatile uint16_t *count, unsigned max)
 {
@@ -319,8 +321,8 @@ static unsigned count_of(const volatile uint16_t *count, unsigned max)
 }
 
 /*
- * Makes a bool that was copied from a page valid, because the reader process may have written any
- * byte.
+ * Makes a bool that was copied from a reader's page valid, because the reader process may have
+ * written any byte.
  */
 static void bool_end(bool *b)
 {
@@ -379,8 +381,8 @@ static void efa_texts_end(struct found_efas *f)
 }
 
 /*
- * Copies a result from a page and makes it valid. Copies only the devices in use, and no
- * descriptors.
+ * Copies the findings of a probe from a reader's page, or to it, and makes the copy valid. Copies
+ * only the devices in use, and no descriptors.
  */
 static void copy_result(struct sysfs_probe *to, const struct sysfs_probe *from)
 {
@@ -597,9 +599,12 @@ int64_t readers_memory(const struct readers *r, unsigned number, unsigned core)
     return r->reader[r->memory].page->memory[number][core];
 }
 
-/* --- class files of an UltraServer --- */
+/* --- UltraServer files of class/neuron_device --- */
 
-/* Whether a reader has the task READER_ULTRASERVER, or is reading another file of the node. */
+/*
+ * Whether a reader has the task READER_ULTRASERVER, or is reading a file of the node
+ * (READING_NODE).
+ */
 static bool reads_node(const struct readers *r)
 {
     bool reads = false;

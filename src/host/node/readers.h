@@ -20,7 +20,7 @@ struct reader_state {
     bool answered;     /* the reader answered in this turn; not set for a probe */
     bool hangs;        /* no progress for READ_HANG_MS, and the task is not finished yet */
     bool changed;      /* the hang began or ended in this turn */
-    uint32_t step;     /* last value of page->note.step that the agent saw */
+    uint32_t step;     /* value of page->note.step that the agent last saw */
     uint64_t since_ms; /* when `step` was first seen, or when the last question was sent */
     uint64_t hung_since_ms;
     enum reader_task task; /* last task that the reader got */
@@ -39,14 +39,14 @@ struct readers {
     bool stirred; /* a device reported an error in this turn */
     bool changed; /* a hang began or ended in this turn */
     bool ended;   /* a reader process has ended: the agent must restart */
-    int memory;   /* index of the reader that answered or delays readers_memory_read; -1: none */
+    int memory;   /* index of the reader that answered readers_memory_read or delays it; -1: none */
     uint64_t now_ms;
 };
 
 /*
- * Maps the pages and forks the readers. Call before the sandbox, which forbids forking. Each reader
- * closes all descriptors except 0 to 2 and its end of the socket pair. Returns only in the agent.
- * On failure `why` gets one line.
+ * Maps the shared pages and forks the readers. Call before entering the sandbox, which forbids
+ * forking. Each reader closes all descriptors except 0 to 2 and its end of the socket pair. Returns
+ * only in the agent. On failure `why` gets one line.
  */
 MUST_USE enum status readers_begin(struct readers *r, const struct settings *settings,
                                    struct writer *why);
@@ -71,8 +71,8 @@ MUST_USE bool readers_probe(struct readers *r, const struct sysfs_probe *last, b
  */
 void readers_result(const struct readers *r, struct sysfs_probe *last);
 /*
- * Marks each device in whose files a reader hangs. If every reader hangs, marks the health of all
- * devices as unknown.
+ * Marks each device for which a reader hangs while reading one of its files. If every reader hangs,
+ * marks the health of all devices as unknown.
  */
 void readers_mark(const struct readers *r, struct sysfs_probe *result);
 
@@ -86,9 +86,9 @@ MUST_USE enum status readers_memory_read(struct readers *r, uint64_t numbers);
 /* Returns the bytes in use of a core, or -errno. */
 int64_t readers_memory(const struct readers *r, unsigned number, unsigned core);
 /*
- * Reads the current class files of an UltraServer node. Waits at most READ_BRIEF_MS; does not wait
- * while a reader is still reading one of these files. Returns 0 or an errno; EBUSY: no reader was
- * idle, or none answered in time.
+ * Reads the UltraServer files of class/neuron_device as they are now. Waits at most READ_BRIEF_MS;
+ * does not wait while a reader is still reading one of these files. Returns 0 or an errno; EBUSY:
+ * no reader was idle, or none answered in time.
  */
 MUST_USE int readers_ultraserver(struct readers *r, struct found_ultraserver *out);
 /* Appends a text that says which file delays the last readers_memory_read, and for how long. */
