@@ -74,7 +74,8 @@ static enum status refuse_word(struct writer *why, const char *what, const struc
 static const struct alias {
     const char *name;
     const char *flag;
-} aliases[] = {{"-o", "--output"}, {"-v", "--log-level"}, {"--v", "--log-level"}};
+} aliases[] = {
+    {"-o", "--output"}, {"-w", "--watch"}, {"-v", "--log-level"}, {"--v", "--log-level"}};
 enum { ALIASES = sizeof aliases / sizeof aliases[0] };
 
 /* The flag that has `name` as its name or alias; "": none, then *meant may suggest a flag. */
@@ -86,8 +87,7 @@ static const char *flag_of(struct view name, struct suggestion *meant)
         }
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        if (view_is(name, setting_row(i)->flag) ||
-            (view_is(flag, "-w") && text_is(name, "--watch"))) {
+        if (view_is(name, setting_row(i)->flag)) {
             return setting_row(i)->flag;
         }
         suggestion_try(meant, setting_row(i)->flag);

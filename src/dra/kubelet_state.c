@@ -122,6 +122,9 @@ static void structure_byte(struct kubelet_state *k, uint8_t byte)
 
 static void data_byte(struct kubelet_state *k, uint8_t byte)
 {
+    if (k->failed != STATUS_OK) {
+        return; /* the first failure counts: an earlier byte of the same escape may have failed */
+    }
     k->crc = crc_add(k->crc, byte);
     if (k->data_ended) {
         k->failed = PEER_MALFORMED;

@@ -114,12 +114,23 @@ static void test_other_formats(void **state)
     assert_int_equal(parse(view_text(texts[0]), 4096), PEER_UNSUPPORTED);
 }
 
+/* The first of the two bytes of an escaped character fails: the second one does not undo that. */
+static void test_first_failure_stays(void **state)
+{
+    static const char text[] =
+        "{\"Data\":\"{\\\"kind\\\":\\\"DRACheckpoint\\\",\\\"apiVersion\\\":\\\"checkpoint.d"
+        "ra.kubelet.k8s.io/v1\\\",\\\"ClaimInfoStateList\\\"\\u00e9null}\",\"Checksum\":3430672144}";
+    (void)state;
+    assert_int_equal(parse(view_text(text), 4096), PEER_UNSUPPORTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claims),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_first_failure_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -680,7 +680,7 @@ static void test_sources(void **state)
 static void test_help(void **state)
 {
     (void)state;
-    static char text[8192];
+    static char text[16384];
     struct writer w = writer_of(text, sizeof text);
     unsigned count = 0;
     while (settings_help(&w, COMMAND_RUN, count)) {
