@@ -96,6 +96,7 @@ graph: ## who includes and calls whom, circles, the ways of three changes: build
 size: ## bytes by layer and library beside the ledger tests/bench/size.json (UPDATE=1 writes it)
 generate: ## generated/ from proto/, the files of boards/ and tools/build/hpack_tables.json
 doc-headers: ## the public headers as a page, by doxygen: build/doc/html/index.html
+man: ## build/neuron-dra-agent.1, the man page, from what the binary says about itself
 docs: ## from the tables in the code, the golden slices and values.yaml: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, cfg/deploy/chart/README.md, flags and Events in cfg/deploy/reference.md, the states in src/agent/ledger/README.md
 
 # --- what the machine needs: tools/make/deps.mk -------------------------------------------------------

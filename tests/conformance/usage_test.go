@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -179,4 +180,35 @@ func TestPodUID(t *testing.T) {
 		t.Errorf("endpoint %s", info.Endpoint)
 	}
 	(&kubelet{t: t, conn: dialService(t, info.Endpoint)}).unprepareOK(named(newClaim("x")))
+}
+
+// The man page is well formed, has each command, flag and variable of the help, and is the same each time.
+func TestManPage(t *testing.T) {
+	t.Parallel()
+	var pages [2][]byte
+	for i := range pages {
+		path := filepath.Join(t.TempDir(), "neuron-dra-agent.1")
+		if out, err := exec.Command("/usr/bin/python3", "../../tools/docs/man.py", "--binary", agentBinary, "--output", path).CombinedOutput(); err != nil {
+			t.Fatalf("man.py: %v\n%s", err, out)
+		}
+		if out, err := exec.Command("mandoc", "-T", "lint", "-W", "warning", path).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("mandoc: %v\n%s", err, out)
+		}
+		pages[i] = must(os.ReadFile(path))
+		// as a terminal shows it, without bold and underlined
+		shown := regexp.MustCompile(`.\x08`).ReplaceAllString(string(must(exec.Command("mandoc", "-O", "width=1000", path).Output())), "")
+		help := run(t, nil, "--help").stdout
+		words := regexp.MustCompile(`(?m)^  --[\w-]+|^  \w+|variable [A-Z_]+`).FindAllString(help, -1)
+		if len(words) < 80 {
+			t.Fatalf("the help has %d commands, flags and variables", len(words))
+		}
+		for _, word := range words {
+			if word = strings.TrimPrefix(strings.TrimSpace(word), "variable "); !strings.Contains(shown, "     "+word) {
+				t.Errorf("the page lacks %s", word)
+			}
+		}
+	}
+	if !bytes.Equal(pages[0], pages[1]) {
+		t.Error("two pages differ")
+	}
 }

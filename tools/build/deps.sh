@@ -40,7 +40,7 @@ packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-
     libclang-rt-19-dev llvm-19 libnghttp2-dev xz-utils libjansson-dev
     libyaml-dev gpg gpg-agent doxygen checksec"
 packages_all="python3-venv python3-pip"
-packages_peers="jq zsh fish python3-grpcio nghttp2-server nghttp2-proxy libssl-dev openssl valgrind"
+packages_peers="jq zsh fish mandoc python3-grpcio nghttp2-server nghttp2-proxy libssl-dev openssl valgrind"
 packages_node="nodejs npm"
 list=$root/tools/cluster/packages.txt
 

@@ -88,6 +88,10 @@ generate: deps-test
 doc-headers: deps-test
 	@/usr/bin/python3 tools/docs/check_headers.py --page
 
+.PHONY: man
+man: all
+	@/usr/bin/python3 tools/docs/man.py --binary $(BUILD)/$(NAME) --output $(BUILD)/$(NAME).1
+
 .PHONY: docs
 docs:
 	@/usr/bin/python3 tools/docs/docs.py
