@@ -119,7 +119,8 @@ static void test_first_failure_stays(void **state)
 {
     static const char text[] =
         "{\"Data\":\"{\\\"kind\\\":\\\"DRACheckpoint\\\",\\\"apiVersion\\\":\\\"checkpoint.d"
-        "ra.kubelet.k8s.io/v1\\\",\\\"ClaimInfoStateList\\\"\\u00e9null}\",\"Checksum\":3430672144}";
+        "ra.kubelet.k8s.io/v1\\\","
+        "\\\"ClaimInfoStateList\\\"\\u00e9null}\",\"Checksum\":3430672144}";
     (void)state;
     assert_int_equal(parse(view_text(text), 4096), PEER_UNSUPPORTED);
 }
