@@ -215,7 +215,7 @@ static const struct family families[FAMILIES] = {
     [FAMILY_CALLS] = {.name = "kubelet_call_duration_seconds",
                       .help = "Durations of the kubelet's calls; error: the call or a claim of it.",
                       .type = HISTOGRAM,
-                      .rows = (uint16_t)(KUBELET_METHODS * DURATION_RESULTS),
+                      .rows = (uint16_t)((unsigned)KUBELET_METHODS * (unsigned)DURATION_RESULTS),
                       .labels = {"method", "result"}},
     [FAMILY_FLUSHES] = {.name = "store_flush_duration_seconds",
                         .help = "Durations of fdatasync of the claim store; all else waits for it.",
@@ -684,8 +684,8 @@ enum { LINE_SUM = DURATION_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
 /* REQUEST_KINDS - 2: the kinds API_NONE and API_LOOK_CLAIM have no series. */
 _Static_assert(DRIVERS * (3u * DEVICES_MAX + (unsigned)SCALARS) + DEVICES_MAX * TELEMETRY_VALUES +
                        (unsigned)LOG_ID_COUNT + 3u + (unsigned)PROCESS_VALUES +
-                       ((KUBELET_METHODS + 1u) * DURATION_RESULTS +
-                        (REQUEST_KINDS - 2u) * REQUEST_ENDINGS) *
+                       (((unsigned)KUBELET_METHODS + 1u) * (unsigned)DURATION_RESULTS +
+                        ((unsigned)REQUEST_KINDS - 2u) * (unsigned)REQUEST_ENDINGS) *
                            (unsigned)HISTOGRAM_LINES <=
                    METRICS_SERIES_MAX,
                "what the families have at most");
