@@ -175,16 +175,18 @@ static bool is_tar(const struct command_memory *m)
  * Prints one line: the file was written, or why it is missing. Beside a tar archive it goes to
  * standard error.
  */
-static enum status print_entry(struct command_memory *m, const char *path, struct view reason,
-                               struct writer *why)
+static enum status print_entry(struct command_memory *m, const char *folder, const char *name,
+                               struct view reason, struct writer *why)
 {
+    bool slash = name[0] != '\0' && !view_ends(view_text(folder), "/");
     m->out = writer_of(m->part, sizeof m->part);
     m->out_fd = is_tar(m) ? STDERR_FILENO : STDOUT_FILENO;
-    if (reason.len == 0u) {
-        WRITE(&m->out, "wrote %\n", TEXT(path));
-    } else {
-        WRITE(&m->out, "missing %: %\n", TEXT(path), VIEW(reason));
+    WRITE(&m->out, "% %%%", TEXT((reason.len == 0u) ? "wrote" : "missing"), TEXT(folder),
+          TEXT(slash ? "/" : ""), TEXT(name));
+    if (reason.len > 0u) {
+        WRITE(&m->out, ": %", VIEW(reason));
     }
+    writer_text(&m->out, "\n");
     return commands_flush(m, why);
 }
 
@@ -277,17 +279,16 @@ static enum status file_write(struct command_memory *m, const struct settings_in
 static enum status entry_write(struct command_memory *m, const struct settings_input *input,
                                const struct entry *e, const char *name, struct writer *why)
 {
-    char path[COMMAND_PATH_CAP];
     struct writer line = writer_of(m->reason, sizeof m->reason);
     bool tar = is_tar(m);
-    path_join(path, sizeof path, tar ? TAR_FOLDER : m->settings->operand, name);
     enum status s =
         tar ? member_fill(m, input, e, name, &line) : file_write(m, input, e, name, &line);
     m->incomplete = m->incomplete || s != STATUS_OK;
     if (tar && s == STATUS_OK) {
         return member_write(m, name, why);
     }
-    return print_entry(m, path, (s == STATUS_OK) ? view_of(NULL, 0) : writer_view(&line), why);
+    return print_entry(m, tar ? TAR_FOLDER : m->settings->operand, name,
+                       (s == STATUS_OK) ? view_of(NULL, 0) : writer_view(&line), why);
 }
 
 static bool is_cdi_file(const struct command_memory *m, struct view name)
@@ -322,7 +323,7 @@ static enum status cdi_copy_all(struct command_memory *m, struct writer *why)
     enum status s = cdi_write_all(m, &error, why);
     if (s == STATUS_OK && error != 0) {
         m->incomplete = true;
-        s = print_entry(m, m->settings->cdi_root, view_text(errno_words(error, text)), why);
+        s = print_entry(m, m->settings->cdi_root, "", view_text(errno_words(error, text)), why);
     }
     return s;
 }

@@ -55,8 +55,7 @@ static enum status add_hindrance(struct command_memory *m, struct view text, str
 static enum status check_issue(struct command_memory *m, const struct probe_issue *issue,
                                struct writer *why)
 {
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
+    struct writer line = writer_of(m->line, sizeof m->line);
     bool refused = issue->kind == PROBE_ISSUE_REFUSED_TYPE;
     if (refused && m->agent_responds) {
         return STATUS_OK;
@@ -72,8 +71,7 @@ static enum status check_issue(struct command_memory *m, const struct probe_issu
 /* Devices that are gone count as listed if a claim holds them, so the store is read too. */
 static enum status check_node(struct command_memory *m, unsigned driver, struct writer *why)
 {
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
+    struct writer line = writer_of(m->line, sizeof m->line);
     enum status s = commands_devices(m, driver, &line);
     if (s != STATUS_OK) {
         return add_hindrance(m, writer_view(&line), why);
@@ -95,8 +93,7 @@ static enum status check_node(struct command_memory *m, unsigned driver, struct 
 
 static enum status check_socket(struct command_memory *m, const char *path, struct writer *why)
 {
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
+    struct writer line = writer_of(m->line, sizeof m->line);
     struct stat st;
     bool there = link_stat(path, &st) == 0;
     if (!there) {
@@ -115,8 +112,7 @@ static enum status check_socket(struct command_memory *m, const char *path, stru
 /* Warns if the devices of a prepared claim are not consecutive. */
 static enum status check_claim(struct command_memory *m, struct writer *why)
 {
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
+    struct writer line = writer_of(m->line, sizeof m->line);
     if (claim_consecutive(&m->record)) {
         return STATUS_OK;
     }
@@ -126,8 +122,7 @@ static enum status check_claim(struct command_memory *m, struct writer *why)
 
 static enum status check_store(struct command_memory *m, struct writer *why)
 {
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
+    struct writer line = writer_of(m->line, sizeof m->line);
     enum status s = commands_store(m);
     enum status told = STATUS_OK;
     unsigned damaged = 0;
@@ -152,8 +147,7 @@ static enum status check_store(struct command_memory *m, struct writer *why)
 
 static enum status check_cdi(struct command_memory *m, struct writer *why)
 {
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
+    struct writer line = writer_of(m->line, sizeof m->line);
     struct stat st;
     int error = (path_stat(m->settings->cdi_root, &st) == 0) ? 0 : errno;
     if (error == 0 && S_ISDIR(st.st_mode)) {
@@ -174,8 +168,7 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
  */
 static enum status check_troubles(struct command_memory *m, struct writer *why)
 {
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
+    struct writer line = writer_of(m->line, sizeof m->line);
     struct view body;
     enum status s = STATUS_OK;
     /* agents of older releases do not have this page */
@@ -199,8 +192,7 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
 static enum status check_device_plugin(struct command_memory *m, unsigned driver,
                                        struct writer *why)
 {
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
+    struct writer line = writer_of(m->line, sizeof m->line);
     char name[SOCKET_PATH_CAP] = {0};
     enum driver_kind kind = (enum driver_kind)driver;
     int error = device_plugin_scan(m->settings->device_plugins_dir, kind, name);
@@ -231,8 +223,7 @@ static enum status add_reasons(struct command_memory *m, struct view body, struc
 /* Asks the agent whether it is ready. Without an agent, checks what a running one would report. */
 static enum status check_agent(struct command_memory *m, struct writer *why)
 {
-    uint8_t bytes[HOST_TEXT_CAP];
-    struct writer line = writer_of(bytes, sizeof bytes);
+    struct writer line = writer_of(m->line, sizeof m->line);
     struct view body;
     unsigned code = page_get(m, "/readyz", &body, &line);
     m->agent_responds = code != 0u;

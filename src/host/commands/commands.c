@@ -2,82 +2,14 @@
 /* All commands but `run`; see commands.h. Each command is a process that ends after its output. */
 #include "host/commands/commands.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "base/crc32c.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
-#include "host/servers.h"
 #include "host/system.h"
-
-/* Text is escaped in pieces of this size before it is written. */
-#define WRITE_PIECE_BYTES 1024u
-
-/* --- writing the output --- */
-
-enum status output_flush(struct writer *out, int fd, struct writer *why)
-{
-    int error = 0;
-    ASSERT(!out->full);
-    enum status s = descriptor_write(fd, writer_view(out), -1, &error);
-    out->len = 0;
-    if (s != STATUS_OK) {
-        WRITE(why, "% cannot be written: %",
-              TEXT((fd == STDOUT_FILENO) ? "standard output" : "the file"), ERRNO(error));
-    }
-    return s;
-}
-
-/* Length of a colour sequence of `devices` at the start of the text; 0: there is none. */
-static size_t colour_length(struct view v)
-{
-    static const char begin[] = "\033[1;3";
-    static const char end[] = "\033[0m";
-    if (view_starts(v, end)) {
-        return sizeof end - 1u;
-    }
-    bool begins = view_starts(v, begin) && v.len > sizeof begin && v.data[sizeof begin] == 'm';
-    return begins ? sizeof begin + 1u : 0u;
-}
-
-enum status commands_write(int fd, struct view text, bool colour, struct writer *why)
-{
-    uint8_t bytes[WRITE_PIECE_BYTES];
-    enum status s = STATUS_OK;
-    struct view rest = text;
-    while (rest.len > 0u && s == STATUS_OK) {
-        struct writer out = writer_of(bytes, sizeof bytes);
-        size_t sequence = colour ? colour_length(rest) : 0u;
-        size_t n = sequence;
-        writer_append(&out, view_first(rest, sequence));
-        if (sequence == 0u) {
-            size_t escape = view_find(view_from(rest, 1u), '\033') + 1u;
-            n = writer_safe(&out, view_first(rest, colour ? escape : rest.len), true);
-        }
-        rest = view_from(rest, n);
-        s = output_flush(&out, fd, why);
-    }
-    return s;
-}
-
-enum status commands_flush(struct command_memory *m, struct writer *why)
-{
-    struct view text = writer_view(&m->out);
-    ASSERT(!m->out.full);
-    m->out.len = 0;
-    m->sum = crc32c(m->sum, text);
-    return m->compares ? STATUS_OK : commands_write(m->out_fd, text, m->inventory.colour, why);
-}
-
-bool commands_are_text(const struct command_memory *m)
-{
-    return m->output == OUTPUT_TEXT;
-}
 
 static bool write_part(struct command_memory *m, unsigned part)
 {
@@ -92,7 +24,7 @@ static bool write_part(struct command_memory *m, unsigned part)
                                 : command_devices_document(&m->inventory, part, &m->document);
 }
 
-/* --- devices of the node --- */
+/* --- devices of an instance type --- */
 
 static enum status board_load(struct command_memory *m, struct writer *why)
 {
@@ -110,128 +42,7 @@ static enum status board_load(struct command_memory *m, struct writer *why)
     return STATUS_OK;
 }
 
-enum status commands_node(struct command_memory *m, struct writer *why)
-{
-    char path[COMMAND_PATH_CAP];
-    struct stat st;
-    path_join(path, sizeof path, m->settings->sysfs_root, "class");
-    /* A node without the class of the kernel module has no device; one without sysfs is none. */
-    int error = (path_stat(path, &st) == 0) ? probe_node(m->settings, &m->probe) : errno;
-    if (error != 0) {
-        WRITE(why,
-              "%/class/neuron_device cannot be read: %; run this as root on the node, or in the "
-              "agent's pod",
-              TEXT(m->settings->sysfs_root), ERRNO(error));
-        return errno_status(error);
-    }
-    devices_build(&m->inventory.devices, &m->probe.found, &m->inventory.issues);
-    return STATUS_OK;
-}
-
-/* Replaces the devices in m->inventory with the EFA devices. HOST_*: `why` gets one line. */
-static enum status efas_load(struct command_memory *m, bool offline, struct writer *why)
-{
-    struct inventory *v = &m->inventory;
-    int error = 0;
-    if (!offline) {
-        error = efas_probe(m->settings, &m->efas);
-    } else if (!command_board_efas(m->settings->board, &m->efas)) {
-        error = ENOENT; /* unreachable: board_load has checked that the type is known */
-    }
-    if (error != 0) {
-        WRITE(why,
-              "the EFA devices in % cannot be read: %; run this as root on the node, or in the "
-              "agent's pod",
-              TEXT(m->settings->sysfs_root), ERRNO(error));
-        return errno_status(error);
-    }
-    efas_build(&v->devices, NULL, &m->efas, &v->issues);
-    v->devices.shares = (uint8_t)((m->settings->efa_share > 1u) ? m->settings->efa_share : 0u);
-    v->issues.count = offline ? 0u : v->issues.count;
-    memset(v->holder, 0, sizeof v->holder);
-    return STATUS_OK;
-}
-
-enum status commands_devices(struct command_memory *m, unsigned driver, struct writer *why)
-{
-    return (driver == (unsigned)DRIVER_EFA) ? efas_load(m, false, why) : commands_node(m, why);
-}
-
-/* --- the claim store --- */
-
-void commands_driver(struct command_memory *m, enum driver_kind driver)
-{
-    m->driver = driver;
-    servers_directory(&m->settings->driver[driver], m->state_dir);
-}
-
-unsigned commands_drivers(const struct command_memory *m)
-{
-    return m->settings->efa ? (unsigned)DRIVERS : 1u;
-}
-
-/*
- * Reads a part of the store directly, because the files port would take the store's lock. Calls
- * pread(2) once; the caller treats a short result as damage.
- */
-static struct view store_part(const struct command_memory *m, uint64_t offset, void *bytes,
-                              size_t cap)
-{
-    ssize_t n = pread(m->store_fd, bytes, cap, (off_t)offset);
-    return view_of(bytes, (n > 0) ? (size_t)n : 0u);
-}
-
-enum status commands_store(struct command_memory *m)
-{
-    char path[COMMAND_PATH_CAP];
-    struct store_header header;
-    path_join(path, sizeof path, m->state_dir, STORE_FILE_NAME);
-    if (m->store_fd >= 0) {
-        (void)close(m->store_fd);
-    }
-    m->store_fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (m->store_fd < 0) {
-        return errno_status(errno);
-    }
-    enum status s = store_header_read(store_part(m, 0, m->half[0], STORE_HEADER_WRITTEN), &header);
-    if (s == HOST_DAMAGED) {
-        s = store_header_read(
-            store_part(m, STORE_HEADER_BYTES / 2u, m->half[0], STORE_HEADER_WRITTEN), &header);
-    }
-    return s;
-}
-
-enum slot_state commands_slot(struct command_memory *m, unsigned slot)
-{
-    struct view bytes[2];
-    for (unsigned half = 0; half < 2u; half++) {
-        bytes[half] = store_part(m, store_offset(slot, half), m->half[half], STORE_HALF_BYTES);
-    }
-    return command_slot(bytes, slot, &m->record, &m->outline);
-}
-
-void commands_store_trouble(const struct command_memory *m, enum status s, struct writer *why)
-{
-    WRITE(why, "%/" STORE_FILE_NAME, TEXT(m->state_dir));
-    switch (s) {
-    case HOST_ABSENT:
-        writer_text(why, " does not exist: no agent has run on this node; see "
-                         "--kubelet-plugins-directory-path");
-        break;
-    case HOST_DENIED:
-        writer_text(why, " may not be read; run this as root on the node, or in the agent's pod");
-        break;
-    case PEER_UNSUPPORTED:
-        writer_text(why, " has another format; use the commands of the agent that wrote it");
-        break;
-    case HOST_DAMAGED:
-        writer_text(why, " is damaged; an agent that starts repairs it");
-        break;
-    default:
-        writer_text(why, " cannot be read; check that it is a file, and the disk");
-        break;
-    }
-}
+/* --- CDI files --- */
 
 static enum cdi_state compare_cdi(struct command_memory *m)
 {
@@ -256,35 +67,6 @@ static enum cdi_state compare_cdi(struct command_memory *m)
 }
 
 /* --- commands `devices` and `slices` --- */
-
-static void holder_load(struct command_memory *m, unsigned slot)
-{
-    const struct claim_record *r = &m->record;
-    enum slot_state state = commands_slot(m, slot);
-    if (state == SLOT_CLAIM) {
-        command_hold(&m->inventory, claim_numbers(r), &r->id, r->consumer.name);
-    }
-    if (state == SLOT_OUTLINE && !m->outline.released) {
-        command_hold(&m->inventory, m->outline.numbers, &m->outline.id, "");
-    }
-}
-
-enum status commands_holders(struct command_memory *m, enum driver_kind driver, struct writer *why)
-{
-    commands_driver(m, driver);
-    enum status s = commands_store(m);
-    if (s == HOST_ABSENT) {
-        return STATUS_OK; /* no store: the driver has no claims */
-    }
-    if (s != STATUS_OK) {
-        commands_store_trouble(m, s, why);
-        return s;
-    }
-    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
-        holder_load(m, slot);
-    }
-    return STATUS_OK;
-}
 
 /* Marks the unhealthy devices with the taint of the settings or, without a taint, removes them. */
 static void taint_unhealthy(struct command_memory *m)
@@ -368,7 +150,7 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
     }
     s = write_inventory(m, DRIVER_NEURON, offline, s, why);
     if (m->settings->efa && s == STATUS_OK) {
-        s = efas_load(m, offline, why);
+        s = commands_efas(m, offline, why);
         if (m->command == COMMAND_SLICES) {
             taint_unhealthy(m);
         }

@@ -49,6 +49,7 @@ struct command_memory {
     uint8_t part[COMMAND_PART_BYTES];
     struct h2 h2; /* HTTP/2 connection of `release` */
     struct h2_stream stream;
+    uint8_t line[HOST_TEXT_CAP];   /* check: the finding that is being written */
     uint8_t reason[HOST_TEXT_CAP]; /* why a file of the bundle is missing */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declarations shared by commands.c, which prints, by command_pages.c and command_release.c, which
- * talk to the agent, by command_check.c and by bundle.c. No other file includes this one.
+ * Declarations shared by sources.c, which reads and writes for all commands, by command_pages.c and
+ * command_release.c, which talk to the agent, by command_check.c, by commands.c, which joins them,
+ * and by bundle.c. No other file includes this one.
  */
 #ifndef HOST_COMMANDS_COMMANDS_INTERNAL_H
 #define HOST_COMMANDS_COMMANDS_INTERNAL_H
@@ -30,7 +31,12 @@ unsigned commands_drivers(const struct command_memory *m);
  * one line.
  */
 MUST_USE enum status commands_node(struct command_memory *m, struct writer *why);
-/* The same for the devices of a driver. */
+/*
+ * Replaces the devices in m->inventory by the EFA devices: those of the node or, if `offline`, of
+ * the type of --board. HOST_*: `why` gets a line.
+ */
+MUST_USE enum status commands_efas(struct command_memory *m, bool offline, struct writer *why);
+/* Loads the devices of a driver on this node. HOST_*: `why` gets a line. */
 MUST_USE enum status commands_devices(struct command_memory *m, unsigned driver,
                                       struct writer *why);
 /*
