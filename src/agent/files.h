@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files port: the functions by which the agent accesses the disk, identifies devices, and
- * measures. src/host implements it for the product, and tests have their own implementations. Names
- * are plain file names without a slash. Every function returns STATUS_OK, HOST_ABSENT,
- * HOST_NO_SPACE, HOST_DENIED, HOST_IO or what its comment says. Declares the functions only.
+ * The files port: the functions by which the agent accesses the disk, identifies devices, and reads
+ * the clock and the resource use of its process. src/host implements it for the product, and tests
+ * have their own implementations. Names are plain file names without a slash. Every function
+ * returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED, HOST_IO or what its comment says.
+ * Declares the functions only.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
@@ -35,7 +36,7 @@ struct listing {
     int place;
 };
 
-/* What the metrics say of the agent's process. */
+/* Values about the agent's process that the metrics report. */
 enum process_value {
     PROCESS_CPU_US, /* processor time used, in microseconds */
     PROCESS_RESIDENT_BYTES,
@@ -85,13 +86,14 @@ struct files {
     /* How long the last commit of a file of FILES_STATE waited for the disk, in microseconds. */
     uint64_t (*flush_us)(void *ctx);
     /*
-     * The clock of now_ms, read at the call, in microseconds: for durations that are reported, not
-     * for decisions. If this pointer is NULL, the agent uses the time of the current step instead.
+     * Returns the current time on the clock of now_ms, in microseconds, read at the time of the
+     * call: for durations that are reported, not for decisions. If this pointer is NULL, the agent
+     * uses the time of the current step instead.
      */
     uint64_t (*clock_us)(void *ctx);
     /*
-     * Sets the values of the process as they are now; UINT64_MAX: unknown. If this pointer is NULL,
-     * all are unknown.
+     * Sets value[] to the current values of the process; UINT64_MAX: the value is unknown. If this
+     * pointer is NULL, all values are unknown.
      */
     void (*process)(void *ctx, uint64_t value[PROCESS_VALUES]);
     /* Unlinks the file `name`; if `aside` is not NULL, renames the file to `aside` instead. */

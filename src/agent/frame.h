@@ -86,7 +86,7 @@ struct agent {
     struct scratch scratch;
 };
 
-/* The time of the clock in microseconds, for durations that are reported. */
+/* Returns the current time in microseconds, for durations that are reported. */
 static inline uint64_t agent_clock_us(const struct agent *a)
 {
     const struct files *f = a->files;

@@ -13,7 +13,10 @@
 #include "base/suggest.h"
 #include "cfg/identity.h"
 
-/* For each row of the table of flags: what gave its value; name NULL: neither flag nor variable. */
+/*
+ * For each row of the table of flags: the flag or variable that gave the value, and the value. A
+ * name of NULL: neither gave one, so the default applies.
+ */
 struct given {
     struct setting_source source[SETTINGS_COUNT];
 };
@@ -57,7 +60,10 @@ static void parse_environment(struct given *given, const char *const *env)
 
 /* --- command line --- */
 
-/* Writes an error: `what`, the wrong word in quotes, and the known word that *meant suggests. */
+/*
+ * Writes an error: the text `what`, the wrong word in quotes, and the known word that `meant`
+ * suggests for it.
+ */
 static enum status refuse_word(struct writer *why, const char *what, const struct suggestion *meant)
 {
     writer_text(why, what);
@@ -78,7 +84,10 @@ static const struct alias {
     {"-o", "--output"}, {"-w", "--watch"}, {"-v", "--log-level"}, {"--v", "--log-level"}};
 enum { ALIASES = sizeof aliases / sizeof aliases[0] };
 
-/* The flag that has `name` as its name or alias; "": none, then *meant may suggest a flag. */
+/*
+ * Returns the flag whose name or alias is `name`. "": there is none; then `meant` may suggest a
+ * flag.
+ */
 static const char *flag_of(struct view name, struct suggestion *meant)
 {
     for (unsigned i = 0; i < (unsigned)ALIASES; i++) {
@@ -134,7 +143,10 @@ static bool next_value(struct words *words, const struct setting_row *row, struc
     return any && !view_starts(next, "--");
 }
 
-/* Replaces klog's verbosity, a number, by a value of --log-level; false: it is no such number. */
+/*
+ * Replaces klog's verbosity, a decimal number, by a value of --log-level. false: *value is not a
+ * number from 0 to KLOG_VERBOSITY_MAX.
+ */
 static bool verbosity_level(const struct setting_row *row, struct view *value)
 {
     uint64_t n = 0;
@@ -210,7 +222,10 @@ static enum status parse_operand(struct settings *out, struct view word, struct 
     return refuse_word(why, "unexpected argument ", &meant);
 }
 
-/* A single dash is a word: the operand of bundle that stands for standard output. */
+/*
+ * Whether the word is a flag. "-" is none: it is the operand of `bundle` that stands for standard
+ * output.
+ */
 static bool is_flag(struct view word)
 {
     return view_starts(word, "-") && word.len > 1u;
@@ -258,7 +273,7 @@ static enum status operand_check(const struct settings *out, struct writer *why)
     return PEER_MALFORMED;
 }
 
-/* Whether the command only prints; help and version ignore all further words. */
+/* Whether the command is `help` or `version`, which ignore all further words. */
 static bool only_prints(enum settings_command command)
 {
     return command == COMMAND_HELP || command == COMMAND_VERSION;

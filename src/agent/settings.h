@@ -123,10 +123,10 @@ struct settings_input {
 /*
  * Parses `args` (without the program name) and `env` ("NAME=value" texts, NULL-terminated); the
  * texts are not kept. A flag takes precedence over its variable. Both `--flag value` and
- * `--flag=value` are valid; of equal flags the last one counts. A switch (true or false) alone
- * means true, and the word after it is its value only if it is true, false, 1 or 0. -o VALUE and
- * -oVALUE are --output; klog's -v N, -vN and --v=N are --log-level: info, from
- * KLOG_DEBUG_VERBOSITY on debug. An empty variable counts as not
+ * `--flag=value` are valid; if a flag is given several times, the last one applies. A switch (true
+ * or false) alone means true, and the word after it is its value only if it is true, false, 1 or 0.
+ * `-o VALUE` and `-oVALUE` mean --output. klog's `-v N`, `-vN` and `--v=N` mean --log-level=debug
+ * if N is at least KLOG_DEBUG_VERBOSITY, else --log-level=info. An empty variable counts as not
  * set, except UNHEALTHY_TAINT. The first word without dashes is the command, the second one its
  * operand; COMMAND_VERSION and COMMAND_HELP ignore everything else.
  *

@@ -10,7 +10,7 @@
 
 /* Kinds of values, which decide how a value is parsed and stored. */
 enum setting_kind {
-    KIND_NODE_NAME, /* DNS-1123 subdomain; run requires it, which settings.c checks */
+    KIND_NODE_NAME, /* DNS-1123 subdomain; the command `run` needs one, as settings.c checks */
     KIND_FOLDER,    /* absolute path, normalised */
     KIND_FILE,      /* path of a file that only this program opens; may be relative or empty */
     /* like KIND_FILE, but ':' is refused, because other programs accept a list of files */

@@ -323,7 +323,7 @@ const struct setting_row *setting_row(unsigned index)
 
 #define SELF "  " AGENT_NAME " "
 
-/* The shells of `completion`. */
+/* The shells for which the command `completion` prints a script. */
 enum { SHELL_BASH, SHELL_ZSH, SHELL_FISH, SHELLS };
 _Static_assert(SHELLS <= COMMAND_OPERANDS_MAX, "each is an operand");
 
@@ -521,15 +521,19 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
 
 /* --- completion of a shell --- */
 
-/* What differs between the scripts; each has a case for each word before the cursor. */
+/*
+ * The texts in which the completion scripts of the shells differ. Each script has a case for each
+ * word that may stand before the cursor.
+ */
 static const struct shell {
-    const char *begin; /* up to the first case */
+    const char *begin; /* text before the first case */
     const char *before;
-    const char *after; /* around the word of a case, before what may follow it */
-    const char *end;   /* of a case */
-    const char *files; /* what may follow if there are no words: names of files */
+    /* `before` and `after` enclose the word of a case; the words that may follow it come next */
+    const char *after;
+    const char *end;   /* end of a case */
+    const char *files; /* text that offers file names, if no words may follow */
     const char *others;
-    const char *tail; /* after the last case */
+    const char *tail; /* text after the last case */
 } shells[SHELLS] = {
     [SHELL_BASH] = {.begin = "_neuron_dra_agent() {\n"
                              "    local list\n"
@@ -571,7 +575,7 @@ static const struct shell {
                             "end\n"
                             "complete -c " AGENT_NAME " -f -a '(__neuron_dra_agent)'\n"}};
 
-/* Writes the completions that may follow `word`; if there are none, names of files may. */
+/* Writes the case for `word`: the words that may follow it or, if there are none, file names. */
 static void complete_after(struct writer *out, const struct shell *shell, const char *word,
                            const char *const *follow, unsigned most)
 {

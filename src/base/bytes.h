@@ -137,23 +137,27 @@ void writer_hex(struct writer *w, uint64_t value, unsigned digits);
 void writer_shown(struct writer *w, struct view v, size_t max);
 
 /*
- * Code point of the character of several bytes at the start of `v` if it has no form of its own on
- * a screen, or changes what others look like: C1 controls, zero-width and bidirectional characters,
- * line separators. 0: it is none of these, or no such character.
+ * Returns the code point of the character at the start of `v` if the character is not visible
+ * itself or changes how others look: C1 controls, zero-width and bidirectional characters, line
+ * separators. 0: any other character, an ASCII character, or invalid UTF-8.
  */
 unsigned view_unsafe(struct view v);
 /*
- * Appends text for a terminal: each byte of a control character, of a character of view_unsafe and
- * of what is not UTF-8 as \xNN. `lines`: line ends stay. Returns the number of bytes consumed; it
- * ends early if the room is less than WRITER_SAFE_ROOM.
+ * Appends text for a terminal. Writes as \xNN each byte of a control character, of a character that
+ * view_unsafe returns, and of invalid UTF-8. `lines`: newlines are kept. Returns the number of
+ * bytes of `v` consumed, which is less than v.len if fewer than WRITER_SAFE_ROOM bytes of room are
+ * left.
  */
 size_t writer_safe(struct writer *w, struct view v, bool lines);
-/* Room for the longest character in its escaped form. */
+/* Room for the longest character when its bytes are written as \xNN. */
 #define WRITER_SAFE_ROOM 16u
 
 /* Kinds of values that can replace a '%' of a `form` (WRITE). */
 enum fill_kind { FILL_TEXT, FILL_VIEW, FILL_SHOWN, FILL_SAFE, FILL_NUMBER };
-/* A value that replaces one '%' of a `form`; TEXT, VIEW, SHOWN, SHOWN_LONG or NUMBER makes it. */
+/*
+ * A value that replaces one '%' of a `form`. TEXT, VIEW, SHOWN, SHOWN_LONG, SAFE or NUMBER makes
+ * it.
+ */
 struct fill {
     enum fill_kind kind;
     uint32_t most;    /* FILL_SHOWN: limit in bytes of the shown text */
@@ -178,7 +182,7 @@ static inline struct fill fill_shown(struct view v, uint32_t most)
 /* Make a fill of untrusted bytes, limited to SHOWN_BYTES_MAX bytes or to `most` bytes. */
 #define SHOWN(value) fill_shown((value), SHOWN_BYTES_MAX)
 #define SHOWN_LONG(value, most) fill_shown((value), (most))
-/* Fill: a NUL-terminated text as writer_safe writes it, on one line. */
+/* Makes a fill of a NUL-terminated text, which writer_safe writes on one line. */
 #define SAFE(value) {.kind = FILL_SAFE, .data = (value)}
 /* Number of fills in the list; sizeof does not evaluate them. */
 #define FILLS_COUNT(...) (sizeof((const struct fill[]){__VA_ARGS__}) / sizeof(struct fill))

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The most similar known word by edit distance (Levenshtein), in one row of the table. */
+/*
+ * Finds the most similar known word by edit distance (Levenshtein); keeps only one row of the table
+ * of distances.
+ */
 #include "base/suggest.h"
 
 #include <string.h>
 
 #include "base/assert.h"
 
-/* Fewest bytes of a word that counts as the beginning of a known one. */
+/* Minimum length of a word to suggest a known word that begins with it. */
 enum { PREFIX_MIN = 3 };
 
-/* Changes from `a` to `b`, both of at most SUGGEST_BYTES_MAX bytes. */
+/* Number of changes from `a` to `b`, both of at most SUGGEST_BYTES_MAX bytes. */
 static size_t distance_between(struct view a, struct view b)
 {
     /* after row i: row[j] is the distance from the first i bytes of `a` to the first j of `b` */
@@ -47,7 +50,8 @@ void suggestion_try(struct suggestion *s, const char *known)
     bool begins = s->word.len >= (size_t)PREFIX_MIN && other.len > s->word.len &&
                   memcmp(s->word.data, other.data, s->word.len) == 0;
     if (begins && distance >= s->distance && s->best == NULL) {
-        s->best = known; /* the weakest reason: any similar word replaces it */
+        /* suggested only because it begins with the word: any similar word replaces it */
+        s->best = known;
     } else if (distance < s->distance) {
         s->best = known;
         s->distance = distance;

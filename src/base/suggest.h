@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What somebody may have meant by a word that is not known: the most similar one of the known
- * words. Owns the measure of similarity: the number of characters to insert, delete or replace.
+ * Suggests what a user may have meant by an unknown word: the most similar known word. Owns the
+ * measure of similarity: the number of characters to insert, delete or replace.
  */
 #ifndef BASE_SUGGEST_H
 #define BASE_SUGGEST_H
@@ -12,15 +12,18 @@
 struct suggestion {
     struct view word; /* borrowed */
     const char *best; /* borrowed; NULL: no known word is similar */
-    size_t
-        distance; /* changes from `word` to `best`; without `best`: the fewest that are too many */
+    /* changes from `word` to `best`; if `best` is NULL: the smallest number that is too many */
+    size_t distance;
 };
 
-/* Starts a search. A word longer than SUGGEST_BYTES_MAX is similar to none. */
+/* Starts a search. No known word is similar to a word longer than SUGGEST_BYTES_MAX. */
 struct suggestion suggestion_of(struct view word);
-/* Compares the word with a known one. Of several equally similar ones the first one stays. */
+/*
+ * Compares the word with a known word. If several known words are equally similar, the first one is
+ * suggested.
+ */
 void suggestion_try(struct suggestion *s, const char *known);
-/* Appends ` (did you mean "<best>"?)`, or nothing. */
+/* Appends " (did you mean BEST?)" with the suggested word; nothing if no known word is similar. */
 void suggestion_write(const struct suggestion *s, struct writer *out);
 
 #endif

@@ -368,7 +368,7 @@ bool view_is_utf8(struct view v)
 
 /* --- text for a terminal --- */
 
-/* Ranges of code points of two and three bytes for view_unsafe. */
+/* Ranges of the code points that view_unsafe returns; in UTF-8 they have two or three bytes. */
 static const struct {
     uint16_t first;
     uint16_t last;
@@ -398,7 +398,10 @@ unsigned view_unsafe(struct view v)
     return 0;
 }
 
-/* Whether a terminal may get the character of `n` bytes as it is; 0: it is not UTF-8. */
+/*
+ * Whether the character of `n` bytes at the start of `v` is written to a terminal unchanged; n = 0:
+ * invalid UTF-8, never unchanged. `lines`: a newline is unchanged.
+ */
 static bool is_safe(struct view v, size_t n, bool lines)
 {
     uint8_t c = v.data[0];

@@ -31,7 +31,7 @@ MUST_USE bool time_days(int64_t year, int64_t month, int64_t day, int64_t *days)
  * "000Z" for the microseconds of Kubernetes' MicroTime. `wall_ms`: Unix time in milliseconds.
  */
 void writer_time(struct writer *w, uint64_t wall_ms, const char *end);
-/* The same without milliseconds, from Unix seconds. */
+/* Like writer_time, but without milliseconds, and from Unix seconds. */
 void writer_time_s(struct writer *w, uint64_t seconds, const char *end);
 
 #endif

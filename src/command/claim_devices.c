@@ -8,11 +8,11 @@
 #include "dra/slice_document.h"
 #include "dra/pci.h"
 
-/* A device of a claim's result, with its current attributes. */
+/* The device of an allocation result, with its current attributes. */
 struct device_shown {
     char name[DEVICE_NAME_CAP];
-    int index;             /* index in the table; -1: the kernel does not show the device */
-    unsigned neuron;       /* device number; used only for Neuron devices */
+    int index;       /* index in the table of devices; -1: the kernel does not show the device */
+    unsigned neuron; /* device number; used only for Neuron devices */
     struct attributes all; /* empty if the kernel does not show the device */
 };
 
@@ -37,7 +37,10 @@ static const struct device *device_at(const struct inventory *v, int index)
     return (index < 0) ? NULL : &v->devices.device[index];
 }
 
-/* Sets `name` to the EFA device nearest to Neuron device `neuron`; empty: no map names one. */
+/*
+ * Sets `name` to the EFA device nearest to Neuron device `neuron`; empty: the board's EFA map has
+ * none.
+ */
 static void nearest_efa(const struct inventory *v, unsigned neuron, char name[DEVICE_NAME_CAP])
 {
     const struct board *board = v->devices.board;

@@ -94,7 +94,7 @@ bool command_devices_document(const struct inventory *v, unsigned part, struct d
  */
 bool command_slices(const struct inventory *v, const char *driver, const char *node_name,
                     unsigned part, struct document *d);
-/* A claim of the store; the members are borrowed. */
+/* A claim of the claim store, as the command `claims` shows it; the pointers are borrowed. */
 struct claim_shown {
     const struct claim_record *record;
     const char *driver; /* NULL: the text does not name the driver; a document needs it */
@@ -105,7 +105,10 @@ struct claim_shown {
 /* Write part number `part`, counted from 0, of one claim. Return false if there is no such part. */
 bool command_claim_text(const struct claim_shown *c, unsigned part, struct writer *out);
 bool command_claim_document(const struct claim_shown *c, unsigned part, struct document *d);
-/* Write a claim that was released, or whose whole record only a newer agent can decode. */
+/*
+ * Write the outline of a claim that was released, or whose record this version can decode only in
+ * part because a newer agent wrote it.
+ */
 void command_outline_text(const struct store_outline *o, const char *driver, struct writer *out);
 void command_outline_document(const struct store_outline *o, const char *driver,
                               struct document *d);
@@ -122,18 +125,22 @@ void command_reservations_end(uint32_t found, const char *efa_driver, struct wri
 
 /* Bytes of a block of a tar archive; an archive ends with two blocks of zeros. */
 #define TAR_BLOCK_BYTES 512u
-#define TAR_NAME_BYTES 100u /* of the longest name */
+#define TAR_NAME_BYTES 100u /* length of the longest name in a tar archive */
 /*
- * Appends the header of a file folder/name of `size` bytes in a tar archive. The names are at most
- * TAR_NAME_BYTES long; `wall_s`: Unix seconds.
+ * Appends the header of the file `folder`/`name` in a tar archive; `size` bytes of content follow
+ * it. Each name has at most TAR_NAME_BYTES. `wall_s`: the time of the file, in Unix seconds.
  */
 void command_tar_header(const char *folder, const char *name, uint64_t size, uint64_t wall_s,
                         struct writer *out);
-/* Appends what fills the last block of a file of `size` bytes, and `blocks` blocks of zeros. */
+/*
+ * Appends the zeros that fill the last block of a file of `size` bytes in a tar archive, then
+ * `blocks` blocks of zeros.
+ */
 void command_tar_pad(uint64_t size, unsigned blocks, struct writer *out);
 
 /*
- * Parses an HTTP response into a view of its body; returns its status code, or 0: not a response.
+ * Parses an HTTP response and sets *body to a view of its body. Returns the status code; 0: the
+ * bytes are not a complete response head.
  */
 unsigned command_response(struct view response, struct view *body);
 

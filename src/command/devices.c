@@ -13,7 +13,9 @@
 #define COLOURS 5u
 #define COLUMN_GAP 2u
 #define LETTERS 26u
-/* Columns of a terminal that rows fit, and most columns of the health. */
+/*
+ * Width of a terminal, which no row exceeds, and maximum width of the health column, in characters.
+ */
 #define TEXT_COLUMNS 80u
 #define HEALTH_COLUMN_MOST 26u
 /* Room for " and 65535 other claims". */
@@ -229,7 +231,7 @@ static size_t column_width(size_t width, const char *text)
     return (len > width) ? len : width;
 }
 
-/* Widths of the columns, which together fit a terminal of TEXT_COLUMNS. */
+/* Widths of the table's columns in characters; a row is at most TEXT_COLUMNS wide. */
 struct columns {
     size_t name;
     size_t health;
@@ -237,7 +239,7 @@ struct columns {
     size_t pod;
 };
 
-/* Longest cell of a column that grows with its texts: of the claims or, if `pods`, of the pods. */
+/* Length of the longest claim name or, if `pods`, of the longest pod name in the table. */
 static size_t longest(const struct inventory *v, bool pods)
 {
     size_t most = view_text("CLAIM").len;
@@ -249,9 +251,10 @@ static size_t longest(const struct inventory *v, bool pods)
 }
 
 /*
- * Health takes what its texts need, HEALTH_COLUMN_MOST at most. Names of claims and pods share the
- * rest: where they do not fit, each gets half of it or what the other leaves. The legend and the
- * documents have the whole names.
+ * Computes the widths of the columns. The health column is as wide as its longest text, but at most
+ * HEALTH_COLUMN_MOST. Names of claims and pods share the remaining width: if they do not fit, each
+ * column gets half of it, or what the other one leaves. The legend and the documents show the names
+ * in full.
  */
 static struct columns columns_of(const struct inventory *v)
 {
@@ -274,7 +277,7 @@ static struct columns columns_of(const struct inventory *v)
     return c;
 }
 
-/* Writes a cell of at most `most` columns; "~" ends a text that is cut. */
+/* Writes `text` in at most `most` characters; a longer text is cut, and ends in "~". */
 static void write_cut(struct writer *out, const char *text, size_t most)
 {
     size_t before = out->len;
@@ -328,7 +331,10 @@ static void cores_text(const struct inventory *v, unsigned number, char text[DEV
     }
 }
 
-/* Writes the pod and how many further claims hold shares, in a short form where that is long. */
+/*
+ * Writes the pod, and how many other claims hold shares: " and 2 other claims" or, if that does not
+ * fit into `width`, " +2".
+ */
 static void write_pod(const struct holder *h, size_t width, struct writer *out)
 {
     char others[OTHERS_CAP] = {0};
@@ -367,7 +373,10 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     if (red) {
         colour_end(v, out);
     }
-    /* A free device has no claim column, so its row is short even if some claim has a long name. */
+    /*
+     * The row of a free device has no claim column, so that it stays short even if a claim has a
+     * long name.
+     */
     if (is_held(v, number)) {
         write_padded(out, h->claim, c.claim);
     }
@@ -522,7 +531,10 @@ bool command_unhealthy(const struct inventory *v, unsigned number, struct writer
     char name[DEVICE_NAME_CAP];
     char health[HEALTH_COLUMN_CAP];
     bool gone = health_of(v, number) == DEVICE_GONE;
-    /* Without any device the kernel module is at fault, which an issue reports in one line. */
+    /*
+     * Without any device the kernel module is at fault: one issue reports that, so the devices are
+     * not reported one by one.
+     */
     bool shown = is_held(v, number) || v->devices.count > 0u;
     if (!is_listed(v, number) || !is_bad(v, number) || !shown) {
         return false;
@@ -542,7 +554,7 @@ enum {
     PART_ISSUES = PART_LEGEND + DEVICES_MAX
 };
 
-/* Writes a part after the rows. */
+/* Writes a part of the text that follows the rows: the grid, a line of the legend, or an issue. */
 static void write_below(const struct inventory *v, unsigned part, struct writer *out)
 {
     if (part == (unsigned)PART_GRID) {
@@ -554,7 +566,7 @@ static void write_below(const struct inventory *v, unsigned part, struct writer 
     } else if (!is_efa(v) && is_first(v, part - PART_LEGEND)) {
         write_legend(v, part - PART_LEGEND, out);
     } else {
-        /* no claim begins at this device */
+        /* the legend has one line for each claim, written for the claim's first device */
     }
 }
 
@@ -571,7 +583,7 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
     } else if (part == 0u && !v->rows_only) {
         write_head(v, out);
     } else {
-        /* no such device, or no head */
+        /* nothing to write: the device is not listed, or the head is not wanted */
     }
     ASSERT(!out->full);
     return true;

@@ -19,7 +19,7 @@ static void write_octal(struct writer *out, uint64_t value, unsigned digits)
     writer_u8(out, 0);
 }
 
-/* Writes a text and fills its field with NUL. */
+/* Writes a text, then NULs up to the length of its field, `bytes`. */
 static void write_field(struct writer *out, struct view text, size_t bytes)
 {
     ASSERT(text.len <= bytes);
@@ -43,12 +43,13 @@ void command_tar_header(const char *folder, const char *name, uint64_t size, uin
 {
     struct writer header = writer_of(&out->data[out->len], writer_room(out));
     write_field(&header, view_text(name), TAR_NAME_BYTES);
-    write_octal(&header, 0600, 7); /* mode, owner, group */
+    write_octal(&header, 0600, 7); /* mode; the next two fields are owner and group */
     write_octal(&header, 0, 7);
     write_octal(&header, 0, 7);
     write_octal(&header, size, 11);
     write_octal(&header, wall_s, 11);
-    writer_text(&header, "        0"); /* its sum counts as blanks; then the type: a file */
+    /* 8 spaces in place of the checksum, which is computed with them; "0": a plain file */
+    writer_text(&header, "        0");
     write_field(&header, view_text(""), TAR_NAME_BYTES);
     writer_text(&header, "ustar");
     writer_u8(&header, 0);

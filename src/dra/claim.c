@@ -651,7 +651,10 @@ static enum status read_config(const struct claim_builder *b, const struct claim
     return s;
 }
 
-/* Names the configuration at fault, because a claim can have several, of itself and its class. */
+/*
+ * Appends which configuration is at fault, because a claim can have several: its own and those of
+ * its class.
+ */
 static void write_which(struct claim_builder *b, const struct claim_config_in *in,
                         struct writer *why)
 {

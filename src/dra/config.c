@@ -17,7 +17,7 @@
 static const struct kind_row {
     const char *name;
     const char *field;
-    const char *values; /* the allowed values, as text */
+    const char *values; /* the allowed values of the field, as text */
     uint8_t mask;       /* bit n: value n is allowed */
 } kind_rows[KINDS] = {
     [CONFIG_NEURON] = {"NeuronConfig", "logicalNeuronCore", "1, 2", VALUE(1) | VALUE(2)},
@@ -137,7 +137,7 @@ static enum status wrong_type(struct decoder *d, const char *field, const char *
     } else if (found->kind == JSON_STRING) {
         writer_text(d->why, "; write the number without quotes");
     } else {
-        /* the names of the types are the remedy */
+        /* no remedy needed: the message already says which JSON type is expected */
     }
     return PEER_MALFORMED;
 }
@@ -338,7 +338,10 @@ enum status config_check(const struct config *c, unsigned lnc_allowed,
     }
     ASSERT(c->kind == CONFIG_NEURON);
     if (lnc_allowed == 0u) {
-        /* AWS's text, to which its users' searches and alerts hold; the way out follows it */
+        /*
+         * begins with the text of AWS's driver, which users search for and alert on; then the
+         * remedy
+         */
         WRITE(why,
               "LNC value is not configurable for instance type %; remove the NeuronConfig, or use "
               "a trn2 or trn3 type",

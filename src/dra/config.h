@@ -48,12 +48,12 @@ struct config {
 MUST_USE enum status config_decode(struct view json, struct config *out, struct writer *why);
 
 /*
- * Checks a decoded configuration against the node (bit n of `lnc_allowed`: LNC n may be asked for).
- * PEER_UNSUPPORTED, with one line in `why`:
- * - an LNC, but the type has none: "LNC value is not configurable for instance type <type>", the
- *   text of AWS's driver, and then the way out;
- * - an LNC value that the type does not have;
- * - an UltraServerConfig that ultraserver_mode refuses.
+ * Checks a decoded configuration against the node. Bit n of `lnc_allowed`: a claim may ask for LNC
+ * n. PEER_UNSUPPORTED, with one line in `why`:
+ * - the configuration asks for an LNC, but the instance type has none: "LNC value is not
+ *   configurable for instance type <type>", the text of AWS's driver, and then the remedy;
+ * - the configuration asks for an LNC that the instance type does not have;
+ * - ultraserver_mode refuses the UltraServerConfig.
  */
 MUST_USE enum status config_check(const struct config *c, unsigned lnc_allowed,
                                   const struct ultraserver *ultraserver, const char *instance_type,

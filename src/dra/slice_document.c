@@ -31,7 +31,7 @@ static void write_counters(const struct devices *devices, const struct device *d
     document_array_end(d);
 }
 
-/* Writes a capacity as the publisher encodes it. */
+/* Writes a capacity, with the same request policy that the publisher sends. */
 static void write_capacity(const struct attribute *a, struct document *d)
 {
     document_text(d, "value", a->text);
@@ -152,7 +152,10 @@ static void write_end(const struct slice_shown *s, struct document *d)
     document_object_end(d);
 }
 
-/* A taint without a time is that of a single reading, which does not know since when. */
+/*
+ * Writes the taint of a device; leaves out its time if that is unknown, as it is after a single
+ * reading.
+ */
 static void write_taint(const struct devices *devices, const struct device *device,
                         struct document *d)
 {

@@ -9,8 +9,8 @@
 /* Marks a counter whose last reading failed; the stored value is kept for later comparison. */
 #define LOST (UINT64_C(1) << 62)
 /*
- * Largest value. A value is stored plus one, because 0 means unknown; the bits FELL and LOST are
- * above it.
+ * Largest value that can be stored. A value is stored plus one, because a stored 0 means unknown;
+ * the bits FELL and LOST are above it.
  */
 #define VALUE_MAX (LOST / 2u)
 
@@ -27,7 +27,7 @@ static const char *const core_error_names[] = {
 };
 static const char *const core_memory_names[] = {"device_mem", "host_mem"};
 static const char *const power_name = "utilization";
-/* The uses of device memory that neuron-monitor names as the kernel module does. */
+/* The uses of device memory that have the same names in neuron-monitor and in the kernel module. */
 static const char *const core_use_names[] = {
     "constants", "model_code", "model_shared_scratchpad", "runtime_memory", "tensors",
 };

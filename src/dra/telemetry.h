@@ -2,10 +2,10 @@
 /*
  * Counters and gauges of a device and its cores in sysfs, for --device-metrics and
  * --neuron-monitor-metrics: the list of files, the meaning of their texts, and the values of all
- * devices. Reads no file and decides nothing;
- * dra/health.h owns a device's health. hw_error_event is not among the errors: it also counts
- * recoveries and corrected errors, and only wakes the agent. Source: kernel module's
- * neuron_sysfs_metrics.c and neuron_power.c, and the Neuron sysfs guide.
+ * devices. Reads no file and decides nothing; dra/health.h owns a device's health. hw_error_event
+ * is not among the errors: it also counts recoveries and corrected errors, and only wakes the
+ * agent. Source: kernel module's neuron_sysfs_metrics.c and neuron_power.c, and the Neuron sysfs
+ * guide.
  *
  * Invariants:
  *
@@ -19,18 +19,18 @@
 #include "cfg/limits.h"
 
 /*
- * Numbers of values of a device, in this order: 5 errors of the device and 8 of each core; 2 kinds
- * of memory of each core; the device's power; 5 uses of each core's device memory.
+ * Number of error counters of a device: 5 of the device itself and 8 of each core. They are the
+ * first values of a device; its memory gauges, its power, and the uses of its memory follow.
  */
 #define TELEMETRY_ERRORS (5u + 8u * TELEMETRY_CORES_MAX)
-/*
- * Number of memory gauges of a device: 2 of each core. Besides these and the error counters, a
- * device has only one value, its power.
- */
+/* Number of memory gauges of a device: 2 of each core. */
 #define TELEMETRY_MEMORIES (2u * TELEMETRY_CORES_MAX)
 #define TELEMETRY_USES_OF_CORE 5u
 #define TELEMETRY_USES (TELEMETRY_USES_OF_CORE * TELEMETRY_CORES_MAX)
-/* Index of the power, and of the first use: --device-metrics reads all values before it. */
+/*
+ * Index of the power, which is the last value that --device-metrics reads, and of the first use of
+ * device memory; the uses are read for --neuron-monitor-metrics.
+ */
 #define TELEMETRY_POWER (TELEMETRY_ERRORS + TELEMETRY_MEMORIES)
 #define TELEMETRY_USES_FIRST (TELEMETRY_POWER + 1u)
 
@@ -42,7 +42,7 @@
 struct telemetry_file {
     int core; /* number of the core; -1: the file belongs to the device itself */
     const char *folder;
-    const char *name; /* name of the error or kind of memory */
+    const char *name; /* name of the file: an error, a kind or use of memory, or the power */
 };
 
 /*

@@ -135,8 +135,8 @@ static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
 }
 
 /*
- * Appends the sizes of sets that the kernel module offers, as "1 or 2"; false: none. The
- * module's own mode numbers stay out of the text: mode 4 is one node there.
+ * Appends the sizes of sets that the kernel module offers, as "1 or 2"; false: it offers none. The
+ * text does not show the module's mode numbers, which mislead: its mode 4 is a set of one node.
  */
 static bool write_offered(const struct ultraserver *u, const char *before, struct writer *why)
 {

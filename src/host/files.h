@@ -51,8 +51,8 @@ struct host_files {
     bool lock_writable;
     int error; /* errno of the last failure */
     /*
-     * The last failure was a read that hangs in a reader process. Then `words` gives the file that
-     * it reads, and `error` is not used.
+     * The last failure was a read that hangs in a reader process. Then `words` has the name of the
+     * file that it reads, and `error` is not used.
      */
     bool by_reader;
     char words[READING_FILE_CAP + 64u]; /* text for an operator about the last failure */

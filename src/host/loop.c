@@ -454,7 +454,7 @@ static void driver_turn(struct host *h, unsigned at, bool old)
     }
 }
 
-/* Runs one round (strangers.h) for each TCP port that has an event or is due without one. */
+/* Serves each TCP port that has an event or whose timer is due, by one round (strangers.h). */
 static void strangers_turn(struct host *h)
 {
     struct host_driver *d = &h->driver[DRIVER_NEURON];

@@ -106,7 +106,7 @@ int directory_close(struct directory *d);
 
 /* Milliseconds of a clock that never steps (CLOCK_MONOTONIC). */
 uint64_t clock_now_ms(void);
-/* Microseconds of the same clock. */
+/* Microseconds of a clock that never steps (CLOCK_MONOTONIC). */
 uint64_t clock_now_us(void);
 /* Processor time that this process has used, in microseconds. */
 uint64_t clock_cpu_us(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures the process; see usage.h. */
+/* Measures the resource use of the agent's process; see usage.h. */
 #include "host/usage.h"
 
 #include <fcntl.h>
@@ -19,7 +19,10 @@ void usage_begin(struct usage *u)
     u->max_fds = known ? limit.rlim_cur : UINT64_MAX;
 }
 
-/* One poll(2) counts them, because it marks numbers that are not open. */
+/*
+ * Returns the number of open descriptors. One poll(2) of all numbers suffices, because it marks
+ * those that are not open.
+ */
 static uint64_t count_open(struct usage *u)
 {
     for (unsigned i = 0; i < DESCRIPTORS_NEEDED; i++) {
@@ -35,7 +38,9 @@ static uint64_t count_open(struct usage *u)
     return n;
 }
 
-/* Parses the first two numbers of statm: pages of the address space, and resident ones. */
+/*
+ * Parses the first two numbers of /proc/self/statm: pages of the address space, and resident pages.
+ */
 static void read_memory(const struct usage *u, uint64_t value[PROCESS_VALUES])
 {
     char bytes[128];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the process uses, for the metrics process_* (usage.c): processor time, memory, descriptors.
- * The readers of sysfs are processes of their own and do not count. Owns struct usage.
+ * Measures what the agent's process uses, for the metrics process_*: processor time, memory,
+ * descriptors (usage.c). Does not include the readers of sysfs, which are separate processes. Owns
+ * struct usage.
  */
 #ifndef HOST_USAGE_H
 #define HOST_USAGE_H
@@ -11,7 +12,7 @@
 #include "agent/files.h"
 #include "cfg/limits.h"
 
-/* What is known since the start, and working memory. */
+/* State of the measurement: facts from the start of the process, and working memory. */
 struct usage {
     int statm_fd; /* /proc/self/statm, opened before the sandbox forbids it; -1: no /proc */
     uint64_t start_ms;
@@ -19,11 +20,15 @@ struct usage {
     struct pollfd slots[DESCRIPTORS_NEEDED];
 };
 
-/* Call before sandbox_enter, and after the limit of open files was raised. */
+/*
+ * Initializes the measurement. Call before sandbox_enter, and after the limit of open files was
+ * raised.
+ */
 void usage_begin(struct usage *u);
 /*
- * Sets the values as they are now; UINT64_MAX: unknown. Costs three system calls. Counts the
- * descriptors below DESCRIPTORS_NEEDED, which are all that the program opens.
+ * Sets value[] to the current values of the process; UINT64_MAX: the value is unknown. Costs three
+ * system calls. Counts only descriptors below DESCRIPTORS_NEEDED, because the process opens no
+ * others.
  */
 void usage_read(struct usage *u, uint64_t value[PROCESS_VALUES]);
 

@@ -96,7 +96,7 @@ struct api_result {
     bool unprocessed; /* the server did not process the request (REFUSED_STREAM): safe to repeat */
     uint32_t retry_after_s; /* from Retry-After; 0: none */
     bool creates;           /* the request was a POST */
-    uint64_t elapsed_ms;    /* time since the request was sent, by the time of the step */
+    uint64_t elapsed_ms;    /* time from sending the request to the step that handles its end */
     uint64_t elapsed_us;    /* time since the request was sent, by agent_clock_us */
     char reason[64];        /* reason of the Status in the response; "": none */
     /* message of the Status in the response; if the body is no Status: first line of the body */
@@ -222,7 +222,10 @@ void api_hurry(struct agent *a);
 
 /* --- state of the connection --- */
 
-/* What to do when the API server does not accept the token (401); roles do not matter then. */
+/*
+ * Remedy for a token that the API server does not accept (401). Roles are not the cause, unlike for
+ * 403.
+ */
 #define API_TOKEN_REMEDY                                                                           \
     "delete the agent's pod to get a new token; outside a pod, renew the token of its kubeconfig"
 /* Whether requests pause because the server refused the token (401); a new token ends the pause. */

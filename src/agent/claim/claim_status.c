@@ -219,7 +219,7 @@ static struct view body_part(struct agent *a, uint32_t offset, size_t room)
     return outgoing_piece(&a->claim->claim_status.out, body_of(a), offset, room);
 }
 
-/* The claim of the running write. */
+/* Returns the claim whose status the running request writes. */
 static const struct claim_id *id_of_job(const struct agent *a)
 {
     const struct claim_status *c = &a->claim->claim_status;

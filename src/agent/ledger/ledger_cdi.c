@@ -89,7 +89,10 @@ static void root_answered(struct agent *a, enum status s)
     a->ledger->cdi_ms = a->now_ms + CDI_TRY_MS;
 }
 
-/* The test file is not empty, because an empty file could be written even to a full disk. */
+/*
+ * Writes a test file into the CDI root. The file is not empty, because an empty file could be
+ * written even to a full disk.
+ */
 void ledger_try_cdi(struct agent *a)
 {
     const struct files *f = a->files;
@@ -132,8 +135,8 @@ static enum status finish_file(struct agent *a, const char *what, const char *na
 /* --- writing device metadata files --- */
 
 /*
- * Copies into scratch.devices what the node's ResourceSlices are built from: devices, Node labels.
- * false: the Node is not known yet, so its labels are missing.
+ * Copies into scratch.devices what the node's ResourceSlices are built from: the devices and the
+ * Node's labels. false: the Node was not read yet, so its labels are missing.
  */
 static bool copy_devices(struct agent *a, const struct claim_record *r)
 {

@@ -75,7 +75,10 @@ static void give_up_store(struct agent *a)
 
 /* --- reading and checking the header --- */
 
-/* HOST_DAMAGED: the file is too short. The agent never shortens it, so it was truncated. */
+/*
+ * Checks that the store file has its full length. HOST_DAMAGED: it is shorter; something else has
+ * truncated it, because the agent never does.
+ */
 static enum status check_length(const struct agent *a, const char *name)
 {
     uint8_t last;
@@ -240,7 +243,7 @@ static enum status load_slots(struct agent *a, unsigned *lost)
         *lost += without ? 1u : 0u;
         damaged = damaged || without || l->entry[i].damaged;
     }
-    /* A damaged half may become readable later, so the sequences that it may have are skipped. */
+    /* A damaged half may become readable later, so skip the sequence numbers that it may have. */
     l->sequence += damaged ? STORE_SEQUENCE_SKIP : 0u;
     return STATUS_OK;
 }
@@ -258,9 +261,9 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
 }
 
 /*
- * Takes the devices of the claim in `stays` away from the claim in `other`, whose record is UNSURE:
- * that claim was released before the claim in `stays` was prepared with the same devices. If it has
- * no device left, and no CDI file shows that it is in use, it is released.
+ * Takes the devices of the claim in slot `stays` away from the claim in slot `other`, whose record
+ * is UNSURE: that claim must have been released before the claim in `stays` was prepared. If the
+ * claim in `other` has no device left, and no CDI file shows that it is in use, it is released.
  */
 static void give_up(struct agent *a, unsigned stays, unsigned other)
 {
@@ -285,8 +288,9 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
         return;
     }
     /*
-     * The claim whose record was written last stays; all slots share one sequence. But if only one
-     * of the slots has a damaged half, the claim of the undamaged slot stays.
+     * The claim whose record was written last stays: its sequence number is higher, because all
+     * slots share one sequence. But if only one of the slots has a damaged half, the claim of the
+     * undamaged slot stays.
      */
     bool first = e[one].sequence > e[two].sequence;
     if (e[one].damaged != e[two].damaged) {
@@ -574,11 +578,11 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
 }
 
 /*
- * Checks that the store accepts writes, by writing a copy of the header unchanged and flushing it.
- * A store on a read-only file system could be opened and read, and would refuse the first claim.
- * The store itself is tested and no other file: its slots are preallocated, so claims can be
- * prepared on a full disk. A HOST_IO of the write is ignored: it is a bad sector, and proves
- * nothing about the rest of the disk.
+ * Checks that the store accepts writes, by writing a copy of the header unchanged and flushing it:
+ * on a read-only file system, a store can be opened and read, but the first claim could not be
+ * written. Tests the store itself and no other file, because its slots are preallocated, so claims
+ * can be prepared on a full disk. Ignores a HOST_IO of the write: one bad sector proves nothing
+ * about the rest of the disk.
  */
 static void check_writable(struct agent *a)
 {
@@ -586,7 +590,7 @@ static void check_writable(struct agent *a)
     const char *doing = "written";
     enum status s = header_write_copy(a, STORE_FILE_NAME, 1);
     if (s == HOST_IO) {
-        return; /* if the error lasts, the first prepare reports it */
+        return; /* a bad sector: if the error lasts, the first prepare reports it */
     }
     if (s == STATUS_OK) {
         doing = "flushed";

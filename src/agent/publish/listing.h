@@ -10,14 +10,17 @@
 
 struct agent;
 
-/* Number of slices of this driver. */
+/* Number of slices that this driver wants to be stored. */
 unsigned listing_slices(const struct agent *a);
-/* Writes part `part` (from 0), at most SLICE_PART_BYTES; false: there is no such part. */
+/*
+ * Writes part `part` (from 0) of this driver's slices, at most SLICE_PART_BYTES; false: there is no
+ * such part.
+ */
 bool listing_part(const struct agent *a, unsigned part, struct document *d);
 /*
- * Appends note `index` (from 0) as one line without its end, which may be empty; false: there is no
- * such note. The notes say what a node of an UltraServer publishes, whether the slices are stored,
- * and which devices and attributes are left out of them.
+ * Appends note `index` (from 0) as one line without a newline; the line may be empty. false: there
+ * is no such note. The notes say what a node of an UltraServer publishes, whether the slices are
+ * stored, and which devices and attributes are left out of them.
  */
 bool listing_note(const struct agent *a, unsigned index, struct writer *out);
 

@@ -8,8 +8,8 @@
 #include "base/assert.h"
 
 /*
- * The bounds reach from the duration of a call that finds all it needs in memory to the 45 s after
- * which the kubelet gives a call up. Most watches last longer than every bound.
+ * The bounds reach from the duration of a call that needs only facts in memory to 45 s, after which
+ * the kubelet gives up a call. Most watches last longer than the largest bound.
  */
 const uint32_t duration_bounds_us[DURATION_BUCKETS] = {
     250,    500,    1000,    2500,    5000,    10000,    25000,    50000,   100000,
@@ -41,7 +41,10 @@ unsigned durations_request_kind(enum api_kind kind, bool creates)
     return (kind == API_LOOK_CLAIM) ? (unsigned)API_GET_CLAIM : (unsigned)kind;
 }
 
-/* A watch is not an error if the server started it and the agent or the server ended it. */
+/*
+ * Whether a request with a 2xx code counts as a success. A watch does if it ended normally: the
+ * server or the agent ended it.
+ */
 static bool ended_well(const struct api_result *r)
 {
     bool watch = r->kind == API_WATCH_SLICES || r->kind == API_WATCH_NODE;

@@ -28,8 +28,8 @@ enum kubelet_method { METHOD_PREPARE, METHOD_UNPREPARE, KUBELET_METHODS };
 enum duration_result { RESULT_OK, RESULT_ERROR, DURATION_RESULTS };
 
 /*
- * Kinds of requests as Kubernetes counts them, by verb and resource: those of enum api_kind, and
- * the requests of two kinds that create an object.
+ * Kinds of requests as Kubernetes counts them, by verb and resource: the values of enum api_kind,
+ * and one more for each of the two kinds of writes that can also create an object (POST).
  */
 enum {
     REQUEST_CREATE_SLICE = API_KINDS,
@@ -38,8 +38,8 @@ enum {
 };
 
 /*
- * How a request ended: the class of the HTTP status, which is the first digit of the code, or 0 for
- * no response. A 2xx whose body was invalid or incomplete is in ENDING_2XX_ERROR.
+ * How a request ended: the first digit of the HTTP status code, or 0 for no response.
+ * ENDING_2XX_ERROR: the code was 2xx, but the body was invalid or incomplete.
  */
 enum { ENDING_2XX = 2, ENDING_2XX_ERROR = 6, REQUEST_ENDINGS };
 
@@ -55,7 +55,7 @@ void durations_call(struct agent *a, enum kubelet_method method, enum duration_r
                     uint64_t duration_us);
 /* Records a completed request to the API server. */
 void durations_api_request(struct agent *a, const struct api_result *r);
-/* Index of a request in struct durations: enum api_kind, or REQUEST_CREATE_…. */
+/* Index of a request in durations.request: its enum api_kind, or REQUEST_CREATE_SLICE or _EVENT. */
 unsigned durations_request_kind(enum api_kind kind, bool creates);
 /* Records a flush of the claim store to the disk. */
 void durations_flush(struct agent *a, enum duration_result result, uint64_t duration_us);

@@ -34,7 +34,10 @@ void log_view(struct agent *a, const char *key, struct view value);
 void log_number(struct agent *a, const char *key, int64_t value);
 /* Adds a remedy that fits this cause better than the catalogue's. */
 void log_remedy(struct agent *a, const char *text);
-/* Leaves out the catalogue's remedy, because a field of the current line states its own. */
+/*
+ * Omits the catalogue's remedy from the current line, because a field of the line has a more
+ * specific one.
+ */
 void log_no_remedy(struct agent *a);
 /* Adds the three fields that name a claim: namespace, claim and claim_uid. */
 void log_claim(struct agent *a, const struct claim_id *id);

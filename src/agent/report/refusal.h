@@ -29,8 +29,8 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
 /* Adds a field to the line of log_api_refusal; an empty text is left out. */
 void log_api_refusal_field(struct agent *a, const char *key, const char *text);
 /*
- * Ends the line of log_api_refusal with this remedy (NULL: the catalogue's). For a transient
- * failure the line says instead that the agent retries, for 401 what to do about the token.
+ * Ends the line of log_api_refusal with `remedy`; NULL: with the remedy of the catalogue. But for a
+ * transient failure the line says that the agent retries, and for 401 what to do about the token.
  */
 void log_api_refusal_end(struct agent *a, const struct refusal *last, const char *remedy);
 /*

@@ -223,7 +223,10 @@ static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, uns
     return l->failed ? UINT32_MAX : rank;
 }
 
-/* Closes the link of the highest rank, if any, so that the next links_open can use it. */
+/*
+ * Closes the link with the highest rank (rank_of), if any may be closed, so that the next
+ * links_open can use it.
+ */
 static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
 {
     unsigned first = kinds[kind].first;
@@ -242,10 +245,7 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     if (gone == NULL) {
         return;
     }
-    /*
-     * The GOAWAY makes the peer reconnect. The part of it that the peer does not read at once is
-     * lost.
-     */
+    /* The GOAWAY makes the peer reconnect. What the peer does not read of it at once is lost. */
     h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
     grpc_abandon(&gone->grpc);
     calls_gone(a, &gone->grpc, (struct grpc_call_id){0});

@@ -104,7 +104,7 @@ static const char *const type_names[METRIC_TYPES] = {
 
 #define LABELS_MAX 6u
 
-/* A metric family. `name` lacks METRICS_PREFIX; `rows` is the largest number of series. */
+/* A metric family. `name` is without METRICS_PREFIX; `rows` is the largest number of series. */
 struct family {
     const char *help;
     const char *name;
@@ -444,8 +444,8 @@ static bool telemetry_series(const struct agent *a, unsigned family, unsigned ro
 }
 
 /*
- * Fills the series of one use of a core's memory; false: the device is gone, or the value is
- * unknown.
+ * Fills the series of one kind of use of a core's device memory. false: the device is gone, or the
+ * value is unknown.
  */
 static bool monitor_series(const struct agent *a, unsigned family, unsigned row, struct series *s)
 {
@@ -608,7 +608,7 @@ static void measure_process(const struct agent *a, struct metrics_cursor *c)
 
 /* --- writing --- */
 
-/* Units of a second, in which times are kept. */
+/* Number of milliseconds and of microseconds in a second: the units in which times are kept. */
 #define PER_SECOND_MS 1000u
 #define PER_SECOND_US 1000000u
 

@@ -9,12 +9,15 @@
 #include "agent/report/durations.h"
 #include "base/bytes.h"
 
-/* A reader's position in the text. All bytes zero: the start. */
+/* Position of one connection in the text of the metrics. All bytes zero: the start. */
 struct metrics_cursor {
     uint8_t family;
     uint16_t row; /* 0: the HELP and TYPE lines; 1 and above: series */
     uint8_t line; /* line within the series of a histogram */
-    /* copies of what is being written, so that all lines are of one moment */
+    /*
+     * copies of the histogram and the process values being written, so that all their lines show
+     * one moment
+     */
     struct histogram now;
     uint64_t process[PROCESS_VALUES];
 };
@@ -26,8 +29,8 @@ struct metrics_cursor {
 bool metrics_write(const struct agent *a, struct metrics_cursor *c, struct writer *out);
 
 /*
- * The verb of a request, as Kubernetes names it, and its resource, as in the metric's labels;
- * `kind` must not be API_NONE. `creates`: the request is a POST.
+ * Return the verb and the resource of a request, as in the labels of the metric; Kubernetes uses
+ * the same names. `kind` must not be API_NONE. `creates`: the request is a POST.
  */
 const char *metrics_verb(enum api_kind kind, bool creates);
 const char *metrics_resource(enum api_kind kind);

@@ -47,9 +47,9 @@ static bool is_scrape(const struct page_link *p)
 }
 
 /*
- * Earliest time at which the entry is free or its connection may be closed. From its second request
- * on, a connection may be closed at once, unless it is receiving a long page: otherwise a peer
- * could keep the entry forever by repeated requests.
+ * Earliest time at which this entry of the table of connections is free, or its connection may be
+ * closed. From its second request on, a connection may be closed at once, unless it is receiving a
+ * long page: otherwise a peer could keep the entry forever by repeated requests.
  */
 static uint64_t place_ms(const struct page_link *p)
 {

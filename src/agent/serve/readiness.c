@@ -38,8 +38,9 @@ enum {
     REASON_DEVICE_PLUGIN,
     REASON_OTHER_DRIVER, /* another driver of this name runs on the node and writes the slices */
     REASON_SLICES,
-    REASON_API,    /* only with REASON_SLICES, which it explains: the API server cannot be asked */
-    REASON_CLAIMS, /* the claims at the API server are not listed yet */
+    /* the API server cannot be asked; given only with REASON_SLICES, whose cause it is */
+    REASON_API,
+    REASON_CLAIMS, /* the list of this node's claims was not read from the API server yet */
     REASONS
 };
 

@@ -10,7 +10,7 @@
 
 struct agent;
 
-/* A reader's position in the page. */
+/* Position of one connection in the page. */
 struct slicesz {
     uint8_t stage;  /* what is being written: notes, start of the list, slices or end */
     uint8_t driver; /* driver whose parts are being written; 0: the first */
@@ -22,9 +22,9 @@ struct slicesz {
 /* Sets the position to the start of the page. */
 void slicesz_begin(struct slicesz *s, bool yaml);
 /*
- * Appends bytes of the page until `out` is full; true: the page is complete. Each call makes the
- * current part anew, in scratch.body, and copies the next bytes of it, so that no buffer must hold
- * the page.
+ * Appends bytes of the page until `out` is full; true: the page is complete. Each call builds the
+ * current part again, in scratch.body, and copies the next bytes of it, so that no buffer must hold
+ * the whole page.
  */
 bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out);
 

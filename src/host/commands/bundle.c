@@ -26,8 +26,8 @@ static enum status copy_failed(struct writer *why, const char *from, int error)
 }
 
 /*
- * Copies until the file ends, an error occurs, or BUNDLE_FILE_BYTES_MAX bytes are copied. *n:
- * result of the last read(2).
+ * Copies the file open as `fd` to the output, until the file ends, an error occurs, or
+ * BUNDLE_FILE_BYTES_MAX bytes are copied. *n: what the last read(2) returned.
  */
 static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, struct writer *why)
 {
@@ -38,7 +38,8 @@ static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, stru
         *n = read(fd, m->part, sizeof m->part);
         m->out.len = (*n > 0) ? (size_t)*n : 0u;
         copied += m->out.len;
-        s = (*n > 0) ? output_flush(&m->out, m->out_fd, why) : STATUS_OK; /* as it is */
+        /* without escapes: a copy has the same bytes */
+        s = (*n > 0) ? output_flush(&m->out, m->out_fd, why) : STATUS_OK;
     }
     return s;
 }
@@ -78,7 +79,7 @@ __attribute__((noinline)) static enum status write_versions(struct command_memor
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer unused = writer_of(bytes, sizeof bytes);
     bool known = uname(&kernel) == 0;
-    /* Ignore a failure here, because slices.yaml reports it. */
+    /* Ignore a failed probe here, because the bundle's file devices.txt reports it. */
     (void)(commands_node(m, &unused) == STATUS_OK);
     writer_text(&m->out, AGENT_NAME " " AGENT_VERSION ", build " BUILD_ID "\n");
     known_or_not(&m->out, "kernel: ", known ? kernel.release : "");
@@ -101,7 +102,8 @@ enum entry_kind {
 
 struct entry {
     enum entry_kind kind;
-    const char *name; /* name of the file in the bundle; NULL: the name of the copied file */
+    /* name of the file in the bundle; NULL: a copied CDI file keeps its own name */
+    const char *name;
     enum settings_command command;
     enum settings_output output;
     enum driver_kind driver; /* driver whose claim store is copied; EFA only with --efa */
@@ -165,15 +167,15 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
 
 /* --- directory of the bundle --- */
 
-/* The operand that stands for standard output, which then gets a tar archive. */
+/* Whether to write the bundle as a tar archive to standard output: its operand is "-". */
 static bool is_tar(const struct command_memory *m)
 {
     return text_is(m->settings->operand, "-");
 }
 
 /*
- * Prints one line: the file was written, or why it is missing. Beside a tar archive it goes to
- * standard error.
+ * Prints one line about a file of the bundle: the file was written, or why it is missing. The line
+ * goes to standard output, or to standard error if standard output gets a tar archive.
  */
 static enum status print_entry(struct command_memory *m, const char *folder, const char *name,
                                struct view reason, struct writer *why)
@@ -192,12 +194,13 @@ static enum status print_entry(struct command_memory *m, const char *folder, con
 
 /* --- members of a tar archive --- */
 
-/* Folder of the files in the archive. */
+/* Name of the folder that contains all files of the bundle in the tar archive. */
 #define TAR_FOLDER "neuron-dra-agent"
 
 /*
- * Fills the anonymous file m->member_fd with the content of one file: the header of an archive has
- * the size before the content, and the root of the container is read-only.
+ * Fills the anonymous file m->member_fd with the content of one file of the bundle. In the tar
+ * archive the size of a file precedes its content, so the content must be complete first; it is
+ * kept in an anonymous file, because the root file system of the container is read-only.
  */
 static enum status member_fill(struct command_memory *m, const struct settings_input *input,
                                const struct entry *e, const char *name, struct writer *line)
@@ -210,7 +213,10 @@ static enum status member_fill(struct command_memory *m, const struct settings_i
     return entry_fill(m, input, e, name, line);
 }
 
-/* Copies the anonymous file to standard output, between its header and the end of its block. */
+/*
+ * Writes one file of the tar archive to standard output: a header, the content of the anonymous
+ * file, and zeros that fill the last block.
+ */
 static enum status member_write(struct command_memory *m, const char *name, struct writer *why)
 {
     off_t size = lseek(m->member_fd, 0, SEEK_END);
@@ -230,7 +236,10 @@ static enum status member_write(struct command_memory *m, const char *name, stru
     return (s == STATUS_OK) ? output_flush(&m->out, STDOUT_FILENO, why) : s;
 }
 
-/* Prepares for an archive on standard output. HOST_*, PEER_MALFORMED: `why` gets a line. */
+/*
+ * Checks that standard output can get a tar archive, and creates the anonymous file. HOST_*,
+ * PEER_MALFORMED: `why` gets a line.
+ */
 static enum status tar_begin(struct command_memory *m, struct writer *why)
 {
     if (isatty(STDOUT_FILENO) == 1) {
@@ -275,7 +284,7 @@ static enum status file_write(struct command_memory *m, const struct settings_in
     return s;
 }
 
-/* Writes one file of the bundle, and a line about it. HOST_*: standard output failed. */
+/* Writes one file of the bundle, and prints a line about it. HOST_*: standard output failed. */
 static enum status entry_write(struct command_memory *m, const struct settings_input *input,
                                const struct entry *e, const char *name, struct writer *why)
 {
@@ -295,7 +304,7 @@ static bool is_cdi_file(const struct command_memory *m, struct view name)
 {
     bool ours = view_starts(name, CDI_FILE_PREFIX) ||
                 (m->settings->efa && view_starts(name, EFA_CDI_FILE_PREFIX));
-    return ours && name.len <= TAR_NAME_BYTES; /* the agent makes no longer one */
+    return ours && name.len <= TAR_NAME_BYTES; /* the agent gives no CDI file a longer name */
 }
 
 /*

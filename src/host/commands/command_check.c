@@ -19,7 +19,7 @@
 
 /* --- findings --- */
 
-/* Prints a finding if it is of the kind that this run of the checks is for. */
+/* Prints a finding if its kind is the one that is printed now (m->finding). */
 static enum status add_finding(struct command_memory *m, enum finding_kind kind, struct view text,
                                struct writer *why)
 {
@@ -35,7 +35,10 @@ static enum status add_finding(struct command_memory *m, enum finding_kind kind,
     return commands_flush(m, why);
 }
 
-/* Kind of a finding that keeps an agent from working, of which only a running agent can judge. */
+/*
+ * Kind of a finding that can keep an agent from working here. It is only a warning if an agent
+ * responds, because then /readyz says whether the agent works.
+ */
 static enum finding_kind hindrance(const struct command_memory *m)
 {
     return m->agent_responds ? FINDING_WARNING : FINDING_REASON;
@@ -49,8 +52,8 @@ static enum status add_hindrance(struct command_memory *m, struct view text, str
 /* --- the node --- */
 
 /*
- * A refused instance family is a reason, which a running agent gives itself; all other issues are
- * warnings.
+ * Adds an issue of the probe: as a reason if the agent refuses the instance family, else as a
+ * warning. If an agent responds, it gives that reason itself, so it is not added here.
  */
 static enum status check_issue(struct command_memory *m, const struct probe_issue *issue,
                                struct writer *why)
@@ -68,7 +71,10 @@ static enum status check_issue(struct command_memory *m, const struct probe_issu
     return add_finding(m, refused ? FINDING_REASON : FINDING_WARNING, writer_view(&line), why);
 }
 
-/* Devices that are gone count as listed if a claim holds them, so the store is read too. */
+/*
+ * Checks the devices of a driver. Also reads which claims hold devices, because a device that is
+ * gone is reported if a claim holds it.
+ */
 static enum status check_node(struct command_memory *m, unsigned driver, struct writer *why)
 {
     struct writer line = writer_of(m->line, sizeof m->line);
@@ -267,11 +273,15 @@ static enum status print_findings(struct command_memory *m, enum finding_kind ki
         document_array_begin(&m->document, (kind == FINDING_REASON) ? "reasons" : "warnings");
     }
     if (kind == FINDING_REASON) {
-        s = check_agent(m, why); /* first: what other findings are depends on its answer */
+        /*
+         * first, because it finds out whether an agent responds, which decides the kind of other
+         * findings
+         */
+        s = check_agent(m, why);
     } else if (m->agent_responds) {
         s = check_troubles(m, why);
     } else {
-        /* only a running agent knows them */
+        /* without a running agent, no troubles are known */
     }
     for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
         s = check_driver(m, d, why);

@@ -25,7 +25,7 @@ struct page {
     uint64_t end_ms;
     int sink;      /* descriptor for the body; -1: the body stays in `bytes` */
     unsigned code; /* HTTP status code; 0: no complete head was received yet */
-    bool only_ok;  /* the sink gets the body of a response 200 alone */
+    bool only_ok;  /* only a response with status code 200 is written to the sink */
     struct writer bytes;
 };
 
@@ -95,7 +95,8 @@ static int page_pass(struct page *p)
         return 0;
     }
     p->bytes.len = 0;
-    if (p->only_ok) { /* a program that took the agent's port must not write to the terminal */
+    /* escape the body: another program on the port must not control the terminal */
+    if (p->only_ok) {
         struct writer discarded = writer_of(NULL, 0);
         return (commands_write(p->sink, body, false, &discarded) == STATUS_OK) ? 0 : EIO;
     }
@@ -103,7 +104,10 @@ static int page_pass(struct page *p)
     return (s == STATUS_OK) ? 0 : error;
 }
 
-/* Reads once. *end: the peer has closed the connection. Returns 0 or an errno. */
+/*
+ * Waits for bytes of the response, then reads once. *end: the peer has closed the connection.
+ * Returns 0 or an errno.
+ */
 static int page_read_some(struct page *p, bool *end)
 {
     int error = page_wait(p, POLLIN);

@@ -186,7 +186,7 @@ static enum status send_call(struct call_out *c, struct h2 *h, const struct clai
     return (s == STATUS_OK) ? h2_data(h, c->stream, writer_view(&request), true) : s;
 }
 
-/* Handles all received events. STATUS_MORE: the call needs more bytes. */
+/* Handles all HTTP/2 events in the received bytes. STATUS_MORE: the call needs more bytes. */
 static enum status handle_events(struct call_out *c, struct h2 *h)
 {
     struct h2_event e;

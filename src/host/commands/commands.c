@@ -125,8 +125,8 @@ static bool is_offline(const struct command_memory *m)
 }
 
 /*
- * Says, before slices that no agent told, what they are: on stderr, or in a bundle as a comment of
- * the file.
+ * If the printed slices do not come from a running agent, writes a line that says so and why: to
+ * standard error, or in a bundle as a comment of the file.
  */
 static enum status note_forecast(struct command_memory *m, struct writer *why)
 {
@@ -160,8 +160,8 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
 }
 
 /*
- * Prints what the agent of this node publishes, as it says itself. Without such an agent, prints
- * what one would publish.
+ * Prints the slices that the running agent of this node publishes, as that agent reports them. If
+ * no agent responds, prints the slices that one would publish.
  */
 static enum status run_slices(struct command_memory *m, struct writer *why)
 {
@@ -454,7 +454,7 @@ enum status commands_print(struct command_memory *m, struct writer *why)
     return s;
 }
 
-/* Separates what was printed from what is printed again. */
+/* With --watch: separates the next output from the previous one. */
 static enum status write_separator(struct command_memory *m, struct writer *why)
 {
     bool yaml = m->output == OUTPUT_YAML;

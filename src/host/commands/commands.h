@@ -31,14 +31,15 @@ struct command_memory {
     struct found_efas efas;
     struct inventory inventory;
     struct document document;
-    struct writer out;   /* writes into `part`, the room for one piece of output */
+    struct writer out;   /* writes into `part`, the buffer for one piece of output */
     bool answer_no;      /* the exit code of probe, check or bundle is 1 */
     bool incomplete;     /* a file of the bundle is missing */
-    bool agent_responds; /* check: an agent served /readyz */
+    bool agent_responds; /* check: an agent responded to the request for /readyz */
     bool compares;       /* --watch: the output is not written, but added to `sum` */
     uint32_t sum;
-    struct view forecast;      /* slices: why no agent told them; empty: one did, or --board */
-    enum finding_kind finding; /* check: the kind that is printed now */
+    /* slices: why no running agent reported its slices; empty: one did, or --board is set */
+    struct view forecast;
+    enum finding_kind finding; /* check: kind of the findings that are printed now */
     struct claim_record record;
     struct store_outline outline;
     enum driver_kind driver;  /* driver whose claim store is read */
@@ -63,8 +64,8 @@ void commands_begin(struct command_memory *m, const struct settings *settings);
  */
 MUST_USE enum status commands_print(struct command_memory *m, struct writer *why);
 /*
- * The same and, with --watch, again whenever the output has changed, until a signal ends the
- * process.
+ * Like commands_print; with --watch, prints again whenever the output has changed, until a signal
+ * ends the process.
  */
 MUST_USE enum status commands_watch(struct command_memory *m, struct writer *why);
 /* Writes `out` to the descriptor and empties it. HOST_*: `why` gets one line. */

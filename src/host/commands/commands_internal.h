@@ -16,8 +16,9 @@
 /* Whether the output is text for people, and not a document. */
 bool commands_are_text(const struct command_memory *m);
 /*
- * Writes text, and escapes what a terminal would obey or hide (writer_safe). All output passes here
- * but copies of files. `colour`: the colours of `devices` stay. HOST_*: a line in `why`.
+ * Writes text to `fd` and escapes characters that a terminal would obey or not show (writer_safe).
+ * Commands write their output by this function, except copies of files and of pages. `colour`: does
+ * not escape the colours of the command `devices`. HOST_*: `why` gets a line.
  */
 MUST_USE enum status commands_write(int fd, struct view text, bool colour, struct writer *why);
 /* Writes m->out to m->out_fd by commands_write and empties it. HOST_*: a line in `why`. */
@@ -69,8 +70,8 @@ unsigned page_get(struct command_memory *m, const char *path, struct view *body,
  */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
 /*
- * The same for a page that counts only if the response is 200. *served: it was, and a failure came
- * later, so that a part of the page may be written.
+ * Like page_copy, but writes nothing unless the status code is 200. *served: the code was 200; if
+ * the function fails nevertheless, a part of the page may already be written.
  */
 MUST_USE enum status page_copy_ok(struct command_memory *m, const char *path, bool *served,
                                   struct writer *why);

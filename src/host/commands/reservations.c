@@ -38,7 +38,7 @@ static void orders_carry_out(struct reservations_memory *m, uint64_t now_ms)
 
 /*
  * Waits for the API server or the next time limit, passes received bytes to the agent, and returns
- * the time in milliseconds.
+ * the current time in milliseconds.
  */
 static uint64_t wait_turn(struct reservations_memory *m, bool at_once)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the commands read and where they write: the devices of the node, the claim store, and the
- * one way by which text leaves. Decides nothing and prints no command's output itself.
+ * Reads what several commands need, the devices of the node and the claim store, and writes all
+ * their output. Decides nothing and prints no command's output itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,9 +82,9 @@ bool commands_are_text(const struct command_memory *m)
 /* --- devices of the node --- */
 
 /*
- * Returns 0 or the errno that tells that sysfs is not at --sysfs-root. A node without the class of
- * the kernel module has no device; one without sysfs is none. Not inlined, so that its buffer is
- * not on the stack while devices are read.
+ * Returns 0 or the errno that shows that --sysfs-root has no sysfs. This tells a wrong path from a
+ * node without devices: both lack the class of the kernel module, but the node has sysfs. Not
+ * inlined, so that its buffer is not on the stack while devices are read.
  */
 __attribute__((noinline)) static int find_sysfs(const struct command_memory *m)
 {
