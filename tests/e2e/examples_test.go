@@ -41,6 +41,14 @@ func sizeClasses(t *testing.T) {
 	apply(t, manifest)
 	waitRunning(t, "size-large")
 	checkContainer(t, "size-large", "app", devicesOf(t, "size-large", "neurons", 8))
+	// The controller counts late on a busy machine, and a quota that has counted nothing refuses nothing.
+	eventually(t, "the quota counts the first claim", soon, func() error {
+		used, err := kubectl("get", "resourcequota", "neuron-sizes", "-o", "jsonpath={.status.used}")
+		if err == nil && !strings.Contains(used, `:"8"`) && !strings.Contains(used, `:"1"`) {
+			err = fmt.Errorf("used: %s", used)
+		}
+		return err
+	})
 	apply(t, renamed(t, manifest, "size-large", "size-large-2"))
 	eventually(t, "the quota refuses the second claim", soon, func() error {
 		out, err := kubectl("get", "events", "-o", "jsonpath={.items[*].message}")
