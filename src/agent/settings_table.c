@@ -583,7 +583,8 @@ static void complete_after(struct writer *out, const struct shell *shell, const 
     for (unsigned i = 0; i < most && follow[i] != NULL; i++) {
         WRITE(out, "%%", TEXT((i == 0u) ? "" : " "), TEXT(follow[i]));
     }
-    WRITE(out, "%%", TEXT((follow[0] == NULL) ? shell->files : ""), TEXT(shell->end));
+    writer_text(out, (follow[0] == NULL) ? shell->files : "");
+    writer_text(out, shell->end);
 }
 
 static void complete_value(struct writer *out, const struct shell *shell,

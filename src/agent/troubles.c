@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/troubles.h"
 
+#include "base/assert.h"
+
 #define RIVAL                                                                                      \
     " runs on this node and gives away the same devices: let only one of the two run here; its "   \
     "socket is "
@@ -20,6 +22,7 @@ void trouble_other_driver(const char *driver, const char *path, struct writer *o
 void trouble_refused_type(const struct devices *devices, struct writer *out)
 {
     const char *refusal = devices_refusal(devices);
+    ASSERT(refusal != NULL);
     WRITE(out, "no device of instance type % is published: %", TEXT(devices->instance_type),
-          TEXT((refusal != NULL) ? refusal : ""));
+          TEXT(refusal));
 }

@@ -24,6 +24,9 @@
 /* Room for the longest part: one device of a slice. */
 #define COMMAND_PART_BYTES SLICE_PART_BYTES
 
+/* Begins a colour of `devices`. */
+#define ANSI_ESCAPE "\033"
+
 /* The claim that holds a device, or a share of it. */
 struct holder {
     uint16_t others; /* number of other claims that also hold shares of the device */

@@ -6,7 +6,6 @@
 #include "cfg/identity.h"
 #include "command/command_internal.h"
 
-#define ANSI_ESCAPE "\033"
 #define COLOUR_RED 1u /* ANSI red; used only for bad health */
 /* Claims use the ANSI colours 32 to 36, which are readable on black and on white. */
 #define COLOUR_CLAIMS 2u
@@ -176,8 +175,8 @@ static void write_unknown(const struct inventory *v, enum unknown_reason reason,
         [UNKNOWN_ABSENT] = "a file that the module should have is absent",
         [UNKNOWN_BLIND] = "its files cannot be read, or it is being reset",
         [UNKNOWN_MODULE] = " has no health files"};
-    const char *version = v->devices.driver_version;
     if (reason == UNKNOWN_MODULE) {
+        const char *version = v->devices.driver_version;
         WRITE(out, "kernel module %", TEXT((version[0] != '\0') ? version : "of unknown version"));
     }
     writer_text(out, texts[reason]);

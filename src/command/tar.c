@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "command/command.h"
 
+#define TAR_MODE 0x180u /* read and write for the owner */
 #define TAR_SUM_AT 148u
 #define TAR_SUM_DIGITS 6u
 #define TAR_PREFIX_AT 345u
@@ -43,7 +44,7 @@ void command_tar_header(const char *folder, const char *name, uint64_t size, uin
 {
     struct writer header = writer_of(&out->data[out->len], writer_room(out));
     write_field(&header, view_text(name), TAR_NAME_BYTES);
-    write_octal(&header, 0600, 7); /* mode; the next two fields are owner and group */
+    write_octal(&header, TAR_MODE, 7); /* mode; the next two fields are owner and group */
     write_octal(&header, 0, 7);
     write_octal(&header, 0, 7);
     write_octal(&header, size, 11);

@@ -45,8 +45,8 @@ func TestEFASwitchedOff(t *testing.T) {
 		return !slices.ContainsFunc(api.ofEFA(), func(s *resource.ResourceSlice) bool { return len(s.Spec.Devices) > 0 })
 	})
 	waitFor(t, "ready all the same", func() bool { return a.command(address, "probe", "readiness").code == 0 })
-	if got := a.command(address, "check"); got.code != 1 || got.stdout != "--efa is off, and the EFA driver dra.net stays until its "+
-		"claims are unprepared, now 1: end their pods, or switch draDriver.efa.enabled on again\n" {
+	if got := a.command(address, "check"); got.code != 0 || got.stdout != "warning: --efa is off, and the EFA driver dra.net stays until its "+
+		"claims are unprepared, now 1: end their pods, or switch draDriver.efa.enabled on again\nready\n" {
 		t.Errorf("check: %+v", got)
 	}
 	// What is held is answered, as after a reboot; nothing is prepared anew, and the other driver is not concerned.

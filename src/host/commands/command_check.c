@@ -217,11 +217,12 @@ static enum status check_device_plugin(struct command_memory *m, unsigned driver
 static enum status add_reasons(struct command_memory *m, struct view body, struct writer *why)
 {
     enum status s = STATUS_OK;
-    while (body.len > 0u && s == STATUS_OK) {
-        size_t end = view_find(body, '\n');
+    struct view rest = body;
+    while (rest.len > 0u && s == STATUS_OK) {
+        size_t end = view_find(rest, '\n');
         s = add_finding(m, FINDING_REASON,
-                        view_first(view_first(body, end), COMMAND_PART_BYTES / 2u), why);
-        body = view_from(body, end + 1u);
+                        view_first(view_first(rest, end), COMMAND_PART_BYTES / 2u), why);
+        rest = view_from(rest, end + 1u);
     }
     return s;
 }

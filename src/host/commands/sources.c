@@ -36,8 +36,8 @@ enum status output_flush(struct writer *out, int fd, struct writer *why)
 /* Length of a colour sequence of `devices` at the start of the text; 0: there is none. */
 static size_t colour_length(struct view v)
 {
-    static const char begin[] = "\033[1;3";
-    static const char end[] = "\033[0m";
+    static const char begin[] = ANSI_ESCAPE "[1;3";
+    static const char end[] = ANSI_ESCAPE "[0m";
     if (view_starts(v, end)) {
         return sizeof end - 1u;
     }
