@@ -83,7 +83,7 @@ static enum status check_node(struct command_memory *m, unsigned driver, struct 
         return add_hindrance(m, writer_view(&line), why);
     }
     memset(m->inventory.holder, 0, sizeof m->inventory.holder);
-    enum status held = commands_holders(m, (enum driver_kind)driver, &line);
+    enum status held = commands_holders(m, m->settings->driver[driver].kind, &line);
     status_ignore(held, "check_store reports it");
     for (unsigned i = 0; i < m->inventory.issues.count && s == STATUS_OK; i++) {
         s = check_issue(m, &m->inventory.issues.issue[i], why);
@@ -200,7 +200,7 @@ static enum status check_device_plugin(struct command_memory *m, unsigned driver
 {
     struct writer line = writer_of(m->line, sizeof m->line);
     char name[SOCKET_PATH_CAP] = {0};
-    enum driver_kind kind = (enum driver_kind)driver;
+    enum driver_kind kind = m->settings->driver[driver].kind;
     int error = device_plugin_scan(m->settings->device_plugins_dir, kind, name);
     if (error != 0) {
         WRITE(&line, "%: %; see --kubelet-device-plugins-directory-path",

@@ -261,7 +261,7 @@ static bool is_wanted(const struct command_memory *m, enum slot_state state)
 /* Opens the store of a driver. HOST_*: `why` gets one line. */
 static enum status store_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
-    commands_driver(m, (enum driver_kind)driver);
+    commands_driver(m, m->settings->driver[driver].kind);
     enum status s = commands_store(m);
     if (s != STATUS_OK) {
         commands_store_trouble(m, s, why);
