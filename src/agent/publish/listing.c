@@ -76,11 +76,11 @@ static bool is_left_out(const struct agent *a, unsigned number)
 /* If the node belongs to an UltraServer: writes --ultraserver-devices and what it publishes. */
 static void write_mode(const struct agent *a, struct writer *out)
 {
-    static const char *const settings[ULTRASERVER_DEVICES + 1] = {[ULTRASERVER_AUTO] = "auto",
-                                                                  [ULTRASERVER_NODE] = "node",
-                                                                  [ULTRASERVER_BOTH] = "both",
-                                                                  [ULTRASERVER_DEVICES] =
-                                                                      "devices"};
+    static const char *const settings[(unsigned)ULTRASERVER_DEVICES + 1u] = {
+        [ULTRASERVER_AUTO] = "auto",
+        [ULTRASERVER_NODE] = "node",
+        [ULTRASERVER_BOTH] = "both",
+        [ULTRASERVER_DEVICES] = "devices"};
     const struct devices *devices = &a->publish->wanted.devices;
     bool node = devices->count > 0u && devices->device[devices->count - 1u].node;
     if (devices->ultraserver.member) {
