@@ -1,15 +1,22 @@
 {{/* SPDX-License-Identifier: Apache-2.0 */}}
 {{/* Names. An empty override takes the release's, so that a second release has names of its own. */}}
 {{- define "agent.name" -}}
-{{- .Values.draDriver.nameOverride | default (.Release.Name | trunc 40 | trimSuffix "-") }}
+{{- .Values.draDriver.nameOverride | default (.Release.Name | trunc 40 | trimAll "-.") }}
 {{- end }}
 
 {{- define "agent.fullname" -}}
-{{- .Values.draDriver.fullnameOverride | default (printf "%s-kubelet-plugin" (.Release.Name | trunc 35 | trimSuffix "-")) }}
+{{- .Values.draDriver.fullnameOverride | default (printf "%s-kubelet-plugin" (.Release.Name | trunc 35 | trimAll "-.")) }}
 {{- end }}
 
 {{- define "agent.namespace" -}}
 {{- .Values.draDriver.namespaceOverride | default .Release.Namespace }}
+{{- end }}
+
+{{/* Name of the Service of `helm test`: no dot, and a letter first, which the name of a release may lack. Only this name is
+changed: agent.name is a label of the DaemonSet's selector, and an existing release could not be upgraded. */}}
+{{- define "agent.testService" -}}
+{{- $name := printf "%s-test" (include "agent.name" . | replace "." "-") }}
+{{- regexMatch "^[a-z]" $name | ternary $name (printf "agent-%s" $name) }}
 {{- end }}
 
 {{- define "agent.account" -}}
@@ -20,8 +27,8 @@
 {{- define "agent.selector" -}}
 {{- with .Values.draDriver.selectorLabelsOverride }}{{ toYaml . }}
 {{- else -}}
-app.kubernetes.io/name: {{ include "agent.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "agent.name" . | toYaml }}
+app.kubernetes.io/instance: {{ .Release.Name | toYaml }}
 {{- end }}
 {{- end }}
 
@@ -159,6 +166,12 @@ EFA_SHARE: efa.share
 {{- $d := .Values.draDriver }}
 {{- if eq (include "agent.healthPort" .) (include "agent.metricsPort" .) }}
 {{- fail (printf "draDriver.ports: healthcheck and metrics are both %s: give each service a port of its own" (include "agent.metricsPort" .)) }}
+{{- end }}
+{{- range ternary (list "neuron.aws.com" $d.efa.driverName) (list "neuron.aws.com") (default false $d.efa.enabled) }}
+{{- $bytes := add (len $d.hostPaths.kubelet) (len "/plugins_registry/") (len .) (len "-01234567-89ab-cdef-0123-456789abcdef-reg.sock") }}
+{{- if gt $bytes 107 }}
+{{- fail (printf "draDriver.hostPaths.kubelet: the registration socket of the driver %s has a path of %d bytes there, and 107 is the limit of unix sockets: give a shorter directory" . $bytes) }}
+{{- end }}
 {{- end }}
 {{- range $variable, $value := fromYaml (include "agent.ownVariables" .) }}
 {{- $instead := ternary (printf "set draDriver.%s instead" $value) "no value changes it" (ne $value "") }}
