@@ -26,7 +26,12 @@ if ! ls "$work"/deb/musl-dev_*_arm64.deb >/dev/null 2>&1; then
     arm64_apt update
     (cd "$work/deb" && arm64_apt download musl-dev:arm64)
 fi
-dpkg-deb -x "$work"/deb/musl-dev_*_arm64.deb "$work/root"
+deb=$(find "$work/deb" -name 'musl-dev_*_arm64.deb')
+if [ "$(echo "$deb" | wc -l)" != 1 ]; then
+    echo "arm64.sh: more than one musl-dev for arm64 lies in $work/deb: remove all but one" >&2
+    exit 1
+fi
+dpkg-deb -x "$deb" "$work/root"
 
 # The same compiler driver as musl-gcc, for the other machine.
 machine=$(uname -m)
@@ -52,5 +57,5 @@ for board in trn2.48xlarge trn2u.48xlarge; do
 done
 out=$PWD/build/image/arm64 root=$PWD
 (cd tools/image && go run . --root "$root" --out "$out" --binary "$copy/build/neuron-dra-agent" --machine aarch64 \
-    --build "$1" --revision "$2" --created "$3" --musl "$(dpkg-deb -f "$work"/deb/musl-dev_*_arm64.deb Version)")
+    --build "$1" --revision "$2" --created "$3" --musl "$(dpkg-deb -f "$deb" Version)")
 echo "image: its agent prints under qemu what this machine's prints"

@@ -7,6 +7,7 @@ the folder of the build; the same inputs give the same bytes. The notes of the r
 they are the text of the page and no file of it.
 """
 import argparse
+import glob
 import gzip
 import hashlib
 import io
@@ -122,15 +123,28 @@ def debian(name, version, arch, **more):
 
 def installed(name):
     """The package of the machine that builds, whose version decides on the bytes."""
-    done = subprocess.run(["dpkg-query", "-W", "-f", "${Version} ${Architecture}", name], text=True, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode:
-        fail(f"the package {name} is not installed: {done.stderr.strip()}")
-    return debian(name, *done.stdout.split())
+    # One line for each architecture of the package, also for one that was removed and left its configuration.
+    fields = "${db:Status-Status} ${Architecture} ${Version}\\n"
+    known = subprocess.run(["dpkg-query", "-W", "-f", fields, name], text=True, check=False, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL).stdout
+    machine = subprocess.run(["dpkg", "--print-architecture"], text=True, check=True,
+                             stdout=subprocess.PIPE).stdout.strip()
+    found = [line.split() for line in known.splitlines()]
+    found = [(version, arch) for status, arch, *version in found if status == "installed" and arch in (machine, "all")]
+    if len(found) != 1:
+        fail(f"the package {name} is installed {len(found)} times for {machine}, and has to be once: "
+             f"apt-get install {name}")
+    (version,), arch = found[0]
+    return debian(name, version, arch)
 
 
-def unpacked(path):
-    """The package of another machine, of which only files were taken."""
+def unpacked(pattern):
+    """The package of another machine, of which only files were taken: one file fits the pattern."""
+    found = sorted(glob.glob(pattern))
+    if len(found) != 1:
+        remedy = f"remove all but one: {' '.join(found)}" if found else "make image-arm64 downloads one"
+        fail(f"--deb: {len(found)} files fit {pattern}, and one has to: {remedy}")
+    path = found[0]
     done = subprocess.run(["dpkg-deb", "-W", "--showformat", "${Package} ${Version} ${Architecture}", path], text=True,
                           check=True, stdout=subprocess.PIPE)
     return debian(*done.stdout.split(), digest={"sha256": sha256(pathlib.Path(path).read_bytes())})
@@ -208,7 +222,7 @@ def main():
     parser.add_argument("--builder", required=True, help="URI of who builds")
     parser.add_argument("--go", required=True, help="Go's version, as `go env GOVERSION` prints it")
     parser.add_argument("--package", action="append", default=[], help="an installed package; may be repeated")
-    parser.add_argument("--deb", action="append", default=[], help="a package's file; may be repeated")
+    parser.add_argument("--deb", action="append", default=[], help="pattern of one package's file; may be repeated")
     write_release(parser.parse_args())
 
 

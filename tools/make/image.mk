@@ -10,7 +10,7 @@ CREATED := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 image: all deps-all
 	@$(with_go) && cd tools/image && go run . --root $(CURDIR) --out $(CURDIR)/$(IMAGE) --binary $(AGENT) --machine $(ARCH) \
 		--build '$(BUILD_ID)' --revision $(REVISION) --created $(CREATED) \
-		--musl "$$(dpkg-query -W -f '$${Version}' musl-dev)"
+		--musl "$$(dpkg-query -W -f '$${Version}' "musl-dev:$$(dpkg --print-architecture)")"
 
 # Not a part of `make test`: a whole build more, and 230 MB of packages.
 .PHONY: image-arm64

@@ -26,7 +26,7 @@ release: image image-arm64 $(RELEASE_GOALS)
 		--arm64 $(BUILD)/arm64/source/build $(IMAGE)/arm64 $(addprefix --page ,$(RELEASE_PAGES)) \
 		--build '$(BUILD_ID)' --revision $(REVISION) --created $(CREATED) \
 		--source '$(RELEASE_SOURCE)' --builder '$(RELEASE_BUILDER)' --go "$$(go env GOVERSION)" \
-		$$(printf -- '--package %s ' $(RELEASE_PACKAGES)) --deb $(BUILD)/arm64/deb/musl-dev_*_arm64.deb
+		$$(printf -- '--package %s ' $(RELEASE_PACKAGES)) --deb '$(BUILD)/arm64/deb/musl-dev_*_arm64.deb'
 	@$(with_go) && cd tests/release && RELEASE=$(CURDIR)/$(RELEASE) HELM="$$(/usr/bin/python3 $(CURDIR)/tools/cluster/build.py --helm)" \
 		$(failures) go test -count=1 .
 
