@@ -419,15 +419,37 @@ func TestEveryBoard(t *testing.T) {
 	}
 }
 
-// TestVariables: the agent knows each variable that it is given.
+// TestVariables: each switch reaches the agent, and the agent knows each variable that it is given.
 func TestVariables(t *testing.T) {
 	help, err := exec.Command(os.Getenv("AGENT"), "--help").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range daemonSet(t, "--set-string", "draDriver.tlsMinVersion=1.2", "--set", "draDriver.claimStatus=true,draDriver.deviceMetadata=true,draDriver.deviceMetrics=true,draDriver.checkDeviceMemory=false,draDriver.requireConsecutive=true,draDriver.shareCores=true,draDriver.kubeletState.enabled=true,draDriver.efa.enabled=true,draDriver.hostPaths.sysfs=/s").Spec.Template.Spec.Containers[0].Env {
+	set := "draDriver.kubeletState.enabled=true,draDriver.hostPaths.sysfs=/s"
+	switches := map[string]string{"claimStatus": "CLAIM_STATUS", "deviceMetadata": "DEVICE_METADATA", "deviceMetrics": "DEVICE_METRICS",
+		"neuronMonitorMetrics": "NEURON_MONITOR_METRICS", "checkDeviceMemory": "CHECK_DEVICE_MEMORY", "requireConsecutive": "REQUIRE_CONSECUTIVE",
+		"shareCores": "SHARE_CORES", "efa.enabled": "EFA"}
+	wanted := map[string]string{}
+	for value, variable := range switches {
+		wanted[variable] = strconv.FormatBool(value != "checkDeviceMemory") // the one that is on by default
+		set += ",draDriver." + value + "=" + wanted[variable]
+	}
+	for _, one := range daemonSet(t, "--set-string", "draDriver.tlsMinVersion=1.2", "--set", set).Spec.Template.Spec.Containers[0].Env {
 		if !strings.Contains(string(help), "variable "+one.Name+",") {
 			t.Errorf("the agent has no variable %s", one.Name)
+		}
+		if wanted[one.Name] == one.Value {
+			delete(wanted, one.Name)
+		}
+	}
+	if len(wanted) != 0 {
+		t.Errorf("the agent is not given %v", wanted)
+	}
+	for _, one := range daemonSet(t).Spec.Template.Spec.Containers[0].Env {
+		for value, variable := range switches {
+			if one.Name == variable {
+				t.Errorf("%s is set without %s", variable, value)
+			}
 		}
 	}
 }

@@ -143,6 +143,7 @@ TLS_MIN_VERSION: tlsMinVersion
 CLAIM_STATUS: claimStatus
 DEVICE_METADATA: deviceMetadata
 DEVICE_METRICS: deviceMetrics
+NEURON_MONITOR_METRICS: neuronMonitorMetrics
 CHECK_DEVICE_MEMORY: checkDeviceMemory
 REQUIRE_CONSECUTIVE: requireConsecutive
 SHARE_CORES: shareCores
