@@ -141,25 +141,30 @@ func lookAtIt(t *testing.T) {
 	runExample(t, "single-device", 1)
 	user := newShell(t)
 	var out []string
+	archive := filepath.Join(t.TempDir(), "node.tar")
 	lines := shellBlock(t, "README.md", "## Look at it")
 	for _, line := range lines {
-		line = strings.Replace(line, "/var/lib/kubelet", filepath.Join(kube.Short, "kubelet"), 1)
+		line = strings.Replace(line, "node.tar", archive, 1)
 		out = append(out, user.typeLine(t, lines[0]+"\n"+line)) // the first defines a function
 	}
-	bundle := filepath.Join(kube.Short, "kubelet", "plugins", driver, "bundle")
-	defer func() { _ = os.RemoveAll(bundle) }()
-	if len(must(os.ReadDir(bundle))) == 0 {
-		t.Error("the bundle is empty")
+	if files := user.typeLine(t, "tar -tf "+archive); !strings.Contains(files, "neuron-dra-agent/claims.store\n") {
+		t.Errorf("the bundle has the files\n%s", files)
 	}
 	for i, words := range []string{"", "single-device", "single-device", "", "", "trn2.48xlarge", ""} {
 		if !strings.Contains(out[i], words) {
 			t.Errorf("line %d of the block lacks %q:\n%s", i, words, out[i])
 		}
 	}
-	first := user.typeLine(t, strings.Join(shellBlock(t, "cfg/deploy/operate.md", "## First look"), "\n"))
+	look := strings.Join(shellBlock(t, "cfg/deploy/operate.md", "## First look"), "\n")
+	first := user.typeLine(t, look)
 	for _, words := range []string{"Name:  ", "neuron.aws.com", "neuron-device-0", "single-device"} {
 		if !strings.Contains(first, words) {
 			t.Errorf("the first look lacks %q:\n%s", words, first)
 		}
+	}
+	fetch := strings.Join(shellBlock(t, "cfg/deploy/operate.md", "## A bundle for a report"), "\n")
+	files := user.typeLine(t, look+"\n"+strings.ReplaceAll(fetch, "node.tar", filepath.Join(t.TempDir(), "node.tar")))
+	if !strings.Contains(files, "neuron-dra-agent/settings.txt\n") {
+		t.Errorf("the bundle has the files\n%s", files)
 	}
 }
