@@ -137,6 +137,9 @@ func TestNotes(t *testing.T) {
 		*pod.Spec.ResourceClaims[0].ResourceClaimTemplateName != template.Name || pod.Spec.Containers[0].Resources.Claims[0].Name != pod.Spec.ResourceClaims[0].Name {
 		t.Errorf("the manifest is\n%s", pasted[1])
 	}
+	if image := pod.Spec.Containers[0].Image; image != exampleImage {
+		t.Errorf("the image is %s, that of the examples %s", image, exampleImage)
+	}
 	if !strings.Contains(out, "\n  helm test second --namespace kube-system\n") {
 		t.Error("it does not say how to test the release")
 	}
