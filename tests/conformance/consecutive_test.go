@@ -41,6 +41,28 @@ func TestScatteredDevices(t *testing.T) {
 	}
 }
 
+// No setting of --device-numbering closes a gap: with zero the numbers in the container have none, and the agent still reports
+// the devices of the host.
+func TestScatteredNumbers(t *testing.T) {
+	t.Parallel()
+	for numbering, want := range map[string][]string{
+		"host": {"/dev/neuron0", "/dev/neuron1", "/dev/neuron5"}, "zero": {"/dev/neuron0", "/dev/neuron1", "/dev/neuron2"},
+	} {
+		t.Run(numbering, func(t *testing.T) {
+			t.Parallel()
+			api := startAPIServer(t)
+			a := newAgent(t, "trn2.48xlarge")
+			a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--device-numbering="+numbering)
+			a.start()
+			k := a.register()
+			devices := k.prepareOK(named(api.addClaim(newClaim("gap", "a=0", "a=5", "a=1"))))
+			equalStrings(t, "a", a.inject(idsOf(devices, "a")...).devices, want...)
+			a.waitLog(0, "event=claim_devices_scattered namespace=default claim=gap")
+			a.waitLog(0, "devices=0,1,5 remedy=")
+		})
+	}
+}
+
 // With --require-consecutive it is refused, in words that name the remedy; claims without a gap are prepared.
 func TestRequireConsecutive(t *testing.T) {
 	t.Parallel()
