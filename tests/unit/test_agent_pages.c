@@ -318,6 +318,83 @@ static void test_log_page_in_a_flood(void **state)
     assert_non_null(strstr(page, "before"));
 }
 
+/* --- slices --- */
+
+/* Asks for a page about slices, and takes the first `most` bytes of the response. */
+static int slices_begin(const char *request, size_t most)
+{
+    int link = page_connect();
+    page[0] = 0;
+    page_ask(link, request);
+    for (size_t got = 0; got < most; got = strlen(page)) {
+        assert_true(page_take(link, (most - got < 100u) ? most - got : 100u));
+    }
+    return link;
+}
+
+/* The agent closes the connection soon, although the client has not taken the end of the page. */
+static void slices_break_off(int link)
+{
+    bool done = false;
+    for (unsigned i = 0; i < 400 && !done; i++) {
+        pass(10);
+        done = agent_link_done(world.agent, (unsigned)link);
+    }
+    assert_true(done);
+    assert_false(view_ends(view_text(page), "\r\n0\r\n\r\n"));
+    pass(4000);
+}
+
+static const char *const slices[] = {"GET /slicesz HTTP/1.1\r\nHost: a\r\n\r\n",
+                                     "GET /slicesz.json HTTP/1.1\r\nHost: a\r\n\r\n"};
+
+/*
+ * One slice becomes two while a page about it is sent: the page stays unfinished. The labels make
+ * the only device too long for one send buffer.
+ */
+static void test_slices_become_a_list(void **state)
+{
+    (void)state;
+    world_new();
+    api.kubelet = "v1.35.4";
+    found_set("trn2u.48xlarge", 16, 8);
+    (void)snprintf(world.found.ultraserver.modes, sizeof world.found.ultraserver.modes, "1,3,4");
+    for (unsigned n = 0; n < ULTRASERVER_SIZES; n++) {
+        (void)snprintf(world.found.ultraserver.node_id[n], 2, "2");
+        (void)snprintf(world.found.ultraserver.server_id[n], 17, "00000000000000a%u", n);
+    }
+    for (unsigned n = 0; n < API_LABELS; n++) {
+        api.label[n] = "nn-0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab";
+    }
+    node_up();
+    assert_false(world.agent->publish->wanted.devices.counters);
+    int link = slices_begin(slices[1], 1);
+    api.kubelet = "v1.36.0";
+    api_node_touch();
+    slices_break_off(link);
+    assert_true(world.agent->publish->wanted.devices.counters);
+    link = slices_begin(slices[1], 100);
+    while (page_take(link, SIZE_MAX)) {
+    }
+    assert_true(view_ends(view_text(page), "\r\n0\r\n\r\n"));
+}
+
+/* Devices vanish while a page about them is sent: it would end well without them. */
+static void test_slices_lose_devices(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        world_new();
+        node_up();
+        int link = slices_begin(slices[i], 8000);
+        found_set("trn2.48xlarge", 2, 8);
+        agent_found(world.agent, &world.found);
+        world.poked = true;
+        slices_break_off(link);
+        assert_int_equal(world.agent->publish->wanted.devices.count, 2);
+    }
+}
+
 /* --- metrics --- */
 
 static void test_metrics_at_start(void **state)
@@ -750,6 +827,8 @@ int main(void)
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_device_plugin),
         cmocka_unit_test(test_device_plugin_name),
+        cmocka_unit_test(test_slices_become_a_list),
+        cmocka_unit_test(test_slices_lose_devices),
         cmocka_unit_test(test_metrics_at_start),
         cmocka_unit_test(test_metrics_at_work),
         cmocka_unit_test(test_metrics_of_a_consumer),

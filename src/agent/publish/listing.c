@@ -46,6 +46,11 @@ static struct slice_shown slice_at(struct publish *p, unsigned index)
     return s;
 }
 
+uint32_t listing_version(const struct agent *a)
+{
+    return a->publish->wanted.made + a->publish->plan.made;
+}
+
 unsigned listing_slices(const struct agent *a)
 {
     return slices_of(a->publish);

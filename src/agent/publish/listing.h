@@ -10,6 +10,8 @@
 
 struct agent;
 
+/* A number that rises whenever the slices of this driver may have changed; never 0. */
+uint32_t listing_version(const struct agent *a);
 /* Number of slices that this driver wants to be stored. */
 unsigned listing_slices(const struct agent *a);
 /*

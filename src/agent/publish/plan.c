@@ -98,6 +98,7 @@ static void cut_parts(struct plan *p, unsigned devices, bool counters)
     unsigned parts = (devices + p->cut - 1u) / p->cut;
     parts = (parts == 0u) ? 1u : parts;
     p->parts = 0;
+    p->made++;
     if (counters) {
         (void)add_part(p, true);
     }

@@ -45,6 +45,7 @@ struct plan {
     unsigned overflow; /* number of listed slices that did not fit into `seen` */
     struct slice_seen seen[SLICES_SEEN_MAX];
     bool to_delete[SLICES_SEEN_MAX];
+    uint32_t made; /* number of times that the pool was cut into parts */
     unsigned parts;
     struct slice_part part[SLICES_MAX];
 };

@@ -149,6 +149,7 @@ void wanted_rebuild(struct agent *a)
 {
     struct wanted *w = &a->publish->wanted;
     copy_devices(a);
+    w->made++;
     memcpy(w->owner, node_facts(a)->uid, sizeof w->owner);
     for (unsigned i = 0; i < w->devices.count; i++) {
         log_attributes_left_out(a, i);

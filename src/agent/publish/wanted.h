@@ -15,6 +15,7 @@ struct wanted {
     const char *node_name; /* also the name of the pool; borrowed */
     char owner[UID_CAP];   /* UID of the Node */
     struct devices devices;
+    uint32_t made; /* number of times that the content was built */
 };
 
 /* Devices and attributes left out because the API server would refuse them; each is logged once. */

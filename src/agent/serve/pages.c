@@ -32,11 +32,16 @@ static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 
 /* --- connections and their entries in the table --- */
 
+/* Whether the page shows the slices. */
+static bool is_slices(unsigned page)
+{
+    return page == (unsigned)PAGE_SLICES || page == (unsigned)PAGE_SLICES_JSON;
+}
+
 /* Whether a page is long: only METRICS_SCRAPES such pages are sent at a time. */
 static bool is_long(unsigned page)
 {
-    return page == (unsigned)PAGE_METRICS || page == (unsigned)PAGE_SLICES ||
-           page == (unsigned)PAGE_SLICES_JSON;
+    return page == (unsigned)PAGE_METRICS || is_slices(page);
 }
 
 /* Whether the connection is receiving a long page. */
@@ -190,7 +195,7 @@ static void start_page(struct agent *a, struct page_link *p, struct view path)
         code = HTTP1_UNAVAILABLE;
     }
     p->cursor = (struct metrics_cursor){0};
-    slicesz_begin(&p->slices, p->page == (unsigned)PAGE_SLICES);
+    slicesz_begin(a, &p->slices, p->page == (unsigned)PAGE_SLICES);
     p->line = 0;
     p->log_at = 0;
     p->log_end = report_end(a);
@@ -251,7 +256,7 @@ static bool write_log(const struct agent *a, struct page_link *p, struct writer 
 /* Writes the next piece of the page; true: the page is complete. */
 static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
 {
-    if (p->page == (unsigned)PAGE_SLICES || p->page == (unsigned)PAGE_SLICES_JSON) {
+    if (is_slices(p->page)) {
         return slicesz_write(a, &p->slices, out);
     }
     if (p->page == (unsigned)PAGE_METRICS) {
@@ -272,9 +277,17 @@ static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
     return true;
 }
 
-/* Fills the send buffer. An empty buffer has room for any line, so each call makes progress. */
+/*
+ * Fills the send buffer. An empty buffer has room for any line, so each call makes progress. If the
+ * slices changed, closes the connection before the last chunk, so that the peer sees that the page
+ * is incomplete.
+ */
 static void continue_page(struct agent *a, struct page_link *p)
 {
+    if (is_slices(p->page) && slicesz_outdated(a, &p->slices)) {
+        give_way(p);
+        return;
+    }
     struct writer room = http1_body_space(&p->http);
     if (room.cap == 0u) {
         return;

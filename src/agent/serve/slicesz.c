@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Writes the pages about slices; see slicesz.h. If the slices change while a page is being sent,
- * the parts not yet written show the new state.
- */
+/* Writes the pages about slices; see slicesz.h. */
 #include "agent/serve/slicesz.h"
 
 #include "agent/frame.h"
 #include "agent/publish/listing.h"
+#include "base/assert.h"
 
 _Static_assert(SLICE_PART_BYTES <= CDI_BYTES_MAX, "a part fits where it is made");
 
 enum { STAGE_NOTES, STAGE_START, STAGE_SLICES, STAGE_END, STAGES };
 
-void slicesz_begin(struct slicesz *s, bool yaml)
+void slicesz_begin(const struct agent *a, struct slicesz *s, bool yaml)
 {
     *s = (struct slicesz){.document = document_of(NULL, yaml),
-                          .stage = yaml ? STAGE_NOTES : STAGE_START};
+                          .stage = yaml ? STAGE_NOTES : STAGE_START,
+                          .version = {listing_version(a)}};
+    s->version[1] = (a->next != NULL) ? listing_version(a->next) : 0u;
+}
+
+bool slicesz_outdated(const struct agent *a, const struct slicesz *s)
+{
+    uint32_t second = (a->next != NULL) ? listing_version(a->next) : 0u;
+    return s->version[0] != listing_version(a) || s->version[1] != second;
 }
 
 /* Whether the page shows the slices as a list, because there can be more than one. */
@@ -87,6 +93,7 @@ static void next_stage(struct slicesz *s)
 
 bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out)
 {
+    ASSERT(!slicesz_outdated(a, s));
     /* Each iteration writes bytes, or goes on to one of a few stages. */
     while (s->stage < (uint8_t)STAGES && writer_room(out) > 0u) {
         struct document d = s->document;
@@ -95,6 +102,9 @@ bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out)
         if (!write_part(a, s, &d)) {
             next_stage(s);
             continue;
+        }
+        if (s->stage == (uint8_t)STAGE_NOTES && made.len > writer_room(out)) {
+            break; /* a note may change before the next call, so it is never split */
         }
         struct view rest = view_from(writer_view(&made), s->offset);
         struct view piece = view_first(rest, writer_room(out));

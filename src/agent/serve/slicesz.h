@@ -7,6 +7,7 @@
 #define AGENT_SERVE_SLICESZ_H
 
 #include "base/document.h"
+#include "dra/driver.h"
 
 struct agent;
 
@@ -15,16 +16,22 @@ struct slicesz {
     uint8_t stage;  /* what is being written: notes, start of the list, slices or end */
     uint8_t driver; /* driver whose parts are being written; 0: the first */
     uint16_t part;
-    uint32_t offset;          /* number of bytes of the current part already written */
-    struct document document; /* the document's state before the current part */
+    uint32_t version[DRIVERS]; /* listing_version of each driver at the start; 0: no driver */
+    uint32_t offset;           /* number of bytes of the current part already written */
+    struct document document;  /* the document's state before the current part */
 };
 
 /* Sets the position to the start of the page. */
-void slicesz_begin(struct slicesz *s, bool yaml);
+void slicesz_begin(const struct agent *a, struct slicesz *s, bool yaml);
 /*
- * Appends bytes of the page until `out` is full; true: the page is complete. Each call builds the
- * current part again, in scratch.body, and copies the next bytes of it, so that no buffer must hold
- * the whole page.
+ * Whether the slices may have changed since slicesz_begin. The page must then end unfinished: its
+ * parts would show different slices, or not form a document.
+ */
+bool slicesz_outdated(const struct agent *a, const struct slicesz *s);
+/*
+ * Appends bytes of a page that is not outdated until `out` is full; true: the page is complete.
+ * Each call builds the current part again, in scratch.body, and copies the next bytes of it, so
+ * that no buffer must hold the whole page. An empty `out` of METRICS_LINE_BYTES_MAX holds any note.
  */
 bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out);
 
