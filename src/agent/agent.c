@@ -425,7 +425,7 @@ static void api_event(struct agent *a, const struct api_event *event)
     case API_EVENT_LOST:
         log_begin(a, LOG_ID_API_CONNECTION_LOST);
         log_text(a, "text", event->text);
-        if (api_token_refused(a)) {
+        if (text_is(event->text, API_TOKEN_REFUSED)) {
             log_remedy(a, API_TOKEN_REMEDY);
         }
         log_end(a);

@@ -312,7 +312,7 @@ static void test_refused_token(void **state)
     unsigned asked = api.own;
     assert_int_equal(api_asked(LISTS), 1);
     assert_int_equal(world.token_reads, 1);
-    log_has("401 Unauthorized, and there is no other token yet: " API_TOKEN_REMEDY);
+    log_has("401 Unauthorized, and there is no other token yet\" remedy=\"" API_TOKEN_REMEDY "\"");
     /* the roles of 403 are not at fault */
     log_has("remedy=\"" API_TOKEN_REMEDY "\"");
     assert_int_equal(said("check RBAC") + said("the agent reconnects"), 0);

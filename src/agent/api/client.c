@@ -254,11 +254,6 @@ static uint32_t kind_bit(enum api_kind kind)
     return 1u << (unsigned)kind;
 }
 
-bool api_token_refused(const struct agent *a)
-{
-    return a->now_ms < a->api->client.refused_ms;
-}
-
 bool api_forbidden(const struct agent *a, enum api_kind kind)
 {
     return (a->api->client.forbidden & kind_bit(kind)) != 0u;
@@ -628,8 +623,7 @@ static bool judge_token(struct agent *a)
     }
     if (shown == a->api->connection.token_sum) {
         a->api->client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
-        lose_link(a, "the API server answered 401 Unauthorized, and there is no other "
-                     "token yet: " API_TOKEN_REMEDY);
+        lose_link(a, API_TOKEN_REFUSED);
     } else {
         lose_link(a, "the API server answered 401 Unauthorized: repeated with the new token");
     }

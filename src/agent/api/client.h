@@ -223,13 +223,13 @@ void api_hurry(struct agent *a);
 /* --- state of the connection --- */
 
 /*
- * Remedy for a token that the API server does not accept (401). Roles are not the cause, unlike for
- * 403.
+ * Why a connection is lost (API_EVENT_LOST) when the server refuses the token (401), and the
+ * remedy. Roles are not the cause, unlike for 403.
  */
+#define API_TOKEN_REFUSED                                                                          \
+    "the API server answered 401 Unauthorized, and there is no other token yet"
 #define API_TOKEN_REMEDY                                                                           \
     "delete the agent's pod to get a new token; outside a pod, renew the token of its kubeconfig"
-/* Whether requests pause because the server refused the token (401); a new token ends the pause. */
-bool api_token_refused(const struct agent *a);
 /* Whether the last request of the kind got 403, Forbidden. */
 bool api_forbidden(const struct agent *a, enum api_kind kind);
 /* Whether requests can start now. */

@@ -188,10 +188,10 @@ static void page_end(struct agent *a, struct reservations *k, const struct api_r
  * except if the server refused the token: then it fails, because a command gets no other token
  * while it runs.
  */
-static void connection_lost(const struct agent *a, struct reservations *k, const char *why)
+static void connection_lost(struct reservations *k, const char *why)
 {
-    if (api_token_refused(a)) {
-        text_cut(k->why, sizeof k->why, view_text(why));
+    if (text_is(why, API_TOKEN_REFUSED)) {
+        text_cut(k->why, sizeof k->why, view_text(API_TOKEN_REFUSED ": " API_TOKEN_REMEDY));
         k->state = RESERVATIONS_FAILED;
     }
 }
@@ -211,7 +211,7 @@ static void handle_event(struct agent *a, struct reservations *k, const struct a
     } else if (event->kind == API_EVENT_END) {
         version_end(a, event->result);
     } else if (event->kind == API_EVENT_LOST) {
-        connection_lost(a, k, event->text);
+        connection_lost(k, event->text);
     } else {
         /* other events need no work */
     }
