@@ -391,7 +391,7 @@ static void log_request(struct agent *a, const struct api_result *r)
         log_text(a, "path", r->path);
         log_number(a, "http", r->http);
         log_text(a, "status", status_name(r->status));
-        log_number(a, "elapsed_ms", (int64_t)r->elapsed_ms);
+        log_number(a, "elapsed_us", (int64_t)r->elapsed_us);
         log_end(a);
     }
 }

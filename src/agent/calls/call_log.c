@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The debug line of a call of the kubelet, see call_log.h. */
+/* The debug line and the measured duration of a call of the kubelet, see call_log.h. */
 #include "agent/calls/call_log.h"
 
 #include "agent/calls/room.h"
@@ -11,13 +11,17 @@ void call_log(struct agent *a, const struct call *c, const char *text)
     uint8_t names[CALL_NAMES_BYTES_MAX];
     struct writer out = writer_of(names, sizeof names);
     unsigned failed = 0;
+    bool cut = false; /* a name did not fit: no later one is shown either */
     if (!log_shows_debug(a)) {
         return;
     }
     for (unsigned i = 0; i < c->count; i++) {
         const struct operation *o = &a->calls->operation[c->operation[i]];
         failed += (o->state == OPERATION_FAILED) ? 1u : 0u;
-        WRITE(&out, "%%/%", TEXT((i == 0u) ? "" : ","), TEXT(o->id.namespace_), TEXT(o->id.name));
+        struct writer name = out;
+        WRITE(&name, "%%/%", TEXT((i == 0u) ? "" : ","), TEXT(o->id.namespace_), TEXT(o->id.name));
+        cut = cut || name.full;
+        out = cut ? out : name;
     }
     log_begin(a, LOG_ID_KUBELET_CALL_ENDED);
     log_text(a, "method", c->unprepare ? "NodeUnprepareResources" : "NodePrepareResources");
@@ -25,6 +29,12 @@ void call_log(struct agent *a, const struct call *c, const char *text)
     log_view(a, "names", writer_view(&out));
     log_number(a, "failed", failed);
     log_text(a, "result", (text != NULL) ? text : "answered");
-    log_number(a, "elapsed_ms", (int64_t)(a->now_ms - c->start_ms));
+    log_number(a, "elapsed_us", (int64_t)(agent_clock_us(a) - c->start_us));
     log_end(a);
+}
+
+void call_measure(struct agent *a, const struct call *c, enum duration_result result)
+{
+    durations_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE, result,
+                   agent_clock_us(a) - c->start_us);
 }

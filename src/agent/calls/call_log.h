@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The debug line of a call of the kubelet that ended (call_log.c). Owns no state. Internal to
- * src/agent.
+ * The debug line and the measured duration of a call of the kubelet that ended (call_log.c). Owns
+ * no state. Internal to src/agent.
  */
 #ifndef AGENT_CALLS_CALL_LOG_H
 #define AGENT_CALLS_CALL_LOG_H
 
 #include "agent/calls/calls.h"
+#include "agent/report/durations.h"
 
 /*
  * Logs the end of a call, while it still has its operations: its method, claims, result and
@@ -14,5 +15,7 @@
  * --log-level=debug.
  */
 void call_log(struct agent *a, const struct call *c, const char *text);
+/* Records the duration of a call that ends now. */
+void call_measure(struct agent *a, const struct call *c, enum duration_result result);
 
 #endif

@@ -60,6 +60,20 @@ void calls_release(struct agent *a, unsigned index)
     c->state = CALL_FREE;
 }
 
+/*
+ * Ends a call whose answer cannot be sent completely, as a failed one. The line of a call that
+ * failed as a whole was logged when it failed.
+ */
+static void call_end_unsent(struct agent *a, unsigned index)
+{
+    const struct call *c = &a->calls->call[index];
+    if (c->state != CALL_FAILED) {
+        call_log(a, c, "the kubelet ended the call before its answer");
+    }
+    call_measure(a, c, RESULT_ERROR);
+    calls_release(a, index);
+}
+
 /* Fails one operation: `why`, which must not be empty, becomes its error and is logged. */
 static void operation_fail(struct agent *a, struct operation *o, struct view why)
 {
@@ -84,8 +98,7 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
              * Written claims stay prepared: the kubelet repeats the call, and the ledger has their
              * records.
              */
-            call_log(a, c, "the kubelet ended the call before its answer");
-            calls_release(a, i);
+            call_end_unsent(a, i);
         }
     }
 }
@@ -108,8 +121,7 @@ static void call_over(struct agent *a, unsigned index)
     if (c->state == CALL_REPLYING) {
         call_log(a, c, NULL);
     }
-    durations_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
-                   has_failed(a, c) ? RESULT_ERROR : RESULT_OK, agent_clock_us(a) - c->start_us);
+    call_measure(a, c, has_failed(a, c) ? RESULT_ERROR : RESULT_OK);
     calls_release(a, index);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "agent/calls/call_log.h"
 #include "agent/calls/calls.h"
 #include "agent/calls/room.h"
 #include "agent/frame.h"
@@ -163,23 +164,26 @@ static uint64_t call_end(uint64_t now_ms, uint64_t deadline_ms)
 enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
                              const struct grpc_event *event, bool unprepare, const char **text)
 {
+    struct call call = {.state = CALL_RUNNING,
+                        .unprepare = unprepare,
+                        .server = server,
+                        .id = event->call,
+                        .start_ms = a->now_ms,
+                        .start_us = agent_clock_us(a),
+                        .end_ms = call_end(a->now_ms, event->deadline_ms)};
     int at = free_call(a);
     if (at < 0) {
         *text = "too many calls are running; try again";
+        call_log(a, &call, *text);
+        call_measure(a, &call, RESULT_ERROR);
         return GRPC_RESOURCE_EXHAUSTED;
     }
     struct call *c = &a->calls->call[at];
-    c->state = CALL_RUNNING;
-    c->unprepare = unprepare;
-    c->asked = false;
-    c->server = server;
-    c->id = event->call;
-    c->start_ms = a->now_ms;
-    c->start_us = agent_clock_us(a);
-    c->end_ms = call_end(a->now_ms, event->deadline_ms);
-    c->count = 0;
+    *c = call;
     enum grpc_status code = read_claims(a, (unsigned)at, event->message, text);
     if (code != GRPC_OK) {
+        call_log(a, c, *text);
+        call_measure(a, c, RESULT_ERROR);
         calls_release(a, (unsigned)at);
     }
     return code;

@@ -50,7 +50,7 @@ struct durations {
     struct histogram flush[DURATION_RESULTS]; /* flushes of the claim store */
 };
 
-/* Records a call of the kubelet whose response was sent completely. */
+/* Records a call of the kubelet that ended; RESULT_ERROR also if it got no whole response. */
 void durations_call(struct agent *a, enum kubelet_method method, enum duration_result result,
                     uint64_t duration_us);
 /* Records a completed request to the API server. */
