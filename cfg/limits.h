@@ -523,9 +523,9 @@
 
 /*
  * Most descriptors that the process has open: connections, listeners, API connection, store, probe,
- * standard streams, one for the error reports of each device, five health files of each of
- * HEALTH_DEVICES_KEPT devices, and the pending connections of two TCP ports. If the system allows
- * fewer, the program ends with the reason.
+ * standard streams, /proc/self/statm, one for the error reports of each device, five health files
+ * of each of HEALTH_DEVICES_KEPT devices, and the pending connections of two TCP ports. If the
+ * system allows fewer, the program ends with the reason.
  */
 #define DESCRIPTORS_NEEDED (64u + DEVICES_MAX + 5u * HEALTH_DEVICES_KEPT + 2u * PENDING_LINKS)
 

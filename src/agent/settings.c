@@ -173,7 +173,7 @@ static enum status parse_flag(struct given *given, struct words *words, struct w
     }
     const struct setting_row *row = setting_row(at);
     if (!joined && equals == word.len && !next_value(words, row, &value)) {
-        WRITE(why, "% needs a value; see --help", TEXT(flag));
+        WRITE(why, "% needs a value; see --help", VIEW(name));
         return PEER_MALFORMED;
     }
     if (view_ends(name, "-v") && !verbosity_level(row, &value)) {

@@ -795,8 +795,8 @@ static void apply_mode(struct claim_builder *b)
         if (nodes != 0u && asked != 0u && asked != nodes) {
             struct writer why = claim_failure(b, PEER_UNSUPPORTED);
             WRITE(&why,
-                  " asks for two UltraServer modes: request % for %, request % for %; give all of "
-                  "its requests the same ultraserverMode",
+                  " asks for two UltraServer modes; give all of its requests the same "
+                  "ultraserverMode: request % asks for %, request % for %",
                   TEXT(request), NUMBER(nodes), TEXT(r->result[i].request), NUMBER(asked));
         }
         request = (asked != 0u) ? r->result[i].request : request;

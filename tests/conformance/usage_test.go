@@ -73,7 +73,7 @@ func TestUsage(t *testing.T) {
 		{"unknown short flag", 2, with("-x"), []string{"-x"}},
 		{"unknown command", 2, []string{"serve"}, []string{"serve"}},
 		{"misspelt command", 2, []string{"device"}, []string{`"device" (did you mean devices?)`}},
-		{"verbosity without value", 2, with("-v"), []string{"--log-level", "needs a value"}},
+		{"verbosity without value", 2, with("-v"), []string{"-v needs a value"}},
 		{"bad verbosity", 2, with("-v=info"), []string{"-v", "info", "number"}},
 		{"flag without value", 2, with("--cdi-root"), []string{"--cdi-root", "needs a value"}},
 		{"no node name", 2, good[2:], []string{"--node-name", "NODE_NAME"}},

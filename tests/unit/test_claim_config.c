@@ -429,8 +429,8 @@ static void test_two_modes(void **state)
     add_admin("b", "neuron-node");
     configure("FromClaim", "a", MODE("4"));
     configure("FromClaim", "b", MODE("2"));
-    refused("claim training/llama-0 asks for two UltraServer modes: request a for 4, request b for "
-            "2; give all of its requests the same ultraserverMode");
+    refused("claim training/llama-0 asks for two UltraServer modes; give all of its requests the "
+            "same ultraserverMode: request a asks for 4, request b for 2");
 }
 
 static void test_node_and_a_device_of_it(void **state)

@@ -72,7 +72,7 @@ static void test_verbosity(void **state)
     expect_bad("-v 4x", "-v \"4x\"" NO_NUMBER);
     expect_bad("-v=2147483648", "-v \"2147483648\"" NO_NUMBER);
     expect_bad("-v=", "-v \"\"" NO_NUMBER);
-    expect_bad("run -v", "--log-level needs a value; see --help");
+    expect_bad("run -v", "-v needs a value; see --help");
     expect_bad("-version", "unknown flag \"-version\"; see --help");
 }
 
@@ -86,7 +86,7 @@ static void test_joined_output(void **state)
     expect_good("devices -o=json");
     assert_int_equal(settings.output, OUTPUT_JSON);
     expect_bad("devices -oxml", "--output \"xml\": must be one of text, json, yaml");
-    expect_bad("devices -o", "--output needs a value; see --help");
+    expect_bad("devices -o", "-o needs a value; see --help");
     expect_bad("devices -j", "unknown flag \"-j\"; see --help");
 }
 
