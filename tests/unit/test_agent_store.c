@@ -4,6 +4,7 @@
  * that rot, records of other agents. No claim is lost, no device is given twice, and it is
  * logged.
  */
+#include "agent/ledger/ledger_open.h"
 #include "tests/unit/kubelet/agent_kubelet.h"
 
 static void begin(void)
@@ -312,6 +313,26 @@ static void test_repeated_on_a_read_only_store(void **state)
     assert_int_equal(said("event=store_failed"), 0);
 }
 
+/* The flush that tests an opened store counts like any other, also for the age of the time. */
+static void test_flush_of_an_opened_store(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    start();
+    const struct histogram *flushes = durations_of(world.agent)->flush;
+    uint64_t before = histogram_count(&flushes[RESULT_OK]);
+    pass(2000);
+    api_time_old(world.agent, false);
+    world.agent->ledger->failing = HOST_DENIED;
+    disk.flush_us = 2 * TIME_OLD_MS * UINT64_C(1000);
+    ledger_flush(world.agent);
+    disk.flush_us = 0;
+    assert_int_equal(world.agent->ledger->failing, STATUS_OK);
+    assert_int_equal(histogram_count(&flushes[RESULT_OK]), before + 1);
+    assert_true(world.agent->api->client.time_old);
+}
+
 /* A repair whose last rename fails goes on from where it was. */
 static void test_repair_fails_once(void **state)
 {
@@ -491,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_slot_refuses_writes),
         cmocka_unit_test(test_unprepare_outlives_a_kill),
         cmocka_unit_test(test_repeated_on_a_read_only_store),
+        cmocka_unit_test(test_flush_of_an_opened_store),
         cmocka_unit_test(test_repair_fails_once),
         cmocka_unit_test(test_repair_killed_between_renames),
         cmocka_unit_test(test_repair_refused),

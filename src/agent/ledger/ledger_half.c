@@ -392,7 +392,7 @@ void half_heal(struct agent *a, unsigned slot)
 
 /* --- flushing the store --- */
 
-static enum status flush_store(struct agent *a)
+enum status flush_store(struct agent *a)
 {
     const struct files *f = a->files;
     enum status s = f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, 0);

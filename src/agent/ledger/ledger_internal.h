@@ -124,6 +124,8 @@ void store_failed(struct agent *a, const char *doing, enum status s);
  * it from memory.
  */
 void store_check(struct agent *a, enum status s);
+/* Flushes the store file, records how long that took, and handles a file that is gone. */
+MUST_USE enum status flush_store(struct agent *a);
 /*
  * Flushes loaded records that may be only in the page cache. After a failure, the next call tries
  * again.

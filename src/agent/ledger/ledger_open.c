@@ -586,7 +586,6 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
  */
 static void check_writable(struct agent *a)
 {
-    const struct files *f = a->files;
     const char *doing = "written";
     enum status s = header_write_copy(a, STORE_FILE_NAME, 1);
     if (s == HOST_IO) {
@@ -594,13 +593,14 @@ static void check_writable(struct agent *a)
     }
     if (s == STATUS_OK) {
         doing = "flushed";
-        s = f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, NULL);
+        s = flush_store(a);
+    } else {
+        store_check(a, s);
     }
     if (s == STATUS_OK) {
         a->ledger->failing = STATUS_OK;
     } else {
         store_failed(a, doing, s);
-        store_check(a, s);
     }
 }
 
