@@ -147,4 +147,21 @@ void command_tar_pad(uint64_t size, unsigned blocks, struct writer *out);
  */
 unsigned command_response(struct view response, struct view *body);
 
+/* Progress in a body, which may be chunked (RFC 9112 section 7.1). */
+struct chunks {
+    uint64_t left;   /* bytes of the current chunk that are still to come */
+    uint64_t size;   /* size of the next chunk, as far as its line was read */
+    unsigned digits; /* number of digits of the size line so far */
+    bool plain;      /* the body is not chunked: it ends when the connection closes */
+    bool over;       /* the last chunk was read */
+    bool bad;        /* the body is not chunked as the agent does it */
+};
+/* The progress at the start of the body that follows this response head. */
+struct chunks command_chunks_begin(struct view head);
+/*
+ * Removes the frames from the next piece of a body, in place. Returns the number of bytes
+ * of content that are left in `bytes`.
+ */
+size_t command_chunks(struct chunks *c, uint8_t *bytes, size_t len);
+
 #endif

@@ -379,6 +379,24 @@ static void test_slices_become_a_list(void **state)
     assert_true(view_ends(view_text(page), "\r\n0\r\n\r\n"));
 }
 
+/* Before the Node was read there are no slices, which is not the same as an empty slice. */
+static void test_slices_not_known_yet(void **state)
+{
+    (void)state;
+    world_new();
+    api.reachable = false;
+    start();
+    pass(2000);
+    static const char none[] =
+        "the agent publishes no slices yet: the Node is not known yet\n";
+    page_is("/slicesz", "503 Service Unavailable", none);
+    page_is("/slicesz.json", "503 Service Unavailable", none);
+    api.reachable = true;
+    node_up();
+    assert_true(view_starts(view_text(page_get("/slicesz.json")), "HTTP/1.1 200 OK\r\n"));
+    assert_non_null(strstr(page, "neuron-device-15"));
+}
+
 /* Devices vanish while a page about them is sent: it would end well without them. */
 static void test_slices_lose_devices(void **state)
 {
@@ -829,6 +847,7 @@ int main(void)
         cmocka_unit_test(test_device_plugin_name),
         cmocka_unit_test(test_slices_become_a_list),
         cmocka_unit_test(test_slices_lose_devices),
+        cmocka_unit_test(test_slices_not_known_yet),
         cmocka_unit_test(test_metrics_at_start),
         cmocka_unit_test(test_metrics_at_work),
         cmocka_unit_test(test_metrics_of_a_consumer),

@@ -527,6 +527,40 @@ static void test_response(void **state)
     }
 }
 
+#define CHUNKED_HEAD "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+/* A chunked body in pieces of every length: its content, and whether its end was there. */
+static void test_chunks(void **state)
+{
+    static const char body[] = "0003\r\nab\n\r\n0010\r\n0123456789abcdef\r\n0\r\n\r\n";
+    (void)state;
+    for (size_t piece = 1; piece <= sizeof body; piece++) {
+        uint8_t bytes[sizeof body];
+        char content[sizeof body];
+        struct writer w = writer_of(content, sizeof content);
+        struct chunks c = command_chunks_begin(view_text(CHUNKED_HEAD));
+        for (size_t at = 0; at < sizeof body - 1u; at += piece) {
+            assert_false(c.over && at + 5u < sizeof body - 1u);
+            struct view v = view_first(view_from(view_text(body), at), piece);
+            memcpy(bytes, v.data, v.len);
+            writer_append(&w, view_of(bytes, command_chunks(&c, bytes, v.len)));
+        }
+        assert_true(view_is(writer_view(&w), "ab\n0123456789abcdef"));
+        assert_true(c.over && !c.bad);
+    }
+    struct chunks c = command_chunks_begin(view_text(CHUNKED_HEAD));
+    uint8_t bad[] = "g\r\n";
+    assert_int_equal(command_chunks(&c, bad, 3), 0);
+    assert_true(c.bad);
+    c = command_chunks_begin(view_text(CHUNKED_HEAD));
+    uint8_t long_size[] = "000000001\r\n";
+    assert_int_equal(command_chunks(&c, long_size, 11), 0);
+    assert_true(c.bad);
+    c = command_chunks_begin(view_text("HTTP/1.1 200 OK\r\n\r\n"));
+    assert_int_equal(command_chunks(&c, bad, 3), 3);
+    assert_true(c.plain);
+}
+
 /* With shared counters there are two slices, in one list. */
 static void test_slices_with_counters(void **state)
 {
@@ -570,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_efa_of_a_claim),
         cmocka_unit_test(test_slot),
         cmocka_unit_test(test_response),
+        cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_slices_with_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,9 +22,21 @@ static bool is_planned(const struct publish *p)
            p->plan.part[0].counters == devices->counters;
 }
 
-/* Number of slices; without a plan: one for all devices, and one for shared counters if needed. */
+/* Whether the wanted content was made after the Node was read; before, it has no owner. */
+static bool is_made(const struct publish *p)
+{
+    return p->wanted.owner[0] != '\0';
+}
+
+/*
+ * Number of slices; without a plan: one for all devices, and one for shared counters if needed.
+ * Without wanted content: 0.
+ */
 static unsigned slices_of(const struct publish *p)
 {
+    if (!is_made(p)) {
+        return 0;
+    }
     return is_planned(p) ? p->plan.parts : (p->wanted.devices.counters ? 2u : 1u);
 }
 
@@ -49,6 +61,11 @@ static struct slice_shown slice_at(struct publish *p, unsigned index)
 uint32_t listing_version(const struct agent *a)
 {
     return a->publish->wanted.made + a->publish->plan.made;
+}
+
+bool listing_known(const struct agent *a)
+{
+    return is_made(a->publish) || a->other_driver[0] != '\0';
 }
 
 unsigned listing_slices(const struct agent *a)

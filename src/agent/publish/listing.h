@@ -12,6 +12,11 @@ struct agent;
 
 /* A number that rises whenever the slices of this driver may have changed; never 0. */
 uint32_t listing_version(const struct agent *a);
+/*
+ * Whether it is known what this driver publishes: its slices were made after the Node was read, or
+ * another driver of the node owns them, so that it has none.
+ */
+bool listing_known(const struct agent *a);
 /* Number of slices that this driver wants to be stored. */
 unsigned listing_slices(const struct agent *a);
 /*

@@ -6,6 +6,8 @@
 #include "agent/serve/pages.h"
 
 #include "agent/frame.h"
+#include "agent/publish/listing.h"
+#include "agent/publish/publish.h"
 #include "agent/report/log.h"
 #include "agent/report/log_catalogue.h"
 #include "agent/serve/peer_failures.h"
@@ -26,7 +28,7 @@
     X(PAGE_LOG, "/logz", "the last log lines; 404 for a peer outside the agent's network namespace")
 
 #define PAGE_NUMBER(id, path, response) id,
-enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN, PAGE_BUSY, PAGE_COUNT };
+enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN, PAGE_BUSY, PAGE_NO_SLICES, PAGE_COUNT };
 #define PAGE_PATH(id, path, response) [id] = (path),
 static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 
@@ -176,6 +178,16 @@ static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
 
 /* --- writing one page --- */
 
+/* The first driver of which it is not known what it publishes; NULL: none. */
+static const struct agent *unknown_driver(const struct agent *a)
+{
+    const struct agent *d = a;
+    while (d != NULL && listing_known(d)) {
+        d = d->next;
+    }
+    return d;
+}
+
 static uint8_t page_at(const struct page_link *p, struct view path)
 {
     uint8_t page = 0;
@@ -192,6 +204,10 @@ static void start_page(struct agent *a, struct page_link *p, struct view path)
     p->page = page_at(p, path);
     if (is_long(p->page) && !scrape_allowed(a, p)) {
         p->page = PAGE_BUSY;
+        code = HTTP1_UNAVAILABLE;
+    }
+    if (is_slices(p->page) && unknown_driver(a) != NULL) {
+        p->page = PAGE_NO_SLICES;
         code = HTTP1_UNAVAILABLE;
     }
     p->cursor = (struct metrics_cursor){0};
@@ -267,6 +283,12 @@ static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
     }
     if (p->page == (unsigned)PAGE_LOG) {
         return write_log(a, p, out);
+    }
+    if (p->page == (unsigned)PAGE_NO_SLICES) {
+        const struct agent *d = unknown_driver(a);
+        WRITE(out, "the agent publishes no slices yet: %\n",
+              TEXT(publish_reason((d != NULL) ? d : a)));
+        return true;
     }
     static const char *const texts[PAGE_COUNT] = {
         [PAGE_HEALTH] = "ok\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads pages from the agent's metrics port for the commands, over HTTP/1.0 and with a time limit.
+ * Reads pages from the agent's metrics port for the commands, over HTTP/1.1 and with a time limit.
  * Holds no state.
  */
 #include <errno.h>
@@ -26,6 +26,7 @@ struct page {
     int sink;      /* descriptor for the body; -1: the body stays in `bytes` */
     unsigned code; /* HTTP status code; 0: no complete head was received yet */
     bool only_ok;  /* only a response with status code 200 is written to the sink */
+    struct chunks chunks; /* progress in the body */
     struct writer bytes;
 };
 
@@ -71,10 +72,10 @@ static int page_connect(struct page *p, const struct settings *s)
 
 static int page_ask(const struct page *p, const char *path)
 {
-    uint8_t bytes[64];
+    uint8_t bytes[96];
     struct writer request = writer_of(bytes, sizeof bytes);
     int error = 0;
-    WRITE(&request, "GET % HTTP/1.0\r\n\r\n", TEXT(path));
+    WRITE(&request, "GET % HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n", TEXT(path));
     ASSERT(!request.full);
     enum status s = descriptor_write(p->fd, writer_view(&request), -1, &error);
     return (s == STATUS_OK) ? 0 : error;
@@ -88,8 +89,17 @@ static int page_pass(struct page *p)
 {
     int error = 0;
     struct view body = writer_view(&p->bytes);
+    size_t head = 0;
     if (p->code == 0u) {
         p->code = command_response(writer_view(&p->bytes), &body);
+        head = p->bytes.len - body.len;
+        p->chunks = command_chunks_begin(view_first(writer_view(&p->bytes), head));
+    }
+    /* the content takes the place of the chunks, after the head */
+    body.len = command_chunks(&p->chunks, &p->bytes.data[head], body.len);
+    p->bytes.len = head + body.len;
+    if (p->chunks.bad) {
+        return EPROTO;
     }
     if (p->sink < 0 || p->code == HTTP_NOT_FOUND || (p->only_ok && p->code != HTTP_OK)) {
         return 0;
@@ -121,7 +131,7 @@ static int page_read_some(struct page *p, bool *end)
 }
 
 /*
- * Reads until the peer closes the connection. Without a sink, also ends when `bytes` is full.
+ * Reads until the peer closes the connection, or `bytes` is full and does not go to the sink.
  * Returns 0 or an errno.
  */
 static int page_read(struct page *p)
@@ -131,9 +141,10 @@ static int page_read(struct page *p)
     /* The time limit bounds this loop: each iteration reads bytes or waits. */
     while (!end && error == 0) {
         error = (clock_now_ms() < p->end_ms) ? page_read_some(p, &end) : ETIMEDOUT;
-        if (error == 0 && (end || writer_room(&p->bytes) == 0u)) {
+        bool full = writer_room(&p->bytes) == 0u;
+        if (error == 0 && (end || full)) {
             error = page_pass(p);
-            end = end || writer_room(&p->bytes) == 0u;
+            end = end || p->bytes.len > 0u;
         }
     }
     return error;
@@ -166,6 +177,13 @@ static unsigned page_run(struct command_memory *m, const char *path, struct page
         page_failed(m->settings, path, (error == 0) ? EPROTO : error, why);
         return 0;
     }
+    if (p->sink >= 0 && !p->chunks.over && !p->chunks.plain) {
+        WRITE(why,
+              "the agent at port % broke off % before its end, because what it shows changed, or "
+              "the agent was busy or stopped; run the command again",
+              NUMBER((uint64_t)m->settings->metrics_port), TEXT(path));
+        return 0;
+    }
     return p->code;
 }
 
@@ -195,8 +213,12 @@ enum status page_copy_ok(struct command_memory *m, const char *path, bool *serve
 {
     struct page p = {.fd = -1, .sink = m->out_fd, .only_ok = true};
     unsigned code = page_run(m, path, &p, why);
-    *served = p.code == HTTP_OK;
-    if (code != 0u && code != HTTP_OK) {
+    struct view body = view_of(NULL, 0);
+    *served = p.code == HTTP_OK || p.code == HTTP_SERVICE_UNAVAILABLE;
+    if (code == HTTP_SERVICE_UNAVAILABLE) {
+        (void)command_response(writer_view(&p.bytes), &body);
+        writer_shown(why, view_trim(body), HOST_TEXT_CAP);
+    } else if (code != 0u && code != HTTP_OK) {
         WRITE(why, "the agent at port % does not serve %: status %",
               NUMBER((uint64_t)m->settings->metrics_port), TEXT(path), NUMBER(code));
     }

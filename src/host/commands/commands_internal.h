@@ -70,8 +70,9 @@ unsigned page_get(struct command_memory *m, const char *path, struct view *body,
  */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
 /*
- * Like page_copy, but writes nothing unless the status code is 200. *served: the code was 200; if
- * the function fails nevertheless, a part of the page may already be written.
+ * Like page_copy, but writes nothing unless the status code is 200. *served: the agent serves the
+ * page; if the function fails nevertheless, it has nothing to show yet (503), or a part of the page
+ * may already be written.
  */
 MUST_USE enum status page_copy_ok(struct command_memory *m, const char *path, bool *served,
                                   struct writer *why);
