@@ -114,13 +114,24 @@ static unsigned index_of(const char *flag)
     return i;
 }
 
+/* Whether the text is a value of --output. */
+static bool is_output(struct view text)
+{
+    const struct setting_row *row = setting_row(index_of("--output"));
+    bool known = false;
+    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != NULL; i++) {
+        known = known || view_is(text, row->choices[i]);
+    }
+    return known;
+}
+
 /*
  * Whether a value follows the letter of a short flag directly, as in -ojson and -v4. All other
- * words with one dash are misspelt long flags.
+ * words with one dash, such as -output=json, are names of flags and may be misspelt.
  */
 static bool has_joined_value(struct view word)
 {
-    bool output = view_starts(word, "-o") && word.len > 2u && is_letter(word.data[2]);
+    bool output = view_starts(word, "-o") && is_output(view_from(word, 2u));
     return output || (view_starts(word, "-v") && word.len > 2u && is_digit(word.data[2]));
 }
 
@@ -467,6 +478,22 @@ static enum status derive_paths(struct settings *out, struct writer *why)
     return (s == STATUS_OK) ? derive_drivers(out, why) : s;
 }
 
+/*
+ * Refuses --watch with a command that does not print again. Other flags that a command does not use
+ * are ignored, so that one list of flags serves all commands; but --watch would leave its user
+ * waiting.
+ */
+static enum status watch_check(const struct settings *out, struct writer *why)
+{
+    unsigned readers = setting_row(index_of("--watch"))->readers;
+    if (!out->watch || (readers >> (unsigned)out->command & 1u) != 0u) {
+        return STATUS_OK;
+    }
+    WRITE(why, "--watch: % prints once; only devices and claims print again; see --help",
+          TEXT(command_rows[out->command].name));
+    return PEER_MALFORMED;
+}
+
 enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
                            const char *const *env, struct writer *why)
 {
@@ -481,6 +508,7 @@ enum status settings_parse(struct settings *out, const char *const *args, unsign
     }
     parse_environment(&given, env);
     s = store_all(out, &given, why);
+    s = (s == STATUS_OK) ? watch_check(out, why) : s;
     if (s == STATUS_OK && out->command == COMMAND_RUN && out->node_name[0] == '\0') {
         writer_text(why, "run needs the node's name: give --node-name or set NODE_NAME");
         s = PEER_MALFORMED;

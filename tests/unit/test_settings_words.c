@@ -85,9 +85,32 @@ static void test_joined_output(void **state)
     assert_int_equal(settings.output, OUTPUT_YAML);
     expect_good("devices -o=json");
     assert_int_equal(settings.output, OUTPUT_JSON);
-    expect_bad("devices -oxml", "--output \"xml\": must be one of text, json, yaml");
+    expect_bad("devices -oxml", "unknown flag \"-oxml\"; see --help");
+    expect_bad("devices -output=json",
+               "unknown flag \"-output\" (did you mean --output?); see --help");
     expect_bad("devices -o", "-o needs a value; see --help");
     expect_bad("devices -j", "unknown flag \"-j\"; see --help");
+}
+
+/* A command that prints once refuses to watch, rather than end at once or never. */
+static void test_watch(void **state)
+{
+    (void)state;
+    expect_good("devices -w");
+    expect_good("claims --watch=true");
+    expect_good("slices --watch=false");
+    static const char *const others[] = {
+        "slices",       "check",       "bundle /x",       "probe liveness",
+        "reservations", "release u-1", "completion bash", "run --node-name n"};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        char line[64];
+        char why[128];
+        (void)snprintf(line, sizeof line, "%s --watch", others[i]);
+        (void)snprintf(why, sizeof why,
+                       "--watch: %.*s prints once; only devices and claims print again; see --help",
+                       (int)strcspn(others[i], " "), others[i]);
+        expect_bad(line, why);
+    }
 }
 
 static void test_did_you_mean(void **state)
@@ -108,9 +131,8 @@ static void test_did_you_mean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_switches_alone),
-        cmocka_unit_test(test_verbosity),
-        cmocka_unit_test(test_joined_output),
+        cmocka_unit_test(test_switches_alone), cmocka_unit_test(test_verbosity),
+        cmocka_unit_test(test_joined_output),  cmocka_unit_test(test_watch),
         cmocka_unit_test(test_did_you_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
