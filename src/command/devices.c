@@ -238,12 +238,33 @@ struct columns {
     size_t pod;
 };
 
-/* Length of the longest claim name or, if `pods`, of the longest pod name in the table. */
+static const char *pod_of(const struct holder *h)
+{
+    return (h->pod[0] != '\0') ? h->pod : "-";
+}
+
+/* Sets `text` to how many other claims hold shares, as " +2"; empty: no other claim does. */
+static void others_short(const struct holder *h, char text[OTHERS_CAP])
+{
+    text[0] = '\0';
+    if (h->others > 0u) {
+        WRITE_TEXT(text, OTHERS_CAP, " +%", NUMBER(h->others));
+    }
+}
+
+/*
+ * Length of the longest claim name or, if `pods`, of the longest pod name in the table together
+ * with the number of other claims.
+ */
 static size_t longest(const struct inventory *v, bool pods)
 {
+    char others[OTHERS_CAP];
     size_t most = view_text("CLAIM").len;
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
-        size_t len = view_text(pods ? v->holder[i].pod : v->holder[i].claim).len;
+        const struct holder *h = &v->holder[i];
+        others_short(h, others);
+        size_t len = view_text(pods ? pod_of(h) : h->claim).len;
+        len += pods ? view_text(others).len : 0u;
         most = (len > most) ? len : most;
     }
     return most;
@@ -276,13 +297,31 @@ static struct columns columns_of(const struct inventory *v)
     return c;
 }
 
+/*
+ * Largest length up to `most` at which the text can be cut: not inside a UTF-8 character, nor
+ * inside an escape that writer_safe wrote. most < v.len.
+ */
+static size_t cut_length(struct view v, size_t most)
+{
+    size_t n = most;
+    while (n > 0u && (v.data[n] & 0xc0u) == 0x80u) {
+        n--;
+    }
+    for (size_t back = 1; back < sizeof "\\x1b" - 1u && back <= n; back++) {
+        if (view_starts(view_from(v, n - back), "\\x")) {
+            return n - back;
+        }
+    }
+    return n;
+}
+
 /* Writes `text` in at most `most` characters; a longer text is cut, and ends in "~". */
 static void write_cut(struct writer *out, const char *text, size_t most)
 {
     size_t before = out->len;
     WRITE(out, "%", SAFE(text));
     if (out->len - before > most) {
-        out->len = before + most - 1u;
+        out->len = before + cut_length(view_from(writer_view(out), before), most - 1u);
         writer_text(out, "~");
     }
 }
@@ -337,13 +376,13 @@ static void cores_text(const struct inventory *v, unsigned number, char text[DEV
 static void write_pod(const struct holder *h, size_t width, struct writer *out)
 {
     char others[OTHERS_CAP] = {0};
-    const char *pod = (h->pod[0] != '\0') ? h->pod : "-";
+    const char *pod = pod_of(h);
     if (h->others > 0u) {
         WRITE_TEXT(others, sizeof others, " and % other claim%", NUMBER(h->others),
                    TEXT((h->others == 1u) ? "" : "s"));
     }
     if (h->others > 0u && view_text(pod).len + view_text(others).len > width) {
-        WRITE_TEXT(others, sizeof others, " +%", NUMBER(h->others));
+        others_short(h, others);
     }
     write_cut(out, pod, width - view_text(others).len);
     WRITE(out, "%\n", TEXT(others));

@@ -11,8 +11,12 @@
 #define TAR_SUM_DIGITS 6u
 #define TAR_PREFIX_AT 345u
 
+/* Latest time of a file that has room, in the year 2242: a clock may be wrong. */
+#define TAR_TIME_MAX (((uint64_t)1 << 33u) - 1u)
+
 static void write_octal(struct writer *out, uint64_t value, unsigned digits)
 {
+    ASSERT(value >> 3u * digits == 0u);
     for (unsigned i = 0; i < digits; i++) {
         unsigned above = 3u * (digits - 1u - i);
         writer_u8(out, (uint8_t)('0' + (value >> above & 7u)));
@@ -48,7 +52,7 @@ void command_tar_header(const char *folder, const char *name, uint64_t size, uin
     write_octal(&header, 0, 7);
     write_octal(&header, 0, 7);
     write_octal(&header, size, 11);
-    write_octal(&header, wall_s, 11);
+    write_octal(&header, (wall_s < TAR_TIME_MAX) ? wall_s : TAR_TIME_MAX, 11);
     /* 8 spaces in place of the checksum, which is computed with them; "0": a plain file */
     writer_text(&header, "        0");
     write_field(&header, view_text(""), TAR_NAME_BYTES);

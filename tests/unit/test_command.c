@@ -238,6 +238,54 @@ static void test_names_are_shown_safely(void **state)
     has(" p\\xe2\\x80\\xae\\xff\n");
 }
 
+/* A name is cut before an escape or a character that does not fit, not inside it. */
+static void test_cut_between_characters(void **state)
+{
+    (void)state;
+    for (unsigned before = 0; before < 4u; before++) {
+        for (unsigned kind = 0; kind < 2u; kind++) {
+            char name[NAME_CAP] = "aaaa";
+            char claim[NAME_CAP];
+            name[before] = '\0';
+            for (unsigned i = 0; i < 24u; i++) {
+                strcat(name, (kind == 0u) ? "\x1b" : "\xe2\x82\xac");
+            }
+            (void)memset(claim, 'c', sizeof claim);
+            claim[sizeof claim - 1u] = '\0';
+            node(1);
+            hold(claim, name, 0, 1);
+            inventory.rows_only = true;
+            whole(table_part);
+            assert_true(view_is_utf8(view_text(text)));
+            char *cut = strrchr(text, '~');
+            assert_non_null(cut);
+            assert_memory_equal(cut - 4, (kind == 0u) ? "\\x1b" : cut - 4, 4);
+            inventory.rows_only = false;
+        }
+    }
+}
+
+/* The column of pods has room for the number of claims that share a device. */
+static void test_sharers_fit(void **state)
+{
+    char claim[NAME_CAP];
+    (void)state;
+    (void)memset(claim, 'c', sizeof claim);
+    claim[sizeof claim - 1u] = '\0';
+    node(2);
+    hold(claim, "llama-0", 0, 1);
+    hold(claim, "llama-0", 0, 1);
+    inventory.rows_only = true;
+    whole(table_part);
+    has("~  llama-0 +1\n");
+    node(2);
+    hold(claim, "", 0, 1);
+    inventory.holder[0].others = 65535;
+    inventory.rows_only = true;
+    whole(table_part);
+    has("~  - +65535\n");
+}
+
 static void test_admin_holds_nothing(void **state)
 {
     (void)state;
@@ -592,6 +640,8 @@ int main(void)
         cmocka_unit_test(test_unhealthy_devices),
         cmocka_unit_test(test_names_are_shown_safely),
         cmocka_unit_test(test_rows_fit_a_terminal),
+        cmocka_unit_test(test_cut_between_characters),
+        cmocka_unit_test(test_sharers_fit),
         cmocka_unit_test(test_admin_holds_nothing),
         cmocka_unit_test(test_devices_as_document),
         cmocka_unit_test(test_yaml_quotes),
