@@ -17,6 +17,10 @@
 #include "host/commands/commands_internal.h"
 #include "host/system.h"
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x8u /* since Linux 6.3 */
+#endif
+
 /* --- content of a single file --- */
 
 static enum status copy_failed(struct writer *why, const char *from, int error)
@@ -189,7 +193,13 @@ static enum status print_entry(struct command_memory *m, const char *folder, con
         WRITE(&m->out, ": %", VIEW(reason));
     }
     writer_text(&m->out, "\n");
-    return commands_flush(m, why);
+    size_t before = why->len;
+    enum status s = commands_flush(m, why);
+    if (s != STATUS_OK && is_tar(m)) {
+        why->len = before; /* the archive matters more than a line that nobody can read */
+        s = STATUS_OK;
+    }
+    return s;
 }
 
 /* --- members of a tar archive --- */
@@ -232,6 +242,12 @@ static enum status member_write(struct command_memory *m, const char *name, stru
         at += (n > 0) ? (off_t)n : 0;
         s = output_flush(&m->out, STDOUT_FILENO, why);
     }
+    if (s == STATUS_OK && at < size) {
+        /* without the rest of its content, the archive is damaged from here on */
+        WRITE(why, "the archive is incomplete: % cannot be read back: %", TEXT(name),
+              ERRNO((n < 0) ? errno : EIO));
+        return HOST_IO;
+    }
     command_tar_pad((uint64_t)size, 0, &m->out);
     return (s == STATUS_OK) ? output_flush(&m->out, STDOUT_FILENO, why) : s;
 }
@@ -246,9 +262,14 @@ static enum status tar_begin(struct command_memory *m, struct writer *why)
         writer_text(why, "bundle - writes a tar archive: give a file, as in bundle - > node.tar");
         return PEER_MALFORMED;
     }
-    m->member_fd = memfd_create("bundle", MFD_CLOEXEC);
+    /* a kernel that forbids anonymous files that can be executed demands the seal (memfd_noexec) */
+    m->member_fd = memfd_create("bundle", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+    if (m->member_fd < 0 && errno == EINVAL) { /* the kernel does not know the seal */
+        m->member_fd = memfd_create("bundle", MFD_CLOEXEC);
+    }
     if (m->member_fd < 0) {
-        WRITE(why, "no anonymous file can be made: %", ERRNO(errno));
+        WRITE(why, "bundle - needs an anonymous file, and none can be made: %; give a directory",
+              ERRNO(errno));
         return errno_status(errno);
     }
     return STATUS_OK;
@@ -264,7 +285,10 @@ static enum status tar_end(struct command_memory *m, struct writer *why)
 
 /* --- one file --- */
 
-/* Writes one file of the bundle into its directory; removes it if its content is incomplete. */
+/*
+ * Writes one file of the bundle into its directory; removes it if its content is incomplete. A file
+ * of this name that somebody else has made meanwhile stays.
+ */
 static enum status file_write(struct command_memory *m, const struct settings_input *input,
                               const struct entry *e, const char *name, struct writer *line)
 {
@@ -275,16 +299,19 @@ static enum status file_write(struct command_memory *m, const struct settings_in
     if (m->out_fd >= 0) {
         s = entry_fill(m, input, e, name, line);
         (void)close(m->out_fd);
+        if (s != STATUS_OK) {
+            (void)unlink(path);
+        }
     } else {
         WRITE(line, "%", ERRNO(errno));
-    }
-    if (s != STATUS_OK) {
-        (void)unlink(path);
     }
     return s;
 }
 
-/* Writes one file of the bundle, and prints a line about it. HOST_*: standard output failed. */
+/*
+ * Writes one file of the bundle, and prints a line about it. HOST_*: standard output failed, or the
+ * content of a member of the archive cannot be read back.
+ */
 static enum status entry_write(struct command_memory *m, const struct settings_input *input,
                                const struct entry *e, const char *name, struct writer *why)
 {
