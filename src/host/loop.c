@@ -58,8 +58,6 @@ struct host {
     struct agent *agent; /* agent of the first driver */
     unsigned drivers;    /* number of running drivers */
     struct host_driver driver[DRIVERS];
-    /* Descriptors of /dev/null, opened for standard descriptors that were missing at the start. */
-    int stand_in[STDERR_FILENO + 1];
     int signal_fd;
     int log_fd;    /* stderr, or the same file opened again */
     bool log_free; /* writes to log_fd never block */
@@ -507,16 +505,17 @@ static void run_turn(struct host *h)
 /* --- start and end of the process --- */
 
 /*
- * Opens /dev/null for missing descriptors 0 to 2; otherwise the first socket would become stderr.
+ * Opens /dev/null for missing descriptors 0 to 2; otherwise the first socket or file would become
+ * stdout or stderr. The descriptors stay open as long as the process. HOST_*: `why` gets a line.
  */
-static enum status standard_descriptors(struct host *h)
+static enum status standard_descriptors(struct writer *why)
 {
+    static int stand_in[STDERR_FILENO + 1];
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) >= 0) {
-            continue;
-        }
-        h->stand_in[fd] = open("/dev/null", O_RDWR);
-        if (h->stand_in[fd] != fd) {
+        stand_in[fd] = (fcntl(fd, F_GETFD) >= 0) ? fd : open("/dev/null", O_RDWR);
+        if (stand_in[fd] != fd) {
+            writer_text(
+                why, "descriptors 0 to 2 are closed and /dev/null cannot be opened in their place");
             return HOST_IO;
         }
     }
@@ -582,10 +581,8 @@ static enum status state_begin(struct host *h, struct writer *why)
 static enum status process_begin(struct host *h, struct writer *why)
 {
     (void)umask(022);
-    enum status s = standard_descriptors(h);
+    enum status s = standard_descriptors(why);
     if (s != STATUS_OK) {
-        writer_text(why,
-                    "descriptors 0 to 2 are closed and /dev/null cannot be opened in their place");
         return s;
     }
     log_open(h);
@@ -815,12 +812,16 @@ enum status host_command(const struct settings *settings, const struct settings_
 {
     struct command_memory *m = &the_host.command;
     ASSERT(settings->command != COMMAND_RUN);
+    enum status s = standard_descriptors(why);
+    if (s != STATUS_OK) {
+        return s;
+    }
     if (settings->command == COMMAND_RESERVATIONS) {
         return reservations_print(&the_host.reservations, settings, no, why);
     }
     commands_begin(m, settings);
-    enum status s = (settings->command == COMMAND_BUNDLE) ? bundle_write(m, input, why)
-                                                          : commands_watch(m, why);
+    s = (settings->command == COMMAND_BUNDLE) ? bundle_write(m, input, why)
+                                              : commands_watch(m, why);
     *no = m->answer_no;
     return s;
 }
