@@ -948,7 +948,43 @@
  * further socket counts as a device plugin without a connection.
  */
 #define DEVICE_PLUGIN_SOCKETS_MAX 16u
-/* Bytes of one file that `bundle` copies: twice the claim store. More: the file is left out. */
+/*
+ * A reason or warning that `check` prints: a line of the agent's pages is not longer than their
+ * send buffer. Longer: cut.
+ */
+#define FINDING_BYTES_MAX HTTP1_TX_BYTES
+/*
+ * Time for a command to connect to the agent and read one page. The agent normally responds within
+ * one turn of its loop; time in which the command's own output blocks does not count. Longer: the
+ * command fails with the reason.
+ */
+#define PAGE_MAX_MS 5000u
+/*
+ * How often a command asks again for a page that ended early, and the pause before: the agent ends
+ * a page of slices that change meanwhile, and they change a few times in a row at most. More: the
+ * command fails with the reason.
+ */
+#define PAGE_RETRIES_MAX 3u
+#define PAGE_RETRY_MS 200u
+/*
+ * A page of the agent that a command reads as a whole: the slices of both drivers have less than
+ * 128 KiB on the largest type. Longer: the command fails with the reason.
+ */
+#define PAGE_BYTES_MAX ((size_t)256u * 1024u)
+/*
+ * A device of a slice with all its attributes, printed by `slices` and by the page /slicesz.
+ * Never reached: the number and lengths of the attributes are bounded.
+ */
+#define SLICE_PART_BYTES 16384u
+/*
+ * Output of a command that is escaped and written at once: it is on the stack. Longer output is
+ * written in several pieces.
+ */
+#define WRITE_PIECE_BYTES 1024u
+/*
+ * Bytes of one file that `bundle` writes or copies: twice the claim store. More: the file is left
+ * out.
+ */
 #define BUNDLE_FILE_BYTES_MAX ((size_t)8u * 1024u * 1024u)
 /*
  * Largest piece written to stderr at once: a pipe that reports room accepts this much without

@@ -141,27 +141,29 @@ void command_tar_header(const char *folder, const char *name, uint64_t size, uin
  */
 void command_tar_pad(uint64_t size, unsigned blocks, struct writer *out);
 
-/*
- * Parses an HTTP response and sets *body to a view of its body. Returns the status code; 0: the
- * bytes are not a complete response head.
- */
-unsigned command_response(struct view response, struct view *body);
-
-/* Progress in a body, which may be chunked (RFC 9112 section 7.1). */
-struct chunks {
-    uint64_t left;   /* bytes of the current chunk that are still to come */
-    uint64_t size;   /* size of the next chunk, as far as its line was read */
-    unsigned digits; /* number of digits of the size line so far */
-    bool plain;      /* the body is not chunked: it ends when the connection closes */
-    bool over;       /* the last chunk was read */
-    bool bad;        /* the body is not chunked as the agent does it */
+/* What comes next in an HTTP response. */
+enum response_stage {
+    RESPONSE_HEAD,
+    RESPONSE_SIZE, /* the line before a chunk */
+    RESPONSE_BODY, /* bytes of a chunk, or of a body without chunks */
+    RESPONSE_CHUNK_END,
+    RESPONSE_LAST, /* the empty line after the last chunk */
+    RESPONSE_WHOLE,
+    RESPONSE_BAD /* the bytes are not such a response */
 };
-/* The progress at the start of the body that follows this response head. */
-struct chunks command_chunks_begin(struct view head);
+/* An HTTP response that is being parsed; all zero at its start. */
+struct response {
+    enum response_stage stage;
+    unsigned code; /* status code; 0: the head is not complete */
+    bool chunked;
+    uint32_t left; /* bytes that are left of the chunk */
+};
 /*
- * Removes the frames from the next piece of a body, in place. Returns the number of bytes
- * of content that are left in `bytes`.
+ * Parses received bytes: returns the next piece of the body, and moves *rest behind the bytes that
+ * were used. Empty: the rest of the bytes is incomplete; call again when more bytes follow it.
  */
-size_t command_chunks(struct chunks *c, uint8_t *bytes, size_t len);
+struct view command_response(struct response *r, struct view *rest);
+/* Whether the response is complete, if the connection ends here. */
+bool command_response_whole(const struct response *r);
 
 #endif

@@ -1,80 +1,132 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses a response of the agent's metrics port. The agent sends the body in chunks, so that a page
- * which it could not complete differs from a whole one.
+ * Parses a response of the agent's metrics port to an HTTP/1.1 request, piece by piece. The agent
+ * sends the body in chunks (RFC 9112 section 7.1), so that a body that ends early is seen. The body
+ * of a response without chunks, which only another program sends, ends with the connection.
  */
+#include "base/chars.h"
 #include "command/command.h"
 
 #define STATUS_LINE "HTTP/1.1 "
-#define CHUNKED "\r\nTransfer-Encoding: chunked\r\n"
 #define CODE_DIGITS 3u
-#define SIZE_DIGITS 8u /* longest size of a chunk; the agent writes four digits */
+#define LINE_END "\r\n"
+#define HEAD_END "\r\n\r\n"
+#define CHUNKED "\r\nTransfer-Encoding: chunked\r\n"
+/* Digits of a chunk's size: more than the agent sends, and few enough for 32 bits. */
+#define SIZE_DIGITS_MAX 7u
 
-unsigned command_response(struct view response, struct view *body)
+/* Index of the first occurrence of `text`, or v.len. */
+static size_t index_of_text(struct view v, const char *text)
+{
+    size_t i = 0;
+    while (i < v.len && !view_starts(view_from(v, i), text)) {
+        i++;
+    }
+    return i;
+}
+
+static bool go_to(struct response *r, enum response_stage stage)
+{
+    r->stage = stage;
+    return true;
+}
+
+/* Like go_to, after the first `n` bytes of *rest. */
+static bool go_on(struct response *r, struct view *rest, size_t n, enum response_stage stage)
+{
+    *rest = view_from(*rest, n);
+    return go_to(r, stage);
+}
+
+/* Like the other functions of a stage: false if bytes are missing. */
+static bool read_head(struct response *r, struct view *rest)
 {
     uint64_t code = 0;
-    *body = view_from(response, response.len);
-    if (!view_starts(response, STATUS_LINE) ||
-        view_decimal(view_first(view_from(response, sizeof STATUS_LINE - 1u), CODE_DIGITS), 999u,
+    size_t end = index_of_text(*rest, HEAD_END);
+    struct view head = view_first(*rest, end + sizeof LINE_END - 1u);
+    if (end == rest->len) {
+        return false;
+    }
+    if (!view_starts(head, STATUS_LINE) ||
+        view_decimal(view_first(view_from(head, sizeof STATUS_LINE - 1u), CODE_DIGITS), 999u,
                      &code) != STATUS_OK) {
-        return 0;
+        return go_to(r, RESPONSE_BAD);
     }
-    for (size_t i = 0; i + 4u <= response.len; i++) {
-        if (view_starts(view_from(response, i), "\r\n\r\n")) {
-            *body = view_from(response, i + 4u);
-            return (unsigned)code;
-        }
-    }
-    return 0;
+    r->code = (unsigned)code;
+    r->chunked = index_of_text(head, CHUNKED) < head.len;
+    return go_on(r, rest, end + sizeof HEAD_END - 1u, r->chunked ? RESPONSE_SIZE : RESPONSE_BODY);
 }
 
-/* Reads one byte of a line between two chunks: the end of a chunk, or the size of the next one. */
-static void read_frame(struct chunks *c, uint8_t byte)
+static bool read_size(struct response *r, struct view *rest)
 {
-    uint64_t digit = 16;
-    if (byte >= '0' && byte <= '9') {
-        digit = (uint64_t)byte - '0';
-    } else if (byte >= 'a' && byte <= 'f') {
-        digit = (uint64_t)byte - 'a' + 10u;
-    } else {
-        /* not a digit */
+    size_t n = 0;
+    uint32_t size = 0;
+    while (n < rest->len && n < SIZE_DIGITS_MAX && is_hex_digit(rest->data[n])) {
+        size = size << 4u | hex_value(rest->data[n]);
+        n++;
     }
-    if (digit < 16u && c->digits < SIZE_DIGITS) {
-        c->size = c->size * 16u + digit;
-        c->digits++;
-    } else if (byte == '\n' && c->digits > 0u) {
-        c->over = c->size == 0u;
-        c->left = c->size;
-        c->size = 0;
-        c->digits = 0;
-    } else {
-        c->bad = c->bad || (byte != '\r' && byte != '\n');
+    if (rest->len < n + sizeof LINE_END - 1u) {
+        return false;
+    }
+    if (n == 0u || !view_starts(view_from(*rest, n), LINE_END)) {
+        return go_to(r, RESPONSE_BAD);
+    }
+    r->left = size;
+    return go_on(r, rest, n + sizeof LINE_END - 1u, (size == 0u) ? RESPONSE_LAST : RESPONSE_BODY);
+}
+
+/* Reads the end of a line: of a chunk, or the empty line after the last chunk. */
+static bool read_line_end(struct response *r, struct view *rest, enum response_stage next)
+{
+    if (rest->len < sizeof LINE_END - 1u) {
+        return false;
+    }
+    return view_starts(*rest, LINE_END) ? go_on(r, rest, sizeof LINE_END - 1u, next)
+                                        : go_to(r, RESPONSE_BAD);
+}
+
+/* The next piece of the body; empty if there are no bytes. */
+static struct view read_body(struct response *r, struct view *rest)
+{
+    struct view piece = r->chunked ? view_first(*rest, r->left) : *rest;
+    *rest = view_from(*rest, piece.len);
+    if (r->chunked) {
+        r->left -= (uint32_t)piece.len;
+        r->stage = (r->left == 0u) ? RESPONSE_CHUNK_END : r->stage;
+    }
+    return piece;
+}
+
+/* Goes on to the next stage, if the bytes suffice. */
+static bool next_stage(struct response *r, struct view *rest)
+{
+    switch (r->stage) {
+    case RESPONSE_HEAD:
+        return read_head(r, rest);
+    case RESPONSE_SIZE:
+        return read_size(r, rest);
+    case RESPONSE_CHUNK_END:
+        return read_line_end(r, rest, RESPONSE_SIZE);
+    case RESPONSE_LAST:
+        return read_line_end(r, rest, RESPONSE_WHOLE);
+    case RESPONSE_BODY:
+    case RESPONSE_WHOLE:
+    case RESPONSE_BAD:
+    default:
+        return false;
     }
 }
 
-struct chunks command_chunks_begin(struct view head)
+struct view command_response(struct response *r, struct view *rest)
 {
-    struct chunks c = {.plain = true};
-    for (size_t i = 0; i < head.len && c.plain; i++) {
-        c.plain = !view_starts(view_from(head, i), CHUNKED);
+    bool moved = true;
+    while (moved && r->stage != RESPONSE_BODY) {
+        moved = next_stage(r, rest);
     }
-    return c;
+    return (r->stage == RESPONSE_BODY) ? read_body(r, rest) : view_of(NULL, 0);
 }
 
-size_t command_chunks(struct chunks *c, uint8_t *bytes, size_t len)
+bool command_response_whole(const struct response *r)
 {
-    size_t kept = 0;
-    if (c->plain) {
-        return len;
-    }
-    for (size_t i = 0; i < len && !c->over && !c->bad; i++) {
-        if (c->left > 0u) {
-            bytes[kept] = bytes[i];
-            kept++;
-            c->left--;
-        } else {
-            read_frame(c, bytes[i]);
-        }
-    }
-    return kept;
+    return r->stage == RESPONSE_WHOLE || (r->stage == RESPONSE_BODY && !r->chunked);
 }

@@ -10,9 +10,6 @@
 #include "base/document.h"
 #include "dra/device.h"
 
-/* Room for the longest part: one device with all its attributes. */
-#define SLICE_PART_BYTES 16384u
-
 /* One slice of a pool; pointers are borrowed. */
 struct slice_shown {
     const char *driver;

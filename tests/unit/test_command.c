@@ -559,54 +559,85 @@ static void test_slot(void **state)
     assert_int_equal(command_slot(views, 7, &read, &outline), SLOT_FREE);
 }
 
+/* The body of a response of which `step` bytes more arrive at a time. */
+static const char *body_of(const char *response, size_t step, struct response *r)
+{
+    struct writer all = writer_of(text, sizeof text);
+    struct view bytes = view_text(response);
+    size_t used = 0;
+    *r = (struct response){.stage = RESPONSE_HEAD};
+    for (size_t len = 0; len < bytes.len;) {
+        len = (bytes.len - len < step) ? bytes.len : len + step;
+        struct view rest = view_from(view_first(bytes, len), used);
+        struct view piece = command_response(r, &rest);
+        while (piece.len > 0u) {
+            writer_append(&all, piece);
+            piece = command_response(r, &rest);
+        }
+        used = len - rest.len;
+    }
+    assert_int_equal(writer_end_text(&all), STATUS_OK);
+    return text;
+}
+
+#define CHUNKED_HEAD "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n\r\n"
+static const char chunked[] =
+    CHUNKED_HEAD "0003\r\nab\n\r\n1a\r\n0123456789abcdefghij\r\n\r\nxy\r\n0\r\n\r\n";
+
 static void test_response(void **state)
 {
-    struct view body;
+    struct response r;
     (void)state;
-    assert_int_equal(command_response(view_text("HTTP/1.1 200 OK\r\nA: b\r\n\r\nok\n"), &body),
-                     200);
-    assert_true(view_is(body, "ok\n"));
-    assert_int_equal(command_response(view_text("HTTP/1.1 503 No\r\n\r\n"), &body), 503);
-    assert_int_equal(body.len, 0);
-    static const char *const bad[] = {"", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 20x OK\r\n\r\n",
-                                      "SSH-2.0-x\r\n\r\n", "HTTP/1.1 2"};
-    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(command_response(view_text(bad[i]), &body), 0);
+    for (size_t step = 1; step <= sizeof chunked; step++) {
+        assert_string_equal(body_of(chunked, step, &r), "ab\n0123456789abcdefghij\r\n\r\nxy");
+        assert_true(r.code == 200u && r.chunked && command_response_whole(&r));
+        assert_string_equal(body_of("HTTP/1.1 503 No\r\n\r\nwhy\n", step, &r), "why\n");
+        assert_true(r.code == 503u && !r.chunked && command_response_whole(&r));
     }
 }
 
-#define CHUNKED_HEAD "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-/* A chunked body in pieces of every length: its content, and whether its end was there. */
-static void test_chunks(void **state)
+/* A chunked response is whole with its last chunk and not before. */
+static void test_cut_response(void **state)
 {
-    static const char body[] = "0003\r\nab\n\r\n0010\r\n0123456789abcdef\r\n0\r\n\r\n";
+    struct response r;
     (void)state;
-    for (size_t piece = 1; piece <= sizeof body; piece++) {
-        uint8_t bytes[sizeof body];
-        char content[sizeof body];
-        struct writer w = writer_of(content, sizeof content);
-        struct chunks c = command_chunks_begin(view_text(CHUNKED_HEAD));
-        for (size_t at = 0; at < sizeof body - 1u; at += piece) {
-            assert_false(c.over && at + 5u < sizeof body - 1u);
-            struct view v = view_first(view_from(view_text(body), at), piece);
-            memcpy(bytes, v.data, v.len);
-            writer_append(&w, view_of(bytes, command_chunks(&c, bytes, v.len)));
-        }
-        assert_true(view_is(writer_view(&w), "ab\n0123456789abcdef"));
-        assert_true(c.over && !c.bad);
+    for (size_t len = 0; len + 1u < sizeof chunked; len++) {
+        char cut[sizeof chunked];
+        (void)snprintf(cut, sizeof cut, "%.*s", (int)len, chunked);
+        body_of(cut, sizeof cut, &r);
+        assert_false(command_response_whole(&r));
+        assert_int_not_equal(r.stage, RESPONSE_BAD);
     }
-    struct chunks c = command_chunks_begin(view_text(CHUNKED_HEAD));
-    uint8_t bad[] = "g\r\n";
-    assert_int_equal(command_chunks(&c, bad, 3), 0);
-    assert_true(c.bad);
-    c = command_chunks_begin(view_text(CHUNKED_HEAD));
-    uint8_t long_size[] = "000000001\r\n";
-    assert_int_equal(command_chunks(&c, long_size, 11), 0);
-    assert_true(c.bad);
-    c = command_chunks_begin(view_text("HTTP/1.1 200 OK\r\n\r\n"));
-    assert_int_equal(command_chunks(&c, bad, 3), 3);
-    assert_true(c.plain);
+    body_of("HTTP/1.1 200 OK\r\n", 1, &r);
+    assert_true(r.code == 0u && !command_response_whole(&r));
+}
+
+static void test_bad_response(void **state)
+{
+    static const char *const bad[] = {
+        "HTTP/1.1 20x OK\r\n\r\n",   "SSH-2.0-x\r\n\r\n",
+        "HTTP/1.1 2\r\n\r\n",        CHUNKED_HEAD "\r\n",
+        CHUNKED_HEAD "x\r\n",        CHUNKED_HEAD "12345678\r\n",
+        CHUNKED_HEAD "2\r\nabc\r\n", CHUNKED_HEAD "0\r\nA: b\r\n\r\n"};
+    (void)state;
+    for (unsigned i = 0; i < COUNT(bad); i++) {
+        struct response r;
+        body_of(bad[i], 1, &r);
+        if (r.stage != RESPONSE_BAD || command_response_whole(&r)) {
+            fail_msg("taken: %s", bad[i]);
+        }
+    }
+}
+
+/* A clock far in the future leaves a header that can be read. */
+static void test_archive_header(void **state)
+{
+    struct writer out = writer_of(text, sizeof text);
+    (void)state;
+    command_tar_header("folder", "name", (size_t)8u * 1024u * 1024u, UINT64_MAX, &out);
+    assert_int_equal(out.len, TAR_BLOCK_BYTES);
+    assert_string_equal(&text[124], "00040000000");
+    assert_string_equal(&text[136], "77777777777");
 }
 
 /* With shared counters there are two slices, in one list. */
@@ -654,7 +685,9 @@ int main(void)
         cmocka_unit_test(test_efa_of_a_claim),
         cmocka_unit_test(test_slot),
         cmocka_unit_test(test_response),
-        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_cut_response),
+        cmocka_unit_test(test_bad_response),
+        cmocka_unit_test(test_archive_header),
         cmocka_unit_test(test_slices_with_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,18 +19,25 @@
 
 /* --- findings --- */
 
-/* Prints a finding if its kind is the one that is printed now (m->finding). */
+/* In a document each byte of a finding can become six, as in \u001b. */
+_Static_assert(6u * FINDING_BYTES_MAX + 1024u <= COMMAND_PART_BYTES, "an escaped finding fits");
+
+/*
+ * Prints a finding if its kind is the one that is printed now (m->finding). Cuts a finding that is
+ * longer than any of the agent's.
+ */
 static enum status add_finding(struct command_memory *m, enum finding_kind kind, struct view text,
                                struct writer *why)
 {
     if (kind != m->finding) {
         return STATUS_OK;
     }
+    struct view shown = view_first(text, FINDING_BYTES_MAX);
     m->answer_no = m->answer_no || kind == FINDING_REASON;
     if (commands_are_text(m)) {
-        WRITE(&m->out, "%%\n", TEXT((kind == FINDING_WARNING) ? "warning: " : ""), VIEW(text));
+        WRITE(&m->out, "%%\n", TEXT((kind == FINDING_WARNING) ? "warning: " : ""), VIEW(shown));
     } else {
-        document_element(&m->document, text);
+        document_element(&m->document, shown);
     }
     return commands_flush(m, why);
 }
@@ -184,7 +191,7 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
         struct view text = view_first(body, end);
         if (view_starts(text, TROUBLE_LINE)) {
             text = view_from(text, sizeof TROUBLE_LINE - 1u);
-            s = add_finding(m, FINDING_WARNING, view_first(text, COMMAND_PART_BYTES / 2u), why);
+            s = add_finding(m, FINDING_WARNING, text, why);
         }
         body = view_from(body, end + 1u);
     }
@@ -220,8 +227,7 @@ static enum status add_reasons(struct command_memory *m, struct view body, struc
     struct view rest = body;
     while (rest.len > 0u && s == STATUS_OK) {
         size_t end = view_find(rest, '\n');
-        s = add_finding(m, FINDING_REASON,
-                        view_first(view_first(rest, end), COMMAND_PART_BYTES / 2u), why);
+        s = add_finding(m, FINDING_REASON, view_first(rest, end), why);
         rest = view_from(rest, end + 1u);
     }
     return s;

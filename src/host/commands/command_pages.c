@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads pages from the agent's metrics port for the commands, over HTTP/1.1 and with a time limit.
- * Holds no state.
+ * Asks again for a page that ended early. Holds no state.
  */
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
 #include "host/sockets.h"
 #include "host/system.h"
 
-/*
- * Time limit for connecting and reading a page. The agent normally responds much faster, within one
- * turn of its loop.
- */
-#define PAGE_MAX_MS 5000u
-
 /* A page of the agent that is being read. */
 struct page {
+    const char *path;
     int fd;
     uint64_t end_ms;
-    int sink;      /* descriptor for the body; -1: the body stays in `bytes` */
-    unsigned code; /* HTTP status code; 0: no complete head was received yet */
-    bool only_ok;  /* only a response with status code 200 is written to the sink */
-    struct chunks chunks; /* progress in the body */
-    struct writer bytes;
+    int sink;    /* descriptor for the body, except that of a 404; -1: the body stays in m->page */
+    size_t sunk; /* bytes written to the sink */
+    bool write_failed;   /* the sink failed, and `why` has a line about it */
+    struct writer bytes; /* received bytes that are not parsed yet */
+    struct writer body;  /* the body, if it has no sink */
+    struct response response;
+    struct writer *why;
 };
+
+/* How the request for a page ends, besides with an errno: the page ended before its last chunk. */
+#define PAGE_CUT ECONNRESET
 
 /*
  * Waits until the socket has one of the events. Returns 0 or an errno; ETIMEDOUT: the time limit
@@ -70,48 +72,67 @@ static int page_connect(struct page *p, const struct settings *s)
     return (error == 0) ? refused : error;
 }
 
-static int page_ask(const struct page *p, const char *path)
+/*
+ * Sends the request. The agent closes the connection after the page, which frees its place in the
+ * agent's table. Returns 0 or an errno.
+ */
+static int page_ask(const struct page *p)
 {
     uint8_t bytes[96];
     struct writer request = writer_of(bytes, sizeof bytes);
-    int error = 0;
-    WRITE(&request, "GET % HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n", TEXT(path));
+    WRITE(&request, "GET % HTTP/1.1\r\nHost: " AGENT_NAME "\r\nConnection: close\r\n\r\n",
+          TEXT(p->path));
     ASSERT(!request.full);
-    enum status s = descriptor_write(p->fd, writer_view(&request), -1, &error);
-    return (s == STATUS_OK) ? 0 : error;
+    /* an agent without a free place may have closed the connection; that must not raise SIGPIPE */
+    ssize_t n = send(p->fd, request.data, request.len, MSG_NOSIGNAL);
+    return (n == (ssize_t)request.len) ? 0 : ((n < 0 && errno != EPIPE) ? errno : PAGE_CUT);
 }
 
 /*
- * Parses the response head if that has not been done yet, then writes the received body bytes to
- * the sink, if there is one. Returns 0 or an errno.
+ * Writes a piece of the body to the sink. The time that this takes is not the agent's: it does not
+ * count against the time limit.
  */
-static int page_pass(struct page *p)
+static int page_sink(struct page *p, struct view piece)
+{
+    uint64_t begin_ms = clock_now_ms();
+    if (piece.len > BUNDLE_FILE_BYTES_MAX - p->sunk) {
+        return EFBIG;
+    }
+    p->sunk += piece.len;
+    p->write_failed = output_write(p->sink, piece, p->why) != STATUS_OK;
+    p->end_ms += clock_now_ms() - begin_ms;
+    return p->write_failed ? EIO : 0;
+}
+
+/* Keeps a piece of the body: in the sink, or in memory. Returns 0 or an errno. */
+static int page_keep(struct page *p, struct view piece)
+{
+    if (p->sink >= 0 && p->response.code != HTTP_NOT_FOUND) {
+        return page_sink(p, piece);
+    }
+    if (piece.len > writer_room(&p->body)) {
+        return EFBIG;
+    }
+    writer_append(&p->body, piece);
+    return 0;
+}
+
+/* Parses the received bytes, and keeps the body among them. Returns 0 or an errno. */
+static int page_parse(struct page *p)
 {
     int error = 0;
-    struct view body = writer_view(&p->bytes);
-    size_t head = 0;
-    if (p->code == 0u) {
-        p->code = command_response(writer_view(&p->bytes), &body);
-        head = p->bytes.len - body.len;
-        p->chunks = command_chunks_begin(view_first(writer_view(&p->bytes), head));
+    struct view rest = writer_view(&p->bytes);
+    struct view piece = command_response(&p->response, &rest);
+    while (piece.len > 0u && error == 0) {
+        error = page_keep(p, piece);
+        piece = command_response(&p->response, &rest);
     }
-    /* the content takes the place of the chunks, after the head */
-    body.len = command_chunks(&p->chunks, &p->bytes.data[head], body.len);
-    p->bytes.len = head + body.len;
-    if (p->chunks.bad) {
-        return EPROTO;
+    if (rest.len > 0u) {
+        memmove(p->bytes.data, rest.data, rest.len);
     }
-    if (p->sink < 0 || p->code == HTTP_NOT_FOUND || (p->only_ok && p->code != HTTP_OK)) {
-        return 0;
-    }
-    p->bytes.len = 0;
-    /* escape the body: another program on the port must not control the terminal */
-    if (p->only_ok) {
-        struct writer discarded = writer_of(NULL, 0);
-        return (commands_write(p->sink, body, false, &discarded) == STATUS_OK) ? 0 : EIO;
-    }
-    enum status s = descriptor_write(p->sink, body, -1, &error);
-    return (s == STATUS_OK) ? 0 : error;
+    p->bytes.len = rest.len;
+    bool bad = p->response.stage == RESPONSE_BAD || writer_room(&p->bytes) == 0u;
+    return (error == 0 && bad) ? EPROTO : error;
 }
 
 /*
@@ -130,97 +151,124 @@ static int page_read_some(struct page *p, bool *end)
     return (n < 0) ? errno : 0;
 }
 
-/*
- * Reads until the peer closes the connection, or `bytes` is full and does not go to the sink.
- * Returns 0 or an errno.
- */
+/* Reads until the response is complete or the peer closes the connection. Returns 0 or an errno. */
 static int page_read(struct page *p)
 {
     int error = 0;
     bool end = false;
     /* The time limit bounds this loop: each iteration reads bytes or waits. */
-    while (!end && error == 0) {
+    while (!end && error == 0 && p->response.stage != RESPONSE_WHOLE) {
         error = (clock_now_ms() < p->end_ms) ? page_read_some(p, &end) : ETIMEDOUT;
-        bool full = writer_room(&p->bytes) == 0u;
-        if (error == 0 && (end || full)) {
-            error = page_pass(p);
-            end = end || p->bytes.len > 0u;
-        }
+        error = (error == 0) ? page_parse(p) : error;
     }
-    return error;
+    return (error == 0 && !command_response_whole(&p->response)) ? PAGE_CUT : error;
 }
 
-static void page_failed(const struct settings *s, const char *path, int error, struct writer *why)
+/* Asks once for the page. Returns 0 or an errno. */
+static int page_try(struct command_memory *m, struct page *p)
 {
-    WRITE(why, "no agent responds to % at port %: %; is it running here, with this --metrics-port?",
-          TEXT(path), NUMBER((uint64_t)s->metrics_port), ERRNO(error));
-}
-
-/* Requests and reads the page. Returns its HTTP status code; 0: `why` gets one line. */
-static unsigned page_run(struct command_memory *m, const char *path, struct page *p,
-                         struct writer *why)
-{
-    if (m->settings->metrics_port <= 0) {
-        WRITE(why, "--metrics-port must be the agent's port, from 1 on: % is asked there",
-              TEXT(path));
-        return 0;
-    }
+    p->fd = -1;
+    p->response = (struct response){.stage = RESPONSE_HEAD};
     p->bytes = writer_of(m->cdi[0], sizeof m->cdi[0]);
+    p->body = writer_of(m->page, sizeof m->page);
     p->end_ms = clock_now_ms() + PAGE_MAX_MS;
     int error = page_connect(p, m->settings);
-    error = (error == 0) ? page_ask(p, path) : error;
+    error = (error == 0) ? page_ask(p) : error;
     error = (error == 0) ? page_read(p) : error;
     if (p->fd >= 0) {
         (void)close(p->fd);
     }
-    if (error != 0 || p->code == 0u) {
-        page_failed(m->settings, path, (error == 0) ? EPROTO : error, why);
-        return 0;
+    return error;
+}
+
+/* Empties the sink, a file, of the page that ended early. false: it failed. */
+static bool page_again(struct page *p)
+{
+    (void)poll(NULL, 0, (int)PAGE_RETRY_MS);
+    p->sunk = 0;
+    p->write_failed =
+        p->sink >= 0 && (ftruncate(p->sink, 0) != 0 || lseek(p->sink, 0, SEEK_SET) != 0);
+    if (p->write_failed) {
+        WRITE(p->why, "the file cannot be written: %", ERRNO(errno));
     }
-    if (p->sink >= 0 && !p->chunks.over && !p->chunks.plain) {
-        WRITE(why,
-              "the agent at port % broke off % before its end, because what it shows changed, or "
-              "the agent was busy or stopped; run the command again",
-              NUMBER((uint64_t)m->settings->metrics_port), TEXT(path));
-        return 0;
+    return !p->write_failed;
+}
+
+static void page_failed(const struct settings *s, const struct page *p, int error)
+{
+    if (p->write_failed) {
+        return;
     }
-    return p->code;
+    if (error == PAGE_CUT || error == EFBIG) {
+        WRITE(p->why, "the agent at port % %: %", NUMBER((uint64_t)s->metrics_port),
+              TEXT((error == EFBIG) ? "sends a page that is too long" : "ends a page early"),
+              TEXT(p->path));
+        writer_text(p->why, (error == EFBIG) ? "; is it the agent?" : "; try again");
+        return;
+    }
+    WRITE(p->why,
+          "no agent responds to % at port %: %; is it running here, with this --metrics-port?",
+          TEXT(p->path), NUMBER((uint64_t)s->metrics_port), ERRNO(error));
+}
+
+/*
+ * Requests and reads the page, again if it ends early. Returns 0, or an errno after p->why got one
+ * line. ECONNREFUSED: there is no agent, or none that serves pages.
+ */
+static int page_run(struct command_memory *m, struct page *p)
+{
+    int error = PAGE_CUT;
+    if (m->settings->metrics_port <= 0) {
+        WRITE(p->why, "--metrics-port must be the agent's port, from 1 on: % is asked there",
+              TEXT(p->path));
+        return ECONNREFUSED;
+    }
+    for (unsigned i = 0; i <= PAGE_RETRIES_MAX && error == PAGE_CUT; i++) {
+        bool ready = i == 0u || page_again(p);
+        error = ready ? page_try(m, p) : EIO;
+    }
+    if (error != 0) {
+        page_failed(m->settings, p, error);
+    }
+    return error;
 }
 
 unsigned page_get(struct command_memory *m, const char *path, struct view *body, struct writer *why)
 {
-    struct page p = {.fd = -1, .sink = -1};
-    *body = view_of(NULL, 0);
-    unsigned code = page_run(m, path, &p, why);
-    return (code != 0u) ? command_response(writer_view(&p.bytes), body) : 0u;
+    struct page p = {.path = path, .sink = -1, .why = why};
+    int error = page_run(m, &p);
+    *body = writer_view(&p.body);
+    return (error == 0) ? p.response.code : 0u;
 }
 
 enum status page_copy(struct command_memory *m, const char *path, struct writer *why)
 {
-    struct page p = {.fd = -1, .sink = m->out_fd};
-    unsigned code = page_run(m, path, &p, why);
-    if (code == HTTP_NOT_FOUND) {
+    struct page p = {.path = path, .sink = m->out_fd, .why = why};
+    int error = page_run(m, &p);
+    if (error == 0 && p.response.code == HTTP_NOT_FOUND) {
         WRITE(why,
               "the agent does not serve % here; it serves the log in its own pod alone, and older "
               "agents do not",
               TEXT(path));
     }
-    return (code == 0u || code == HTTP_NOT_FOUND) ? HOST_ABSENT : STATUS_OK;
+    return (error != 0 || p.response.code == HTTP_NOT_FOUND) ? HOST_ABSENT : STATUS_OK;
 }
 
-enum status page_copy_ok(struct command_memory *m, const char *path, bool *served,
-                         struct writer *why)
+enum status page_print(struct command_memory *m, const char *path, bool *absent, struct writer *why)
 {
-    struct page p = {.fd = -1, .sink = m->out_fd, .only_ok = true};
-    unsigned code = page_run(m, path, &p, why);
-    struct view body = view_of(NULL, 0);
-    *served = p.code == HTTP_OK || p.code == HTTP_SERVICE_UNAVAILABLE;
-    if (code == HTTP_SERVICE_UNAVAILABLE) {
-        (void)command_response(writer_view(&p.bytes), &body);
-        writer_shown(why, view_trim(body), HOST_TEXT_CAP);
-    } else if (code != 0u && code != HTTP_OK) {
-        WRITE(why, "the agent at port % does not serve %: status %",
-              NUMBER((uint64_t)m->settings->metrics_port), TEXT(path), NUMBER(code));
+    struct page p = {.path = path, .sink = -1, .why = why};
+    int error = page_run(m, &p);
+    unsigned code = p.response.code;
+    *absent = error == ECONNREFUSED || (error == 0 && code == HTTP_NOT_FOUND);
+    if (error == 0 && code == HTTP_OK) {
+        /* escape the body: another program on the port must not control the terminal */
+        return commands_write(m->out_fd, writer_view(&p.body), false, why);
     }
-    return (code == HTTP_OK) ? STATUS_OK : HOST_ABSENT;
+    if (error == 0) {
+        struct view reason = writer_view(&p.body);
+        WRITE(why, "the agent at port % does not serve %: status %: %",
+              NUMBER((uint64_t)m->settings->metrics_port), TEXT(path), NUMBER(code),
+              SHOWN_LONG(view_first(reason, view_find(reason, '\n')), HOST_TEXT_CAP / 2u));
+    }
+    return HOST_ABSENT;
 }

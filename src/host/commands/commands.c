@@ -131,12 +131,18 @@ static bool is_offline(const struct command_memory *m)
 static enum status note_forecast(struct command_memory *m, struct writer *why)
 {
     bool bundle = m->settings->command == COMMAND_BUNDLE;
+    size_t before = why->len;
     if (m->forecast.len == 0u) {
         return STATUS_OK;
     }
     WRITE(&m->out, "%what an agent with these settings would publish here: %\n",
           TEXT(bundle ? "# " : AGENT_NAME ": "), VIEW(m->forecast));
-    return output_flush(&m->out, bundle ? m->out_fd : STDERR_FILENO, why);
+    enum status s = output_flush(&m->out, bundle ? m->out_fd : STDERR_FILENO, why);
+    if (s != STATUS_OK && !bundle) {
+        why->len = before; /* the slices matter more than a note that nobody can read */
+        s = STATUS_OK;
+    }
+    return s;
 }
 
 static enum status run_inventory(struct command_memory *m, struct writer *why)
@@ -161,18 +167,19 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
 
 /*
  * Prints the slices that the running agent of this node publishes, as that agent reports them. If
- * no agent responds, prints the slices that one would publish.
+ * no agent runs, or one of a release without this page, prints the slices that one would publish.
+ * An agent that is busy or whose page ends early is an error: it may publish something else.
  */
 static enum status run_slices(struct command_memory *m, struct writer *why)
 {
-    bool served = false;
+    bool absent = false;
     struct writer line = writer_of(m->half[0], sizeof m->half[0]);
     if (is_offline(m)) {
         return run_inventory(m, why);
     }
     enum status s =
-        page_copy_ok(m, (m->output == OUTPUT_JSON) ? "/slicesz.json" : "/slicesz", &served, &line);
-    if (served) {
+        page_print(m, (m->output == OUTPUT_JSON) ? "/slicesz.json" : "/slicesz", &absent, &line);
+    if (!absent) {
         writer_append(why, writer_view(&line));
         return s;
     }
@@ -423,7 +430,8 @@ enum status commands_print(struct command_memory *m, struct writer *why)
     m->document = document_of(&m->out, yaml);
     m->sum = 0;
     memset(&m->inventory, 0, sizeof m->inventory);
-    m->inventory.colour = isatty(m->out_fd) == 1;
+    m->inventory.colour =
+        m->command == COMMAND_DEVICES && commands_are_text(m) && isatty(m->out_fd) == 1;
     m->inventory.efa = m->settings->efa;
     m->inventory.rows_only = m->settings->no_headers;
     m->forecast = view_of(NULL, 0);
@@ -454,6 +462,16 @@ enum status commands_print(struct command_memory *m, struct writer *why)
     return s;
 }
 
+/*
+ * With --watch: waits for the time of the next look. false: nobody reads standard output any more,
+ * because its pipe or terminal is closed.
+ */
+static bool watch_wait(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = 0};
+    return poll(&out, 1, (int)WATCH_MS) <= 0;
+}
+
 /* With --watch: separates the next output from the previous one. */
 static enum status write_separator(struct command_memory *m, struct writer *why)
 {
@@ -466,9 +484,9 @@ static enum status write_separator(struct command_memory *m, struct writer *why)
 enum status commands_watch(struct command_memory *m, struct writer *why)
 {
     enum status s = commands_print(m, why);
-    while (s == STATUS_OK && m->settings->watch) { /* a signal ends the process */
+    /* a signal ends the process too */
+    while (s == STATUS_OK && m->settings->watch && watch_wait()) {
         uint32_t before = m->sum;
-        (void)poll(NULL, 0, (int)WATCH_MS);
         m->compares = true;
         s = commands_print(m, why);
         m->compares = false;

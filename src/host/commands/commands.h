@@ -48,7 +48,8 @@ struct command_memory {
     struct directory directory; /* directory from which the bundle copies CDI files */
     uint8_t cdi[2][CDI_BYTES_MAX];
     uint8_t part[COMMAND_PART_BYTES];
-    struct h2 h2; /* HTTP/2 connection of `release` */
+    uint8_t page[PAGE_BYTES_MAX]; /* body of the agent's page that was read last */
+    struct h2 h2;                 /* HTTP/2 connection of `release` */
     struct h2_stream stream;
     uint8_t line[HOST_TEXT_CAP];   /* check: the finding that is being written */
     uint8_t reason[HOST_TEXT_CAP]; /* why a file of the bundle is missing */
@@ -65,7 +66,7 @@ void commands_begin(struct command_memory *m, const struct settings *settings);
 MUST_USE enum status commands_print(struct command_memory *m, struct writer *why);
 /*
  * Like commands_print; with --watch, prints again whenever the output has changed, until a signal
- * ends the process.
+ * ends the process or nobody reads standard output any more.
  */
 MUST_USE enum status commands_watch(struct command_memory *m, struct writer *why);
 /* Writes `out` to the descriptor and empties it. HOST_*: `why` gets one line. */

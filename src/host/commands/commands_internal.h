@@ -15,10 +15,14 @@
 
 /* Whether the output is text for people, and not a document. */
 bool commands_are_text(const struct command_memory *m);
+/* Writes bytes to `fd` unchanged. HOST_*: `why` gets a line with the output and the reason. */
+MUST_USE enum status output_write(int fd, struct view bytes, struct writer *why);
 /*
  * Writes text to `fd` and escapes characters that a terminal would obey or not show (writer_safe).
- * Commands write their output by this function, except copies of files and of pages. `colour`: does
- * not escape the colours of the command `devices`. HOST_*: `why` gets a line.
+ * All text that comes from files or from the agent leaves through this function, except for what
+ * `bundle` copies into its files, and the lines of `reservations`, whose values are already
+ * escaped. `colour`: does not escape the colours of the command `devices`. HOST_*: `why` gets a
+ * line.
  */
 MUST_USE enum status commands_write(int fd, struct view text, bool colour, struct writer *why);
 /* Writes m->out to m->out_fd by commands_write and empties it. HOST_*: a line in `why`. */
@@ -58,24 +62,25 @@ MUST_USE enum status commands_holders(struct command_memory *m, enum driver_kind
 /* The command `check`: prints to m->out_fd, and sets m->answer_no if the node is not ready. */
 MUST_USE enum status command_check(struct command_memory *m, struct writer *why);
 /*
- * Reads a page of the agent. Returns its HTTP status code, or 0 with a line in `why` if the agent
- * does not respond. *body is valid until the next page is read; a body that exceeds m->cdi[0] is
- * cut.
+ * The functions for pages ask again, up to PAGE_RETRIES_MAX times, for a page that ends early.
+ *
+ * Reads a page of the agent. Returns its HTTP status code, or 0 with a line in `why` if there is no
+ * whole response. *body is valid until the next page is read.
  */
 unsigned page_get(struct command_memory *m, const char *path, struct view *body,
                   struct writer *why);
 /*
- * Writes a whole page to m->out_fd. HOST_*: the page is missing or cannot be written, and `why`
- * gets one line.
+ * Writes a page of at most BUNDLE_FILE_BYTES_MAX to m->out_fd, an empty file, whatever the status
+ * code but 404. HOST_*: the page is missing, incomplete, too long or cannot be written; `why` gets
+ * one line, and the file may have a part of the page.
  */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
 /*
- * Like page_copy, but writes nothing unless the status code is 200. *served: the agent serves the
- * page; if the function fails nevertheless, it has nothing to show yet (503), or a part of the page
- * may already be written.
+ * Prints a page to m->out_fd by commands_write, if it is whole and its status code is 200; else
+ * prints nothing. HOST_*: `why` gets one line. *absent: no agent runs, or it has no such page.
  */
-MUST_USE enum status page_copy_ok(struct command_memory *m, const char *path, bool *served,
-                                  struct writer *why);
+MUST_USE enum status page_print(struct command_memory *m, const char *path, bool *absent,
+                                struct writer *why);
 /*
  * Makes the agent behind this service socket unprepare the claim, as the kubelet would. HOST_*: the
  * claim is not released, and `why` gets one line.

@@ -9,27 +9,33 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "base/crc32c.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
 #include "host/servers.h"
 #include "host/system.h"
 
-/* Text is escaped in pieces of this size before it is written. */
-#define WRITE_PIECE_BYTES 1024u
-
 /* --- writing the output --- */
+
+enum status output_write(int fd, struct view bytes, struct writer *why)
+{
+    static const char *const names[] = {
+        [STDOUT_FILENO] = "standard output", [STDERR_FILENO] = "standard error"};
+    int error = 0;
+    enum status s = descriptor_write(fd, bytes, -1, &error);
+    if (s != STATUS_OK) {
+        bool standard = fd == STDOUT_FILENO || fd == STDERR_FILENO;
+        WRITE(why, "% cannot be written: %", TEXT(standard ? names[fd] : "the file"), ERRNO(error));
+    }
+    return s;
+}
 
 enum status output_flush(struct writer *out, int fd, struct writer *why)
 {
-    int error = 0;
     ASSERT(!out->full);
-    enum status s = descriptor_write(fd, writer_view(out), -1, &error);
+    enum status s = output_write(fd, writer_view(out), why);
     out->len = 0;
-    if (s != STATUS_OK) {
-        WRITE(why, "% cannot be written: %",
-              TEXT((fd == STDOUT_FILENO) ? "standard output" : "the file"), ERRNO(error));
-    }
     return s;
 }
 
@@ -41,7 +47,9 @@ static size_t colour_length(struct view v)
     if (view_starts(v, end)) {
         return sizeof end - 1u;
     }
-    bool begins = view_starts(v, begin) && v.len > sizeof begin && v.data[sizeof begin] == 'm';
+    /* the byte of the colour must be a digit: any other byte could be a control character */
+    bool begins = view_starts(v, begin) && v.len > sizeof begin &&
+                  is_digit(v.data[sizeof begin - 1u]) && v.data[sizeof begin] == 'm';
     return begins ? sizeof begin + 1u : 0u;
 }
 
