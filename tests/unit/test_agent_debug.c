@@ -147,8 +147,10 @@ static void test_quiet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_requests), cmocka_unit_test(test_failed_request),
-        cmocka_unit_test(test_calls),    cmocka_unit_test(test_calls_that_end_otherwise),
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_failed_request),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_calls_that_end_otherwise),
         cmocka_unit_test(test_calls_without_answer),
         cmocka_unit_test(test_names_that_do_not_fit),
         cmocka_unit_test(test_quiet),

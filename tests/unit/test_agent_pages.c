@@ -387,8 +387,7 @@ static void test_slices_not_known_yet(void **state)
     api.reachable = false;
     start();
     pass(2000);
-    static const char none[] =
-        "the agent publishes no slices yet: the Node is not known yet\n";
+    static const char none[] = "the agent publishes no slices yet: the Node is not known yet\n";
     page_is("/slicesz", "503 Service Unavailable", none);
     page_is("/slicesz.json", "503 Service Unavailable", none);
     api.reachable = true;
