@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the command line and the environment: finds the command and the flag or variable of each
- * setting, and derives paths from the settings. settings_value.c parses single values.
+ * Parses the command line and the environment: finds the command, and for each setting the flag or
+ * variable that sets it; derives paths from the settings. settings_value.c parses single values.
  */
 #include "agent/settings.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds each log line of base/log.h in place after the end of the buffered lines; close_line adds
+ * Builds each log line (base/log.h) in place after the end of the buffered lines; close_line adds
  * the complete line to them.
  */
 #include "base/log.h"

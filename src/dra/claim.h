@@ -268,8 +268,8 @@ uint8_t claim_cores(const struct claim_record *r);
  */
 uint8_t cores_place(uint8_t used, uint8_t part, unsigned cores, unsigned unit);
 /*
- * Writes a part of a device as a range of logical cores, "2" or "2-3"; each logical core has `unit`
- * physical cores.
+ * Writes the cores of a part of a device, a bit for each physical core, as a range of logical
+ * cores, "2" or "2-3"; each logical core has `unit` physical cores.
  */
 void cores_write(struct writer *out, uint8_t part, unsigned unit);
 /* Bit N: the result with index `at` contains device N, with or without admin access. */

@@ -286,12 +286,11 @@ enum attribute_type {
     ATTRIBUTE_CAPACITY
 };
 /*
- * Default and granularity of a shared capacity (its requestPolicy). A claim that does not request
- * the capacity consumes:
- * - CAPACITY_UNASKED_NOTHING: nothing.
- * - CAPACITY_ALL: the whole capacity; no policy is published.
- * - CAPACITY_STEP to CAPACITY_STEP_MAX: the whole capacity. A claim that requests the capacity gets
- *   a multiple of this number.
+ * Default and granularity of a shared capacity (its requestPolicy):
+ * - CAPACITY_UNASKED_NOTHING: a claim that does not request the capacity consumes none of it.
+ * - CAPACITY_ALL: such a claim consumes all of it; no policy is published.
+ * - N from CAPACITY_STEP to CAPACITY_STEP_MAX: such a claim consumes all of it, and a claim that
+ *   requests some of it gets a multiple of N.
  */
 enum { CAPACITY_UNASKED_NOTHING = -1, CAPACITY_ALL, CAPACITY_STEP, CAPACITY_STEP_MAX };
 /* One attribute or capacity of a device. */

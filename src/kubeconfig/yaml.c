@@ -357,7 +357,7 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
 struct block {
     bool folded;
     bool some;       /* at least one line of text was read */
-    bool wide;       /* the last line starts with a blank: line ends around it are not folded */
+    bool wide;       /* the line before starts with a blank: the line ends around it stay */
     uint8_t chomp;   /* chomping indicator: '-' or '+'; 0: none */
     unsigned breaks; /* line ends that are not appended yet */
     unsigned indent; /* columns before the text; 0: not known before the first line of text */

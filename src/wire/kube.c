@@ -221,7 +221,7 @@ static enum status consume_text(struct kube_response *r, struct reader *in)
     for (size_t i = 0; i < bytes.len && !r->message_ended; i++) {
         keep_text_byte(r, bytes.data[i]);
     }
-    /* A success never has a text body (see kube_response_end): fail before the body ends. */
+    /* A success never has a text body (see kube_response_end): fail now, before its end. */
     return (r->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
 }
 

@@ -26,13 +26,13 @@ enum outcome {
 
 /* State of one writer. */
 struct outgoing {
-    bool running;    /* a request of the writer is in flight */
+    bool running;    /* a request of the owner is in flight */
     uint32_t len;    /* length of the running request's body */
     uint64_t due_ms; /* no request starts before this time */
     uint64_t backoff_ms;
 };
 
-/* Whether the writer's next request may start now. */
+/* Whether the owner of `o` may start its next request now. */
 bool outgoing_ready(const struct agent *a, const struct outgoing *o);
 /* When outgoing_ready may become true; UINT64_MAX: no timer runs. */
 uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o);

@@ -159,8 +159,8 @@ void calls_abandon(struct agent *a)
 }
 
 /*
- * Fails each claim that was unprepared before the reply could start; the other claims of the call
- * keep their results.
+ * Fails each claim that another call has unprepared since this call prepared it, before the reply
+ * started. The other claims of this call keep their results.
  */
 static void fail_unprepared(struct agent *a, const struct call *c)
 {

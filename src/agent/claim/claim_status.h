@@ -27,7 +27,7 @@ struct claim_status {
     bool wanted[CLAIMS_MAX];      /* the status of the claim in this slot must be written */
     uint32_t claim[CLAIMS_MAX];   /* CRC-32C of the UID of the claim last prepared in this slot */
     uint64_t wall_ms[CLAIMS_MAX]; /* time of the last prepare in this slot, Unix milliseconds */
-    /* unprepared claims, whose entries must be removed */
+    /* claims that were unprepared: their entries in status.devices must still be removed */
     struct claim_id gone[CLAIM_STATUS_GONE_MAX];
 };
 

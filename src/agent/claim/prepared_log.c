@@ -127,7 +127,7 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
 
 /* --- devices that are not consecutive --- */
 
-/* Adds device numbers as a field of the current log line. */
+/* Adds the device numbers of the bit set `numbers` as a field of the current log line. */
 static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
 {
     uint8_t text[DEVICE_NUMBERS_CAP];

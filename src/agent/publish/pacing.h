@@ -30,7 +30,7 @@ void pacing_init(struct agent *a);
 uint64_t pacing_due(const struct pacing *p);
 /* Cancels the planned round; a later request plans one again. */
 void pacing_cancel(struct pacing *p);
-/* Records that a round starts: no round is planned until the next request. */
+/* Records that a round starts: no further round is planned until one is requested. */
 void pacing_started(struct pacing *p);
 /* Plans the next round for at_ms, unless an earlier round is planned. */
 void pacing_by(struct pacing *p, uint64_t at_ms);

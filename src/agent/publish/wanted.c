@@ -112,7 +112,7 @@ static unsigned shares_of(const struct agent *a, bool with_node)
 }
 
 /*
- * Copies the devices to be published: all but those whose name the server would refuse, or whose
+ * Copies the devices to be published: all but those whose name the API server would refuse, or whose
  * health excludes them.
  */
 static void copy_devices(struct agent *a)

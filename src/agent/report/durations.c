@@ -8,8 +8,8 @@
 #include "base/assert.h"
 
 /*
- * The bounds reach from the duration of a call that needs only facts in memory to 45 s, after which
- * the kubelet gives up a call. Most watches last longer than the largest bound.
+ * The bounds range from the duration of a call that reads only memory to 45 s, when the kubelet
+ * gives up on a call. Most watches last longer than the largest bound.
  */
 const uint32_t duration_bounds_us[DURATION_BUCKETS] = {
     250,    500,    1000,    2500,    5000,    10000,    25000,    50000,   100000,

@@ -36,7 +36,7 @@ struct apilink {
     struct ip_address address; /* the last address tried */
     bool slow;                 /* the server sent too fast: no reads until read_us allows them */
     uint64_t read_us;    /* virtual clock in microseconds; each read advances it, see API_READ_US */
-    int error;           /* errno of the last failed connection to an address */
+    int error;           /* errno of the last failed attempt to connect to an address */
     uint64_t attempt_ms; /* deadline of the whole attempt */
     uint64_t address_ms; /* deadline for connecting to `address` */
     uint64_t token_ms;   /* time of the next read of the token file */

@@ -14,7 +14,7 @@
 /* Where a pod has its token and CA (Kubernetes, "Configure Service Accounts for Pods"). */
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
-/* One PEM text; `len` in bytes, without its NUL. */
+/* One PEM text; `len` in bytes, without the final NUL. */
 struct pem {
     size_t len;
     size_t cap;    /* size of the buffer `text`, including the byte for the NUL */

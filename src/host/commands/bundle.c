@@ -106,7 +106,7 @@ enum entry_kind {
 
 struct entry {
     enum entry_kind kind;
-    /* name of the file in the bundle; NULL: a copied CDI file keeps its own name */
+    /* name of the file in the bundle; NULL for CDI files, which keep their own names */
     const char *name;
     enum settings_command command;
     enum settings_output output;

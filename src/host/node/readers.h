@@ -91,7 +91,7 @@ int64_t readers_memory(const struct readers *r, unsigned number, unsigned core);
  * no reader was idle, or none answered in time.
  */
 MUST_USE int readers_ultraserver(struct readers *r, struct found_ultraserver *out);
-/* Appends a text that says which file delays the last readers_memory_read, and for how long. */
+/* Appends a text that says which file delayed the last readers_memory_read, and for how long. */
 void readers_why(struct readers *r, struct writer *w);
 /* Appends a text that says in which file reader `i` hangs, and for how long. */
 void readers_hanging(const struct readers *r, unsigned i, struct writer *w);
