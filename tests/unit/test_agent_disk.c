@@ -529,9 +529,10 @@ static void test_unready_with_a_read_only_cdi_root(void **state)
     node_up();
     pass(3000);
     check_unready("CDI files cannot be written to /var/run/cdi; check rights there");
-    log_has("event=cdi_file_failed");
+    log_has("event=cdi_file_failed file=/var/run/cdi reason=");
     disk_refuse(FILES_CDI, STATUS_OK);
     pass(60000);
+    assert_int_equal(said("level=info event=cdi_root_writable file=/var/run/cdi"), 1);
     assert_true(agent_ready(world.agent));
     assert_int_equal(disk_count(FILES_CDI), 0);
 }

@@ -85,6 +85,9 @@ static void log_rebuilt(struct agent *a, const struct claim_id *id, const char *
 
 static void root_answered(struct agent *a, enum status s)
 {
+    if (s == STATUS_OK && a->ledger->cdi_remedy != NULL) {
+        log_one(a, LOG_ID_CDI_ROOT_WRITABLE, "file", a->settings->cdi_root);
+    }
     a->ledger->cdi_remedy = (s != STATUS_OK) ? ledger_remedy(a, s) : NULL;
     a->ledger->cdi_ms = a->now_ms + CDI_TRY_MS;
 }
@@ -102,7 +105,7 @@ void ledger_try_cdi(struct agent *a)
                              view_of(a->scratch.half, sizeof a->scratch.half));
     root_answered(a, s);
     if (s != STATUS_OK && !refused) {
-        file_failed(a, temporary_name(a), s);
+        file_failed(a, a->settings->cdi_root, s);
     }
     ledger_tidy(a);
 }

@@ -239,6 +239,8 @@
     X(LOG_ID_CDI_FILE_FAILED, LOG_ERROR, "cdi_file_failed",                                        \
       "a CDI file cannot be read, written or removed",                                             \
       "check the free space and the permissions of the CDI root")                                  \
+    X(LOG_ID_CDI_ROOT_WRITABLE, LOG_INFO, "cdi_root_writable",                                     \
+      "the CDI root accepts files again, after cdi_file_failed", "none")                           \
     X(LOG_ID_DRIVER_KEPT, LOG_WARN, "driver_kept",                                                 \
       "--efa is off, but claims for EFA devices are held here; the driver lets their pods end, "   \
       "prepares no new claim, and ends with the last held claim",                                  \
