@@ -152,7 +152,7 @@ enum response_stage {
     RESPONSE_BAD /* the bytes are not such a response */
 };
 /* An HTTP response that is being parsed; all zero at its start. */
-struct response {
+struct page_response {
     enum response_stage stage;
     unsigned code; /* status code; 0: the head is not complete */
     bool chunked;
@@ -162,8 +162,8 @@ struct response {
  * Parses received bytes: returns the next piece of the body, and moves *rest behind the bytes that
  * were used. Empty: the rest of the bytes is incomplete; call again when more bytes follow it.
  */
-struct view command_response(struct response *r, struct view *rest);
+struct view command_response(struct page_response *r, struct view *rest);
 /* Whether the response is complete, if the connection ends here. */
-bool command_response_whole(const struct response *r);
+bool command_response_whole(const struct page_response *r);
 
 #endif

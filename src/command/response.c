@@ -25,21 +25,21 @@ static size_t index_of_text(struct view v, const char *text)
     return i;
 }
 
-static bool go_to(struct response *r, enum response_stage stage)
+static bool go_to(struct page_response *r, enum response_stage stage)
 {
     r->stage = stage;
     return true;
 }
 
 /* Like go_to, after the first `n` bytes of *rest. */
-static bool go_on(struct response *r, struct view *rest, size_t n, enum response_stage stage)
+static bool go_on(struct page_response *r, struct view *rest, size_t n, enum response_stage stage)
 {
     *rest = view_from(*rest, n);
     return go_to(r, stage);
 }
 
 /* Like the other functions of a stage: false if bytes are missing. */
-static bool read_head(struct response *r, struct view *rest)
+static bool read_head(struct page_response *r, struct view *rest)
 {
     uint64_t code = 0;
     size_t end = index_of_text(*rest, HEAD_END);
@@ -57,7 +57,7 @@ static bool read_head(struct response *r, struct view *rest)
     return go_on(r, rest, end + sizeof HEAD_END - 1u, r->chunked ? RESPONSE_SIZE : RESPONSE_BODY);
 }
 
-static bool read_size(struct response *r, struct view *rest)
+static bool read_size(struct page_response *r, struct view *rest)
 {
     size_t n = 0;
     uint32_t size = 0;
@@ -76,7 +76,7 @@ static bool read_size(struct response *r, struct view *rest)
 }
 
 /* Reads the end of a line: of a chunk, or the empty line after the last chunk. */
-static bool read_line_end(struct response *r, struct view *rest, enum response_stage next)
+static bool read_line_end(struct page_response *r, struct view *rest, enum response_stage next)
 {
     if (rest->len < sizeof LINE_END - 1u) {
         return false;
@@ -86,7 +86,7 @@ static bool read_line_end(struct response *r, struct view *rest, enum response_s
 }
 
 /* The next piece of the body; empty if there are no bytes. */
-static struct view read_body(struct response *r, struct view *rest)
+static struct view read_body(struct page_response *r, struct view *rest)
 {
     struct view piece = r->chunked ? view_first(*rest, r->left) : *rest;
     *rest = view_from(*rest, piece.len);
@@ -98,7 +98,7 @@ static struct view read_body(struct response *r, struct view *rest)
 }
 
 /* Goes on to the next stage, if the bytes suffice. */
-static bool next_stage(struct response *r, struct view *rest)
+static bool next_stage(struct page_response *r, struct view *rest)
 {
     switch (r->stage) {
     case RESPONSE_HEAD:
@@ -117,7 +117,7 @@ static bool next_stage(struct response *r, struct view *rest)
     }
 }
 
-struct view command_response(struct response *r, struct view *rest)
+struct view command_response(struct page_response *r, struct view *rest)
 {
     bool moved = true;
     while (moved && r->stage != RESPONSE_BODY) {
@@ -126,7 +126,7 @@ struct view command_response(struct response *r, struct view *rest)
     return (r->stage == RESPONSE_BODY) ? read_body(r, rest) : view_of(NULL, 0);
 }
 
-bool command_response_whole(const struct response *r)
+bool command_response_whole(const struct page_response *r)
 {
     return r->stage == RESPONSE_WHOLE || (r->stage == RESPONSE_BODY && !r->chunked);
 }

@@ -216,7 +216,8 @@ func (n *faultNode) inspect(r *result, trial string, claim, rival *resource.Reso
 	}
 	n.unprepare(claim, rival)
 	left := slices.DeleteFunc(files(n.t, n.a.cdiDir()), func(name string) bool {
-		if strings.HasSuffix(name, ".tmp") && strings.Contains(trial, "SIGKILL") {
+		// A file that a kill left, or that could not be unlinked, goes with the first tidying when it is a minute old.
+		if strings.HasSuffix(name, ".tmp") && (strings.Contains(trial, "SIGKILL") || strings.Contains(trial, "inject=unlink:")) {
 			n.orphans[name] = true
 		}
 		return n.orphans[name]

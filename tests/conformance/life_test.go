@@ -199,7 +199,7 @@ func TestNoDevices(t *testing.T) {
 		t.Errorf("slice %+v", slice.Spec)
 	}
 	a.waitLog(0, "event=device_issue_found", "remedy=")
-	contains(t, k.prepareError(named(api.addClaim(newClaim("c", "req=0")))), "neuron-device-0", "none")
+	contains(t, k.prepareError(named(api.addClaim(newClaim("c", "req=0")))), "neuron-device-0 is gone: the kernel module no longer shows it")
 	a.kill()
 	a.start()
 	a.register()

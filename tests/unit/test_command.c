@@ -560,12 +560,12 @@ static void test_slot(void **state)
 }
 
 /* The body of a response of which `step` bytes more arrive at a time. */
-static const char *body_of(const char *response, size_t step, struct response *r)
+static const char *body_of(const char *response, size_t step, struct page_response *r)
 {
     struct writer all = writer_of(text, sizeof text);
     struct view bytes = view_text(response);
     size_t used = 0;
-    *r = (struct response){.stage = RESPONSE_HEAD};
+    *r = (struct page_response){.stage = RESPONSE_HEAD};
     for (size_t len = 0; len < bytes.len;) {
         len = (bytes.len - len < step) ? bytes.len : len + step;
         struct view rest = view_from(view_first(bytes, len), used);
@@ -586,7 +586,7 @@ static const char chunked[] =
 
 static void test_response(void **state)
 {
-    struct response r;
+    struct page_response r;
     (void)state;
     for (size_t step = 1; step <= sizeof chunked; step++) {
         assert_string_equal(body_of(chunked, step, &r), "ab\n0123456789abcdefghij\r\n\r\nxy");
@@ -599,7 +599,7 @@ static void test_response(void **state)
 /* A chunked response is whole with its last chunk and not before. */
 static void test_cut_response(void **state)
 {
-    struct response r;
+    struct page_response r;
     (void)state;
     for (size_t len = 0; len + 1u < sizeof chunked; len++) {
         char cut[sizeof chunked];
@@ -621,7 +621,7 @@ static void test_bad_response(void **state)
         CHUNKED_HEAD "2\r\nabc\r\n", CHUNKED_HEAD "0\r\nA: b\r\n\r\n"};
     (void)state;
     for (unsigned i = 0; i < COUNT(bad); i++) {
-        struct response r;
+        struct page_response r;
         body_of(bad[i], 1, &r);
         if (r.stage != RESPONSE_BAD || command_response_whole(&r)) {
             fail_msg("taken: %s", bad[i]);

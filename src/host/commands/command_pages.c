@@ -25,7 +25,7 @@ struct page {
     bool write_failed;   /* the sink failed, and `why` has a line about it */
     struct writer bytes; /* received bytes that are not parsed yet */
     struct writer body;  /* the body, if it has no sink */
-    struct response response;
+    struct page_response response;
     struct writer *why;
 };
 
@@ -168,7 +168,7 @@ static int page_read(struct page *p)
 static int page_try(struct command_memory *m, struct page *p)
 {
     p->fd = -1;
-    p->response = (struct response){.stage = RESPONSE_HEAD};
+    p->response = (struct page_response){.stage = RESPONSE_HEAD};
     p->bytes = writer_of(m->cdi[0], sizeof m->cdi[0]);
     p->body = writer_of(m->page, sizeof m->page);
     p->end_ms = clock_now_ms() + PAGE_MAX_MS;
