@@ -17,8 +17,8 @@
  * R3 A reset in progress or an unreadable file says nothing about the health. A healthy device then
  *    becomes unknown immediately. An unhealthy device stays unhealthy until a reading that
  *    includes the files of R2 shows no error. A counted error still lasts for HEALTH_ERROR_MS.
- * R4 If a device becomes unhealthy more than HEALTH_FALLS_FREE times, each less than HEALTH_FALLS_MS
- *    after the previous one, it must then stay free of errors for HEALTH_HOLD_MS before it is
+ * R4 If a device becomes unhealthy more than HEALTH_FALLS_FREE times, each less than
+ *    HEALTH_FALLS_MS after the previous one, it must then stay free of errors for HEALTH_HOLD_MS before it is
  *    healthy again (cfg/limits.h). This waiting period doubles each time the device becomes
  *    unhealthy again, up to HEALTH_HOLD_MAX_MS. So the rate of changes is bounded, however often
  *    the files change.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the files of class/neuron_device on UltraServer nodes, and translates between the number of
- * nodes that a claim asks for and the modes of kernel module and runtime; see ultraserver.h.
+ * Parses the files of class/neuron_device on UltraServer nodes, and translates between the number
+ * of nodes that a claim asks for and the modes of kernel module and runtime; see ultraserver.h.
  */
 #include "dra/ultraserver.h"
 

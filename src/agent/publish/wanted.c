@@ -112,8 +112,8 @@ static unsigned shares_of(const struct agent *a, bool with_node)
 }
 
 /*
- * Copies the devices to be published: all but those whose name the API server would refuse, or whose
- * health excludes them.
+ * Copies the devices to be published: all but those whose name the API server would refuse, or
+ * whose health excludes them.
  */
 static void copy_devices(struct agent *a)
 {
