@@ -18,10 +18,10 @@
  *    becomes unknown immediately. An unhealthy device stays unhealthy until a reading that
  *    includes the files of R2 shows no error. A counted error still lasts for HEALTH_ERROR_MS.
  * R4 If a device becomes unhealthy more than HEALTH_FALLS_FREE times, each less than
- *    HEALTH_FALLS_MS after the previous one, it must then stay free of errors for HEALTH_HOLD_MS before it is
- *    healthy again (cfg/limits.h). This waiting period doubles each time the device becomes
- *    unhealthy again, up to HEALTH_HOLD_MAX_MS. So the rate of changes is bounded, however often
- *    the files change.
+ *    HEALTH_FALLS_MS after the previous one, it must then stay free of errors for HEALTH_HOLD_MS
+ *    before it is healthy again (cfg/limits.h). This waiting period doubles each time the device
+ *    becomes unhealthy again, up to HEALTH_HOLD_MAX_MS. So the rate of changes is bounded, however
+ *    often the files change.
  * R5 If a device lacks a file that its kernel module should have, it is unknown instead of healthy:
  *    a later module may have moved the file, so that the agent would not notice a failure.
  */
