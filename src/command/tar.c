@@ -16,7 +16,8 @@
 
 static void write_octal(struct writer *out, uint64_t value, unsigned digits)
 {
-    ASSERT(value >> 3u * digits == 0u);
+    unsigned bits = 3u * digits;
+    ASSERT(value >> bits == 0u);
     for (unsigned i = 0; i < digits; i++) {
         unsigned above = 3u * (digits - 1u - i);
         writer_u8(out, (uint8_t)('0' + (value >> above & 7u)));

@@ -655,7 +655,7 @@ static enum status read_config(const struct claim_builder *b, const struct claim
  * Appends which configuration is at fault, because a claim can have several: its own and those of
  * its class.
  */
-static void write_which(struct claim_builder *b, const struct claim_config_in *in,
+static void write_which(const struct claim_builder *b, const struct claim_config_in *in,
                         struct writer *why)
 {
     WRITE(why, " (config[%] of the allocation, %, ", NUMBER(b->configs - 1u), SHOWN(in->source));

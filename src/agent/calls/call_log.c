@@ -23,13 +23,14 @@ void call_log(struct agent *a, const struct call *c, const char *text)
         cut = cut || name.full;
         out = cut ? out : name;
     }
+    uint64_t elapsed_us = agent_clock_us(a) - c->start_us;
     log_begin(a, LOG_ID_KUBELET_CALL_ENDED);
     log_text(a, "method", c->unprepare ? "NodeUnprepareResources" : "NodePrepareResources");
     log_number(a, "claims", c->count);
     log_view(a, "names", writer_view(&out));
     log_number(a, "failed", failed);
     log_text(a, "result", (text != NULL) ? text : "answered");
-    log_number(a, "elapsed_us", (int64_t)(agent_clock_us(a) - c->start_us));
+    log_number(a, "elapsed_us", (int64_t)elapsed_us);
     log_end(a);
 }
 

@@ -286,8 +286,8 @@ static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
     }
     if (p->page == (unsigned)PAGE_NO_SLICES) {
         const struct agent *d = unknown_driver(a);
-        WRITE(out, "the agent publishes no slices yet: %\n",
-              TEXT(publish_reason((d != NULL) ? d : a)));
+        const char *reason = publish_reason((d != NULL) ? d : a);
+        WRITE(out, "the agent publishes no slices yet: %\n", TEXT(reason));
         return true;
     }
     static const char *const texts[PAGE_COUNT] = {

@@ -20,7 +20,7 @@
 
 enum status output_write(int fd, struct view bytes, struct writer *why)
 {
-    static const char *const names[] = {
+    static const char *const names[STDERR_FILENO + 1] = {
         [STDOUT_FILENO] = "standard output", [STDERR_FILENO] = "standard error"};
     int error = 0;
     enum status s = descriptor_write(fd, bytes, -1, &error);
