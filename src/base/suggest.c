@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 
-/* Minimum length of a word to suggest a known word that begins with it. */
+/* Minimum length of a word to suggest a known word that starts with it. */
 enum { PREFIX_MIN = 3 };
 
 /* Number of changes from `a` to `b`, both of at most SUGGEST_BYTES_MAX bytes. */
@@ -50,7 +50,7 @@ void suggestion_try(struct suggestion *s, const char *known)
     bool begins = s->word.len >= (size_t)PREFIX_MIN && other.len > s->word.len &&
                   memcmp(s->word.data, other.data, s->word.len) == 0;
     if (begins && distance >= s->distance && s->best == NULL) {
-        /* suggested only because it begins with the word: any similar word replaces it */
+        /* suggested only because it starts with the word: any similar word replaces it */
         s->best = known;
     } else if (distance < s->distance) {
         s->best = known;

@@ -339,7 +339,7 @@ enum status config_check(const struct config *c, unsigned lnc_allowed,
     ASSERT(c->kind == CONFIG_NEURON);
     if (lnc_allowed == 0u) {
         /*
-         * begins with the text of AWS's driver, which users search for and alert on; then the
+         * starts with the text of AWS's driver, which users search for and alert on; then the
          * remedy
          */
         WRITE(why,

@@ -50,7 +50,7 @@ func within(node any, look func(map[string]any)) {
 	}
 }
 
-// rules are what readers may rely on in every example; what they find is told to fail.
+// rules are what readers may rely on in every example; they report what they find by fail.
 type rules struct {
 	fail                     func(format string, args ...any)
 	places                   map[string]string // file of a kind and name
@@ -163,15 +163,15 @@ func TestExamples(t *testing.T) {
 func TestExampleRules(t *testing.T) {
 	good := read(t, "cfg", "deploy", "examples", "lnc-config.yaml")
 	for what, change := range map[string][2]string{
-		"an image without a tag":         {exampleImage, "busybox"},
-		"another image":                  {exampleImage, "public.ecr.aws/docker/library/busybox:1.36.1"},
-		"no toleration":                  {"key: aws.amazon.com/neuron", "key: other"},
-		"a beta version":                 {"neuron.aws.com/v1\n", "neuron.aws.com/v1alphav1\n"},
-		"an older beta version":          {"apiVersion: neuron.aws.com/v1\n", "apiVersion: resource.neuron.aws.com/v1alphav1\n"},
-		"a template that is not there":   {"resourceClaimTemplateName: neurons-lnc-1", "resourceClaimTemplateName: other"},
-		"a field that a pod has not":     {"    command:", "    comand:"},
-		"the same pod in another file":   {"", ""},
-		"no mistake, so nothing is said": {"lnc-test", "lnc-other"},
+		"an image without a tag":       {exampleImage, "busybox"},
+		"another image":                {exampleImage, "public.ecr.aws/docker/library/busybox:1.36.1"},
+		"no toleration":                {"key: aws.amazon.com/neuron", "key: other"},
+		"a beta version":               {"neuron.aws.com/v1\n", "neuron.aws.com/v1alphav1\n"},
+		"an older beta version":        {"apiVersion: neuron.aws.com/v1\n", "apiVersion: resource.neuron.aws.com/v1alphav1\n"},
+		"a template that is not there": {"resourceClaimTemplateName: neurons-lnc-1", "resourceClaimTemplateName: other"},
+		"a field that a pod has not":   {"    command:", "    comand:"},
+		"the same pod in another file": {"", ""},
+		"no mistake, so no report":     {"lnc-test", "lnc-other"},
 	} {
 		var said []string
 		r := newRules(func(format string, args ...any) { said = append(said, format) })

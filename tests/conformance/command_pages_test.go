@@ -177,7 +177,7 @@ func (a *agent) onFile(address string, fd int, path string, words ...string) out
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// A write that fails is told as that; a note on standard error that fails does not fail the command.
+// A failed write is reported as a failed write; a note that cannot be written to standard error does not fail the command.
 func TestFailedWrites(t *testing.T) {
 	t.Parallel()
 	s := startPages(t, func(_ string, _ int, w io.Writer) { chunks(w, "200 OK", true, "kind: ResourceSlice\n") })

@@ -231,7 +231,7 @@ func (a *agent) readySoon(address string) {
 	waitForLong(a.t, time.Minute, "readiness", func() bool { status, _ := page(a.t, address, "/readyz"); return status == http.StatusOK })
 }
 
-// Ready means that a prepare works: a CDI root on a read-only file system is told before the first claim, by /readyz, the log and
+// Ready means that a prepare works: a CDI root on a read-only file system is reported before the first claim, by /readyz, the log and
 // the command check, and readiness comes back by itself within a minute.
 func TestReadyNeedsCDIRoot(t *testing.T) {
 	t.Parallel()

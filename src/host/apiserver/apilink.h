@@ -22,7 +22,7 @@ enum apilink_phase {
 
 /* The connection, or the attempt to open one. */
 struct apilink {
-    struct agent *agent; /* borrowed; is told that the connection has opened, failed or ended */
+    struct agent *agent; /* borrowed; agent_api_opened, _failed and _ended report to it */
     const struct settings *settings; /* borrowed */
     enum apilink_phase phase;
     int fd;                /* -1: none */
