@@ -157,9 +157,7 @@ static bool parse_device(const struct json_token *value, struct claim_result *to
     if (to->node || (text && efa_device_address(value->text, &to->efa_address))) {
         return true;
     }
-    struct view digits = view_from(value->text, sizeof DEVICE_NAME_PREFIX - 1u);
-    bool ok = value->kind == JSON_STRING && view_starts(value->text, DEVICE_NAME_PREFIX) &&
-              view_decimal(digits, DEVICES_MAX - 1u, &n) == STATUS_OK;
+    bool ok = text && neuron_device_number(value->text, DEVICES_MAX - 1u, &n);
     to->number = (uint16_t)n;
     return ok;
 }

@@ -404,12 +404,8 @@ static bool was_published(const struct devices *d, struct view device)
 {
     uint64_t number = 0;
     uint64_t last = ((d->board != NULL) ? d->board->devices : DEVICES_MAX) - 1u;
-    if (!driver_traits(d->driver)->numbered) {
-        return view_starts(device, "pci-");
-    }
-    return view_starts(device, DEVICE_NAME_PREFIX) &&
-           view_decimal(view_from(device, sizeof DEVICE_NAME_PREFIX - 1u), last, &number) ==
-               STATUS_OK;
+    return driver_traits(d->driver)->numbered ? neuron_device_number(device, last, &number)
+                                              : view_starts(device, EFA_DEVICE_PREFIX);
 }
 
 static void unknown_device(struct claim_builder *b, struct view device)

@@ -309,6 +309,12 @@ void neuron_device_name(unsigned number, char name[DEVICE_NAME_CAP])
     WRITE_TEXT(name, DEVICE_NAME_CAP, DEVICE_NAME_PREFIX "%", NUMBER(number));
 }
 
+bool neuron_device_number(struct view name, uint64_t last, uint64_t *number)
+{
+    return view_starts(name, DEVICE_NAME_PREFIX) &&
+           view_decimal(view_from(name, sizeof DEVICE_NAME_PREFIX - 1u), last, number) == STATUS_OK;
+}
+
 /* PCI address of EFA device `number` in the board's map; 0: the map has no such device. */
 static uint32_t mapped_address(const struct devices *d, unsigned number)
 {

@@ -254,6 +254,11 @@ bool devices_same(const struct devices *a, const struct devices *b);
 /* Published name of the Neuron device of this number. */
 void neuron_device_name(unsigned number, char name[DEVICE_NAME_CAP]);
 /*
+ * Whether `name` is the published name of a Neuron device whose number is at most `last`. If so,
+ * sets *number.
+ */
+MUST_USE bool neuron_device_number(struct view name, uint64_t last, uint64_t *number);
+/*
  * Published name of the device of this number. If the table does not have the device: the name of a
  * Neuron device of this number, or of the EFA device that the board's map gives this number, or
  * else "pci-?".
