@@ -7,7 +7,6 @@
  * The document has the reasons before the warnings, so the checks run twice: once for each kind.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "agent/troubles.h"
 #include "base/assert.h"
@@ -89,7 +88,6 @@ static enum status check_node(struct command_memory *m, unsigned driver, struct 
     if (s != STATUS_OK) {
         return add_hindrance(m, writer_view(&line), why);
     }
-    memset(m->inventory.holder, 0, sizeof m->inventory.holder);
     enum status held = commands_holders(m, m->settings->driver[driver].kind, &line);
     status_ignore(held, "check_store reports it");
     for (unsigned i = 0; i < m->inventory.issues.count && s == STATUS_OK; i++) {

@@ -54,8 +54,8 @@ enum slot_state commands_slot(struct command_memory *m, unsigned slot);
 /* Appends why commands_store failed with `s`, and the remedy. */
 void commands_store_trouble(const struct command_memory *m, enum status s, struct writer *why);
 /*
- * Loads which claims hold devices of a driver, also from records that a newer agent wrote. HOST_*:
- * the store cannot be read; `why` gets a line.
+ * Replaces the holders in m->inventory with the claims that hold devices of a driver, also from
+ * records that a newer agent wrote. HOST_*: the store cannot be read; `why` gets a line.
  */
 MUST_USE enum status commands_holders(struct command_memory *m, enum driver_kind driver,
                                       struct writer *why);

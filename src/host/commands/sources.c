@@ -136,7 +136,6 @@ enum status commands_efas(struct command_memory *m, bool offline, struct writer 
     efas_build(&v->devices, NULL, &m->efas, &v->issues);
     v->devices.shares = (uint8_t)((m->settings->efa_share > 1u) ? m->settings->efa_share : 0u);
     v->issues.count = offline ? 0u : v->issues.count;
-    memset(v->holder, 0, sizeof v->holder);
     return STATUS_OK;
 }
 
@@ -237,6 +236,7 @@ static void holder_load(struct command_memory *m, unsigned slot)
 
 enum status commands_holders(struct command_memory *m, enum driver_kind driver, struct writer *why)
 {
+    memset(m->inventory.holder, 0, sizeof m->inventory.holder);
     commands_driver(m, driver);
     enum status s = commands_store(m);
     if (s == HOST_ABSENT) {
