@@ -189,6 +189,23 @@ def one_at_a_time(path):
         yield
 
 
+@contextlib.contextmanager
+def if_nobody_holds(path):
+    """Yields whether nobody held this lock file, and holds it meanwhile. Nobody holds one whose folder was deleted."""
+    try:
+        stream = open(path, "w", encoding="ascii")
+    except FileNotFoundError:
+        yield True
+        return
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
 def _go_build(item, folder):
     """Builds into folder and gives the files the names that the cluster uses."""
     args = [find_go(), "build", *_flags(item), "-o", folder + "/", *item.packages]

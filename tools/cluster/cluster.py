@@ -173,13 +173,15 @@ class Cluster:
 
 
 def sweep():
-    """Ends what nobody can use any more: runs whose folder was deleted, and dead ones."""
+    """Ends what nobody can use any more: runs whose folder was deleted, and dead ones. A run whose lock another
+    command holds is on its way up or down: one without a process, too."""
     for content in slots.taken_slots():
-        living = any(procs.alive(record) for record in content["processes"].values())
-        if not living or not os.path.isdir(content["run"]):
-            lost = Cluster(content["name"])
-            lost.fill(content)
-            take_down(lost)
+        with build.if_nobody_holds((content.get("head") or content)["run"] + ".lock") as free:
+            living = any(procs.alive(record) for record in content["processes"].values())
+            if free and (not living or not os.path.isdir(content["run"])):
+                lost = Cluster(content["name"])
+                lost.fill(content)
+                take_down(lost)
 
 
 # --- up ------------------------------------------------------------------------------------------
@@ -552,6 +554,12 @@ def node_run(cluster, number):
 def command_join(cluster, arguments):
     """Brings up one more node of a running cluster: kubelet, containerd, board and agent."""
     loaded(cluster)
+    with build.one_at_a_time(cluster.run + ".lock"):
+        join_locked(cluster, arguments)
+
+
+def join_locked(cluster, arguments):
+    """The same, while no other command brings a node of this cluster up or down."""
     node = node_run(cluster, arguments.node)
     if node.load():
         raise Failure(f"node {arguments.node} of {cluster.name} is there already")
@@ -576,10 +584,11 @@ def command_join(cluster, arguments):
 def command_leave(cluster, arguments):
     """Takes a node out of the cluster that it joined; saying so twice is no error."""
     loaded(cluster)
-    node = node_run(cluster, arguments.node)
-    if node.load():
-        take_down(node)
-        cluster.kubectl("delete", "node", node.node_name)
+    with build.one_at_a_time(cluster.run + ".lock"):
+        node = node_run(cluster, arguments.node)
+        if node.load():
+            take_down(node)
+            cluster.kubectl("delete", "node", node.node_name)
 
 
 def api_versions(text):
