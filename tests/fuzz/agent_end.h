@@ -37,15 +37,22 @@ static size_t span(struct view v, size_t from, const char *set)
     return n - from;
 }
 
+/* Whether the name of a metric begins the text: one of the agent's own, or of its process. */
+static bool starts_metric(struct view text)
+{
+    return view_starts(text, "neuron_dra_") || view_starts(text, "process_");
+}
+
 /* I8: every line is of the exposition format: a comment, or a name, labels and a number. */
 static void check_metrics_line(struct view line)
 {
-    if (view_starts(line, "# HELP neuron_dra_") || view_starts(line, "# TYPE neuron_dra_")) {
+    if (view_starts(line, "# HELP ") || view_starts(line, "# TYPE ")) {
+        CHECK(starts_metric(view_from(line, sizeof "# HELP " - 1u)));
         return;
     }
     size_t name = span(line, 0, "abcdefghijklmnopqrstuvwxyz_0123456789");
     const uint8_t *blank = memrchr(line.data, ' ', line.len);
-    CHECK(view_starts(line, "neuron_dra_") && blank != NULL);
+    CHECK(starts_metric(line) && blank != NULL);
     size_t at = (size_t)(blank - line.data);
     bool labels = at > name && line.data[name] == '{' && line.data[at - 1u] == '}';
     size_t number = span(line, at + 1u, "0123456789.-");
