@@ -248,7 +248,7 @@ static enum status parse_word(struct given *given, struct words *words, bool *se
     struct view word = view_text(words->args[words->next]);
     enum status s = STATUS_OK;
     if (view_is(word, "--help") || view_is(word, "-h")) {
-        out->topic = out->command;
+        out->topic = *seen ? out->command : COMMAND_HELP;
         out->command = COMMAND_HELP;
     } else if (view_is(word, "--version")) {
         out->command = COMMAND_VERSION;
@@ -259,6 +259,7 @@ static enum status parse_word(struct given *given, struct words *words, bool *se
     } else {
         s = parse_command(word, &out->command, why);
         *seen = true;
+        out->topic = COMMAND_HELP;
         if (out->command == COMMAND_HELP && words->next + 1u < words->count) {
             s = parse_command(view_text(words->args[words->next + 1u]), &out->topic, why);
         }

@@ -59,7 +59,7 @@ struct driver {
 /* All settings of a run; texts end in NUL; an empty text is not set. */
 struct settings {
     enum settings_command command;
-    /* for COMMAND_HELP: the command to explain; COMMAND_RUN: the whole program */
+    /* COMMAND_HELP: the command to explain, or COMMAND_HELP for the whole program */
     enum settings_command topic;
     char operand[PATH_CAP]; /* second word of the command line, if the command accepts an operand */
     enum settings_output output;
@@ -141,7 +141,7 @@ MUST_USE enum status settings_parse(struct settings *out, const char *const *arg
  */
 bool settings_source(const struct settings_input *in, unsigned index, struct writer *out);
 /*
- * Appends part `part` (from 0) of the text of --help, at most 2 KiB. For COMMAND_RUN: an
+ * Appends part `part` (from 0) of the text of --help, at most 2 KiB. For COMMAND_HELP: an
  * introduction, then each flag with its variable, default and meaning, then the exit codes. For
  * another command: its description and examples, then the flags that it reads, then its usage.
  * false: there is no such part.

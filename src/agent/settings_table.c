@@ -328,7 +328,13 @@ enum { SHELL_BASH, SHELL_ZSH, SHELL_FISH, SHELLS };
 _Static_assert(SHELLS <= COMMAND_OPERANDS_MAX, "each is an operand");
 
 const struct command_row command_rows[COMMANDS] = {
-    [COMMAND_RUN] = {.name = "run", .help = "serve the kubelet and publish the devices (default)"},
+    [COMMAND_RUN] = {.name = "run",
+                     .help = "serve the kubelet and publish the devices (default)",
+                     .more = "Runs until SIGTERM or SIGINT. Outside a pod, the API server is\n"
+                             "that of --kubeconfig. Each option has a variable; the exit code\n"
+                             "is 1 when the agent cannot run, and 2 for a wrong option.",
+                     .example = SELF "--node-name \"$(hostname)\" --kubeconfig agent.conf\n" SELF
+                                     "run --log-format json\n"},
     [COMMAND_DEVICES] = {.name = "devices",
                          .help = "print the devices, their health and the claims that hold them",
                          .more = "A device that is gone is one that the instance type has, or a\n"
@@ -493,6 +499,13 @@ static void topic_tail(struct writer *out, const struct command_row *row)
     writer_text(out, " [OPTION]...\n");
 }
 
+/* Whether the command reads the setting: run each one with a variable. */
+static bool is_read_by(const struct setting_row *row, enum settings_command command)
+{
+    bool listed = (row->readers >> (unsigned)command & 1u) != 0u;
+    return (command == COMMAND_RUN) ? row->variable != NULL : listed;
+}
+
 bool settings_help(struct writer *out, enum settings_command topic, unsigned part)
 {
     ASSERT(out != NULL);
@@ -508,7 +521,7 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
         help_head(out);
     } else if (part <= SETTINGS_COUNT) {
         const struct setting_row *row = setting_row(part - 1u);
-        if (!one || (row->readers >> (unsigned)topic & 1u) != 0u) {
+        if (!one || is_read_by(row, topic)) {
             help_row(out, row);
         }
     } else if (one) {

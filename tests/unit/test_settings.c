@@ -85,12 +85,21 @@ static void test_commands(void **state)
     assert_int_equal(settings.command, COMMAND_VERSION);
     assert_int_equal(parse_with("version", broken), STATUS_OK);
     assert_int_equal(settings.command, COMMAND_VERSION);
-    assert_int_equal(parse_with("help", broken), STATUS_OK);
-    assert_int_equal(settings.command, COMMAND_HELP);
-    assert_int_equal(parse_with("run --help", broken), STATUS_OK);
-    assert_int_equal(settings.command, COMMAND_HELP);
-    assert_int_equal(parse_with("-h", broken), STATUS_OK);
-    assert_int_equal(settings.command, COMMAND_HELP);
+    static const struct {
+        const char *words;
+        enum settings_command topic;
+    } helps[] = {{"help", COMMAND_HELP},
+                 {"help run", COMMAND_RUN},
+                 {"run --help", COMMAND_RUN},
+                 {"-h", COMMAND_HELP},
+                 {"--node-name n -h", COMMAND_HELP},
+                 {"claims --help", COMMAND_CLAIMS},
+                 {"help claims", COMMAND_CLAIMS}};
+    for (unsigned i = 0; i < sizeof helps / sizeof helps[0]; i++) {
+        assert_int_equal(parse_with(helps[i].words, broken), STATUS_OK);
+        assert_int_equal(settings.command, COMMAND_HELP);
+        assert_int_equal(settings.topic, helps[i].topic);
+    }
     expect_good("--node-name n run");
     assert_int_equal(settings.command, COMMAND_RUN);
     expect_bad("serve --node-name n", "unknown command \"serve\"; see --help");
@@ -647,6 +656,17 @@ static void test_help_of_a_command(void **state)
         assert_non_null(strstr(text, parts[i]));
     }
     assert_null(strstr(text, "--board"));
+    w = writer_of(text, sizeof text);
+    for (unsigned part = 0; settings_help(&w, COMMAND_RUN, part); part++) {
+    }
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    static const char *const of_run[] = {"neuron-dra-agent run: serve", "\n  --node-name NAME\n",
+                                         "\n  --log-level ", "\n  neuron-dra-agent run [OPTION]"};
+    for (unsigned i = 0; i < sizeof of_run / sizeof of_run[0]; i++) {
+        assert_non_null(strstr(text, of_run[i]));
+    }
+    assert_null(strstr(text, "--board"));
+    assert_null(strstr(text, "--watch"));
 }
 
 /* Each setting with the flag, the variable or the default that gave it. */
@@ -683,7 +703,7 @@ static void test_help(void **state)
     static char text[16384];
     struct writer w = writer_of(text, sizeof text);
     unsigned count = 0;
-    while (settings_help(&w, COMMAND_RUN, count)) {
+    while (settings_help(&w, COMMAND_HELP, count)) {
         count++;
     }
     assert_int_equal(count, SETTINGS_COUNT + 2u); /* head, flags, exit codes */
