@@ -70,6 +70,7 @@ abuse: ## hostile peers on every socket and a hostile API server: error codes, m
 e2e: ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
 e2e-matrix: ## the cases that depend on versions, on every release, kubelet and API version kept working (ROWS=...; UPDATE=1)
 record: ## records what real kubelets and API servers send, into tests/vectors/recorded
+e2e-debian: ## make e2e on a fresh Debian 12 and 13, from HEAD (as root, with debootstrap, no other cluster running)
 cluster: ## a real one-node cluster left running (BOARD=trn2.48xlarge), build/cluster/kubeconfig
 cluster-down: ## ends that cluster
 

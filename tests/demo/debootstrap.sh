@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make demo` as a stranger types it: on a fresh Debian with nothing but git and make.
 #
-#   tests/demo/debootstrap.sh [--work-tree] [bookworm] [trixie]
+#   tests/demo/debootstrap.sh [--work-tree] [--e2e] [bookworm] [trixie]
 #
 # For each suite (both by default) makes a minimal Debian in a folder of its own, clones HEAD into it
 # (--work-tree: what lies in the tree now), and there runs, each of which must exit with 0:
+#   make e2e      with --e2e, and nothing else: the commands of all pages, typed on a real cluster
 #   make demo     with everything that it installs and fetches
 #   make demo     with packages and sources there, everything built anew
 #   make demo     again, twice at the same time, as a user without rights
@@ -27,12 +28,14 @@ if [ "${NEURON_DEMO_NAMESPACE:-}" != own ]; then
 fi
 
 work_tree=
+e2e=
 suites=
 for word in "$@"; do
     case $word in
         --work-tree) work_tree=yes ;;
+        --e2e) e2e=yes ;;
         bookworm | trixie) suites="$suites $word" ;;
-        *) fail "$word: bookworm, trixie or --work-tree" ;;
+        *) fail "$word: bookworm, trixie, --work-tree or --e2e" ;;
     esac
 done
 suites=${suites:-bookworm trixie}
@@ -47,7 +50,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Cr
 folder=$(mktemp -d /var/tmp/neuron-debian-XXXXXX)
 # The namespace unmounts what is below when its last process ends; lazily, in case one still runs.
 cleanup() {
-    for place in "$folder"/*/proc "$folder"/*/sys "$folder"/*/dev; do
+    for place in "$folder"/*/proc "$folder"/*/sys "$folder"/*/dev "$folder"/*/run; do
         umount -l "$place" 2>/dev/null || true
     done
     rm -rf --one-file-system "$folder"
@@ -72,7 +75,12 @@ system_make() {
     apt-config dump | grep -E '^Acquire::(http|https|ftp|Check-Valid-Until|Check-Date)\b' \
         >"$target/etc/apt/apt.conf.d/90host" || true
     mount -t proc proc "$target/proc"
-    mount -t sysfs sysfs "$target/sys"
+    if [ -n "$e2e" ]; then
+        mount --rbind /sys "$target/sys" # with the cgroups, which containers need
+        mount -t tmpfs tmpfs "$target/run"
+    else
+        mount -t sysfs sysfs "$target/sys"
+    fi
     mount --rbind /dev "$target/dev"
 }
 
@@ -92,6 +100,16 @@ processor_seconds() {
     times >"$folder/times"
     processor=$(awk 'NR == 2 {for (i = 1; i <= 2; i++) {split($i, t, /[ms]/); s += t[1] * 60 + t[2]}}
         END {printf "%.1f", s}' "$folder/times")
+}
+
+# Runs `make e2e` as a whole, with everything that it installs, fetches and builds.
+end_to_end() {
+    begin=$(date +%s)
+    inside make --no-print-directory -C "$tree" e2e >"$folder/$suite.log" 2>&1 || {
+        tail -n 200 "$folder/$suite.log"
+        fail "$suite: make e2e failed"
+    }
+    say "$suite: make e2e: $(($(date +%s) - begin)) s, $(grep -c '^--- PASS' "$folder/$suite.log") tests passed"
 }
 
 # Runs `make demo`, which must end well and say so; $1 says under what circumstances.
@@ -154,6 +172,12 @@ for suite in $suites; do
     system_make
     mkdir -p "$target$home"
     clone
+    if [ -n "$e2e" ]; then
+        end_to_end
+        cleanup
+        mkdir -p "$folder"
+        continue
+    fi
     demo "everything, packages and sources included"
     rm -rf "$target$tree/build" "$target$home/.cache/neuron-dra-agent/lib"
     # What was fetched stays; the build starts from nothing.
