@@ -6,7 +6,8 @@
 #
 # For each suite (both by default) makes a minimal Debian in a folder of its own, clones HEAD into it
 # (--work-tree: what lies in the tree now), and there runs, each of which must exit with 0:
-#   make e2e      with --e2e, and nothing else: the commands of all pages, typed on a real cluster
+#   make e2e      with --e2e, and nothing else: the commands of all pages, typed on a real cluster. Kubernetes' programs
+#                 are copies of those that this machine has built already.
 #   make demo     with everything that it installs and fetches
 #   make demo     with packages and sources there, everything built anew
 #   make demo     again, twice at the same time, as a user without rights
@@ -78,6 +79,8 @@ system_make() {
     if [ -n "$e2e" ]; then
         mount --rbind /sys "$target/sys" # with the cgroups, which containers need
         mount -t tmpfs tmpfs "$target/run"
+        mkdir -p "$target$home/.cache/neuron-dra-agent"
+        cp -a "$HOME/.cache/neuron-dra-agent/programs" "$target$home/.cache/neuron-dra-agent/" || true
     else
         mount -t sysfs sysfs "$target/sys"
     fi
