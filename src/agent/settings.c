@@ -114,24 +114,14 @@ static unsigned index_of(const char *flag)
     return i;
 }
 
-/* Whether the text is a value of --output. */
-static bool is_output(struct view text)
-{
-    const struct setting_row *row = setting_row(index_of("--output"));
-    bool known = false;
-    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != NULL; i++) {
-        known = known || view_is(text, row->choices[i]);
-    }
-    return known;
-}
-
 /*
  * Whether a value follows the letter of a short flag directly, as in -ojson and -v4. All other
- * words with one dash, such as -output=json, are names of flags and may be misspelt.
+ * words with one dash, such as -output and -output=json, are names of flags and may be misspelt.
  */
 static bool has_joined_value(struct view word)
 {
-    bool output = view_starts(word, "-o") && is_output(view_from(word, 2u));
+    bool output = view_starts(word, "-o") && word.len > 2u && !view_starts(word, "-ou") &&
+                  view_find(word, '=') == word.len;
     return output || (view_starts(word, "-v") && word.len > 2u && is_digit(word.data[2]));
 }
 
@@ -211,24 +201,43 @@ static enum status parse_command(struct view word, enum settings_command *comman
     return refuse_word(why, "unknown command ", &meant);
 }
 
+static void write_operands(struct writer *out, const struct command_row *row)
+{
+    for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
+        WRITE(out, "%%", TEXT((i == 0u) ? "" : " or "), TEXT(row->operand[i]));
+    }
+}
+
+/* The operand of a command that takes one of a few words. */
+static enum status parse_choice(struct settings *out, const struct command_row *row,
+                                struct view word, struct writer *why)
+{
+    struct suggestion meant = suggestion_of(word);
+    for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
+        if (view_is(word, row->operand[i])) {
+            text_set(out->operand, sizeof out->operand, row->operand[i]);
+            return STATUS_OK;
+        }
+        suggestion_try(&meant, row->operand[i]);
+    }
+    WRITE(why, "% takes ", TEXT(row->name));
+    write_operands(why, row);
+    return refuse_word(why, ", not ", &meant);
+}
+
 static enum status parse_operand(struct settings *out, struct view word, struct writer *why)
 {
     const struct command_row *row = &command_rows[out->command];
     struct suggestion meant = suggestion_of(word);
+    if (row->operand[0] != NULL && out->operand[0] == '\0') {
+        return parse_choice(out, row, word, why);
+    }
     if (row->directory != NULL && word.len > 0u && out->operand[0] == '\0') {
         if (text_copy(out->operand, sizeof out->operand, word) == STATUS_OK) {
             return STATUS_OK;
         }
         WRITE(why, "%: the path is too long", TEXT(row->name));
         return PEER_MALFORMED;
-    }
-    for (unsigned i = 0;
-         i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL && out->operand[0] == '\0'; i++) {
-        if (view_is(word, row->operand[i])) {
-            text_set(out->operand, sizeof out->operand, row->operand[i]);
-            return STATUS_OK;
-        }
-        suggestion_try(&meant, row->operand[i]);
     }
     return refuse_word(why, "unexpected argument ", &meant);
 }
@@ -240,6 +249,20 @@ static enum status parse_operand(struct settings *out, struct view word, struct 
 static bool is_flag(struct view word)
 {
     return view_starts(word, "-") && word.len > 1u;
+}
+
+/* Stores the command to explain of `help COMMAND` and `version --help`. */
+static enum status parse_topic(const struct words *words, struct settings *out, struct writer *why)
+{
+    bool any = words->next + 1u < words->count;
+    struct view next = any ? view_text(words->args[words->next + 1u]) : view_text("");
+    if (out->command == COMMAND_VERSION && (view_is(next, "--help") || view_is(next, "-h"))) {
+        out->command = COMMAND_HELP;
+        out->topic = COMMAND_VERSION;
+    } else if (out->command == COMMAND_HELP && any) {
+        return parse_command(next, &out->topic, why);
+    }
+    return STATUS_OK;
 }
 
 static enum status parse_word(struct given *given, struct words *words, bool *seen,
@@ -260,9 +283,7 @@ static enum status parse_word(struct given *given, struct words *words, bool *se
         s = parse_command(word, &out->command, why);
         *seen = true;
         out->topic = COMMAND_HELP;
-        if (out->command == COMMAND_HELP && words->next + 1u < words->count) {
-            s = parse_command(view_text(words->args[words->next + 1u]), &out->topic, why);
-        }
+        s = (s == STATUS_OK) ? parse_topic(words, out, why) : s;
     }
     words->next++;
     return s;
@@ -277,10 +298,7 @@ static enum status operand_check(const struct settings *out, struct writer *why)
     }
     const char *directory = (row->directory != NULL) ? row->directory : "";
     WRITE(why, "% needs %", TEXT(row->name), TEXT(directory));
-    for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
-        const char *before = (i == 0u) ? "" : " or ";
-        WRITE(why, "%%", TEXT(before), TEXT(row->operand[i]));
-    }
+    write_operands(why, row);
     writer_text(why, "; see --help");
     return PEER_MALFORMED;
 }
@@ -480,19 +498,24 @@ static enum status derive_paths(struct settings *out, struct writer *why)
 }
 
 /*
- * Refuses --watch with a command that does not print again. Other flags that a command does not use
- * are ignored, so that one list of flags serves all commands; but --watch would leave its user
- * waiting.
+ * Refuses a flag without a variable, such as --watch or --pod, with a command that does not read
+ * it: its user waits for an effect. Other flags that a command does not read are ignored, so that
+ * one list of flags serves all commands.
  */
-static enum status watch_check(const struct settings *out, struct writer *why)
+static enum status interactive_check(const struct settings *out, const struct given *given,
+                                     struct writer *why)
 {
-    unsigned readers = setting_row(index_of("--watch"))->readers;
-    if (!out->watch || (readers >> (unsigned)out->command & 1u) != 0u) {
-        return STATUS_OK;
+    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
+        const struct setting_row *row = setting_row(i);
+        bool reads = (row->readers >> (unsigned)out->command & 1u) != 0u;
+        if (row->variable == NULL && given->source[i].name != NULL && !reads) {
+            const char *name = command_rows[out->command].name;
+            WRITE(why, "% has no effect with %; see % --help", TEXT(row->flag), TEXT(name),
+                  TEXT(name));
+            return PEER_MALFORMED;
+        }
     }
-    WRITE(why, "--watch: % prints once; only devices and claims print again; see --help",
-          TEXT(command_rows[out->command].name));
-    return PEER_MALFORMED;
+    return STATUS_OK;
 }
 
 enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
@@ -509,7 +532,7 @@ enum status settings_parse(struct settings *out, const char *const *args, unsign
     }
     parse_environment(&given, env);
     s = store_all(out, &given, why);
-    s = (s == STATUS_OK) ? watch_check(out, why) : s;
+    s = (s == STATUS_OK) ? interactive_check(out, &given, why) : s;
     if (s == STATUS_OK && out->command == COMMAND_RUN && out->node_name[0] == '\0') {
         writer_text(why, "run needs the node's name: give --node-name or set NODE_NAME");
         s = PEER_MALFORMED;

@@ -53,7 +53,7 @@ static const struct setting_row setting_rows[] = {
      .default_value = "/var/run/cdi",
      .help = "directory where the agent writes one CDI file for each prepared claim"},
     {.flag = "--kubelet-registrar-directory-path",
-     .readers = READ_BY(COMMAND_CHECK),
+     .readers = READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE),
      .variable = "KUBELET_REGISTRAR_DIRECTORY_PATH",
      .kind = KIND_FOLDER,
      FIELD(registrar_dir),
@@ -68,7 +68,7 @@ static const struct setting_row setting_rows[] = {
      .help = "its subdirectory " DRIVER_NAME " holds the service socket and " STORE_FILE_NAME
              "; that of the EFA driver has its name"},
     {.flag = "--pod-uid",
-     .readers = READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_RELEASE),
+     .readers = READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_RELEASE) | READ_BY(COMMAND_BUNDLE),
      .variable = "POD_UID",
      .kind = KIND_UID,
      FIELD(pod_uid),
@@ -117,7 +117,7 @@ static const struct setting_row setting_rows[] = {
      .default_text = "all addresses",
      .help = "IP address of this node on which these pages are served"},
     {.flag = "--sysfs-root",
-     .readers = BY_NODE,
+     .readers = BY_NODE | READ_BY(COMMAND_CLAIMS),
      .variable = "SYSFS_ROOT",
      .kind = KIND_FOLDER,
      FIELD(sysfs_root),
@@ -137,14 +137,14 @@ static const struct setting_row setting_rows[] = {
      .default_value = "/dev",
      .help = "directory of the device nodes on the host; containers always see /dev/neuronN"},
     {.flag = "--neuron-config-directory-path",
-     .readers = BY_NODE,
+     .readers = BY_NODE | READ_BY(COMMAND_CLAIMS),
      .variable = "NEURON_CONFIG_DIRECTORY_PATH",
      .kind = KIND_FOLDER,
      FIELD(neuron_dir),
      .default_value = "/opt/aws/neuron",
      .help = "the host's logical_nc_config is read there: the LNC of claims that ask for none"},
     {.flag = "--instance-type",
-     .readers = BY_NODE,
+     .readers = BY_NODE | READ_BY(COMMAND_CLAIMS),
      .variable = "INSTANCE_TYPE",
      .kind = KIND_TEXT,
      FIELD(instance_type),
@@ -384,12 +384,11 @@ const struct command_row command_rows[COMMANDS] = {
     [COMMAND_BUNDLE] = {.name = "bundle",
                         .directory = "DIRECTORY|-",
                         .help = "write what a report of a problem needs, into a directory or a tar",
-                        .more =
-                            "Slices, claims, CDI files, claim store, versions, settings, and\n"
-                            "the agent's pages and last log lines; no token and no kubeconfig.\n"
-                            "The directory is made, or is empty; with - a tar archive goes to\n"
-                            "standard output. The exit code is 0 when every file was\n"
-                            "written, else 1.",
+                        .more = "Slices, claims, CDI files, claim store, versions, the value of\n"
+                                "each option, the agent's pages and last log lines; no token and\n"
+                                "no kubeconfig. The directory is made, or is empty; with - a tar\n"
+                                "archive goes to standard output. The exit code is 0 when every\n"
+                                "file was written, else 1.",
                         .example = SELF "bundle /tmp/neuron\n  kubectl exec POD -- " AGENT_NAME
                                         " bundle - > node.tar\n"},
     [COMMAND_COMPLETION] =
@@ -398,7 +397,9 @@ const struct command_row command_rows[COMMANDS] = {
          .help = "print the script for the completion of a shell",
          .example = "  source <(" AGENT_NAME " completion bash)\n  " AGENT_NAME
                     " completion fish | source\n"},
-    [COMMAND_VERSION] = {.name = "version", .help = "print version and build (also --version)"},
+    [COMMAND_VERSION] = {.name = "version",
+                         .help = "print version and build (also --version)",
+                         .example = SELF "version\n"},
     [COMMAND_HELP] = {.name = "help",
                       .help =
                           "print this text (also --help), or with a command that of the command"}};
@@ -428,17 +429,49 @@ static void help_value(struct writer *out, const struct setting_row *row)
     }
 }
 
+#define HELP_COLUMNS 80u
+#define HELP_INDENT "      "
+
+/*
+ * Appends the words of the text in lines of at most HELP_COLUMNS, after those that `column` has
+ * already; a longer word has a line of its own. Returns the column after the last word.
+ */
+static size_t help_words(struct writer *out, size_t column, const char *text)
+{
+    struct view rest = view_text(text);
+    while (rest.len > 0u) {
+        size_t n = view_find(rest, ' ');
+        bool fits = column + 1u + n <= HELP_COLUMNS;
+        if (column > sizeof HELP_INDENT - 1u) {
+            writer_text(out, fits ? " " : "\n" HELP_INDENT);
+            column = fits ? column + 1u : sizeof HELP_INDENT - 1u;
+        }
+        writer_append(out, view_first(rest, n));
+        column += n;
+        rest = view_from(rest, (n < rest.len) ? n + 1u : n);
+    }
+    return column;
+}
+
 static void help_row(struct writer *out, const struct setting_row *row)
 {
     ASSERT(row->default_text != NULL || row->default_value != NULL);
     WRITE(out, "  % ", TEXT(row->flag));
     help_value(out, row);
-    WRITE(out, "\n      %\n      ", TEXT(row->help));
+    writer_text(out, "\n" HELP_INDENT);
+    (void)help_words(out, sizeof HELP_INDENT - 1u, row->help);
+    writer_text(out, "\n" HELP_INDENT);
+    size_t column = sizeof HELP_INDENT - 1u;
     if (row->variable != NULL) {
-        WRITE(out, "variable %, ", TEXT(row->variable));
+        column = help_words(out, column, "variable");
+        column = help_words(out, column, row->variable);
+        writer_text(out, ",");
+        column++;
     }
+    column = help_words(out, column, "default:");
     const char *text = (row->default_text != NULL) ? row->default_text : row->default_value;
-    WRITE(out, "default: %\n", TEXT(text));
+    (void)help_words(out, column, text);
+    writer_text(out, "\n");
 }
 
 static void write_command(struct writer *out, const struct command_row *row)
@@ -462,7 +495,7 @@ static void help_command(struct writer *out, const struct command_row *row)
 static void help_head(struct writer *out)
 {
     writer_text(out, AGENT_NAME
-                " " AGENT_VERSION ": Kubernetes DRA driver " DRIVER_NAME
+                " " AGENT_VERSION ": Kubernetes DRA driver\n" DRIVER_NAME
                 " for AWS Neuron devices\n\n"
                 "Usage: " AGENT_NAME " [COMMAND] [FLAG VALUE | FLAG=VALUE]...\n\n"
                 "Commands (all but run may run beside an agent, and change nothing of it;\n"

@@ -199,7 +199,37 @@ func TestOwnVariables(t *testing.T) {
 			}
 		}
 	}
-	rendered(t, "--set", "draDriver.extraArgs[0]=--efa-driver-names,draDriver.extraEnv[0].name=EFA2,draDriver.extraEnv[0].value=x")
+	rendered(t, "--set", "draDriver.extraEnv[0].name=EFA2,draDriver.extraEnv[0].value=x")
+}
+
+// TestExtraArgs: what the agent would refuse is refused, and the pod's commands have the same settings as the agent, by variables.
+func TestExtraArgs(t *testing.T) {
+	const base = "draDriver.extraArgs={"
+	for given, refusal := range map[string]string{
+		"devices}":             "devices is no flag",
+		"--metrics-prt=1}":     "--metrics-prt is no flag of the agent",
+		"--watch}":             "--watch is no flag of the agent",
+		"--log-level=warn,hm}": "hm is no flag",
+		"--log-level=warn},draDriver.extraEnv[0].name=LOG_LEVEL,draDriver.extraEnv[0].value=info": "LOG_LEVEL is set by draDriver.extraArgs too",
+	} {
+		if _, err := template(t, "--set-string", base+given); err == nil || !strings.Contains(err.Error(), refusal) {
+			t.Errorf("%s: %v, want %s", given, err, refusal)
+		}
+	}
+	set := base + "--log-level=warn,--instance-type,trn1.32xlarge,-v,4,--log-level,error,--metrics-bind-address=::1}"
+	container := daemonSet(t, "--set-string", set).Spec.Template.Spec.Containers[0]
+	got := map[string]string{}
+	for _, one := range container.Env {
+		got[one.Name] = one.Value
+	}
+	for variable, value := range map[string]string{"LOG_LEVEL": "error", "INSTANCE_TYPE": "trn1.32xlarge", "METRICS_BIND_ADDRESS": "::1"} {
+		if got[variable] != value {
+			t.Errorf("%s is %q, want %q", variable, got[variable], value)
+		}
+	}
+	if len(container.Args) != 9 {
+		t.Errorf("arguments %q", container.Args)
+	}
 }
 
 // TestSecondRelease: with empty overrides nothing of a second release has a name of the first one, but the DeviceClasses, which
@@ -378,6 +408,10 @@ func TestTypedValues(t *testing.T) {
 		"draDriver.monitoring.podMonitor.interval=":                                                                       "/draDriver/monitoring/podMonitor/interval",
 		"draDriver.monitoring.podMonitor.label.a=b":                                                                       "'label' not allowed",
 		"draDriver.monitoring.prometheusRule.runbookUrl=x":                                                                "/draDriver/monitoring/prometheusRule/runbookUrl",
+		"draDriver.monitoring.podMonitor.interval=0s":                                                                     "/draDriver/monitoring/podMonitor/interval",
+		"draDriver.podLabels.team=a b":                                                                                    "/draDriver/podLabels/team",
+		"draDriver.efa.driverName=neuron.aws.com":                                                                         "give the EFA driver another name",
+		"draDriver.updateStrategy.rollingUpdate.maxSurge=0":                                                               "maxSurge and maxUnavailable are both 0",
 		`draDriver.commonLabels.helm\.sh/chart=x`:                                                                         "'helm.sh/chart'",
 		`draDriver.podLabels.app\.kubernetes\.io/name=x`:                                                                  "'app.kubernetes.io/name'",
 		"dradriver.enabled=false":                                                                                         "dradriver is no value of this chart: its values are below draDriver",

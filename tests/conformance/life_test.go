@@ -209,6 +209,17 @@ func TestNoDevices(t *testing.T) {
 	}
 }
 
+// A device that was taken out of a simulated node can be put back.
+func TestDeviceComesBack(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, "trn2.48xlarge")
+	simnode(t, "remove", "--dir", a.node, "neuron5")
+	simnode(t, "add", "--dir", a.node, "neuron5")
+	if got := a.command(closedPort(t), "devices", "--no-headers"); got.code != 0 || !strings.Contains(got.stdout, "neuron-device-5 ") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Whatever sysfs says, the agent stays up, publishes a slice that the server takes, and says what is odd.
 func TestGarbageInSysfs(t *testing.T) {
 	t.Parallel()

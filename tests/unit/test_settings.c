@@ -94,6 +94,7 @@ static void test_commands(void **state)
                  {"-h", COMMAND_HELP},
                  {"--node-name n -h", COMMAND_HELP},
                  {"claims --help", COMMAND_CLAIMS},
+                 {"version --help", COMMAND_VERSION},
                  {"help claims", COMMAND_CLAIMS}};
     for (unsigned i = 0; i < sizeof helps / sizeof helps[0]; i++) {
         assert_int_equal(parse_with(helps[i].words, broken), STATUS_OK);
@@ -542,7 +543,7 @@ static void test_other_commands(void **state)
     assert_int_equal(settings.output, OUTPUT_JSON);
     expect_good("devices -w true --no-headers=true");
     assert_true(settings.watch && settings.no_headers);
-    expect_good("-o yaml probe --pod-uid u liveness");
+    expect_good("--log-level debug probe --pod-uid u liveness");
     assert_int_equal(settings.command, COMMAND_PROBE);
     assert_string_equal(settings.operand, "liveness");
     assert_string_equal(settings.driver[DRIVER_NEURON].service_socket,
@@ -554,7 +555,7 @@ static void test_other_commands(void **state)
     char line[PATH_CAP + 16u] = "bundle ";
     memset(&line[7], 'x', PATH_CAP);
     expect_bad(line, "bundle: the path is too long");
-    expect_bad("probe health", "unexpected argument \"health\"; see --help");
+    expect_bad("probe health", "probe takes liveness or readiness, not \"health\"; see --help");
     expect_bad("probe liveness readiness", "unexpected argument \"readiness\"; see --help");
     expect_bad("devices all", "unexpected argument \"all\"; see --help");
     expect_bad("devices -o xml", "--output \"xml\": must be one of text, json, yaml");
@@ -715,7 +716,7 @@ static void test_help(void **state)
         "variable NODE_NAME, default: required by run\n",
         "--device-numbering host|zero\n",
         "--ultraserver-devices auto|node|both|devices\n",
-        "variable KUBELET_DEVICE_PLUGINS_DIRECTORY_PATH, default: device-plugins next to",
+        "variable KUBELET_DEVICE_PLUGINS_DIRECTORY_PATH, default: device-plugins\n      next to",
         "variable RECONCILE_INTERVAL, default: 10m\n",
         "--log-level error|warn|info|debug\n",
         "default: neuron.aws.com/unhealthy:NoSchedule\n",
@@ -726,6 +727,11 @@ static void test_help(void **state)
         }
     }
     assert_null(strstr(text, "no effect"));
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1u) {
+        if (strcspn(line, "\n") > 80u) {
+            fail_msg("more than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+        }
+    }
     unsigned flags = 0;
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls,
 from the tables in the code; the flags, and what to do about each Event, into cfg/deploy/reference.md;
-cfg/deploy/ATTRIBUTES.md (tools/docs/attributes.py); cfg/deploy/chart/README.md (tools/docs/chart.py); and the tables of
-states into src/agent/ledger/README.md (tools/docs/states.py).
+the flags of run into cfg/deploy/chart/files/flags.yaml; cfg/deploy/ATTRIBUTES.md (tools/docs/attributes.py);
+cfg/deploy/chart/README.md (tools/docs/chart.py); and the tables of states into src/agent/ledger/README.md
+(tools/docs/states.py).
 
   tools/docs/docs.py            writes them
   tools/docs/docs.py --check    compares them; exit code 1 when one differs
@@ -29,6 +30,7 @@ METRICS = "src/agent/serve/metrics.c"
 PAGES = "src/agent/serve/pages.c"
 CALLS = "src/host/sandbox_calls.h"
 FLAGS = "src/agent/settings_table.c"
+CHART_FLAGS = "cfg/deploy/chart/files/flags.yaml"
 
 MARK_FIRST = "<!-- events: written by make docs -->"
 MARK_LAST = "<!-- events: end -->"
@@ -203,6 +205,13 @@ def flags(root):
     return rows
 
 
+def chart_flags(root):
+    """The flags of the command run, with their variables, for the chart's check of extraArgs and extraEnv."""
+    lines = [f"{row[0].strip('`')}: {row[1].strip('`')}\n" for row in flags(root) if row[1]]
+    return ("# SPDX-License-" "Identifier: Apache-2.0\n# Written by `make docs` from " + FLAGS
+            + ": each flag of the agent, and its variable.\n" + "".join(lines))
+
+
 def between_marks(text, name, mark_first, mark_last, made):
     """The text of a document with what was made between two lines of it."""
     first, last = text.find(mark_first), text.find(mark_last)
@@ -231,7 +240,7 @@ def room_of_states(root):
 
 # Each file that is written, and its text.
 WRITTEN = {CATALOGUE: catalogue, OPERATORS: operators, attributes.DOCUMENT: attributes.document,
-           states.DOCUMENT: room_of_states, chart.DOCUMENT: chart.document}
+           states.DOCUMENT: room_of_states, chart.DOCUMENT: chart.document, CHART_FLAGS: chart_flags}
 
 
 def main():

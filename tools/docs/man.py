@@ -53,7 +53,9 @@ class Flag:
         self.name, self.value, self.meaning, self.variable, self.default = name, value, meaning, variable, default
 
 
-FLAG = re.compile(r"^  --(\S+)(?: (\S+))?\n      (.+)\n      (?:variable (\w+), )?default: ?(.*)\n", re.M)
+# Both texts may go on in further lines, down to the next flag or an empty line.
+FLAG = re.compile(r"^  --(\S+)(?: (\S+))?\n      (.+(?:\n      .+)*?)\n"
+                  r"      (?:variable (\w+),\s+)?default: ?(.*(?:\n      .+)*)\n", re.M)
 COMMAND = re.compile(r"^  (\w+)((?: \S+)*)\n      (.+)\n", re.M)
 
 
@@ -62,7 +64,7 @@ def said(binary, *words):
 
 
 def flags_of(text):
-    found = [Flag(*match) for match in FLAG.findall(text)]
+    found = [Flag(*(" ".join(part.split()) for part in match)) for match in FLAG.findall(text)]
     if len(found) != len(re.findall(r"^  --", text, re.M)):
         raise ValueError("a flag of the help has another form")
     return found

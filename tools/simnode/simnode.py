@@ -292,7 +292,8 @@ class Node:
             self.write(f"sys/{place}/modalias", NEURON_MODALIAS + "\n")
             link = self.root / f"sys/bus/pci/devices/{address}"
             link.parent.mkdir(parents=True, exist_ok=True)
-            os.symlink(f"../../../{place}", link)
+            if not link.is_symlink():       # the PCI device stays when the module drops the Neuron device
+                os.symlink(f"../../../{place}", link)
 
     def connected(self, number, module):
         """The module knows the links of whole boards alone."""

@@ -152,6 +152,34 @@ EFA_DRIVER_NAME: efa.driverName
 EFA_SHARE: efa.share
 {{- end }}
 
+{{/* The flags of extraArgs as variables, so that commands in the pod, which do not have its arguments, read the same settings.
+A flag without a value is a switch; of equal flags the last one counts. Refuses what the agent would refuse. */}}
+{{- define "agent.argumentVariables" -}}
+{{- $variables := fromYaml (.Files.Get "files/flags.yaml") }}
+{{- $given := dict }}
+{{- $open := "" }}
+{{- range .Values.draDriver.extraArgs }}
+{{- if hasPrefix "--" . }}
+{{- $flag := regexFind "^--[^=]*" . }}
+{{- if not (hasKey $variables $flag) }}
+{{- fail (printf "draDriver.extraArgs: %s is no flag of the agent's command run; see `neuron-dra-agent run --help`" $flag) }}
+{{- end }}
+{{- $open = ternary "" $flag (contains "=" .) }}
+{{- $_ := set $given (get $variables $flag) (ternary (trimPrefix (printf "%s=" $flag) .) "true" (contains "=" .)) }}
+{{- else if hasPrefix "-v" . }}
+{{- $open = ternary "-v" "" (eq . "-v") }}
+{{- else if not $open }}
+{{- fail (printf "draDriver.extraArgs: %s is no flag: the chart gives the agent its command" .) }}
+{{- else }}
+{{- if ne $open "-v" }}
+{{- $_ := set $given (get $variables $open) . }}
+{{- end }}
+{{- $open = "" }}
+{{- end }}
+{{- end }}
+{{- toYaml $given }}
+{{- end }}
+
 {{/* Refuses a misspelt draDriver: what else stands at the top level is AWS's, and counts as switched off. */}}
 {{- define "agent.topLevel" -}}
 {{- range $key := keys .Values | sortAlpha }}
@@ -187,6 +215,19 @@ EFA_SHARE: efa.share
 {{- fail (printf "draDriver.extraArgs: the chart sets %s itself, as the variable %s: %s" $flag $variable $instead) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- range $variable, $value := fromYaml (include "agent.argumentVariables" .) }}
+{{- range $d.extraEnv }}
+{{- if eq .name $variable }}
+{{- fail (printf "draDriver.extraEnv: %s is set by draDriver.extraArgs too: give one of the two" $variable) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if and $d.updateStrategy (eq (toString (dig "rollingUpdate" "maxUnavailable" "" $d.updateStrategy)) "0") (eq (toString (dig "rollingUpdate" "maxSurge" "0" $d.updateStrategy)) "0") }}
+{{- fail "draDriver.updateStrategy: maxSurge and maxUnavailable are both 0, with which no pod is ever updated: give one of the two" }}
+{{- end }}
+{{- if eq $d.efa.driverName "neuron.aws.com" }}
+{{- fail "draDriver.efa.driverName: neuron.aws.com is the driver of the Neuron devices: give the EFA driver another name" }}
 {{- end }}
 {{- $name := include "agent.name" . }}
 {{- $namespace := include "agent.namespace" . }}
