@@ -87,3 +87,29 @@ sanitize: $(values_TESTS) $(memory_TESTS)
 .PHONY: coverage
 coverage: $(coverage_TESTS)
 	@tools/build/coverage.py --jobs $(JOBS) $(coverage_TESTS)
+
+# The agent itself, for what only its process runs: src/host. Its counters are a file that it maps when it starts, thus before
+# the sandbox, and that outlives a SIGKILL; all processes of the agent share it.
+HOST_COVERAGE := $(BUILD)/obj/host-coverage
+HOST_COVERAGE_RAW := $(CURDIR)/$(BUILD)/host-coverage/agent-%1m.profraw
+HOST_COVERAGE_FLAGS := $(LANGUAGE) -O1 -g -fprofile-instr-generate=$(HOST_COVERAGE_RAW)%c -fcoverage-mapping \
+	-mllvm -runtime-counter-relocation -Itests/coverage
+HOST_COVERAGE_OBJECTS := $(SOURCES:%.c=$(HOST_COVERAGE)/%.o) $(NANOPB_NAMES:%=$(HOST_COVERAGE)/nanopb/%.o)
+DEPENDENCIES += $(HOST_COVERAGE_OBJECTS:.o=.d)
+$(HOST_COVERAGE)/flags: FORCE
+	$(call remember,$@,$(shell $(CLANG) --version | head -n 1) $(HOST_COVERAGE_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES))
+
+$(HOST_COVERAGE)/%.o: %.c $(HOST_COVERAGE)/flags
+	$(call show,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(HOST_COVERAGE_FLAGS) $(WARNINGS) $(DEFINES) '-DBUILD_ID="$(BUILD_ID)"' $(INCLUDES) -MMD -MP -c $< -o $@
+
+$(HOST_COVERAGE)/nanopb/%.o: $(NANOPB_DIR)/%.c $(HOST_COVERAGE)/flags
+	$(call show,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(LANGUAGE) -O1 -g $(DEFINES) $(INCLUDES) -c $< -o $@
+
+$(BUILD)/host-coverage/$(NAME): $(HOST_COVERAGE_OBJECTS) $(unit_MBEDTLS)
+	$(call show,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(HOST_COVERAGE_FLAGS) -o $@ $^
