@@ -2,6 +2,7 @@
 """The gate of security advisories: its age, and verdicts that no longer hold."""
 
 import datetime
+import json
 import pathlib
 import unittest
 
@@ -72,6 +73,40 @@ class Advisories(Tree):
         report = check_advisories.gate.Report()
         check_advisories.check_one(report, advisory, {"mbedtls": ["3.6.7"]}, {"iconv", "main"})
         self.assertIn("iconv()", report.findings[0])
+
+    def tracked(self, **cves):
+        """Findings beside a tracker that has these CVEs of mbedtls; nothing of the others concerns anything."""
+        self.listed("2026-11-26", ENTRY)
+        path = self.root / check_advisories.LIST
+        path.write_text(path.read_text().replace('versions = ["1.0"]\n', "", 1))    # mbedtls: only what is pinned
+        fixed = {"releases": {"sid": {"status": "resolved", "fixed_version": "0"}}}
+        data = {"mbedtls": cves, "nanopb": {"CVE-8": fixed}, "musl": {"CVE-9": fixed}}
+        self.write("tracker.json", json.dumps(data))
+        report = check_advisories.check(self.root, TODAY)
+        check_advisories.check_tracker(report, self.root, self.root / "tracker.json")
+        return report.findings
+
+    def test_tracker(self):
+        """What is open, or fixed later than the accepted release, needs a verdict; 0 means never affected."""
+        for status, version, found in (("open", None, 1), ("undetermined", None, 1), ("resolved", "3.6.8-1", 1),
+                                       ("resolved", "3.6.7-2", 1), ("resolved", "3.6.7-1", 0),
+                                       ("resolved", "3.6.6-0.1", 0), ("resolved", "0", 0)):
+            with self.subTest(status=status, version=version):
+                release = {"status": status, **({"fixed_version": version} if version else {})}
+                entry = {"description": "one", "releases": {"sid": release, "bookworm": {"status": "open"}}}
+                findings = self.tracked(**{"CVE-2": entry})
+                self.assertEqual(len(findings), found, findings)
+                self.assertTrue(all("CVE-2 concerns mbedtls 3.6.7" in line for line in findings))
+                self.assertEqual(self.tracked(**{"CVE-1": entry}), [])
+
+    def test_tracker_without_sid(self):
+        entry = {"releases": {"trixie": {"status": "resolved", "fixed_version": "3.6.7-1"},
+                              "bookworm": {"status": "open"}}}
+        self.assertEqual(len(self.tracked(**{"CVE-2": entry})), 1)
+
+    def test_tracker_of_something_else(self):
+        found = self.tracked()
+        self.assertIn("has nothing about mbedtls", found[0])
 
     def test_the_repository(self):
         listed, versions = check_advisories.read(ROOT)

@@ -2,11 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Security advisories of what is linked: each has a verdict that still holds, and the list is not older than 30 days.
 
+  tools/gates/check_advisories.py                    what `make check` looks at
+  tools/gates/check_advisories.py --tracker FILE     that, and the list beside Debian's security tracker
+                                                     (`make advisories TRACKER=FILE`)
+
 The list is tools/gates/advisories.toml: no registry of packages carries security data of C libraries, so people read
 the sources that it names. The age fails the gate even where nothing else has changed: that is its purpose.
+
+FILE is the tracker's JSON of all packages ("tracker/data/json" on the tracker's host, 60 MB), or the part of it for the
+source packages of LIBRARIES. Somebody fetches it on any machine and hands it in: the build reaches package mirrors
+alone, and they do not carry it. A CVE concerns a version when it is open in sid, or fixed there in a later one.
 """
 
+import argparse
 import datetime
+import json
 import pathlib
 import re
 import subprocess
@@ -91,6 +101,40 @@ def check(root, today=None):
     return report
 
 
+def older(version, fixed):
+    """Whether upstream's release lacks what a Debian version has fixed; a fix by a patch comes after revision 1."""
+    return subprocess.run(["dpkg", "--compare-versions", f"{version}-1", "lt", fixed], check=False).returncode == 0
+
+
+def open_in(entry, version):
+    """Whether a CVE of the tracker concerns a version, by what sid says, or else by all releases."""
+    releases = entry.get("releases", {})
+    told = [releases["sid"]] if "sid" in releases else list(releases.values())
+    fixed = [one["fixed_version"] for one in told if one.get("status") == "resolved" and "fixed_version" in one]
+    return len(fixed) < len(told) or not told or any(older(version, one) for one in fixed if one != "0")
+
+
+def check_tracker(report, root, file):
+    """Each CVE that the tracker has for an accepted version is in the list."""
+    listed, versions = read(root)
+    tracker = json.loads(pathlib.Path(file).read_text())
+    count = 0
+    for library in LIBRARIES:
+        if not tracker.get(library):
+            report.add(str(file), f"has nothing about {library}: this is not the tracker's data, or not all of it")
+        for name, entry in sorted(tracker.get(library, {}).items()):
+            count += 1
+            known = {v for advisory in listed["advisory"] if advisory["id"] == name for v in versions[library]
+                     if advisory["library"] == library and concerns(advisory, v)}
+            without = [v for v in versions[library] if v not in known and open_in(entry, v)]
+            if without:
+                about = entry.get("description", "no description").split("\n")[0][:150]
+                which = f"{library} {', '.join(without)}"
+                report.add(LIST, f"{name} concerns {which} and has no verdict ({about}): add one")
+    changed = datetime.date.fromtimestamp(pathlib.Path(file).stat().st_mtime)
+    report.looked_at += f"; {count} CVEs of the tracker's data of {changed}"
+
+
 def show(root):
     listed, versions = read(root)
     for advisory in listed["advisory"]:
@@ -101,6 +145,19 @@ def show(root):
         print(f"{name} {' '.join(versions[name])}: read {' and '.join(listed['library'][name]['sources'])}")
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tracker", metavar="FILE", help="data of Debian's security tracker, as JSON")
+    parser.add_argument("--root", default=gate.ROOT, type=pathlib.Path, help="tree to check")
+    given = parser.parse_args()
+    show(given.root)
+    report = check(given.root)
+    if given.tracker:
+        check_tracker(report, given.root, given.tracker)
+    report.show()
+    print(f"{len(report.findings)} findings in {report.looked_at}")
+    return 1 if report.findings else 0
+
+
 if __name__ == "__main__":
-    show(gate.ROOT)
-    sys.exit(gate.main(check, __doc__.splitlines()[0]))
+    sys.exit(main())

@@ -70,7 +70,7 @@ check-fast: deps-test
 
 .PHONY: advisories
 advisories: all
-	@/usr/bin/python3 tools/gates/check_advisories.py
+	@/usr/bin/python3 tools/gates/check_advisories.py $(if $(TRACKER),--tracker '$(TRACKER)')
 
 .PHONY: graph
 graph: check-objects $(BUILD)/sim/way
