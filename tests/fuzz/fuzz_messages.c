@@ -2,7 +2,7 @@
 /*
  * Every message that a peer or the disk can hand to nanopb, by the agent's decoding: what decodes
  * is encoded again, decodes to the same bytes, and stays within its size. Checks I1 to I3 of
- * agent/decode.h.
+ * wire/decode.h.
  */
 #include "wire/decode.h"
 #include "generated/dra.pb.h"

@@ -24,8 +24,8 @@ import lint
 
 TOOLS = gate.ROOT / "tools"
 # Gates that read sources alone, the slow ones first.
-SOURCE_GATES = ("scripts", "reuse", "tree", "style", "format", "headers", "limits", "deviations", "flags", "docs",
-                "matrix", "commits")
+SOURCE_GATES = ("scripts", "reuse", "tree", "style", "format", "headers", "limits", "deviations", "flags",
+                "requirements", "threats", "docs", "matrix", "commits")
 CHANGED_MAX = 16  # C files that `make check-fast` compiles
 
 
