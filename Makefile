@@ -37,7 +37,7 @@ NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # In this order: a file uses what those before it define. compile.mk has the compilers and flags of all builds.
 include $(addprefix tools/make/,deps.mk compile.mk agent.mk unit.mk gates.mk sim.mk fuzz.mk peers.mk cluster.mk image.mk \
-	release.mk bench.mk)
+	release.mk bench.mk evidence.mk)
 
 # --- the agent: tools/make/agent.mk -------------------------------------------------------------------
 all: ## build/neuron-dra-agent and build/neuron-dra-agent.debug
@@ -85,6 +85,7 @@ chart-test: ## the chart without a cluster: values, releases, rights, names, pol
 # --- a release: tools/make/release.mk -----------------------------------------------------------------
 release: ## all that a release page carries, for amd64 and arm64, with checksums and a statement to sign: build/release
 release-twice: ## the same bytes of make release from two folders: a second whole build
+release-evidence: ## the evidence of the release's commit, for its page: build/release-evidence.tar.gz
 
 # --- figures: tools/make/bench.mk ---------------------------------------------------------------------
 bench: ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios; its system calls
@@ -93,13 +94,17 @@ bench-smoke: ## whether make bench still measures, by a few claims
 # --- gates, and files that are written from others: tools/make/gates.mk -------------------------------
 check: ## the gates: warnings, analysers, MISRA rules, layers, heap, stack, size, form, generated files
 check-fast: ## what the gates can say within ten seconds: those that read sources alone, warnings of changed C files
-advisories: ## security advisories of the linked libraries: verdicts that still hold, a list that is 30 days old at most
+advisories: ## security advisories of the linked libraries: verdicts that still hold, a list that is 30 days old at most (TRACKER=FILE)
 graph: ## who includes and calls whom, circles, the ways of three changes: build/graph/graph.md
 size: ## bytes by layer and library beside the ledger tests/bench/size.json (UPDATE=1 writes it)
 generate: ## generated/ from proto/, the files of boards/ and tools/build/hpack_tables.json
 doc-headers: ## the public headers as a page, by doxygen: build/doc/html/index.html
 man: ## build/neuron-dra-agent.1, the man page, from what the binary says about itself
 docs: ## from the tables in the code, the golden slices and values.yaml: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, cfg/deploy/chart/README.md, flags and Events in cfg/deploy/reference.md, the states in src/agent/ledger/README.md
+
+# --- what a reviewer asks for: tools/make/evidence.mk -------------------------------------------------
+evidence: ## the evidence of this commit as a page, build/evidence/index.html; makes what is missing (three hours at most)
+evidence-page: ## that page from the parts that are there
 
 # --- what the machine needs: tools/make/deps.mk -------------------------------------------------------
 deps: ## installs what a bare Debian 12 or 13 lacks (every target that needs it does this)

@@ -6,7 +6,7 @@
 #   tools/build/deps.sh demo    that, and what `make demo` needs; no Go
 #   tools/build/deps.sh test    that, and the tools of `make unit` and `make check`
 #   tools/build/deps.sh all     that, Go, and the packages of the cluster tests (tools/cluster/packages.txt)
-#   tools/build/deps.sh mbedtls | nanopb | cmocka | cppcheck | python
+#   tools/build/deps.sh mbedtls | nanopb | cmocka | cppcheck | python | evidence
 #                         that alone, as any user; its folder or program is printed
 #
 # Idempotent and quick when nothing is missing. Sources are kept in the cache, by checksum (tools/build/deps_source.sh);
@@ -142,21 +142,23 @@ find_cppcheck() {
     echo "$venv"/lib/python3*/site-packages/cppcheck/data/cppcheck
 }
 
-# The programs of python.txt in a virtual environment, one for each content of that file; its folder is printed.
+# The programs of a list (python.txt, or another one beside it) in a virtual environment, one for each content of that
+# file; its folder is printed.
 find_python_tools() {
-    list_key=$(sha256sum "$here/python.txt" | cut -c 1-16)
+    list=$here/${1:-python.txt}
+    list_key=$(sha256sum "$list" | cut -c 1-16)
     venv=$cache/python-$list_key
     if [ ! -e "$venv/.complete" ]; then
-        say "installing the programs of tools/build/python.txt from the Python package index"
+        say "installing the programs of tools/build/${list##*/} from the Python package index"
         rm -rf "$venv"
         {
             # What builds comes first: a build by itself would fetch its own, by no checksum.
             /usr/bin/python3 -m venv "$venv" &&
-                grep '^poetry-core==' "$here/python.txt" >"$venv/build.txt" &&
+                sed -n '/^poetry-core==/p' "$list" >"$venv/build.txt" &&
                 "$venv/bin/pip" install --no-deps --require-hashes -r "$venv/build.txt" &&
-                "$venv/bin/pip" install --no-deps --require-hashes --no-build-isolation -r "$here/python.txt"
+                "$venv/bin/pip" install --no-deps --require-hashes --no-build-isolation -r "$list"
         } >"$deps/python.log" 2>&1 ||
-            fail "the programs of tools/build/python.txt could not be installed (build/deps/python.log)"
+            fail "the programs of tools/build/${list##*/} could not be installed (build/deps/python.log)"
         touch "$venv/.complete"
     fi
     echo "$venv"
@@ -185,8 +187,8 @@ write_paths() {
 
 case $group in
     build | demo | test | all) ;;
-    mbedtls | nanopb | cmocka | cppcheck | python) ;;
-    *) fail "unknown group '$group': build, demo, test, all, mbedtls, nanopb, cmocka, cppcheck or python" ;;
+    mbedtls | nanopb | cmocka | cppcheck | python | evidence) ;;
+    *) fail "unknown group '$group': build, demo, test, all, mbedtls, nanopb, cmocka, cppcheck, python or evidence" ;;
 esac
 command -v apt-get >/dev/null || fail "this is no Debian machine; install by hand: $(packages | xargs)"
 mkdir -p "$deps" "$cache"
@@ -204,6 +206,10 @@ case $group in
         ;;
     python)
         find_python_tools
+        exit
+        ;;
+    evidence)
+        find_python_tools python-evidence.txt
         exit
         ;;
 esac

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes what one assurance tool shows into build/evidence/parts, from which `make evidence` makes its page.
 
-Owns the form of such a file: its tool, version, command, date and commit, one table, and what it does not show. It
-runs no tool and judges nothing.
+Owns the form of such a file: its tool, version, command, date and commit, one table, the files that the page links, and
+what it does not show. It runs no tool and judges nothing.
 """
 import datetime
 import json
@@ -10,19 +10,30 @@ import os
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PARTS = os.path.join(ROOT, "build", "evidence", "parts")
+PAGE_FOLDER = os.path.join(ROOT, "build", "evidence")
+PARTS = os.path.join(PAGE_FOLDER, "parts")
 
 
 def commit():
     """The commit that the tree has; `-dirty` after it where files differ from it."""
-    done = subprocess.run(["git", "describe", "--always", "--abbrev=40", "--dirty"], cwd=ROOT, text=True,
+    # No tag is taken: the name of a commit is its hash, at a release too.
+    done = subprocess.run(["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"], cwd=ROOT, text=True,
                           stdout=subprocess.PIPE, check=True)
     return done.stdout.strip()
 
 
-def write_part(name, title, tools, command, summary, head, rows, not_shown):
+def keep(name, content):
+    """Writes a file that the page links; its path from the folder of the page."""
+    path = os.path.join(PAGE_FOLDER, "files", name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as stream:
+        stream.write(content if isinstance(content, bytes) else content.encode())
+    return os.path.relpath(path, PAGE_FOLDER)
+
+
+def write_part(name, title, tools, command, summary, head, rows, not_shown, files=()):
     """Writes NAME.json. tools: {name: version}; head and rows: texts; not_shown: a sentence for each thing that a
-    reader might expect of this part and does not get."""
+    reader might expect of this part and does not get; files: paths from the folder of the page, as `keep` returns."""
     for row in rows:
         if len(row) != len(head):
             raise ValueError(f"{name}: a row of {len(row)} cells below a head of {len(head)}: {row}")
@@ -31,7 +42,7 @@ def write_part(name, title, tools, command, summary, head, rows, not_shown):
                "command": command, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                "commit": commit(), "summary": summary,
                "table": {"head": list(head), "rows": [[str(cell) for cell in row] for row in rows]},
-               "not_shown": list(not_shown)}
+               "files": list(files), "not_shown": list(not_shown)}
     os.makedirs(PARTS, exist_ok=True)
     path = os.path.join(PARTS, name + ".json")
     with open(path + ".new", "w", encoding="utf-8") as stream:

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The evidence page: parts that are missing, broken or of other files."""
+
+import html.parser
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+from unittest import mock
+
+from test_gates import ROOT, Tree
+
+import evidence  # noqa: E402  test_gates has set the path
+import make_part  # noqa: E402
+import page  # noqa: E402
+import part  # noqa: E402
+import requirements  # noqa: E402
+import vex  # noqa: E402
+
+
+class Reader(html.parser.HTMLParser):
+    """Whether elements are closed in their order; what is linked, and which anchors there are."""
+
+    VOID = {"meta", "br", "wbr"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.links, self.ids, self.tags, self.wrong = [], [], [], set(), []
+        self.feed(text)
+        self.wrong += self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.links += [value for name, value in attrs if name in ("href", "src")]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+class Page(unittest.TestCase):
+    """The page of a repository with one commit, from parts that a test writes."""
+
+    def setUp(self):
+        tree = Tree()
+        tree.setUp()
+        self.addCleanup(tree.doCleanups)
+        self.root = tree.root
+        tree.write("cfg/identity.h", '#define AGENT_VERSION "9.9.9"\n')
+        tree.write("Makefile", "one: ## it\n")
+        tree.write(".gitignore", "build\n")
+        tree.write("tools/evidence/parts.toml", "".join(
+            f'[{name}]\ntitle = "Title of {name}"\ngoal = "{goal}"\nminutes = 1\nreads = ["src"]\n'
+            for name, goal in (("first", "one"), ("second", "absent"))))
+        self.git("init", "-q")
+        self.commit("first")
+        folder = self.root / "build/evidence"
+        for target, name, value in ((evidence, "ROOT", self.root), (evidence, "FOLDER", folder),
+                                    (part, "ROOT", str(self.root)),
+                                    (evidence, "LIST", self.root / "tools/evidence/parts.toml"),
+                                    (part, "PAGE_FOLDER", str(folder)), (part, "PARTS", str(folder / "parts"))):
+            patch = mock.patch.object(target, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        requirements.goals_of.cache_clear()
+
+    def git(self, *words):
+        return subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@example.com", *words], cwd=self.root,
+                              check=True, text=True, stdout=subprocess.PIPE).stdout
+
+    def commit(self, text):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", text)
+
+    def write(self, name, **more):
+        part.write_part(name, f"Title of {name}", {"tool": "1.2"}, "make it", "all <good> & `done`", ("a", "b"),
+                        [("x", "1\n2")], ["Nothing of <this>."], **more)
+
+    def made(self, *arguments):
+        """(exit code, text of the page) of a run."""
+        with mock.patch("sys.argv", ["evidence.py", *arguments]), mock.patch("builtins.print"):
+            code = evidence.main()
+        text = (self.root / "build/evidence/index.html").read_text()
+        reader = Reader(text)
+        self.assertEqual(reader.wrong, [])
+        self.assertEqual(reader.tags & {"script", "img", "link", "iframe"}, set())
+        for link in reader.links:
+            self.assertFalse(link.startswith(("http", "//", "data:")), link)
+            self.assertTrue(not link.startswith("#") or link[1:] in reader.ids, link)
+        self.assertEqual(len(reader.ids), len(set(reader.ids)))
+        return code, text
+
+    def test_all_there(self):
+        for name in ("first", "second"):
+            self.write(name, files=[part.keep(f"{name}.txt", "content")])
+        code, text = self.made("--page")
+        self.assertEqual(code, 0)
+        self.assertNotIn("Not regenerated", text)
+        self.assertIn("all &lt;good&gt; &amp; <code>done</code>", text)
+        self.assertIn("Nothing of &lt;this&gt;.", text)
+        self.assertIn('href="files/first.txt"', text)
+        self.assertIn('<span class="line">1</span><span class="line">2</span>', text)
+
+    def test_missing(self):
+        self.write("first")
+        code, text = self.made("--page")
+        self.assertEqual(code, 1)
+        self.assertIn("Title of second <span class=\"badge missing\">", text)
+        self.assertEqual(text.count("Not regenerated in this build"), 1)
+
+    def test_of_another_commit(self):
+        """A part stays while nothing that it reads has changed."""
+        for name in ("first", "second"):
+            self.write(name)
+        (self.root / "README.md").write_text("a page")
+        self.commit("A page")
+        self.assertEqual(self.made("--page")[0], 0)
+        (self.root / "src/base/good.c").write_text("changed")
+        self.commit("A source")
+        code, text = self.made("--page")
+        self.assertEqual(code, 1)
+        self.assertEqual(text.count("what it reads has changed since"), 4)
+
+    def test_of_no_commit(self):
+        (self.root / "src/base/good.c").write_text("changed")
+        for name in ("first", "second"):
+            self.write(name)
+        code, text = self.made()
+        self.assertEqual(code, 1)
+        self.assertIn("made of files that differed from commit", text)
+        self.git("checkout", "-q", ".")
+        self.assertEqual(self.made("--page")[0], 1)
+
+    def test_unknown_commit(self):
+        self.write("first")
+        path = pathlib.Path(part.PARTS) / "first.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "commit": "0" * 40}))
+        self.assertIn("what it reads has changed since", self.made("--page")[1])
+
+    def test_broken(self):
+        self.write("first")
+        path = pathlib.Path(part.PARTS) / "first.json"
+        for text, word in (("{", "cannot be read"), ('{"name": "first"}', "lacks command"), ("[]", "lacks command")):
+            with self.subTest(text):
+                path.write_text(text)
+                code, shown = self.made("--page")
+                self.assertEqual(code, 1)
+                self.assertIn(word, shown)
+
+    def test_made_where_missing(self):
+        """A goal is called once; what it leaves is taken, and a goal that is not there is named."""
+        writer = f"import sys; sys.path[:0] = [{str(ROOT / 'tools/evidence')!r}]; import part; " \
+                 f"part.ROOT = {str(self.root)!r}; part.PARTS = {part.PARTS!r}; " \
+                 "part.write_part('first', 'T', {}, 'c', 's', [], [], [])"
+        (self.root / "Makefile").write_text(f'one: ## it\n\t@echo run >>build/runs; python3 -B -c "{writer}"\n')
+        self.commit("A goal")
+        (self.root / "build").mkdir(exist_ok=True)
+        requirements.goals_of.cache_clear()
+        with mock.patch.dict(os.environ, MAKEFLAGS="-n"):
+            code, text = self.made()
+        self.assertEqual(code, 1)
+        self.assertIn("the Makefile has no goal absent", text)
+        self.made()
+        self.assertEqual((self.root / "build/runs").read_text(), "run\n")
+
+    def test_goal_that_fails(self):
+        (self.root / "Makefile").write_text("one: ## it\n\t@exit 3\n")
+        self.commit("A goal")
+        requirements.goals_of.cache_clear()
+        self.assertIn("make one failed", self.made()[1])
+
+    def test_file_that_is_gone(self):
+        self.write("first", files=["files/gone.txt"])
+        self.assertIn("files/gone.txt: not there", self.made("--page")[1])
+
+
+class Parts(unittest.TestCase):
+    def test_three_hours(self):
+        parts = evidence.read_list()
+        self.assertLessEqual(sum(about["minutes"] for about in parts.values()), 180)
+        for name, about in parts.items():
+            self.assertEqual(set(about), {"title", "goal", "minutes", "reads"}, name)
+
+    def test_rows_fit_their_head(self):
+        with self.assertRaisesRegex(ValueError, "a row of 1 cells"):
+            part.write_part("x", "T", {}, "c", "s", ("a", "b"), [("1",)], [])
+
+    def test_long_tables_are_folded(self):
+        rows = [("1",)] * (page.OPEN_ROWS + 1)
+        self.assertIn("<details>", page.folded(["a"], rows))
+        self.assertNotIn("<details>", page.folded(["a"], rows[1:]))
+
+
+class Readings(unittest.TestCase):
+    """What make_part.py takes out of the output of other tools."""
+
+    def test_seeded_defects(self):
+        line = f"  {'ok  '}  {'src/wire/h2.c':<34} {'h2-forgets':<48} unit/h2: test_one"
+        self.assertEqual(make_part.DEFECT.fullmatch(line).groups(),
+                         ("ok  ", "src/wire/h2.c", "h2-forgets", "unit/h2", "test_one"))
+        self.assertIsNone(make_part.DEFECT.fullmatch("defects: 3 of 3 mistakes in 2 files found"))
+        text = (ROOT / "tools/fuzz/defects.py").read_text()
+        self.assertIn("""{'ok  ' if found else 'FAIL'}  {defect['file']:<34} {defect['name']:<48} \"""", text)
+
+    def test_rules_of_landlock(self):
+        line = ("[pid 7] landlock_add_rule(3<anon_inode:[landlock-ruleset]>, LANDLOCK_RULE_PATH_BENEATH, "
+                "{allowed_access=LANDLOCK_ACCESS_FS_READ_FILE|0x4000, parent_fd=4<NODE/sys>}, 0) = 0")
+        found = make_part.RULE.search(line)
+        self.assertEqual((make_part.rights_of(found[1]), found[2]), ("read_file, truncate", "NODE/sys"))
+        self.assertIsNone(make_part.RULE.search(line.replace("= 0", "= -1 EPERM")))
+
+    def test_calls_of_the_sandbox(self):
+        agent, reader = (dict(make_part.listed_calls(name)) for name in ("SANDBOX_CALLS", "READER_CALLS"))
+        text = (ROOT / "src/host/sandbox_calls.h").read_text()
+        self.assertEqual(len(agent) + len(reader), text.count("X(SYS_"))
+        self.assertIn("connect", agent)
+        self.assertNotIn("connect", reader)
+
+
+class Statements(unittest.TestCase):
+    def test_verdicts(self):
+        for advisory, wanted in (({"verdict": "none"}, ("not_affected", "vulnerable_code_not_in_execute_path")),
+                                 ({"verdict": "none", "absent": ["f"]},
+                                  ("not_affected", "vulnerable_code_not_present")),
+                                 ({"verdict": "mitigated"}, ("not_affected", "inline_mitigations_already_exist")),
+                                 ({"verdict": "affected", "why": "w"}, ("affected", None))):
+            status = vex.status_of(advisory)
+            self.assertEqual((status["status"], status.get("justification")), wanted)
+
+    def test_the_repository(self):
+        document = vex.document(ROOT, "0" * 40)
+        self.assertGreater(len(document["statements"]), 1)
+        for one in document["statements"]:
+            self.assertTrue(one["products"][0]["subcomponents"], one)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# The evidence page, and the parts of it that no other goal makes: tools/evidence/README.md.
+
+.PHONY: evidence evidence-page
+evidence: deps-all
+	@$(with_go) /usr/bin/python3 tools/evidence/evidence.py
+
+evidence-page:
+	@/usr/bin/python3 tools/evidence/evidence.py --page
+
+EVIDENCE_PARTS := $(addprefix evidence-,requirements threats misra memory sandbox binary sbom twice defects)
+.PHONY: $(EVIDENCE_PARTS)
+$(EVIDENCE_PARTS): deps-all
+	@$(with_go) BUILD_ID='$(BUILD_ID)' REVISION=$(REVISION) CREATED=$(CREATED) \
+		/usr/bin/python3 tools/evidence/make_part.py $(@:evidence-%=%)
+
+evidence-misra: $(BUILD)/lint/flags
+evidence-memory evidence-sandbox evidence-binary: all
+evidence-sbom evidence-twice: image
