@@ -188,17 +188,6 @@ bool claim_consecutive(const struct claim_record *r)
     return (from_first & (from_first + 1u)) == 0u;
 }
 
-void claim_scattered_write(struct writer *out, const struct claim_record *r)
-{
-    WRITE(out, "claim %/% has devices ", SHOWN(view_text(r->id.namespace_)),
-          SHOWN(view_text(r->id.name)));
-    device_numbers_write(out, claim_numbers(r));
-    writer_text(out, ", which are not consecutive on the host: the kernel module counts cores from "
-                     "the first of them on, and reaches devices of other pods; delete the pod, and "
-                     "ask for 2 devices by matchAttribute contiguous2_id, for 4, 8 or 16 by "
-                     "devicegroup4_id, 8 or 16");
-}
-
 unsigned claim_numbers_count(uint64_t numbers)
 {
     unsigned count = 0;

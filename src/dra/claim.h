@@ -291,10 +291,18 @@ uint64_t claim_container_numbers(const struct claim_record *r);
  */
 bool claim_consecutive(const struct claim_record *r);
 /*
+ * Appends what to do about a claim whose devices are not consecutive: the full name of the
+ * attribute by which a claim gets as many consecutive devices on this board, or the next larger
+ * number of them. `board` may be NULL, for a type without a row.
+ */
+void claim_consecutive_write(struct writer *out, const struct claim_record *r,
+                             const struct board *board);
+/*
  * Appends a message that says which devices of the claim have numbers with a gap, what this causes,
  * and what to do.
  */
-void claim_scattered_write(struct writer *out, const struct claim_record *r);
+void claim_scattered_write(struct writer *out, const struct claim_record *r,
+                           const struct board *board);
 /* Number of bits that are set in a mask of devices or cores. */
 unsigned claim_numbers_count(uint64_t numbers);
 /* Whether the result with index `at` is the first one of its request. */

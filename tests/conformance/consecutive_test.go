@@ -28,7 +28,7 @@ func TestScatteredDevices(t *testing.T) {
 		t.Errorf("the Event: %+v", e)
 	}
 	out := a.commandOK(address, "check")
-	contains(t, out, "warning: claim default/gap "+scattered, "contiguous2_id", "\nready\n")
+	contains(t, out, "warning: claim default/gap "+scattered, "ask for 4 devices by matchAttribute resource.aws.com/devicegroup4_id", "\nready\n")
 	if n := strings.Count(out, "\n"); n != 2 {
 		t.Errorf("check: %s", out)
 	}
@@ -73,8 +73,8 @@ func TestRequireConsecutive(t *testing.T) {
 	k := a.register()
 	a.waitLog(0, "event=slice_published")
 	gap := api.addClaim(newClaim("gap", "a=0", "a=5", "b=1"))
-	contains(t, k.prepareError(named(gap)), "claim default/gap "+scattered, "delete the pod", "contiguous2_id",
-		"devicegroup4_id", "(--require-consecutive)")
+	contains(t, k.prepareError(named(gap)), "claim default/gap "+scattered, "delete the pod",
+		"ask for 4 devices by matchAttribute resource.aws.com/devicegroup4_id", "(--require-consecutive)")
 	a.noCDI()
 	k.prepareOK(named(api.addClaim(newClaim("row", "a=2", "a=1", "b=0", "b=3"))))
 	k.prepareOK(named(api.addClaim(newClaim("one", "a=9"))))

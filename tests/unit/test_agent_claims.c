@@ -755,7 +755,9 @@ static void test_scattered_devices(void **state)
             "devices=neuron-device-5,neuron-device-7\n");
     const struct stored_event *e = event_only("ClaimDevicesScattered");
     assert_string_equal(e->about_name, "claim-5");
-    assert_non_null(strstr(e->note, "contiguous2_id"));
+    assert_non_null(strstr(e->note,
+                           "ask for 2 devices by matchAttribute neuron.aws.com/contiguous2_id; "
+                           "--require-consecutive refuses such claims"));
 }
 
 static void test_consecutive_devices_required(void **state)
@@ -772,8 +774,7 @@ static void test_consecutive_devices_required(void **state)
     check_refused(5, "claim ml/claim-5 has devices 5,7, which are not consecutive on the host: the "
                      "kernel module counts cores from the first of them on, and reaches devices of "
                      "other pods; delete the pod, and ask for 2 devices by matchAttribute "
-                     "contiguous2_id, for 4, 8 or 16 by devicegroup4_id, 8 or 16 "
-                     "(--require-consecutive)");
+                     "neuron.aws.com/contiguous2_id (--require-consecutive)");
     assert_null(cdi_of(5));
     second_device("neuron-device-6");
     prepare_well(5, 1);

@@ -697,7 +697,7 @@ static void test_record_valid(void **state)
     assert_true(claim_record_valid(&good));
 }
 
-/* Devices side by side, whatever request they are of; the others are said in one line. */
+/* Devices side by side, whatever request they are of. */
 static void test_consecutive(void **state)
 {
     static const struct {
@@ -728,16 +728,6 @@ static void test_consecutive(void **state)
     assert_true(claim_consecutive(&r));
     r.result[2].admin_access = false;
     assert_false(claim_consecutive(&r));
-    static char text[CLAIM_ERROR_CAP];
-    fill_longest(&r);
-    for (unsigned i = 0; i < r.count; i++) {
-        r.result[i].admin_access = false;
-        r.result[i].number = (uint16_t)(DEVICES_MAX - 1u - 2u * i);
-    }
-    struct writer w = writer_of(text, sizeof text);
-    claim_scattered_write(&w, &r);
-    assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_one_line(text);
 }
 
 int main(void)

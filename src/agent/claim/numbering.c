@@ -83,7 +83,7 @@ enum status consecutive_check(const struct agent *a, const struct claim_record *
     if (!a->settings->require_consecutive || claim_consecutive(r)) {
         return STATUS_OK;
     }
-    claim_scattered_write(why, r);
+    claim_scattered_write(why, r, a->devices->board);
     writer_text(why, " (--require-consecutive)");
     return PEER_REFUSED;
 }

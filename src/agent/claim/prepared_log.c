@@ -5,6 +5,7 @@
  */
 #include "agent/claim/prepared_log.h"
 
+#include "agent/frame.h"
 #include "agent/ledger/ledger.h"
 #include "agent/report/log.h"
 
@@ -151,11 +152,17 @@ static void log_devices(struct agent *a, const struct claim_record *r)
 
 static void warn_scattered(struct agent *a, const struct claim_record *r)
 {
+    char remedy[256];
+    struct writer out = writer_of(remedy, sizeof remedy);
     if (!claim_consecutive(r)) {
+        claim_consecutive_write(&out, r, a->devices->board);
+        writer_text(&out, "; --require-consecutive refuses such claims");
+        writer_close_text(&out);
         log_begin(a, LOG_ID_CLAIM_DEVICES_SCATTERED);
         log_about(a, &r->id);
         log_claim(a, &r->id);
         log_numbers(a, "devices", claim_numbers(r));
+        log_remedy(a, remedy);
         log_end(a);
     }
 }

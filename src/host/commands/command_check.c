@@ -127,7 +127,7 @@ static enum status check_claim(struct command_memory *m, struct writer *why)
     if (claim_consecutive(&m->record)) {
         return STATUS_OK;
     }
-    claim_scattered_write(&line, &m->record);
+    claim_scattered_write(&line, &m->record, m->inventory.devices.board);
     return add_finding(m, FINDING_WARNING, writer_view(&line), why);
 }
 
