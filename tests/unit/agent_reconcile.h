@@ -20,6 +20,19 @@ UNUSED_OK static void begin(void)
     node_up();
 }
 
+/* Fails unless cfg/deploy/operate.md has this text. */
+UNUSED_OK static void documented(const char *text)
+{
+    static char bytes[262144];
+    FILE *f = fopen("cfg/deploy/operate.md", "r");
+    assert_non_null(f);
+    bytes[fread(bytes, 1, sizeof bytes - 1, f)] = 0;
+    (void)fclose(f);
+    if (strstr(bytes, text) == NULL) {
+        fail_msg("cfg/deploy/operate.md does not say \"%s\"", text);
+    }
+}
+
 /* The bytes of the CDI file of claim `n`, by turns in two places. */
 UNUSED_OK static struct view copy_of(unsigned n)
 {

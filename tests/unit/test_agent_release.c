@@ -48,6 +48,59 @@ static void test_release_needs_a_witness(void **state)
     }
 }
 
+#define DELETE_0 "; once no pod uses that one: kubectl -n ml delete resourceclaim claim-0"
+#define BY_ITSELF " (" UID_0 ")" DELETE_0 "; the agent then releases it by itself"
+#define BY_COMMAND DELETE_0 ", then neuron-dra-agent release " UID_0
+
+/*
+ * Who asks for the device of a claim is told to delete that claim; without a checkpoint that can be
+ * used, deleting alone frees nothing, and the second command is named too.
+ */
+static void test_commands_that_free_a_device(void **state)
+{
+    static const char *const uids[] = {UID_0};
+    (void)state;
+    for (unsigned kind = 0; kind < 4; kind++) {
+        begin();
+        prepare_well(0, 2);
+        disk_kubelet_state(uids, 1, UINT64_MAX, kind == 1u);
+        disk.kubelet_state_status = (kind == 2u) ? HOST_ABSENT : STATUS_OK;
+        disk.kubelet_state_len -= (kind == 3u) ? 1u : 0u;
+        const char *error = rival_error();
+        if (strstr(error, (kind == 0u) ? BY_ITSELF : BY_COMMAND) == NULL) {
+            fail_msg("%u: %s", kind, error);
+        }
+        claim_away(0);
+        pass(3 * ROUND);
+        assert_non_null(strstr(rival_error(), "which is gone; once no container uses it: "
+                                              "neuron-dra-agent release " UID_0));
+    }
+}
+
+/*
+ * The commands are whole for names as templates make them, of 63 characters, in a namespace of 40.
+ */
+static void test_commands_with_long_names(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk.kubelet_state_status = HOST_ABSENT;
+    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+        struct claim_id *id = &world.agent->ledger->id[slot];
+        if (strcmp(id->uid, UID_0) == 0) {
+            memset(id->namespace_, 'n', 40);
+            id->namespace_[40] = 0;
+            memset(id->name, 'c', 63);
+            id->name[63] = 0;
+        }
+    }
+    const char *error = rival_error();
+    size_t own = strlen("ml/claim-7");
+    assert_in_range(strlen(error) - own + 40 + 1 + 63, 400, CLAIM_ERROR_CAP - 1);
+    assert_non_null(strstr(error, ", then neuron-dra-agent release " UID_0));
+}
+
 /* A checkpoint of before the prepare, or of before this process, may be a copy put back. */
 static void test_old_checkpoint(void **state)
 {
@@ -92,18 +145,6 @@ static void test_boot_is_a_witness(void **state)
 
 /* --- how long it takes --- */
 
-static void documented(const char *text)
-{
-    static char bytes[262144];
-    FILE *f = fopen("cfg/deploy/operate.md", "r");
-    assert_non_null(f);
-    bytes[fread(bytes, 1, sizeof bytes - 1, f)] = 0;
-    (void)fclose(f);
-    if (strstr(bytes, text) == NULL) {
-        fail_msg("cfg/deploy/operate.md does not say \"%s\"", text);
-    }
-}
-
 /* The times that cfg/deploy/operate.md states, at the default interval. */
 static void test_documented_times_of_a_release(void **state)
 {
@@ -137,6 +178,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_release_needs_a_witness),
+        cmocka_unit_test(test_commands_that_free_a_device),
+        cmocka_unit_test(test_commands_with_long_names),
         cmocka_unit_test(test_old_checkpoint),
         cmocka_unit_test(test_boot_is_a_witness),
         cmocka_unit_test(test_documented_times_of_a_release),

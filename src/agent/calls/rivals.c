@@ -4,6 +4,7 @@
 
 #include "agent/frame.h"
 #include "agent/recovery/reconcile.h"
+#include "agent/recovery/witness.h"
 #include "base/assert.h"
 
 /* Appends namespace and name of a claim, cut so that the text after them fits. */
@@ -40,37 +41,53 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
     return node;
 }
 
-void rivals_write(const struct agent *a, unsigned slot, const struct claim_record *r,
-                  struct writer *why)
+/*
+ * Writes which commands end the claim `id`, which holds the device. Without the kubelet's
+ * checkpoint the agent would keep the claim after it is deleted, so then a second command is
+ * needed; it names the UID.
+ */
+static void write_commands(struct agent *a, const struct claim_id *id, struct writer *why)
+{
+    bool by_itself = witness_exists(a);
+    if (by_itself) {
+        WRITE(why, " (%)", TEXT(id->uid));
+    }
+    /* writes the full names, because the kubectl command needs them */
+    WRITE(why, "; once no pod uses that one: kubectl -n % delete resourceclaim %",
+          TEXT(id->namespace_), TEXT(id->name));
+    if (by_itself) {
+        writer_text(why, "; the agent then releases it by itself");
+    } else {
+        WRITE(why, ", then neuron-dra-agent release %", TEXT(id->uid));
+    }
+}
+
+void rivals_write(struct agent *a, unsigned slot, const struct claim_record *r, struct writer *why)
 {
     const struct ledger_entry *e = ledger_entry(a, slot);
+    const struct claim_id *id = ledger_id(a, slot);
     writer_text(why, "claim ");
     write_claim_name(&r->id, why);
     bool node = write_contested(a, slot, r, why);
     writer_text(why,
                 node ? " is already named by the record of claim " : " is already held by claim ");
-    write_claim_name(ledger_id(a, slot), why);
-    WRITE(why, " (%", TEXT(ledger_id(a, slot)->uid));
+    write_claim_name(id, why);
     if (e->guessed && claim_joins(r)) {
-        writer_text(why, "), of whose part it is not known which cores they are: nobody joins it "
-                         "before its pod is prepared again or ends");
-        return;
+        WRITE(why,
+              " (%), of whose part it is not known which cores they are: nobody joins it before "
+              "its pod is prepared again or ends",
+              TEXT(id->uid));
+    } else if (ledger_shares_rest(a, e) && !node && a->driver->shares <= 1u) {
+        WRITE(why,
+              " (%), which has a share of it, and the agent shares no device now: switch sharing "
+              "on again, or end the pods of that claim",
+              TEXT(id->uid));
+    } else if (reconcile_withholds(a, slot)) {
+        WRITE(why, " (%), which is gone; once no container uses it: neuron-dra-agent release %",
+              TEXT(id->uid), TEXT(id->uid));
+    } else {
+        write_commands(a, id, why);
     }
-    if (ledger_shares_rest(a, e) && !node && a->driver->shares <= 1u) {
-        writer_text(why, "), which has a share of it, and the agent shares no device now: switch "
-                         "sharing on again, or end the pods of that claim");
-        return;
-    }
-    if (reconcile_withholds(a, slot)) {
-        WRITE(why, "), which is gone; once no container uses it: neuron-dra-agent release %",
-              TEXT(ledger_id(a, slot)->uid));
-        return;
-    }
-    /* writes the full names, because the kubectl command needs them */
-    WRITE(why,
-          "); once no pod uses that one: kubectl -n % delete resourceclaim %; the agent then "
-          "releases it by itself",
-          TEXT(ledger_id(a, slot)->namespace_), TEXT(ledger_id(a, slot)->name));
 }
 
 int rivals_disputing(struct agent *a, unsigned slot)

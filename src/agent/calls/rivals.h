@@ -18,9 +18,9 @@ struct rivals {
 
 /*
  * Appends an error: the claim in `slot` holds a device of the record, and what an operator must do.
+ * Reads the kubelet's checkpoint (witness_exists).
  */
-void rivals_write(const struct agent *a, unsigned slot, const struct claim_record *r,
-                  struct writer *why);
+void rivals_write(struct agent *a, unsigned slot, const struct claim_record *r, struct writer *why);
 /*
  * Finds another claim that has the same device as the claim in this slot, after damage to the
  * store: a prepare of either is refused until the other one is gone. Returns the slot of the other

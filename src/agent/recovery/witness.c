@@ -50,6 +50,12 @@ static enum status read_all(struct agent *a, struct reading *r, const char *uid)
     return kubelet_state_end(&r->state);
 }
 
+bool witness_exists(struct agent *a)
+{
+    struct reading r = {.listed = false};
+    return read_all(a, &r, "") == STATUS_OK;
+}
+
 bool witness_unlisted(struct agent *a, const char *uid, uint64_t since_wall_ms, struct writer *why)
 {
     struct reading r = {.listed = false};

@@ -16,4 +16,11 @@
  */
 bool witness_unlisted(struct agent *a, const char *uid, uint64_t since_wall_ms, struct writer *why);
 
+/*
+ * Whether there is a checkpoint of the kubelet that is complete and of a known version. false: no
+ * deleted claim is released before its unprepare, or before the node is booted. Reads the whole
+ * file.
+ */
+bool witness_exists(struct agent *a);
+
 #endif
