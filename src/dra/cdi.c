@@ -46,7 +46,8 @@ bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix,
         return false;
     }
     struct view middle = view_from(view_first(v, v.len - view_text(suffix).len), begins);
-    return text_copy(uid, UID_CAP, middle) == STATUS_OK;
+    /* a UID has the form of a label, see claim_uid_like */
+    return claim_label_like(middle) && text_copy(uid, UID_CAP, middle) == STATUS_OK;
 }
 
 static void device_name(struct writer *w, const char *uid, const char *request)

@@ -327,7 +327,8 @@ void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_N
 void cdi_tombstone_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);
 /*
  * Whether `name` is the name of a claim's CDI file or tombstone with this suffix; if so, `uid` gets
- * the claim's UID.
+ * the claim's UID. A name whose middle part has not the form of a UID (claim_uid_like) is none: the
+ * agent never wrote such a file.
  */
 bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix, char uid[UID_CAP]);
 /*

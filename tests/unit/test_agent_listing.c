@@ -34,7 +34,11 @@ static void test_listing_cut_at_start(void **state)
     register_driver();
     pass(2000);
     assert_int_equal(held(), 0);
-    assert_false(agent_ready(world.agent));
+    char reason[1024];
+    struct writer w = writer_of(reason, sizeof reason);
+    assert_true(ready_reason(world.agent, 0, &w));
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    assert_non_null(strstr(reason, "CDI root /var/run/cdi cannot be listed"));
     api.claim[7].result[0].device = api.claim[1].result[0].device;
     const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(7, 1));
     pass(STORE_WAIT_MS + 1000u);

@@ -113,6 +113,18 @@ static void test_orphans_hold_their_devices(void **state)
     assert_string_equal(rival_error(), "");
 }
 
+/* The line of /readyz when there is one reason. */
+static const char *only_reason(void)
+{
+    static char line[1024];
+    struct writer w = writer_of(line, sizeof line);
+    struct writer more = writer_of(NULL, 0);
+    assert_true(ready_reason(world.agent, 0, &w));
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    assert_false(ready_reason(world.agent, 1, &more));
+    return line;
+}
+
 static void test_damaged_orphan(void **state)
 {
     (void)state;
@@ -129,10 +141,66 @@ static void test_damaged_orphan(void **state)
     pass(3 * ROUND);
     assert_non_null(cdi_of(0));             /* a container may still use it */
     assert_false(agent_ready(world.agent)); /* its devices are not known */
+    assert_string_equal(only_reason(),
+                        "CDI file /var/run/cdi/neuron.aws.com-claim_c1a10000-0000-4000-8000-"
+                        "000000000000.json cannot be read, so devices of its claim may be given to "
+                        "others: delete the file once no container uses its claim; the agent looks "
+                        "again after a restart, and every --reconcile-interval");
+    documented("| `CDI file … cannot be read, so devices of its claim may be given to others` | [");
     prepare_well(0, 1);
     assert_int_equal(held(), 2);
     pass(ROUND);
     assert_true(agent_ready(world.agent));
+}
+
+/*
+ * Each name that can be one of ours keeps the node from being ready, also when no claim of a real
+ * API server has such a UID; the file stays until somebody deletes it.
+ */
+static void test_unreadable_files(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    disk_set(disk_make(FILES_CDI, CDI_FILE_PREFIX "bar.json"), 0, view_text("{"));
+    disk_set(disk_make(FILES_CDI, CDI_FILE_PREFIX "foo.json"), 0, view_text("{"));
+    restart();
+    register_driver();
+    pass(3 * ROUND);
+    assert_int_equal(disk_count(FILES_CDI), 3);
+    assert_non_null(strstr(only_reason(), "-claim_bar.json cannot be read"));
+    assert_non_null(strstr(only_reason(), "; 1 more such files are in the log"));
+    disk_unlink(disk_find(FILES_CDI, CDI_FILE_PREFIX "bar.json"));
+    pass(ROUND);
+    assert_non_null(strstr(only_reason(), "-claim_foo.json cannot be read"));
+    assert_null(strstr(only_reason(), "more such files"));
+    disk_unlink(disk_find(FILES_CDI, CDI_FILE_PREFIX "foo.json"));
+    pass(ROUND);
+    assert_true(agent_ready(world.agent));
+}
+
+/* A name that the agent never gives, because it has no UID, holds nothing: it is logged. */
+static void test_names_without_a_uid(void **state)
+{
+    static const char *const names[] = {CDI_FILE_PREFIX "a.b.json", CDI_FILE_PREFIX ".json",
+                                        CDI_FILE_PREFIX "a b.json", CDI_FILE_PREFIX "-a.json",
+                                        CDI_FILE_PREFIX "a.b.gone"};
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        disk_set(disk_make(FILES_CDI, names[i]), 0, view_text("{"));
+    }
+    log_forget();
+    restart();
+    register_driver();
+    pass(3 * ROUND);
+    assert_int_equal(said("event=cdi_file_ignored"), 4);
+    log_has("level=warn event=cdi_file_ignored file=neuron.aws.com-claim_a.b.json remedy=");
+    assert_int_equal(said("event=cdi_file_failed"), 0);
+    assert_true(agent_ready(world.agent));
+    assert_int_equal(held(), 1);
+    assert_int_equal(disk_count(FILES_CDI), 6);
 }
 
 /* What the disk takes no record of is held all the same, and gets its record as soon as it does. */
@@ -709,6 +777,8 @@ int main(void)
         cmocka_unit_test(test_rotten_record),
         cmocka_unit_test(test_orphans_hold_their_devices),
         cmocka_unit_test(test_damaged_orphan),
+        cmocka_unit_test(test_unreadable_files),
+        cmocka_unit_test(test_names_without_a_uid),
         cmocka_unit_test(test_orphan_without_room_for_a_record),
         cmocka_unit_test(test_orphan_unreadable_for_a_time),
         cmocka_unit_test(test_temporary_file_of_another),

@@ -277,7 +277,11 @@ static void test_names(void **state)
                                          "neuron.aws.com-claim_x.gone",
                                          "neuron.aws.com-claim_x.json2",
                                          "xneuron.aws.com-claim_x.json",
-                                         "neuron.aws.com-claim.json"};
+                                         "neuron.aws.com-claim.json",
+                                         "neuron.aws.com-claim_a.b.json",
+                                         "neuron.aws.com-claim_-a.json",
+                                         "neuron.aws.com-claim_a b.json",
+                                         "neuron.aws.com-claim_a/b.json"};
     (void)state;
     for (size_t i = 0; i < COUNT(others); i++) {
         assert_false(cdi_name_uid(DRIVER_NEURON, others[i], CDI_FILE_SUFFIX, uid));

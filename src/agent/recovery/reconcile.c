@@ -208,6 +208,16 @@ bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *
     return slot < CLAIMS_MAX;
 }
 
+/* Notes for reconcile_reason that a CDI file without a record cannot be read. */
+static void note_unread(struct agent *a, const char *name)
+{
+    struct reconcile *k = &a->recovery->reconcile;
+    if (k->unread_count == 0u) {
+        text_set(k->unread, sizeof k->unread, name);
+    }
+    k->unread_count++;
+}
+
 /*
  * Adopts the claim of a CDI file without a record. true: the claim is held now, or the file is gone
  * or belongs to another machine.
@@ -218,10 +228,14 @@ static bool adopt_file(struct agent *a, const char *name, const char *uid)
     struct writer why = writer_of(text, sizeof text - 1u);
     struct claim_record *r = &a->recovery->reconcile.record;
     enum status s = ledger_read_cdi(a, uid, r);
+    if (s == HOST_ABSENT) {
+        return true;
+    }
     if (s != STATUS_OK) {
         log_file(a, name, ledger_reason(a, s),
                  "delete the file once no container of this node uses its claim");
-        return s == HOST_ABSENT;
+        note_unread(a, name);
+        return false;
     }
     if (is_foreign(a, r)) {
         discard_file(a, name, "made on another machine, from which this one's disk was copied");
@@ -326,6 +340,12 @@ static bool see_name(struct agent *a, const char *name, bool opening)
     }
     if (cdi_name_uid(a->driver->kind, name, CDI_TOMBSTONE_SUFFIX, uid)) {
         see_tombstone(a, name, uid);
+    } else if (opening && view_ends(view_text(name), CDI_FILE_SUFFIX)) {
+        log_begin(a, LOG_ID_CDI_FILE_IGNORED);
+        ledger_log_file(a, name);
+        log_end(a);
+    } else {
+        /* a tombstone, which holds nothing, or a file of another kind */
     }
     return true;
 }
@@ -370,6 +390,8 @@ static void handle_files(struct agent *a, bool opening)
     bool complete = true;
     k->files_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
     k->unseen = k->unseen || opening;
+    k->unread[0] = '\0';
+    k->unread_count = 0;
     while (s == STATUS_MORE) { /* this loop ends, because the files port limits the pages */
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
         s = a->files->list(a->files->ctx, FILES_CDI, prefix, &at, &out);
@@ -829,6 +851,32 @@ void reconcile_step(struct agent *a)
 bool reconcile_is_complete(const struct agent *a)
 {
     return a->recovery->reconcile.complete;
+}
+
+void reconcile_reason(const struct agent *a, struct writer *out)
+{
+    const struct reconcile *k = &a->recovery->reconcile;
+    const char *directory = a->settings->cdi_root;
+    if (k->unread_count > 0u) {
+        WRITE(out, "CDI file %/% cannot be read, so ", TEXT(directory), TEXT(k->unread));
+        writer_text(out, "devices of its claim may be given to others: delete the file once no "
+                         "container uses its claim; the agent looks again after a restart, and "
+                         "every --reconcile-interval");
+        if (k->unread_count > 1u) {
+            WRITE(out, "; % more such files are in the log, see cdi_file_failed",
+                  NUMBER(k->unread_count - 1u));
+        }
+    } else if (k->list_failing != STATUS_OK) {
+        WRITE(out,
+              "CDI root % cannot be listed, so devices of claims that have a file there may be "
+              "given to others; see cdi_file_failed in the log",
+              TEXT(directory));
+    } else {
+        WRITE(out,
+              "the claim store has no place for a claim that has a CDI file in %, so its devices "
+              "may be given to others: unprepare claims; see cdi_file_failed in the log",
+              TEXT(directory));
+    }
 }
 
 uint64_t reconcile_deadline(const struct agent *a)

@@ -38,11 +38,14 @@ struct claim_check {
 /* State of the comparison of CDI files with records, and of claims with the API server. */
 struct reconcile {
     /* CDI files */
-    bool complete;      /* every CDI file without a record was handled */
-    bool unseen;        /* since the store was opened, no listing of the CDI root was complete */
-    unsigned next_slot; /* slot whose CDI file is compared next; CLAIMS_MAX: none */
-    uint64_t files_ms;  /* when to list the CDI root next */
-    bool labels;        /* files were compared again after the Node's labels became known */
+    bool complete; /* every CDI file without a record was handled */
+    /* name of the first CDI file in the last listing that cannot be read; empty: none */
+    char unread[CDI_FILE_NAME_CAP];
+    unsigned unread_count; /* number of such files in the last listing */
+    bool unseen;           /* since the store was opened, no listing of the CDI root was complete */
+    unsigned next_slot;    /* slot whose CDI file is compared next; CLAIMS_MAX: none */
+    uint64_t files_ms;     /* when to list the CDI root next */
+    bool labels;           /* files were compared again after the Node's labels became known */
     enum status list_failing; /* error of the last listing of the CDI root; STATUS_OK: none */
     /* claims at the API server */
     bool asks_node; /* the Node must be read before a claim counts as deleted */
@@ -75,6 +78,8 @@ bool reconcile_asks_node(struct agent *a);
 bool reconcile_begins(const struct agent *a);
 /* Whether every CDI file without a record was handled. */
 bool reconcile_is_complete(const struct agent *a);
+/* Appends why reconcile_is_complete returns false, with the path of the file, and the remedy. */
+void reconcile_reason(const struct agent *a, struct writer *out);
 /*
  * Called when the claim store was opened: adopts claims of CDI files without a record, and makes
  * the checks of all held claims due soon.

@@ -123,7 +123,8 @@
       "the connection to the API server was lost", "none, the agent reconnects")                   \
     X(LOG_ID_API_CONNECT_FAILED, LOG_ERROR, "api_connect_failed",                                  \
       "the API server cannot be reached, or a file needed for it is missing; the agent retries",   \
-      "correct the address, the certificates, the token or the file that the text names")          \
+      "correct the file, the certificate or the token that the text names; if it names none, "     \
+      "see that the API server runs at that address, and that the node can reach it")              \
     X(LOG_ID_TOKEN_READ_FAILED, LOG_WARN, "token_read_failed",                                     \
       "the token file cannot be read; the agent keeps the previous token",                         \
       "see that the service account volume is mounted: kubectl describe pod")                      \
@@ -205,12 +206,11 @@
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, LOG_WARN, "claim_config_ambiguous",                           \
       "a request, or a container that uses both of the named requests or claims, has two "         \
       "contradictory settings; the last one counts",                                               \
-      "give each container one of the settings, or give both requests the same setting")           \
+      "depends on which settings contradict each other; each line states its own")                 \
     X(LOG_ID_CLAIM_DEVICES_SCATTERED, LOG_WARN, "claim_devices_scattered",                         \
       "the Neuron devices of a prepared claim are not consecutive on the host: the kernel "        \
       "module counts cores from the first of them on, and reaches devices of other pods",          \
-      "delete the pod, and ask for 2 devices by matchAttribute contiguous2_id, for 4, 8 or 16 "    \
-      "by devicegroup4_id, 8 or 16; --require-consecutive refuses such claims")                    \
+      "depends on the instance type and the number of devices; each line states its own")          \
     X(LOG_ID_CLAIM_STATUS_REFUSED, LOG_WARN, "claim_status_refused",                               \
       "the status of a claim's devices was not written; the claim itself is not affected",         \
       "allow patch of resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch "  \
@@ -239,6 +239,10 @@
     X(LOG_ID_CDI_FILE_FAILED, LOG_ERROR, "cdi_file_failed",                                        \
       "a CDI file cannot be read, written or removed",                                             \
       "check the free space and the permissions of the CDI root")                                  \
+    X(LOG_ID_CDI_FILE_IGNORED, LOG_WARN, "cdi_file_ignored",                                       \
+      "a file in the CDI root has a name like those of the agent, but with no claim UID in it: "   \
+      "the agent never wrote it, and holds no claim because of it",                                \
+      "delete the file, unless another program needs it")                                          \
     X(LOG_ID_CDI_ROOT_WRITABLE, LOG_INFO, "cdi_root_writable",                                     \
       "the CDI root accepts files again, after cdi_file_failed", "none")                           \
     X(LOG_ID_DRIVER_KEPT, LOG_WARN, "driver_kept",                                                 \

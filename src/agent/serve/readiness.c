@@ -147,9 +147,7 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
               TEXT(ledger_cdi_remedy(a)));
         break;
     case REASON_CDI_FILE:
-        writer_text(out, "claims whose CDI files cannot be read may have devices that are given to "
-                         "others: delete such a file once no container uses its claim; see "
-                         "cdi_file_failed in the log");
+        reconcile_reason(a, out);
         break;
     case REASON_DEVICES:
         writer_text(out, "the devices of the node are not known: the sysfs root cannot be read");
