@@ -105,8 +105,8 @@ static void test_pages(void **state)
     page_is("/healthz", "200 OK", "ok\n");
     page_is("/healthz?verbose", "200 OK", "ok\n");
     page_is("/", "404 Not Found",
-            "no such page; there are /metrics, /healthz, /readyz, /statusz and "
-            "/slicesz\n");
+            "no such page; there are /metrics /readyz /healthz /statusz /slicesz /slicesz.json "
+            "/logz\n");
     node_up();
     page_is("/readyz", "200 OK", "ok\n");
 }

@@ -427,6 +427,22 @@ static void test_claim(void **state)
                               "  CDI file: missing\n");
 }
 
+/* cfg/deploy/operate.md prints the devices of a claim as the program does. */
+static void test_claim_of_the_page(void **state)
+{
+    static char page[262144];
+    FILE *f = fopen("cfg/deploy/operate.md", "r");
+    (void)state;
+    assert_non_null(f);
+    page[fread(page, 1, sizeof page - 1, f)] = 0;
+    (void)fclose(f);
+    record_begin(&record);
+    record_add(&record, "neurons", 5);
+    shown = (struct claim_shown){.record = &record, .cdi = CDI_GOOD};
+    whole(claim_part);
+    assert_non_null(strstr(page, strstr(text, "  devices:\n")));
+}
+
 /* The longest claim there can be, in all forms. */
 static void test_longest_claim(void **state)
 {
@@ -679,6 +695,7 @@ int main(void)
         cmocka_unit_test(test_empty_documents),
         cmocka_unit_test(test_boards),
         cmocka_unit_test(test_claim),
+        cmocka_unit_test(test_claim_of_the_page),
         cmocka_unit_test(test_longest_claim),
         cmocka_unit_test(test_devices_of_a_claim),
         cmocka_unit_test(test_node_of_a_claim),

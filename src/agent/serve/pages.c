@@ -31,6 +31,7 @@
 enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN, PAGE_BUSY, PAGE_NO_SLICES, PAGE_COUNT };
 #define PAGE_PATH(id, path, response) [id] = (path),
 static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
+#define PAGE_NAMED(id, path, response) " " path
 
 /* --- connections and their entries in the table --- */
 
@@ -292,8 +293,7 @@ static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
     }
     static const char *const texts[PAGE_COUNT] = {
         [PAGE_HEALTH] = "ok\n",
-        [PAGE_UNKNOWN] =
-            "no such page; there are /metrics, /healthz, /readyz, /statusz and /slicesz\n",
+        [PAGE_UNKNOWN] = "no such page; there are" PAGES(PAGE_NAMED) "\n",
         [PAGE_BUSY] = "too many scrapes at one time; try again\n"};
     writer_text(out, texts[p->page]);
     return true;
