@@ -365,10 +365,22 @@ static struct writer claim_failure(struct claim_builder *b, enum status s)
     return why;
 }
 
+#define ALLOCATE_AGAIN "; delete the pod to have the claim allocated again"
+
 void claim_malformed(struct claim_builder *b, const char *what)
 {
     struct writer why = claim_failure(b, PEER_MALFORMED);
-    WRITE(&why, " has a malformed allocation: %", TEXT(what));
+    WRITE(&why, " has a malformed allocation: %" ALLOCATE_AGAIN, TEXT(what));
+}
+
+/* Fails the claim because it has a configuration that no claim of this driver may have. */
+static void refuse_config(struct claim_builder *b, const char *what)
+{
+    struct writer why = claim_failure(b, PEER_MALFORMED);
+    WRITE(&why,
+          " has a malformed allocation: %; remove the configuration from the claim or its "
+          "DeviceClass",
+          TEXT(what));
 }
 
 void claim_meta(struct claim_builder *b, struct view uid)
@@ -437,7 +449,7 @@ static void foreign_pool(struct claim_builder *b, const struct claim_result_in *
 static void fail_duplicate(struct claim_builder *b, const struct claim_result_in *in)
 {
     struct writer why = claim_failure(b, PEER_MALFORMED);
-    WRITE(&why, " has a malformed allocation: device % is allocated to it twice",
+    WRITE(&why, " has a malformed allocation: device % is allocated to it twice" ALLOCATE_AGAIN,
           SHOWN(in->device));
 }
 
@@ -691,14 +703,14 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
          * A later API may add other kinds of configuration. If the agent ignored one, it would
          * prepare the claim wrongly, so it refuses the claim.
          */
-        claim_malformed(b, "a configuration is not opaque, other kinds are not supported");
+        refuse_config(b, "a configuration is not opaque, other kinds are not supported");
         return;
     }
     if (!view_is(in->driver, b->driver)) {
         return;
     }
     if (!driver_traits(b->record.driver)->configurable) {
-        claim_malformed(b, "EFA devices take no configuration");
+        refuse_config(b, "EFA devices take no configuration");
         return;
     }
     /* A truncated entry may have lost request names, so it may apply to any result. */
@@ -752,14 +764,16 @@ static const char *incomplete_reason(const struct claim_builder *b)
         return " has no metadata in the API server's response";
     }
     if (!b->allocated) {
-        return " is not allocated";
+        return " is not allocated: delete the pod, and create it without spec.nodeName, so that "
+               "the scheduler allocates the claim";
     }
     if (b->record.count == 0u) {
         return " has no allocation result of driver ";
     }
     for (unsigned i = 0; i < b->record.count; i++) {
         if (!configured_alike(&b->record, i)) {
-            return " configures the devices of one request differently";
+            return " configures the devices of one request differently; use one request for each "
+                   "setting";
         }
     }
     return 0;
@@ -864,8 +878,10 @@ enum status claim_end(struct claim_builder *b)
     const char *what = incomplete_reason(b);
     if (what != NULL) {
         struct writer why = claim_failure(b, PEER_REFUSED);
-        WRITE(&why, "%%", TEXT(what),
-              TEXT((b->allocated && b->record.count == 0u) ? b->driver : ""));
+        writer_text(&why, what);
+        if (b->allocated && b->record.count == 0u) {
+            WRITE(&why, "%" ALLOCATE_AGAIN, TEXT(b->driver));
+        }
         return b->failed;
     }
     b->record.zero_numbering = b->zero_numbering;

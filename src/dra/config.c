@@ -287,7 +287,9 @@ static enum status check_value(struct decoder *d, struct config *out)
     int64_t n = 0;
     bool given = d->number.kind != JSON_NULL;
     if (given && (d->number.kind != JSON_NUMBER || json_integer(d->number.text, &n) != STATUS_OK)) {
-        return wrong_type(d, d->row->field, "integer", &d->number);
+        enum status s = wrong_type(d, d->row->field, "integer", &d->number);
+        WRITE(d->why, "; supported values: %", TEXT(d->row->values));
+        return s;
     }
     if (given && n >= 0 && n < VALUE_LIMIT && ((d->row->mask >> (unsigned)n) & 1u) != 0u) {
         out->value = (uint8_t)n;

@@ -229,9 +229,16 @@ static void build_cores(const struct devices *d, struct device *device,
         count = 0;
     }
     device->core_count = (uint16_t)count;
-    if (count == 0u || (d->board != NULL && count != family->cores_per_device)) {
-        probe_issue_add(issues, PROBE_ISSUE_CORES, device->number, text);
+    if (count != 0u) {
+        return; /* report_cores compares it with the type */
     }
+    uint8_t value[SYSFS_VALUE_CAP + sizeof " instead of 255"];
+    struct writer out = writer_of(value, sizeof value);
+    writer_append(&out, (text.len > 0u) ? text : view_text("nothing"));
+    if (d->board != NULL) {
+        WRITE(&out, " instead of %", NUMBER(family->cores_per_device));
+    }
+    probe_issue_add(issues, PROBE_ISSUE_CORES, device->number, writer_view(&out));
 }
 
 /*
@@ -493,7 +500,48 @@ static void report_table(const struct devices *d, const struct found_node *found
     if (d->count == 0u) {
         probe_issue_count(issues, PROBE_ISSUE_NO_DEVICES, found->count);
     } else if (d->board != NULL && d->count != d->board->devices) {
-        probe_issue_count(issues, PROBE_ISSUE_COUNT, d->count);
+        uint8_t text[sizeof "4294967295 of 4294967295 devices"];
+        struct writer out = writer_of(text, sizeof text);
+        WRITE(&out, "% of % devices", NUMBER(d->count), NUMBER(d->board->devices));
+        probe_issue_node(issues, PROBE_ISSUE_COUNT, writer_view(&out));
+    }
+}
+
+/* --- core counts --- */
+
+/* The devices whose files have the same number of cores as the device at this index. */
+static uint64_t with_same_cores(const struct devices *d, unsigned at)
+{
+    uint64_t numbers = 0;
+    for (unsigned i = 0; i < d->count; i++) {
+        bool same = d->device[i].core_count == d->device[at].core_count;
+        numbers |= same ? UINT64_C(1) << d->device[i].number : 0u;
+    }
+    return numbers;
+}
+
+/*
+ * Reports each core count that differs from the one of the type as one issue with all devices that
+ * have it. build_cores has reported the counts that are not readable.
+ */
+static void report_cores(const struct devices *d, struct probe_issues *issues)
+{
+    const struct board_family *family = board_family(d->instance_type);
+    for (unsigned i = 0; i < d->count && d->board != NULL; i++) {
+        uint8_t text[sizeof "255 instead of 255; devices " + DEVICE_NUMBERS_CAP];
+        struct writer out = writer_of(text, sizeof text);
+        unsigned cores = d->device[i].core_count;
+        uint64_t numbers = with_same_cores(d, i);
+        bool first = (unsigned)__builtin_ctzll(numbers) == d->device[i].number;
+        if (cores == 0u || cores == family->cores_per_device || !first) {
+            continue;
+        }
+        WRITE(&out, "% instead of %", NUMBER(cores), NUMBER(family->cores_per_device));
+        bool alone = (numbers & (numbers - 1u)) == 0u;
+        writer_text(&out, alone ? "" : "; devices ");
+        device_numbers_write(&out, alone ? 0u : numbers);
+        probe_issue_add(issues, PROBE_ISSUE_CORES,
+                        alone ? d->device[i].number : PROBE_ISSUE_NO_NUMBER, writer_view(&out));
     }
 }
 
@@ -561,6 +609,7 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
                    issues);
     }
     judge_readings(d);
+    report_cores(d, issues);
     report_health_files(d, issues);
     build_lnc(d);
     build_lnc_host(d, found, issues);

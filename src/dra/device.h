@@ -170,7 +170,10 @@ enum probe_issue_kind {
     PROBE_ISSUE_UNKNOWN_FAMILY, /* the type's family is unknown, and so is its LNC */
     PROBE_ISSUE_REFUSED_TYPE,   /* the agent refuses this family: no device is published */
     PROBE_ISSUE_COUNT,          /* the number of devices differs from the board's row */
-    /* core_count is not a number from 1 to 255, or differs from the core count of the type */
+    /*
+     * core_count is not a number from 1 to 255, or differs from the core count of the type: one
+     * issue for all devices that have the same number of cores
+     */
     PROBE_ISSUE_CORES,
     PROBE_ISSUE_NEIGHBOURS, /* connected_devices is not a list of numbers */
     PROBE_ISSUE_NO_NODE,    /* /dev/neuronN is absent or not a device: the device is left out */

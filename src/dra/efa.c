@@ -218,7 +218,10 @@ static void report_table(const struct devices *d, const struct found_efas *found
     if (found->count == 0u) {
         probe_issue_node(issues, PROBE_ISSUE_NO_EFA, view_of(NULL, 0));
     } else if (map != NULL && d->count != mapped_count(map)) {
-        probe_issue_count(issues, PROBE_ISSUE_EFA_COUNT, d->count);
+        uint8_t text[sizeof "4294967295 of 4294967295 devices"];
+        struct writer out = writer_of(text, sizeof text);
+        WRITE(&out, "% of % devices", NUMBER(d->count), NUMBER(mapped_count(map)));
+        probe_issue_node(issues, PROBE_ISSUE_EFA_COUNT, writer_view(&out));
     }
 }
 

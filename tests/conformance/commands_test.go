@@ -875,7 +875,7 @@ func TestDrippingPage(t *testing.T) {
 	}()
 	a := newAgent(t, "trn2.48xlarge")
 	got := a.command(listener.Addr().String(), "probe", "readiness")
-	if got.code != 1 || !strings.Contains(got.stderr, "no agent responds to /readyz") || !strings.Contains(got.stderr, "timed out") {
+	if got.code != 1 || !strings.Contains(got.stderr, "no agent responds to /readyz") || !strings.Contains(got.stderr, "timed out; if it runs here, it hangs") {
 		t.Errorf("probe: %+v", got)
 	}
 }

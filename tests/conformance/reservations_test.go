@@ -119,7 +119,7 @@ func TestReservationsNotTold(t *testing.T) {
 		}, []string{"HTTP 403", "cannot list resource", "may list resourceclaims"}},
 		"unauthorized": {func(s *apiServer, w http.ResponseWriter) {
 			s.fail(w, 401, meta.StatusReasonUnauthorized, "Unauthorized")
-		}, []string{"401 Unauthorized", "renew the token of its kubeconfig"}},
+		}, []string{"401 Unauthorized", "renew the token of its kubeconfig\n"}},
 		"garbage": {func(s *apiServer, w http.ResponseWriter) { s.reply(w, 200, []byte("k8s\x00\xff\xff\xff\xff")) },
 			[]string{"not a readable ResourceClaimList"}},
 		"text": {func(_ *apiServer, w http.ResponseWriter) { _, _ = w.Write([]byte("welcome\x1b[2J")) },

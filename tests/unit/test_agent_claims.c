@@ -375,7 +375,8 @@ static void test_refusals(void **state)
     check_refused(3, "claim ml/claim-3 got replaced: UID c1a10000-0000-4000-8000-000000000003 was "
                      "asked for, the API server has UID another-uid");
     api.claim[4].unallocated = true;
-    check_refused(4, "claim ml/claim-4 is not allocated");
+    check_refused(4, "claim ml/claim-4 is not allocated: delete the pod, and create it without "
+                     "spec.nodeName, so that the scheduler allocates the claim");
     api.claim[5].result[0].device = "neuron-device-99";
     check_refused(5, "device neuron-device-99 not found on node node-a; devices here: "
                      "neuron-device-0 ... neuron-device-15; delete the pod to get one that exists");
@@ -384,7 +385,8 @@ static void test_refusals(void **state)
                      "is node-a; delete the pod and create it without spec.nodeName, or check "
                      "--node-name of the agent");
     api.claim[7].results = 0;
-    check_refused(7, "claim ml/claim-7 has no allocation result of driver neuron.aws.com");
+    check_refused(7, "claim ml/claim-7 has no allocation result of driver neuron.aws.com; delete "
+                     "the pod to have the claim allocated again");
 }
 
 static void test_configurations(void **state)
@@ -592,7 +594,8 @@ static void test_two_claims_of_a_pod(void **state)
     assert_null(strstr(world.log, "claim_config_ambiguous"));
     prepare_well(2, 1);
     log_has("event=claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-2 "
-            "claim_uid=c1a10000-0000-4000-8000-000000000002 other_claim=claim-0 pod=claim-2");
+            "claim_uid=c1a10000-0000-4000-8000-000000000002 other_claim=claim-0 pod=claim-2 "
+            "remedy=\"give both claims the same setting, or let no container use both\"");
 }
 
 static void test_two_requests_of_a_claim(void **state)
@@ -613,7 +616,8 @@ static void test_two_requests_of_a_claim(void **state)
     assert_null(strstr(world.log, "request=req logicalNeuronCore"));
     log_has("claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-3 "
             "claim_uid=c1a10000-0000-4000-8000-000000000003 "
-            "request=other logicalNeuronCore=2 other=1");
+            "request=other logicalNeuronCore=2 other=1 "
+            "remedy=\"give both requests the same setting, or let no container use both\"");
 }
 
 static void test_one_request_configured_twice(void **state)
@@ -630,7 +634,8 @@ static void test_one_request_configured_twice(void **state)
     prepare_well(4, 1);
     log_has("claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-4 "
             "claim_uid=c1a10000-0000-4000-8000-000000000004 "
-            "request=req logicalNeuronCore=2 other=1");
+            "request=req logicalNeuronCore=2 other=1 "
+            "remedy=\"remove one of the two configurations of this request; the last one counts\"");
 }
 
 /* Whether the claim's first device is this one in its containers. */

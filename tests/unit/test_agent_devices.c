@@ -214,7 +214,9 @@ static void test_vanished(void **state)
     world.found.count = 15; /* neuron15 is gone, and nobody has it */
     look();
     assert_int_equal(slice_devices(api_slice_only()), 15);
-    log_has("event=device_unhealthy device=neuron-device-15 text=\"device gone\"");
+    log_has(
+        "event=device_unhealthy device=neuron-device-15 text=\"device gone\" remedy=\"see dmesg; "
+        "delete its pods, and replace the instance if the device stays away\"");
     world.found.count = 16;
     look();
     assert_int_equal(slice_devices(api_slice_only()), 16);

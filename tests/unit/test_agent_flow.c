@@ -153,6 +153,8 @@ static void test_api_away(void **state)
                         "the claim cannot be read from the API server: 10.0.0.1:443: connection "
                         "refused");
     log_has("api_connect_failed");
+    log_has("if it names none, see that the API server runs at that address, and that the node can "
+            "reach it\"");
     unprepare_well(0, 1);
     /* the tries go on, slower and slower, and end when it is back */
     pass(600000);

@@ -98,6 +98,8 @@ static void test_other_uid_longest(void **state)
     assert_string_equal(b.why + strlen(b.why) - 4, "o...");
 }
 
+#define AGAIN "; delete the pod to have the claim allocated again"
+
 static void test_lacking(void **state)
 {
     (void)state;
@@ -107,15 +109,17 @@ static void test_lacking(void **state)
     (void)setup(NULL);
     claim_meta(&b, view_text(UID));
     assert_int_equal(claim_end(&b), PEER_REFUSED);
-    assert_string_equal(b.why, "claim training/llama-0 is not allocated");
+    assert_string_equal(b.why,
+                        "claim training/llama-0 is not allocated: delete the pod, and create it "
+                        "without spec.nodeName, so that the scheduler allocates the claim");
     (void)setup(NULL);
-    refused("claim training/llama-0 has no allocation result of driver neuron.aws.com");
+    refused("claim training/llama-0 has no allocation result of driver neuron.aws.com" AGAIN);
     (void)setup(NULL);
     struct claim_result_in other = result_of("a", "nic-0");
     other.driver = view_text("dra.networking");
     other.pool = view_text("elsewhere");
     claim_result_add(&b, &other);
-    refused("claim training/llama-0 has no allocation result of driver neuron.aws.com");
+    refused("claim training/llama-0 has no allocation result of driver neuron.aws.com" AGAIN);
 }
 
 static void test_malformed(void **state)
@@ -124,7 +128,7 @@ static void test_malformed(void **state)
     add("a", "neuron-device-0");
     claim_malformed(&b, "a result is not readable");
     claim_malformed(&b, "a later failure is not reported");
-    refused("claim training/llama-0 has a malformed allocation: a result is not readable");
+    refused("claim training/llama-0 has a malformed allocation: a result is not readable" AGAIN);
 }
 
 /* --- results --- */
@@ -232,7 +236,7 @@ static void test_device_twice(void **state)
     add("a", "neuron-device-3");
     add("b", "neuron-device-3");
     refused("claim training/llama-0 has a malformed allocation: device neuron-device-3 is "
-            "allocated to it twice");
+            "allocated to it twice" AGAIN);
     (void)setup(NULL);
     add("a", "neuron-device-3");
     add_admin("watch", "neuron-device-3");
@@ -437,7 +441,7 @@ static void test_result_names(void **state)
     static const char *const bad[] = {"",   "/",  "a/",   "/b",  "a/b/c", "a b",
                                       "-a", "a-", "a/-b", "a\n", "a.b",   "a/b.c"};
     static const char text[] = "claim training/llama-0 has a malformed allocation: a request name "
-                               "or share ID of its results is not valid";
+                               "or share ID of its results is not valid" AGAIN;
     char longer[REQUEST_CAP + REQUEST_BASE_CAP];
     (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
@@ -489,7 +493,7 @@ static void test_too_many_results(void **state)
     b = full;
     add("all", "neuron-device-63");
     refused("claim training/llama-0 has a malformed allocation: it has more results than the API "
-            "allows");
+            "allows" AGAIN);
 }
 
 static void consumer(const char *resource, const char *name, const char *uid)

@@ -226,7 +226,8 @@ static void test_which_config(void **state)
     add("a", "neuron-device-0");
     configure("FromClass", "a", LNC("\"1\""));
     refused("error applying config: field \"logicalNeuronCore\": expected integer, found string; "
-            "write the number without quotes (config[0] of the allocation, FromClass, request a)");
+            "write the number without quotes; supported values: 1, 2 (config[0] of the allocation, "
+            "FromClass, request a)");
 }
 
 /* The longest reason, and the longest names after it: nothing is cut. */
@@ -275,7 +276,8 @@ static void test_config_not_opaque(void **state)
     add("a", "neuron-device-0");
     claim_config_add(&b, &in);
     refused("claim training/llama-0 has a malformed allocation: a configuration is not opaque, "
-            "other kinds are not supported");
+            "other kinds are not supported; remove the configuration from the claim or its "
+            "DeviceClass");
 }
 
 static void test_config_too_long(void **state)
@@ -317,7 +319,8 @@ static void test_result_after_config(void **state)
     add("a", "neuron-device-0");
     configure("FromClaim", "", LNC("1"));
     add("b", "neuron-device-1");
-    refused("claim training/llama-0 has a malformed allocation: results follow the configuration");
+    refused("claim training/llama-0 has a malformed allocation: results follow the configuration; "
+            "delete the pod to have the claim allocated again");
 }
 
 /* --- a node of an UltraServer --- */
@@ -439,7 +442,7 @@ static void test_node_and_a_device_of_it(void **state)
     add("a", "neuron-node");
     add("b", "neuron-device-3");
     refused("claim training/llama-0 has a malformed allocation: device neuron-device-3 is "
-            "allocated to it twice");
+            "allocated to it twice; delete the pod to have the claim allocated again");
 }
 
 static void test_admin_access_holds_nothing(void **state)
@@ -497,7 +500,8 @@ static void test_request_configured_in_two_ways(void **state)
     add("req/sub1", "neuron-device-0");
     add("req/sub2", "neuron-device-1");
     configure("FromClaim", "req/sub1", LNC("1"));
-    refused("claim training/llama-0 configures the devices of one request differently");
+    refused("claim training/llama-0 configures the devices of one request differently; "
+            "use one request for each setting");
 }
 
 static void test_most_requests_named(void **state)

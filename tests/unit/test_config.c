@@ -138,15 +138,24 @@ static void test_types_and_ranges(void **state)
     static const struct refusal rows[] = {
         {NEURON "\"2\"}",
          "field \"logicalNeuronCore\": expected integer, found string; write the number "
-         "without quotes"},
-        {NEURON "true}", "field \"logicalNeuronCore\": expected integer, found boolean"},
-        {NEURON "false}", "field \"logicalNeuronCore\": expected integer, found boolean"},
-        {NEURON "[2]}", "field \"logicalNeuronCore\": expected integer, found array"},
-        {NEURON "{\"v\":2}}", "field \"logicalNeuronCore\": expected integer, found object"},
-        {NEURON "2.0}", "field \"logicalNeuronCore\": expected integer, found number 2.0"},
-        {NEURON "2e0}", "field \"logicalNeuronCore\": expected integer, found number 2e0"},
+         "without quotes; supported values: 1, 2"},
+        {NEURON "true}",
+         "field \"logicalNeuronCore\": expected integer, found boolean; supported values: 1, 2"},
+        {NEURON "false}",
+         "field \"logicalNeuronCore\": expected integer, found boolean; supported values: 1, 2"},
+        {NEURON "[2]}",
+         "field \"logicalNeuronCore\": expected integer, found array; supported values: 1, 2"},
+        {NEURON "{\"v\":2}}",
+         "field \"logicalNeuronCore\": expected integer, found object; supported values: 1, 2"},
+        {NEURON "2.0}",
+         "field \"logicalNeuronCore\": expected integer, found number 2.0; supported values: 1, 2"},
+        {NEURON "1.5}",
+         "field \"logicalNeuronCore\": expected integer, found number 1.5; supported values: 1, 2"},
+        {NEURON "2e0}",
+         "field \"logicalNeuronCore\": expected integer, found number 2e0; supported values: 1, 2"},
         {NEURON "99999999999999999999}",
-         "field \"logicalNeuronCore\": expected integer, found number 99999999999999999999"},
+         "field \"logicalNeuronCore\": expected integer, found number 99999999999999999999; "
+         "supported values: 1, 2"},
         {NEURON "0}", "logicalNeuronCore: Unsupported value: 0; supported values: 1, 2"},
         {NEURON "3}", "logicalNeuronCore: Unsupported value: 3; supported values: 1, 2"},
         {NEURON "4}", "logicalNeuronCore: Unsupported value: 4; supported values: 1, 2"},
@@ -159,7 +168,7 @@ static void test_types_and_ranges(void **state)
         {ULTRA "3}", "ultraserverMode: Unsupported value: 3; supported values: 1, 2, 4"},
         {ULTRA "\"4\"}",
          "field \"ultraserverMode\": expected integer, found string; write the number "
-         "without quotes"},
+         "without quotes; supported values: 1, 2, 4"},
     };
     (void)state;
     refused(rows, COUNT(rows));

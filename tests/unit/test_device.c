@@ -106,7 +106,54 @@ static void test_device_without_node_is_left_out(void **state)
     assert_int_equal(issues.count, 2);
     assert_true(has_issue(PROBE_ISSUE_NO_NODE, number));
     assert_true(has_issue(PROBE_ISSUE_COUNT, PROBE_ISSUE_NO_NUMBER));
-    assert_string_equal(issues.issue[1].text, "15");
+    assert_string_equal(issues.issue[1].text, "15 of 16 devices");
+}
+
+/* Core counts that differ from the type's: one issue for each such number, with the devices. */
+static void test_core_counts_of_another_type(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn1.32xlarge"));
+    for (unsigned i = 0; i < found.count; i++) {
+        const char *cores = (found.devices[i].number == 5) ? "4" : "8";
+        (void)snprintf(found.devices[i].core_count, SYSFS_VALUE_CAP, "%s\n", cores);
+    }
+    build();
+    assert_int_equal(issues.count, 2);
+    assert_true(has_issue(PROBE_ISSUE_CORES, PROBE_ISSUE_NO_NUMBER));
+    assert_string_equal(issues.issue[0].text,
+                        "8 instead of 2; devices 0,1,2,3,4,6,7,8,9,10,11,12,13,14,15");
+    assert_true(has_issue(PROBE_ISSUE_CORES, 5));
+    assert_string_equal(issues.issue[1].text, "4 instead of 2");
+    assert_string_equal(attribute(0, "coreCount"), "int 8");
+    /* what is no number */
+    found_board(&found, board_find("trn1.2xlarge"));
+    (void)snprintf(found.devices[0].core_count, SYSFS_VALUE_CAP, "two\n");
+    build();
+    assert_string_equal(issues.issue[0].text, "two instead of 2");
+    found.devices[0].core_count[0] = '\0';
+    build();
+    assert_string_equal(issues.issue[0].text, "nothing instead of 2");
+    /* a type that is not known has no number of cores to compare with */
+    (void)snprintf(found.product_name, SYSFS_VALUE_CAP, "trn9.2xlarge\n");
+    build();
+    assert_string_equal(issues.issue[1].text, "nothing");
+}
+
+/* As many devices as fit, with the longest list of numbers. */
+static void test_core_counts_of_many_devices(void **state)
+{
+    (void)state;
+    found_empty(&found, "trn2.48xlarge");
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        found_add(&found, i, 255);
+    }
+    build();
+    assert_int_equal(issues.count, 2);
+    assert_string_equal(issues.issue[1].text, "64 of 16 devices");
+    assert_int_equal(strncmp(issues.issue[0].text, "255 instead of 8; devices 0,1,", 30), 0);
+    const char *text = issues.issue[0].text;
+    assert_string_equal(text + strlen(text) - 6, ",62,63");
 }
 
 /* A file in the place of a node is none, except where no node is a character device. */
@@ -593,6 +640,8 @@ int main(void)
         cmocka_unit_test(test_absent_labels_are_left_out),
         cmocka_unit_test(test_labels_survive_a_build),
         cmocka_unit_test(test_order_is_numeric),
+        cmocka_unit_test(test_core_counts_of_another_type),
+        cmocka_unit_test(test_core_counts_of_many_devices),
         cmocka_unit_test(test_sixty_four_devices),
         cmocka_unit_test(test_duplicates_keep_the_first),
         cmocka_unit_test(test_numbers_past_the_module_are_left_out),

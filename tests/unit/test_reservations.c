@@ -65,6 +65,13 @@ static void begin(void)
     reservations_init(world.agent, &list);
 }
 
+#define REACH "; see that the API server runs and can be reached, and try again"
+
+static void remedy_is(const char *text)
+{
+    assert_string_equal(reservations_remedy(world.agent, &list), text);
+}
+
 static void trouble_has(const char *words)
 {
     const char *why = reservations_trouble(world.agent, &list);
@@ -126,6 +133,7 @@ static void test_forbidden(void **state)
     assert_int_equal(read_list(), RESERVATIONS_FAILED);
     assert_int_equal(api_asked(LISTS), 1);
     trouble_has("HTTP 403 ");
+    remedy_is("; see that the account may list resourceclaims");
 }
 
 /* A token that is not accepted is no matter of roles. */
@@ -136,6 +144,7 @@ static void test_unauthorized(void **state)
     api.claims_http = 401;
     assert_int_equal(read_list(), RESERVATIONS_FAILED);
     trouble_has(API_TOKEN_REMEDY);
+    remedy_is(""); /* the token is at fault: neither the network nor a role */
 }
 
 /* What passes by itself is asked for again, until whoever waits has enough. */
@@ -148,6 +157,7 @@ static void test_busy_server(void **state)
     assert_int_equal(read_list(), RESERVATIONS_WAIT);
     assert_in_range(api_asked(LISTS), 2, 20);
     trouble_has("HTTP 503 ");
+    remedy_is(REACH);
     api.claims_http = 0;
     assert_int_equal(read_list(), RESERVATIONS_END);
     assert_int_equal(list.found, 1);
@@ -160,6 +170,7 @@ static void test_unreachable_server(void **state)
     api.reachable = false;
     assert_int_equal(read_list(), RESERVATIONS_WAIT);
     trouble_has("connection refused");
+    remedy_is(REACH);
     begin();
     api.served = 0;
     assert_int_equal(read_list(), RESERVATIONS_WAIT);

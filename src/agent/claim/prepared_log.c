@@ -73,6 +73,8 @@ static void warn_request(struct agent *a, const struct claim_builder *b, unsigne
             log_number(a, neuron ? lnc_field : mode_field,
                        neuron ? r->logical_neuron_core : r->ultraserver_mode);
             log_number(a, "other", b->overruled[kind][at]);
+            log_remedy(a, "remove one of the two configurations of this request; the last one "
+                          "counts");
             log_end(a);
         }
     }
@@ -96,6 +98,7 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
             log_text(a, "request", other->request);
             log_number(a, lnc_field, other->logical_neuron_core);
             log_number(a, "other", first);
+            log_remedy(a, "give both requests the same setting, or let no container use both");
             log_end(a);
             return;
         }
@@ -109,6 +112,7 @@ static void warn_claims(struct agent *a, const struct claim_record *r, unsigned 
         log_ambiguous(a, r, lnc_field);
         log_text(a, "other_claim", ledger_id(a, other)->name);
         log_text(a, "pod", r->consumer.name);
+        log_remedy(a, "give both claims the same setting, or let no container use both");
         log_end(a);
     }
 }

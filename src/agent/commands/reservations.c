@@ -144,6 +144,7 @@ static void handle_record(const struct settings *s, struct reservations *k,
 static void write_failure(const struct agent *a, struct reservations *k, const struct api_result *r)
 {
     struct writer w = writer_of(k->why, sizeof k->why - 1u);
+    k->http = r->http;
     if (r->status == PEER_REFUSED || r->status == PEER_UNSUPPORTED) {
         retry_refusal_write(r, &w);
     } else if (r->status == PEER_TIMEOUT) {
@@ -192,6 +193,7 @@ static void connection_lost(struct reservations *k, const char *why)
 {
     if (text_is(why, API_TOKEN_REFUSED)) {
         text_cut(k->why, sizeof k->why, view_text(API_TOKEN_REFUSED ": " API_TOKEN_REMEDY));
+        k->http = HTTP_UNAUTHORIZED;
         k->state = RESERVATIONS_FAILED;
     }
 }
@@ -240,11 +242,27 @@ uint64_t reservations_deadline(const struct agent *a, const struct reservations 
     return may_ask(a, k) ? earlier(at, later(k->due_ms, a->now_ms)) : at;
 }
 
+/* Whether the list was not requested again, because there is no connection or no version yet. */
+static bool is_waiting(const struct agent *a, const struct reservations *k)
+{
+    return k->state != RESERVATIONS_FAILED && !(api_ready(a) && version_ready(a));
+}
+
 const char *reservations_trouble(const struct agent *a, const struct reservations *k)
 {
-    bool waits = k->state != RESERVATIONS_FAILED && !(api_ready(a) && version_ready(a));
-    if (waits) {
+    if (is_waiting(a, k)) {
         return version_waits_for(a);
     }
     return (k->why[0] != '\0') ? k->why : "the list is too long for the time";
+}
+
+const char *reservations_remedy(const struct agent *a, const struct reservations *k)
+{
+    bool waits = is_waiting(a, k);
+    if (!waits && k->http == HTTP_UNAUTHORIZED) {
+        return "";
+    }
+    return (!waits && k->http == HTTP_FORBIDDEN)
+               ? "; see that the account may list resourceclaims"
+               : "; see that the API server runs and can be reached, and try again";
 }

@@ -37,6 +37,7 @@ struct reservations {
     struct claim_reservation claim;
     char token[CONTINUE_CAP];  /* token of the next page; empty: the first page */
     char why[CLAIM_ERROR_CAP]; /* why the last page failed; empty: it did not fail */
+    uint16_t http;             /* HTTP status with which the last page failed; 0: no response */
 };
 
 /* Call once, after agent_init. `k` must be all zero; this function only asserts that. */
@@ -51,5 +52,9 @@ enum reservations_state reservations_step(struct agent *a, struct reservations *
 uint64_t reservations_deadline(const struct agent *a, const struct reservations *k);
 /* Why the list is not complete yet, or has failed. Never NULL; may contain text from the server. */
 const char *reservations_trouble(const struct agent *a, const struct reservations *k);
+/*
+ * What to do about that, to append to it; empty: reservations_trouble has the remedy. Static text.
+ */
+const char *reservations_remedy(const struct agent *a, const struct reservations *k);
 
 #endif

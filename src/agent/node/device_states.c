@@ -27,6 +27,10 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
     if (text[0] != '\0') { /* a healthy device has no text */
         log_text(a, "text", text);
     }
+    if ((h->reasons & HEALTH_REASON_GONE) != 0u) { /* a device that is gone cannot be reset */
+        log_remedy(a, "see dmesg; delete its pods, and replace the instance if the device stays "
+                      "away");
+    }
     log_end(a);
 }
 

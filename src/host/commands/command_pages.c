@@ -206,9 +206,16 @@ static void page_failed(const struct settings *s, const struct page *p, int erro
         writer_text(p->why, (error == EFBIG) ? "; is it the agent?" : "; try again");
         return;
     }
-    WRITE(p->why,
-          "no agent responds to % at port %: %; is it running here, with this --metrics-port?",
-          TEXT(p->path), NUMBER((uint64_t)s->metrics_port), ERRNO(error));
+    WRITE(p->why, "no agent responds to % at port %: ", TEXT(p->path),
+          NUMBER((uint64_t)s->metrics_port));
+    if (error == EPROTO) {
+        writer_text(p->why, "what responds there is another program; find it by ss -ltnp, and see "
+                            "--metrics-port");
+    } else if (error == ETIMEDOUT) {
+        WRITE(p->why, "%; if it runs here, it hangs: delete its pod", ERRNO(error));
+    } else {
+        WRITE(p->why, "%; is it running here, with this --metrics-port?", ERRNO(error));
+    }
 }
 
 /*

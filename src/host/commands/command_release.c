@@ -239,8 +239,14 @@ enum status release_call(struct command_memory *m, const char *socket_path,
         (void)close(c.fd);
     }
     if (error != 0) {
-        WRITE(why, "no agent answers at %: %; is it running here, with this --pod-uid?",
-              TEXT(socket_path), ERRNO(error));
+        WRITE(why, "no agent answers at %: ", TEXT(socket_path));
+        if (error == EPROTO) {
+            writer_text(why, "what answers there does not speak gRPC; find it by ss -lxp");
+        } else if (error == ETIMEDOUT) {
+            WRITE(why, "%; it hangs: delete its pod", ERRNO(error));
+        } else {
+            WRITE(why, "%; is it running here, with this --pod-uid?", ERRNO(error));
+        }
         return HOST_IO;
     }
     return judge_reply(&c, id, why);

@@ -119,10 +119,9 @@ static enum status print_end(struct reservations_memory *m, const struct setting
  */
 static void write_trouble(const struct reservations_memory *m, struct writer *why)
 {
-    WRITE(why,
-          "which claims are reserved cannot be told: %; see that the API server can be reached, "
-          "and that the account may list resourceclaims",
-          SHOWN_LONG(view_text(reservations_trouble(m->agent, &m->list)), CLAIM_ERROR_CAP));
+    WRITE(why, "which claims are reserved cannot be told: %%",
+          SHOWN_LONG(view_text(reservations_trouble(m->agent, &m->list)), CLAIM_ERROR_CAP),
+          TEXT(reservations_remedy(m->agent, &m->list)));
 }
 
 static enum status print_all(struct reservations_memory *m, const struct settings *settings,
