@@ -5,6 +5,7 @@ package conformance
 import (
 	"encoding/json"
 	"hash/crc32"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,7 +92,31 @@ func TestRelease(t *testing.T) {
 	next := api.addClaim(newClaim("next", "req=3"))
 	k.prepareOK(named(next))
 	a.kill()
-	if got := a.command(address, "release", string(next.UID)); got.code != 1 || !strings.Contains(got.stderr, "no agent answers at "+a.serviceSocket()) {
+	if got := a.command(address, "release", string(next.UID)); got.code != 1 || !strings.Contains(got.stderr, "no agent answers at "+a.serviceSocket()) ||
+		!strings.Contains(got.stderr, "is it running here") {
 		t.Errorf("without an agent: %+v", got)
+	}
+	// In its place another program, and one that hangs.
+	for words, serve := range map[string]func(c net.Conn){
+		"what answers there does not speak gRPC": func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
+		"timed out; it hangs: delete its pod":    func(net.Conn) {},
+	} {
+		check(t, os.RemoveAll(a.serviceSocket()))
+		listener, err := net.Listen("unix", a.serviceSocket())
+		check(t, err)
+		go func() {
+			for {
+				c, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				defer c.Close()
+				serve(c)
+			}
+		}()
+		if got := a.command(address, "release", string(next.UID)); got.code != 1 || !strings.Contains(got.stderr, words) {
+			t.Errorf("want %q: %+v", words, got)
+		}
+		check(t, listener.Close())
 	}
 }

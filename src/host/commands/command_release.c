@@ -205,7 +205,8 @@ static int run_call(struct call_out *c, struct h2 *h, const struct claim_id *id)
     /* The time limit bounds this loop: each iteration transfers bytes or waits. */
     while (!c->ended && error == 0) {
         error = move_bytes(c, h);
-        if (error == 0 && handle_events(c, h) != STATUS_MORE && !c->ended) {
+        bool failed = error == 0 && handle_events(c, h) != STATUS_MORE;
+        if (failed && (!c->ended || c->code == CODE_NONE)) {
             error = EPROTO;
         }
     }
