@@ -295,6 +295,23 @@ bool device_health_apply(struct health_track *h, const struct device_reading *r,
     return changed;
 }
 
+uint32_t device_health_reasons(struct view text)
+{
+    uint32_t reasons = 0;
+    struct view rest = text;
+    while (rest.len > 0u) {
+        size_t comma = view_find(rest, ',');
+        struct view name = view_trim(view_first(rest, comma));
+        uint32_t reason = (uint32_t)HEALTH_REASON_COMPONENT;
+        for (unsigned i = 0; i < REASONS; i++) {
+            reason = view_is(name, reason_names[i]) ? REASON_BIT(i) : reason;
+        }
+        reasons |= reason;
+        rest = view_from(rest, comma + 1u);
+    }
+    return reasons;
+}
+
 void device_health_text(struct writer *w, enum health state, uint32_t reasons)
 {
     const char *between = "";

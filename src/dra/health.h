@@ -125,5 +125,10 @@ enum health device_reading_health(const struct device_reading *r);
  * nothing for a healthy device.
  */
 void device_health_text(struct writer *w, enum health state, uint32_t reasons);
+/*
+ * The reasons in a text that device_health_text wrote about an unhealthy device. Reasons that this
+ * version does not know count as HEALTH_REASON_COMPONENT. 0: the text is empty.
+ */
+uint32_t device_health_reasons(struct view text);
 
 #endif

@@ -212,16 +212,30 @@ static void test_device_plugin_name(void **state)
 #define ALLOW                                                                                      \
     "; allow it in the agent's ClusterRole, or see the log for the policy that denied it\n"
 
+/* /statusz: versions, then the verdict on each device, then `rest`. */
+static void status_is(const char *versions, const char *verdict, const char *rest)
+{
+    static char body[4096];
+    struct writer w = writer_of(body, sizeof body);
+    WRITE(&w, STATUS_HEAD "%", TEXT(versions));
+    for (unsigned i = 0; i < 16u; i++) {
+        WRITE(&w, "device neuron-device-%: %\n", NUMBER(i), TEXT(verdict));
+    }
+    writer_text(&w, rest);
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    page_is("/statusz", "200 OK", body);
+}
+
 static void test_status(void **state)
 {
     (void)state;
     world_new();
     api.reachable = false;
     start();
-    page_is("/statusz", "200 OK", STATUS_HEAD "kubelet: not known\nAPI: not known\n");
+    status_is("kubelet: not known\nAPI: not known\n", "unknown", "");
     api.reachable = true;
     node_up();
-    page_is("/statusz", "200 OK", STATUS_HEAD "kubelet: v1.36.3\n" API_V1_LINE);
+    status_is("kubelet: v1.36.3\n" API_V1_LINE, "unknown", "");
 }
 
 /* What is forbidden is named until it is allowed, also where it leaves the agent ready. */
@@ -234,14 +248,12 @@ static void test_forbidden(void **state)
     start();
     register_driver();
     pass(5000);
-    page_is("/statusz", "200 OK",
-            STATUS_HEAD "kubelet: v1.36.3\n" API_V1_LINE FORBIDDEN
-                        "create or update resourceslices" ALLOW FORBIDDEN "watch nodes" ALLOW);
+    status_is("kubelet: v1.36.3\n" API_V1_LINE, "unknown",
+              FORBIDDEN "create or update resourceslices" ALLOW FORBIDDEN "watch nodes" ALLOW);
     api.write_http = 0;
     pass(600000);
     page_is("/readyz", "200 OK", "ok\n");
-    page_is("/statusz", "200 OK",
-            STATUS_HEAD "kubelet: v1.36.3\n" API_V1_LINE FORBIDDEN "watch nodes" ALLOW);
+    status_is("kubelet: v1.36.3\n" API_V1_LINE, "unknown", FORBIDDEN "watch nodes" ALLOW);
 }
 
 static void test_kubelet_bugs(void **state)

@@ -135,6 +135,16 @@ uint32_t device_states_changes(const struct agent *a)
     return a->node->device_states.changes;
 }
 
+struct device_verdict device_states_verdict(const struct agent *a, unsigned number)
+{
+    const struct health_track *h = device_states_track(a, number);
+    int at = devices_numbered(a->devices, number);
+    bool clean = at >= 0 && a->devices->device[at].reading.reasons == 0u && h->rising == 0u;
+    bool unhealthy = h->state == (uint8_t)HEALTH_UNHEALTHY;
+    return (struct device_verdict){
+        .given = h->seen, .waits = unhealthy && clean, .state = h->state, .reasons = h->reasons};
+}
+
 bool device_states_keeps(const struct agent *a, unsigned number)
 {
     return (a->node->device_states.kept & device_bit(number)) != 0u;

@@ -13,6 +13,7 @@
 
 #include "agent/agent.h"
 #include "dra/health.h"
+#include "dra/verdict.h"
 
 /* How a device is published. */
 enum device_listing { LISTED, LISTED_TAINTED, LISTED_NOT };
@@ -45,6 +46,11 @@ enum device_listing device_states_listing(const struct agent *a, unsigned number
  */
 const struct health_track *device_states_track(const struct agent *a, unsigned number);
 uint32_t device_states_changes(const struct agent *a);
+/*
+ * The verdict on the device with this number; it is not given if the device was never found and no
+ * claim holds it.
+ */
+struct device_verdict device_states_verdict(const struct agent *a, unsigned number);
 /* Whether a claim holds this device although the last probe did not find it. */
 bool device_states_keeps(const struct agent *a, unsigned number);
 /* Whether claims hold shares of devices. */

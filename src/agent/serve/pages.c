@@ -22,7 +22,7 @@
     X(PAGE_METRICS, "/metrics", "the metrics in Prometheus' text format 0.0.4")                    \
     X(PAGE_READY, "/readyz", "200 and ok while ready; else 503 and one line for each reason")      \
     X(PAGE_HEALTH, "/healthz", "200 and ok while the agent's loop runs")                           \
-    X(PAGE_STATUS, "/statusz", "versions, and one line for each trouble that /readyz lacks")       \
+    X(PAGE_STATUS, "/statusz", "versions, health of each device, troubles that /readyz lacks")     \
     X(PAGE_SLICES, "/slicesz", "the ResourceSlices that the agent publishes, as YAML")             \
     X(PAGE_SLICES_JSON, "/slicesz.json", "the same as JSON")                                       \
     X(PAGE_LOG, "/logz", "the last log lines; 404 for a peer outside the agent's network namespace")

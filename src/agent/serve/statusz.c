@@ -6,6 +6,7 @@
 #include "agent/claim/device_memory.h"
 #include "agent/frame.h"
 #include "agent/ledger/ledger.h"
+#include "agent/node/device_states.h"
 #include "agent/node/node.h"
 #include "agent/recovery/reconcile.h"
 #include "agent/serve/metrics.h"
@@ -30,6 +31,29 @@ static void write_version(const struct agent *a, unsigned line, struct writer *o
         WRITE(out, "API: %", TEXT(version_ready(a) ? version_group(version_now(a)) : "not known"));
         break;
     }
+}
+
+/* --- lines about devices --- */
+
+/*
+ * Writes a line about the device number *left (from 0) of those with a verdict, and returns true.
+ * Returns false if there are fewer, and subtracts their number from *left.
+ */
+static bool write_device(const struct agent *a, unsigned *left, struct writer *out)
+{
+    char name[DEVICE_NAME_CAP];
+    for (const struct agent *d = a; d != NULL; d = d->next) {
+        for (unsigned number = 0; number < DEVICES_MAX; number++) {
+            struct device_verdict verdict = device_states_verdict(d, number);
+            if (verdict.given && *left == 0u) {
+                devices_name(d->devices, number, name);
+                device_verdict_write(out, name, &verdict);
+                return true;
+            }
+            *left -= verdict.given ? 1u : 0u;
+        }
+    }
+    return false;
 }
 
 /* --- lines about troubles --- */
@@ -108,6 +132,23 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
                      "to 1.34.4"));
 }
 
+/*
+ * Writes the line number *left (from 0) about a trouble, and returns true. Returns false if there
+ * are fewer, and subtracts their number from *left.
+ */
+static bool write_troubles(const struct agent *a, unsigned *left, struct writer *out)
+{
+    for (unsigned i = 0; i < (unsigned)TROUBLES; i++) {
+        bool has = has_trouble(a, i);
+        if (has && *left == 0u) {
+            write_trouble(a, i, out);
+            return true;
+        }
+        *left -= has ? 1u : 0u;
+    }
+    return false;
+}
+
 /* Writes a line about the `number`th deleted claim that is still held; false: there are fewer. */
 static bool write_withheld(const struct agent *a, unsigned number, struct writer *out)
 {
@@ -154,12 +195,12 @@ bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
         write_version(a, index, out);
         return true;
     }
-    for (unsigned i = 0; i < (unsigned)TROUBLES; i++) {
-        if (has_trouble(a, i) && left == 0u) {
-            write_trouble(a, i, out);
-            return true;
-        }
-        left -= has_trouble(a, i) ? 1u : 0u;
+    /*
+     * Before the troubles, whose number changes: a page is sent in several pieces, and each device
+     * must be on it.
+     */
+    if (write_device(a, &left, out) || write_troubles(a, &left, out)) {
+        return true;
     }
     if (left == 0u && write_kept(a, out)) {
         return true;

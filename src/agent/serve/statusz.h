@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page /statusz (statusz.c): versions of agent, kubelet and API, and troubles that do not
- * affect readiness. Owns no state; reads the state of the other rooms. Internal to src/agent.
+ * The page /statusz (statusz.c): versions of agent, kubelet and API, the verdict on each device's
+ * health (dra/verdict.h), and troubles that do not affect readiness. Owns no state; reads the state
+ * of the other rooms. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_STATUSZ_H
 #define AGENT_SERVE_STATUSZ_H
