@@ -117,6 +117,10 @@ struct device {
     " is gone: the kernel module no longer shows it (see dmesg). Delete the pod to get another "   \
     "device."
 
+/* Why a slice lacks a device of the node. */
+#define DEVICE_MISSING_TEXT "the kernel module does not show it; see dmesg"
+#define DEVICE_UNHEALTHY_TEXT "it is unhealthy"
+
 #define NETWORK_LAYERS 3u /* layers of the EC2 instance topology; layer 1 is the widest */
 /* Labels of the Node object. Empty: the label is absent, or the Node has not been read yet. */
 struct node_labels {

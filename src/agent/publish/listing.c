@@ -6,6 +6,7 @@
 #include "agent/node/device_states.h"
 #include "agent/publish/publish.h"
 #include "agent/publish/room.h"
+#include "agent/troubles.h"
 #include "dra/issue.h"
 
 /* --- slices --- */
@@ -89,10 +90,60 @@ bool listing_part(const struct agent *a, unsigned part, struct document *d)
 
 /* --- notes --- */
 
-static bool is_left_out(const struct agent *a, unsigned number)
+/* Whether the node's type has a device of this number. */
+static bool is_expected(const struct devices *d, unsigned number)
 {
-    return device_states_listing(a, number) == LISTED_NOT &&
-           devices_numbered(a->devices, number) >= 0;
+    const struct board *board = d->board;
+    const struct efa_map *map = (board != NULL) ? board->efa : NULL;
+    if (d->driver == DRIVER_NEURON) {
+        return board != NULL && number < board->devices;
+    }
+    bool expected = map != NULL && number < BOARD_GROUPED_DEVICES;
+    for (unsigned i = 0; i < number && expected; i++) {
+        expected = !text_is(map->address[i], map->address[number]); /* of a lower number */
+    }
+    return expected;
+}
+
+/* Why the slices lack the device of this number; NULL: they have it, or the node has none. */
+static const char *left_out(const struct agent *a, unsigned number)
+{
+    const struct devices *d = a->devices;
+    if (devices_numbered(d, number) >= 0) {
+        return (device_states_listing(a, number) == LISTED_NOT) ? DEVICE_UNHEALTHY_TEXT : NULL;
+    }
+    bool lacks = is_expected(d, number) && !d->unknown && devices_refusal(d) == NULL &&
+                 !device_states_keeps(a, number);
+    return lacks ? DEVICE_MISSING_TEXT : NULL;
+}
+
+/*
+ * Writes the note number *left (from 0) about a device, and returns true. Returns false if there
+ * are fewer, and subtracts their number from *left.
+ */
+static bool write_device(const struct agent *a, unsigned *left, struct writer *out)
+{
+    char name[DEVICE_NAME_CAP];
+    for (unsigned number = 0; number < DEVICES_MAX; number++) {
+        const char *reason = left_out(a, number);
+        if (reason != NULL && *left == 0u) {
+            devices_name(a->devices, number, name);
+            WRITE(out, "% is left out: %", TEXT(name), TEXT(reason));
+            return true;
+        }
+        *left -= (reason != NULL) ? 1u : 0u;
+    }
+    return false;
+}
+
+/* Whether the slices are empty because of the node's instance family; if so, writes it. */
+static bool write_refusal(const struct agent *a, struct writer *out)
+{
+    bool refused = a->driver->kind == DRIVER_NEURON && devices_refusal(a->devices) != NULL;
+    if (refused) {
+        trouble_refused_type(a->devices, out);
+    }
+    return refused;
 }
 
 /* If the node belongs to an UltraServer: writes --ultraserver-devices and what it publishes. */
@@ -134,10 +185,11 @@ static bool write_left_out(const struct agent *a, unsigned left, struct writer *
 
 bool listing_note(const struct agent *a, unsigned index, struct writer *out)
 {
-    char name[DEVICE_NAME_CAP];
     unsigned left = index;
     if (index == 0u) {
-        write_mode(a, out);
+        if (!write_refusal(a, out)) {
+            write_mode(a, out);
+        }
         return true;
     }
     left--;
@@ -146,14 +198,5 @@ bool listing_note(const struct agent *a, unsigned index, struct writer *out)
         return true;
     }
     left -= publish_current(a) ? 0u : 1u;
-    for (unsigned number = 0; number < DEVICES_MAX; number++) {
-        bool out_of_it = is_left_out(a, number);
-        if (out_of_it && left == 0u) {
-            devices_name(a->devices, number, name);
-            WRITE(out, "% is left out: it is unhealthy", TEXT(name));
-            return true;
-        }
-        left -= out_of_it ? 1u : 0u;
-    }
-    return write_left_out(a, left, out);
+    return write_device(a, &left, out) || write_left_out(a, left, out);
 }
