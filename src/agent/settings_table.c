@@ -9,9 +9,9 @@
 
 /* Commands that read a setting, as bits. */
 #define READ_BY(command) (uint16_t)((uint32_t)1 << (unsigned)(command))
-#define BY_PROBE                                                                                   \
+#define BY_PAGES                                                                                   \
     (READ_BY(COMMAND_PROBE) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE) |                   \
-     READ_BY(COMMAND_SLICES))
+     READ_BY(COMMAND_SLICES) | READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_CLAIMS))
 #define BY_CLAIMS (READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
 #define BY_DEVICES (READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_SLICES))
 #define BY_STORE (BY_CLAIMS | READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_RELEASE))
@@ -46,7 +46,7 @@ static const struct setting_row setting_rows[] = {
      .choices = {[TLS_MIN_1_2] = "1.2", [TLS_MIN_1_3] = "1.3"},
      .help = "oldest version of TLS by which the agent connects to the API server"},
     {.flag = "--cdi-root",
-     .readers = BY_CLAIMS,
+     .readers = BY_CLAIMS | READ_BY(COMMAND_DEVICES),
      .variable = "CDI_ROOT",
      .kind = KIND_FOLDER,
      FIELD(cdi_root),
@@ -103,14 +103,14 @@ static const struct setting_row setting_rows[] = {
      .default_text = "all addresses",
      .help = "IP address of this node on which the gRPC health service listens"},
     {.flag = "--metrics-port",
-     .readers = BY_PROBE,
+     .readers = BY_PAGES,
      .variable = "METRICS_PORT",
      .kind = KIND_PORT,
      FIELD(metrics_port),
      .default_value = "51516",
      .help = "HTTP pages such as /metrics and /readyz; -1: off; 0: any free port, see the log"},
     {.flag = "--metrics-bind-address",
-     .readers = BY_PROBE,
+     .readers = BY_PAGES,
      .variable = "METRICS_BIND_ADDRESS",
      .kind = KIND_ADDRESS,
      FIELD(metrics_address),

@@ -6,7 +6,21 @@
 static const char *const cdi_states[CDI_STATES] = {[CDI_GOOD] = "good",
                                                    [CDI_MISSING] = "missing",
                                                    [CDI_DIFFERENT] = "different",
-                                                   [CDI_UNREADABLE] = "unreadable"};
+                                                   [CDI_UNREADABLE] = "unreadable",
+                                                   [CDI_ALONE] = "alone"};
+
+void command_cdi_remedy(enum cdi_state state, struct writer *out)
+{
+    static const char *const remedies[CDI_STATES] = {
+        [CDI_MISSING] = "a container that starts now fails",
+        [CDI_DIFFERENT] = "it is not what the agent wrote; a container that starts now may fail",
+        [CDI_UNREADABLE] = "a container that starts now fails, and the agent may be unable to "
+                           "replace it: see its reason",
+        [CDI_ALONE] = "the claim store has no intact record of the claim"};
+    ASSERT(remedies[state] != NULL);
+    WRITE(out, "%; the agent repairs it within --reconcile-interval, or when it is restarted",
+          TEXT(remedies[state]));
+}
 
 enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
                              struct store_outline *o)
@@ -112,7 +126,12 @@ static void write_claim(const struct claim_shown *c, struct writer *out)
         writer_text(out, "  prepared for: not known\n");
     }
     write_results(r, out);
-    WRITE(out, "  CDI file: %\n", TEXT(cdi_states[c->cdi]));
+    WRITE(out, "  CDI file: %", TEXT(cdi_states[c->cdi]));
+    if (c->cdi != CDI_GOOD) {
+        writer_text(out, ": ");
+        command_cdi_remedy(c->cdi, out);
+    }
+    writer_text(out, "\n");
     ASSERT(!out->full);
 }
 

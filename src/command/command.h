@@ -20,6 +20,7 @@
 #include "dra/efa.h"
 #include "dra/slice_document.h"
 #include "dra/store.h"
+#include "dra/verdict.h"
 
 /* Room for the longest part: one device of a slice. */
 #define COMMAND_PART_BYTES SLICE_PART_BYTES
@@ -34,6 +35,13 @@ struct holder {
     char pod[NAME_CAP];                   /* empty: unknown */
 };
 
+/* Where the verdicts on the devices' health come from. */
+enum verdicts {
+    VERDICTS_OF_FILES, /* the files alone, because the devices are those of an instance type */
+    VERDICTS_OF_AGENT, /* a running agent gave them */
+    VERDICTS_MISSING   /* the agent that should give them does not; see verdicts_missing */
+};
+
 /*
  * What the commands `devices` and `slices` show. With --efa there are two inventories, the first
  * for the Neuron devices and the second for the EFA devices; both have `efa` set. The output of the
@@ -43,13 +51,33 @@ struct inventory {
     struct devices devices;
     struct probe_issues issues;
     struct holder holder[DEVICES_MAX]; /* indexed by device number */
-    bool colour;                       /* the output goes to a terminal that shows colours */
-    bool efa;                          /* --efa is set */
+    /*
+     * The claim store cannot be read, so that a device without a holder in `holder` may be held.
+     */
+    bool holders_unknown;
+    uint16_t damaged_slots; /* slots of the claim store of which both halves are damaged */
+    uint16_t witnesses;     /* claims in `holder` that only their CDI files show */
+    uint16_t cdi_unread;    /* CDI files that cannot be read and whose claims the store lacks */
+    char cdi_file[CDI_FILE_NAME_CAP]; /* name of one of these files */
+    bool cdi_unlisted;                /* the directory of CDI files cannot be read whole */
+    struct device_verdict verdict[DEVICES_MAX]; /* indexed by device number */
+    enum verdicts verdicts;
+    /* VERDICTS_MISSING: why, in one line without a newline; empty: the output says it elsewhere */
+    struct view verdicts_missing;
+    bool colour;    /* the output goes to a terminal that shows colours */
+    bool efa;       /* --efa is set */
     bool rows_only; /* --no-headers: the text has a row for each device and nothing else */
 };
 
 /* How a claim's CDI file compares with its record. */
-enum cdi_state { CDI_GOOD, CDI_MISSING, CDI_DIFFERENT, CDI_UNREADABLE, CDI_STATES };
+enum cdi_state {
+    CDI_GOOD,
+    CDI_MISSING,
+    CDI_DIFFERENT,
+    CDI_UNREADABLE,
+    CDI_ALONE, /* the file is good, and the claim store lacks the record */
+    CDI_STATES
+};
 /* The content of a slot of the claim store. */
 enum slot_state { SLOT_FREE, SLOT_CLAIM, SLOT_OUTLINE, SLOT_DAMAGED };
 
@@ -60,6 +88,11 @@ enum slot_state { SLOT_FREE, SLOT_CLAIM, SLOT_OUTLINE, SLOT_DAMAGED };
  */
 enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
                              struct store_outline *o);
+/*
+ * Appends what is wrong with the CDI file of a claim and what to do, as part of a sentence. Not for
+ * CDI_GOOD.
+ */
+void command_cdi_remedy(enum cdi_state state, struct writer *out);
 /*
  * Marks each device N whose bit N is set in `numbers` as held by the claim, exclusively or as a
  * share; `pod` may be empty.
@@ -97,6 +130,11 @@ bool command_devices_document(const struct inventory *v, unsigned part, struct d
  */
 bool command_slices(const struct inventory *v, const char *driver, const char *node_name,
                     unsigned part, struct document *d);
+/*
+ * If no slice has the Neuron device of this number, writes a line of YAML comment that says why.
+ * `drops`: unhealthy devices are left out.
+ */
+void command_left_out(const struct inventory *v, unsigned number, bool drops, struct writer *out);
 /* A claim of the claim store, as the command `claims` shows it; the pointers are borrowed. */
 struct claim_shown {
     const struct claim_record *record;

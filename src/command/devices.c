@@ -19,11 +19,16 @@
 #define HEALTH_COLUMN_MOST 26u
 /* Room for " and 65535 other claims". */
 #define OTHERS_CAP 32u
+/* In place of a claim, if it is not known whether one holds the device. */
+#define HOLDER_UNKNOWN "?"
 
-/* Health of a device from a single reading; a running agent also knows earlier readings. */
+/*
+ * Health of a device. A running agent judges it by all readings since its start; a single reading
+ * shows less.
+ */
 enum device_health {
     DEVICE_HEALTHY,
-    DEVICE_UNKNOWN, /* kernel modules before 2.28 have no health file */
+    DEVICE_UNKNOWN,
     DEVICE_UNHEALTHY,
     DEVICE_UNREADABLE, /* the device's file core_count is unreadable */
     DEVICE_GONE,
@@ -125,17 +130,47 @@ static bool is_listed(const struct inventory *v, unsigned number)
     return number < expected || device_of(v, number) != NULL || is_held(v, number);
 }
 
+static const struct device_verdict *verdict_on(const struct inventory *v, const struct device *d)
+{
+    ASSERT(d->number < DEVICES_MAX);
+    return &v->verdict[d->number];
+}
+
+/*
+ * The reasons why a device is unhealthy: those of the agent, and those that its files show now,
+ * which the agent may not have read yet.
+ */
+static uint32_t reasons_of(const struct inventory *v, const struct device *d)
+{
+    return d->reading.reasons | verdict_on(v, d)->reasons;
+}
+
 /* Health of a device; `d` is NULL if the kernel does not show the device. */
 static enum device_health health_read(const struct inventory *v, const struct device *d)
 {
-    static const enum device_health of_reading[3] = {[HEALTH_UNKNOWN] = DEVICE_UNKNOWN,
-                                                     [HEALTH_HEALTHY] = DEVICE_HEALTHY,
-                                                     [HEALTH_UNHEALTHY] = DEVICE_UNHEALTHY};
+    static const enum device_health of[3] = {[HEALTH_UNKNOWN] = DEVICE_UNKNOWN,
+                                             [HEALTH_HEALTHY] = DEVICE_HEALTHY,
+                                             [HEALTH_UNHEALTHY] = DEVICE_UNHEALTHY};
     if (d == NULL) {
         return DEVICE_GONE;
     }
-    return (d->core_count == 0u && !is_efa(v)) ? DEVICE_UNREADABLE
-                                               : of_reading[device_reading_health(&d->reading)];
+    if (d->core_count == 0u && !is_efa(v)) {
+        return DEVICE_UNREADABLE;
+    }
+    if (reasons_of(v, d) != 0u) {
+        return DEVICE_UNHEALTHY;
+    }
+    if (v->verdicts == VERDICTS_OF_FILES) {
+        return of[device_reading_health(&d->reading)];
+    }
+    return verdict_on(v, d)->given ? of[verdict_on(v, d)->state] : DEVICE_UNKNOWN;
+}
+
+/* Whether the agent keeps the device unhealthy although its files show no error any more. */
+static bool is_waiting(const struct inventory *v, const struct device *d)
+{
+    return health_read(v, d) == DEVICE_UNHEALTHY && d->reading.reasons == 0u &&
+           verdict_on(v, d)->waits;
 }
 
 static enum device_health health_of(const struct inventory *v, unsigned number)
@@ -150,36 +185,68 @@ static bool is_bad(const struct inventory *v, unsigned number)
 
 /* Why the health of a device is unknown. */
 enum unknown_reason {
+    UNKNOWN_VERDICT, /* no agent gives a verdict, and the files show no error now */
+    UNKNOWN_UNSEEN,  /* the agent has not looked at the device yet */
+    UNKNOWN_BEFORE,  /* at its last look, the agent could not read files that can be read now */
     UNKNOWN_PORT,
     UNKNOWN_ABSENT,
     UNKNOWN_BLIND,
+    UNKNOWN_COUNTERS, /* the kernel module counts errors, and does not list bad components */
     UNKNOWN_MODULE,
     UNKNOWN_REASONS
 };
 
+/* Why the health of a device whose files show that it is healthy is unknown. */
+static enum unknown_reason unknown_verdict(const struct inventory *v, const struct device *d)
+{
+    if (v->verdicts == VERDICTS_MISSING) {
+        return UNKNOWN_VERDICT;
+    }
+    return verdict_on(v, d)->given ? UNKNOWN_BEFORE : UNKNOWN_UNSEEN;
+}
+
 static enum unknown_reason unknown_reason(const struct inventory *v, const struct device *d)
 {
-    if (is_efa(v)) {
-        return UNKNOWN_PORT;
+    enum unknown_reason reason = UNKNOWN_MODULE;
+    if (device_reading_health(&d->reading) == HEALTH_HEALTHY) {
+        reason = unknown_verdict(v, d);
+    } else if (is_efa(v)) {
+        reason = UNKNOWN_PORT;
+    } else if (d->reading.absent != 0u) {
+        reason = UNKNOWN_ABSENT;
+    } else if (d->reading.blind) {
+        reason = UNKNOWN_BLIND;
+    } else if (d->reading.counted != 0u) {
+        reason = UNKNOWN_COUNTERS;
+    } else {
+        /* kernel modules before 2.24 */
     }
-    if (d->reading.absent != 0u) {
-        return UNKNOWN_ABSENT;
-    }
-    return d->reading.blind ? UNKNOWN_BLIND : UNKNOWN_MODULE;
+    return reason;
 }
 
 static void write_unknown(const struct inventory *v, enum unknown_reason reason, struct writer *out)
 {
     static const char *const texts[UNKNOWN_REASONS] = {
+        [UNKNOWN_VERDICT] = "its files show no error, but the agent's verdict is not available",
+        [UNKNOWN_UNSEEN] = "the agent has not looked at it yet",
+        [UNKNOWN_BEFORE] = "the agent's last look could not read its files, or a reset was under "
+                           "way",
         [UNKNOWN_PORT] = "the state of its port cannot be read",
         [UNKNOWN_ABSENT] = "a file that the module should have is absent",
         [UNKNOWN_BLIND] = "its files cannot be read, or it is being reset",
+        [UNKNOWN_COUNTERS] = " has only error counters, ",
         [UNKNOWN_MODULE] = " has no health files"};
-    if (reason == UNKNOWN_MODULE) {
+    bool counters = reason == UNKNOWN_COUNTERS;
+    if (counters || reason == UNKNOWN_MODULE) {
         const char *version = v->devices.driver_version;
         WRITE(out, "kernel module %", TEXT((version[0] != '\0') ? version : "of unknown version"));
     }
     writer_text(out, texts[reason]);
+    if (counters) {
+        writer_text(out, (v->verdicts == VERDICTS_OF_AGENT)
+                             ? "and the running agent sees none of them rise"
+                             : "which only the running agent can judge");
+    }
 }
 
 void command_health_text(const struct inventory *v, const struct device *d, struct writer *out)
@@ -188,7 +255,7 @@ void command_health_text(const struct inventory *v, const struct device *d, stru
     writer_text(out, health_names[health]);
     if (health == DEVICE_UNHEALTHY) {
         writer_text(out, ": ");
-        device_health_text(out, HEALTH_UNHEALTHY, d->reading.reasons);
+        device_health_text(out, HEALTH_UNHEALTHY, reasons_of(v, d));
     }
 }
 
@@ -417,6 +484,10 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
      */
     if (is_held(v, number)) {
         write_padded(out, h->claim, c.claim);
+    } else if (v->holders_unknown) {
+        write_padded(out, HOLDER_UNKNOWN, c.claim);
+    } else {
+        /* free */
     }
     write_pod(h, c.pod, out);
 }
@@ -443,7 +514,7 @@ static void write_cell(const struct inventory *v, unsigned number, struct writer
     if (held) {
         write_letter(v, number, out);
     } else {
-        writer_text(out, good ? "." : "");
+        writer_text(out, good ? (v->holders_unknown ? HOLDER_UNKNOWN : ".") : "");
     }
 }
 
@@ -487,7 +558,7 @@ static void write_summary(const struct inventory *v, struct writer *out)
           TEXT((v->devices.instance_type[0] != '\0') ? v->devices.instance_type
                                                      : "unknown instance type"));
     write_number_of(v, out);
-    WRITE(out, ", % held", NUMBER(held));
+    WRITE(out, ", %% held", TEXT(v->holders_unknown ? "at least " : ""), NUMBER(held));
     if (bad > 0u) {
         WRITE(out, ", % unhealthy or gone", NUMBER(bad));
     }
@@ -518,11 +589,61 @@ static void write_unknowns(const struct inventory *v, struct writer *out)
     }
 }
 
+/* What the agent waits for before an unhealthy device without errors is healthy again. */
+#define WAITING                                                                                    \
+    "its files show no error now, and the agent waits until it has stayed so for a while"
+
+/* One line for each device that the agent keeps unhealthy, and one if it gives no verdicts. */
+static void write_verdicts(const struct inventory *v, struct writer *out)
+{
+    for (unsigned i = 0; i < v->devices.count; i++) {
+        const struct device *d = &v->devices.device[i];
+        if (is_waiting(v, d)) {
+            WRITE(out, "%: " WAITING "\n", TEXT(d->name));
+        }
+    }
+    if (v->verdicts == VERDICTS_MISSING && v->verdicts_missing.len > 0u) {
+        WRITE(out, "the agent's verdict is not available: %\n", VIEW(v->verdicts_missing));
+    }
+}
+
+static const char *plural(unsigned count)
+{
+    return (count == 1u) ? "" : "s";
+}
+
+/* Lines about what keeps the holders of devices from being certain. */
+static void write_doubts(const struct inventory *v, struct writer *out)
+{
+    if (v->holders_unknown) {
+        writer_text(out, "?  the claim store cannot be read: a claim may hold the device\n");
+    }
+    if (v->damaged_slots > 0u) {
+        WRITE(out,
+              "% slot% damaged in the claim store: a device without a claim may be held; run "
+              "\"check\"\n",
+              NUMBER(v->damaged_slots), TEXT((v->damaged_slots == 1u) ? " is" : "s are"));
+    }
+    if (v->witnesses > 0u) {
+        WRITE(out, "% claim% held by CDI files alone: the claim store lacks them; run \"check\"\n",
+              NUMBER(v->witnesses), TEXT((v->witnesses == 1u) ? " is" : "s are"));
+    }
+    if (v->cdi_unlisted) {
+        writer_text(out, "the CDI root cannot be read: a device without a claim may be held\n");
+    }
+    if (v->cdi_unread > 0u) {
+        WRITE(out, "% CDI file% cannot be read, such as %: a device without a claim may be held\n",
+              NUMBER(v->cdi_unread), TEXT(plural(v->cdi_unread)), SAFE(v->cdi_file));
+    }
+}
+
 static void write_grid(const struct inventory *v, struct writer *out)
 {
     const struct board *board = v->devices.board;
     write_summary(v, out);
     write_unknowns(v, out);
+    write_verdicts(v, out);
+    write_doubts(v, out);
     unsigned rows = (board != NULL && !is_efa(v)) ? board->grid_rows : 0u;
     for (unsigned x = 0; x < rows; x++) {
         writer_text(out, (x == 0u) ? "\n" : "");
@@ -579,8 +700,10 @@ bool command_unhealthy(const struct inventory *v, unsigned number, struct writer
     }
     devices_name(&v->devices, number, name);
     health_text(v, number, health);
+    bool waits = !gone && is_waiting(v, device_of(v, number));
     WRITE(out, "% is %%; %", TEXT(name), TEXT(health),
-          TEXT(gone ? ": the kernel does not show it" : ""), TEXT(form_of(v)->remedy));
+          TEXT(gone ? ": the kernel does not show it" : ""),
+          TEXT(waits ? WAITING : form_of(v)->remedy));
     return true;
 }
 
@@ -656,13 +779,16 @@ void command_health_document(const struct inventory *v, const struct device *dev
     struct writer w = writer_of(reasons, sizeof reasons);
     if (health_read(v, device) == DEVICE_UNKNOWN) {
         write_unknown(v, unknown_reason(v, device), &w);
-    } else if (device != NULL && device->reading.reasons != 0u) {
-        device_health_text(&w, HEALTH_UNHEALTHY, device->reading.reasons);
+    } else if (device != NULL && reasons_of(v, device) != 0u) {
+        device_health_text(&w, HEALTH_UNHEALTHY, reasons_of(v, device));
     } else {
         return;
     }
     writer_close_text(&w);
     document_text(d, "reasons", reasons);
+    if (is_waiting(v, device)) {
+        document_bool(d, "withoutErrorsNow", true);
+    }
 }
 
 static void device_document(const struct inventory *v, unsigned number, struct document *d)
@@ -680,9 +806,13 @@ static void device_document(const struct inventory *v, unsigned number, struct d
         document_number(d, "cores", (device != NULL) ? device->core_count : 0u);
     }
     command_health_document(v, device, d);
-    document_bool(d, "held", is_held(v, number));
     if (is_held(v, number)) {
+        document_bool(d, "held", true);
         document_text(d, "claim", h->claim);
+    } else if (v->holders_unknown) {
+        document_text(d, "claim", HOLDER_UNKNOWN);
+    } else {
+        document_bool(d, "held", false);
     }
     if (h->others > 0u) {
         document_number(d, "otherClaims", h->others);
@@ -712,6 +842,11 @@ static void start_document(const struct inventory *v, struct document *d)
         if (lnc_of(&v->devices) > 0u) {
             document_number(d, "logicalNeuronCore", lnc_of(&v->devices));
         }
+    }
+    if (v->verdicts == VERDICTS_MISSING && v->verdicts_missing.len > 0u) {
+        char text[HOST_TEXT_CAP];
+        text_cut(text, sizeof text, v->verdicts_missing);
+        document_text(d, is_efa(v) ? "efaVerdictsMissing" : "verdictsMissing", text);
     }
     document_array_begin(d, form_of(v)->list);
 }

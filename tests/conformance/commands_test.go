@@ -94,11 +94,12 @@ func TestCommandsBesideAgent(t *testing.T) {
 	}
 
 	check(t, os.Remove(a.cdiFile(claim)))
-	contains(t, a.commandOK(address, "claims"), "CDI file: missing")
+	contains(t, a.commandOK(address, "claims"), "CDI file: missing: a container that starts now fails; the agent repairs it")
+	contains(t, a.commandOK(address, "check"), "warning: claim default/llama: CDI file ", " is missing: a container that starts now fails; ")
 	a.kill()
 	contains(t, a.commandOK(address, "devices"), "default/llama")
 	got := a.command(address, "check")
-	if lines := strings.Split(strings.TrimSpace(got.stdout), "\n"); got.code != 1 || len(lines) != 3 {
+	if lines := strings.Split(strings.TrimSpace(got.stdout), "\n"); got.code != 1 || len(lines) != 4 {
 		t.Errorf("check without the agent: %+v", got)
 	}
 	contains(t, got.stdout, a.registrationSocket()+": nobody listens", a.serviceSocket()+": nobody listens", "no agent responds to /readyz")
@@ -225,7 +226,7 @@ func TestRowsOnly(t *testing.T) {
 		t.Errorf("%d rows: %q", len(rows), rows)
 	}
 	contains(t, a.commandOK(address, "claims", "--no-headers", "true"), "default/llama\n", "  devices:\n    neuron-device-3 (request train)\n")
-	contains(t, a.commandOK(address, "devices"), "health of 16 devices is unknown: kernel module 2.26.5.0 has no health files\n")
+	contains(t, a.commandOK(address, "devices"), "health of 16 devices is unknown: kernel module 2.26.5.0 has only error counters, and the running agent sees none of them rise\n")
 }
 
 // -w prints again when something has changed, and nothing while nothing has; SIGINT ends it.

@@ -180,6 +180,120 @@ static void test_unhealthy_devices(void **state)
     assert_true(command_unhealthy(&inventory, 1, &line)); /* a claim holds it */
 }
 
+/* The verdict of the running agent counts, and what the files show before it has read them. */
+static void test_verdicts_of_the_agent(void **state)
+{
+    (void)state;
+    node(16);
+    inventory.verdicts = VERDICTS_OF_AGENT;
+    for (unsigned i = 0; i < 15u; i++) {
+        inventory.verdict[i] = (struct device_verdict){.given = true, .state = HEALTH_HEALTHY};
+    }
+    inventory.verdict[1] = (struct device_verdict){
+        .given = true, .state = HEALTH_UNHEALTHY, .reasons = HEALTH_REASON_ECC};
+    inventory.devices.device[1].reading.reasons = HEALTH_REASON_ECC;
+    inventory.verdict[2] = (struct device_verdict){
+        .given = true, .waits = true, .state = HEALTH_UNHEALTHY, .reasons = 1u};
+    inventory.devices.device[3].reading.reasons = 1u;
+    inventory.verdict[4].state = HEALTH_UNKNOWN;
+    inventory.devices.device[4].reading.known = false;
+    inventory.devices.device[4].reading.counted = 7;
+    inventory.verdict[5].state = HEALTH_UNKNOWN;
+    text_set(inventory.devices.driver_version, ATTRIBUTE_VALUE_CAP, "2.30.2.0");
+    whole(table_part);
+    has("neuron-device-0   8      healthy                   -\n");
+    has("neuron-device-1   8      unhealthy: uncorrectabl~  -\n");
+    has("neuron-device-2   8      unhealthy: hbm            -\n");
+    has("neuron-device-3   8      unhealthy: hbm            -\n");
+    has("neuron-device-4   8      unknown                   -\n");
+    has("neuron-device-15  8      unknown                   -\n");
+    has("16 devices, 0 held, 3 unhealthy or gone");
+    has("health of 1 device is unknown: kernel module 2.30.2.0 has only error counters, and the "
+        "running agent sees none of them rise\n");
+    has("health of 1 device is unknown: the agent has not looked at it yet\n");
+    has("health of 1 device is unknown: the agent's last look could not read its files");
+    has("neuron-device-2: its files show no error now, and the agent waits until");
+    document.yaml = true;
+    whole(document_part);
+    has("  health: unhealthy\n  reasons: \"hbm\"\n  withoutErrorsNow: true\n");
+    struct writer line = writer_of((uint8_t *)text, sizeof text);
+    assert_true(command_unhealthy(&inventory, 2, &line));
+    assert_true(view_starts(writer_view(&line), "neuron-device-2 is unhealthy: hbm; its files show "
+                                                "no error now"));
+}
+
+/* No device is called healthy if the agent's verdict is not available. */
+static void test_no_verdicts(void **state)
+{
+    (void)state;
+    node(16);
+    inventory.verdicts = VERDICTS_MISSING;
+    inventory.verdicts_missing = view_text("no agent responds");
+    inventory.devices.device[1].reading.reasons = 1u;
+    inventory.devices.device[2].reading.known = false;
+    inventory.devices.device[2].reading.counted = 7;
+    text_set(inventory.devices.driver_version, ATTRIBUTE_VALUE_CAP, "2.30.2.0");
+    whole(table_part);
+    assert_null(strstr(text, " healthy"));
+    has("neuron-device-0   8      unknown         -\n");
+    has("neuron-device-1   8      unhealthy: hbm  -\n");
+    has("health of 14 devices is unknown: its files show no error, but the agent's verdict is not "
+        "available\n");
+    has("health of 1 device is unknown: kernel module 2.30.2.0 has only error counters, which only "
+        "the running agent can judge\n");
+    has("the agent's verdict is not available: no agent responds\n");
+    document.yaml = true;
+    whole(document_part);
+    has("verdictsMissing: \"no agent responds\"\n");
+}
+
+/* No device is called free if a claim may hold it. */
+static void test_uncertain_holders(void **state)
+{
+    (void)state;
+    node(16);
+    hold("llama", "llama-0", 1, 1);
+    inventory.holders_unknown = true;
+    whole(table_part);
+    has("neuron-device-0   8      healthy  ?               -\n");
+    has("neuron-device-1   8      healthy  training/llama  llama-0\n");
+    has("16 devices, at least 1 held");
+    has("?  the claim store cannot be read");
+    has("   0 ?   1 A   2 ?");
+    document.yaml = true;
+    whole(document_part);
+    has("  health: healthy\n  claim: \"?\"\n");
+    assert_null(strstr(text, "held: false"));
+    inventory.holders_unknown = false;
+    inventory.damaged_slots = 1;
+    inventory.witnesses = 2;
+    inventory.cdi_unread = 1;
+    inventory.cdi_unlisted = true;
+    text_set(inventory.cdi_file, sizeof inventory.cdi_file, "x.json");
+    whole(table_part);
+    has("1 slot is damaged in the claim store: a device without a claim may be held; ");
+    has("2 claims are held by CDI files alone: ");
+    has("the CDI root cannot be read: ");
+    has("1 CDI file cannot be read, such as x.json: a device without a claim may be held\n");
+}
+
+/* A comment says which devices of the type the slices lack. */
+static void test_left_out(void **state)
+{
+    struct writer w = writer_of(part, sizeof part);
+    (void)state;
+    node(15);
+    inventory.devices.device[3].reading.reasons = 1u;
+    for (unsigned i = 0; i < 20u; i++) {
+        command_left_out(&inventory, i, false, &w);
+    }
+    assert_true(view_is(writer_view(&w), "# neuron-device-15 is left out: the kernel module does "
+                                         "not show it; see dmesg\n"));
+    w.len = 0;
+    command_left_out(&inventory, 3, true, &w);
+    assert_true(view_is(writer_view(&w), "# neuron-device-3 is left out: it is unhealthy\n"));
+}
+
 /* The rows fit a terminal, however long the names are; the legend has the whole names. */
 static void test_rows_fit_a_terminal(void **state)
 {
@@ -424,7 +538,15 @@ static void test_claim(void **state)
                               "  devices:\n"
                               "    neuron-device-8 (request train, logicalNeuronCore 1)\n"
                               "    neuron-device-9 (request probe, admin access)\n"
-                              "  CDI file: missing\n");
+                              "  CDI file: missing: a container that starts now fails; the "
+                              "agent repairs it within --reconcile-interval, or when it is "
+                              "restarted\n");
+    shown.cdi = CDI_ALONE;
+    whole(claim_part);
+    has("  CDI file: alone: the claim store has no intact record of the claim; ");
+    shown.cdi = CDI_GOOD;
+    whole(claim_part);
+    has("  CDI file: good\n");
 }
 
 /* cfg/deploy/operate.md prints the devices of a claim as the program does. */
@@ -686,6 +808,10 @@ int main(void)
         cmocka_unit_test(test_gone_devices),
         cmocka_unit_test(test_unhealthy_devices),
         cmocka_unit_test(test_names_are_shown_safely),
+        cmocka_unit_test(test_verdicts_of_the_agent),
+        cmocka_unit_test(test_no_verdicts),
+        cmocka_unit_test(test_uncertain_holders),
+        cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_rows_fit_a_terminal),
         cmocka_unit_test(test_cut_between_characters),
         cmocka_unit_test(test_sharers_fit),

@@ -7,6 +7,7 @@
  * The document has the reasons before the warnings, so the checks run twice: once for each kind.
  */
 #include <errno.h>
+#include <poll.h>
 
 #include "agent/troubles.h"
 #include "base/assert.h"
@@ -77,6 +78,19 @@ static enum status check_issue(struct command_memory *m, const struct probe_issu
     return add_finding(m, refused ? FINDING_REASON : FINDING_WARNING, writer_view(&line), why);
 }
 
+/* Warns if an agent runs and gives no verdicts on the devices' health. */
+static enum status check_verdicts(struct command_memory *m, struct writer *why)
+{
+    const struct inventory *v = &m->inventory;
+    struct writer line = writer_of(m->line, sizeof m->line);
+    if (!m->agent_responds || v->devices.count == 0u || v->verdicts != VERDICTS_MISSING) {
+        return STATUS_OK;
+    }
+    WRITE(&line, "the agent's verdict on the health of % devices is not available: %",
+          NUMBER(v->devices.count), VIEW(v->verdicts_missing));
+    return add_finding(m, FINDING_WARNING, writer_view(&line), why);
+}
+
 /*
  * Checks the devices of a driver. Also reads which claims hold devices, because a device that is
  * gone is reported if a claim holds it.
@@ -90,6 +104,7 @@ static enum status check_node(struct command_memory *m, unsigned driver, struct 
     }
     enum status held = commands_holders(m, m->settings->driver[driver].kind, &line);
     status_ignore(held, "check_store reports it");
+    s = check_verdicts(m, why);
     for (unsigned i = 0; i < m->inventory.issues.count && s == STATUS_OK; i++) {
         s = check_issue(m, &m->inventory.issues.issue[i], why);
     }
@@ -120,14 +135,122 @@ static enum status check_socket(struct command_memory *m, const char *path, stru
     return add_hindrance(m, writer_view(&line), why);
 }
 
-/* Warns if the devices of a prepared claim are not consecutive. */
-static enum status check_claim(struct command_memory *m, struct writer *why)
+/* Adds a warning about the claim in m->record, whose CDI file has this state and name. */
+static enum status add_cdi(struct command_memory *m, enum cdi_state state, const char *file,
+                           struct writer *why)
 {
+    static const char *const texts[CDI_STATES] = {[CDI_MISSING] = "is missing",
+                                                  [CDI_DIFFERENT] = "was changed",
+                                                  [CDI_UNREADABLE] = "cannot be read",
+                                                  [CDI_ALONE] = "is its only record"};
     struct writer line = writer_of(m->line, sizeof m->line);
-    if (claim_consecutive(&m->record)) {
+    WRITE(&line, "claim %/%: CDI file %/% %: ", TEXT(m->record.id.namespace_),
+          TEXT(m->record.id.name), TEXT(m->settings->cdi_root), TEXT(file), TEXT(texts[state]));
+    command_cdi_remedy(state, &line);
+    return add_finding(m, FINDING_WARNING, writer_view(&line), why);
+}
+
+/*
+ * Compares the CDI file of the claim in this slot again, after a pause, because the agent may be
+ * preparing or unpreparing the claim.
+ */
+static enum cdi_state cdi_again(struct command_memory *m, unsigned slot)
+{
+    (void)poll(NULL, 0, (int)PAGE_RETRY_MS);
+    return (commands_slot(m, slot) == SLOT_CLAIM) ? commands_cdi_state(m) : CDI_GOOD;
+}
+
+/* Warns if the CDI file of a prepared claim is not what the agent wrote. */
+static enum status check_claim_cdi(struct command_memory *m, unsigned slot, struct writer *why)
+{
+    char file[CDI_FILE_NAME_CAP];
+    enum cdi_state state = commands_cdi_state(m);
+    state = (state != CDI_GOOD) ? cdi_again(m, slot) : state;
+    if (state == CDI_GOOD) {
         return STATUS_OK;
     }
-    claim_scattered_write(&line, &m->record, m->inventory.devices.board);
+    cdi_file_name(m->record.driver, m->record.id.uid, file);
+    return add_cdi(m, state, file, why);
+}
+
+/*
+ * Warns if the devices of a prepared claim are not consecutive, or its CDI file is not what the
+ * agent wrote.
+ */
+static enum status check_claim(struct command_memory *m, unsigned slot, struct writer *why)
+{
+    struct writer line = writer_of(m->line, sizeof m->line);
+    enum status s = STATUS_OK;
+    if (m->finding != FINDING_WARNING) {
+        return STATUS_OK;
+    }
+    if (!claim_consecutive(&m->record)) {
+        claim_scattered_write(&line, &m->record, m->inventory.devices.board);
+        s = add_finding(m, FINDING_WARNING, writer_view(&line), why);
+    }
+    return (s == STATUS_OK) ? check_claim_cdi(m, slot, why) : s;
+}
+
+/* --- claims that only a CDI file shows --- */
+
+/* Reads which claims the store has now. */
+static void load_stored(struct command_memory *m)
+{
+    commands_stored_begin(m);
+    bool readable = commands_store(m) == STATUS_OK;
+    for (unsigned slot = 0; slot < CLAIMS_MAX && readable; slot++) {
+        commands_stored_add(m, commands_slot(m, slot));
+    }
+}
+
+/* Whether a CDI file shows a claim that the store lacks, or may show one and cannot be found. */
+static bool has_witness(struct command_memory *m)
+{
+    struct witness w;
+    load_stored(m);
+    commands_witness_begin(m);
+    bool has = commands_witness_next(m, &w);
+    return commands_witness_end(m) != 0 || has;
+}
+
+static enum status add_witness(struct command_memory *m, const struct witness *w,
+                               struct writer *why)
+{
+    struct writer line = writer_of(m->line, sizeof m->line);
+    if (w->read) {
+        return w->alone ? add_cdi(m, CDI_ALONE, w->file, why) : STATUS_OK;
+    }
+    WRITE(&line,
+          "CDI file %/% cannot be read, and the claim store lacks its claim, which may hold "
+          "devices: delete the file once no container uses the claim",
+          TEXT(m->settings->cdi_root), TEXT(w->file));
+    return add_finding(m, FINDING_WARNING, writer_view(&line), why);
+}
+
+/*
+ * Warns about CDI files whose claims the store lacks. Looks twice, because the agent writes the
+ * record of a claim after its CDI file.
+ */
+static enum status check_witnesses(struct command_memory *m, struct writer *why)
+{
+    enum status s = STATUS_OK;
+    struct witness w;
+    if (m->finding != FINDING_WARNING || !has_witness(m)) {
+        return STATUS_OK;
+    }
+    (void)poll(NULL, 0, (int)PAGE_RETRY_MS);
+    load_stored(m);
+    commands_witness_begin(m);
+    while (s == STATUS_OK && commands_witness_next(m, &w)) {
+        s = add_witness(m, &w, why);
+    }
+    int error = commands_witness_end(m);
+    if (s != STATUS_OK || error == 0) {
+        return s;
+    }
+    struct writer line = writer_of(m->line, sizeof m->line);
+    WRITE(&line, "CDI directory %: %; a claim may be held that only its CDI file shows",
+          TEXT(m->settings->cdi_root), ERRNO(error));
     return add_finding(m, FINDING_WARNING, writer_view(&line), why);
 }
 
@@ -140,7 +263,7 @@ static enum status check_store(struct command_memory *m, struct writer *why)
     for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK && told == STATUS_OK; slot++) {
         enum slot_state state = commands_slot(m, slot);
         damaged += (state == SLOT_DAMAGED) ? 1u : 0u;
-        told = (state == SLOT_CLAIM) ? check_claim(m, why) : STATUS_OK;
+        told = (state == SLOT_CLAIM) ? check_claim(m, slot, why) : STATUS_OK;
     }
     if (told != STATUS_OK || (s == STATUS_OK && damaged == 0u)) {
         return told;
@@ -179,12 +302,9 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
  */
 static enum status check_troubles(struct command_memory *m, struct writer *why)
 {
-    struct writer line = writer_of(m->line, sizeof m->line);
-    struct view body;
     enum status s = STATUS_OK;
-    /* agents of older releases do not have this page */
-    unsigned code = page_get(m, "/statusz", &body, &line);
-    while (code == HTTP_OK && body.len > 0u && s == STATUS_OK) {
+    struct view body = commands_status(m);
+    while (body.len > 0u && s == STATUS_OK) {
         size_t end = view_find(body, '\n');
         struct view text = view_first(body, end);
         if (view_starts(text, TROUBLE_LINE)) {
@@ -238,6 +358,7 @@ static enum status check_agent(struct command_memory *m, struct writer *why)
     struct view body;
     unsigned code = page_get(m, "/readyz", &body, &line);
     m->agent_responds = code != 0u;
+    commands_status_forget(m, !m->agent_responds);
     if (code != 0u && code != HTTP_OK && body.len == 0u) {
         WRITE(&line,
               "the response of /readyz has no reason, but the status %; check that --metrics-port "
@@ -265,6 +386,7 @@ static enum status check_driver(struct command_memory *m, unsigned driver, struc
     }
     commands_driver(m, names->kind);
     s = (s == STATUS_OK) ? check_store(m, why) : s;
+    s = (s == STATUS_OK) ? check_witnesses(m, why) : s;
     return (s == STATUS_OK && !m->agent_responds) ? check_device_plugin(m, driver, why) : s;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/troubles.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
@@ -40,30 +41,6 @@ static enum status board_load(struct command_memory *m, struct writer *why)
      */
     v->issues.count = 0;
     return STATUS_OK;
-}
-
-/* --- CDI files --- */
-
-static enum cdi_state compare_cdi(struct command_memory *m)
-{
-    char name[CDI_FILE_NAME_CAP];
-    char path[COMMAND_PATH_CAP];
-    int error = 0;
-    struct writer stored = writer_of(m->cdi[0], sizeof m->cdi[0]);
-    struct writer wanted = writer_of(m->cdi[1], sizeof m->cdi[1]);
-    cdi_file_name(m->record.driver, m->record.id.uid, name);
-    path_join(path, sizeof path, m->settings->cdi_root, name);
-    enum status s = file_read_whole(path, &stored, &error);
-    if (s != STATUS_OK) {
-        return (s == HOST_ABSENT) ? CDI_MISSING : CDI_UNREADABLE;
-    }
-    s = cdi_write(&m->record,
-                  &(struct cdi_host){.dev_root = m->settings->dev_root,
-                                     .cdi_root = m->settings->cdi_root,
-                                     .driver = m->settings->driver[m->record.driver].name},
-                  &wanted);
-    bool same = s == STATUS_OK && view_equal(writer_view(&stored), writer_view(&wanted));
-    return same ? CDI_GOOD : CDI_DIFFERENT;
 }
 
 /* --- commands `devices` and `slices` --- */
@@ -109,13 +86,27 @@ static enum status write_parts(struct command_memory *m, enum status loaded, str
     return s;
 }
 
-/* Prints one driver's devices. `loaded`: verdict of the call that loaded the devices. */
-static enum status write_inventory(struct command_memory *m, enum driver_kind driver, bool offline,
-                                   enum status loaded, struct writer *why)
+/*
+ * Prints one driver's devices. `loaded`: verdict of the call that loaded the devices. A claim store
+ * that cannot be read leaves its reason in `why` and in m->holders; the devices are printed all the
+ * same. Not inlined, because the caller is on the stack below every command.
+ */
+__attribute__((noinline)) static enum status write_inventory(struct command_memory *m,
+                                                             enum driver_kind driver, bool offline,
+                                                             enum status loaded, struct writer *why)
 {
-    bool holders = loaded == STATUS_OK && !offline && m->command == COMMAND_DEVICES;
-    enum status s = holders ? commands_holders(m, driver, why) : loaded;
-    return write_parts(m, s, why);
+    struct writer failed = *why;
+    if (loaded == STATUS_OK && !offline && m->command == COMMAND_DEVICES) {
+        struct writer first = writer_of(NULL, 0);
+        enum status s = commands_holders(m, driver, (m->holders == STATUS_OK) ? why : &first);
+        m->holders = (m->holders == STATUS_OK) ? s : m->holders;
+        commands_verdicts(m);
+    }
+    enum status s = write_parts(m, loaded, &failed);
+    if (s != STATUS_OK) {
+        *why = failed; /* that the output is not whole matters more than the claim store */
+    }
+    return s;
 }
 
 /* Whether the output is about an instance type, and not about this node. */
@@ -145,14 +136,36 @@ static enum status note_forecast(struct command_memory *m, struct writer *why)
     return s;
 }
 
+/* Writes comments about the devices that the printed YAML lacks; JSON has no comments. */
+static enum status note_left_out(struct command_memory *m, struct writer *why)
+{
+    const struct devices *d = &m->inventory.devices;
+    enum status s = STATUS_OK;
+    if (!m->document.yaml) {
+        return STATUS_OK;
+    }
+    if (devices_refusal(d) != NULL) {
+        writer_text(&m->out, "# ");
+        trouble_refused_type(d, &m->out);
+        writer_text(&m->out, "\n");
+        return commands_flush(m, why);
+    }
+    for (unsigned number = 0; number < DEVICES_MAX && s == STATUS_OK; number++) {
+        command_left_out(&m->inventory, number, m->settings->taint_key[0] == '\0', &m->out);
+        s = commands_flush(m, why);
+    }
+    return s;
+}
+
 static enum status run_inventory(struct command_memory *m, struct writer *why)
 {
     bool offline = is_offline(m);
     enum status s = offline ? board_load(m, why) : commands_node(m, why);
     if (m->command == COMMAND_SLICES && s == STATUS_OK) {
+        s = note_forecast(m, why);
+        s = (s == STATUS_OK) ? note_left_out(m, why) : s;
         taint_unhealthy(m);
         publish_as_node(m);
-        s = note_forecast(m, why);
     }
     s = write_inventory(m, DRIVER_NEURON, offline, s, why);
     if (m->settings->efa && s == STATUS_OK) {
@@ -162,7 +175,7 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
         }
         s = write_inventory(m, DRIVER_EFA, offline, s, why);
     }
-    return s;
+    return (s == STATUS_OK) ? m->holders : s;
 }
 
 /*
@@ -211,13 +224,14 @@ static bool of_one_pod(const struct command_memory *m)
     return m->command == COMMAND_CLAIMS && m->settings->pod[0] != '\0';
 }
 
-static enum status write_record(struct command_memory *m, const char *driver, struct writer *why)
+static enum status write_record(struct command_memory *m, const char *driver, enum cdi_state cdi,
+                                struct writer *why)
 {
     const struct claim_shown shown = {.record = &m->record,
                                       /* text output for a single driver omits the driver's name */
                                       .driver = (m->settings->efa || !commands_are_text(m)) ? driver
                                                                                             : NULL,
-                                      .cdi = compare_cdi(m),
+                                      .cdi = cdi,
                                       .node = of_one_pod(m) ? &m->inventory : NULL};
     enum status s = STATUS_OK;
     bool more = true;
@@ -236,7 +250,7 @@ static enum status write_slot(struct command_memory *m, unsigned slot, enum slot
 {
     const char *driver = m->settings->driver[m->driver].name;
     if (state == SLOT_CLAIM) {
-        return write_record(m, driver, why);
+        return write_record(m, driver, commands_cdi_state(m), why);
     }
     if (state == SLOT_OUTLINE && commands_are_text(m)) {
         command_outline_text(&m->outline, m->settings->efa ? driver : NULL, &m->out);
@@ -283,19 +297,42 @@ static enum status sources_ready(struct command_memory *m, unsigned driver, stru
     return (s == STATUS_OK && of_one_pod(m)) ? commands_devices(m, driver, why) : s;
 }
 
+/*
+ * Prints the claims that only CDI files show. Their consumers are not known, so --pod prints none.
+ * Not inlined, because the caller is on the stack below every command.
+ */
+__attribute__((noinline)) static enum status
+write_witnesses(struct command_memory *m, unsigned driver, bool *any, struct writer *why)
+{
+    enum status s = STATUS_OK;
+    struct witness w;
+    commands_witness_begin(m);
+    while (s == STATUS_OK && commands_witness_next(m, &w)) {
+        if (w.read && w.alone && !of_one_pod(m)) {
+            *any = true;
+            s = write_record(m, m->settings->driver[driver].name, CDI_ALONE, why);
+        }
+    }
+    int error = commands_witness_end(m);
+    (void)error; /* `check` reports a CDI root that cannot be read */
+    return s;
+}
+
 /* Prints a driver's claims. Sets *any if at least one claim is printed. */
 static enum status write_claims(struct command_memory *m, unsigned driver, bool *any,
                                 struct writer *why)
 {
     enum status s = sources_ready(m, driver, why);
+    commands_stored_begin(m);
     for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
         enum slot_state state = commands_slot(m, slot);
+        commands_stored_add(m, state);
         if (is_wanted(m, state)) {
             *any = true;
             s = write_slot(m, slot, state, why);
         }
     }
-    return s;
+    return (s == STATUS_OK) ? write_witnesses(m, driver, any, why) : s;
 }
 
 static void claims_begin(struct command_memory *m)
@@ -435,6 +472,8 @@ enum status commands_print(struct command_memory *m, struct writer *why)
     m->inventory.efa = m->settings->efa;
     m->inventory.rows_only = m->settings->no_headers;
     m->forecast = view_of(NULL, 0);
+    m->holders = STATUS_OK;
+    commands_status_forget(m, false);
     switch (m->command) {
     case COMMAND_CLAIMS:
         s = run_claims(m, why);

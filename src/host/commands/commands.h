@@ -18,6 +18,12 @@
 /* What `check` finds: a reason why the node is not ready, or something else that is wrong. */
 enum finding_kind { FINDING_REASON, FINDING_WARNING };
 
+/* A claim of the claim store: what its CDI file is compared with. */
+struct stored_claim {
+    uint64_t numbers; /* bit N: the claim holds device N, or is released and may leave its file */
+    char uid[UID_CAP];
+};
+
 /* Memory of a command. It shares the memory of the loop, which does not run. */
 struct command_memory {
     const struct settings *settings;
@@ -39,13 +45,19 @@ struct command_memory {
     uint32_t sum;
     /* slices: why no running agent reported its slices; empty: one did, or --board is set */
     struct view forecast;
+    bool status_asked;  /* the agent was asked for its page /statusz */
+    struct view status; /* that page; empty: there is none, and status_why says why */
+    size_t status_why_len;
+    enum status holders; /* why the claim store could not be read, while devices were printed */
     enum finding_kind finding; /* check: kind of the findings that are printed now */
     struct claim_record record;
     struct store_outline outline;
     enum driver_kind driver;  /* driver whose claim store is read */
     char state_dir[PATH_CAP]; /* state directory of that driver */
     uint8_t half[2][STORE_HALF_BYTES];
-    struct directory directory; /* directory from which the bundle copies CDI files */
+    struct directory directory; /* the directory of CDI files, while it is read */
+    unsigned stored_claims;     /* entries of `stored` */
+    struct stored_claim stored[CLAIMS_MAX];
     uint8_t cdi[2][CDI_BYTES_MAX];
     uint8_t part[COMMAND_PART_BYTES];
     uint8_t page[PAGE_BYTES_MAX]; /* body of the agent's page that was read last */
@@ -53,6 +65,7 @@ struct command_memory {
     struct h2_stream stream;
     uint8_t line[HOST_TEXT_CAP];   /* check: the finding that is being written */
     uint8_t reason[HOST_TEXT_CAP]; /* why a file of the bundle is missing */
+    uint8_t status_why[HOST_TEXT_CAP];
 };
 
 /* Initializes the memory. Call once, before the other functions. `m` must be all zero. */

@@ -41,12 +41,15 @@ MUST_USE enum status commands_node(struct command_memory *m, struct writer *why)
  * the type of --board. HOST_*: `why` gets a line.
  */
 MUST_USE enum status commands_efas(struct command_memory *m, bool offline, struct writer *why);
-/* Loads the devices of a driver on this node. HOST_*: `why` gets a line. */
+/*
+ * Loads the devices of a driver on this node, and the agent's verdicts on them. HOST_*: `why` gets
+ * a line.
+ */
 MUST_USE enum status commands_devices(struct command_memory *m, unsigned driver,
                                       struct writer *why);
 /*
  * Opens the store of the selected driver. STATUS_OK: it has a valid header. HOST_ABSENT: there is
- * no store.
+ * no store. HOST_BUSY: its name is in use by a directory, or by another kind of file.
  */
 MUST_USE enum status commands_store(struct command_memory *m);
 /* Reads a slot of the open store into m->record or m->outline. */
@@ -55,10 +58,54 @@ enum slot_state commands_slot(struct command_memory *m, unsigned slot);
 void commands_store_trouble(const struct command_memory *m, enum status s, struct writer *why);
 /*
  * Replaces the holders in m->inventory with the claims that hold devices of a driver, also from
- * records that a newer agent wrote. HOST_*: the store cannot be read; `why` gets a line.
+ * records that a newer agent wrote and, where the store lacks them, from CDI files. HOST_*: the
+ * store cannot be read; `why` gets a line, and the holders are those that the CDI files show.
  */
 MUST_USE enum status commands_holders(struct command_memory *m, enum driver_kind driver,
                                       struct writer *why);
+/* --- the agent's verdicts (verdicts.c) --- */
+
+/*
+ * The agent's page /statusz, which is read once for each output; empty: no agent gives it. Valid
+ * until another page is read.
+ */
+struct view commands_status(struct command_memory *m);
+/*
+ * Forgets that page, because another page was read. `absent`: there is no agent, so do not ask for
+ * it again.
+ */
+void commands_status_forget(struct command_memory *m, bool absent);
+/* Sets the agent's verdicts on the devices that m->inventory has. */
+void commands_verdicts(struct command_memory *m);
+
+/* --- CDI files (cdi_files.c) --- */
+
+/* How the CDI file of the claim in m->record compares with the record. */
+enum cdi_state commands_cdi_state(struct command_memory *m);
+/*
+ * Keep which claims of the selected driver the store has: forget them all, and add the claim that
+ * commands_slot read last, with its state.
+ */
+void commands_stored_begin(struct command_memory *m);
+void commands_stored_add(struct command_memory *m, enum slot_state state);
+/* A CDI file that shows more than the claim store. */
+struct witness {
+    bool read;        /* m->record is the claim of the file; false: the file cannot be read */
+    bool alone;       /* the store lacks the claim; false: it has it, with fewer devices */
+    uint64_t numbers; /* bit N: the claim holds device N, by this file alone */
+    char file[CDI_FILE_NAME_CAP];
+};
+/*
+ * Go through the CDI files of the selected driver that show more than the claims that
+ * commands_stored_add was called for. commands_witness_end returns 0, or an errno if a directory
+ * that exists could not be read whole.
+ */
+void commands_witness_begin(struct command_memory *m);
+bool commands_witness_next(struct command_memory *m, struct witness *w);
+int commands_witness_end(struct command_memory *m);
+/* Adds to the holders of m->inventory what such CDI files show. */
+void commands_witness_hold(struct command_memory *m);
+
 /* The command `check`: prints to m->out_fd, and sets m->answer_no if the node is not ready. */
 MUST_USE enum status command_check(struct command_memory *m, struct writer *why);
 /*

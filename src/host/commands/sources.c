@@ -141,7 +141,12 @@ enum status commands_efas(struct command_memory *m, bool offline, struct writer 
 
 enum status commands_devices(struct command_memory *m, unsigned driver, struct writer *why)
 {
-    return (driver == (unsigned)DRIVER_EFA) ? commands_efas(m, false, why) : commands_node(m, why);
+    enum status s =
+        (driver == (unsigned)DRIVER_EFA) ? commands_efas(m, false, why) : commands_node(m, why);
+    if (s == STATUS_OK) {
+        commands_verdicts(m);
+    }
+    return s;
 }
 
 /* --- the claim store --- */
@@ -168,6 +173,13 @@ static struct view store_part(const struct command_memory *m, uint64_t offset, v
     return view_of(bytes, (n > 0) ? (size_t)n : 0u);
 }
 
+/* Whether the descriptor is a plain file, and not a directory or a pipe that has its name. */
+static bool is_plain(int fd)
+{
+    struct stat st;
+    return descriptor_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 enum status commands_store(struct command_memory *m)
 {
     char path[COMMAND_PATH_CAP];
@@ -179,6 +191,9 @@ enum status commands_store(struct command_memory *m)
     m->store_fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (m->store_fd < 0) {
         return errno_status(errno);
+    }
+    if (!is_plain(m->store_fd)) {
+        return HOST_BUSY;
     }
     enum status s = store_header_read(store_part(m, 0, m->half[0], STORE_HEADER_WRITTEN), &header);
     if (s == HOST_DAMAGED) {
@@ -211,6 +226,10 @@ void commands_store_trouble(const struct command_memory *m, enum status s, struc
     case PEER_UNSUPPORTED:
         writer_text(why, " has another format; use the commands of the agent that wrote it");
         break;
+    case HOST_BUSY:
+        writer_text(why, " is no plain file; move away what has its name: an agent that starts "
+                         "makes the store again");
+        break;
     case HOST_DAMAGED:
         writer_text(why, " is damaged; an agent that starts repairs it");
         break;
@@ -226,6 +245,9 @@ static void holder_load(struct command_memory *m, unsigned slot)
 {
     const struct claim_record *r = &m->record;
     enum slot_state state = commands_slot(m, slot);
+    commands_stored_add(m, state);
+    m->inventory.damaged_slots =
+        (uint16_t)(m->inventory.damaged_slots + ((state == SLOT_DAMAGED) ? 1u : 0u));
     if (state == SLOT_CLAIM) {
         command_hold(&m->inventory, claim_numbers(r), &r->id, r->consumer.name);
     }
@@ -236,18 +258,22 @@ static void holder_load(struct command_memory *m, unsigned slot)
 
 enum status commands_holders(struct command_memory *m, enum driver_kind driver, struct writer *why)
 {
-    memset(m->inventory.holder, 0, sizeof m->inventory.holder);
+    struct inventory *v = &m->inventory;
+    memset(v->holder, 0, sizeof v->holder);
+    v->damaged_slots = 0;
+    v->witnesses = 0;
+    v->cdi_unread = 0;
     commands_driver(m, driver);
+    commands_stored_begin(m);
     enum status s = commands_store(m);
-    if (s == HOST_ABSENT) {
-        return STATUS_OK; /* no store: the driver has no claims */
-    }
-    if (s != STATUS_OK) {
-        commands_store_trouble(m, s, why);
-        return s;
-    }
-    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
         holder_load(m, slot);
     }
-    return STATUS_OK;
+    s = (s == HOST_ABSENT) ? STATUS_OK : s; /* no store: the driver has no claims in it */
+    v->holders_unknown = s != STATUS_OK;
+    if (s != STATUS_OK) {
+        commands_store_trouble(m, s, why);
+    }
+    commands_witness_hold(m);
+    return s;
 }
