@@ -19,7 +19,10 @@ static void begin(void)
     prepare_well(0, 3);
 }
 
-/* Claim n with a part of device 4, as the builder leaves it or with the cores that it has. */
+/*
+ * Claim n with a part of device 4, as the builder leaves it or with the cores that it has; without
+ * cores: with the whole device.
+ */
 static struct claim_record part_of_4(unsigned n, uint8_t cores)
 {
     const struct claim_record *r = NULL;
@@ -30,7 +33,8 @@ static struct claim_record part_of_4(unsigned n, uint8_t cores)
     part.result[0].number = 4;
     part.result[0].cores = cores;
     part.result[0].logical_neuron_core = 2;
-    text_set(part.result[0].share_id, sizeof part.result[0].share_id, api.claim[n].uid);
+    text_set(part.result[0].share_id, sizeof part.result[0].share_id,
+             (cores != 0) ? api.claim[n].uid : "");
     part.zero_numbering = true;
     return part;
 }
@@ -128,13 +132,47 @@ static void test_switched_off(void **state)
     assert_null(strstr(why, "delete resourceclaim"));
 }
 
+/*
+ * The disk refuses the new record of a held claim, and then the copy of the earlier one: the store
+ * may have either. Of a part and a whole device the claim holds the whole device; of two parts it
+ * holds the cores of both.
+ */
+static void test_neither_record_written(void **state)
+{
+    static const struct {
+        uint8_t before; /* 0: the whole device */
+        uint8_t after;
+        uint8_t cores;
+        bool guessed;
+    } rows[] = {{0x03, 0, 0, true}, {0, 0x03, 0, true}, {0x03, 0x0c, 0x0f, false}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct writer why = writer_of(text, sizeof text - 1);
+        unsigned slot = 0;
+        begin();
+        hold(0, rows[i].before);
+        struct claim_record r = part_of_4(0, rows[i].after);
+        disk_refuse(FILES_STATE, HOST_NO_SPACE);
+        assert_int_equal(ledger_put(world.agent, &r, &slot, &why), HOST_NO_SPACE);
+        disk_refuse(FILES_STATE, STATUS_OK);
+        const struct ledger_entry *e = &world.agent->ledger->entry[slot];
+        assert_int_equal(e->state, LEDGER_HELD);
+        assert_int_equal(e->numbers, UINT64_C(1) << 4);
+        assert_int_equal(e->cores, rows[i].cores);
+        assert_true(e->guessed == rows[i].guessed);
+        assert_true(e->shares == !rows[i].guessed);
+        r = part_of_4(1, 0x30);
+        int rival = ledger_rival(world.agent, 0, &r, true);
+        assert_int_equal(rival, rows[i].guessed ? (int)slot : -1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside_others),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_other_device_since),
-        cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_beside_others),          cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_other_device_since),     cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_neither_record_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

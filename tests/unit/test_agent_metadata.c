@@ -108,6 +108,26 @@ static void test_come_and_go(void **state)
     assert_int_equal(disk_count(FILES_CDI), 0);
 }
 
+/* Labels of the Node are attributes of the devices, in these files as in the slices. */
+static void test_labels(void **state)
+{
+    (void)state;
+    begin(true);
+    api.label[LABEL_LAYER_1] = "nn-1";
+    api.label[LABEL_LAYER_3] = "nn-3";
+    api_node_touch();
+    pass(500);
+    prepare_well(0, 1);
+    assert_has(file_of(0, 0), "\"networkNodeLayer1\": {\n              \"string\": \"nn-1\"\n");
+    assert_has(file_of(0, 0), "\"networkNodeLayer3\": {\n              \"string\": \"nn-3\"\n");
+    assert_null(strstr(text_in(file_of(0, 0)), "networkNodeLayer2"));
+    api.label[LABEL_LAYER_3] = NULL;
+    api_node_touch();
+    pass(ROUND);
+    assert_has(file_of(0, 0), "networkNodeLayer1");
+    assert_null(strstr(text_in(file_of(0, 0)), "networkNodeLayer3"));
+}
+
 static void test_not_asked_for(void **state)
 {
     (void)state;
@@ -396,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_come_and_go),
+        cmocka_unit_test(test_labels),
         cmocka_unit_test(test_not_asked_for),
         cmocka_unit_test(test_flag_changes),
         cmocka_unit_test(test_lost_and_changed_files),

@@ -96,6 +96,24 @@ static void test_rotten_record(void **state)
     assert_int_equal(held(), 2);
 }
 
+/* The same look that writes a rotten record again looks at the CDI file, which is gone too. */
+static void test_rotten_record_without_file(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    const struct ledger_entry *e = &world.agent->ledger->entry[0];
+    file_fill(disk_find(FILES_STATE, STORE_FILE_NAME), store_offset(0, e->half) + 30u, 0x5a, 8);
+    disk_unlink(cdi_of(0));
+    log_forget();
+    for (unsigned i = 0; i < 100 && said("event=store_half_damaged") == 0; i++) {
+        pass(ROUND / 100u);
+    }
+    assert_int_equal(said("event=store_half_damaged"), 1);
+    assert_non_null(cdi_of(0));
+    assert_int_equal(held(), 1);
+}
+
 /* --- CDI files without a record --- */
 
 static void test_orphans_hold_their_devices(void **state)
@@ -775,6 +793,7 @@ int main(void)
         cmocka_unit_test(test_files_at_start),
         cmocka_unit_test(test_root_that_takes_nothing),
         cmocka_unit_test(test_rotten_record),
+        cmocka_unit_test(test_rotten_record_without_file),
         cmocka_unit_test(test_orphans_hold_their_devices),
         cmocka_unit_test(test_damaged_orphan),
         cmocka_unit_test(test_unreadable_files),

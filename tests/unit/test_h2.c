@@ -213,6 +213,24 @@ static void dropped_data_is_given_back(void **state)
     assert_non_null(strstr(c.frames.text, " PING ACK 0001"));
 }
 
+/* DATA behind END_STREAM ends the stream alone: the connection gets its octets back. */
+static void data_in_error_is_given_back(void **state)
+{
+    (void)state;
+    static char hex[2 * 10000 + 1];
+    memset(hex, '0', 2 * 10000);
+    conn_start(&c, H2_SERVER);
+    for (uint32_t n = 1; n <= 7; n++) {
+        conn_frame(&c, 1, END_STREAM | END_HEADERS, 2 * n - 1, GET);
+        c.frames.len = 0;
+        conn_frame(&c, 0, 0, 2 * n - 1, hex);
+        assert_non_null(strstr(c.frames.text, " STREAM_CLOSED"));
+        assert_int_equal(c.h2.recv_window + c.h2.consumed, 65535);
+        assert_int_equal(c.updates[0], n / 4 * 40000);
+    }
+    assert_int_equal(c.last, STATUS_MORE);
+}
+
 static void more_than_granted(void **state)
 {
     (void)state;
@@ -678,6 +696,7 @@ int main(void)
         cmocka_unit_test(refill_at_half),
         cmocka_unit_test(padding_counts),
         cmocka_unit_test(dropped_data_is_given_back),
+        cmocka_unit_test(data_in_error_is_given_back),
         cmocka_unit_test(more_than_granted),
         cmocka_unit_test(window_before_the_acknowledgement),
         cmocka_unit_test(large_claim_takes_few_round_trips),

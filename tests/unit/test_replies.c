@@ -82,11 +82,46 @@ static void test_devices(void **state)
     }
 }
 
+/* Length of the reply's entry for the record, as nanopb encodes it without its head. */
+static size_t encoded_len(const struct claim_record *r)
+{
+    dra_NodePrepareResourcesResponse_ClaimsEntry e =
+        dra_NodePrepareResourcesResponse_ClaimsEntry_init_zero;
+    size_t len = 0;
+    text_set(e.key, sizeof e.key, r->id.uid);
+    e.has_value = true;
+    e.value.devices.funcs.encode = write_devices;
+    count = r->count;
+    for (unsigned i = 0; i < count; i++) {
+        dra_Device *d = &devices[i];
+        *d = (dra_Device)dra_Device_init_zero;
+        d->request_names_count = d->cdi_device_ids_count = 1;
+        text_set(d->request_names[0], sizeof d->request_names[0], r->result[i].request);
+        text_set(d->pool_name, sizeof d->pool_name, r->pool);
+        (void)snprintf(d->device_name, sizeof d->device_name, "neuron-device-%u",
+                       r->result[i].number);
+        cdi_device_id(DRIVER_NEURON, r->id.uid, r->result[i].request, d->cdi_device_ids[0]);
+        d->has_share_id = r->result[i].share_id[0] != '\0';
+        text_set(d->share_id, sizeof d->share_id, r->result[i].share_id);
+    }
+    assert_true(pb_get_encoded_size(&len, dra_NodePrepareResourcesResponse_ClaimsEntry_fields, &e));
+    return len;
+}
+
+static void check_length(const struct claim_record *r, size_t *encoded)
+{
+    size_t inner = encoded_len(r);
+    size_t head = inner < 128 ? 2 : inner < 16384 ? 3 : 4;
+    assert_int_equal(reply_entry_len(r->id.uid, reply_devices_len(r)), head + inner);
+    *encoded = inner;
+}
+
 /* The length that is announced before an entry exists is its own, to the byte. */
 static void test_lengths(void **state)
 {
     (void)state;
     static struct claim_record r;
+    size_t encoded = 0;
     memset(&r, 0, sizeof r);
     memset(r.id.uid, 'u', 36);
     for (unsigned pool = 1; pool < NAME_CAP; pool += 11) {
@@ -96,32 +131,35 @@ static void test_lengths(void **state)
             memset(last->request, 'r', r.count * 2u - 1u);
             memset(last->share_id, 's', (r.count % 2u) * 36u);
             last->number = (uint16_t)(r.count * 2u - 1u);
-            dra_NodePrepareResourcesResponse_ClaimsEntry e =
-                dra_NodePrepareResourcesResponse_ClaimsEntry_init_zero;
-            text_set(e.key, sizeof e.key, r.id.uid);
-            e.has_value = true;
-            e.value.devices.funcs.encode = write_devices;
-            count = r.count;
-            for (unsigned i = 0; i < count; i++) {
-                dra_Device *d = &devices[i];
-                *d = (dra_Device)dra_Device_init_zero;
-                d->request_names_count = d->cdi_device_ids_count = 1;
-                text_set(d->request_names[0], sizeof d->request_names[0], r.result[i].request);
-                text_set(d->pool_name, sizeof d->pool_name, r.pool);
-                (void)snprintf(d->device_name, sizeof d->device_name, "neuron-device-%u",
-                               r.result[i].number);
-                cdi_device_id(DRIVER_NEURON, r.id.uid, r.result[i].request, d->cdi_device_ids[0]);
-                d->has_share_id = r.result[i].share_id[0] != '\0';
-                text_set(d->share_id, sizeof d->share_id, r.result[i].share_id);
-            }
-            size_t inner = 0;
-            assert_true(pb_get_encoded_size(
-                &inner, dra_NodePrepareResourcesResponse_ClaimsEntry_fields, &e));
-            size_t head = inner < 128 ? 2 : inner < 16384 ? 3 : 4;
-            assert_int_equal(reply_entry_len(r.id.uid, reply_devices_len(&r)), head + inner);
+            check_length(&r, &encoded);
         }
         r.count = 0;
     }
+}
+
+/* Entries around 16,384 bytes, from which on a length has three bytes, up to the longest. */
+static void test_long_lengths(void **state)
+{
+    (void)state;
+    static struct claim_record r;
+    size_t encoded = 0;
+    unsigned shorter = 0;
+    unsigned longer = 0;
+    memset(&r, 0, sizeof r);
+    memset(r.id.uid, 'u', UID_CAP - 1);
+    r.count = RESULTS_MAX;
+    for (unsigned i = 0; i < RESULTS_MAX; i++) {
+        memset(r.result[i].request, 'r', REQUEST_BASE_CAP - 1);
+        memset(r.result[i].share_id, 's', 36);
+        r.result[i].number = (uint16_t)i;
+    }
+    for (unsigned pool = 1; pool < NAME_CAP; pool++) {
+        memset(r.pool, 'n', pool);
+        check_length(&r, &encoded);
+        shorter += (encoded < 16384) ? 1u : 0u;
+        longer += (encoded >= 16384) ? 1u : 0u;
+    }
+    assert_true(shorter > 0 && longer > 0);
 }
 
 int main(void)
@@ -129,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_long_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,27 @@
 static struct reservations list;
 static struct claim_reservation seen[API_CLAIMS];
 
+/* How much of the response to a list arrives before the connection is lost; SIZE_MAX: all. */
+static size_t arrives = SIZE_MAX;
+
+/* The response to the list, as far as `arrives`. */
+static bool cut_to_agent(void)
+{
+    size_t n = 0;
+    api_pump(world.now_ms);
+    if (!move_bytes(api_h2(), agent_link_rx(world.agent, LINK_API), arrives, &n)) {
+        return false;
+    }
+    agent_link_rx_commit(world.agent, LINK_API, n);
+    arrives -= n;
+    if (arrives == 0) {
+        (void)reservations_step(world.agent, &list);
+        arrives = SIZE_MAX;
+        api_end("reset by peer");
+    }
+    return true;
+}
+
 /* One turn at one moment; whether anything moved. */
 static bool turn(void)
 {
@@ -25,7 +46,8 @@ static bool turn(void)
         moved = true;
     }
     moved = agent_to_api() || moved;
-    return api_to_agent() || moved;
+    bool cut = arrives != SIZE_MAX && api_asked(LISTS) > 0;
+    return (cut ? cut_to_agent() : api_to_agent()) || moved;
 }
 
 /* Steps to the end of the list, or of the time: WAIT. */
@@ -215,6 +237,58 @@ static void test_outdated_token(void **state)
     trouble_has("HTTP 410 ");
 }
 
+/* Reads the list until so many bytes of it have come. true: a claim has come with them. */
+static bool read_part(size_t bytes)
+{
+    bool claim = false;
+    arrives = bytes;
+    for (unsigned i = 0; i < TURNS_MAX && arrives != SIZE_MAX && !claim; i++) {
+        claim = reservations_step(world.agent, &list) == RESERVATIONS_CLAIM;
+        if (!turn() && arrives != SIZE_MAX) {
+            uint64_t next = reservations_deadline(world.agent, &list);
+            set_time(next > world.now_ms ? next : world.now_ms);
+        }
+    }
+    arrives = SIZE_MAX;
+    return claim || list.found > 0;
+}
+
+/*
+ * A list that breaks off behind a device of ours, in the same claim. The next one has the claim
+ * without its device, and nothing of the first one counts.
+ */
+static void test_broken_off(void **state)
+{
+    (void)state;
+    size_t bytes = 1;
+    bool whole = false;
+    for (; !whole; bytes += 3) {
+        begin();
+        claim_add(0)->parameters = "{\"a\":\"what follows the device\"}";
+        whole = read_part(bytes);
+        api.claim[0].results = 0;
+        if (!whole) {
+            assert_int_equal(read_list(), RESERVATIONS_END);
+            assert_int_equal(list.found, 0);
+        }
+    }
+    assert_in_range(bytes, 100, 2000);
+}
+
+/* What the server says fills the text to its last byte, and ends there. */
+static void test_longest_message(void **state)
+{
+    static char message[KUBE_MESSAGE_CAP];
+    (void)state;
+    memset(message, 'm', sizeof message - 1);
+    begin();
+    api.claims_http = 403;
+    api.claims_message = message;
+    assert_int_equal(read_list(), RESERVATIONS_FAILED);
+    trouble_has("HTTP 403 mmm");
+    assert_int_equal(strlen(reservations_trouble(world.agent, &list)), CLAIM_ERROR_CAP - 1);
+}
+
 /* --- lines --- */
 
 static char text[COMMAND_PART_BYTES];
@@ -287,6 +361,8 @@ int main(void)
         cmocka_unit_test(test_unreachable_server),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_outdated_token),
+        cmocka_unit_test(test_broken_off),
+        cmocka_unit_test(test_longest_message),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_longest_document),
     };

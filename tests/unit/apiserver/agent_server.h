@@ -242,7 +242,7 @@ static void meet_claims(const struct sim_api_event *e)
     static uint8_t bytes[96];
     struct writer out = writer_of(bytes, sizeof bytes);
     put_envelope(&out, "resource.k8s.io/v1", "ResourceClaimList", view_of("\x0a\0", 2));
-    refuse(e, api.claims_http, NULL);
+    refuse(e, api.claims_http, api.claims_message);
     if (api.claims_gone > 0 && strstr(e->path, "&continue=") != NULL) {
         api.claims_gone--;
         refuse(e, 410, NULL);
