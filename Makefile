@@ -64,6 +64,7 @@ fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, C
 conformance: ## both sides of every protocol, with peers made by others
 host-coverage: ## lines of src/host that the conformance tests run: a table, build/host-coverage/report
 x509-million: ## a million random chains of certificates, judged beside Go's crypto/x509 (X509_SEED=n, X509_CHAINS=n)
+x509-vectors: ## records the situations of tests/conformance/verdict for the unit tests: tests/vectors/x509
 faults: ## every system call of a prepare, an unprepare and a start with repair fails, each in four ways (ten minutes)
 abuse: ## hostile peers on every socket and a hostile API server: error codes, memory, CPU, effect on other peers
 

@@ -92,6 +92,7 @@ struct spec {
     struct view version;
     struct view serial;
     struct view algorithm; /* of the outer signature */
+    struct view inner;     /* the same in the signed part */
     struct view spki;
     struct view extension[3]; /* further ones */
 };
@@ -143,10 +144,10 @@ static struct view certificate(const struct spec *s)
     struct view version = DER(DER_INTEGER, BYTES("\x02"));
     struct view serial = DER(DER_INTEGER, BYTES("\x01"));
     struct view list = DER(DER_SEQUENCE, s->extension[0], s->extension[1], s->extension[2]);
-    struct view tbs =
-        DER(DER_SEQUENCE, DER(DER_CONTEXT_OUTER(0u), or_usual(s->version, version)),
-            or_usual(s->serial, serial), algorithm, name_of(s->issuer), validity,
-            name_of(s->subject), or_usual(s->spki, usual_key), DER(DER_CONTEXT_OUTER(3u), list));
+    struct view tbs = DER(DER_SEQUENCE, DER(DER_CONTEXT_OUTER(0u), or_usual(s->version, version)),
+                          or_usual(s->serial, serial), or_usual(s->inner, algorithm),
+                          name_of(s->issuer), validity, name_of(s->subject),
+                          or_usual(s->spki, usual_key), DER(DER_CONTEXT_OUTER(3u), list));
     return DER(DER_SEQUENCE, tbs, or_usual(s->algorithm, algorithm),
                DER(DER_BIT_STRING, BYTES("\0sig")));
 }
@@ -460,6 +461,82 @@ static void test_elements(void **state)
     }
 }
 
+/* X.690 §8.19.2: no arc has an empty octet before its first one. */
+static void test_object_identifiers(void **state)
+{
+    (void)state;
+    const struct {
+        struct view content;
+        bool good;
+    } rows[] = {
+        {BYTES("\x2a\x03\x04"), true},
+        {BYTES("\x2a\x81\x00"), true},
+        {BYTES("\x2a\x81\x80\x01"), true},
+        {BYTES("\x2a\x80\x01"), false},
+        {BYTES("\x2a\x03\x80\x80\x01"), false},
+        {BYTES("\x80\x2a\x01"), false},
+        {BYTES("\x2a\x81"), false},
+        {NONE, false},
+    };
+    for (unsigned i = 0; i < COUNT(rows); i++) {
+        struct view oid = DER(DER_OID, rows[i].content);
+        struct view in = oid;
+        struct view content = {0};
+        assert_true(der_oid(&in, &content) == rows[i].good);
+        in = oid;
+        assert_true(der_long_oid(&in, &content) == rows[i].good);
+    }
+}
+
+/* --- signature algorithms --- */
+
+#define RSA_PSS "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a"
+#define MGF1 "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x08"
+
+static struct view sha2(unsigned bits)
+{
+    static const char *const oids[] = {"\x60\x86\x48\x01\x65\x03\x04\x02\x01",
+                                       "\x60\x86\x48\x01\x65\x03\x04\x02\x02",
+                                       "\x60\x86\x48\x01\x65\x03\x04\x02\x03"};
+    struct view oid = view_of(oids[(bits - 256u) / 128u], 9);
+    return DER(DER_SEQUENCE, DER(DER_OID, oid), NUL);
+}
+
+/* RFC 8017 §A.2.3: one hash for the message and its mask, and a salt as long as that. */
+static void test_pss(void **state)
+{
+    (void)state;
+    struct view nothing = NONE;
+    struct view one = DER(DER_CONTEXT_OUTER(3u), DER(DER_INTEGER, BYTES("\x01")));
+    struct view two = DER(DER_CONTEXT_OUTER(3u), DER(DER_INTEGER, BYTES("\x02")));
+    const struct {
+        unsigned hash;
+        unsigned mask;
+        uint8_t salt;
+        struct view trailer;
+        bool good;
+    } rows[] = {
+        {256, 256, 32, nothing, true},  {384, 384, 48, nothing, true},
+        {512, 512, 64, one, true},      {256, 384, 32, nothing, false},
+        {384, 256, 48, nothing, false}, {512, 384, 64, nothing, false},
+        {256, 256, 20, nothing, false}, {256, 256, 48, nothing, false},
+        {256, 256, 32, two, false},
+    };
+    for (unsigned i = 0; i < COUNT(rows); i++) {
+        struct x509_cert cert;
+        struct view hash = DER(DER_CONTEXT_OUTER(0u), sha2(rows[i].hash));
+        struct view mask =
+            DER(DER_CONTEXT_OUTER(1u), DER(DER_SEQUENCE, OID(MGF1), sha2(rows[i].mask)));
+        struct view salt = DER(DER_CONTEXT_OUTER(2u), DER(DER_INTEGER, view_of(&rows[i].salt, 1)));
+        struct view parameters = DER(DER_SEQUENCE, hash, mask, salt, rows[i].trailer);
+        struct view algorithm = DER(DER_SEQUENCE, OID(RSA_PSS), parameters);
+        struct spec spec = {"x", "x", .algorithm = algorithm, .inner = algorithm};
+        assert_int_equal(x509_read(certificate(&spec), &cert), STATUS_OK);
+        assert_int_equal(cert.scheme, rows[i].good ? X509_SCHEME_PSS : X509_SCHEME_OTHER);
+        assert_int_equal(cert.hash_bits, rows[i].good ? rows[i].hash : 0);
+    }
+}
+
 /* --- memory --- */
 
 /* mbedTLS has no code of its own for an RSA key that the arena cannot hold. */
@@ -501,6 +578,8 @@ int main(void)
         cmocka_unit_test_setup(test_memory_outweighs, start),
         cmocka_unit_test_setup(test_faults, start),
         cmocka_unit_test_setup(test_elements, start),
+        cmocka_unit_test_setup(test_object_identifiers, start),
+        cmocka_unit_test_setup(test_pss, start),
         cmocka_unit_test_setup(test_rsa_key_without_memory, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ TOP_LEVEL = {"Makefile", "README.md", "CHANGELOG.md", "LICENSE", "src", "cfg", "
 BINARY_FOLDERS = ("tests/vectors/", "tests/fuzz/")
 # Inputs of the fuzz targets: bytes, even where they look like text. What engines found is an archive a target.
 INPUTS = ("tests/fuzz/corpus/", "tests/fuzz/seeds/")
-CORPUS = re.compile(r"tests/fuzz/corpus/\w+\.zip")
+CORPUS = re.compile(r"tests/fuzz/corpus/\w+\.zip|tests/vectors/x509/situations\.zip")
 ARCHIVES = {".a", ".so", ".o", ".tar", ".gz", ".bz2", ".xz", ".zip", ".whl", ".jar", ".deb", ".exe"}
 FOREIGN_FOLDERS = {"vendor", "node_modules", "third_party", "site-packages"}
 FOREIGN_NAMES = {"pb.h", "pb_common.c", "pb_common.h", "pb_encode.c", "pb_encode.h", "pb_decode.c",

@@ -77,6 +77,11 @@ x509-million: interop-programs
 	@$(with_go) && cd tests/conformance && X509_CHAINS=$(or $(X509_CHAINS),1000000) \
 		X509_SEED=$(or $(X509_SEED),$$(date +%Y%m%d)) $(failures) go test -count=1 -timeout 180m -v -run '^TestRandomChains$$' ./verdict
 
+# After a change of the situations in tests/conformance/verdict.
+.PHONY: x509-vectors
+x509-vectors: deps-all
+	@$(with_go) && cd tests/conformance && X509_VECTORS=record $(failures) go test -count=1 -run '^TestVectors$$' ./verdict
+
 .PHONY: faults
 faults: all deps-all
 	@$(with_go) && cd tests/conformance && FAULT_POINTS=all $(failures) go test -count=1 -timeout 120m -parallel 20 \

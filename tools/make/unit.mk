@@ -48,6 +48,14 @@ ifdef MBEDTLS_DIR
 $(eval $(call unit_build,unit,$(CC),$(SANITIZE),,$(PLAIN_MBEDTLS),-lcmocka))
 endif
 
+# Servers' certificates with Go's verdicts, recorded by `make x509-vectors`.
+X509_VECTORS := $(BUILD)/vectors/x509/situations
+$(X509_VECTORS): tests/vectors/x509/situations.zip
+	@mkdir -p $(@D)
+	$(Q)/usr/bin/python3 -m zipfile -e $< $(@D) && touch $@
+
+$(foreach name,unit values memory coverage,$(BUILD)/$(name)/test_x509_vectors): | $(X509_VECTORS)
+
 .PHONY: unit
 unit: $(unit_TESTS)
 	@tools/build/run_unit.py --jobs $(JOBS) $(unit_TESTS)
