@@ -36,8 +36,8 @@ SIM_MODELS := $(sort $(wildcard $(addsuffix /*.c,tests/sim $(addprefix tests/sim
 NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # In this order: a file uses what those before it define. compile.mk has the compilers and flags of all builds.
-include $(addprefix tools/make/,deps.mk compile.mk agent.mk unit.mk gates.mk sim.mk fuzz.mk peers.mk cluster.mk image.mk \
-	release.mk bench.mk evidence.mk)
+include $(addprefix tools/make/,deps.mk compile.mk agent.mk unit.mk gates.mk sim.mk mutants.mk fuzz.mk peers.mk \
+	cluster.mk image.mk release.mk bench.mk evidence.mk)
 
 # --- the agent: tools/make/agent.mk -------------------------------------------------------------------
 all: ## build/neuron-dra-agent and build/neuron-dra-agent.debug
@@ -53,6 +53,10 @@ demo-debian: ## make demo on a fresh Debian 12 and 13, from HEAD (as root, with 
 sim: ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, CLAIMS=n, ALIGNED=n, SCENARIO=text)
 crash: ## the claim store in every state that a crash can leave: over a million, opened again (CRASH_STEPS=n)
 claim-defects: ## mistakes put into the claim state, one at a time; simulator, crash states or unit tests must find each
+
+# --- mutants: tools/make/mutants.mk -------------------------------------------------------------------
+mutants: ## 600 mutants by a seeded generator; unit tests, simulator or crash states must find each (BUDGET=minutes)
+mutants-sample: ## 40 of them, those of changed lines first (SINCE=commit): minutes
 
 # --- fuzzers: tools/make/fuzz.mk ----------------------------------------------------------------------
 fuzz: ## every fuzz target for FUZZ_SECONDS (15) on its corpus

@@ -10,9 +10,10 @@ endif
 # The goals that build the unit tests with clang need its flags when the Makefile is read.
 CLANG_GOALS := sanitize coverage
 FUZZ_GOALS := fuzz fuzz-coverage fuzz-defects build/fuzz/%
+MUTANT_GOALS := mutants mutants-sample build/mutants/%
 # Runs at every start; the file is written only when a path changed.
 $(BUILD)/deps/paths.mk: FORCE
-	@tools/build/deps.sh $(if $(filter $(CLANG_GOALS) $(FUZZ_GOALS),$(MAKECMDGOALS)),test,build)
+	@tools/build/deps.sh $(if $(filter $(CLANG_GOALS) $(FUZZ_GOALS) $(MUTANT_GOALS),$(MAKECMDGOALS)),test,build)
 
 .PHONY: deps-mirrors
 deps-mirrors: deps-test
