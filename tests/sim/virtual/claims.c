@@ -17,6 +17,7 @@
 #include "agent/state.h"
 #include "cfg/identity.h"
 #include "tests/sim/disk/sim_disk.h"
+#include "tests/sim/virtual/steps.h"
 #include "tests/sim/virtual/claims.h"
 
 #define DEVICES 6     /* fewer than claims: they meet */
@@ -270,8 +271,9 @@ static void act_fault(struct play *p)
     static const enum fault all[] = {FAULT_KILL_BEFORE,  FAULT_KILL_TORN,  FAULT_KILL_AFTER,
                                      FAULT_ERROR,        FAULT_ERROR_TORN, FAULT_ERROR_AFTER,
                                      FAULT_ERROR_WRITTEN};
+    unsigned kind = list_modelled ? p->number % 2u * 2u : p->number % 7u;
     if (!p->refused) {
-        disk_fault(all[p->number % 7u], 1u + (unsigned)(p->number / 7u % 8u), false, HOST_IO);
+        disk_fault(all[kind], 1u + (unsigned)(p->number / 7u % 8u), false, HOST_IO);
     }
 }
 
@@ -303,6 +305,7 @@ static void act_reboot(struct play *p)
             disk_unlink(&disk.file[i]); /* /run is in memory */
         }
     }
+    steps_see(STEP_FAULT);
     doubt_claims(p, p->store_refused);
     p->boot++;
     p->cdi_damaged = cdi_refused(p);
@@ -416,6 +419,7 @@ static void act_store(struct play *p, enum act act)
     }
     left_to_files(p);
     spoil_store(p, f, act);
+    steps_see(STEP_FAULT);
     if (p->number / 7 % 2 == 0) {
         start(p);
     } else if (act == ACT_STORE_GONE && !p->refused) {
@@ -473,6 +477,7 @@ static void act_cdi(struct play *p, bool all)
             spoil_file(&disk.file[i], all, p->number);
         }
     }
+    steps_see(STEP_FAULT);
     if (p->number % 2 == 0) {
         start(p);
     } else {
@@ -558,6 +563,7 @@ static void act_all_gone(struct play *p)
             disk_unlink(&disk.file[i]);
         }
     }
+    steps_see(STEP_FAULT);
     for (unsigned i = 0; i < CLAIMS; i++) {
         struct claim *c = &p->claim[i];
         c->known = (c->freed || c->unfit) ? UNKNOWN : c->known;
@@ -764,6 +770,7 @@ static void play(struct world *w, struct row *r, uint64_t seed, const struct lis
     static struct world second;
     struct play p = {.w = w, .r = r};
     world_new(w, seed);
+    steps_schedule(w);
     r->begin_ms = w->now_ms;
     w->settings.reconcile_ms = RECONCILE_MS;
     world_parted(w, seed % 3 == 0);

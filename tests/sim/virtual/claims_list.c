@@ -39,6 +39,18 @@ static const struct {
     [ACT_UPDATE] = {"an update to another agent, with calls", 3},
 };
 
+bool list_modelled;
+
+static unsigned weight_of(enum act act)
+{
+    static const bool beyond[ACTS] = {
+        [ACT_UNFIT] = true,      [ACT_REFUSE] = true,    [ACT_ROT] = true,
+        [ACT_ROT_OLD] = true,    [ACT_ROT_MORE] = true,  [ACT_ROT_HEADER] = true,
+        [ACT_STORE_ZEROS] = true, [ACT_STORE_CUT] = true, [ACT_CDI_EDITED] = true,
+        [ACT_LIST_CUT] = true};
+    return (list_modelled && beyond[act]) ? 0u : acts[act].weight;
+}
+
 const char *act_name(enum act act)
 {
     return acts[act].name;
@@ -48,14 +60,14 @@ void list_make(struct world *w, struct list *l)
 {
     unsigned sum = 0;
     for (unsigned i = 0; i < (PAIRED(w->seed) ? ACTS : ACTS_ALONE); i++) {
-        sum += acts[i].weight;
+        sum += weight_of((enum act)i);
     }
     *l = (struct list){.count = 8u + (unsigned)world_random(w, ACTIONS_MAX - 8u)};
     for (unsigned i = 0; i < l->count; i++) {
         uint64_t at = world_random(w, sum);
         unsigned act = 0;
-        while (at >= acts[act].weight) {
-            at -= acts[act].weight;
+        while (at >= weight_of((enum act)act)) {
+            at -= weight_of((enum act)act);
             act++;
         }
         l->action[i] = (struct action){.act = (enum act)act, .number = world_random(w, UINT32_MAX)};

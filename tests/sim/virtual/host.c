@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "tests/sim/disk/sim_disk.h"
+#include "tests/sim/virtual/steps.h"
 #include "tests/sim/virtual/world.h"
 
 #define AUTHORITY "10.0.0.1:443"
@@ -379,6 +380,7 @@ bool world_host_turn(struct world *w)
 
 void world_kill(struct world *w)
 {
+    steps_killed();
     model_end(w);
     w->connecting = false;
     for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
@@ -391,6 +393,7 @@ void world_kill(struct world *w)
     w->agent = NULL;
     w->efa = NULL;
     disk_process_ended(w->first != NULL);
+    steps_ended();
 }
 
 bool world_stop(struct world *w, uint64_t ms)
@@ -430,8 +433,9 @@ void world_start(struct world *w)
     }
     w->exited = false;
     tally_process(&w->tally);
-    memory[i] = (i == 0 ? agent_init : second_init)(&w->settings, &disk_files, w->seed * 2 + 1,
-                                                    w->now_ms, WALL_MS(w->now_ms));
+    memory[i] = (i == 0 ? agent_init : second_init)(&w->settings, steps_port(&disk_files),
+                                                    w->seed * 2 + 1, w->now_ms,
+                                                    WALL_MS(w->now_ms));
     w->agent = memory[i];
     w->efa = efa_start(w);
     w->efa_open = w->settings.efa;

@@ -7,6 +7,8 @@
  *   sim --seeds N          all scenarios, then N seeds
  *   sim --claims N         the schedule of claims of one seed, with the agent's log
  *   sim --claim-seeds N    N schedules of claims
+ *   sim --steps FILE       writes the steps that claims make in the schedules of --claim-seeds, which then have only what
+ *                          tests/model/claim.pml has, for `make model-trace`
  *   sim --aligned N        the schedule of one seed with both drivers, with the agent's log
  *   sim --aligned-seeds N  N schedules with both drivers
  *   sim --jobs N           seeds are shared by N processes
@@ -22,8 +24,9 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "tests/sim/virtual/claims.h"
 #include "tests/sim/virtual/moves.h"
-#include "tests/sim/virtual/row.h"
+#include "tests/sim/virtual/steps.h"
 
 #define SEEDS_DEFAULT 300
 #define CLAIM_SEEDS_DEFAULT 8000
@@ -52,7 +55,8 @@ struct plan {
     uint64_t aligned; /* seed of one schedule with both drivers; 0: none */
     uint64_t aligned_seeds;
     bool aligned_only;
-    uint64_t first; /* seed */
+    uint64_t first;    /* seed */
+    const char *steps; /* file; NULL: no steps are observed */
     unsigned jobs;
 };
 
@@ -269,6 +273,10 @@ static void take(struct plan *plan, const char *option, const char *value)
         plan->first = number_of(value);
     } else if (strcmp(option, "--scenario") == 0) {
         plan->only = value;
+    } else if (strcmp(option, "--steps") == 0) {
+        plan->steps = value;
+        list_modelled = true;
+        steps_begin();
     } else {
         (void)fprintf(stderr, "sim: %s: unknown; see tests/sim/virtual/main.c\n", option);
         exit(2);
@@ -304,5 +312,7 @@ int main(int argc, char **argv)
             take(&plan, argv[i], value);
         }
     }
-    return run(&plan) == 0 ? 0 : 1;
+    unsigned failures = run(&plan);
+    bool written = plan.steps == NULL || steps_write(plan.steps);
+    return failures == 0 && written ? 0 : 1;
 }

@@ -11,6 +11,7 @@
 #include "agent/ledger/ledger_internal.h"
 #include "agent/ledger/ledger_states.h"
 #include "agent/state.h"
+#include "tests/sim/virtual/steps.h"
 
 #define STATES_MAX 8u
 
@@ -135,6 +136,7 @@ void __wrap_ledger_move(struct agent *a, unsigned slot, enum ledger_state to)
 {
     count(MACHINE_SLOT, (unsigned)a->ledger->entry[slot].state, (unsigned)to);
     __real_ledger_move(a, slot, to);
+    steps_moved();
 }
 
 void __wrap_ledger_move_record(struct ledger_entry *e, enum ledger_record to)

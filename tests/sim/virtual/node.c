@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "tests/sim/disk/sim_disk.h"
+#include "tests/sim/virtual/steps.h"
 #include "tests/sim/virtual/world.h"
 
 /* The kubelet writes the status of its Node this often although nothing changed. */
@@ -130,6 +131,9 @@ static void events(struct world *w)
             answered->done = true;
             answered->well = e.code == GRPC_OK && e.text[0] == 0;
             text_cut(answered->text, sizeof answered->text, view_text(e.text));
+            if (!efa) {
+                steps_answered(answered->well);
+            }
         }
     }
 }
@@ -256,6 +260,7 @@ void world_claim_put(const char *name, const char *uid, unsigned device, bool re
     sim_put_bytes(&w[5], 3, writer_view(&w[4]));
     enum status s = sim_api_put(&world_api, SIM_CLAIM, writer_view(&w[5]));
     ASSERT(s == STATUS_OK);
+    steps_claim(name, uid, device != WORLD_NO_DEVICE, reserved);
 }
 
 static void put_result(struct writer *devices, const char *request, const char *driver,
@@ -298,6 +303,7 @@ void world_claim_delete(const char *name)
 {
     enum status s = sim_api_delete(&world_api, SIM_CLAIM, "ml", name);
     ASSERT(s == STATUS_OK);
+    steps_claim_deleted(name);
 }
 
 static void held_name(unsigned index, char name[WORLD_CLAIM_CAP], char uid[WORLD_CLAIM_CAP])
@@ -336,6 +342,9 @@ bool world_ask(struct world *w, enum driver_kind driver, bool unprepare, const c
         return false;
     }
     answered->asked = true;
+    if (driver == DRIVER_NEURON) {
+        steps_call(uid, unprepare);
+    }
     return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "tests/sim/disk/sim_disk.h"
+#include "tests/sim/virtual/steps.h"
 
 /* Turns at one moment: more than any answer has pieces. Reached: somebody asks to run for ever. */
 #define TURNS_MAX 20000
@@ -154,6 +155,7 @@ static bool agent_turn(struct world *w, bool due)
         return true;
     }
     count_owners(node);
+    steps_see_step();
     return world_host_turn(w) || told;
 }
 
