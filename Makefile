@@ -36,8 +36,8 @@ SIM_MODELS := $(sort $(wildcard $(addsuffix /*.c,tests/sim $(addprefix tests/sim
 NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # In this order: a file uses what those before it define. compile.mk has the compilers and flags of all builds.
-include $(addprefix tools/make/,deps.mk compile.mk agent.mk unit.mk gates.mk sim.mk mutants.mk fuzz.mk peers.mk \
-	cluster.mk image.mk release.mk bench.mk evidence.mk)
+include $(addprefix tools/make/,deps.mk compile.mk agent.mk unit.mk gates.mk sim.mk mutants.mk model.mk fuzz.mk \
+	peers.mk cluster.mk image.mk release.mk bench.mk evidence.mk)
 
 # --- the agent: tools/make/agent.mk -------------------------------------------------------------------
 all: ## build/neuron-dra-agent and build/neuron-dra-agent.debug
@@ -57,6 +57,12 @@ claim-defects: ## mistakes put into the claim state, one at a time; simulator, c
 # --- mutants: tools/make/mutants.mk -------------------------------------------------------------------
 mutants: ## 600 mutants by a seeded generator; unit tests, simulator or crash states must find each (BUDGET=minutes)
 mutants-sample: ## 40 of them, those of changed lines first (SINCE=commit): minutes
+
+# --- a claim's life as a model: tools/make/model.mk -----------------------------------------------------
+model: ## tests/model searched whole by Spin: crashes, reboots, lost witnesses, two agents; no claim lost, shared or left over
+model-quick: ## the smallest configuration of make model: a minute
+model-defects: ## mistakes put into the model, one at a time; Spin must find each, with a counterexample (ONLY=name)
+model-trace: ## each step of a claim in the simulator's schedules is one that the model allows (SCHEDULES=n)
 
 # --- fuzzers: tools/make/fuzz.mk ----------------------------------------------------------------------
 fuzz: ## every fuzz target for FUZZ_SECONDS (15) on its corpus

@@ -6,8 +6,9 @@
  * Each STEP is one change that a crash, a reboot or another process can come before or after. Nothing inside a STEP can be
  * interrupted. tools/model/model.py sets the constants below, and collects the steps when STEPS is defined.
  */
-#ifndef UIDS
 #define UIDS 2 /* claims, each with a UID of its own; there are two devices */
+#ifndef CLAIMS
+#define CLAIMS 2 /* 1: claim 1 is never created, so that more faults can be searched */
 #endif
 #ifndef FAULTS
 #define FAULTS 1 /* crashes, reboots, losses and deletions by force, all together */
@@ -111,7 +112,6 @@ byte busy_for;
 
 byte faults = FAULTS;
 byte updates = UPDATES;
-hidden byte k;
 
 /* --- steps --- */
 #ifdef STEPS
@@ -151,19 +151,27 @@ c_decl {
 #define STALE_RIVAL(x, d) (RIVAL(x, d) && (RECORD[OTHER(x)] & OLD))
 #define FIRM_RIVAL(x, d) (RIVAL(x, d) && !(RECORD[OTHER(x)] & OLD))
 
-/* --- properties that are looked at when something happens --- */
+/*
+ * --- properties that are looked at when something happens ---
+ *
+ * A counterexample names the property: these are always false, and stand in each assertion beside what has to hold.
+ */
+hidden byte answer_is_lost;      /* a prepare was answered well, and nothing holds the claim's device for it */
+hidden byte device_is_shared;    /* two living claims have one device, or two agents the store */
+hidden byte device_is_in_use;    /* a claim is released, or its device given away, while a pod may use it */
+hidden byte claim_comes_back;    /* an unprepared claim is held again */
 
-/* A prepare is answered well: on the disk, with a CDI file, and with a device that nobody else has. */
+/* A prepare is answered well: the claim survives a loss of power, and the container runtime finds its device. */
 #define CHECK_ANSWER(x) \
-    assert(flushed[x] && DEV(flushed[x]) == DEV(RECORD[x])); /* kept: a loss of power does not lose the claim */ \
-    assert(cdi[x] && DEV(cdi[x]) == DEV(RECORD[x])); /* kept: the container runtime finds the device */ \
-    assert(!(given[OTHER(x)] == DEV(RECORD[x]) && this_boot[OTHER(x)])); /* one: no other living claim has it */ \
-    assert(used[OTHER(x)] != DEV(RECORD[x])) /* unused: no container of another claim has it open */
+    assert((flushed[x] && DEV(flushed[x]) == DEV(RECORD[x])) || answer_is_lost); \
+    assert((cdi[x] && DEV(cdi[x]) == DEV(RECORD[x])) || answer_is_lost); \
+    assert(!(given[OTHER(x)] == DEV(RECORD[x]) && this_boot[OTHER(x)]) || device_is_shared); \
+    assert(used[OTHER(x)] != DEV(RECORD[x]) || device_is_in_use)
 
-/* The agent releases a claim by itself. */
+/* The agent releases a claim by itself: no container has it open, and no answer stands that the kubelet knows. */
 #define CHECK_RELEASE(x) \
-    assert(used[x] == 0 || forgotten[x]); /* unused: no pod uses it */ \
-    assert(!(given[x] && this_boot[x] && listed[x])) /* unused: nor will, by an answer that the kubelet knows */
+    assert(used[x] == 0 || forgotten[x] || device_is_in_use); \
+    assert(!(given[x] && this_boot[x] && listed[x]) || device_is_in_use)
 
 /* An agent that is open, and waits for no list, holds what was answered, and nothing that was unprepared. */
 #define KNOWS(i) (mem[i].open && mem[i].seen && !mem[i].unlisted && store)
@@ -296,7 +304,7 @@ inline prepare_new(x)
         d_step {
             if
             :: IS_HELD(x) && DEV(RECORD[x]) != d && given[x] -> /* it is allocated another device than it has here */
-                assert(used[x] == 0); /* unused: the containers of the pod before have ended */
+                assert(used[x] == 0 || device_is_in_use); /* by the containers of the pod before */
                 ACQUIT(x)
             :: else
             fi
@@ -368,18 +376,21 @@ inline unprepare(x)
 
 /* --- an agent: recovery --- */
 
-/* answered_gone: twice, and a witness says that the kubelet will not unprepare the claim */
+/* may_release: a witness says that the kubelet will not unprepare the claim */
+#define MAY_RELEASE(x) ((RECORD[x] & OLD) || (checkpoint && !listed[x] && newer[x]))
+
+/* answered_gone: the second such answer releases the claim */
 inline look(x)
 {
     if
     :: IS_OVER(x, me) ->
         if
         :: !mem[me].gone[x] -> mem[me].gone[x] = true
-        :: d_step { mem[me].gone[x] && ((RECORD[x] & OLD) || (checkpoint && !listed[x] && newer[x])) ->
+        :: d_step { mem[me].gone[x] && MAY_RELEASE(x) ->
             CHECK_RELEASE(x);
             ACQUIT(x) };
             release(x)
-        :: mem[me].gone[x] /* withhold_claim */
+        :: mem[me].gone[x] && !MAY_RELEASE(x) /* withhold_claim */
         fi
     :: else -> mem[me].gone[x] = false
     fi;
@@ -488,6 +499,22 @@ inline hand_over()
 #define MINE (owner == me)
 #define MAY_OWN (runs[me] && owner == NOBODY && (next_owner == NOBODY || next_owner == me))
 #define LIST_OF(x) (api[x] == RESERVED -> api_dev[x] : 0)
+#define LIST_DUE (mem[me].unlisted && !mem[me].listing && api_up)
+#define LIST_ANSWER mem[me].list[0] = LIST_OF(0); mem[me].list[1] = LIST_OF(1); mem[me].listing = true
+#define LIST_READ (mem[me].listing && !mem[me].list[0] && !mem[me].list[1])
+#define SYNC_DUE (DIRTY || SLOT[0] == FREEING || SLOT[1] == FREEING)
+#define HANDOVER_DUE (runs[OTHER(me)] && !had[OTHER(me)])
+#ifdef LIVENESS
+bool turn; /* the agent has done each of its jobs */
+#define JOB(due, claim, what) if :: d_step { store && (due) -> busy_for = claim } -> what :: else fi
+#endif
+
+/* ledger_listed */
+inline end_list()
+{
+    sync();
+    STEP(AGENT, mem[me].unlisted = false; mem[me].listing = false; list_flag = false)
+}
 
 proctype agent(byte me)
 {
@@ -497,6 +524,7 @@ again:
         do
         :: d_step { MAY_OWN -> owner = me; next_owner = NOBODY } ->
             open_store();
+#ifndef LIVENESS
             do
             :: !store -> remake()
             :: d_step { store && call[0] == PREPARE -> busy_for = 1 } -> prepare(0)
@@ -507,21 +535,39 @@ again:
             :: d_step { store && LOOK_DUE(1) && api_up -> busy_for = 2 } -> look(1)
             :: d_step { store && FILES_DUE(0) -> busy_for = 1 } -> files(0)
             :: d_step { store && FILES_DUE(1) -> busy_for = 2 } -> files(1)
-            :: store && (DIRTY || SLOT[0] == FREEING || SLOT[1] == FREEING) -> sync()
-            :: d_step { store && mem[me].unlisted && !mem[me].listing && api_up ->
-                mem[me].list[0] = LIST_OF(0); mem[me].list[1] = LIST_OF(1); mem[me].listing = true }
+            :: store && SYNC_DUE -> sync()
+            :: d_step { store && LIST_DUE -> LIST_ANSWER }
             :: d_step { store && mem[me].list[0] -> busy_for = 1 } -> adopt_listed(0)
             :: d_step { store && mem[me].list[1] -> busy_for = 2 } -> adopt_listed(1)
-            :: store && mem[me].listing && !mem[me].list[0] && !mem[me].list[1] ->
-                sync(); /* ledger_listed */
-                STEP(AGENT, mem[me].unlisted = false; mem[me].listing = false; list_flag = false)
-            :: store && runs[OTHER(me)] && !had[OTHER(me)] ->
-                hand_over();
-                break
+            :: store && LIST_READ -> end_list()
+            :: store && HANDOVER_DUE -> hand_over(); break
             od
+#else
+            /* each job in its turn */
+            do
+            :: !store -> remake()
+            :: store && HANDOVER_DUE -> hand_over(); break
+            :: store && !HANDOVER_DUE ->
+                JOB(call[0] == PREPARE, 1, prepare(0));
+                JOB(call[1] == PREPARE, 2, prepare(1));
+                JOB(call[0] == UNPREPARE, 1, unprepare(0));
+                JOB(call[1] == UNPREPARE, 2, unprepare(1));
+                JOB(LOOK_DUE(0) && api_up, 1, look(0));
+                JOB(LOOK_DUE(1) && api_up, 2, look(1));
+                JOB(FILES_DUE(0), 1, files(0));
+                JOB(FILES_DUE(1), 2, files(1));
+                JOB(SYNC_DUE, 0, sync());
+                JOB(LIST_DUE, 0, LIST_ANSWER);
+                JOB(mem[me].list[0], 1, adopt_listed(0));
+                JOB(mem[me].list[1], 2, adopt_listed(1));
+                JOB(LIST_READ, 0, end_list());
+                turn = true;
+                turn = false
+            od
+#endif
         od
     } unless { killed[me] };
-    d_step { killed[me] = false; d = 0; busy_for = 0 };
+    d_step { killed[me] = false; d = 0 };
     goto again
 }
 
@@ -547,7 +593,7 @@ proctype kubelet(byte x)
     :: d_step { MAY_MOVE && call[x] == ANSWERED && pod[x] == STARTING ->
         call[x] = NO_CALL;
         if
-        :: cdi[x] -> used[x] = DEV(cdi[x]); pod[x] = RUNNING; assert(used[x] != used[OTHER(x)])
+        :: cdi[x] -> used[x] = DEV(cdi[x]); pod[x] = RUNNING; assert(used[x] != used[OTHER(x)] || device_is_shared)
         :: else
         fi }
     :: d_step { MAY_MOVE && call[x] == REFUSED -> call[x] = NO_CALL }
@@ -603,17 +649,24 @@ proctype cluster(byte x)
 /* --- what goes wrong --- */
 
 #define CRASH(i) FORGET(i); killed[i] = true; had[i] = false; \
+    busy_for = (owner == i -> 0 : busy_for); \
     owner = (owner == i -> NOBODY : owner); next_owner = (next_owner == i -> NOBODY : next_owner)
-/* The page of the claim was written back before the power went, or was not. */
+/*
+ * The page of the claim was written back before the power went, or was not. The CDI root is in memory: a tombstone that the
+ * list of claims was to heed goes, too, so what was unprepared may be taken in, until it is deallocated.
+ */
 #define REBOOT_PAGE(x, kept) \
     flushed[x] = (kept -> cached[x] : flushed[x]); \
     flushed[x] = (flushed[x] -> flushed[x] | OLD : 0); \
     cached[x] = flushed[x]; \
+    ended[x] = (tombstone[x] -> false : ended[x]); \
     cdi[x] = 0; tombstone[x] = false; used[x] = 0; call[x] = NO_CALL; this_boot[x] = false; forgotten[x] = false; \
     pod[x] = (pod[x] == RUNNING -> STARTING : pod[x]); \
     pod[x] = (api[x] != RESERVED && pod[x] == STARTING -> (listed[x] -> ENDING : NO_POD) : pod[x])
 #define REBOOT(kept0, kept1) faults--; CRASH(0); CRASH(1); REBOOT_PAGE(0, kept0); REBOOT_PAGE(1, kept1); EXCUSES
 #define BUSY (call[0] == PREPARE || call[0] == UNPREPARE || call[1] == PREPARE || call[1] == UNPREPARE)
+/* An opening that finds the store gone begins again. */
+#define OPENING ((owner == 0 && !mem[0].seen) || (owner == 1 && !mem[1].seen))
 /* The kubelet restarts with a checkpoint that does not list the claim. */
 #define FORGETS(x) \
     listed[x] = false; \
@@ -629,10 +682,10 @@ proctype trouble()
     :: WHEN(faults, FAULT, REBOOT(false, false))
     :: WHEN(faults && cached[0] != flushed[0], FAULT, REBOOT(true, false))
     :: WHEN(faults && cached[1] != flushed[1], FAULT, REBOOT(false, true))
-    /* the loss of each witness */
-    :: WHEN(faults && store && !BUSY, FAULT, faults--; store = false; list_flag = false;
+    /* the loss of each witness; while a call runs the store is not lost, see README.md */
+    :: WHEN(faults && store && busy_for == 0 && !OPENING, FAULT, faults--; store = false; list_flag = false;
         cached[0] = 0; flushed[0] = 0; cached[1] = 0; flushed[1] = 0; ended[0] = false; ended[1] = false; EXCUSES)
-    :: WHEN(faults && (cdi[0] || cdi[1] || tombstone[0] || tombstone[1]) && !BUSY, FAULT, faults--;
+    :: WHEN(faults && (cdi[0] || cdi[1] || tombstone[0] || tombstone[1]) && busy_for == 0, FAULT, faults--;
         cdi[0] = 0; cdi[1] = 0; tombstone[0] = false; tombstone[1] = false; ended[0] = false; ended[1] = false; EXCUSES)
     :: d_step { faults && checkpoint -> faults--; FORGETS(0); FORGETS(1); checkpoint = false }
     :: d_step { faults && api_up -> faults--; api_up = false }
@@ -658,9 +711,11 @@ init {
         run agent(0);
         run agent(1);
         run kubelet(0);
-        run kubelet(1);
         run cluster(0);
-        run cluster(1);
+        if
+        :: CLAIMS == 2 -> run kubelet(1); run cluster(1)
+        :: CLAIMS == 1
+        fi;
         run checkpoint_writer();
         run api_returns();
         run trouble()
@@ -672,9 +727,54 @@ init {
 active proctype always()
 {
     do
-    :: atomic { LOST(0, 0) || LOST(0, 1) || LOST(1, 0) || LOST(1, 1) -> assert(false) } /* kept: an answered prepare is lost */
-    :: atomic { BACK(0, 0) || BACK(0, 1) || BACK(1, 0) || BACK(1, 1) -> assert(false) } /* ended: an unprepared claim is back */
-    :: atomic { TWO_OWNERS -> assert(false) } /* one: two agents own the store */
+    :: d_step { LOST(0, 0) || LOST(0, 1) || LOST(1, 0) || LOST(1, 1) -> assert(answer_is_lost) }
+    :: d_step { BACK(0, 0) || BACK(0, 1) || BACK(1, 0) || BACK(1, 1) -> assert(claim_comes_back) }
+    :: d_step { TWO_OWNERS -> assert(device_is_shared) }
+    od
+}
+#else
+/*
+ * A claim that is over is released in the end. Over: deleted at the API server, unprepared or forgotten by the kubelet, and no
+ * container left. Assumed: from some time on the API server answers, and again and again the agent does each of its jobs
+ * (`turn`) while the kubelet's checkpoint is newer than the claim's prepare.
+ */
+#define UNRELEASED(x) (api_up && api[x] == DELETED && pod[x] == NO_POD && !listed[x] && used[x] == 0 && \
+    call[x] == NO_CALL && (mem[0].slot[x] == HELD || mem[1].slot[x] == HELD || cached[x] || cdi[x]))
+#define TURN(x) (turn && checkpoint && (!WITNESSED(x) || newer[x]))
+
+never {
+    do
+    :: true
+    :: UNRELEASED(0) -> goto waits_0
+    :: UNRELEASED(1) -> goto waits_1
+    od;
+waits_0:
+    do
+    :: UNRELEASED(0)
+    :: UNRELEASED(0) && TURN(0) -> goto accept_0
+    od;
+accept_0:
+    if
+    :: UNRELEASED(0) -> goto begun_0
+    fi;
+begun_0:
+    do
+    :: UNRELEASED(0) && turn
+    :: UNRELEASED(0) && !turn -> goto waits_0
+    od;
+waits_1:
+    do
+    :: UNRELEASED(1)
+    :: UNRELEASED(1) && TURN(1) -> goto accept_1
+    od;
+accept_1:
+    if
+    :: UNRELEASED(1) -> goto begun_1
+    fi;
+begun_1:
+    do
+    :: UNRELEASED(1) && turn
+    :: UNRELEASED(1) && !turn -> goto waits_1
     od
 }
 #endif

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# The model of a claim's life, and its comparison with the simulator: tests/model/README.md.
+
+MODEL := /usr/bin/python3 tools/model/model.py
+# Schedules of claims that the simulator plays for the comparison.
+SCHEDULES ?= 2000
+
+.PHONY: model model-quick model-defects model-trace
+model: deps-test
+	@$(MODEL) check
+
+model-quick: deps-test
+	@$(MODEL) check --quick
+
+model-defects: deps-test
+	@$(MODEL) defects $(ONLY)
+
+$(BUILD)/model/steps.txt: $(wildcard tests/model/*) tools/model/model.py | deps-test
+	@$(MODEL) steps
+
+model-trace: $(BUILD)/sim/sim $(BUILD)/model/steps.txt
+	@$(BUILD)/sim/sim --jobs $(JOBS) --steps $(BUILD)/model/simulated.txt --claim-seeds $(SCHEDULES)
+	@$(MODEL) trace $(BUILD)/model/simulated.txt --schedules $(SCHEDULES)

@@ -1,0 +1,358 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Searches the model of a claim's life (tests/model) with Spin, and compares it with what the simulator's agent does.
+
+  tools/model/model.py check [--quick]    each configuration: its states, depth and time; the evidence part `model`
+  tools/model/model.py defects [NAME...]  each mistake of defects.toml in the model is found, by the property that it names
+  tools/model/model.py steps              the steps that a claim can make in the model: build/model/steps.txt
+  tools/model/model.py trace FILE         each step of FILE, written by `sim --steps`, is one of them
+
+Spin generates a program that visits every state; it is compiled without partial-order reduction, hashing of states or a
+bound on depth, and a search that ends early counts as a failure. Counterexamples lie in build/model/NAME.txt.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools" / "evidence"))
+import part  # noqa: E402
+
+MODEL = ROOT / "tests" / "model"
+BUILD = ROOT / "build" / "model"
+PROPERTIES = {
+    "answer_is_lost": "no answered prepare is lost",
+    "device_is_shared": "no device to two living claims",
+    "device_is_in_use": "nothing is released, or given away, while a pod may use it",
+    "claim_comes_back": "no unprepared claim is held again",
+    "not_released": "every claim that is over is released in the end",
+}
+DEPTH_MAX = 4000000
+# A step of the cluster, or a fault, may be several of the model's: the simulator does at once what takes the model's
+# cluster up to four steps, as to create, allocate and reserve a claim.
+AT_ONCE = 4
+NOT_SHOWN = [
+    "The model has two claims of one device each and two devices; it is no proof for more.",
+    "Faults are bounded: one or two crashes, reboots, losses or deletions by force in a run.",
+    "Errors of the disk, torn writes, damaged halves, shares and parts of devices, and the EFA driver are not modelled: "
+    "the simulator and the crash states cover them.",
+    "The release of a claim that is over assumes that the API server answers, that the kubelet writes its checkpoint, and "
+    "that the agent does each of its jobs again and again.",
+    "The comparison with the simulator shows each step of a claim to be one that the model allows from that claim's "
+    "observed state; it does not compare whole runs.",
+]
+
+
+class Failure(Exception):
+    """What was to be shown is not."""
+
+
+def read(name):
+    return tomllib.loads((MODEL / name).read_text(encoding="utf-8"))
+
+
+def pinned_version():
+    found = re.search(r'^SPIN_VERSION=(\S+)', (ROOT / "tools/build/pins").read_text(encoding="utf-8"), re.M)
+    return found.group(1)
+
+
+def spin_version():
+    if shutil.which("spin") is None:
+        sys.exit("model: spin is not installed: tools/build/deps.sh test")
+    said = subprocess.run(["spin", "-V"], text=True, stdout=subprocess.PIPE, check=True).stdout
+    version = re.search(r"Spin Version (\S+)", said).group(1)
+    if version != pinned_version():
+        sys.exit(f"model: spin is {version}, and tools/build/pins asks for {pinned_version()}")
+    return version
+
+
+def run(command, folder, output=None, environment=None):
+    """Runs a program; its output goes to a file or is returned."""
+    done = subprocess.run(command, cwd=folder, text=True, stdout=output or subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=environment, check=False)
+    if done.returncode and output is None:
+        raise Failure(f"{' '.join(map(str, command))} failed:\n{done.stdout[-2000:]}")
+    return done.stdout
+
+
+def defines(configuration, steps):
+    values = [f"-D{key}={value}" for key, value in configuration["set"].items()]
+    return values + (["-DLIVENESS"] if configuration.get("liveness") else []) + (["-DSTEPS"] if steps else [])
+
+
+def build(folder, model, configuration, steps=False, optimize="-O2"):
+    """Writes the model and the program that searches it into an empty folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "claim.pml").write_text(model, encoding="utf-8")
+    shutil.copy(MODEL / "steps.h", folder)
+    run(["spin", "-a", *defines(configuration, steps), "claim.pml"], folder)
+    kind = [] if configuration.get("liveness") else ["-DSAFETY"]
+    run(["gcc", optimize, "-w", "-I.", *kind, "-DNOREDUCE", "-DNOFAIR", "-DVECTORSZ=2048", "-o", "pan", "pan.c"], folder)
+
+
+def number(pattern, text):
+    found = re.search(pattern, text)
+    return int(float(found.group(1))) if found else 0
+
+
+def search(folder, configuration, steps=False):
+    """Visits every state; returns what was found."""
+    command = ["./pan", "-E", f"-m{DEPTH_MAX}", "-w24"] + (["-a"] if configuration.get("liveness") else [])
+    environment = dict(os.environ, STEPS_FILE=str(folder / "steps.txt")) if steps else None
+    begin = time.monotonic()
+    with open(folder / "search.txt", "w", encoding="utf-8") as stream:
+        run(command, folder, stream, environment)
+    text = (folder / "search.txt").read_text(encoding="utf-8")
+    broken = re.search(r"assertion violated (.*) \(at depth", text)
+    name = None
+    if broken:
+        name = next((p for p in PROPERTIES if p in broken.group(1)), "an assertion without a name")
+    elif "acceptance cycle" in text:
+        name = "not_released"
+    complete = "Search not completed" not in text and "max search depth too small" not in text
+    if name is None and not complete or "errors:" not in text:
+        raise Failure(f"the search ended early: {folder}/search.txt")
+    return {"states": number(r"(\S+) states, stored", text), "transitions": number(r"(\S+) transitions", text),
+            "depth": number(r"depth reached (\d+)", text), "seconds": round(time.monotonic() - begin, 1), "broken": name}
+
+
+def counterexample(folder, configuration):
+    """Writes the steps that lead to the broken property; returns the file."""
+    path = BUILD / (folder.name + ".txt")
+    text = run(["spin", "-t", "-p", "-g", *defines(configuration, False), "claim.pml"], folder)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def show(name, result):
+    print(f"  {name:12} {result['states']:>10} states {result['transitions']:>11} transitions, depth {result['depth']:>6}, "
+          f"{result['seconds']:>6} s")
+
+
+# --- the configurations ---------------------------------------------------------------------------------------------
+
+
+def check_one(configuration):
+    folder = BUILD / configuration["name"]
+    build(folder, (MODEL / "claim.pml").read_text(encoding="utf-8"), configuration)
+    result = search(folder, configuration)
+    if result["broken"]:
+        path = counterexample(folder, configuration)
+        raise Failure(f"{configuration['name']}: {PROPERTIES.get(result['broken'], result['broken'])}: not so, see {path}")
+    return result
+
+
+def check(quick):
+    version = spin_version()
+    chosen = [c for c in read("configurations.toml")["configuration"] if c.get("quick") or not quick]
+    results = {}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        jobs = {c["name"]: pool.submit(check_one, c) for c in chosen}
+        for name, job in jobs.items():
+            results[name] = job.result()
+            show(name, results[name])
+    states = sum(r["states"] for r in results.values())
+    print(f"model: {len(results)} configurations, {states} states, nothing broken")
+    if not quick:
+        keep("check", {"version": version, "results": results})
+        write_evidence()
+
+
+def keep(name, value):
+    BUILD.mkdir(parents=True, exist_ok=True)
+    (BUILD / f"{name}.json").write_text(json.dumps(value, indent=1), encoding="utf-8")
+
+
+def kept(name):
+    path = BUILD / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def write_evidence():
+    """The part of `make evidence`: of what has been run in this build folder."""
+    checked, found, traced = kept("check"), kept("defects"), kept("trace")
+    if checked is None:
+        return
+    about = {c["name"]: c for c in read("configurations.toml")["configuration"]}
+    rows = [[name, about[name]["about"],
+             PROPERTIES["not_released"] if about[name].get("liveness") else
+             "; ".join(text for key, text in PROPERTIES.items() if key != "not_released"),
+             f"{r['states']:,} states, {r['transitions']:,} transitions, depth {r['depth']:,}", f"{r['seconds']} s"]
+            for name, r in checked["results"].items()]
+    missing = []
+    if found:
+        rows += [["defect " + name, d["about"], PROPERTIES[d["property"]], "found", f"{d['seconds']} s"]
+                 for name, d in found.items()]
+    else:
+        missing.append("`make model-defects` was not run in this build.")
+    if traced:
+        rows.append(["comparison with the simulator", f"{traced['schedules']} schedules of claims",
+                     "each step of a claim is one that the model allows",
+                     f"{traced['times']:,} steps, {traced['kinds']} kinds, of {traced['allowed']} that the model allows", ""])
+    else:
+        missing.append("`make model-trace` was not run in this build.")
+    states = sum(r["states"] for r in checked["results"].values())
+    part.write_part("model", "A model of a claim's life", {"spin": checked["version"]},
+                    "make model model-defects model-trace",
+                    f"{len(checked['results'])} configurations with {states:,} states searched whole, nothing broken; "
+                    f"{len(found or {})} seeded defects found; {traced['times'] if traced else 0:,} steps of the agent compared",
+                    ["name", "what it has", "property", "result", "time"], rows, NOT_SHOWN + missing)
+
+
+# --- seeded mistakes ------------------------------------------------------------------------------------------------
+
+
+def seeded(model, defect):
+    if model.count(defect["find"]) != 1:
+        raise Failure(f"{defect['name']}: `find` stands {model.count(defect['find'])} times in claim.pml")
+    return model.replace(defect["find"], defect["replace"])
+
+
+def find_defect(defect):
+    configurations = {c["name"]: c for c in read("configurations.toml")["configuration"]}
+    configuration = configurations[defect.get("configuration", "one-fault")]
+    folder = BUILD / ("defect-" + defect["name"])
+    build(folder, seeded((MODEL / "claim.pml").read_text(encoding="utf-8"), defect), configuration, optimize="-O1")
+    result = search(folder, configuration)
+    if result["broken"] != defect["property"]:
+        raise Failure(f"{defect['name']}: {defect['property']} was to be broken, and {result['broken'] or 'nothing'} was")
+    counterexample(folder, configuration)
+    shutil.rmtree(folder)
+    return {"about": defect["about"], "property": defect["property"], "seconds": result["seconds"],
+            "depth": result["depth"]}
+
+
+def find_or_say(defect):
+    try:
+        return find_defect(defect)
+    except Failure as failure:
+        return str(failure)
+
+
+def defects(names):
+    spin_version()
+    chosen = [d for d in read("defects.toml")["defect"] if d["name"] in names or not names]
+    unknown = set(names) - {d["name"] for d in chosen}
+    if unknown:
+        sys.exit(f"model: no such defect: {', '.join(sorted(unknown))}")
+    found, failures = {}, 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for defect, result in zip(chosen, pool.map(find_or_say, chosen)):
+            if isinstance(result, str):
+                failures += 1
+                print(f"  NOT FOUND {result}", flush=True)
+            else:
+                found[defect["name"]] = result
+                print(f"  {defect['name']:34} {defect['property']:18} {result['seconds']} s, "
+                      f"build/model/defect-{defect['name']}.txt", flush=True)
+    print(f"model: {len(found)} of {len(chosen)} defects found")
+    if failures:
+        raise Failure("a mistake in the model is not found")
+    missing = set(PROPERTIES) - {d["property"] for d in found.values()}
+    if not names and missing:
+        raise Failure(f"no defect breaks {', '.join(sorted(missing))}")
+    if not names:
+        keep("defects", found)
+        write_evidence()
+
+
+# --- the simulator's steps ------------------------------------------------------------------------------------------
+
+
+def collect_steps():
+    spin_version()
+    configuration = next(c for c in read("configurations.toml")["configuration"] if c.get("steps"))
+    folder = BUILD / "steps"
+    build(folder, (MODEL / "claim.pml").read_text(encoding="utf-8"), configuration, steps=True)
+    result = search(folder, configuration, steps=True)
+    if result["broken"]:
+        raise Failure(f"{result['broken']}, see {folder}")
+    shutil.copy(folder / "steps.txt", BUILD / "steps.txt")
+    show("steps", result)
+
+
+class Allowed:
+    """The steps of the model, by who makes them and from which state."""
+
+    def __init__(self, path):
+        self.steps = {}
+        self.count = 0
+        for line in path.read_text(encoding="utf-8").splitlines():
+            who, before, after = line.split()
+            self.steps.setdefault((who, before), set()).add(after)
+            self.count += 1
+
+    def after(self, who, before):
+        return self.steps.get((who, before), set())
+
+    def within(self, who, before, after, most):
+        """Whether up to `most` steps of `who` lead there."""
+        reached = {before}
+        for _ in range(most):
+            reached |= {state for seen in reached for state in self.after(who, seen)}
+        return after in reached
+
+    def allows(self, who, before, after):
+        if who in "AK":
+            return after in self.after(who, before)
+        if who in "CF":
+            return self.within(who, before, after, AT_ONCE)
+        # X: a process ended within a call of the files port, which may have had its effect before
+        return any(self.within("F", state, after, AT_ONCE) for state in self.after("A", before) | {before})
+
+
+def trace(path, schedules):
+    allowed = Allowed(BUILD / "steps.txt")
+    refused = kinds = times = 0
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        who, before, after, count, seed = line.split()
+        kinds += 1
+        times += int(count)
+        if not allowed.allows(who, before, after):
+            refused += 1
+            print(f"  not in the model: {who} {before} -> {after}, {count} times, first in `sim --steps FILE --first {seed} "
+                  f"--claim-seeds {seed}`; tests/model/README.md has the letters")
+    if kinds < 50 or times < 1000:
+        raise Failure(f"{path} has only {kinds} kinds of steps, {times} in all")
+    print(f"model: {times} steps of the simulator, of {kinds} kinds; the model allows {allowed.count} kinds")
+    if refused:
+        raise Failure(f"{refused} kinds of steps that the model does not allow")
+    keep("trace", {"schedules": schedules, "times": times, "kinds": kinds, "allowed": allowed.count})
+    write_evidence()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("check").add_argument("--quick", action="store_true")
+    verbs.add_parser("defects").add_argument("names", nargs="*")
+    verbs.add_parser("steps")
+    tracing = verbs.add_parser("trace")
+    tracing.add_argument("file")
+    tracing.add_argument("--schedules", type=int, default=0)
+    arguments = parser.parse_args()
+    try:
+        if arguments.verb == "check":
+            check(arguments.quick)
+        elif arguments.verb == "defects":
+            defects(arguments.names)
+        elif arguments.verb == "steps":
+            collect_steps()
+        else:
+            trace(arguments.file, arguments.schedules)
+    except Failure as failure:
+        sys.exit(f"model: {failure}")
+
+
+if __name__ == "__main__":
+    main()
