@@ -104,7 +104,7 @@ bool ended[UIDS];           /* the last answer was an unprepare that went well *
 bool forgotten[UIDS];       /* the kubelet lost its checkpoint while a container ran */
 
 /*
- * The claim that the agent works for now, + 1; 0: for none. The pod and the API object of the other claim stand still
+ * The claim that the agent works for, + 1; 0: for none. The pod and the API object of the other claim stand still
  * meanwhile, because what they do changes nothing that this work reads: it makes the search smaller.
  */
 byte busy_for;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects the steps that a claim can make in the model, while Spin visits all its states: claim.pml includes this file
- * when STEPS is defined. What is seen of a claim, and how it is written, is the same as in tests/sim/virtual/steps.h, which
- * observes the agent. When the search ends, each step is written as a line "WHO BEFORE AFTER".
+ * Collects the steps that a claim can make in the model, while Spin visits all its states:
+ * claim.pml includes this file when STEPS is defined. What is seen of a claim, and how it is
+ * written, is the same as in tests/sim/virtual/steps.h, which observes the agent. When the search
+ * ends, each step is written as a line "WHO BEFORE AFTER".
  */
 #ifndef TESTS_MODEL_STEPS_H
 #define TESTS_MODEL_STEPS_H
@@ -52,12 +53,6 @@ static void steps_write(void)
     fclose(out);
 }
 
-static int steps_seen(int api, int slot, int cached, int flushed, int file, int tombstone, int told)
-{
-    return (api * STEPS_SLOTS + slot) * 32 + (cached ? 1 : 0) + (flushed ? 2 : 0) + (file ? 4 : 0) + (tombstone ? 8 : 0) +
-           (told ? 16 : 0);
-}
-
 static void steps_count(char who, int claim, int to)
 {
     int actor = 0;
@@ -73,11 +68,18 @@ static void steps_count(char who, int claim, int to)
     }
 }
 
-/* Of the agent that has the store open, if one has. */
-#define STEPS_SLOT(x) (now.mem[0].open ? 1 + now.mem[0].slot[x] : now.mem[1].open ? 1 + now.mem[1].slot[x] : 0)
-#define STEPS_OF(x) \
-    steps_seen(now.api[x], STEPS_SLOT(x), now.cached[x], now.flushed[x], now.cdi[x], now.tombstone[x], now.told[x])
+/* `now` is the state that Spin visits. The slot is that of the agent that has the store open. */
+#define STEPS_SLOT_OF(x, i) (1 + now.mem[i].slot[x])
+#define STEPS_SLOT(x)                                                                              \
+    (now.mem[0].open != 0   ? STEPS_SLOT_OF((x), 0)                                                \
+     : now.mem[1].open != 0 ? STEPS_SLOT_OF((x), 1)                                                \
+                            : 0)
+#define STEPS_DISK(x) ((now.cached[x] != 0 ? 1 : 0) + (now.flushed[x] != 0 ? 2 : 0))
+#define STEPS_FILES(x) ((now.cdi[x] != 0 ? 4 : 0) + (now.tombstone[x] != 0 ? 8 : 0))
+#define STEPS_OF(x)                                                                                \
+    ((now.api[x] * STEPS_SLOTS + STEPS_SLOT(x)) * 32 + STEPS_DISK(x) + STEPS_FILES(x) +            \
+     (now.told[x] != 0 ? 16 : 0))
 #define STEPS_BEFORE (steps_from[0] = STEPS_OF(0), steps_from[1] = STEPS_OF(1))
-#define STEPS_AFTER(who) (steps_count(who, 0, STEPS_OF(0)), steps_count(who, 1, STEPS_OF(1)))
+#define STEPS_AFTER(who) (steps_count((who), 0, STEPS_OF(0)), steps_count((who), 1, STEPS_OF(1)))
 
 #endif

@@ -13,9 +13,10 @@ in place of the right one. `target` says what has to find it:
   sim         random schedules of claims
   aligned     random schedules of claims with devices of both drivers
   crash       the claim store in every state that a crash can leave
+  steps       the comparison of the simulator's steps with those of tests/model, in build/model/steps.txt
 
-Fails when a mistake is not found, and when an edit does not fit its file any more. `make fuzz-defects` and
-`make claim-defects` build what this needs.
+Fails when a mistake is not found, and when an edit does not fit its file any more. `make fuzz-defects`,
+`make claim-defects` and `make model-trace-defects` build what this needs.
 """
 
 import argparse
@@ -44,6 +45,7 @@ PROGRAMS = {
     "sim": ("SIM", ["--claim-seeds", "1500"]),
     "aligned": ("SIM", ["--aligned-seeds", "400"]),
     "crash": ("CRASH", ["1"]),
+    "steps": ("SIM", ["--claim-seeds", "150"]),
 }
 
 
@@ -63,10 +65,11 @@ def read_defects(files):
     return defects
 
 
-def run(command):
+def run(command, fails=False):
+    """Runs a program that must succeed; `fails`: it may fail, too."""
     done = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False)
-    if done.returncode:
+                          check=False, timeout=RUN_SECONDS)
+    if done.returncode and not fails:
         raise Unfit(f"does not build:\n{done.stdout[-1500:]}")
 
 
@@ -145,11 +148,24 @@ def find_by_fuzzing(program, target, folder):
     return f"fuzzing, {time.monotonic() - begin:.0f} s" if code else ""
 
 
+def find_by_steps(program, folder):
+    """The first step of the simulator that the model does not allow; "" when it allows all."""
+    steps = folder / "steps.txt"
+    run([program, *PROGRAMS["steps"][1], "--steps", steps], fails=True)
+    compared = subprocess.run([ROOT / "tools" / "model" / "model.py", "trace", "--only-compare", steps], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    (folder / "output").write_text(compared.stdout)
+    refused = [line.strip() for line in compared.stdout.splitlines() if line.startswith("  not in the model: ")]
+    return refused[0].split(",")[0] if compared.returncode and refused else ""
+
+
 def find(defect, program, folder):
     """How the target shows the mistake; "" when it does not."""
     target = defect["target"]
     if kind_of(target) == "FUZZ":
         return find_by_fuzzing(program, target, folder)
+    if target == "steps":
+        return find_by_steps(program, folder)
     arguments = PROGRAMS[target][1] if target in PROGRAMS else []
     done = subprocess.run([program, *arguments], cwd=ROOT, stdout=subprocess.PIPE, timeout=RUN_SECONDS,
                           stderr=subprocess.STDOUT, check=False)
@@ -206,7 +222,7 @@ def main():
     if given.dry_run:
         return 1 if dry_run(defects) or not defects else 0
     if any(f"{kind_of(entry['target'])}_COMPILE" not in os.environ for entry in defects):
-        sys.exit("defects: make fuzz-defects and make claim-defects call this")
+        sys.exit("defects: make fuzz-defects, make claim-defects and make model-trace-defects call this")
     missed = 0
     with concurrent.futures.ThreadPoolExecutor(fuzz.AT_ONCE) as pool:
         for defect, (found, words) in zip(defects, pool.map(try_defect, defects)):

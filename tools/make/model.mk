@@ -5,7 +5,7 @@ MODEL := /usr/bin/python3 tools/model/model.py
 # Schedules of claims that the simulator plays for the comparison.
 SCHEDULES ?= 2000
 
-.PHONY: model model-quick model-defects model-trace
+.PHONY: model model-quick model-defects model-trace model-trace-defects
 model: deps-test
 	@$(MODEL) check
 
@@ -21,3 +21,8 @@ $(BUILD)/model/steps.txt: $(wildcard tests/model/*) tools/model/model.py | deps-
 model-trace: $(BUILD)/sim/sim $(BUILD)/model/steps.txt
 	@$(BUILD)/sim/sim --jobs $(JOBS) --steps $(BUILD)/model/simulated.txt --claim-seeds $(SCHEDULES)
 	@$(MODEL) trace $(BUILD)/model/simulated.txt --schedules $(SCHEDULES)
+
+# Mistakes in the code of the agent: the simulator then makes a step that the model does not have.
+model-trace-defects: $(BUILD)/sim/sim $(BUILD)/model/steps.txt
+	@SIM_COMPILE=$(call defect_compile,$(SIM_FLAGS)) SIM_LINK='$(MOVING:%=-Wl,--wrap=%) $(VIRTUAL_OBJECTS)' \
+		/usr/bin/python3 tools/fuzz/defects.py $(if $(ONLY),--only $(ONLY)) steps

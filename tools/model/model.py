@@ -3,12 +3,12 @@
 """Searches the model of a claim's life (tests/model) with Spin, and compares it with what the simulator's agent does.
 
   tools/model/model.py check [--quick]    each configuration: its states, depth and time; the evidence part `model`
-  tools/model/model.py defects [NAME...]  each mistake of defects.toml in the model is found, by the property that it names
+  tools/model/model.py defects [NAME...]  each mistake of defects.toml is found, by the property that it names
   tools/model/model.py steps              the steps that a claim can make in the model: build/model/steps.txt
   tools/model/model.py trace FILE         each step of FILE, written by `sim --steps`, is one of them
 
-Spin generates a program that visits every state; it is compiled without partial-order reduction, hashing of states or a
-bound on depth, and a search that ends early counts as a failure. Counterexamples lie in build/model/NAME.txt.
+Spin generates a program that visits every state; it is compiled without partial-order reduction, hashing of states or
+a bound on depth, and a search that ends early counts as a failure. Counterexamples lie in build/model/NAME.txt.
 """
 
 import argparse
@@ -43,10 +43,10 @@ AT_ONCE = 4
 NOT_SHOWN = [
     "The model has two claims of one device each and two devices; it is no proof for more.",
     "Faults are bounded: one or two crashes, reboots, losses or deletions by force in a run.",
-    "Errors of the disk, torn writes, damaged halves, shares and parts of devices, and the EFA driver are not modelled: "
-    "the simulator and the crash states cover them.",
-    "The release of a claim that is over assumes that the API server answers, that the kubelet writes its checkpoint, and "
-    "that the agent does each of its jobs again and again.",
+    "Errors of the disk, torn writes, damaged halves, shares and parts of devices, and the EFA driver are not "
+    "modelled: the simulator and the crash states cover them.",
+    "The release of a claim that is over assumes that the API server answers, that the kubelet writes its checkpoint, "
+    "and that the agent does each of its jobs again and again.",
     "The comparison with the simulator shows each step of a claim to be one that the model allows from that claim's "
     "observed state; it does not compare whole runs.",
 ]
@@ -97,7 +97,8 @@ def build(folder, model, configuration, steps=False, optimize="-O2"):
     shutil.copy(MODEL / "steps.h", folder)
     run(["spin", "-a", *defines(configuration, steps), "claim.pml"], folder)
     kind = [] if configuration.get("liveness") else ["-DSAFETY"]
-    run(["gcc", optimize, "-w", "-I.", *kind, "-DNOREDUCE", "-DNOFAIR", "-DVECTORSZ=2048", "-o", "pan", "pan.c"], folder)
+    run(["gcc", optimize, "-w", "-I.", *kind, "-DNOREDUCE", "-DNOFAIR", "-DVECTORSZ=2048", "-o", "pan", "pan.c"],
+        folder)
 
 
 def number(pattern, text):
@@ -108,6 +109,7 @@ def number(pattern, text):
 def search(folder, configuration, steps=False):
     """Visits every state; returns what was found."""
     command = ["./pan", "-E", f"-m{DEPTH_MAX}", "-w24"] + (["-a"] if configuration.get("liveness") else [])
+    command += ["-A"] if steps else []  # `check` looks at the properties
     environment = dict(os.environ, STEPS_FILE=str(folder / "steps.txt")) if steps else None
     begin = time.monotonic()
     with open(folder / "search.txt", "w", encoding="utf-8") as stream:
@@ -123,7 +125,8 @@ def search(folder, configuration, steps=False):
     if name is None and not complete or "errors:" not in text:
         raise Failure(f"the search ended early: {folder}/search.txt")
     return {"states": number(r"(\S+) states, stored", text), "transitions": number(r"(\S+) transitions", text),
-            "depth": number(r"depth reached (\d+)", text), "seconds": round(time.monotonic() - begin, 1), "broken": name}
+            "depth": number(r"depth reached (\d+)", text), "seconds": round(time.monotonic() - begin, 1),
+            "broken": name}
 
 
 def counterexample(folder, configuration):
@@ -135,8 +138,8 @@ def counterexample(folder, configuration):
 
 
 def show(name, result):
-    print(f"  {name:12} {result['states']:>10} states {result['transitions']:>11} transitions, depth {result['depth']:>6}, "
-          f"{result['seconds']:>6} s")
+    print(f"  {name:18} {result['states']:>10} states {result['transitions']:>11} transitions, "
+          f"depth {result['depth']:>6}, {result['seconds']:>6} s", flush=True)
 
 
 # --- the configurations ---------------------------------------------------------------------------------------------
@@ -148,13 +151,15 @@ def check_one(configuration):
     result = search(folder, configuration)
     if result["broken"]:
         path = counterexample(folder, configuration)
-        raise Failure(f"{configuration['name']}: {PROPERTIES.get(result['broken'], result['broken'])}: not so, see {path}")
+        raise Failure(f"{configuration['name']}: {PROPERTIES.get(result['broken'], result['broken'])}: not so, "
+                      f"see {path}")
     return result
 
 
 def check(quick):
     version = spin_version()
-    chosen = [c for c in read("configurations.toml")["configuration"] if c.get("quick") or not quick]
+    chosen = [c for c in read("configurations.toml")["configuration"]
+              if c.get("steps") != "only" and (c.get("quick") or not quick)]
     results = {}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         jobs = {c["name"]: pool.submit(check_one, c) for c in chosen}
@@ -198,14 +203,15 @@ def write_evidence():
     if traced:
         rows.append(["comparison with the simulator", f"{traced['schedules']} schedules of claims",
                      "each step of a claim is one that the model allows",
-                     f"{traced['times']:,} steps, {traced['kinds']} kinds, of {traced['allowed']} that the model allows", ""])
+                     f"{traced['times']:,} steps, {traced['kinds']} kinds, of {traced['allowed']} that the model has", ""])
     else:
         missing.append("`make model-trace` was not run in this build.")
     states = sum(r["states"] for r in checked["results"].values())
     part.write_part("model", "A model of a claim's life", {"spin": checked["version"]},
                     "make model model-defects model-trace",
                     f"{len(checked['results'])} configurations with {states:,} states searched whole, nothing broken; "
-                    f"{len(found or {})} seeded defects found; {traced['times'] if traced else 0:,} steps of the agent compared",
+                    f"{len(found or {})} seeded defects found; {traced['times'] if traced else 0:,} steps of the "
+                    "simulator compared",
                     ["name", "what it has", "property", "result", "time"], rows, NOT_SHOWN + missing)
 
 
@@ -225,7 +231,8 @@ def find_defect(defect):
     build(folder, seeded((MODEL / "claim.pml").read_text(encoding="utf-8"), defect), configuration, optimize="-O1")
     result = search(folder, configuration)
     if result["broken"] != defect["property"]:
-        raise Failure(f"{defect['name']}: {defect['property']} was to be broken, and {result['broken'] or 'nothing'} was")
+        raise Failure(f"{defect['name']}: {defect['property']} was to be broken, and {result['broken'] or 'nothing'} "
+                      "was")
     counterexample(folder, configuration)
     shutil.rmtree(folder)
     return {"about": defect["about"], "property": defect["property"], "seconds": result["seconds"],
@@ -269,16 +276,21 @@ def defects(names):
 # --- the simulator's steps ------------------------------------------------------------------------------------------
 
 
+def collect_from(configuration):
+    folder = BUILD / ("steps-" + configuration["name"])
+    build(folder, (MODEL / "claim.pml").read_text(encoding="utf-8"), configuration, steps=True)
+    return search(folder, configuration, steps=True)
+
+
 def collect_steps():
     spin_version()
-    configuration = next(c for c in read("configurations.toml")["configuration"] if c.get("steps"))
-    folder = BUILD / "steps"
-    build(folder, (MODEL / "claim.pml").read_text(encoding="utf-8"), configuration, steps=True)
-    result = search(folder, configuration, steps=True)
-    if result["broken"]:
-        raise Failure(f"{result['broken']}, see {folder}")
-    shutil.copy(folder / "steps.txt", BUILD / "steps.txt")
-    show("steps", result)
+    chosen = [c for c in read("configurations.toml")["configuration"] if c.get("steps")]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for configuration, result in zip(chosen, pool.map(collect_from, chosen)):
+            show(configuration["name"], result)
+    lines = {line for c in chosen for line in (BUILD / ("steps-" + c["name"]) / "steps.txt").read_text().splitlines()}
+    (BUILD / "steps.txt").write_text("\n".join(sorted(lines)) + "\n", encoding="utf-8")
+    print(f"model: {len(lines)} kinds of steps of a claim in build/model/steps.txt")
 
 
 class Allowed:
@@ -311,7 +323,7 @@ class Allowed:
         return any(self.within("F", state, after, AT_ONCE) for state in self.after("A", before) | {before})
 
 
-def trace(path, schedules):
+def trace(path, schedules, only_compare):
     allowed = Allowed(BUILD / "steps.txt")
     refused = kinds = times = 0
     for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
@@ -320,13 +332,15 @@ def trace(path, schedules):
         times += int(count)
         if not allowed.allows(who, before, after):
             refused += 1
-            print(f"  not in the model: {who} {before} -> {after}, {count} times, first in `sim --steps FILE --first {seed} "
-                  f"--claim-seeds {seed}`; tests/model/README.md has the letters")
+            print(f"  not in the model: {who} {before} -> {after}, {count} times, first in `sim --steps FILE --first "
+                  f"{seed} --claim-seeds {seed}`; tests/sim/virtual/steps.h has the letters")
     if kinds < 50 or times < 1000:
         raise Failure(f"{path} has only {kinds} kinds of steps, {times} in all")
     print(f"model: {times} steps of the simulator, of {kinds} kinds; the model allows {allowed.count} kinds")
     if refused:
         raise Failure(f"{refused} kinds of steps that the model does not allow")
+    if only_compare:
+        return
     keep("trace", {"schedules": schedules, "times": times, "kinds": kinds, "allowed": allowed.count})
     write_evidence()
 
@@ -340,6 +354,7 @@ def main():
     tracing = verbs.add_parser("trace")
     tracing.add_argument("file")
     tracing.add_argument("--schedules", type=int, default=0)
+    tracing.add_argument("--only-compare", action="store_true", help="a mistake is sought: leave no evidence")
     arguments = parser.parse_args()
     try:
         if arguments.verb == "check":
@@ -349,7 +364,7 @@ def main():
         elif arguments.verb == "steps":
             collect_steps()
         else:
-            trace(arguments.file, arguments.schedules)
+            trace(arguments.file, arguments.schedules, arguments.only_compare)
     except Failure as failure:
         sys.exit(f"model: {failure}")
 

@@ -44,8 +44,8 @@ bool list_modelled;
 static unsigned weight_of(enum act act)
 {
     static const bool beyond[ACTS] = {
-        [ACT_UNFIT] = true,      [ACT_REFUSE] = true,    [ACT_ROT] = true,
-        [ACT_ROT_OLD] = true,    [ACT_ROT_MORE] = true,  [ACT_ROT_HEADER] = true,
+        [ACT_UNFIT] = true,       [ACT_REFUSE] = true,    [ACT_ROT] = true,
+        [ACT_ROT_OLD] = true,     [ACT_ROT_MORE] = true,  [ACT_ROT_HEADER] = true,
         [ACT_STORE_ZEROS] = true, [ACT_STORE_CUT] = true, [ACT_CDI_EDITED] = true,
         [ACT_LIST_CUT] = true};
     return (list_modelled && beyond[act]) ? 0u : acts[act].weight;

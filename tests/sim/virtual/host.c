@@ -434,8 +434,7 @@ void world_start(struct world *w)
     w->exited = false;
     tally_process(&w->tally);
     memory[i] = (i == 0 ? agent_init : second_init)(&w->settings, steps_port(&disk_files),
-                                                    w->seed * 2 + 1, w->now_ms,
-                                                    WALL_MS(w->now_ms));
+                                                    w->seed * 2 + 1, w->now_ms, WALL_MS(w->now_ms));
     w->agent = memory[i];
     w->efa = efa_start(w);
     w->efa_open = w->settings.efa;

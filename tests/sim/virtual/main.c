@@ -7,8 +7,8 @@
  *   sim --seeds N          all scenarios, then N seeds
  *   sim --claims N         the schedule of claims of one seed, with the agent's log
  *   sim --claim-seeds N    N schedules of claims
- *   sim --steps FILE       writes the steps that claims make in the schedules of --claim-seeds, which then have only what
- *                          tests/model/claim.pml has, for `make model-trace`
+ *   sim --steps FILE       writes the steps that claims make in the schedules of --claim-seeds,
+ *                          which then have only what tests/model/claim.pml has
  *   sim --aligned N        the schedule of one seed with both drivers, with the agent's log
  *   sim --aligned-seeds N  N schedules with both drivers
  *   sim --jobs N           seeds are shared by N processes
@@ -254,6 +254,14 @@ static bool take_aligned(struct plan *plan, const char *option, const char *valu
     return true;
 }
 
+/* Begins to observe the steps of claims. */
+static void take_steps(struct plan *plan, const char *file)
+{
+    plan->steps = file;
+    list_modelled = true;
+    steps_begin();
+}
+
 static void take(struct plan *plan, const char *option, const char *value)
 {
     if (strcmp(option, "--seed") == 0) {
@@ -273,10 +281,6 @@ static void take(struct plan *plan, const char *option, const char *value)
         plan->first = number_of(value);
     } else if (strcmp(option, "--scenario") == 0) {
         plan->only = value;
-    } else if (strcmp(option, "--steps") == 0) {
-        plan->steps = value;
-        list_modelled = true;
-        steps_begin();
     } else {
         (void)fprintf(stderr, "sim: %s: unknown; see tests/sim/virtual/main.c\n", option);
         exit(2);
@@ -308,7 +312,9 @@ int main(int argc, char **argv)
     moves_begin();
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!take_aligned(&plan, argv[i], value)) {
+        if (strcmp(argv[i], "--steps") == 0) {
+            take_steps(&plan, value);
+        } else if (!take_aligned(&plan, argv[i], value)) {
             take(&plan, argv[i], value);
         }
     }

@@ -15,7 +15,8 @@
 #include "tests/sim/disk/sim_disk.h"
 
 #define WATCHED_MAX 64u /* claims of one schedule, each UID for itself */
-#define USED_SLOTS 48u  /* the agent takes the first free slot of the store; no schedule has more claims */
+/* The agent takes the first free slot of the store; no schedule has more claims at a time. */
+#define USED_SLOTS 48u
 #define APIS 5u
 #define SLOTS 4u
 #define SEEN (APIS * SLOTS * 32u)
@@ -90,8 +91,8 @@ static void parse_half(struct half *h, unsigned slot, struct view bytes)
     struct store_outline outline;
     store_half_read(bytes, slot, &read);
     *h = (struct half){.state = read.state, .sequence = read.sequence};
-    if (read.state == STORE_HALF_RECORD && store_outline_decode(read.record, &outline) == STATUS_OK &&
-        !outline.released) {
+    if (read.state == STORE_HALF_RECORD &&
+        store_outline_decode(read.record, &outline) == STATUS_OK && !outline.released) {
         text_set(h->uid, sizeof h->uid, outline.id.uid);
     }
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Observes the steps that each claim of a schedule makes, for a comparison with tests/model/claim.pml: what the API server,
- * the agent that has the store, the store, the CDI root and the kubelet's last answer say of it, before and after. Owns
- * what was observed; changes nothing. Without steps_begin every function returns at once.
+ * Observes the steps that each claim of a schedule makes, for a comparison with
+ * tests/model/claim.pml: what the API server, the agent that has the store, the store, the CDI root
+ * and the kubelet's last answer say of it, before and after. Owns what was observed; changes
+ * nothing. Without steps_begin every function returns at once.
  *
- * A state is written as seven characters:
- *   - f a r x   API server: never created; free; allocated a device of this node; reserved for a pod; deleted
+ * A state is written as seven characters; `-` in the place of a letter: not so.
+ *   - f a r x   API server: never created; free; allocated a device of this node; reserved for a
+ *               pod; deleted
  *   . e h g     agent: none has the store open; slot empty; held; freeing
- *   C D F T P   a record as the next process reads it, as a loss of power leaves it; a CDI file; a tombstone;
- *               prepared, as the kubelet was told last. `-` in its place: not so
+ *   C D         a record, as the next process reads it; as a loss of power leaves it
+ *   F T         a CDI file; a tombstone
+ *   P           prepared, as the kubelet was told last
  */
 #ifndef TESTS_SIM_VIRTUAL_STEPS_H
 #define TESTS_SIM_VIRTUAL_STEPS_H
@@ -40,13 +43,13 @@ void steps_moved(void);
 /* A process is about to be killed, and was. */
 void steps_killed(void);
 void steps_ended(void);
-/* The claim is stored at the API server; `name` and `uid` stay where they are copied. */
+/* The claim is stored at the API server. */
 void steps_claim(const char *name, const char *uid, bool allocated, bool reserved);
 void steps_claim_deleted(const char *name);
 /* The kubelet calls for the claim, and is answered. */
 void steps_call(const char *uid, bool unprepare);
 void steps_answered(bool well);
-/* Writes each step once: who, before, after, how often, seed of the first. false: it cannot be written. */
+/* Writes each step once: who, before, after, how often, seed of the first. false: it cannot. */
 bool steps_write(const char *path);
 
 #endif
