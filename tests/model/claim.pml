@@ -11,10 +11,11 @@
 #define CLAIMS 2 /* 1: claim 1 is never created, so that more faults can be searched */
 #endif
 #ifndef FAULTS
-#define FAULTS 1 /* crashes, reboots, losses and deletions by force, all together */
+#define FAULTS 1 /* crashes, reboots, losses and deletions by force, all together; ENDLESS: any number */
 #endif
+#define ENDLESS 9
 #ifndef UPDATES
-#define UPDATES 1 /* times that a second agent starts beside the first */
+#define UPDATES 1 /* times that a second agent starts beside the first; ENDLESS: any number */
 #endif
 #ifndef SAME_NAME
 #define SAME_NAME 0 /* 1: claim 1 is created with the name of claim 0, after that one is deleted */
@@ -112,6 +113,8 @@ byte busy_for;
 
 byte faults = FAULTS;
 byte updates = UPDATES;
+#define FAULT_HAPPENS faults = (faults == ENDLESS -> ENDLESS : faults - 1)
+#define UPDATE_HAPPENS updates = (updates == ENDLESS -> ENDLESS : updates - 1)
 
 /* --- steps --- */
 #ifdef STEPS
@@ -176,6 +179,9 @@ hidden byte claim_comes_back;    /* an unprepared claim is held again */
 /* An agent that is open, and waits for no list, holds what was answered, and nothing that was unprepared. */
 #define KNOWS(i) (mem[i].open && mem[i].seen && !mem[i].unlisted && store)
 #define LOST(i, x) (KNOWS(i) && given[x] && !(mem[i].slot[x] == HELD && DEV(mem[i].record[x]) == given[x]))
+/* Nor does it leave out a claim whose CDI file is there, even before the list of claims. */
+#define LEFT_OUT(i, x) (mem[i].open && mem[i].seen && store && busy_for == 0 && given[x] && DEV(cdi[x]) == given[x] && \
+    mem[i].slot[x] != HELD)
 #define BACK(i, x) (KNOWS(i) && ended[x] && call[x] != UNPREPARE && mem[i].slot[x] == HELD)
 #define TWO_OWNERS (mem[0].open && mem[1].open)
 
@@ -642,7 +648,7 @@ proctype cluster(byte x)
     :: WHEN(MAY_MOVE && api[x] == FREE, CLUSTER, api[x] = DELETED; EXCUSES)
     /* the pod is deleted by force: the kubelet hears of it, and its containers may live on */
     :: WHEN(MAY_MOVE && api[x] == RESERVED && pod[x] != NO_POD && call[x] == NO_CALL && faults, CLUSTER,
-        faults--; api[x] = FREE; api_dev[x] = 0; pod[x] = (listed[x] -> ENDING : NO_POD); EXCUSES)
+        FAULT_HAPPENS; api[x] = FREE; api_dev[x] = 0; pod[x] = (listed[x] -> ENDING : NO_POD); EXCUSES)
     od
 }
 
@@ -659,11 +665,11 @@ proctype cluster(byte x)
     flushed[x] = (kept -> cached[x] : flushed[x]); \
     flushed[x] = (flushed[x] -> flushed[x] | OLD : 0); \
     cached[x] = flushed[x]; \
-    ended[x] = (tombstone[x] -> false : ended[x]); \
+    ended[x] = (tombstone[x] && list_flag -> false : ended[x]); \
     cdi[x] = 0; tombstone[x] = false; used[x] = 0; call[x] = NO_CALL; this_boot[x] = false; forgotten[x] = false; \
     pod[x] = (pod[x] == RUNNING -> STARTING : pod[x]); \
     pod[x] = (api[x] != RESERVED && pod[x] == STARTING -> (listed[x] -> ENDING : NO_POD) : pod[x])
-#define REBOOT(kept0, kept1) faults--; CRASH(0); CRASH(1); REBOOT_PAGE(0, kept0); REBOOT_PAGE(1, kept1); EXCUSES
+#define REBOOT(kept0, kept1) FAULT_HAPPENS; CRASH(0); CRASH(1); REBOOT_PAGE(0, kept0); REBOOT_PAGE(1, kept1); EXCUSES
 #define BUSY (call[0] == PREPARE || call[0] == UNPREPARE || call[1] == PREPARE || call[1] == UNPREPARE)
 /* An opening that finds the store gone begins again. */
 #define OPENING ((owner == 0 && !mem[0].seen) || (owner == 1 && !mem[1].seen))
@@ -677,22 +683,22 @@ proctype cluster(byte x)
 proctype trouble()
 {
     do
-    :: WHEN(faults && runs[0] && !killed[0], FAULT, faults--; CRASH(0))
-    :: WHEN(faults && runs[1] && !killed[1], FAULT, faults--; CRASH(1))
+    :: WHEN(faults && runs[0] && !killed[0], FAULT, FAULT_HAPPENS; CRASH(0))
+    :: WHEN(faults && runs[1] && !killed[1], FAULT, FAULT_HAPPENS; CRASH(1))
     :: WHEN(faults, FAULT, REBOOT(false, false))
     :: WHEN(faults && cached[0] != flushed[0], FAULT, REBOOT(true, false))
     :: WHEN(faults && cached[1] != flushed[1], FAULT, REBOOT(false, true))
     /* the loss of each witness; while a call runs the store is not lost, see README.md */
-    :: WHEN(faults && store && busy_for == 0 && !OPENING, FAULT, faults--; store = false; list_flag = false;
+    :: WHEN(faults && store && busy_for == 0 && !OPENING, FAULT, FAULT_HAPPENS; store = false; list_flag = false;
         cached[0] = 0; flushed[0] = 0; cached[1] = 0; flushed[1] = 0; ended[0] = false; ended[1] = false; EXCUSES)
-    :: WHEN(faults && (cdi[0] || cdi[1] || tombstone[0] || tombstone[1]) && busy_for == 0, FAULT, faults--;
+    :: WHEN(faults && (cdi[0] || cdi[1] || tombstone[0] || tombstone[1]) && busy_for == 0, FAULT, FAULT_HAPPENS;
         cdi[0] = 0; cdi[1] = 0; tombstone[0] = false; tombstone[1] = false; ended[0] = false; ended[1] = false; EXCUSES)
-    :: d_step { faults && checkpoint -> faults--; FORGETS(0); FORGETS(1); checkpoint = false }
-    :: d_step { faults && api_up -> faults--; api_up = false }
+    :: d_step { faults && checkpoint -> FAULT_HAPPENS; FORGETS(0); FORGETS(1); checkpoint = false }
+    :: d_step { faults && api_up -> FAULT_HAPPENS; api_up = false }
     /* the kubelet restarts, and repeats its calls */
-    :: d_step { faults && BUSY -> faults--; call[0] = NO_CALL; call[1] = NO_CALL }
+    :: d_step { faults && BUSY -> FAULT_HAPPENS; call[0] = NO_CALL; call[1] = NO_CALL }
     /* a rolling update; the first agent ends, or the second one does */
-    :: d_step { updates && !runs[1] -> updates--; runs[1] = true }
+    :: d_step { updates && !runs[1] -> UPDATE_HAPPENS; runs[1] = true }
     :: WHEN(runs[0] && runs[1] && owner == 1 && !killed[0], FAULT, runs[0] = false; CRASH(0))
     :: WHEN(runs[0] && runs[1] && owner == 0 && !killed[1], FAULT, runs[1] = false; CRASH(1))
     od
@@ -728,6 +734,7 @@ active proctype always()
 {
     do
     :: d_step { LOST(0, 0) || LOST(0, 1) || LOST(1, 0) || LOST(1, 1) -> assert(answer_is_lost) }
+    :: d_step { LEFT_OUT(0, 0) || LEFT_OUT(0, 1) || LEFT_OUT(1, 0) || LEFT_OUT(1, 1) -> assert(answer_is_lost) }
     :: d_step { BACK(0, 0) || BACK(0, 1) || BACK(1, 0) || BACK(1, 1) -> assert(claim_comes_back) }
     :: d_step { TWO_OWNERS -> assert(device_is_shared) }
     od
