@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Lists the functions that read bytes of a peer or of a disk, from what the compiler says about the sources.
+
+The rule: every function, static ones included, that a source or header of the layers FOLDERS defines, and that has a
+parameter of a byte type. Byte types are `struct view`, `struct reader`, pointers to uint8_t and to void, and every
+struct or pointer to one that has a member of a byte type, or an array of uint8_t, at any depth. Left out are, by
+reason of their type: `struct writer` and what only has a writer (the bytes in it are ours), and texts that end in NUL
+(char): text_copy or the protobuf decoder has bounded them, and its own proof or fuzz target shows that.
+
+gcc names the functions with their parameters (-aux-info); the members of structs are read from the sources.
+
+  tools/proofs/functions.py    prints the list: file:line function
+"""
+
+import concurrent.futures
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("src/base", "src/wire", "src/x509", "src/kubeconfig", "src/dra")
+DEFINITION = re.compile(r"^\/\* (\S+?):(\d+):NF \*\/ (.*?)\b(\w+) \((.*)\); \/\* \(", re.M)
+STRUCT = re.compile(r"\bstruct (\w+) \{(.*?)^\}", re.S | re.M)
+BYTE_POINTER = re.compile(r"\b(uint8_t|void|unsigned char) (const )?\*")
+BYTE_ARRAY = re.compile(r"\buint8_t \w+\[")
+OURS = {"writer"}  # structs whose bytes this program wrote
+BASIC = {"view", "reader"}
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+
+
+def sources(root):
+    return sorted(path for folder in FOLDERS for path in (root / folder).glob("*.c"))
+
+
+def includes(root):
+    """Folders of headers that are not of the tree."""
+    text = (root / "build/deps/paths.mk").read_text()
+    return re.findall(r"^(?:NANOPB|MBEDTLS)_DIR := (.+)$", text, re.M)
+
+
+def structs(root):
+    """name -> text of the members, comments left out."""
+    found = {}
+    for folder in (*FOLDERS, "generated"):
+        for path in sorted((root / folder).glob("*.[ch]")):
+            text = COMMENT.sub("", path.read_text())
+            for name, body in STRUCT.findall(text):
+                # two files may have a struct of one name: what either has counts
+                found[name] = found.get(name, "") + body
+    return found
+
+
+def byte_structs(root):
+    """Names of the structs that hold or lead to bytes of others."""
+    members = {name: body for name, body in structs(root).items() if name not in OURS}
+    known = set(BASIC)
+    known |= {name for name, body in members.items() if BYTE_POINTER.search(body) or BYTE_ARRAY.search(body)}
+    while True:
+        more = {name for name, body in members.items()
+                if name not in known and known & set(re.findall(r"\bstruct (\w+)", body))}
+        if not more:
+            return known
+        known |= more
+
+
+def reads_bytes(parameters, byte_types):
+    if BYTE_POINTER.search(parameters):
+        return True
+    return bool(byte_types & set(re.findall(r"\bstruct (\w+)", parameters)))
+
+
+def definitions_of(root, path, folders):
+    """[(file, line, function, parameters)] of what one source and its headers define."""
+    with tempfile.NamedTemporaryFile(suffix=".txt") as out:
+        subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-DPB_VALIDATE_UTF8", "-w", f"-I{root}/src", f"-I{root}",
+                        *(f"-isystem{folder}" for folder in folders), "-fsyntax-only", "-aux-info", out.name,
+                        str(path)], check=True)
+        text = pathlib.Path(out.name).read_text()
+    found = []
+    for name, line, _, function, parameters in DEFINITION.findall(text):
+        where = pathlib.Path(name).resolve()
+        if where.is_relative_to(root) and str(where.relative_to(root)).startswith(FOLDERS):
+            found.append((str(where.relative_to(root)), int(line), function, parameters))
+    return found
+
+
+def reading_functions(root=ROOT):
+    """[(file, line, function)], sorted: the list that the gate compares with the proofs."""
+    root = pathlib.Path(root).resolve()
+    folders = includes(root)
+    byte_types = byte_structs(root)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        lists = list(pool.map(lambda path: definitions_of(root, path, folders), sources(root)))
+    return sorted({(name, line, function) for found in lists for name, line, function, parameters in found
+                   if reads_bytes(parameters, byte_types)})
+
+
+def main():
+    for name, line, function in reading_functions():
+        print(f"{name}:{line} {function}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
