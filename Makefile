@@ -36,8 +36,8 @@ SIM_MODELS := $(sort $(wildcard $(addsuffix /*.c,tests/sim $(addprefix tests/sim
 NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # In this order: a file uses what those before it define. compile.mk has the compilers and flags of all builds.
-include $(addprefix tools/make/,deps.mk compile.mk agent.mk unit.mk gates.mk sim.mk mutants.mk model.mk fuzz.mk \
-	peers.mk cluster.mk image.mk release.mk bench.mk evidence.mk)
+include $(addprefix tools/make/,deps.mk compile.mk agent.mk unit.mk gates.mk sim.mk mutants.mk proofs.mk model.mk \
+	fuzz.mk peers.mk cluster.mk image.mk release.mk bench.mk evidence.mk)
 
 # --- the agent: tools/make/agent.mk -------------------------------------------------------------------
 all: ## build/neuron-dra-agent and build/neuron-dra-agent.debug
@@ -70,6 +70,10 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (15) on its corpus
 fuzz-defects: ## mistakes put into parsers and agent, one at a time; the fuzz targets must find each
 fuzz-coverage: ## lines of src/wire that the corpora alone reach: at least 95 %
 fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, CFLAGS, LIB_FUZZING_ENGINE)
+
+# --- proofs: tools/make/proofs.mk ----------------------------------------------------------------------
+proofs: ## proofs by CBMC of functions that read bytes of a peer or of a disk: those that changed, then build/proofs/report.txt
+proofs-defects: ## mistakes put into the proved sources, one at a time; the proofs must find each
 
 # --- programs made by others: tools/make/peers.mk -----------------------------------------------------
 conformance: ## both sides of every protocol, with peers made by others

@@ -36,10 +36,21 @@ STUB_NUMBER(uint16_t, 2u, u16)
 STUB_NUMBER(uint32_t, 4u, u32)
 STUB_NUMBER(uint64_t, 8u, u64)
 
+enum status stub_reader_consume(struct reader *r, size_t n, struct view *out)
+{
+    stub_check_reader(r);
+    if (n > r->len - r->pos) {
+        return STATUS_MORE;
+    }
+    *out = (struct view){.data = (n == 0u) ? NULL : r->data + r->pos, .len = n};
+    r->pos += n;
+    return STATUS_OK;
+}
+
 enum status stub_reader_varint(struct reader *r, uint64_t *value)
 {
     stub_check_reader(r);
-    size_t n = any_size();
+    size_t n = any_u8();
     if (any_bool() || n < 1u || n > 10u || n > r->len - r->pos) {
         return any_bool() && r->len - r->pos < 10u ? STATUS_MORE : PEER_MALFORMED;
     }
@@ -51,8 +62,7 @@ enum status stub_reader_varint(struct reader *r, uint64_t *value)
 size_t stub_view_find(struct view a, uint8_t byte)
 {
     stub_check_view(a);
-    size_t at = any_size();
-    ASSUME(at <= a.len);
+    size_t at = any_length(a.len);
     ASSUME(at == a.len || a.data[at] == byte);
     return at;
 }
@@ -99,6 +109,14 @@ enum status stub_view_decimal(struct view a, uint64_t max, uint64_t *value)
     return STATUS_OK;
 }
 
+unsigned stub_view_unsafe(struct view v)
+{
+    stub_check_view(v);
+    unsigned point = any_u16();
+    ASSUME(point == 0u || (point >= 0x80u && point <= 0xfeffu && v.len >= 2u));
+    return point;
+}
+
 void stub_writer_bytes(struct writer *w, const void *data, size_t len)
 {
     __CPROVER_assert(w->len <= w->cap, "a writer's length is inside its buffer");
@@ -130,6 +148,12 @@ void stub_writer_u16(struct writer *w, uint16_t value)
     stub_writer_bytes(w, &value, 2);
 }
 
+void stub_writer_u24(struct writer *w, uint32_t value)
+{
+    __CPROVER_assert(value <= 0xffffffu, "a number of 24 bits");
+    stub_writer_bytes(w, &value, 3);
+}
+
 void stub_writer_u32(struct writer *w, uint32_t value)
 {
     stub_writer_bytes(w, &value, 4);
@@ -138,6 +162,22 @@ void stub_writer_u32(struct writer *w, uint32_t value)
 void stub_writer_u64(struct writer *w, uint64_t value)
 {
     stub_writer_bytes(w, &value, 8);
+}
+
+void stub_writer_utf8(struct writer *w, uint32_t c)
+{
+    __CPROVER_assert(c <= 0x10ffffu, "a code point of Unicode");
+    uint8_t bytes[4];
+    size_t n = c < 0x80u ? 1u : c < 0x800u ? 2u : c < 0x10000u ? 3u : 4u;
+    stub_writer_bytes(w, bytes, n);
+}
+
+void stub_writer_hex(struct writer *w, uint64_t value, unsigned digits)
+{
+    uint8_t bytes[16];
+    (void)value;
+    __CPROVER_assert(digits >= 1u && digits <= 16u, "1 to 16 digits");
+    stub_writer_bytes(w, bytes, digits);
 }
 
 enum status stub_text_copy(char *text, size_t cap, struct view v)

@@ -205,6 +205,8 @@ def build(proof, tools, folder, defect=None):
     if replace:
         steps.append(replace)
     steps.append(["--drop-unused-functions"])
+    if proof.get("unwind_first"):
+        steps.append(["--unwindset", ",".join(proof["unwind_first"])])
     if proof["loops"]:
         steps.append(["--apply-loop-contracts"])
     for number, step in enumerate(steps):

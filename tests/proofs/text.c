@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texts of base/text.c: comparisons, scans, numbers, UTF-8 and texts in arrays, of any length. The
+ * loops over bytes have contracts; those over digits and over the table of UTF-8 are unrolled.
+ */
+#include "stubs.h"
+
+#include "base/text.c"
+
+/* A text of any length and content that ends in NUL. */
+static const char *any_text(void)
+{
+    size_t len = any_length(ANY_LENGTH);
+    char *text = malloc(len + 1u);
+    ASSUME(text != NULL);
+    text[len] = '\0';
+    return text;
+}
+
+void proof_text_compare(void)
+{
+    struct view a = any_view(ANY_LENGTH);
+    const char *text = any_text();
+    bool is = view_is(a, text);
+    bool starts = view_starts(a, text);
+    CHECK(!is || a.len < __CPROVER_OBJECT_SIZE(text));
+    CHECK(a.len > 0u || is == (text[0] == '\0'));
+    CHECK(text[0] != '\0' || starts);
+}
+
+void proof_text_scan(void)
+{
+    struct view a = any_view(ANY_LENGTH);
+    struct view trimmed = view_trim(a);
+    CHECK(view_within(trimmed, a));
+    CHECK(trimmed.len == 0u || !is_trimmed(trimmed.data[0]));
+    CHECK(a.len > 0u || view_is_visible(a));
+}
+
+void proof_text_decimal(void)
+{
+    struct view a = any_view(ANY_LENGTH);
+    uint64_t max = any_u64();
+    uint64_t value = 0;
+    enum status s = view_decimal(a, max, &value);
+    CHECK(s == STATUS_OK || s == PEER_MALFORMED);
+    CHECK(s == STATUS_OK ? value <= max : value == 0u);
+    CHECK(a.len > 0u || s == PEER_MALFORMED);
+}
+
+void proof_text_utf8(void)
+{
+    struct view v = any_view(ANY_LENGTH);
+    bool valid = view_is_utf8(v);
+    CHECK(v.len > 0u || valid);
+    unsigned point = view_unsafe(v);
+    CHECK(point == 0u || (point >= 0x80u && point <= 0xfeffu));
+}
+
+void proof_text_arrays(void)
+{
+    struct view v = any_view(ANY_LENGTH);
+    size_t cap = any_length(ANY_LENGTH);
+    ASSUME(cap >= 1u);
+    char *text = malloc(cap);
+    ASSUME(text != NULL);
+    if (any_bool()) {
+        enum status s = text_copy(text, cap, v);
+        CHECK(s == STATUS_OK || s == FULL_BUFFER || s == PEER_MALFORMED);
+        CHECK(s != STATUS_OK || (v.len < cap && text[v.len] == '\0'));
+        CHECK((s == FULL_BUFFER) == (v.len >= cap));
+    } else {
+        text_cut(text, cap, v);
+    }
+}
+
+void proof_text_shown(void)
+{
+    struct writer w = any_writer(ANY_LENGTH);
+    size_t before = w.len;
+    writer_shown(&w, any_view(ANY_LENGTH), any_size());
+    CHECK(w.len <= w.cap);
+    CHECK(w.len >= before || w.full);
+}
+
+void proof_text_writer_cut(void)
+{
+    struct writer w = any_writer(ANY_LENGTH);
+    bool full = w.full;
+    writer_cut(&w, any_view(ANY_LENGTH));
+    CHECK(w.len <= w.cap);
+    CHECK(full || !w.full);
+}
+
+void proof_text_numbers(void)
+{
+    uint8_t room[32];
+    struct writer w = writer_of(room, any_length(sizeof room));
+    w.len = any_length(w.cap);
+    size_t before = w.len;
+    switch (any_u8()) {
+    case 0:
+        writer_decimal(&w, any_u64());
+        CHECK(w.full || (w.len > before && w.len - before <= 20u));
+        break;
+    case 1:
+        writer_signed(&w, any_i64());
+        CHECK(w.full || (w.len > before && w.len - before <= 20u));
+        break;
+    case 2: {
+        unsigned digits = any_unsigned();
+        ASSUME(digits >= 1u && digits <= 16u);
+        writer_hex(&w, any_u64(), digits);
+        CHECK(w.full || w.len - before == digits);
+        break;
+    }
+    case 3: {
+        uint32_t c = any_u32();
+        ASSUME(c <= 0x10ffffu);
+        writer_utf8(&w, c);
+        CHECK(w.full || (w.len > before && w.len - before <= 4u));
+        break;
+    }
+    default: {
+        enum status s = writer_end_text(&w);
+        CHECK(s == STATUS_OK || s == FULL_BUFFER);
+        CHECK((s == STATUS_OK) == !w.full);
+        break;
+    }
+    }
+    CHECK(w.len <= w.cap);
+}
