@@ -3,6 +3,7 @@
  * The parser of HTTP/1.1: one byte, one request line and one field line in any state of the engine.
  * What holds before and after each byte is `sound`; by induction it holds for input of any length.
  */
+#define PROOF_CONTENT_IS_ANY
 #include "stubs.h"
 
 #include "wire/http1.c"
@@ -33,6 +34,22 @@ void stub_fail_connection(struct http1 *h, enum status why, enum http1_code code
     h->failed = why;
     h->code = code;
     h->rx_len = 0;
+}
+
+void stub_write_head(struct http1 *h, enum http1_code code, const char *content_type)
+{
+    CHECK((unsigned)code < HTTP1_CODES && content_type != NULL);
+    h->tx.len += any_length(h->tx.cap - h->tx.len);
+    h->tx.full = h->tx.full || any_bool();
+}
+
+void stub_consume_byte(struct http1 *h, uint8_t c)
+{
+    (void)c;
+    CHECK(h->phase == HTTP1_READING);
+    h->phase = any_bool() ? HTTP1_READING : any_bool() ? HTTP1_REQUESTED : HTTP1_FAILED;
+    h->failed = h->phase == HTTP1_FAILED ? PEER_MALFORMED : STATUS_OK;
+    h->rx_len = h->phase == HTTP1_FAILED ? 0u : h->rx_len;
 }
 
 bool stub_all_visible(struct view v, const char *never)
@@ -113,4 +130,76 @@ void proof_http1_byte(void)
     consume_byte(h, any_u8());
     CHECK(sound(h));
     CHECK(h->phase == HTTP1_FAILED || h->fields_len <= HTTP1_FIELDS_BYTES_MAX);
+}
+
+/* An engine in any phase, with times that stay far below the end of the clock. */
+static struct http1 *any_phase(void)
+{
+    struct http1 h;
+    engine = h;
+    size_t len = any_length(sizeof engine.sent);
+    engine.tx = (struct writer){engine.sent, sizeof engine.sent, len, false};
+    ASSUME(sound(&engine));
+    ASSUME(engine.now_ms <= INT64_MAX && engine.since_ms <= engine.now_ms);
+    ASSUME(engine.moved_ms <= engine.now_ms);
+    return &engine;
+}
+
+void proof_http1_input(void)
+{
+    struct http1 *h = any_phase();
+    ASSUME(h->phase == HTTP1_READING);
+    parse_input(h);
+    CHECK(sound(h));
+}
+
+void proof_http1_end(void)
+{
+    struct http1 *h = any_engine();
+    request_end(h);
+    CHECK(sound(h) && (h->phase == HTTP1_REQUESTED || h->phase == HTTP1_FAILED));
+}
+
+void proof_http1_times(void)
+{
+    struct http1 *h = any_phase();
+    CHECK(http1_deadline(h) >= h->since_ms && http1_yields_ms(h) >= h->since_ms);
+    if (any_bool()) {
+        uint64_t now = any_u64();
+        ASSUME(now >= h->now_ms && now <= INT64_MAX);
+        http1_set_time(h, now);
+    } else {
+        http1_yield(h);
+    }
+    CHECK(sound(h));
+    bool done = http1_done(h);
+    CHECK(!done || h->phase == HTTP1_FAILED || h->phase == HTTP1_CLOSING);
+}
+
+void proof_http1_transport(void)
+{
+    struct http1 *h = any_phase();
+    size_t n = any_size();
+    switch (any_u8()) {
+    case 0: {
+        struct writer room = http1_rx_space(h);
+        CHECK(room.cap == 0u || __CPROVER_w_ok(room.data, room.cap));
+        break;
+    }
+    case 1:
+        ASSUME(n <= sizeof h->rx - h->rx_len);
+        http1_rx_commit(h, n);
+        break;
+    case 2:
+        ASSUME(n <= h->tx.len);
+        http1_tx_commit(h, n);
+        CHECK(h->tx.len <= sizeof h->sent);
+        break;
+    default: {
+        struct writer room = http1_body_space(h);
+        CHECK(room.cap == 0u || __CPROVER_w_ok(room.data, room.cap));
+        break;
+    }
+    }
+    CHECK(sound(h));
 }

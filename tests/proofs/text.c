@@ -92,41 +92,54 @@ void proof_text_writer_cut(void)
     CHECK(full || !w.full);
 }
 
-void proof_text_numbers(void)
+/* Whether a number was written whole, with 1 to `most` bytes. */
+static void check_written(const struct writer *w, size_t before, size_t most)
 {
-    uint8_t room[32];
+    CHECK(w->len <= w->cap);
+    CHECK(w->full || (w->len > before && w->len - before <= most));
+}
+
+static struct writer any_small_writer(void)
+{
+    static uint8_t room[32];
     struct writer w = writer_of(room, any_length(sizeof room));
     w.len = any_length(w.cap);
+    return w;
+}
+
+void proof_text_numbers(void)
+{
+    struct writer w = any_small_writer();
     size_t before = w.len;
-    switch (any_u8()) {
-    case 0:
+    if (any_bool()) {
         writer_decimal(&w, any_u64());
-        CHECK(w.full || (w.len > before && w.len - before <= 20u));
-        break;
-    case 1:
+    } else {
         writer_signed(&w, any_i64());
-        CHECK(w.full || (w.len > before && w.len - before <= 20u));
-        break;
-    case 2: {
-        unsigned digits = any_unsigned();
-        ASSUME(digits >= 1u && digits <= 16u);
+    }
+    check_written(&w, before, 20);
+}
+
+void proof_text_digits(void)
+{
+    struct writer w = any_small_writer();
+    size_t before = w.len;
+    unsigned digits = any_unsigned();
+    uint32_t c = any_u32();
+    ASSUME(digits >= 1u && digits <= 16u && c <= 0x10ffffu);
+    if (any_bool()) {
         writer_hex(&w, any_u64(), digits);
-        CHECK(w.full || w.len - before == digits);
-        break;
-    }
-    case 3: {
-        uint32_t c = any_u32();
-        ASSUME(c <= 0x10ffffu);
+        check_written(&w, before, digits);
+    } else {
         writer_utf8(&w, c);
-        CHECK(w.full || (w.len > before && w.len - before <= 4u));
-        break;
+        check_written(&w, before, 4);
     }
-    default: {
-        enum status s = writer_end_text(&w);
-        CHECK(s == STATUS_OK || s == FULL_BUFFER);
-        CHECK((s == STATUS_OK) == !w.full);
-        break;
-    }
-    }
-    CHECK(w.len <= w.cap);
+}
+
+void proof_text_end(void)
+{
+    struct writer w = any_small_writer();
+    w.full = any_bool();
+    enum status s = writer_end_text(&w);
+    CHECK(s == STATUS_OK || s == FULL_BUFFER);
+    CHECK((s == STATUS_OK) == !w.full);
 }

@@ -38,8 +38,8 @@ def check_list(report, listed, proofs, exceptions):
     for name, line, function in listed:
         known = ((name, function) in proved) + ((name, function) in excepted)
         if known == 0:
-            report.add(f"{name}:{line}", f"{function} reads bytes of others and has neither a proof in tests/proofs nor "
-                       f"an entry in {EXCEPTIONS}: tests/proofs/README.md says how to add one")
+            report.add(f"{name}:{line}", f"{function} reads bytes of others and has neither a proof in tests/proofs "
+                       f"nor an entry in {EXCEPTIONS}: tests/proofs/README.md says how to add one")
         elif known == 2:
             report.add(EXCEPTIONS, f"{function} of {name} has a proof: remove the entry")
     for name, function in sorted(excepted - names):
@@ -55,8 +55,8 @@ def check_reasons(report, root, exceptions):
     for name, function, one in exceptions:
         kind, _, target = one.get("stands_in", "").partition(":")
         if kind not in STANDS_IN or not (pathlib.Path(root) / STANDS_IN[kind].format(target)).exists():
-            report.add(EXCEPTIONS, f"{function} of {name}: stands_in '{one.get('stands_in', '')}' is neither fuzz:NAME nor "
-                       "unit:NAME of this tree")
+            report.add(EXCEPTIONS, f"{function} of {name}: stands_in '{one.get('stands_in', '')}' is neither fuzz:NAME "
+                       "nor unit:NAME of this tree")
         if len(one.get("reason", "")) < 20:
             report.add(EXCEPTIONS, f"{function} of {name}: say in `reason` why CBMC cannot")
 
@@ -82,7 +82,7 @@ def check(root):
     for result in results:
         for text in result["failures"]:
             report.add(f"proof {result['name']}", text)
-    report.looked_at = (f"{len(listed)} functions that read bytes, {len(exceptions)} of them without a proof by reason; "
+    report.looked_at = (f"{len(listed)} functions that read bytes, {len(exceptions)} without a proof, by reason; "
                         f"quick proofs: {len(results)} run, {unchanged} unchanged, {left} left for make proofs")
     return report
 

@@ -27,8 +27,8 @@ wrapper() {
     cat >"$work/new/bin/$1" <<END
 #!/bin/sh
 root=\$(dirname "\$(dirname "\$(readlink -f "\$0")")")
-exec "\$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "\$root/usr/lib/x86_64-linux-gnu:\$root/usr/lib" --argv0 "$1" \\
-    "\$root/usr/bin/$1" "\$@"
+exec "\$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "\$root/usr/lib/x86_64-linux-gnu:\$root/usr/lib" \\
+    --argv0 "$1" "\$root/usr/bin/$1" "\$@"
 END
     chmod +x "$work/new/bin/$1"
 }

@@ -34,7 +34,7 @@ QUICK_SECONDS = 120  # what `make check` spends on proofs at most
 PROOF_SECONDS = 1500  # of the processor; a proof that takes longer has failed
 MEMORY = 9 << 30  # address space of one CBMC
 # Bounds, pointers, division, signed overflow, shifts and unwinding assertions are on by default.
-CHECKS = ["--conversion-check", "--unsigned-overflow-check", "--pointer-overflow-check", "--enum-range-check"]
+CHECKS = ["--conversion-check", "--unsigned-overflow-check", "--pointer-overflow-check"]
 SUMMARY = re.compile(r"^\*\* (\d+) of (\d+) failed", re.M)
 COVERED = re.compile(r"^\[(\S+?)\.coverage\.(\d+)\] file (\S+) line (\d+).*: (SATISFIED|FAILED)$", re.M)
 FAILED = re.compile(r"^\[(.*?)\] (?:line (\d+) )?(.*): FAILURE$", re.M)
@@ -112,7 +112,7 @@ def with_loop(text, loop):
 def without_check(text, name, function, check):
     """The source with one check of CBMC off in one function; the lines keep their numbers."""
     begin, end = body_of(text, function, name)
-    begin = text.rindex("\n\n", 0, begin) + 1
+    begin = max(text.rfind(mark, 0, begin) + len(mark) for mark in ("\n\n", "\n}\n"))
     end = text.index("\n}", end) + 3
     first, after = text.count("\n", 0, begin) + 1, text.count("\n", 0, end) + 1
     return (text[:begin] + f'#pragma CPROVER check push\n#pragma CPROVER check disable "{check}"\n#line {first}\n'

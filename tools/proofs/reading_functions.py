@@ -23,7 +23,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/wire", "src/x509", "src/kubeconfig", "src/dra")
 DEFINITION = re.compile(r"^\/\* (\S+?):(\d+):NF \*\/ (.*?)\b(\w+) \((.*)\); \/\* \(", re.M)
-STRUCT = re.compile(r"\bstruct (\w+) \{(.*?)^\}", re.S | re.M)
+STRUCT = re.compile(r"\bstruct (\w+)\s*\{")
 BYTE_POINTER = re.compile(r"\b(uint8_t|void|unsigned char) (const )?\*")
 BYTE_ARRAY = re.compile(r"\buint8_t \w+\[")
 OURS = {"writer"}  # structs whose bytes this program wrote
@@ -41,15 +41,25 @@ def includes(root):
     return re.findall(r"^(?:NANOPB|MBEDTLS)_DIR := (.+)$", text, re.M)
 
 
+def block_after(text, begin):
+    """What stands between the brace before `begin` and the one that closes it."""
+    depth = 1
+    for brace in re.finditer(r"[{}]", text[begin:]):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return text[begin:begin + brace.start()]
+    return text[begin:]
+
+
 def structs(root):
     """name -> text of the members, comments left out."""
     found = {}
     for folder in (*FOLDERS, "generated"):
         for path in sorted((root / folder).glob("*.[ch]")):
             text = COMMENT.sub("", path.read_text())
-            for name, body in STRUCT.findall(text):
+            for head in STRUCT.finditer(text):
                 # two files may have a struct of one name: what either has counts
-                found[name] = found.get(name, "") + body
+                found[head[1]] = found.get(head[1], "") + block_after(text, head.end())
     return found
 
 
