@@ -111,8 +111,14 @@ class Sources(unittest.TestCase):
 
     def test_proof_that_does_not_enter_its_function(self):
         proof = {"functions": ["entered", "missed"]}
-        blocks = {"src/x.c entered": [1, 2], "src/x.c missed": [0, 3]}
-        self.assertEqual(len(prove.missed(proof, blocks)), 1)
+        lines = {"src/x.c entered": [[1], [1, 2]], "src/x.c missed": [[], [3]]}
+        self.assertEqual(len(prove.missed(proof, lines)), 1)
+
+    def test_lines_of_inlined_functions(self):
+        out = ("[a.coverage.1] file /f/src/x.c line 5 function a block 1 (lines /f/src/x.c:a:5,7-8; /f/src/x.c:b:2): "
+               "SATISFIED\n[a.coverage.2] file /f/src/x.c line 9 function a block 2 (lines /f/src/x.c:a:9): FAILED\n")
+        lines = prove.covered_lines(out, pathlib.Path("/f"))
+        self.assertEqual(lines, {"src/x.c a": [[5, 7, 8], [5, 7, 8, 9]], "src/x.c b": [[2], [2]]})
 
 
 if __name__ == "__main__":

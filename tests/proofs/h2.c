@@ -4,7 +4,7 @@
  * that h2_valid allows. What closes streams and sends frames is a stub of its declaration in
  * h2_internal.h; HEADERS, CONTINUATION and DATA are in the other sources of the engine.
  */
-#include "stubs.h"
+#include "h2_stubs.h"
 
 #include "wire/h2.c"
 
@@ -43,86 +43,6 @@ static struct h2 *any_connection(void)
     return &connection;
 }
 
-enum h2_step stub_connection_error(struct h2 *c, enum h2_error code)
-{
-    CHECK(code <= H2_HTTP_1_1_REQUIRED);
-    c->failure = PEER_PROTOCOL;
-    return H2_STEP_AGAIN;
-}
-
-enum h2_step stub_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
-                               struct h2_event *event)
-{
-    CHECK(s != NULL && s->id != 0u && code != H2_NO_ERROR);
-    event->kind = H2_EVENT_RESET;
-    if (any_bool()) {
-        c->failure = FULL_BUDGET;
-    }
-    return H2_STEP_EVENT;
-}
-
-struct h2_stream *stub_stream_find(const struct h2 *c, uint32_t id)
-{
-    struct h2_stream *s = any_bool() ? &c->mem.streams[0] : &c->mem.streams[1];
-    return (id != 0u && s->id == id && s->state != H2_STREAM_RESET_DUE) ? s : NULL;
-}
-
-enum h2_past stub_stream_past(const struct h2 *c, uint32_t id)
-{
-    CHECK(id != 0u && c->failure == STATUS_OK);
-    enum h2_past past;
-    ASSUME(past >= H2_PAST_IDLE && past <= H2_PAST_RESET_BY_US);
-    return past;
-}
-
-void stub_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past)
-{
-    (void)c;
-    (void)past;
-    CHECK(s->id != 0u);
-    s->id = 0;
-}
-
-unsigned stub_streams_open(const struct h2 *c)
-{
-    unsigned open = any_unsigned();
-    ASSUME(open <= c->mem.streams_cap);
-    return open;
-}
-
-void stub_charge(struct h2 *c)
-{
-    if (any_bool()) {
-        c->failure = FULL_BUDGET;
-    }
-}
-
-void stub_send_ping(struct h2 *c, uint64_t payload, unsigned flags)
-{
-    (void)payload;
-    CHECK(c->failure == STATUS_OK && flags <= UINT8_MAX);
-}
-
-void stub_send_settings_ack(struct h2 *c)
-{
-    CHECK(c->failure == STATUS_OK);
-}
-
-struct view stub_rx_piece(const struct h2 *c)
-{
-    CHECK(c->rx_pos <= c->rx_len);
-    size_t here = c->rx_len - c->rx_pos;
-    size_t n = here < c->left ? here : c->left;
-    return (struct view){(n > 0u) ? c->mem.rx + c->rx_pos : NULL, n};
-}
-
-void stub_rx_consume(struct h2 *c, size_t n)
-{
-    CHECK(n <= c->left && n <= c->rx_len - c->rx_pos);
-    c->rx_pos += n;
-    c->left -= (uint32_t)n;
-}
-
 /* What stage_header promises to the stage after it. */
 enum h2_step stub_stage_fixed(struct h2 *c, struct h2_event *event)
 {
@@ -142,12 +62,6 @@ enum h2_error stub_apply_setting(struct h2 *c, uint16_t id, uint32_t value)
     }
     c->peer_streams_max = value;
     return H2_NO_ERROR;
-}
-
-static bool step_known(enum h2_step step)
-{
-    return step == H2_STEP_AGAIN || step == H2_STEP_EVENT || step == H2_STEP_STARVED ||
-           step == H2_STEP_IDLE;
 }
 
 void proof_h2_frame_header(void)

@@ -9,7 +9,7 @@ import re
 import reading_functions
 
 ROOT = reading_functions.ROOT
-HEAD = ["proof", "functions", "input", "properties", "blocks reached", "seconds"]
+HEAD = ["proof", "functions", "input", "properties", "lines reached", "seconds"]
 NOT_SHOWN = [
     "What a function computes is shown only where a harness states it: the proofs are of memory safety, overflow, "
     "assertions and the ranges that headers promise.",
@@ -31,13 +31,20 @@ def evidence():
     return module
 
 
-def blocks_of(results):
-    """(reached, all) over the functions of src: a block counts once, whichever proof reaches it."""
-    best = {}
+def union(results):
+    """"file function" -> (lines that some proof reaches, lines in blocks of some proof)."""
+    found = {}
     for result in results:
-        for name, (reached, total) in (result["blocks"] or {}).items():
-            best[name] = max(best.get(name, (0, total)), (reached, total))
-    return sum(one for one, _ in best.values()), sum(total for _, total in best.values())
+        for name, (reached, every) in (result["lines"] or {}).items():
+            before = found.get(name, (set(), set()))
+            found[name] = (before[0] | set(reached), before[1] | set(every))
+    return found
+
+
+def count_lines(results):
+    """(reached, all): a line counts once, whichever proof reaches it."""
+    lines = union(results).values()
+    return sum(len(reached) for reached, _ in lines), sum(len(every) for _, every in lines)
 
 
 def defects_text():
@@ -58,30 +65,26 @@ def write(proofs, results):
     covered = {function for proof in proofs.values() for function in proof["functions"]}
     shown = sum(function in covered for _, function in listed)
     held = [result for result in results if not result["failures"]]
-    reached, total = blocks_of(held)
+    reached, total = count_lines(held)
     summary = (f"{len(held)} of {len(proofs)} proofs hold; they cover {shown} of {len(listed)} functions that read "
                f"bytes of a peer or of a disk; {sum(result['properties'] for result in held)} properties; "
-               f"{reached} of {total} blocks reached; {defects_text()}")
+               f"{reached} of {total} lines of the functions that they enter are reached; {defects_text()}")
     rows = []
     for result in sorted(results, key=lambda one: one["name"]):
         proof = proofs[result["name"]]
-        one = sum(reached for reached, _ in (result["blocks"] or {}).values())
-        all_ = sum(total for _, total in (result["blocks"] or {}).values())
+        one, all_ = count_lines([result])
         rows.append([result["name"], " ".join(proof["functions"]), proof["length"],
                      "FAILS" if result["failures"] else str(result["properties"]), f"{one} of {all_}",
                      str(result["seconds"])])
     evidence().write_part("proofs", "Proofs by CBMC", {"cbmc": version()}, "make proofs", summary, HEAD, rows,
                           NOT_SHOWN)
-    lines = [summary, ""] + ["\t".join(row) for row in rows] + ["", "Blocks that no proof reaches:"]
+    lines = [summary, ""] + ["\t".join(row) for row in rows] + ["", "Lines that no proof reaches, of functions that one enters:"]
     lines += unreached(held)
     pathlib.Path(ROOT / "build/proofs/report.txt").write_text("\n".join(lines) + "\n")
     print(summary)
 
 
 def unreached(results):
-    """file function reached/all of each function whose blocks are not all reached by some proof."""
-    best = {}
-    for result in results:
-        for name, (reached, total) in (result["blocks"] or {}).items():
-            best[name] = max(best.get(name, (0, total)), (reached, total))
-    return [f"{name} {reached}/{total}" for name, (reached, total) in sorted(best.items()) if reached < total]
+    """file function: lines, of each function whose lines are not all reached."""
+    return [f"{name}: {' '.join(map(str, sorted(every - reached)))}"
+            for name, (reached, every) in sorted(union(results).items()) if reached and every - reached]

@@ -36,7 +36,7 @@ MEMORY = 9 << 30  # address space of one CBMC
 # Bounds, pointers, division, signed overflow, shifts and unwinding assertions are on by default.
 CHECKS = ["--conversion-check", "--unsigned-overflow-check", "--pointer-overflow-check"]
 SUMMARY = re.compile(r"^\*\* (\d+) of (\d+) failed", re.M)
-COVERED = re.compile(r"^\[(\S+?)\.coverage\.(\d+)\] file (\S+) line (\d+).*: (SATISFIED|FAILED)$", re.M)
+COVERED = re.compile(r"^\[\S+\.coverage\.\d+\] .*\(lines (.*)\): (SATISFIED|FAILED)$", re.M)
 FAILED = re.compile(r"^\[(.*?)\] (?:line (\d+) )?(.*): FAILURE$", re.M)
 DEFAULT_UNWIND = 6
 NO_GROUPS = ("defects.toml", "exceptions.toml")
@@ -244,21 +244,38 @@ def verify(proof, tools, folder):
 
 
 def cover(proof, tools, folder):
-    """function of src -> [reached blocks, blocks]; None where it ended early."""
+    """The lines that the proof reaches (covered_lines), or None where CBMC ended early."""
+    (folder / "cover.log").unlink(missing_ok=True)
     code, out, _ = execute([f"{tools}/bin/cbmc", str(folder / "proof.goto"), "--function", "proof_" + proof["name"],
-                         "--cover", "location", "--no-standard-checks", "--no-unwinding-assertions",
-                         *solver_options(proof, tools)],
-                        folder / "cover.log", proof.get("seconds", PROOF_SECONDS))
-    if code not in (0, 10):
-        return None
-    blocks = {}
-    for name, _, where, _, verdict in COVERED.findall(out):
-        path = where.replace(str(folder) + "/", "").replace(str(ROOT) + "/", "")
-        if path.startswith("src/"):
-            counts = blocks.setdefault(f"{path} {name}", [0, 0])
-            counts[0] += verdict == "SATISFIED"
-            counts[1] += 1
-    return blocks
+                            "--cover", "location", "--no-standard-checks", "--no-unwinding-assertions",
+                            *solver_options(proof, tools)],
+                           folder / "cover.log", proof.get("seconds", PROOF_SECONDS))
+    return covered_lines(out, folder) if code in (0, 10) else None
+
+
+def covered_lines(out, folder):
+    """"file function" of src -> [lines of reached blocks, lines of all blocks]. A block of CBMC names the lines of each
+    function in it, inlined ones included."""
+    found = {}
+    for blocks, verdict in COVERED.findall(out):
+        for part in blocks.split("; "):
+            path, function, lines = part.rsplit(":", 2)
+            path = path.replace(f"{folder}/", "").replace(f"{ROOT}/", "")
+            if path.startswith("src/"):
+                reached, every = found.setdefault(f"{path} {function}", (set(), set()))
+                every |= line_numbers(lines)
+                if verdict == "SATISFIED":
+                    reached |= line_numbers(lines)
+    return {name: [sorted(reached), sorted(every)] for name, (reached, every) in found.items()}
+
+
+def line_numbers(text):
+    """{56, 58, 59} of "56,58-59"."""
+    numbers = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        numbers |= set(range(int(first), int(last or first) + 1))
+    return numbers
 
 
 # --- what is kept of a proof that held ---
@@ -304,7 +321,7 @@ def prove(proof, tools, with_cover=True):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").unlink(missing_ok=True)
     result = {"name": proof["name"], "settings": settings_key(proof), "files": depends(proof), "properties": 0,
-              "blocks": {}, "seconds": 0.0}
+              "lines": {}, "seconds": 0.0}
     error = build(proof, tools, folder)
     if error:
         result["failures"] = [error]
@@ -312,18 +329,18 @@ def prove(proof, tools, with_cover=True):
         result["properties"], result["failures"], seconds = verify(proof, tools, folder)
         result["seconds"] = round(seconds, 1)
     if not result["failures"] and with_cover:
-        result["blocks"] = cover(proof, tools, folder)
-        result["failures"] += missed(proof, result["blocks"])
+        result["lines"] = cover(proof, tools, folder)
+        result["failures"] += missed(proof, result["lines"])
     if not result["failures"] and with_cover:
         (folder / "result.json").write_text(json.dumps(result, indent=1))
     return result
 
 
-def missed(proof, blocks):
+def missed(proof, lines):
     """A text for each function that the proof names and does not enter."""
-    if blocks is None:
+    if lines is None:
         return ["the coverage of blocks could not be had (cover.log)"]
-    entered = {name.split()[1] for name, (reached, _) in blocks.items() if reached}
+    entered = {name.split()[1] for name, (reached, _) in lines.items() if reached}
     return [f"{name}: the proof names this function and does not enter it"
             for name in proof["functions"] if name not in entered]
 
@@ -332,10 +349,8 @@ def missed(proof, blocks):
 
 def show(result, note=""):
     state = "FAIL" if result["failures"] else "ok"
-    blocks = result["blocks"] or {}
-    reached = sum(one for one, _ in blocks.values())
-    total = sum(all_ for _, all_ in blocks.values())
-    print(f"  {state:<4} {result['name']:<34} {result['properties']:>5} properties, {reached}/{total} blocks, "
+    reached, total = proof_report.count_lines([result])
+    print(f"  {state:<4} {result['name']:<34} {result['properties']:>5} properties, {reached} of {total} lines, "
           f"{result['seconds']} s{note}", flush=True)
     for line in result["failures"][:12]:
         print(f"         {line}")
