@@ -121,7 +121,7 @@ struct h2_stream {
     uint32_t consumed;
     int64_t send_window;
     int64_t recv_window; /* octets that the peer may still send */
-    /* octets of the peer's body still to come; valid if it sent content-length (RFC 9113 §8.1.1) */
+    /* octets of the peer's body still to come, if that is known (RFC 9113 §8.1.1) */
     uint64_t body_left;
 };
 

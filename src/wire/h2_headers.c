@@ -459,17 +459,17 @@ static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, stru
 /* --- the end of a header block --- */
 
 /*
- * §8.1.1: stores content-length, which must equal the total length of the DATA frames, unless the
- * response has no content.
+ * §8.1.1: stores how many octets of DATA must follow, if that is known: as many as content-length
+ * says, and none if the response has no content (RFC 9110 §6.4.1), whatever its content-length.
  */
 static void expect_body(struct h2_stream *s, const struct h2_list *list)
 {
     ASSERT(list->kind != H2_LIST_TRAILERS && (s->flags & H2_STREAM_LENGTH_KNOWN) == 0u);
     bool none = (s->flags & H2_STREAM_HEAD) != 0u || list->status == HTTP_NO_CONTENT ||
                 list->status == HTTP_NOT_MODIFIED;
-    if (list->has_length && !none) {
+    if (list->has_length || none) {
         s->flags |= H2_STREAM_LENGTH_KNOWN;
-        s->body_left = list->length;
+        s->body_left = none ? 0u : list->length;
     }
 }
 

@@ -106,7 +106,7 @@ enum {
 #define H2_STREAM_REMOTE_ENDED 0x02u
 #define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response received; trailers may follow */
 #define H2_STREAM_LIST_SENT 0x08u
-/* The peer sent content-length: body_left is valid. */
+/* body_left is valid: the peer sent content-length, or the response has no content. */
 #define H2_STREAM_LENGTH_KNOWN 0x10u
 #define H2_STREAM_HEAD 0x20u /* we sent a HEAD request: its response has no content */
 

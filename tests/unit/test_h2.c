@@ -296,6 +296,41 @@ static uint32_t client_response(bool acknowledged)
     return id;
 }
 
+/* A request by `method`, to which `response` comes, and then a frame of DATA with `data`. */
+static void answered(const char *method, const char *response, unsigned flags, const char *data)
+{
+    uint32_t id = 0;
+    conn_start(&c, H2_CLIENT);
+    assert_int_equal(h2_open(&c.h2, TAG_BASE, &id), STATUS_OK);
+    h2_headers_begin(&c.h2, id);
+    h2_header_text(&c.h2, ":method", method);
+    h2_header_text(&c.h2, ":scheme", "https");
+    h2_header_text(&c.h2, ":path", "/");
+    assert_int_equal(h2_headers_end(&c.h2, true), STATUS_OK);
+    conn_frame(&c, 1, END_HEADERS, id, response);
+    conn_frame(&c, 0, flags, id, data);
+}
+
+/* RFC 9110 §6.4.1: octets of DATA make the response malformed; content-length says nothing. */
+static void response_without_content(void **state)
+{
+    (void)state;
+    static const char *const no_content = "89";
+    static const char *const not_modified = "8b 0f0d0135";
+    answered("GET", no_content, 0, "61");
+    assert_non_null(strstr(c.events.text, " R1 PROTOCOL_ERROR"));
+    answered("GET", not_modified, 0, "6162636465");
+    assert_non_null(strstr(c.events.text, " R1 PROTOCOL_ERROR"));
+    answered("HEAD", OK200 "0f0d0135", 0, "6162636465");
+    assert_non_null(strstr(c.events.text, " R1 PROTOCOL_ERROR"));
+    answered("GET", no_content, END_STREAM, "");
+    assert_non_null(strstr(c.events.text, " D1  E"));
+    answered("GET", not_modified, END_STREAM, "");
+    assert_non_null(strstr(c.events.text, " D1  E"));
+    answered("HEAD", OK200 "0f0d0135", END_STREAM, "");
+    assert_non_null(strstr(c.events.text, " D1  E"));
+}
+
 /* Feeds `octets` of DATA in frames of at most `each`. */
 static void client_data(uint32_t id, size_t octets, size_t each)
 {
@@ -699,6 +734,7 @@ int main(void)
         cmocka_unit_test(data_in_error_is_given_back),
         cmocka_unit_test(more_than_granted),
         cmocka_unit_test(window_before_the_acknowledgement),
+        cmocka_unit_test(response_without_content),
         cmocka_unit_test(large_claim_takes_few_round_trips),
         cmocka_unit_test(connection_window_holds_four_streams),
         cmocka_unit_test(large_window_before_the_acknowledgement),

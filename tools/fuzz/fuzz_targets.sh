@@ -9,9 +9,10 @@
 #   NANOPB_DIR          unpacked source of nanopb (fetched as tools/build/pins says)
 #   FUZZ_SOURCES        what every target is linked with, from tools/make/fuzz.mk
 #
-# Leaves TARGET, TARGET_seed_corpus.zip and TARGET.options for each. Installs nothing and needs no
-# root. A library that a target compares with is linked as an archive, so that the program runs
-# elsewhere; without it, or under the memory sanitizer, that comparison is left out.
+# Leaves TARGET, TARGET_seed_corpus.zip, TARGET.options and TARGET.dict for each, and targets.txt, which
+# says of each target what it compares with. Installs nothing and needs no root. A library that a
+# target compares with is linked as an archive, so that the program runs elsewhere; without it, or
+# under the memory sanitizer, that comparison is left out: "alone" in targets.txt.
 set -eu
 
 out=${1:-}
@@ -41,27 +42,47 @@ $(sed "s|\$| $CC $CFLAGS $flags|" "$objects/list")
 END
 ar rcs "$objects/libagent.a" "$objects"/*.o
 
+# What file $1 says behind the word $2 in its head.
+head_line() { sed -n "s/^ \* $2: //p" "$1"; }
+
 # What links the libraries that the target of file $1 compares with, if it may have any.
 libraries() {
-    wanted=$(sed -n 's/^ \* Links: //p' "$1")
+    wanted=$(head_line "$1" Links)
     case "$wanted/$CFLAGS" in /* | *sanitize=*memory*) return ;; esac
     echo "-Wl,-Bstatic $wanted -Wl,-Bdynamic"
 }
 
-# Target $1 from file $2 with the flag $3 and the libraries $4.
+# The part of the target of file $1 that is C++, without sanitizers, as the library that it calls is. It
+# and its target are linked with the C++ library that Debian's and Ubuntu's archives were made for.
 # shellcheck disable=SC2086 # lists of words
-build_target() {
-    $CC $CFLAGS $flags $3 -c "$2" -o "$objects/target.o" &&
-        ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} -o "$out/$1" "$objects/target.o" "$objects/libagent.a" \
-            $LIB_FUZZING_ENGINE $4
+build_other() {
+    case " ${CXXFLAGS:-} " in *" -stdlib="*) standard=-stdlib=libstdc++ ;; *) standard= ;; esac
+    ${CXX:-clang++-19} -std=c++17 -O2 -g $standard -I. -c "tests/fuzz/$1" -o "$objects/other.o" &&
+        other="$objects/other.o" links="$standard -static-libstdc++"
 }
 
+# Target $1 from file $2 with the flag $3, the libraries $4 and the part $5 that is C++.
+# shellcheck disable=SC2086 # lists of words
+build_target() {
+    other='' links=''
+    $CC $CFLAGS $flags $3 -c "$2" -o "$objects/target.o" &&
+        { [ -z "$5" ] || build_other "$5"; } &&
+        ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} -o "$out/$1" "$objects/target.o" $other "$objects/libagent.a" \
+            $LIB_FUZZING_ENGINE $4 $links
+}
+
+: >"$out/targets.txt"
 for source in tests/fuzz/fuzz_*.c; do
     target=$(basename "$source" .c)
     libs=$(libraries "$source")
-    if [ -z "$libs" ] || ! build_target "$target" "$source" "" "$libs" 2>"$objects/log"; then
-        build_target "$target" "$source" -DFUZZ_ALONE ""
+    compares=${libs:+$(head_line "$source" Links)}
+    if [ -z "$libs" ] ||
+        ! build_target "$target" "$source" "" "$libs" "$(head_line "$source" With)" 2>"$objects/log"; then
+        [ -z "$libs" ] || { compares=alone; sed 's/^/  /' "$objects/log" >&2; }
+        build_target "$target" "$source" -DFUZZ_ALONE "" ""
     fi
+    [ -n "$compares" ] || [ -z "$(head_line "$source" Links)" ] || compares=alone
+    echo "$target ${compares:--}" >>"$out/targets.txt"
     /usr/bin/env python3 tools/fuzz/corpus.py --zip "${target#fuzz_}" "$out/${target}_seed_corpus.zip"
     for file in "tests/fuzz/$target.options" "tests/fuzz/$target.dict"; do
         [ ! -e "$file" ] || cp "$file" "$out/"

@@ -25,6 +25,10 @@ PRESCRIBED = {
     ("src/host/apiserver/tls_verify.c", "mbedtls_x509_crt_verify_restartable"): "mbedTLS, which calls it",
     ("tests/sim/host/apiserver.c", "choose_protocol"): "OpenSSL's SSL_CTX_alpn_select_cb_func",
     ("tests/bench/wire/speed.c", "on_data"): "nghttp2's nghttp2_on_data_chunk_recv_callback",
+    ("tests/fuzz/fuzz_frames.c", "on_header"): "nghttp2's nghttp2_on_header_callback",
+    ("tests/fuzz/fuzz_frames.c", "on_invalid_header"): "nghttp2's nghttp2_on_invalid_header_callback",
+    ("tests/fuzz/fuzz_frames.c", "on_data"): "nghttp2's nghttp2_on_data_chunk_recv_callback",
+    ("tests/fuzz/fuzz_frames.c", "no_data"): "nghttp2's nghttp2_data_source_read_callback",
     ("tests/interop/terminator.c", "choose_h2"): "OpenSSL's SSL_CTX_alpn_select_cb_func",
     ("tests/interop/terminator.c", "see_hello"): "OpenSSL's SSL_CTX_set_msg_callback",
 }

@@ -7,6 +7,7 @@ CC := gcc
 AR := gcc-ar
 OBJCOPY := objcopy
 CLANG := clang-19
+CLANGXX := clang++-19
 ARCH := $(shell uname -m)
 MUSL := /usr/lib/$(ARCH)-linux-musl
 MUSL_CC := musl-gcc

@@ -30,6 +30,14 @@ $$(BUILD)/fuzz/$(1)/%: $$(fuzz_$(1)_OBJ)/tests/fuzz/fuzz_%.o $$(fuzz_$(1)_OBJ)/l
 	$$(Q)$$(CLANG) $(2) $(3) -o $$@ $$(filter-out $(filter %.o,$(3)),$$^) \
 		$(if $(5),$$$$(sed -n 's/^ [*] Links: //p' tests/fuzz/fuzz_$$*.c))
 
+# The part of a target that is C++, its line "With:": without a sanitizer, as the library that it calls is.
+$(if $(5),$$(BUILD)/fuzz/$(1)/protobuf: $$(fuzz_$(1)_OBJ)/tests/fuzz/protobuf_oracle.o)
+
+$$(fuzz_$(1)_OBJ)/%.o: %.cc $(wildcard proto/*.proto) $$(fuzz_$(1)_OBJ)/flags
+	$$(call show,CXX,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CLANGXX) -std=c++17 -O2 -g $$(WARNINGS) -I. -MMD -MP -c $$< -o $$@
+
 $$(fuzz_$(1)_OBJ)/libagent.a: $$(fuzz_$(1)_OBJECTS)
 	@rm -f $$@
 	$$(Q)ar rcs $$@ $$^
