@@ -70,6 +70,9 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (15) on its corpus
 fuzz-defects: ## mistakes put into parsers and agent, one at a time; the fuzz targets must find each
 fuzz-coverage: ## lines of src/wire that the corpora alone reach: at least 95 %
 fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, CFLAGS, LIB_FUZZING_ENGINE)
+fuzz-elsewhere: ## what OSS-Fuzz builds of tests/fuzz, in a fresh Debian 13, and its checks (as root; BUILDS="address-afl")
+fuzz-campaign: ## hours of fuzzing towards 10⁷ and 10⁸ executions, resumable (CAMPAIGN_SECONDS=3600, TARGETS="hpack json")
+fuzz-campaign-state: ## executions that each target still lacks on the code of today
 
 # --- proofs: tools/make/proofs.mk ----------------------------------------------------------------------
 proofs: ## proofs by CBMC of functions that read bytes of a peer or of a disk: those that changed, then build/proofs/report.txt
@@ -78,8 +81,9 @@ proofs-defects: ## mistakes put into the proved sources, one at a time; the proo
 # --- programs made by others: tools/make/peers.mk -----------------------------------------------------
 conformance: ## both sides of every protocol, with peers made by others
 host-coverage: ## lines of src/host that the conformance tests run: a table, build/host-coverage/report
-x509-million: ## a million random chains of certificates, judged beside Go's crypto/x509 (X509_SEED=n, X509_CHAINS=n)
 x509-vectors: ## records the situations of tests/conformance/verdict for the unit tests: tests/vectors/x509
+x509-million: ## a million random chains of certificates, and a million mangled ones, beside Go's crypto/x509 (X509_SEED=n, X509_CHAINS=n)
+x509-fuzz: ## chains of certificates from the inputs of Go's fuzzer (X509_FUZZ_SECONDS=60)
 faults: ## every system call of a prepare, an unprepare and a start with repair fails, each in four ways (ten minutes)
 abuse: ## hostile peers on every socket and a hostile API server: error codes, memory, CPU, effect on other peers
 

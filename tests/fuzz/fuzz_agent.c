@@ -4,6 +4,8 @@
  * that behave until the script says otherwise, octets changed on their way, time, a disk that
  * fails, a process that is killed and begins again. Checks I1 to I8 of src/agent/agent.h. A run
  * begins on a node that is up, or with a process that was just started; both are made once.
+ *
+ * Input: a script: octets on every socket, changed octets, disk faults, time, kills and restarts
  */
 #include "tests/fuzz/agent_end.h"
 

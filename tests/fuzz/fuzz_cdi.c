@@ -3,6 +3,7 @@
  * CDI files as a damaged disk or another program leaves them, and file names in the CDI root.
  * Checks I6 of dra/claim.h; the oracle for what counts as JSON is jansson.
  *
+ * Input: a CDI file, and a file name of the CDI root
  * Links: -ljansson
  */
 #include "cfg/identity.h"

@@ -5,6 +5,7 @@
  * dra/claim.h. The input is the object's bytes behind one byte of choices; the oracle for the CDI
  * file is jansson.
  *
+ * Input: one byte of choices, then a ResourceClaim in protobuf
  * Links: -ljansson
  */
 #include "cfg/identity.h"

@@ -3,6 +3,7 @@
  * Opaque configurations of claims. Checks I1 to I4 of dra/config.h. The oracle decides by jansson's
  * tree of the text alone: object, its three members, what they hold, and whether one comes twice.
  *
+ * Input: an opaque configuration of a claim, JSON
  * Links: -ljansson
  */
 #include "boards/board.h"

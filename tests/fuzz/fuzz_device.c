@@ -3,6 +3,8 @@
  * What sysfs, DMI and procfs may hold: texts of a node and of its devices become the device table,
  * its attributes, and the comparison with a stored slice. Checks I1 to I6 of dra/device.h. Lists of
  * neighbours and core counts are read a second time by strtoul(3).
+ *
+ * Input: texts of sysfs, DMI and procfs for a node and its devices
  */
 #include "cfg/identity.h"
 #include "dra/device.h"

@@ -6,6 +6,7 @@
  * The first byte is the type of record (odd: AAAA), then comes a name with its length in one byte,
  * two bytes of identifier and the message. An empty message stands for an echo of our question.
  *
+ * Input: a record type, a host name, an identifier, and a name server's response
  * Links: -lresolv
  */
 #include "tests/fuzz/fuzz.h"

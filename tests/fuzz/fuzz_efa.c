@@ -6,6 +6,8 @@
  * The first byte is the board, the second one the number of devices. Of each follows: an address,
  * flags, a number of its entry, and texts with their length in one byte. What is left is read as an
  * address, a name and a link.
+ *
+ * Input: a board, then for each EFA device its address, flags, number and texts of sysfs
  */
 #include "dra/efa.h"
 #include "dra/issue.h"

@@ -12,6 +12,7 @@
  * frame of any type with a true length, a control frame of the right length, a header list that
  * peers send, DATA of zeros, an answer of the server.
  *
+ * Input: a script: HTTP/2 frames of a peer, and the answers of a server
  * Links: -lnghttp2
  */
 #include "tests/fuzz/fuzz_h2.h"
@@ -458,6 +459,7 @@ struct frame {
     uint8_t flags;
     uint32_t stream;
     struct view payload;
+    bool in_list;         /* a header list has begun and not ended */
     bool unknown;         /* its stream is not open */
     bool closed;          /* its stream was open once */
     uint32_t goaway_last; /* of the GOAWAYs received before */
@@ -478,13 +480,19 @@ static bool heavier(const struct frame *f)
     return a->failed && !b->failed && b->reset != 0u && a->code == b->reset_code;
 }
 
-/* RFC 7540 5.3.1, which RFC 9113 5.3.2 took back: nghttp2 ends the connection before it reads the list. */
+/* RFC 7540 5.3.1, which RFC 9113 5.3.2 took back: nghttp2 ends the connection before the list. */
 static bool depends_on_itself(const struct frame *f)
 {
     struct reader r = reader_of(view_from(f->payload, (f->flags & 8u) != 0u ? 1u : 0u));
     uint32_t dependency = 0;
     return f->type == 1u && (f->flags & 0x20u) != 0u && ours.now.failed && theirs.now.failed &&
            reader_u32(&r, &dependency) == STATUS_OK && (dependency & H2_STREAM_MAX) == f->stream;
+}
+
+static bool broken_list(const struct frame *f)
+{
+    bool other = f->in_list && f->type != 9u;
+    return other && ours.now.code == H2_PROTOCOL_ERROR && theirs.now.code == H2_COMPRESSION_ERROR;
 }
 
 static bool two_errors(const struct frame *f)
@@ -567,6 +575,7 @@ static const struct difference {
     {"a wrong length, and padding or a stream that must not be: no rule says which wins",
      two_errors},
     {"a list that cannot be decoded, of a stream that depends on itself", depends_on_itself},
+    {"a list that breaks off in a field, and another frame", broken_list},
     {"the engine's limits and its abuse credit, cfg/limits.h", calmer},
     {"RFC 9113 5.1: what comes for a closed stream is an error or ignored", on_closed},
     {"an acknowledgement of no SETTINGS: no rule; it costs the peer credit", stray_ack},
@@ -662,8 +671,8 @@ static bool send_frame(struct frame f)
     f.unknown = f.stream == 0u || our_stream(f.stream) == NULL;
     f.closed = f.unknown && f.stream != 0u && h2_stream_past(&engine.c, f.stream) != H2_PAST_IDLE;
     f.goaway_last = engine.c.goaway_last;
-    bool in_list = engine.c.block.stream != 0u;
-    if (!in_list) {
+    f.in_list = engine.c.block.stream != 0u;
+    if (!f.in_list) {
         begin_frame(&ours);
         begin_list(&ours);
     }
@@ -671,7 +680,7 @@ static bool send_frame(struct frame f)
     h2_set_time(&engine.c, engine.now_ms);
     our_receive(writer_view(&w));
 #ifndef FUZZ_ALONE
-    if (!in_list) {
+    if (!f.in_list) {
         begin_frame(&theirs);
     }
     their_receive(writer_view(&w));
@@ -785,7 +794,8 @@ static bool step_answer(struct run *r)
     uint32_t id = take_stream(&r->in);
     const struct h2_stream *s = our_stream(id);
     struct owned *o = owned_find(&engine, id);
-    if (r->role != H2_SERVER || s == NULL || id == 0u || (o != NULL && o->head_sent)) {
+    if (r->role != H2_SERVER || s == NULL || id == 0u || engine.c.block.stream != 0u ||
+        (o != NULL && o->head_sent)) {
         return true;
     }
     owned_add(&engine, id);

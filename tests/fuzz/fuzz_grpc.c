@@ -3,6 +3,8 @@
  * gRPC requests on one connection whose frames are in order: calls, messages in pieces of every
  * size, true and false prefixes, cancellation, time, output that waits. Checks of src/wire/grpc.h:
  * I1 to I6.
+ *
+ * Input: a script: gRPC calls of one client, whole or cut, time, output that waits
  */
 #include "tests/fuzz/fuzz_grpc.h"
 

@@ -6,6 +6,7 @@
  * The first byte chooses the table that was announced and the room for a field; then come header
  * blocks, each with its length before it in one byte (255: in the two bytes behind).
  *
+ * Input: table size and room, then header blocks, each behind its length
  * Links: -lnghttp2
  */
 #include "tests/fuzz/fuzz.h"

@@ -5,6 +5,8 @@
  *
  * The first byte says what follows the requests (the end of the input, time, giving way) and how
  * long the page is; all others are what the peer sends.
+ *
+ * Input: what follows and how long the page is, then HTTP/1 requests
  */
 #include "tests/fuzz/fuzz.h"
 #include "wire/http1.h"

@@ -3,6 +3,7 @@
  * The JSON tokenizer and writer. Checks I1 to I7 of base/json.h. The oracle is jansson: both
  * must take or refuse a text, and find the same values in it.
  *
+ * Input: one byte of room, then a JSON text
  * Links: -ljansson
  */
 #include "base/json.h"

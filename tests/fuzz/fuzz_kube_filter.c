@@ -5,6 +5,8 @@
  * once and by recursion over the table, which shares no line with the filter: both must tell the
  * same records and the same verdict. Half of the inputs are messages as they come, half are
  * instructions by which a well-formed one is built along the table, which no verdict may refuse.
+ *
+ * Input: an API object in protobuf, or instructions that build one, and how it is cut
  */
 #include "tests/fuzz/fuzz.h"
 #include "wire/kube.h"

@@ -3,6 +3,8 @@
  * What goes to the API server: paths, header lists, envelopes and Events of any texts. Checks I6 to
  * I9 of wire/kube.h: each is read again by other code, the header list by a connection in the role
  * of the server.
+ *
+ * Input: names, paths, queries and fields of objects of any text
  */
 #include "generated/kube.pb.h"
 #include "pb_decode.h"

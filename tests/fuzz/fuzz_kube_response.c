@@ -3,6 +3,8 @@
  * Answers of the API server: header fields, then a body in pieces: objects, lists, watch frames,
  * Status, text. Checks I1 to I5 of wire/kube.h. Watch bodies may be given as events, which are
  * framed here; what their length says is then right.
+ *
+ * Input: header fields of a response, then its body in pieces
  */
 #include "pb_decode.h"
 #include "generated/projection.pb.h"

@@ -4,6 +4,7 @@
  * of its own over libyaml's events, which take both forms: what the product accepts, libyaml
  * accepts, and every value found is the same.
  *
+ * Input: a kubeconfig, YAML or JSON
  * Links: -lyaml
  */
 #include "tests/fuzz/fuzz.h"

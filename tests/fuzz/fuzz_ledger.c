@@ -3,6 +3,8 @@
  * The claim store on a disk that lies, tears and refuses: an image of any bytes is opened, claims
  * are put and removed, each call of the files port may fail, and the power may go. Checks I1 to I5
  * of agent/ledger/ledger.h against a model that reads the image by the layout of dra/store.h alone.
+ *
+ * Input: an image of the claim store, then a script: claims put and removed, faults, a power cut
  */
 #include "agent/ledger/ledger_open.h"
 #include "agent/recovery/opening.h"

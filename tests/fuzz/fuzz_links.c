@@ -4,6 +4,8 @@
  * a script of octets, time and output. Checks of src/wire/grpc.h: I7, and I4 to I6 for peers that
  * keep no order: each connection is run once more alone, with the steps that were its own, and must
  * tell and send the same unless the shared rooms were ever used up.
+ *
+ * Input: a script: octets of several gRPC clients, time, output that waits
  */
 #include "tests/fuzz/fuzz_grpc.h"
 

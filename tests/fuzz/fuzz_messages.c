@@ -3,6 +3,8 @@
  * Every message that a peer or the disk can hand to nanopb, by the agent's decoding: what decodes
  * is encoded again, decodes to the same bytes, and stays within its size. Checks I1 to I3 of
  * wire/decode.h.
+ *
+ * Input: one byte for the message, then its protobuf
  */
 #include "wire/decode.h"
 #include "generated/dra.pb.h"

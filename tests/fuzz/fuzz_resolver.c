@@ -3,6 +3,8 @@
  * The texts of /etc/hosts and /etc/resolv.conf, and host names, given to the resolver in place of
  * the files: the name, then both texts, each behind its length in two bytes. Checks I1 to I3 of
  * host/apiserver/resolver.h. The words of a line are read a second time by strtok_r(3).
+ *
+ * Input: a host name, /etc/hosts and /etc/resolv.conf
  */
 #include <arpa/inet.h>
 #include <strings.h>

@@ -2,6 +2,8 @@
 /*
  * Command lines and environments: words one a line, then "NAME=value" one a line. Checks I1 to I5
  * of agent/settings.h; durations are read a second time in long double.
+ *
+ * Input: words of a command line, then lines of an environment
  */
 #include <math.h>
 

@@ -2,6 +2,8 @@
 /*
  * Bytes of the claim store: header copies, halves and records, as they come and with sums that fit
  * what was changed. Checks I1 to I7 of dra/store.h.
+ *
+ * Input: header copies, halves and records of the claim store
  */
 #include "base/crc32c.h"
 #include "dra/store.h"

@@ -5,6 +5,8 @@
  * which is read a second time by stat(2), fopen(3) and strtoul(3), rules R1 to R3 of dra/health.h,
  * that a look leaves no descriptor open, that a look at an unchanged tree says the same, and that
  * what one look after the other knows becomes what a first look would.
+ *
+ * Input: a script: files put into a tree of sysfs, proc and dev, and looks at it
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -4,6 +4,7 @@
  * base/time.h and the form of lines in base/log.h. Second opinions: UTF-8 by the definition of
  * RFC 3629, numbers by strtoull(3), dates by gmtime_r(3), JSON lines by jansson.
  *
+ * Input: any bytes: texts, numbers, times and fields of log lines
  * Links: -ljansson
  */
 #include <time.h>

@@ -10,6 +10,8 @@
  * The first four bytes are the time, then comes a host with its length in one byte, the number of
  * certificates in one byte, each of them with its length in two bytes; the rest is the bundle, as
  * PEM if it begins with '-' or '#', else as DER.
+ *
+ * Input: a time, a host, certificates as a server sends them, and a bundle of authorities
  */
 #include <strings.h>
 

@@ -4,6 +4,7 @@
 #include "tests/fuzz/protobuf_oracle.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,7 +13,6 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
-#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
@@ -33,7 +33,8 @@ EMBED(oracle_projection, "proto/projection.proto")
 EMBED(oracle_registration, "proto/registration.proto")
 EMBED(oracle_store, "proto/store.proto")
 
-namespace {
+namespace
+{
 
 namespace pb = google::protobuf;
 
@@ -50,8 +51,9 @@ std::string without_nanopb(std::string text)
     return text;
 }
 
-class Types {
-public:
+class Types
+{
+  public:
     Types()
     {
         pb::SetLogHandler(nullptr); // refusals are what the target looks for
@@ -78,7 +80,7 @@ public:
         return made.get();
     }
 
-private:
+  private:
     void add(const char *name, const char *begin, const char *end)
     {
         const std::string text = without_nanopb(std::string(begin, end));
@@ -97,25 +99,130 @@ private:
     std::map<std::string, std::unique_ptr<pb::Message>> messages_;
 };
 
+class Writer
+{
+  public:
+    explicit Writer(oracle_values *to) : to_(to)
+    {
+        to_->len = 0;
+    }
+
+    // The fields of a message by their numbers, those alone that it has.
+    void fields(const pb::Message &message)
+    {
+        std::map<int, const pb::FieldDescriptor *> sorted;
+        for (int i = 0; i < message.GetDescriptor()->field_count(); i++) {
+            const pb::FieldDescriptor *field = message.GetDescriptor()->field(i);
+            sorted[field->number()] = field;
+        }
+        for (const auto &[number, field] : sorted) {
+            const pb::Reflection *values = message.GetReflection();
+            if (field->is_repeated()) {
+                for (int i = 0; i < values->FieldSize(message, field); i++) {
+                    repeated(message, field, i);
+                }
+            } else if (values->HasField(message, field)) {
+                single(message, field);
+            }
+        }
+    }
+
+    bool full() const
+    {
+        return full_;
+    }
+
+  private:
+    void octets(const void *data, size_t len)
+    {
+        full_ = full_ || len > to_->cap - to_->len;
+        if (!full_) {
+            memcpy(to_->data + to_->len, data, len);
+            to_->len += len;
+        }
+    }
+
+    void head(const pb::FieldDescriptor *field, uint8_t kind)
+    {
+        const uint32_t number = static_cast<uint32_t>(field->number());
+        octets(&number, sizeof number);
+        octets(&kind, sizeof kind);
+    }
+
+    void number(const pb::FieldDescriptor *field, int64_t value)
+    {
+        head(field, ORACLE_NUMBER);
+        octets(&value, sizeof value);
+    }
+
+    void text(const pb::FieldDescriptor *field, const std::string &value)
+    {
+        const uint32_t len = static_cast<uint32_t>(value.size());
+        head(field, ORACLE_TEXT);
+        octets(&len, sizeof len);
+        octets(value.data(), value.size());
+    }
+
+    void message(const pb::FieldDescriptor *field, const pb::Message &value)
+    {
+        head(field, ORACLE_BEGIN);
+        fields(value);
+        head(field, ORACLE_END);
+    }
+
+    // proto/ has lists of texts and of messages alone.
+    void repeated(const pb::Message &of, const pb::FieldDescriptor *field, int i)
+    {
+        const pb::Reflection *values = of.GetReflection();
+        if (field->cpp_type() == pb::FieldDescriptor::CPPTYPE_STRING) {
+            text(field, values->GetRepeatedString(of, field, i));
+        } else if (field->cpp_type() == pb::FieldDescriptor::CPPTYPE_MESSAGE) {
+            message(field, values->GetRepeatedMessage(of, field, i));
+        } else {
+            abort();
+        }
+    }
+
+    void single(const pb::Message &of, const pb::FieldDescriptor *field)
+    {
+        const pb::Reflection *values = of.GetReflection();
+        switch (field->cpp_type()) {
+        case pb::FieldDescriptor::CPPTYPE_INT32:
+            return number(field, values->GetInt32(of, field));
+        case pb::FieldDescriptor::CPPTYPE_UINT32:
+            return number(field, values->GetUInt32(of, field));
+        case pb::FieldDescriptor::CPPTYPE_INT64:
+            return number(field, values->GetInt64(of, field));
+        case pb::FieldDescriptor::CPPTYPE_UINT64:
+            return number(field, static_cast<int64_t>(values->GetUInt64(of, field)));
+        case pb::FieldDescriptor::CPPTYPE_BOOL:
+            return number(field, values->GetBool(of, field) ? 1 : 0);
+        case pb::FieldDescriptor::CPPTYPE_ENUM:
+            // As nanopb has it: unsigned, because no name of proto/ stands for a negative number.
+            return number(field, static_cast<uint32_t>(values->GetEnumValue(of, field)));
+        case pb::FieldDescriptor::CPPTYPE_STRING:
+            return text(field, values->GetString(of, field));
+        case pb::FieldDescriptor::CPPTYPE_MESSAGE:
+            return message(field, values->GetMessage(of, field));
+        default:
+            abort(); // proto/ has no such type
+        }
+    }
+
+    oracle_values *to_;
+    bool full_ = false;
+};
+
 } // namespace
 
-int oracle_decode(const char *name, const uint8_t *data, size_t len, struct oracle_form *form)
+int oracle_decode(const char *name, const uint8_t *data, size_t len, struct oracle_values *values)
 {
     static Types *const types = new Types; // lives as long as the program
     pb::Message *message = types->message(name);
     if (!message->ParseFromArray(data, static_cast<int>(len))) {
         return ORACLE_REFUSED;
     }
-    message->DiscardUnknownFields();
-    if (message->ByteSizeLong() > form->cap) {
-        return ORACLE_TOO_LONG;
-    }
-    pb::io::ArrayOutputStream array(form->data, static_cast<int>(form->cap));
-    pb::io::CodedOutputStream stream(&array);
-    stream.SetSerializationDeterministic(true);
-    if (!message->SerializePartialToCodedStream(&stream)) {
-        abort();
-    }
-    form->len = static_cast<size_t>(stream.ByteCount());
-    return ORACLE_TAKEN;
+    Writer writer(values);
+    writer.fields(*message);
+    return writer.full() ? ORACLE_TOO_LONG : ORACLE_TAKEN;
 }

@@ -15,18 +15,23 @@ extern "C" {
 
 enum { ORACLE_REFUSED = 0, ORACLE_TAKEN = 1, ORACLE_TOO_LONG = 2 };
 
-/* Where a canonical form goes. */
-struct oracle_form {
+/* Where the values of a message go. */
+struct oracle_values {
     uint8_t *data;
     size_t cap;
     size_t len;
 };
 
+/* What stands before each value: the field's number in four octets, then one of these. */
+enum { ORACLE_NUMBER = 1, ORACLE_TEXT = 2, ORACLE_BEGIN = 3, ORACLE_END = 4 };
+
 /*
- * Decodes a message of the type `name`, as "dra.Claim", and writes its one canonical form without
- * fields that the type does not have. ORACLE_TOO_LONG: the form does not fit.
+ * Decodes a message of the type `name`, as "dra.Claim", and writes the values that it has, by the
+ * numbers of their fields: a number in eight octets, a text behind its length in four, a message
+ * between ORACLE_BEGIN and ORACLE_END; all in the order of this machine. ORACLE_TOO_LONG: they do
+ * not fit.
  */
-int oracle_decode(const char *name, const uint8_t *data, size_t len, struct oracle_form *form);
+int oracle_decode(const char *name, const uint8_t *data, size_t len, struct oracle_values *values);
 
 #ifdef __cplusplus
 }

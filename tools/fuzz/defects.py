@@ -32,6 +32,7 @@ import tomllib
 
 import corpus
 import fuzz
+import targets
 
 ROOT = fuzz.ROOT
 DEFECTS = ROOT / "tests" / "defects"
@@ -88,9 +89,10 @@ def test_source(target):
 
 
 def libraries(target):
-    text = (fuzz.FUZZ / f"fuzz_{target}.c").read_text()
-    lines = [line for line in text.splitlines() if line.startswith(" * Links: ")]
-    return shlex.split(lines[0].removeprefix(" * Links: ")) if lines else []
+    """What the program of a target has besides the agent: its part that is C++, and libraries."""
+    others = targets.head(target, "With").split()
+    return [OBJECTS / "tests" / "fuzz" / pathlib.Path(name).with_suffix(".o") for name in others] + \
+        shlex.split(targets.head(target, "Links"))
 
 
 def edited(defect):

@@ -10,7 +10,8 @@
 #   FUZZ_ROOT    a folder with such a Debian from an earlier call, or to make one in; kept. Else one below /var/tmp
 #
 # Needs root and debootstrap. The mirror is that of the machine's own apt configuration. It differs from OSS-Fuzz:
-# Debian's libFuzzer needs GNU's C++ library, so only the builds for AFL++ have CXXFLAGS with -stdlib=libc++.
+# Debian's libFuzzer needs GNU's C++ library, so only the builds for AFL++ have CXXFLAGS with -stdlib=libc++. Either is
+# linked as an archive, because OSS-Fuzz's own is one.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -109,11 +110,12 @@ build_one() {
     case $engine in
         libfuzzer)
             cflags="$cflags -fsanitize=fuzzer-no-link"
-            set -- CC=clang CXX=clang++ CXXFLAGS="$cflags" LIB_FUZZING_ENGINE=-fsanitize=fuzzer
+            set -- CC=clang CXX=clang++ CXXFLAGS="$cflags -static-libstdc++" LIB_FUZZING_ENGINE=-fsanitize=fuzzer
             ;;
         afl)
             cp "$target/usr/lib/afl/libAFLDriver.a" "$target/usr/lib/libFuzzingEngine.a"
-            set -- CC=afl-clang-fast CXX=afl-clang-fast++ CXXFLAGS="$cflags -stdlib=libc++" AFL_QUIET=1 \
+            set -- CC=afl-clang-fast CXX=afl-clang-fast++ AFL_QUIET=1 \
+                CXXFLAGS="$cflags -stdlib=libc++ -static-libstdc++" \
                 ASAN_OPTIONS=detect_leaks=0:symbolize=0:detect_odr_violation=0:abort_on_error=1 \
                 LIB_FUZZING_ENGINE=/usr/lib/libFuzzingEngine.a
             ;;

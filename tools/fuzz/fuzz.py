@@ -46,13 +46,14 @@ class Result:
 
 
 def options(target):
-    """Flags of tests/fuzz/fuzz_TARGET.options, in the form that fuzzing services read."""
+    """Flags of tests/fuzz/fuzz_TARGET.options and its .dict, in the form that fuzzing services read."""
     path = FUZZ / f"fuzz_{target}.options"
     reader = configparser.ConfigParser()
     reader.read(path)
     given = dict(reader["libfuzzer"]) if reader.has_section("libfuzzer") else {}
-    if "dict" in given:
-        given["dict"] = str(FUZZ / given["dict"])
+    dictionary = FUZZ / f"fuzz_{target}.dict"
+    if dictionary.exists():
+        given["dict"] = str(dictionary)
     return [f"-{name}={value}" for name, value in given.items()]
 
 

@@ -80,6 +80,22 @@ fuzz-defects: $(fuzz_address_TARGETS)
 fuzz-coverage: $(fuzz_reach_TARGETS)
 	@/usr/bin/python3 tools/fuzz/fuzz_coverage.py $(FUZZ_TARGETS)
 
+# Hours, one target at a time, at the lowest priority; to be called again until nothing is missing.
+CAMPAIGN_SECONDS ?= 3600
+CAMPAIGN_SLICE ?= 60
+.PHONY: fuzz-campaign fuzz-campaign-state
+fuzz-campaign: $(fuzz_fast_TARGETS) $(fuzz_address_TARGETS)
+	@nice -n 15 /usr/bin/python3 tools/fuzz/campaign.py run --seconds $(CAMPAIGN_SECONDS) --slice $(CAMPAIGN_SLICE) $(TARGETS)
+	@/usr/bin/python3 tools/fuzz/campaign.py ledger
+
+fuzz-campaign-state:
+	@/usr/bin/python3 tools/fuzz/campaign.py state
+
+# The build of OSS-Fuzz without its images, as root.
+.PHONY: fuzz-elsewhere
+fuzz-elsewhere:
+	@tools/fuzz/elsewhere.sh $(BUILDS)
+
 # For an outside fuzzing service, which sets CC, CFLAGS and LIB_FUZZING_ENGINE. Installs nothing.
 .PHONY: fuzz-targets
 fuzz-targets:

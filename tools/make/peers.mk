@@ -75,7 +75,13 @@ host-coverage: all older deps-all interop-programs $(BUILD)/host-coverage/$(NAME
 .PHONY: x509-million
 x509-million: interop-programs
 	@$(with_go) && cd tests/conformance && X509_CHAINS=$(or $(X509_CHAINS),1000000) \
-		X509_SEED=$(or $(X509_SEED),$$(date +%Y%m%d)) $(failures) go test -count=1 -timeout 180m -v -run '^TestRandomChains$$' ./verdict
+		X509_SEED=$(or $(X509_SEED),$$(date +%Y%m%d)) $(failures) go test -count=1 -timeout 180m -v -run '^Test(Random|Mangled)Chains$$' ./verdict
+
+# Go's own fuzzer: the bytes of an input are the decisions of a chain, which is then signed.
+.PHONY: x509-fuzz
+x509-fuzz: interop-programs
+	@$(with_go) && cd tests/conformance && go test -run '^FuzzRecipes$$' -fuzz '^FuzzRecipes$$' \
+		-fuzztime $(or $(X509_FUZZ_SECONDS),60)s ./verdict
 
 # After a change of the situations in tests/conformance/verdict.
 .PHONY: x509-vectors

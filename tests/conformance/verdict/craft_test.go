@@ -50,8 +50,9 @@ type crafted struct {
 	spki       []byte // nil: of key
 	unique     bool
 	extensions []pkix.Extension
-	badSign    bool   // one bit of the signature is wrong
-	trailing   []byte // after the certificate
+	mangle     func(tbs []byte) []byte // what becomes of the signed part before it is signed; nil: nothing
+	badSign    bool                    // one bit of the signature is wrong
+	trailing   []byte                  // after the certificate
 }
 
 type sigalg struct {
@@ -348,6 +349,9 @@ func (c crafted) by(issuer []byte, signer crypto.Signer) []byte {
 		parts = append(parts, tlv(0xa3, der(c.extensions)))
 	}
 	tbs := seq(parts...)
+	if c.mangle != nil {
+		tbs = c.mangle(tbs)
+	}
 	signature := c.sigalg.sign(signer, tbs)
 	if c.badSign {
 		signature[len(signature)-1] ^= 1

@@ -31,6 +31,8 @@ const (
 type world struct {
 	*rand.Rand
 	number      uint64
+	mangled     bool     // the structure of some certificates is changed before they are signed
+	kinds       []string // of the authorities' keys
 	authorities [][]byte
 	leaves      [][]byte
 }
@@ -45,11 +47,17 @@ type identity struct {
 }
 
 func newWorld(seed, number uint64) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, number)), number: number}
+	w := &world{Rand: rand.New(rand.NewPCG(seed, number)), number: number,
+		kinds: []string{"rsa2048", "rsa2048", "rsa2048", "rsa2048", "p256", "p256", "p384", "p521", "rsa3072"}}
+	w.make(authorities, leaves)
+	return w
+}
+
+// make signs so many certificates of authorities and of servers.
+func (w *world) make(authorities, leaves int) {
 	ids := make([]identity, authorities)
 	for i := range ids {
-		kind := pick(w, "rsa2048", "rsa2048", "rsa2048", "rsa2048", "p256", "p256", "p384", "p521", "rsa3072")
-		ids[i] = identity{string(rune('A' + w.IntN(6))), key(fmt.Sprint(kind, "/", w.IntN(3)))}
+		ids[i] = identity{string(rune('A' + w.IntN(6))), key(fmt.Sprint(pick(w, w.kinds...), "/", w.IntN(3)))}
 		if i > 0 && w.oneIn(5) {
 			ids[i] = ids[w.IntN(i)] // certified twice
 		}
@@ -70,7 +78,6 @@ func newWorld(seed, number uint64) *world {
 		leaf := craft("server", key(pick(w, "p256/leaf", "rsa2048/leaf", "p384/leaf")), extensions, changes)
 		w.leaves = append(w.leaves, w.sign(leaf, issuer))
 	}
-	return w
 }
 
 func (w *world) sign(c crafted, issuer identity) []byte {
@@ -79,6 +86,9 @@ func (w *world) sign(c crafted, issuer identity) []byte {
 		signer = key("p256/wrong")
 	}
 	c.badSign = w.oneIn(40)
+	if w.mangled && w.oneIn(12) {
+		c.mangle = w.mangle
+	}
 	if natural(signer).oid.Equal(rsaSHA256.oid) && w.oneIn(3) {
 		c.sigalg = pick(w, rsaSHA384, rsaSHA512, rsaSHA1, pss(256, 256, 32), pss(384, 384, 48), pss(256, 384, 32), pss(256, 256, 20))
 	}
@@ -206,7 +216,7 @@ func (w *world) chain(n int) *chain {
 		c.host = pick(w, "API.TEST", "api.test.", "x.wild.test", "a.b.wild.test", "else.test", "under_score.test",
 			"xn--e1afmkfd.test", "127.0.0.1", "10.1.2.3", "::1", "[::1]", "127.0.0.1.", "-x.test", "api..test")
 	}
-	for i, at := range w.Perm(authorities) {
+	for i, at := range w.Perm(len(w.authorities)) {
 		switch {
 		case at < roots && !w.oneIn(3), w.oneIn(12):
 			c.anchors = append(c.anchors, w.authorities[at])
@@ -236,6 +246,14 @@ func number(t *testing.T, variable string, otherwise uint64) uint64 {
 // that is listed. A seed makes the same structures each time; keys and signatures are new.
 func TestRandomChains(t *testing.T) {
 	seed, chains := number(t, "X509_SEED", 1), number(t, "X509_CHAINS", randomChains)
+	all := judgeWorlds(t, chains, func(n uint64) *world { return newWorld(seed, n) }, mappings, manyPossible)
+	if share := all.accepted * 100 / max(all.chains, 1); share < 3 || share > 80 {
+		t.Errorf("%d %% of the chains are accepted: chance makes too much alike", share)
+	}
+}
+
+// judgeWorlds judges chains of as many worlds as they need, and shows the figures.
+func judgeWorlds(t *testing.T, chains uint64, made func(n uint64) *world, known ...string) *tally {
 	started := time.Now()
 	var all tally
 	var workers sync.WaitGroup
@@ -245,24 +263,22 @@ func TestRandomChains(t *testing.T) {
 		workers.Go(func() {
 			for w := range worlds {
 				for n := range chainsPerWorld {
-					program.judge(t, w.chain(n), &all, mappings, manyPossible)
+					program.judge(t, w.chain(n), &all, known...)
 				}
 			}
 		})
 	}
 	for n := range chains / chainsPerWorld {
-		worlds <- newWorld(seed, n)
+		worlds <- made(n)
 	}
 	close(worlds)
 	workers.Wait()
-	t.Logf("seed %d: %d chains in %v, %d accepted, refused by Go and accepted: 0 unless it failed; accepted by Go alone: %v",
-		seed, all.chains, time.Since(started).Round(time.Second), all.accepted, all.stricter)
-	if share := all.accepted * 100 / max(all.chains, 1); share < 3 || share > 80 {
-		t.Errorf("%d %% of the chains are accepted: chance makes too much alike", share)
-	}
+	t.Logf("%d chains in %v, %d accepted, refused by Go and accepted: 0 unless it failed; accepted by Go alone: %v",
+		all.chains, time.Since(started).Round(time.Second), all.accepted, all.stricter)
 	if testing.Verbose() {
 		for reason, n := range all.reasons {
 			t.Logf("%7d %s", n, reason)
 		}
 	}
+	return &all
 }

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger of the fuzz campaign, the table of the targets, and the checks of what OSS-Fuzz would build."""
+
+import contextlib
+import io
+import pathlib
+import subprocess
+import tempfile
+import unittest
+import zipfile
+from unittest import mock
+
+from test_gates import ROOT  # sets the path
+
+import campaign
+import check_build
+import fuzz
+import targets
+
+
+class Targets(unittest.TestCase):
+    def test_each_says_what_it_takes_in(self):
+        for name in targets.names():
+            self.assertTrue(targets.head(name, "Input"), name)
+
+    def test_table_is_what_the_heads_say(self):
+        text = targets.README.read_text()
+        self.assertEqual(targets.with_table(text), text, "tools/fuzz/targets.py --write")
+
+    def test_another_head_is_seen(self):
+        with mock.patch.object(targets, "head", return_value="-lyaml"):
+            text = targets.README.read_text()
+            self.assertNotEqual(targets.with_table(text), text)
+
+
+class Project(unittest.TestCase):
+    """What OSS-Fuzz reads is there, and names no host of an image."""
+
+    def test_dockerfile(self):
+        lines = (ROOT / "tests/fuzz/Dockerfile").read_text().splitlines()
+        self.assertEqual([line for line in lines if line.startswith(("ARG", "FROM"))],
+                         ["ARG BASE_BUILDER", "FROM ${BASE_BUILDER}"])
+
+    def test_project(self):
+        text = (ROOT / "tests/fuzz/project.yaml").read_text()
+        for word in ("homepage:", "main_repo:", "language: c\n", "libfuzzer", "afl", "address", "undefined", "memory"):
+            self.assertIn(word, text)
+
+    def test_build_script_can_be_run(self):
+        self.assertTrue((ROOT / "tests/fuzz/build.sh").stat().st_mode & 0o100)
+
+
+class Campaign(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        root = pathlib.Path(folder.name)
+        ledger = root / "LEDGER.md"
+        ledger.write_text(f"head\n{campaign.BEGIN}\nold\n{campaign.END}\ntail\n")
+        for name, value in (("DATA", root / "campaign.json"), ("LEDGER", ledger)):
+            patch = mock.patch.object(campaign, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def run_with(self, executions, seconds, findings=()):
+        def result(target, build, _seconds, _seed):
+            return fuzz.Result(target, executions, seconds, 7, 9, 3, list(findings))
+        with mock.patch.object(fuzz, "run_target", result), contextlib.redirect_stdout(io.StringIO()) as said:
+            code = campaign.run(["hpack"], 0.2, 1)
+        return code, said.getvalue()
+
+    def row(self):
+        return campaign.read_data()["runs"][0]
+
+    def test_a_cheap_target_needs_ten_times_as_many(self):
+        self.assertEqual(self.run_with(30_000_000, 300)[0], 0)
+        self.assertEqual(campaign.goal_of(self.row()), 10 ** 8)
+        self.assertEqual(campaign.missing(self.row()), 0)
+        self.assertGreaterEqual(self.row()["executions"], 10 ** 8)
+
+    def test_a_dear_target_is_done_at_ten_million(self):
+        _, said = self.run_with(6_000_000, 300)
+        self.assertEqual(self.row()["executions"], 12_000_000)
+        self.assertIn("every target has reached its goal", said)
+
+    def test_goes_on_where_it_was(self):
+        for _ in range(2):
+            self.run_with(1000, 1)
+        self.assertEqual(len(campaign.read_data()["runs"]), 1)
+        self.assertGreater(self.row()["address"], 0)
+        self.assertGreater(self.row()["fast_executions"], 0)
+
+    def test_other_code_begins_anew(self):
+        self.run_with(6_000_000, 300)
+        with mock.patch.object(campaign, "code_sum", return_value="other"):
+            self.assertEqual(campaign.missing(campaign.today(["hpack"])[0]), 10 ** 7)
+
+    def test_a_finding_fails(self):
+        self.assertEqual(self.run_with(1000, 1, ["broken"])[0], 1)
+
+    def test_ledger_has_each_row(self):
+        self.run_with(6_000_000, 300)
+        with mock.patch.object(campaign, "write_evidence"):
+            campaign.write_ledger(["hpack"])
+        text = campaign.LEDGER.read_text()
+        self.assertIn("| hpack |", text)
+        self.assertIn("12,000,000", text)
+        self.assertNotIn("old", text)
+        self.assertTrue(text.startswith("head\n") and text.endswith("tail\n"))
+
+    def test_code_sum_leaves_inputs_out(self):
+        self.assertRegex("tests/fuzz/seeds/json/a-b", campaign.NO_CODE)
+        self.assertRegex("tests/fuzz/README.md", campaign.NO_CODE)
+        self.assertNotRegex("src/wire/h2.c", campaign.NO_CODE)
+        self.assertEqual(campaign.code_sum(), campaign.code_sum())
+
+
+class Build(unittest.TestCase):
+    """Each check of a build on a program that is none of a fuzz target."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        source = cls.folder / "main.cc"
+        source.write_text("#include <string>\n"
+                          "int main(int n, char **a) { return (int)std::string(a[0]).size() + n; }\n")
+        cls.program = cls.folder / "fuzz_json"
+        subprocess.run(["clang++-19", source, "-o", cls.program], check=True)
+
+    def test_a_library_that_the_runner_lacks(self):
+        self.assertIn("needs libstdc++.so.6, which the runner lacks", list(check_build.check_program(self.program)))
+
+    def test_no_program(self):
+        self.assertEqual(list(check_build.check_program(self.folder / "main.cc")), ["is no program for this machine"])
+
+    def test_no_sanitizer(self):
+        self.assertIn("0 calls of asan: it is not compiled with it",
+                      list(check_build.check_calls(self.program, "address", "libfuzzer")))
+
+    def test_alone_where_it_should_compare(self):
+        self.assertEqual(list(check_build.check_compared("fuzz_json", "alone", "address")),
+                         ["compares with alone, not with -ljansson"])
+        self.assertEqual(list(check_build.check_compared("fuzz_json", "alone", "memory")), [])
+
+    def test_does_not_start(self):
+        mistakes = list(check_build.check_libfuzzer(self.folder, "fuzz_json", self.folder))
+        self.assertTrue(mistakes[0].startswith("does not start"), mistakes)
+
+    def test_seeds_and_options(self):
+        with zipfile.ZipFile(self.folder / "fuzz_json_seed_corpus.zip", "w") as archive:
+            archive.writestr("one", "1")
+        (self.folder / "fuzz_json.options").write_text("[libfuzzer]\nmax_len = 7\n")
+        self.assertEqual(check_build.seeds_of(self.folder, "fuzz_json", self.folder / "seeds"), 1)
+        self.assertEqual(check_build.arguments_of(self.folder, "fuzz_json"), ["-max_len=7"])
+        self.assertEqual(check_build.seeds_of(self.folder, "fuzz_none", self.folder / "seeds"), 0)
+
+    def test_not_built(self):
+        self.assertEqual(check_build.check_target(self.folder, "fuzz_none", "", "address", "libfuzzer"),
+                         (["was not built"], 0))
+
+
+if __name__ == "__main__":
+    unittest.main()

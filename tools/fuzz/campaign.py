@@ -1,0 +1,226 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the fuzz targets until each has had as many executions as it should, over days, and keeps what they did.
+
+  tools/fuzz/campaign.py run [--seconds N] [--slice N] [TARGET...]   one target at a time, for N seconds in all
+  tools/fuzz/campaign.py state                                       what the code of today still lacks
+  tools/fuzz/campaign.py ledger                                      writes tests/fuzz/LEDGER.md and the evidence
+
+A target that costs less than 20 µs should have 10⁸ executions, the others 10⁷, on one state of the code. It may be
+ended at any time: what a slice found stays in build/fuzz/run, and tests/fuzz/campaign.json is written after each. Most
+slices run without sanitizers but with all assertions (build `fast`), each eighth under ASan and UBSan (`address`).
+A finding ends its slice, stays in build/fuzz/findings, and fails the run at its end.
+"""
+
+import argparse
+import datetime
+import hashlib
+import json
+import re
+import subprocess
+import sys
+
+import fuzz
+import targets
+
+sys.path.insert(0, str(fuzz.ROOT / "tools" / "evidence"))
+import part  # noqa: E402
+
+ROOT = fuzz.ROOT
+DATA = fuzz.FUZZ / "campaign.json"
+LEDGER = fuzz.FUZZ / "LEDGER.md"
+BEGIN, END = "<!-- campaign: written by tools/fuzz/campaign.py -->", "<!-- campaign: end -->"
+CHEAP_US = 20
+GOAL_CHEAP, GOAL_OTHER = 10 ** 8, 10 ** 7
+ADDRESS_EVERY = 8
+# What a target's program is made of, besides its libraries.
+CODE = ("src", "boards", "generated", "proto", "cfg", "tests/fuzz", "tests/sim")
+NO_CODE = re.compile(r"tests/fuzz/(seeds|corpus)/|\.(md|json|dict|options)$|cfg/(deploy|lint)/")
+
+
+def git(*words):
+    return subprocess.run(["git", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True).stdout
+
+
+def code_sum():
+    """A sum of the code as it lies in the tree: documents and inputs do not change it."""
+    digest = hashlib.sha256()
+    for name in sorted(git("ls-files", "-z", "-co", "--exclude-standard", "--", *CODE).split("\0")):
+        if name and not NO_CODE.search(name) and (ROOT / name).is_file():
+            digest.update(name.encode() + b"\0" + hashlib.sha256((ROOT / name).read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def release():
+    """The newest release of the changelog, with a plus behind it when there are changes since."""
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    newest = next(word for word in headings if word != "Unreleased")
+    tagged = git("tag", "--points-at", "HEAD").split()
+    return newest if f"v{newest}" in tagged else newest + "+"
+
+
+def read_data():
+    return json.loads(DATA.read_text()) if DATA.exists() else {"runs": []}
+
+
+def write_data(data):
+    """One row a line, so that two branches can be merged."""
+    rows = ",\n".join("  " + json.dumps(row, sort_keys=True) for row in data["runs"])
+    fresh = DATA.with_suffix(".new")
+    fresh.write_text('{"runs": [\n' + rows + "\n]}\n")
+    fresh.replace(DATA)
+
+
+def row_of(data, target, code):
+    """The row of a target on a state of the code; a new one when there is none."""
+    for row in data["runs"]:
+        if row["target"] == target and row["code"] == code:
+            return row
+    row = {"target": target, "code": code, "commit": "", "release": "", "executions": 0, "address": 0, "seconds": 0,
+           "fast_executions": 0, "fast_seconds": 0, "edges": 0, "features": 0, "inputs": 0, "findings": 0, "date": ""}
+    data["runs"].append(row)
+    return row
+
+
+def cost_us(row):
+    """Microseconds of one execution without sanitizers; 0: not known yet."""
+    return 1e6 * row["fast_seconds"] / row["fast_executions"] if row["fast_executions"] else 0
+
+
+def goal_of(row):
+    return GOAL_CHEAP if 0 < cost_us(row) < CHEAP_US else GOAL_OTHER
+
+
+def missing(row):
+    """Executions; at least one while the cost is not known, because the goal depends on it."""
+    return max(goal_of(row) - row["executions"], 0 if cost_us(row) else 1)
+
+
+def hours(row):
+    return missing(row) * cost_us(row) / 3.6e9
+
+
+def next_target(data, names, code):
+    """The target that reaches its goal soonest; first those whose cost is not known. None: all are there."""
+    rows = [row_of(data, name, code) for name in names]
+    open_rows = [row for row in rows if missing(row)]
+    return min(open_rows, key=lambda row: (cost_us(row) > 0, hours(row), row["target"]), default=None)
+
+
+def add(row, result, build):
+    row["executions"] += result.executions
+    row["seconds"] += result.seconds
+    if build == "fast":
+        row["fast_executions"] += result.executions
+        row["fast_seconds"] += result.seconds
+    else:
+        row["address"] += result.executions
+        row["edges"] = max(row["edges"], result.edges)
+        row["features"] = max(row["features"], result.features)
+    row["inputs"] = max(row["inputs"], result.corpus)
+    row["findings"] += len(result.findings)
+    row["commit"], row["release"] = part.commit(), release()
+    row["date"] = datetime.date.today().isoformat()
+
+
+def run_slice(row, seconds):
+    """One slice; the build that a target has had least of, one in eight under the sanitizers."""
+    slices = row["seconds"] // max(seconds, 1)
+    build = "address" if slices % ADDRESS_EVERY == ADDRESS_EVERY - 1 or row["address"] == 0 else "fast"
+    result = fuzz.run_target(row["target"], build, seconds, 0)
+    add(row, result, build)
+    print(f"  {build:<7}", end="")
+    fuzz.show(result)
+
+
+def run(names, seconds, slice_seconds):
+    data, code = read_data(), code_sum()
+    findings = sum(row["findings"] for row in data["runs"])
+    end = datetime.datetime.now() + datetime.timedelta(seconds=seconds)
+    try:
+        while datetime.datetime.now() < end:
+            row = next_target(data, names, code)
+            if row is None:
+                print("campaign: every target has reached its goal")
+                break
+            run_slice(row, slice_seconds)
+            data["runs"] = [each for each in data["runs"] if each["seconds"]]
+            write_data(data)
+    except KeyboardInterrupt:
+        print("campaign: ended; what was done is kept")
+    state(names)
+    return 1 if sum(row["findings"] for row in data["runs"]) > findings else 0
+
+
+def today(names):
+    data, code = read_data(), code_sum()
+    return [row_of(data, name, code) for name in names]
+
+
+def state(names):
+    rows = today(names)
+    for row in rows:
+        cost = f"{cost_us(row):7.1f} µs" if cost_us(row) else "not run   "
+        print(f"  {row['target']:<14} {cost} {row['executions']:>13,} of {goal_of(row):>11,}  "
+              f"{'done' if not missing(row) else f'{hours(row):.1f} h missing' if cost_us(row) else 'missing'}")
+    done = [row for row in rows if not missing(row)]
+    rest = sum(hours(row) for row in rows)
+    print(f"campaign: {len(done)} of {len(rows)} targets have reached their goal on this code; "
+          f"{rest:.0f} h of one core are missing, without those that were not run")
+    return 0
+
+
+HEAD = ["target", "release", "commit", "executions", "of them under ASan", "goal", "µs each", "edges", "features",
+        "findings"]
+
+
+def cells(row):
+    return [row["target"], row["release"], row["commit"][:12], f"{row['executions']:,}", f"{row['address']:,}",
+            f"{goal_of(row):,}" + ("" if missing(row) else ", reached"), f"{cost_us(row):.1f}", str(row["edges"]),
+            str(row["features"]), str(row["findings"])]
+
+
+def write_ledger(names):
+    """The table of all rows, and the evidence of those of today's code."""
+    rows = sorted(read_data()["runs"], key=lambda row: (row["target"], row["date"]))
+    lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
+    lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
+    text = LEDGER.read_text()
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    LEDGER.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}")
+    write_evidence(today(names))
+    return 0
+
+
+def write_evidence(rows):
+    done = [row for row in rows if not missing(row)]
+    executions = sum(row["executions"] for row in rows)
+    clang = subprocess.run(["clang-19", "--version"], text=True, stdout=subprocess.PIPE, check=True).stdout
+    version = re.search(r"version (\S+)", clang)[1]
+    not_shown = [f"{row['target']} has had {row['executions']:,} of {goal_of(row):,} executions on this code."
+                 for row in rows if missing(row)]
+    not_shown.append("Executions without a finding prove nothing about inputs that were not tried.")
+    part.write_part("fuzz", "Fuzz targets", {"libFuzzer of clang": version}, "make fuzz-campaign",
+                    f"{len(rows)} targets, {executions:,} executions on this code, "
+                    f"{sum(row['findings'] for row in rows)} findings, {len(done)} targets at their goal",
+                    ["target", "takes in", "compared with", *HEAD[3:]],
+                    [[row["target"], targets.head(row["target"], "Input"), targets.compared(row["target"]),
+                      *cells(row)[3:]] for row in rows], not_shown)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("run", "state", "ledger"))
+    parser.add_argument("--seconds", type=int, default=3600, help="of the whole run")
+    parser.add_argument("--slice", type=int, default=60, help="seconds of one target at a time")
+    parser.add_argument("targets", nargs="*")
+    given = parser.parse_args()
+    names = given.targets or targets.names()
+    if given.what == "run":
+        return run(names, given.seconds, given.slice)
+    return state(names) if given.what == "state" else write_ledger(targets.names())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
