@@ -66,7 +66,7 @@ model-trace-defects: ## mistakes put into the agent, one at a time; model-trace 
 model-trace: ## each step of a claim in the simulator's schedules is one that the model allows (SCHEDULES=n)
 
 # --- fuzzers: tools/make/fuzz.mk ----------------------------------------------------------------------
-fuzz: ## every fuzz target for FUZZ_SECONDS (15) on its corpus
+fuzz: ## every fuzz target for FUZZ_SECONDS (14) on its corpus
 fuzz-defects: ## mistakes put into parsers and agent, one at a time; the fuzz targets must find each
 fuzz-coverage: ## lines of src/wire that the corpora alone reach: at least 95 %
 fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, CFLAGS, LIB_FUZZING_ENGINE)
