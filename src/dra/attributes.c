@@ -132,7 +132,8 @@ static void add_memory(struct attributes *out, const struct devices *d, const st
     if (family == NULL || (!known && device->core_count != family->cores_per_device)) {
         return;
     }
-    unsigned devices = (known && device->node) ? d->board->devices : 1u;
+    ASSERT(known || !device->node);
+    unsigned devices = device->node ? d->board->devices : 1u;
     unsigned gib = family->memory_gib * devices;
     struct attribute *a = append_attribute(out, "memory", ATTRIBUTE_CAPACITY);
     a->number = device_shared(d, device) ? CAPACITY_UNASKED_NOTHING : CAPACITY_ALL;
@@ -287,7 +288,8 @@ static void build_neuron(const struct devices *d, const struct device *device,
     }
     add_cores(out, d, device);
     if (device->node) {
-        add_int(out, "deviceCount", (d->board != NULL) ? d->board->devices : 0u);
+        ASSERT(d->board != NULL); /* only a known type has such a device */
+        add_int(out, "deviceCount", d->board->devices);
     } else {
         add_int(out, "deviceId", device->number);
     }

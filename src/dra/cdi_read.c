@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/assert.h"
 #include "dra/cdi_internal.h"
 #include "dra/pci.h"
 #include "dra/claim.h"
@@ -194,7 +195,9 @@ static bool parse_member(struct members_reader *m, struct claim_result *to)
 static bool text_ends(struct json_reader *in)
 {
     struct json_token t;
-    return json_next(in, &t) == STATUS_OK && t.kind == JSON_END;
+    bool ends = json_next(in, &t) == STATUS_OK;
+    ASSERT(!ends || t.kind == JSON_END); /* the reader takes nothing after the outermost value */
+    return ends;
 }
 
 /* Parses the annotation of an allocation result, whose value is a string that contains JSON. */

@@ -113,18 +113,11 @@ static const char *found_name(enum json_kind kind)
         return "string";
     case JSON_NUMBER:
         return "number";
-    case JSON_TRUE:
-    case JSON_FALSE:
+    default:
+        /* callers treat null as an absent member, and other tokens do not begin a value */
+        ASSERT(kind == JSON_TRUE || kind == JSON_FALSE);
         return "boolean";
-    case JSON_NULL: /* callers treat null as an absent member */
-    case JSON_OBJECT_END:
-    case JSON_ARRAY_END:
-    case JSON_NAME:
-    case JSON_END:
-        break;
     }
-    ASSERT(false && "first token of a value");
-    return "";
 }
 
 static enum status wrong_type(struct decoder *d, const char *field, const char *expected,
@@ -167,14 +160,12 @@ static enum status read_type(struct decoder *d, struct view json)
     bool end = false;
     enum status s = open_object(d, json);
     /* The loop is bounded, because each iteration consumes text. */
-    for (size_t i = 0; i <= json.len && s == STATUS_OK; i++) {
+    while (s == STATUS_OK && !end) {
         s = next_member(d, &end);
-        if (s != STATUS_OK || end) {
-            return s;
+        if (s == STATUS_OK && !end) {
+            s = parse_type(d);
         }
-        s = parse_type(d);
     }
-    ASSERT(s != STATUS_OK);
     return s;
 }
 
@@ -269,17 +260,17 @@ static enum status read_members(struct decoder *d, struct view json)
 {
     bool end = false;
     enum status s = open_object(d, json);
-    for (size_t i = 0; i <= json.len && s == STATUS_OK; i++) {
+    /* read_type has read all of it without an error; each iteration consumes text */
+    while (!end) {
+        ASSERT(s == STATUS_OK);
         s = next_member(d, &end);
-        if (s == STATUS_OK && end) {
-            return end_complaints(d);
-        }
-        if (s == STATUS_OK) {
+        if (!end) {
+            ASSERT(s == STATUS_OK);
             s = parse_member(d);
         }
     }
-    ASSERT(s != STATUS_OK);
-    return s;
+    ASSERT(s == STATUS_OK);
+    return end_complaints(d);
 }
 
 static enum status check_value(struct decoder *d, struct config *out)

@@ -438,8 +438,8 @@ unsigned device_core_unit(const struct devices *d, const struct device *device)
 {
     const struct board_family *family = board_family(d->instance_type);
     bool known = driver_traits(d->driver)->has_cores && family != NULL && !device->node &&
-                 device->core_count == family->cores_per_device &&
-                 device->core_count <= SHARED_CORES_MAX;
+                 device->core_count == family->cores_per_device;
+    ASSERT(!known || device->core_count <= SHARED_CORES_MAX);
     return known ? family->lnc_default : 0u;
 }
 

@@ -7,15 +7,19 @@
 
 /* --- the link of a uverbs entry --- */
 
-/* Returns the last component of a path, and removes it and the slash before it from the path. */
+/*
+ * Returns the last component of a path, which has a slash, and removes it and the slash before it
+ * from the path.
+ */
 static struct view split_last(struct view *path)
 {
     size_t at = path->len;
-    while (at > 0u && path->data[at - 1u] != (uint8_t)'/') {
+    while (path->data[at - 1u] != (uint8_t)'/') {
         at--;
+        ASSERT(at > 0u);
     }
     struct view last = view_from(*path, at);
-    *path = view_first(*path, (at > 0u) ? at - 1u : 0u);
+    *path = view_first(*path, at - 1u);
     return last;
 }
 

@@ -87,7 +87,8 @@ static void open_container(struct kubelet_state *k)
 
 static void close_container(struct kubelet_state *k)
 {
-    bool good = k->depth > 0u && !k->wants_uid && (k->depth != ELEMENT_DEPTH || k->has_uid);
+    ASSERT(k->depth > 0u); /* the head opens the data, and its end is the end of the data */
+    bool good = !k->wants_uid && (k->depth != ELEMENT_DEPTH || k->has_uid);
     k->failed = good ? STATUS_OK : PEER_MALFORMED;
     k->depth = (uint8_t)(k->depth - (good ? 1u : 0u));
     k->data_ended = good && k->depth == 0u;

@@ -49,7 +49,8 @@ static bool build_modes(struct ultraserver *u, struct view list)
 {
     bool good = true;
     u->electing = u->electing || view_is(list, busy);
-    for (unsigned i = 0; i < ULTRASERVER_TEXT_CAP && list.len > 0u && good && !u->electing; i++) {
+    /* The loop is bounded, because each iteration consumes text. */
+    while (list.len > 0u && good && !u->electing) {
         good = next_mode(&u->modes, &list);
     }
     u->modes = good ? u->modes : 0u;
@@ -127,7 +128,8 @@ static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
     ASSERT(nodes <= ULTRASERVER_NODES_MAX);
     for (unsigned i = 0; i < 2u; i++) {
         uint8_t mode = of_nodes[nodes][i];
-        if (mode != 0u && ((unsigned)u->modes >> mode & 1u) != 0u) {
+        ASSERT(mode != 0u);
+        if (((unsigned)u->modes >> mode & 1u) != 0u) {
             return mode;
         }
     }

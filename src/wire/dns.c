@@ -85,7 +85,8 @@ static enum status question_match(struct reader *r, enum dns_type type, struct v
     struct writer w = writer_of(wanted, sizeof wanted);
     struct view got = {0};
     enum status s = question_write(&w, type, name);
-    if (s != STATUS_OK || w.full || reader_consume(r, w.len, &got) != STATUS_OK) {
+    ASSERT(!w.full);
+    if (s != STATUS_OK || reader_consume(r, w.len, &got) != STATUS_OK) {
         return STATUS_MORE;
     }
     for (size_t i = 0; i < got.len; i++) {

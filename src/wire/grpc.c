@@ -46,10 +46,10 @@ static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64
 {
     unsigned i = 0;
 
-    while (i < H2_SERVER_STREAMS && s->calls[i].stream != 0u) {
+    while (s->calls[i].stream != 0u) {
         i++;
+        ASSERT(i < H2_SERVER_STREAMS);
     }
-    ASSERT(i < H2_SERVER_STREAMS);
     s->next_serial = s->next_serial == UINT32_MAX ? 1u : s->next_serial + 1u;
     memset(&s->calls[i], 0, sizeof s->calls[i]);
     s->calls[i].stream = stream;
@@ -252,14 +252,13 @@ static void prefix_complete(struct grpc_server *s, struct grpc_call *call)
     }
 }
 
-/* Moves up to `want` bytes from the front of *data to `to`; returns the number of bytes moved. */
+/* Moves 1 to `want` bytes from the front of *data to `to`; returns the number of bytes moved. */
 static uint32_t move_front(uint8_t *to, uint32_t want, struct view *data)
 {
     uint32_t n = data->len < want ? (uint32_t)data->len : want;
 
-    if (n > 0u) {
-        memcpy(to, data->data, n);
-    }
+    ASSERT(n > 0u);
+    memcpy(to, data->data, n);
     *data = view_from(*data, n);
     return n;
 }
@@ -387,9 +386,7 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
         grpc_refuse_due(s);
         out->kind = GRPC_EVENT_WRITABLE;
         return true;
-    case H2_EVENT_GOAWAY:
-    case H2_EVENT_PING_ACK:
-    default:
+    default: /* GOAWAY, and PING_ACK of a PING that no server sends */
         return false;
     }
 }

@@ -474,7 +474,8 @@ static enum h2_step on_goaway(struct h2 *c, struct view fixed, struct h2_event *
     if (last < c->goaway_last) {
         c->goaway_last = last;
     }
-    if (c->role == H2_CLIENT && c->failure == STATUS_OK) {
+    ASSERT(c->failure == STATUS_OK); /* a failed connection reads no frame */
+    if (c->role == H2_CLIENT) {
         c->sweeping = true;
         c->sweep_above = c->goaway_last;
         c->sweep_code = H2_REFUSED_STREAM;
@@ -716,10 +717,10 @@ static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
 
 static enum h2_step stage_skip(struct h2 *c, struct h2_event *event)
 {
-    ASSERT(c->padding == 0u && c->left <= H2_FRAME_MAX);
+    ASSERT(c->padding == 0u && c->left > 0u && c->left <= H2_FRAME_MAX);
     (void)event;
     struct view piece = h2_rx_piece(c);
-    if (c->left > 0u && piece.len == 0u) {
+    if (piece.len == 0u) {
         return H2_STEP_STARVED;
     }
     h2_rx_consume(c, piece.len);
@@ -813,18 +814,16 @@ enum status h2_next(struct h2 *c, struct h2_event *event)
      * consecutive changes of the stage consume no octet.
      */
     size_t steps_max = 6u * (c->rx_len - c->rx_pos) + 64u;
-    for (size_t i = 0; i < steps_max; i++) {
-        enum h2_step step = next_step(c, event);
-        if (step == H2_STEP_EVENT) {
-            return STATUS_OK;
-        }
-        if (step == H2_STEP_IDLE) {
-            return c->failure == STATUS_OK ? STATUS_MORE : c->failure;
-        }
-        ASSERT(step == H2_STEP_AGAIN);
+    enum h2_step step = next_step(c, event);
+    for (size_t i = 1; step == H2_STEP_AGAIN; i++) {
+        ASSERT(i < steps_max);
+        step = next_step(c, event);
     }
-    ASSERT(false);
-    return PEER_PROTOCOL;
+    if (step == H2_STEP_EVENT) {
+        return STATUS_OK;
+    }
+    ASSERT(step == H2_STEP_IDLE);
+    return c->failure == STATUS_OK ? STATUS_MORE : c->failure;
 }
 
 void h2_goaway(struct h2 *c, enum h2_error code, bool final)

@@ -303,14 +303,15 @@ enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *eve
     struct reader r = reader_of(fixed);
     uint8_t padding = 0;
     uint32_t dependency = 0;
-    bool whole = true;
+    ASSERT(c->block.stream == 0u);
     if ((c->frame.flags & H2_FLAG_PADDED) != 0u) {
-        whole = reader_u8(&r, &padding) == STATUS_OK;
+        enum status s = reader_u8(&r, &padding);
+        ASSERT(s == STATUS_OK);
     }
     if ((c->frame.flags & H2_FLAG_PRIORITY) != 0u) {
-        whole = whole && reader_u32(&r, &dependency) == STATUS_OK;
+        enum status s = reader_u32(&r, &dependency);
+        ASSERT(s == STATUS_OK);
     }
-    ASSERT(whole && c->block.stream == 0u);
     if (padding > c->left) {
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }

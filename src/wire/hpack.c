@@ -199,18 +199,16 @@ static enum status table_name(const struct hpack_decoder *d, uint32_t index, str
     return e == NULL ? PEER_MALFORMED : ring_copy(d, e->offset, e->name_len, out);
 }
 
+/* Appends the value of an entry whose name table_name has found. */
 static enum status table_value(const struct hpack_decoder *d, uint32_t index, struct writer *out)
 {
-    ASSERT(d->count <= HPACK_ENTRIES_MAX && !out->full);
-    if (index == 0u) {
-        return PEER_MALFORMED;
-    }
+    ASSERT(d->count <= HPACK_ENTRIES_MAX && !out->full && index != 0u);
     if (index <= HPACK_STATIC_ENTRIES) {
         return append_view(out, static_value(index));
     }
     const struct hpack_entry *e = dynamic_entry(d, index);
-    return e == NULL ? PEER_MALFORMED
-                     : ring_copy(d, (uint32_t)e->offset + e->name_len, e->value_len, out);
+    ASSERT(e != NULL);
+    return ring_copy(d, (uint32_t)e->offset + e->name_len, e->value_len, out);
 }
 
 /* --- Huffman codes, from the canonical rows in generated/ --- */
@@ -350,15 +348,16 @@ struct representation {
     struct literal_string value; /* set only for a literal */
 };
 
-/* Parses an integer (RFC 7541 §5.1) whose first octet holds a prefix of `prefix_bits` bits. */
+/*
+ * Parses an integer (RFC 7541 §5.1) whose first octet, which has arrived, holds a prefix of
+ * `prefix_bits` bits.
+ */
 static enum status parse_integer(struct reader *in, unsigned prefix_bits, uint32_t *value)
 {
     ASSERT(prefix_bits >= 4u && prefix_bits <= 7u);
     uint8_t octet;
     enum status s = reader_u8(in, &octet);
-    if (s != STATUS_OK) {
-        return s;
-    }
+    ASSERT(s == STATUS_OK);
     uint32_t prefix_max = (1u << prefix_bits) - 1u;
     uint32_t sum = octet & prefix_max;
     if (sum < prefix_max) {
@@ -542,7 +541,7 @@ static void write_integer(struct writer *out, uint8_t pattern, unsigned prefix_b
     }
     writer_u8(out, (uint8_t)(pattern | prefix_max));
     size_t rest = value - prefix_max;
-    for (unsigned octets = 0; octets < 4u && rest >= 0x80u; octets++) {
+    while (rest >= 0x80u) {
         writer_u8(out, (uint8_t)(0x80u | (rest & 0x7fu)));
         rest >>= 7;
     }

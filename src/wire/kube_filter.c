@@ -61,8 +61,8 @@ static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_rec
     uint8_t above = parent;
 
     *in_record = false;
-    while (above != KUBE_ROOT && depth <= rules.count) {
-        ASSERT(above < rules.count);
+    while (above != KUBE_ROOT) {
+        ASSERT(above < rules.count && depth <= rules.count);
         *in_record = *in_record || rules.rules[above].kind == KUBE_RECORD;
         above = rules.rules[above].parent;
         depth++;
@@ -172,18 +172,15 @@ static void frame_push(struct kube_filter *f, uint8_t rule, uint64_t length)
 /* Marks the innermost open record as truncated. */
 static void mark_truncated(struct kube_filter *f)
 {
-    unsigned i = f->depth;
-    bool marked = false;
+    ASSERT(f->depth > 0u);
+    unsigned i = f->depth - 1u;
 
-    while (i > 0u && !marked) {
+    /* kube_rules_valid ensures that nothing is kept outside a record */
+    while (f->rules.rules[f->frames[i].rule].kind != KUBE_RECORD) {
+        ASSERT(i > 0u && f->frames[i].rule != KUBE_ROOT);
         i--;
-        uint8_t rule = f->frames[i].rule;
-        if (rule != KUBE_ROOT && f->rules.rules[rule].kind == KUBE_RECORD) {
-            f->frames[i].truncated = true;
-            marked = true;
-        }
     }
-    ASSERT(marked); /* kube_rules_valid ensures that nothing is kept outside a record */
+    f->frames[i].truncated = true;
 }
 
 static enum step emit_record(struct kube_filter *f, struct kube_record *record, uint16_t start,

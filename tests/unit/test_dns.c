@@ -226,6 +226,31 @@ static void test_truncated(void **state)
     assert_int_equal(out.count, 0);
 }
 
+/* Records of other classes and names without compression; messages with other questions. */
+static void test_odd_answers(void **state)
+{
+    (void)state;
+    static const uint8_t labels[] = {1, 'x', 2, 'y', 'z', 0, 0,  1, 0, 1,
+                                     0, 0,   0, 60,  0,   4, 10, 0, 0, 9};
+    static const uint8_t address[] = {10, 0, 0, 9};
+    struct ip_addresses out = {0};
+    answer_begin(0, 1);
+    add(labels, sizeof labels);
+    assert_int_equal(read_answer(DNS_A, &out), STATUS_OK);
+    assert_int_equal(out.count, 1);
+    assert_memory_equal(out.address[0].bytes, address, 4);
+    out.count = 0;
+    message[sizeof query_a + 9] = 3; /* the class CHAOS */
+    assert_int_equal(read_answer(DNS_A, &out), PEER_NOT_FOUND);
+    message[sizeof query_a + 9] = 1;
+    message[5] = 2; /* two questions */
+    assert_int_equal(read_answer(DNS_A, &out), STATUS_MORE);
+    message[5] = 1;
+    struct view whole = view_of(message, message_len);
+    assert_int_equal(dns_answer(whole, 0x1234, DNS_A, view_text("a..b"), &out), STATUS_MORE);
+    assert_int_equal(out.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +263,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_cut_anywhere),
         cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_odd_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,15 @@ static void test_success_without_an_object(void **state)
     }
 }
 
+/* Only a watch that succeeds may end before its first event: every refusal says why. */
+static void test_watch_without_a_body(void **state)
+{
+    (void)state;
+    check(KUBE_SHAPE_SLICE_WATCH, "200", view_of("", 0), "ok");
+    check(KUBE_SHAPE_SLICE_WATCH, "404", view_of("", 0), "peer-malformed");
+    check(KUBE_SHAPE_SLICE_LIST, "404", view_of("", 0), "peer-malformed");
+}
+
 /* Whatever is wrong in a body: a verdict, and the same one for every split. */
 static void test_damaged_bodies(void **state)
 {
@@ -249,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_malformed_bodies),
         cmocka_unit_test(test_bodies_that_are_no_protobuf),
         cmocka_unit_test(test_success_without_an_object),
+        cmocka_unit_test(test_watch_without_a_body),
         cmocka_unit_test(test_damaged_bodies),
         cmocka_unit_test(test_type_that_is_a_number),
         cmocka_unit_test(test_headers),

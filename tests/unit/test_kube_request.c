@@ -306,6 +306,15 @@ static void test_envelope_head(void **state)
     w = writer_of(got, n - 1);
     kube_envelope_head(&w, "resource.k8s.io/v1", "ResourceSlice", 239);
     assert_true(w.full);
+    /* lengths of two bytes, in the TypeMeta too */
+    char version[201];
+    uint8_t large[256];
+    memset(version, 'v', 200);
+    version[200] = '\0';
+    w = writer_of(large, sizeof large);
+    kube_envelope_head(&w, version, "K", 1);
+    assert_int_equal(w.len, 4 + 3 + (3 + 200 + 3) + 2);
+    assert_memory_equal(large, "k8s\0\x0a\xce\x01\x0a\xc8\x01vv", 12);
 }
 
 /* The bytes are protoc's, from the published events/v1/generated.proto of k8s.io/api 0.36.3. */
