@@ -45,7 +45,7 @@ all: ## build/neuron-dra-agent and build/neuron-dra-agent.debug
 # --- unit tests: tools/make/unit.mk -------------------------------------------------------------------
 unit: ## unit tests under the address and undefined-behaviour sanitizers
 sanitize: ## unit tests under clang's sanitizers: implicit conversions, uninitialised memory
-coverage: ## lines, branches, MC/DC of the unit tests: a table, build/coverage/report, at least 95 % lines
+coverage: ## lines, branches, MC/DC of the unit tests, each gap with its reason or counted by room: build/coverage (UPDATE=1)
 
 # --- simulated nodes: tools/make/sim.mk ---------------------------------------------------------------
 demo: ## the agent on a simulated node, with a stand-in kubelet and API server: seconds, no cluster

@@ -355,7 +355,7 @@ static enum status derive_beside(const struct settings *out, char path[PATH_CAP]
         return STATUS_OK;
     }
     size_t slash = 0;
-    for (size_t i = 0; i < PATH_CAP && out->plugins_dir[i] != '\0'; i++) {
+    for (size_t i = 0; out->plugins_dir[i] != '\0'; i++) {
         slash = (out->plugins_dir[i] == '/') ? i : slash;
     }
     struct writer w = writer_of(path, PATH_CAP);
@@ -462,13 +462,12 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
         return false;
     }
     memset(&given, 0, sizeof given);
-    for (unsigned i = 0; i < words.count && words.next < words.count; i++) {
-        if (!is_flag(view_text(words.args[words.next]))) {
-            words.next++;
-        } else if (parse_flag(&given, &words, out) != STATUS_OK) {
-            return false; /* cannot happen: settings_parse has accepted these words */
+    while (words.next < words.count) {
+        if (is_flag(view_text(words.args[words.next]))) {
+            enum status s = parse_flag(&given, &words, out); /* moves past the flag and its value */
+            ASSERT(s == STATUS_OK);                          /* settings_parse has accepted it */
         } else {
-            /* parse_flag has moved past the flag and its value */
+            words.next++;
         }
     }
     parse_environment(&given, in->env);

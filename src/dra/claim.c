@@ -877,11 +877,10 @@ enum status claim_end(struct claim_builder *b)
     }
     const char *what = incomplete_reason(b);
     if (what != NULL) {
+        bool elsewhere = b->allocated && b->record.count == 0u;
         struct writer why = claim_failure(b, PEER_REFUSED);
-        writer_text(&why, what);
-        if (b->allocated && b->record.count == 0u) {
-            WRITE(&why, "%" ALLOCATE_AGAIN, TEXT(b->driver));
-        }
+        WRITE(&why, "%%%", TEXT(what), TEXT(elsewhere ? b->driver : ""),
+              TEXT(elsewhere ? ALLOCATE_AGAIN : ""));
         return b->failed;
     }
     b->record.zero_numbering = b->zero_numbering;

@@ -201,8 +201,8 @@ bool ultraserver_use_valid(const struct ultraserver_use *use)
 {
     struct view id = view_text(use->place.server_id);
     bool placed = id.len > 0u;
-    return use->mode <= ULTRASERVER_MODE_MAX && (!placed || is_server_id(id)) &&
-           (use->mode != 0u || !placed) && (placed || use->place.node_id == 0u);
+    bool good = placed ? use->mode != 0u && is_server_id(id) : use->place.node_id == 0u;
+    return good && use->mode <= ULTRASERVER_MODE_MAX;
 }
 
 bool ultraserver_use_same(const struct ultraserver_use *a, const struct ultraserver_use *b)

@@ -293,7 +293,7 @@ static enum status decode_symbols(struct view in, struct writer *out)
         w.count -= r->length;
         w.bits &= ((uint64_t)1 << w.count) - 1u;
     }
-    return is_padding(&w) ? STATUS_OK : PEER_MALFORMED;
+    return PEER_MALFORMED;
 }
 
 enum status hpack_huffman_decode(struct view in, struct writer *out)

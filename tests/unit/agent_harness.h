@@ -74,10 +74,12 @@ struct world {
     bool moved_out;
     bool exited;
     bool was_killed;
-    bool api_deaf;       /* the path of this connection to the API server is dead */
-    bool (*halt)(void);  /* settle returns when it says so; NULL: never */
-    const char *token;   /* what the host reads */
-    const char *missing; /* the file that it lacks; NULL: none */
+    bool api_deaf;      /* the path of this connection to the API server is dead */
+    bool (*halt)(void); /* settle returns when it says so; NULL: never */
+    void (*harm)(uint8_t *bytes,
+                 size_t n); /* changes what the API server sends; NULL: nothing does */
+    const char *token;      /* what the host reads */
+    const char *missing;    /* the file that it lacks; NULL: none */
     unsigned token_reads;
     unsigned connects;
     unsigned renewals;
@@ -224,8 +226,12 @@ static bool api_to_agent(void)
         return false;
     }
     api_pump(world.now_ms);
-    if (!move_bytes(api_h2(), agent_link_rx(world.agent, LINK_API), 16384, &n)) {
+    struct writer space = agent_link_rx(world.agent, LINK_API);
+    if (!move_bytes(api_h2(), space, 16384, &n)) {
         return false;
+    }
+    if (world.harm != NULL) {
+        world.harm(space.data + space.len, n);
     }
     agent_link_rx_commit(world.agent, LINK_API, n);
     return true;
@@ -475,6 +481,7 @@ UNUSED_OK static void world_new(void)
     world.steps = 0;
     world.api_deaf = false;
     world.halt = NULL;
+    world.harm = NULL;
     world.log_len = 0;
     world.log[0] = 0;
     disk_clear();

@@ -43,6 +43,26 @@ static void test_small_grids(void **state)
     }
 }
 
+/* Memory is in the largest unit that divides it. */
+static void test_memory_of_a_node(void **state)
+{
+    static const struct {
+        uint8_t devices;
+        const char *text;
+    } rows[] = {{16, "1536Gi"}, {32, "3Ti"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct board board = {
+            .instance_type = "trn2u.48xlarge", .devices = rows[i].devices, .ultraserver = true};
+        fill_devices(&d, &board, 0, rows[i].devices);
+        d.ultraserver.member = true;
+        devices_add_node(&d, true);
+        assert_int_equal(d.count, 1);
+        device_attributes(&d, 0, &all);
+        assert_string_equal(attribute("memory")->text, rows[i].text);
+    }
+}
+
 /* Half of a logical core is no logical core: the attribute stays away. */
 static void test_cores_that_make_no_logical_core(void **state)
 {
@@ -254,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_grids),
+        cmocka_unit_test(test_memory_of_a_node),
         cmocka_unit_test(test_cores_that_make_no_logical_core),
         cmocka_unit_test(test_map_with_a_hole),
         cmocka_unit_test(test_kept_devices_of_an_unknown_type),

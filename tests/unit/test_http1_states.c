@@ -68,6 +68,16 @@ static void test_request_lines(void **state)
     }
 }
 
+/* A refusal of HEAD has the length of its body, and not the body. */
+static void test_refused_head(void **state)
+{
+    (void)state;
+    begin("HEAD /a HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", PEER_MALFORMED);
+    assert_true(view_ends(http1_tx_data(&engine), "Content-Length: 15\r\n\r\n"));
+    begin("GET /a HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", PEER_MALFORMED);
+    assert_true(view_ends(http1_tx_data(&engine), "\r\n\r\n400 Bad Request"));
+}
+
 /* The peer has sent a whole request and its FIN: it gets its response all the same. */
 static void test_request_before_the_end_of_input(void **state)
 {
@@ -170,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words_that_differ_at_their_end),
         cmocka_unit_test(test_request_lines),
+        cmocka_unit_test(test_refused_head),
         cmocka_unit_test(test_request_before_the_end_of_input),
         cmocka_unit_test(test_closing),
         cmocka_unit_test(test_failed_connection),

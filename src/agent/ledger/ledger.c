@@ -161,8 +161,8 @@ static bool share_number(const struct agent *a, const struct ledger_entry *x,
      * Guessed cores only keep new claims off a device: they do not conflict with a part of the
      * device that another claim already holds.
      */
-    bool guess = (x->guessed && is_partial(a, y)) || (y->guessed && is_partial(a, x)) ||
-                 (x->guessed && y->guessed);
+    bool guess =
+        (x->guessed && (is_partial(a, y) || y->guessed)) || (y->guessed && is_partial(a, x));
     return (x->numbers & y->numbers) != 0u && !parts && !guess;
 }
 
