@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two drivers in one process: that of the EFA devices after --efa was switched off, with and without
+ * claims that an earlier run may have left, and both when the agent is asked to stop.
+ */
+#include "tests/unit/kubelet/agent_kubelet.h"
+
+/* --- the EFA driver's files: the same disk, a claim store of its own --- */
+
+static struct files efa_port;
+
+static const char *place(enum files_dir dir, const char *name, char text[DISK_NAME_CAP])
+{
+    int n = snprintf(text, DISK_NAME_CAP, "%s%s", dir == FILES_STATE ? "efa-" : "", name);
+    assert_true(n > 0 && (unsigned)n < DISK_NAME_CAP);
+    return text;
+}
+
+static enum status efa_read(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                            struct writer *out)
+{
+    char text[DISK_NAME_CAP];
+    return disk_files.read(ctx, dir, place(dir, name, text), offset, out);
+}
+
+static enum status efa_write(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                             struct view bytes)
+{
+    char text[DISK_NAME_CAP];
+    return disk_files.write(ctx, dir, place(dir, name, text), offset, bytes);
+}
+
+static enum status efa_commit(void *ctx, enum files_dir dir, const char *name,
+                              const char *final_name)
+{
+    char text[DISK_NAME_CAP];
+    char final_text[DISK_NAME_CAP];
+    const char *last = final_name != NULL ? place(dir, final_name, final_text) : NULL;
+    return disk_files.commit(ctx, dir, place(dir, name, text), last);
+}
+
+static enum status efa_remove(void *ctx, enum files_dir dir, const char *name, const char *aside)
+{
+    char text[DISK_NAME_CAP];
+    char aside_text[DISK_NAME_CAP];
+    const char *other = aside != NULL ? place(dir, aside, aside_text) : NULL;
+    return disk_files.remove(ctx, dir, place(dir, name, text), other);
+}
+
+static enum status efa_lock(void *ctx, const char *name, enum files_lock which)
+{
+    char text[DISK_NAME_CAP];
+    disk_writer(DRIVER_EFA);
+    enum status s = disk_files.lock(ctx, place(FILES_STATE, name, text), which);
+    disk_writer(DRIVER_NEURON);
+    return s;
+}
+
+static void efa_unlock(void *ctx, enum files_lock which)
+{
+    disk_writer(DRIVER_EFA);
+    disk_files.unlock(ctx, which);
+    disk_writer(DRIVER_NEURON);
+}
+
+static enum files_holder efa_holder(void *ctx, enum files_lock which)
+{
+    disk_writer(DRIVER_EFA);
+    enum files_holder holder = disk_files.holder(ctx, which);
+    disk_writer(DRIVER_NEURON);
+    return holder;
+}
+
+/* --- a node whose agent has had --efa once --- */
+
+/* As start() of the harness, with the second driver. */
+static void start_both(void)
+{
+    static const struct found_efas nothing;
+    static struct agent *memory;
+    efa_port = disk_files;
+    efa_port.read = efa_read;
+    efa_port.write = efa_write;
+    efa_port.commit = efa_commit;
+    efa_port.remove = efa_remove;
+    efa_port.lock = efa_lock;
+    efa_port.unlock = efa_unlock;
+    efa_port.holder = efa_holder;
+    if (memory != NULL) {
+        memset((void *)memory, 0, sizeof(struct agents));
+    }
+    world.exited = false;
+    memory = agent_init(&world.settings, &disk_files, 42, world.now_ms, WALL_MS(world.now_ms));
+    world.agent = memory;
+    (void)agent_add_efa(memory, &efa_port);
+    agent_found(memory, &world.found);
+    agent_found_efas(memory, &nothing);
+    world.poked = true;
+    settle();
+}
+
+static const char *const off[] = {"--efa=false"};
+
+/* Overwrites the EFA driver's claim store, so that nobody knows what it held. */
+static void damage_store(void)
+{
+    struct disk_file *f = disk_find(FILES_STATE, "efa-" STORE_FILE_NAME);
+    assert_non_null(f);
+    file_fill(f, 0, 0xa5, STORE_FILE_BYTES);
+}
+
+/* A driver that stays for what its damaged store may have held. */
+static void begin_kept(void)
+{
+    world_new();
+    settings_set(off, 1);
+    (void)claim_add(0);
+    start_both();
+    kill_agent();
+    damage_store();
+    api.lists_claims = true;
+    api.claims_http = 503;
+    log_forget();
+    start_both();
+    register_driver();
+    pass(5000);
+    assert_non_null(world.agent->next);
+}
+
+/* Answers of the metrics port over HTTP/1.0, where the end of the body is that of the connection. */
+static const char *page_get(const char *path)
+{
+    static char page[131072];
+    char request[128];
+    int link = agent_link_open(world.agent, LINK_METRICS, 0, world.now_ms);
+    assert_true(link >= 0);
+    (void)snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
+    struct writer room = agent_link_rx(world.agent, (unsigned)link);
+    writer_text(&room, request);
+    assert_false(room.full);
+    agent_link_rx_commit(world.agent, (unsigned)link, strlen(request));
+    struct writer out = writer_of(page, sizeof page - 1u);
+    size_t taken = 1;
+    while (taken > 0) {
+        world.poked = true;
+        settle();
+        struct view tx = agent_link_tx(world.agent, (unsigned)link);
+        taken = tx.len;
+        writer_append(&out, tx);
+        agent_link_tx_commit(world.agent, (unsigned)link, taken);
+    }
+    assert_true(agent_link_done(world.agent, (unsigned)link));
+    assert_false(out.full);
+    page[out.len] = '\0';
+    return page;
+}
+
+/* It stays while nobody knows what it held; that is no matter of the node's readiness. */
+static void test_claims_may_be_left(void **state)
+{
+    (void)state;
+    begin_kept();
+    log_has("event=driver_kept driver=dra.net claims_held=0");
+    assert_int_equal(said("event=driver_ended"), 0);
+    const char *ready = page_get("/readyz");
+    assert_non_null(strstr(ready, "\n\r\nneuron.aws.com: the claim store is new or lost a part"));
+    assert_null(strstr(ready, "dra.net"));
+    assert_non_null(strstr(page_get("/statusz"),
+                           "trouble: --efa is off, and the EFA driver dra.net stays until its "
+                           "claims are unprepared, now 0"));
+    assert_non_null(strstr(page_get("/slicesz"), "the agent publishes no slices yet"));
+    const char *metrics = page_get("/metrics");
+    assert_non_null(strstr(metrics, "driver_kept\"} 1\n"));
+}
+
+/* Both end when the agent is asked to, whatever one of them still waits for. */
+static void test_stop(void **state)
+{
+    (void)state;
+    for (unsigned calls = 0; calls < 2; calls++) {
+        begin_kept();
+        if (calls > 0) {
+            api.hangs = true; /* and a call runs that gets no answer */
+            (void)call_send(service_open(), PREPARE, claims_request(0, 1));
+            pass(100);
+        }
+        log_forget();
+        agent_stop(world.agent, world.now_ms);
+        agent_stop(world.agent, world.now_ms); /* to ask twice is to ask once */
+        world.poked = true;
+        settle();
+        assert_int_equal(world.exited, calls == 0);
+        pass(SHUTDOWN_MS + 1000);
+        assert_true(world.exited);
+        assert_int_equal(said("event=stop_requested"), 1);
+        log_has(calls == 0 ? "no call was running" : "calls that still ran were ended");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claims_may_be_left),
+        cmocka_unit_test(test_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
