@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two drivers in one process: that of the EFA devices after --efa was switched off, with and without
- * claims that an earlier run may have left, and both when the agent is asked to stop.
+ * Two drivers in one process: that of the EFA devices once --efa is off, with claims that a run
+ * before may have left, and both when the agent is asked to stop.
  */
 #include "tests/unit/kubelet/agent_kubelet.h"
 
@@ -127,7 +127,7 @@ static void begin_kept(void)
     assert_non_null(world.agent->next);
 }
 
-/* Answers of the metrics port over HTTP/1.0, where the end of the body is that of the connection. */
+/* An answer of the metrics port over HTTP/1.0: the body ends with the connection. */
 static const char *page_get(const char *path)
 {
     static char page[131072];

@@ -73,10 +73,11 @@ static void test_address_twice(void **state)
     (void)state;
     (void)add("0000:f0:01.0"); /* of no map */
     (void)add("0000:10:19.0"); /* of the map */
+    (void)add("0000:f0:02.0");
     (void)add("0000:f0:01.0");
     (void)add("0000:10:19.0");
     build("trn1.32xlarge", NULL);
-    assert_int_equal(devices.count, 2);
+    assert_int_equal(devices.count, 3);
     assert_true(has_issue(PROBE_ISSUE_EFA_VERBS, "0000:f0:01.0"));
     assert_true(has_issue(PROBE_ISSUE_EFA_VERBS, "0000:10:19.0"));
 }

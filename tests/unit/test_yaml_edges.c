@@ -61,6 +61,7 @@ static void test_scalars_at_the_top(void **state)
         {"|1\n text\n", "=text\n."},
         {">2-\n  text", "=text."},
         {"  a: b\n", "{:a=b}."},
+        {"%YAML 1.1\n\tx: 1\n", "!a directive without --- after it"},
         {"\"a\":b\n", "!"},
         {"[a]\nb: c\n", "[=a]!unexpected text after the document's value"},
     };
@@ -76,6 +77,7 @@ static void test_markers_in_brackets(void **state)
         {"{a: b\n...\n}\n", "{:a=b!this bracket is not closed"},
         {"[a\n...", "[=a!this bracket is not closed"},
         {"{a:", "{:a!this bracket is not closed"},
+        {"[a,", "[=a!this bracket is not closed"},
         {"{a: ", "{:a!this bracket is not closed"},
         {"[-x, ?x]\n", "[=-x!unexpected '?', ':' or '-'"},
         {"[:x]\n", "[!unexpected '?', ':' or '-'"},
