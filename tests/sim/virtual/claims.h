@@ -66,9 +66,9 @@ struct list {
 
 const char *act_name(enum act act);
 /*
- * Schedules have only what tests/model/claim.pml has: processes end and nodes reboot, and store, CDI
- * files, checkpoint and API server are lost as a whole, but no disk fails and nothing is damaged in
- * part.
+ * Schedules have only what tests/model/claim.pml has: processes end and nodes reboot, and store,
+ * CDI files, checkpoint and API server are lost as a whole, but no disk fails and nothing is
+ * damaged in part.
  */
 extern bool list_modelled;
 /* The schedule of the world's seed. */
