@@ -135,7 +135,7 @@ static void written(uint64_t offset, struct view bytes)
 }
 
 /* Whether the half that counts of a slot has a record of the claim. */
-static bool has_record(const halves *all, const char *uid)
+static bool has_record(halves *all, const char *uid)
 {
     bool found = false;
     for (unsigned i = 0; i < USED_SLOTS && !found; i++) {
