@@ -243,9 +243,8 @@ static void write_unknown(const struct inventory *v, enum unknown_reason reason,
     }
     writer_text(out, texts[reason]);
     if (counters) {
-        writer_text(out, (v->verdicts == VERDICTS_OF_AGENT)
-                             ? "and the running agent sees none of them rise"
-                             : "which only the running agent can judge");
+        writer_text(out, (v->verdicts == VERDICTS_OF_AGENT) ? "and the agent sees none rise"
+                                                            : "which only the agent can judge");
     }
 }
 
@@ -581,7 +580,7 @@ static void write_unknowns(const struct inventory *v, struct writer *out)
             count += is ? 1u : 0u;
         }
         if (count > 0u) {
-            WRITE(out, "health of % %% is unknown: ", NUMBER(count), TEXT(form_of(v)->noun),
+            WRITE(out, "health of % %% is unknown:\n  ", NUMBER(count), TEXT(form_of(v)->noun),
                   TEXT((count == 1u) ? "" : "s"));
             write_unknown(v, (enum unknown_reason)reason, out);
             writer_text(out, "\n");
@@ -590,8 +589,7 @@ static void write_unknowns(const struct inventory *v, struct writer *out)
 }
 
 /* What the agent waits for before an unhealthy device without errors is healthy again. */
-#define WAITING                                                                                    \
-    "its files show no error now, and the agent waits until it has stayed so for a while"
+#define WAITING "its files show no error now; the agent waits until it stays so"
 
 /* One line for each device that the agent keeps unhealthy, and one if it gives no verdicts. */
 static void write_verdicts(const struct inventory *v, struct writer *out)
@@ -599,11 +597,11 @@ static void write_verdicts(const struct inventory *v, struct writer *out)
     for (unsigned i = 0; i < v->devices.count; i++) {
         const struct device *d = &v->devices.device[i];
         if (is_waiting(v, d)) {
-            WRITE(out, "%: " WAITING "\n", TEXT(d->name));
+            WRITE(out, "% is held back:\n  " WAITING "\n", TEXT(d->name));
         }
     }
     if (v->verdicts == VERDICTS_MISSING && v->verdicts_missing.len > 0u) {
-        WRITE(out, "the agent's verdict is not available: %\n", VIEW(v->verdicts_missing));
+        WRITE(out, "the agent's verdict is not available:\n  %\n", VIEW(v->verdicts_missing));
     }
 }
 
@@ -619,9 +617,7 @@ static void write_doubts(const struct inventory *v, struct writer *out)
         writer_text(out, "?  the claim store cannot be read: a claim may hold the device\n");
     }
     if (v->damaged_slots > 0u) {
-        WRITE(out,
-              "% slot% damaged in the claim store: a device without a claim may be held; run "
-              "\"check\"\n",
+        WRITE(out, "% slot% damaged in the claim store: devices without a claim may be held\n",
               NUMBER(v->damaged_slots), TEXT((v->damaged_slots == 1u) ? " is" : "s are"));
     }
     if (v->witnesses > 0u) {
@@ -629,10 +625,10 @@ static void write_doubts(const struct inventory *v, struct writer *out)
               NUMBER(v->witnesses), TEXT((v->witnesses == 1u) ? " is" : "s are"));
     }
     if (v->cdi_unlisted) {
-        writer_text(out, "the CDI root cannot be read: a device without a claim may be held\n");
+        writer_text(out, "the CDI root cannot be read: devices without a claim may be held\n");
     }
     if (v->cdi_unread > 0u) {
-        WRITE(out, "% CDI file% cannot be read, such as %: a device without a claim may be held\n",
+        WRITE(out, "% CDI file% cannot be read: devices without a claim may be held; see\n  %\n",
               NUMBER(v->cdi_unread), TEXT(plural(v->cdi_unread)), SAFE(v->cdi_file));
     }
 }

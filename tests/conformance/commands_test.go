@@ -226,7 +226,7 @@ func TestRowsOnly(t *testing.T) {
 		t.Errorf("%d rows: %q", len(rows), rows)
 	}
 	contains(t, a.commandOK(address, "claims", "--no-headers", "true"), "default/llama\n", "  devices:\n    neuron-device-3 (request train)\n")
-	contains(t, a.commandOK(address, "devices"), "health of 16 devices is unknown: kernel module 2.26.5.0 has only error counters, and the running agent sees none of them rise\n")
+	contains(t, a.commandOK(address, "devices"), "health of 16 devices is unknown:\n  kernel module 2.26.5.0 has only error counters, and the agent sees none rise\n")
 }
 
 // -w prints again when something has changed, and nothing while nothing has; SIGINT ends it.
@@ -397,7 +397,7 @@ func TestCommandsEFA(t *testing.T) {
 	a := newAgent(t, "trn1.32xlarge")
 	text := a.commandOK(closedPort(t), "devices", "--efa", "true")
 	const shared = "Neuron devices share an EFA device"
-	contains(t, text, "16 devices, 0 held", "pci-0000-10-1a-0  0,1     healthy", "8 EFA devices, 0 held\n\n   "+shared)
+	contains(t, text, "16 devices, 0 held", "pci-0000-10-1a-0  0,1     unknown", "8 EFA devices, 0 held\n", "\n\n   "+shared)
 	if text := newAgent(t, "trn2.48xlarge").commandOK(closedPort(t), "devices", "--efa", "true"); strings.Contains(text, shared) {
 		t.Errorf("an EFA device for each Neuron device: %s", text)
 	}

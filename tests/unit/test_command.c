@@ -155,7 +155,7 @@ static void test_unhealthy_devices(void **state)
         "neuron-device-1   8      unhealthy: hbm, sram  training/llama  llama-0\n"
         "neuron-device-2   8      unknown               -\n");
     has("trn2.48xlarge: 16 devices, 1 held, 1 unhealthy or gone, LNC 2\n"
-        "health of 1 device is unknown: kernel module 2.26.5.0 has no health files\n");
+        "health of 1 device is unknown:\n  kernel module 2.26.5.0 has no health files\n");
     has("   0 .   1!A   2 .   3 .\n");
     document.yaml = true;
     whole(document_part);
@@ -208,11 +208,11 @@ static void test_verdicts_of_the_agent(void **state)
     has("neuron-device-4   8      unknown                   -\n");
     has("neuron-device-15  8      unknown                   -\n");
     has("16 devices, 0 held, 3 unhealthy or gone");
-    has("health of 1 device is unknown: kernel module 2.30.2.0 has only error counters, and the "
-        "running agent sees none of them rise\n");
-    has("health of 1 device is unknown: the agent has not looked at it yet\n");
-    has("health of 1 device is unknown: the agent's last look could not read its files");
-    has("neuron-device-2: its files show no error now, and the agent waits until");
+    has("health of 1 device is unknown:\n  kernel module 2.30.2.0 has only error counters, and the "
+        "agent sees none rise\n");
+    has("health of 1 device is unknown:\n  the agent has not looked at it yet\n");
+    has("health of 1 device is unknown:\n  the agent's last look could not read its files");
+    has("neuron-device-2 is held back:\n  its files show no error now; the agent waits until");
     document.yaml = true;
     whole(document_part);
     has("  health: unhealthy\n  reasons: \"hbm\"\n  withoutErrorsNow: true\n");
@@ -237,11 +237,11 @@ static void test_no_verdicts(void **state)
     assert_null(strstr(text, " healthy"));
     has("neuron-device-0   8      unknown         -\n");
     has("neuron-device-1   8      unhealthy: hbm  -\n");
-    has("health of 14 devices is unknown: its files show no error, but the agent's verdict is not "
-        "available\n");
-    has("health of 1 device is unknown: kernel module 2.30.2.0 has only error counters, which only "
-        "the running agent can judge\n");
-    has("the agent's verdict is not available: no agent responds\n");
+    has("health of 14 devices is unknown:\n  its files show no error, but the agent's "
+        "verdict is not available\n");
+    has("health of 1 device is unknown:\n  kernel module 2.30.2.0 has only error "
+        "counters, which only the agent can judge\n");
+    has("the agent's verdict is not available:\n  no agent responds\n");
     document.yaml = true;
     whole(document_part);
     has("verdictsMissing: \"no agent responds\"\n");
@@ -271,10 +271,10 @@ static void test_uncertain_holders(void **state)
     inventory.cdi_unlisted = true;
     text_set(inventory.cdi_file, sizeof inventory.cdi_file, "x.json");
     whole(table_part);
-    has("1 slot is damaged in the claim store: a device without a claim may be held; ");
+    has("1 slot is damaged in the claim store: devices without a claim may be held");
     has("2 claims are held by CDI files alone: ");
     has("the CDI root cannot be read: ");
-    has("1 CDI file cannot be read, such as x.json: a device without a claim may be held\n");
+    has("1 CDI file cannot be read: devices without a claim may be held; see\n  x.json\n");
 }
 
 /* A comment says which devices of the type the slices lack. */
