@@ -61,6 +61,7 @@ mutants-sample: ## 40 of them, those of changed lines first (SINCE=commit): minu
 # --- a claim's life as a model: tools/make/model.mk -----------------------------------------------------
 model: ## tests/model searched whole by Spin: crashes, reboots, lost witnesses, two agents; no claim lost, shared or left over
 model-quick: ## the smallest configuration of make model: a minute
+model-deep: ## the same with two claims and two faults: for every night, with 16 GB of memory
 model-defects: ## mistakes put into the model, one at a time; Spin must find each, with a counterexample (ONLY=name)
 model-trace-defects: ## mistakes put into the agent, one at a time; model-trace must find a step that the model does not allow
 model-trace: ## each step of a claim in the simulator's schedules is one that the model allows (SCHEDULES=n)

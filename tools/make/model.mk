@@ -5,12 +5,15 @@ MODEL := /usr/bin/python3 tools/model/model.py
 # Schedules of claims that the simulator plays for the comparison.
 SCHEDULES ?= 2000
 
-.PHONY: model model-quick model-defects model-trace model-trace-defects
+.PHONY: model model-quick model-deep model-defects model-trace model-trace-defects
 model: deps-test
 	@$(MODEL) check
 
 model-quick: deps-test
 	@$(MODEL) check --quick
+
+model-deep: deps-test
+	@$(MODEL) check --deep
 
 model-defects: deps-test
 	@$(MODEL) defects $(ONLY)
@@ -23,6 +26,6 @@ model-trace: $(BUILD)/sim/sim $(BUILD)/model/steps.txt
 	@$(MODEL) trace $(BUILD)/model/simulated.txt --schedules $(SCHEDULES)
 
 # Mistakes in the code of the agent: the simulator then makes a step that the model does not have.
-model-trace-defects: $(BUILD)/sim/sim $(BUILD)/model/steps.txt
+model-trace-defects: model-trace
 	@SIM_COMPILE=$(call defect_compile,$(SIM_FLAGS)) SIM_LINK='$(MOVING:%=-Wl,--wrap=%) $(VIRTUAL_OBJECTS)' \
 		/usr/bin/python3 tools/fuzz/defects.py $(if $(ONLY),--only $(ONLY)) steps
