@@ -98,6 +98,27 @@ static void has_node(unsigned claim, unsigned uverbs)
     assert_int_equal(file.result[0].uverbs, uverbs);
 }
 
+static bool moved(unsigned claim)
+{
+    int slot = ledger_find(world.agent, api.claim[claim].uid);
+    assert_true(slot >= 0);
+    return ledger_moved(world.agent, (unsigned)slot);
+}
+
+/* A claim has moved if a node of its own device has, whatever the nodes of other claims do. */
+static void test_whose_node_moved(void **state)
+{
+    (void)state;
+    begin();
+    prepared(0);
+    prepared(1);
+    assert_false(moved(0) || moved(1));
+    efa_node(1, 7);
+    assert_true(moved(1) && !moved(0));
+    efa_node(0, 8);
+    assert_true(moved(0));
+}
+
 /* A reload of the driver swaps two nodes: records and files follow, and each claim says so. */
 static void test_nodes_swap(void **state)
 {
@@ -186,6 +207,7 @@ static void test_switched_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whose_node_moved),
         cmocka_unit_test(test_nodes_swap),
         cmocka_unit_test(test_node_of_a_record),
         cmocka_unit_test(test_numbers_change),
