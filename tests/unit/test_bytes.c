@@ -575,6 +575,7 @@ static void test_safe_text(void **state)
     struct view long_text = view_text("one\ntwo, three and four");
     assert_int_equal(writer_safe(&w, long_text, true), 5);
     assert_true(view_is(writer_view(&w), "one\nt"));
+    assert_int_equal(view_unsafe(view_of(NULL, 0)), 0); /* reads nothing of nothing */
 }
 
 int main(void)

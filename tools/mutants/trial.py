@@ -265,9 +265,9 @@ def probe(mutant, folder):
 
 def right_object(file, _kept={}):  # pylint: disable=dangerous-default-value
     if file not in _kept:
-        folder = SCRATCH / "right"
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / (file.replace("/", "-")[:-2] + ".o")
+        # An object holds the name of its source: that of a mutant's.
+        target = SCRATCH / "right" / file / f"{MUTANT.lower()}.o"
+        target.parent.mkdir(parents=True, exist_ok=True)
         compile_text(MUTANT, (ROOT / file).read_text(), file, target)
         _kept[file] = digest(target)
     return _kept[file]
