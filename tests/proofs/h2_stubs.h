@@ -29,13 +29,14 @@ enum h2_step stub_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error 
 
 struct h2_stream *stub_stream_find(const struct h2 *c, uint32_t id)
 {
-    struct h2_stream *s = any_bool() ? &c->mem.streams[0] : &c->mem.streams[1];
+    struct h2_stream *s = c->mem.streams[0].id == id ? &c->mem.streams[0] : &c->mem.streams[1];
     return (id != 0u && s->id == id && s->state != H2_STREAM_RESET_DUE) ? s : NULL;
 }
 
 enum h2_past stub_stream_past(const struct h2 *c, uint32_t id)
 {
-    CHECK(id != 0u && c->failure == STATUS_OK);
+    (void)c;
+    CHECK(id != 0u);
     enum h2_past past;
     ASSUME(past >= H2_PAST_IDLE && past <= H2_PAST_RESET_BY_US);
     return past;

@@ -11,10 +11,9 @@ import pathlib
 import sys
 import tomllib
 
-GATES = pathlib.Path(__file__).resolve().parents[1] / "gates"
-sys.path.insert(0, str(GATES))
-
-import gate  # noqa: E402  (of the room `gates`, as every checker)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gates"))
+import gate  # noqa: E402
+import proof_report  # noqa: E402
 import prove  # noqa: E402
 import reading_functions  # noqa: E402
 
@@ -31,7 +30,7 @@ def load_exceptions(root):
 
 def check_list(report, listed, proofs, exceptions):
     """Each listed function has a proof or an exception, not both; no exception is left over."""
-    proved = {(name, function) for proof in proofs.values() for name in proof_sources(proof)
+    proved = {(name, function) for proof in proofs.values() for name in proof_report.sources_of(proof)
               for function in proof["functions"]}
     excepted = {(name, function) for name, function, _ in exceptions}
     names = {(name, function) for name, _, function in listed}
@@ -44,11 +43,6 @@ def check_list(report, listed, proofs, exceptions):
             report.add(EXCEPTIONS, f"{function} of {name} has a proof: remove the entry")
     for name, function in sorted(excepted - names):
         report.add(EXCEPTIONS, f"{function} of {name} is no function that reads bytes: remove the entry")
-
-
-def proof_sources(proof):
-    """Sources whose functions a proof may name."""
-    return [proof["source"], *proof.get("sources", [])]
 
 
 def check_reasons(report, root, exceptions):
@@ -64,7 +58,7 @@ def check_reasons(report, root, exceptions):
 def check_defects(report, proofs, defects):
     """A source with a proof has a seeded defect."""
     seeded = {defect["file"] for defect in defects}
-    for name in sorted({name for proof in proofs.values() for name in proof_sources(proof)} - seeded):
+    for name in sorted({name for proof in proofs.values() for name in proof_report.sources_of(proof)} - seeded):
         report.add("tests/proofs/defects.toml", f"no defect of {name}: nothing shows that its proofs can fail")
 
 

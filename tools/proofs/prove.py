@@ -6,6 +6,7 @@
   tools/proofs/prove.py NAME...            these proofs, changed or not
   tools/proofs/prove.py --quick            those marked quick that changed, QUICK_SECONDS in all: `make check`
   tools/proofs/prove.py --defects [NAME]   seeds each mistake of tests/proofs/defects.toml; its proof must fail
+  tools/proofs/prove.py --report           the report of what was run before, without running anything
   tools/proofs/prove.py --fit              only looks whether loops and defects still fit their sources
 
 tests/proofs/README.md explains the form of a harness and of the file beside it.
@@ -39,6 +40,8 @@ SUMMARY = re.compile(r"^\*\* (\d+) of (\d+) failed", re.M)
 COVERED = re.compile(r"^\[\S+\.coverage\.\d+\] .*\(lines (.*)\): (SATISFIED|FAILED)$", re.M)
 FAILED = re.compile(r"^\[(.*?)\] (?:line (\d+) )?(.*): FAILURE$", re.M)
 DEFAULT_UNWIND = 6
+LIMITS = ("cfg/limits.h", "cfg/limits_wire.h")
+UNREAD = ("seconds", "quick", "length")  # settings of a proof that change nothing of its result
 NO_GROUPS = ("defects.toml", "exceptions.toml")
 
 
@@ -119,13 +122,17 @@ def without_check(text, name, function, check):
             + text[begin:end] + f"#pragma CPROVER check pop\n#line {after}\n" + text[end:])
 
 
-def with_limits(text, limits):
-    """cfg/limits_wire.h with smaller numbers, for a proof that the real ones would make too long."""
-    for name, value in limits.items():
-        text, count = re.subn(rf"^#define {name} .*$", f"#define {name} {value}", text, flags=re.M)
+def with_limits(limits):
+    """The files of LIMITS with smaller numbers, for a proof that the real ones would make too long."""
+    texts = {name: (ROOT / name).read_text() for name in LIMITS}
+    for limit, value in limits.items():
+        count = 0
+        for name, text in texts.items():
+            texts[name], here = re.subn(rf"^#define {limit} .*$", f"#define {limit} {value}", text, flags=re.M)
+            count += here
         if count != 1:
-            raise Misfit(f"cfg/limits_wire.h: {name} is defined {count} times")
-    return text
+            raise Misfit(f"{' and '.join(LIMITS)} define {limit} {count} times")
+    return texts
 
 
 def with_defect(text, defect):
@@ -147,7 +154,7 @@ def overlay(proof, folder, defect=None):
         for function in allowed["functions"]:
             texts[name] = without_check(texts.get(name) or (ROOT / name).read_text(), name, function, allowed["check"])
     if proof.get("limits"):
-        texts["cfg/limits_wire.h"] = with_limits((ROOT / "cfg/limits_wire.h").read_text(), proof["limits"])
+        texts |= with_limits(proof["limits"])
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -295,7 +302,8 @@ def depends(proof):
 
 
 def settings_key(proof):
-    text = json.dumps({key: str(value) for key, value in proof.items() if key != "seconds"}, sort_keys=True)
+    text = json.dumps({key: str(value) for key, value in proof.items() if key not in UNREAD},
+                      sort_keys=True)
     tool = (ROOT / "tools/proofs/install.sh").read_text()
     return digest((text + tool + " ".join(CHECKS)).encode())
 
@@ -468,6 +476,7 @@ def main():
     parser.add_argument("--no-cover", action="store_true", help="verify alone: the result is not kept")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--defects", action="store_true")
+    parser.add_argument("--report", action="store_true", help="the report alone, of the proofs that were run before")
     parser.add_argument("--fit", action="store_true")
     options = parser.parse_args()
     proofs = load()
@@ -480,6 +489,9 @@ def main():
         return 1 if misfits(proofs) else 0
     if options.defects:
         return defects_found(proofs, options.names, options.jobs)
+    if options.report:
+        proof_report.write(proofs, [result for result in map(kept, proofs.values()) if result])
+        return 0
     if options.quick:
         results, _, left = quick_results(proofs, options.jobs)
         print(f"{left} left for make proofs")
