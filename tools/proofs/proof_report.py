@@ -74,7 +74,8 @@ def write(proofs, results):
     reached, total = count_lines(held)
     summary = (f"{len(held)} of {len(proofs)} proofs hold; they cover {shown} of {len(listed)} functions that read "
                f"bytes of a peer or of a disk; {sum(result['properties'] for result in held)} properties; "
-               f"{reached} of {total} lines of the functions that they enter are reached; {defects_text()}")
+               f"{reached} of {total} lines of the functions that they enter are reached; "
+               f"{defects_text()}")
     rows = []
     for result in sorted(results, key=lambda one: one["name"]):
         proof = proofs[result["name"]]
@@ -87,8 +88,8 @@ def write(proofs, results):
              for name, proof in sorted(proofs.items()) if name not in known]
     evidence().write_part("proofs", "Proofs by CBMC", {"cbmc": version()}, "make proofs", summary, HEAD, rows,
                           NOT_SHOWN)
-    lines = [summary, ""] + ["\t".join(row) for row in rows]
-    lines += ["", "Lines that no proof reaches, of functions that one enters:"] + unreached(held)
+    lines = [summary, "", *("\t".join(row) for row in rows), ""]
+    lines += ["Lines that no proof reaches, of functions that one enters:", *unreached(held)]
     pathlib.Path(ROOT / "build/proofs/report.txt").write_text("\n".join(lines) + "\n")
     print(summary)
 
