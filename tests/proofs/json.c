@@ -87,12 +87,6 @@ void proof_json_string(void)
     CHECK(s != STATUS_OK || (view_within(text, all) && text.len < in.pos - before));
 }
 
-void proof_json_number(void)
-{
-    struct view v = any_view(ANY_LENGTH);
-    CHECK(number_length(v) <= v.len);
-}
-
 void proof_json_integer(void)
 {
     int64_t value = 0;
