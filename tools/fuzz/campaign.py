@@ -215,7 +215,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=3600, help="of the whole run")
     parser.add_argument("--slice", type=int, default=60, help="seconds of one target at a time")
     parser.add_argument("targets", nargs="*")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     names = given.targets or targets.names()
     if given.what == "run":
         return run(names, given.seconds, given.slice)
