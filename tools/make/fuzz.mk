@@ -84,7 +84,7 @@ fuzz-coverage: $(fuzz_reach_TARGETS)
 CAMPAIGN_SECONDS ?= 3600
 CAMPAIGN_SLICE ?= 60
 .PHONY: fuzz-campaign fuzz-campaign-state
-fuzz-campaign: $(fuzz_fast_TARGETS) $(fuzz_address_TARGETS)
+fuzz-campaign: $(fuzz_fast_TARGETS) $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS)
 	@nice -n 15 /usr/bin/python3 tools/fuzz/campaign.py run --seconds $(CAMPAIGN_SECONDS) --slice $(CAMPAIGN_SLICE) $(TARGETS)
 	@/usr/bin/python3 tools/fuzz/campaign.py ledger
 
