@@ -100,10 +100,10 @@ static bool is_text(struct view text, bool blanks)
     return good;
 }
 
-/* RFC 3986 3.2, without a user's password */
+/* RFC 3986 3.2, without a user, and not empty */
 static bool is_authority(struct view text)
 {
-    bool good = is_text(text, true);
+    bool good = text.len > 0u && is_text(text, true);
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.data[i];
         good = good && c < 0x80u && strchr("\"#/<>?@\\^`{|}", c) == NULL;
@@ -488,10 +488,11 @@ static bool discarded_list(const struct frame *f)
            theirs.now.failed;
 }
 
+/* nghttp2 has ended the connection at the begin of the list, or in it. */
 static bool broken_list(const struct frame *f)
 {
     bool other = f->in_list && f->type != 9u;
-    return other && ours.now.code == H2_PROTOCOL_ERROR && theirs.now.code == H2_COMPRESSION_ERROR;
+    return other && ours.now.failed && ours.now.code == H2_PROTOCOL_ERROR && theirs.now.failed;
 }
 
 static bool two_errors(const struct frame *f)
@@ -554,6 +555,21 @@ static bool empty_data(const struct frame *f)
     return f->type == 0u && len == 0u && ours.now.reset_code == H2_PROTOCOL_ERROR && quiet(&theirs);
 }
 
+/* RFC 9113 6.5: values are processed in their order; nghttp2 looks at the last one of each. */
+static bool setting_twice(const struct frame *f)
+{
+    struct reader r = reader_of(f->payload);
+    uint32_t seen = 0;
+    uint16_t id = 0;
+    uint32_t value = 0;
+    bool twice = false;
+    while (reader_u16(&r, &id) == STATUS_OK && reader_u32(&r, &value) == STATUS_OK) {
+        twice = twice || (id < 32u && (seen >> id & 1u) != 0u);
+        seen |= (id < 32u) ? 1u << id : 0u;
+    }
+    return f->type == 4u && twice && ours.now.failed && quiet(&theirs);
+}
+
 static bool many_updates(const struct frame *f)
 {
     return (f->type == 1u || f->type == 9u) && engine.c.block.size_updates > HPACK_SIZE_UPDATES_MAX;
@@ -574,13 +590,14 @@ static const struct difference {
     {"a wrong length, and padding or a stream that must not be: no rule says which wins",
      two_errors},
     {"RFC 9113 5.4.1, and then the list cannot be decoded", discarded_list},
-    {"a list that breaks off in a field, and another frame", broken_list},
+    {"RFC 9113 5.4.1, and then another frame comes before the list has ended", broken_list},
     {"the engine's limits and its abuse credit, cfg/limits.h", calmer},
     {"RFC 9113 5.1: what comes for a closed stream is an error or ignored", on_closed},
     {"an acknowledgement of no SETTINGS: no rule; it costs the peer credit", stray_ack},
     {"RFC 9113 6.8 forbids senders to raise the last stream; nobody has to check it", goaway_last},
     {"settings of extensions that the engine does not have", extension},
     {"RFC 9113 8.1: DATA before the final header list, but without octets", empty_data},
+    {"a setting that comes twice, first with a value that it must not have", setting_twice},
     {"HPACK_SIZE_UPDATES_MAX updates of the table's size in a block", many_updates},
     {"RFC 9113 8.2.1: more characters than those may be refused; a request may lack :authority",
      odd_list},

@@ -28,10 +28,11 @@ $$(BUILD)/fuzz/$(1)/%: $$(fuzz_$(1)_OBJ)/tests/fuzz/fuzz_%.o $$(fuzz_$(1)_OBJ)/l
 	$$(call show,LINK,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$(CLANG) $(2) $(3) -o $$@ $$(filter-out $(filter %.o,$(3)),$$^) \
-		$(if $(5),$$$$(sed -n 's/^ [*] Links: //p' tests/fuzz/fuzz_$$*.c))
+		$(if $(5),$$$$(sed -n 's/^ [*] Links: //p' tests/fuzz/fuzz_$$*.c)) $$(FUZZ_STANDARD)
 
 # The part of a target that is C++, its line "With:": without a sanitizer, as the library that it calls is.
 $(if $(5),$$(BUILD)/fuzz/$(1)/protobuf: $$(fuzz_$(1)_OBJ)/tests/fuzz/protobuf_oracle.o)
+$(if $(5),$$(BUILD)/fuzz/$(1)/protobuf: FUZZ_STANDARD := -lstdc++)
 
 $$(fuzz_$(1)_OBJ)/%.o: %.cc $(wildcard proto/*.proto) $$(fuzz_$(1)_OBJ)/flags
 	$$(call show,CXX,$$@)
