@@ -9,7 +9,8 @@ from test_gates import ROOT
 import check_calls  # noqa: E402  test_gates has set the path
 
 TOOLS = ROOT / "tools"
-ROOMS = {"build", "cluster", "docs", "evidence", "fuzz", "gates", "graph", "image", "make", "mutants", "proofs", "simnode"}
+ROOMS = {"build", "cluster", "docs", "evidence", "fuzz", "gates", "graph", "image", "make", "model", "mutants",
+         "proofs", "simnode"}
 
 
 def read_imports():

@@ -207,10 +207,8 @@ static void test_switched_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whose_node_moved),
-        cmocka_unit_test(test_nodes_swap),
-        cmocka_unit_test(test_node_of_a_record),
-        cmocka_unit_test(test_numbers_change),
+        cmocka_unit_test(test_whose_node_moved), cmocka_unit_test(test_nodes_swap),
+        cmocka_unit_test(test_node_of_a_record), cmocka_unit_test(test_numbers_change),
         cmocka_unit_test(test_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
