@@ -19,6 +19,7 @@ void proof_der_element(void)
             CHECK(view_within(e.whole, before) && view_within(e.content, before));
             CHECK(e.whole.len >= 2u && e.content.len <= e.whole.len - 2u);
             CHECK(in.len == before.len - e.whole.len && view_within(in, before));
+            CHECK(before.data[1] >= 0x80u || e.content.len == before.data[1]);
         }
     } else if (der_optional(&in, any_u8(), &present, &content)) {
         CHECK(present ? in.len < before.len : in.len == before.len);
