@@ -24,7 +24,8 @@ var elsewhere = map[string]string{
 	"cfg/deploy/release.md ### Check with openssl":            "make image-test types them",
 	"cfg/deploy/install.md ## Helm":                           "names a registry; TestChart types what the README says for a node without one",
 	"cfg/deploy/install.md ### From AWS's DRA driver":         "names groups of EKS; TestMigration goes these steps on one node",
-	"tests/fuzz/README.md # Fuzzing":                          "make test runs its targets for a shorter time; AFL++ is not installed",
+	"tests/fuzz/README.md ## Commands":                        "make test runs its targets for a shorter time; AFL++ is not installed",
+	"tests/fuzz/README.md ## Elsewhere":                       "needs OSS-Fuzz's image; make fuzz-elsewhere runs what it builds",
 	"tools/cluster/README.md # A real cluster on one machine": "a second cluster beside this one",
 	"tools/cluster/README.md ## The matrix":                   "clusters of other releases, which have to be built",
 }
