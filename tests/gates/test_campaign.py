@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import itertools
 import pathlib
 import subprocess
 import tempfile
@@ -66,7 +67,8 @@ class Campaign(unittest.TestCase):
     def run_with(self, executions, seconds, findings=(), limit=60):
         def result(target, build, _seconds, _seed):
             return fuzz.Result(target, executions, seconds, 7, 9, 3, list(findings))
-        with mock.patch.object(fuzz, "run_target", result), contextlib.redirect_stdout(io.StringIO()) as said:
+        clock = mock.patch.object(campaign, "processor_seconds", side_effect=itertools.count(0, seconds))
+        with clock, mock.patch.object(fuzz, "run_target", result), contextlib.redirect_stdout(io.StringIO()) as said:
             code = campaign.run(["hpack"], limit, 1)
         return code, said.getvalue()
 
