@@ -814,9 +814,11 @@ enum status h2_next(struct h2 *c, struct h2_event *event)
      * consecutive changes of the stage consume no octet.
      */
     size_t steps_max = 6u * (c->rx_len - c->rx_pos) + 64u;
+    size_t steps = 1;
     enum h2_step step = next_step(c, event);
-    for (size_t i = 1; step == H2_STEP_AGAIN; i++) {
-        ASSERT(i < steps_max);
+    while (step == H2_STEP_AGAIN) {
+        ASSERT(steps < steps_max);
+        steps++;
         step = next_step(c, event);
     }
     if (step == H2_STEP_EVENT) {
