@@ -144,7 +144,8 @@ def check_afl(folder, target, seeds, scratch):
     code, output = run(["afl-fuzz", "-V", "1", "-m", "none", "-t", "25000+", "-i", smallest, "-o", scratch / "afl",
                         "--", folder / target], folder, AFL_NO_UI="1", AFL_SKIP_CPUFREQ="1", AFL_NO_AFFINITY="1",
                        AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES="1", AFL_FORKSRV_INIT_TMOUT="30000",
-                       ASAN_OPTIONS="abort_on_error=1:symbolize=0:detect_leaks=0:detect_odr_violation=0")
+                       ASAN_OPTIONS="abort_on_error=1:symbolize=0:detect_leaks=0:detect_odr_violation=0",
+                       MSAN_OPTIONS="exit_code=86:symbolize=0")
     if code or "All set and ready to roll" not in output:
         yield f"afl-fuzz does not run it:\n    {tail(output)}"
         return
