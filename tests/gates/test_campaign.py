@@ -14,7 +14,7 @@ from unittest import mock
 from test_gates import ROOT  # sets the path
 
 import campaign
-import check_build
+import built_targets
 import fuzz
 import targets
 
@@ -136,34 +136,34 @@ class Build(unittest.TestCase):
         subprocess.run(["clang++-19", source, "-o", cls.program], check=True)
 
     def test_a_library_that_the_runner_lacks(self):
-        self.assertIn("needs libstdc++.so.6, which the runner lacks", list(check_build.check_program(self.program)))
+        self.assertIn("needs libstdc++.so.6, which the runner lacks", list(built_targets.check_program(self.program)))
 
     def test_no_program(self):
-        self.assertEqual(list(check_build.check_program(self.folder / "main.cc")), ["is no program for this machine"])
+        self.assertEqual(list(built_targets.check_program(self.folder / "main.cc")), ["is no program for this machine"])
 
     def test_no_sanitizer(self):
         self.assertIn("0 calls of asan: it is not compiled with it",
-                      list(check_build.check_calls(self.program, "address", "libfuzzer")))
+                      list(built_targets.check_calls(self.program, "address", "libfuzzer")))
 
     def test_alone_where_it_should_compare(self):
-        self.assertEqual(list(check_build.check_compared("fuzz_json", "alone", "address")),
+        self.assertEqual(list(built_targets.check_compared("fuzz_json", "alone", "address")),
                          ["compares with alone, not with -ljansson"])
-        self.assertEqual(list(check_build.check_compared("fuzz_json", "alone", "memory")), [])
+        self.assertEqual(list(built_targets.check_compared("fuzz_json", "alone", "memory")), [])
 
     def test_does_not_start(self):
-        mistakes = list(check_build.check_libfuzzer(self.folder, "fuzz_json", self.folder))
+        mistakes = list(built_targets.check_libfuzzer(self.folder, "fuzz_json", self.folder))
         self.assertTrue(mistakes[0].startswith("does not start"), mistakes)
 
     def test_seeds_and_options(self):
         with zipfile.ZipFile(self.folder / "fuzz_json_seed_corpus.zip", "w") as archive:
             archive.writestr("one", "1")
         (self.folder / "fuzz_json.options").write_text("[libfuzzer]\nmax_len = 7\n")
-        self.assertEqual(check_build.seeds_of(self.folder, "fuzz_json", self.folder / "seeds"), 1)
-        self.assertEqual(check_build.arguments_of(self.folder, "fuzz_json"), ["-max_len=7"])
-        self.assertEqual(check_build.seeds_of(self.folder, "fuzz_none", self.folder / "seeds"), 0)
+        self.assertEqual(built_targets.seeds_of(self.folder, "fuzz_json", self.folder / "seeds"), 1)
+        self.assertEqual(built_targets.arguments_of(self.folder, "fuzz_json"), ["-max_len=7"])
+        self.assertEqual(built_targets.seeds_of(self.folder, "fuzz_none", self.folder / "seeds"), 0)
 
     def test_not_built(self):
-        self.assertEqual(check_build.check_target(self.folder, "fuzz_none", "", "address", "libfuzzer"),
+        self.assertEqual(built_targets.check_target(self.folder, "fuzz_none", "", "address", "libfuzzer"),
                          (["was not built"], 0))
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the fuzz targets as OSS-Fuzz does, and checks what comes out (check_build.py). OSS-Fuzz's images are not
+# Builds the fuzz targets as OSS-Fuzz does, and checks what comes out (built_targets.py). OSS-Fuzz's images are not
 # needed: a fresh Debian 13 stands in for its base-builder, with a compiler, engines and variables of the same names;
 # the lines of tests/fuzz/Dockerfile run in it, and then tests/fuzz/build.sh.
 #
@@ -130,7 +130,7 @@ build_one() {
         fail "$build does not build"
     }
     say "$build: built in $(($(date +%s) - begin)) s"
-    inside python3 /src/neuron-dra-agent/tools/fuzz/check_build.py /out "$sanitizer" "$engine"
+    inside python3 /src/neuron-dra-agent/tools/fuzz/built_targets.py /out "$sanitizer" "$engine"
 }
 
 folder=/

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks a folder of fuzz targets as OSS-Fuzz does before it runs them.
 
-  tools/fuzz/check_build.py OUT address|undefined|memory libfuzzer|afl [TARGET...]
+  tools/fuzz/built_targets.py OUT address|undefined|memory libfuzzer|afl [TARGET...]
 
 The folder is moved elsewhere first, because OSS-Fuzz runs targets where they were not built. Of each target:
 - it is there, a program for this machine, and compares with what its head names, but for the memory sanitizer
@@ -196,7 +196,7 @@ def main(arguments):
     for path in moved.iterdir():
         shutil.move(path, out)
     moved.rmdir()
-    print(f"check_build: {sanitizer}, {engine}: {len(targets) - failed} of {len(targets)} targets are as OSS-Fuzz "
+    print(f"built_targets: {sanitizer}, {engine}: {len(targets) - failed} of {len(targets)} targets are as OSS-Fuzz "
           f"wants them, {total} seeds")
     return 1 if failed or not targets else 0
 
