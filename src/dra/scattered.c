@@ -37,10 +37,10 @@ void claim_consecutive_write(struct writer *out, const struct claim_record *r,
     unsigned wanted = claim_numbers_count(claim_numbers(r));
     unsigned last = (board != NULL) ? board->devices : 0u;
     unsigned size = wanted;
-    while (size <= last && !write_attribute(&name, board, size)) {
+    while (board != NULL && size <= last && !write_attribute(&name, board, size)) {
         size++;
     }
-    if (size > last) {
+    if (board == NULL || size > last) {
         writer_text(out, "delete the pod, and choose devices with consecutive numbers by a "
                          "selector on deviceId");
         return;
