@@ -17,11 +17,33 @@ static struct driver driver;
 static struct settings settings;
 static struct claim_record record;
 static char text[1024];
+/* a checkpoint that lists no claim, as test_kubelet_state.c has it */
+static const char no_claims[] =
+    "{\"Data\":\"{\\\"kind\\\":\\\"DRACheckpoint\\\",\\\"apiVersion\\\":"
+    "\\\"checkpoint.dra.kubelet.k8s.io/v1\\\",\\\"ClaimInfoStateList\\\":null}\","
+    "\"Checksum\":4010664294}";
+static const char *checkpoint; /* the kubelet's checkpoint; NULL: there is none */
+
+static enum status read_checkpoint(void *ctx, uint64_t offset, struct writer *out,
+                                   uint64_t *written_ms)
+{
+    (void)ctx;
+    *written_ms = 0;
+    if (checkpoint == NULL) {
+        return HOST_ABSENT;
+    }
+    writer_append(out, view_from(view_text(checkpoint), (size_t)offset));
+    return STATUS_OK;
+}
+
+static const struct files files = {.kubelet_state = read_checkpoint};
 
 static int setup(void **state)
 {
     (void)state;
     memset(&agent, 0, sizeof agent);
+    checkpoint = NULL;
+    agent.files = &files;
     memset(&ledger, 0, sizeof ledger);
     memset(&recovery, 0, sizeof recovery);
     memset(&driver, 0, sizeof driver);
@@ -72,6 +94,11 @@ static void test_what_is_told(void **state)
 {
     (void)state;
     struct ledger_entry *e = hold(0, "one", 8);
+    assert_string_equal(told(0), "claim training/llama-0: requested device neuron-device-3 is "
+                                 "already held by claim ml/one; once no pod uses that one: kubectl "
+                                 "-n ml delete resourceclaim one, then neuron-dra-agent release "
+                                 "uid-one");
+    checkpoint = no_claims;
     assert_string_equal(told(0), HELD "); once no pod uses that one: kubectl -n ml delete "
                                       "resourceclaim one; the agent then releases it by itself");
     /* it is gone, and only a container may still use it */
