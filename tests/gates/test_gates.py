@@ -508,6 +508,7 @@ class Docs(Tree):
                         ignore=shutil.ignore_patterns("recorded", "dranet"))
         self.write(attributes.DOCUMENT, attributes.document(self.root))
         self.write(chart.DOCUMENT, chart.document(self.root))
+        self.write(docs.CHART_FLAGS, docs.chart_flags(self.root))
         self.write(docs.CATALOGUE, docs.catalogue(self.root))
         self.write(docs.OPERATORS, f"# Running\n\n{docs.FLAGS_FIRST}\n{docs.FLAGS_LAST}\n{docs.MARK_FIRST}\n"
                    f"{docs.MARK_LAST}\n\n## More\n")

@@ -27,3 +27,8 @@ cluster: all deps-all
 .PHONY: cluster-down
 cluster-down:
 	/usr/bin/python3 tools/cluster/cluster.py down --name cluster
+
+# Not a part of `make test`: it installs two systems.
+.PHONY: e2e-debian
+e2e-debian:
+	@tests/demo/debootstrap.sh --e2e

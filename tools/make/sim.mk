@@ -19,10 +19,6 @@ demo: all $(SIM_PROGRAMS) deps-demo
 demo-debian:
 	@tests/demo/debootstrap.sh
 
-.PHONY: e2e-debian
-e2e-debian:
-	@tests/demo/debootstrap.sh --e2e
-
 $(SIM)/flags: FORCE
 	$(call remember,$@,$(COMPILER) $(SIM_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES))
 
