@@ -519,14 +519,15 @@ func TestClaimsOfPod(t *testing.T) {
 	simnode(t, "set", "--dir", a.node, "neuron5/"+unhealthyComponents, "hbm\n")
 	before := a.files()
 
+	const noVerdict = "its files show no error, but the agent's verdict is not available" // the agent has ended
 	want := map[string]map[string]heldDevice{
 		"default/llama-0": {
-			"neuron-device-4":  {Health: "healthy", Nearest: []string{"pci-0000-6c-00-0"}},
+			"neuron-device-4":  {Health: "unknown", Reasons: noVerdict, Nearest: []string{"pci-0000-6c-00-0"}},
 			"neuron-device-5":  {Health: "unhealthy", Reasons: "hbm", Nearest: []string{"pci-0000-57-00-0"}},
-			"pci-0000-6c-00-0": {Health: "healthy", Nearest: []string{"neuron-device-4"}},
-			"pci-0000-57-00-0": {Health: "healthy", Nearest: []string{"neuron-device-5"}},
+			"pci-0000-6c-00-0": {Health: "unknown", Reasons: noVerdict, Nearest: []string{"neuron-device-4"}},
+			"pci-0000-57-00-0": {Health: "unknown", Reasons: noVerdict, Nearest: []string{"neuron-device-5"}},
 		},
-		"default/pod-of-part": {"neuron-device-9": {Health: "healthy", Nearest: []string{"pci-0000-83-00-0"}}},
+		"default/pod-of-part": {"neuron-device-9": {Health: "unknown", Reasons: noVerdict, Nearest: []string{"pci-0000-83-00-0"}}},
 	}
 	for pod, devices := range want {
 		held := a.heldBy(pod)
@@ -553,7 +554,7 @@ func TestClaimsOfPod(t *testing.T) {
 		}
 	}
 	contains(t, a.commandOK(closedPort(t), "claims", "--pod", "default/llama-0"), "default/aligned\n  uid: ", "  driver: dra.net\n",
-		"  neuron-device-4: healthy\n    nearest: pci-0000-6c-00-0\n", "    topology_x: 1\n    topology_y: 0\n", "  neuron-device-5: unhealthy: hbm\n")
+		"  neuron-device-4: unknown\n    nearest: pci-0000-6c-00-0\n", "    topology_x: 1\n    topology_y: 0\n", "  neuron-device-5: unhealthy: hbm\n")
 
 	for _, other := range []string{"default/llama-1", "other/llama-0", "default/llama"} {
 		got := a.command(closedPort(t), "claims", "--pod", other, "-o", "json")
