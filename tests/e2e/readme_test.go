@@ -26,6 +26,8 @@ var elsewhere = map[string]string{
 	"cfg/deploy/install.md ### From AWS's DRA driver":         "names groups of EKS; TestMigration goes these steps on one node",
 	"tests/fuzz/README.md ## Commands":                        "make test runs its targets for a shorter time; AFL++ is not installed",
 	"tests/fuzz/README.md ## Elsewhere":                       "needs OSS-Fuzz's image; make fuzz-elsewhere runs what it builds",
+	"tests/mutants/README.md # Mutants":                       "hours; tests/gates runs the tool on small trees",
+	"tests/proofs/README.md # Proofs":                         "CBMC runs for minutes; make check runs the quick proofs",
 	"tools/cluster/README.md # A real cluster on one machine": "a second cluster beside this one",
 	"tools/cluster/README.md ## The matrix":                   "clusters of other releases, which have to be built",
 }
