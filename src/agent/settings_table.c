@@ -439,18 +439,19 @@ static void help_value(struct writer *out, const struct setting_row *row)
 static size_t help_words(struct writer *out, size_t column, const char *text)
 {
     struct view rest = view_text(text);
+    size_t at = column;
     while (rest.len > 0u) {
         size_t n = view_find(rest, ' ');
-        bool fits = column + 1u + n <= HELP_COLUMNS;
-        if (column > sizeof HELP_INDENT - 1u) {
+        bool fits = at + 1u + n <= HELP_COLUMNS;
+        if (at > sizeof HELP_INDENT - 1u) {
             writer_text(out, fits ? " " : "\n" HELP_INDENT);
-            column = fits ? column + 1u : sizeof HELP_INDENT - 1u;
+            at = fits ? at + 1u : sizeof HELP_INDENT - 1u;
         }
         writer_append(out, view_first(rest, n));
-        column += n;
+        at += n;
         rest = view_from(rest, (n < rest.len) ? n + 1u : n);
     }
-    return column;
+    return at;
 }
 
 static void help_row(struct writer *out, const struct setting_row *row)

@@ -14,8 +14,7 @@ void command_cdi_remedy(enum cdi_state state, struct writer *out)
     static const char *const remedies[CDI_STATES] = {
         [CDI_MISSING] = "a container that starts now fails",
         [CDI_DIFFERENT] = "it is not what the agent wrote; a container that starts now may fail",
-        [CDI_UNREADABLE] = "a container that starts now fails, and the agent may be unable to "
-                           "replace it: see its reason",
+        [CDI_UNREADABLE] = "a container that starts now fails, and the agent may fail to write it",
         [CDI_ALONE] = "the claim store has no intact record of the claim"};
     ASSERT(remedies[state] != NULL);
     WRITE(out, "%; the agent repairs it within --reconcile-interval, or when it is restarted",

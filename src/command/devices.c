@@ -229,8 +229,7 @@ static void write_unknown(const struct inventory *v, enum unknown_reason reason,
     static const char *const texts[UNKNOWN_REASONS] = {
         [UNKNOWN_VERDICT] = "its files show no error, but the agent's verdict is not available",
         [UNKNOWN_UNSEEN] = "the agent has not looked at it yet",
-        [UNKNOWN_BEFORE] = "the agent's last look could not read its files, or a reset was under "
-                           "way",
+        [UNKNOWN_BEFORE] = "the agent could not read its files, or it was being reset",
         [UNKNOWN_PORT] = "the state of its port cannot be read",
         [UNKNOWN_ABSENT] = "a file that the module should have is absent",
         [UNKNOWN_BLIND] = "its files cannot be read, or it is being reset",

@@ -87,13 +87,13 @@ static void write_end(const struct inventory *v, struct document *d)
 
 void command_left_out(const struct inventory *v, unsigned number, bool drops, struct writer *out)
 {
-    char name[DEVICE_NAME_CAP];
     const struct devices *d = &v->devices;
     int at = devices_numbered(d, number);
     bool missing = at < 0 && d->board != NULL && number < d->board->devices;
     bool unhealthy =
         at >= 0 && drops && device_reading_health(&d->device[at].reading) == HEALTH_UNHEALTHY;
     if (missing || unhealthy) {
+        char name[DEVICE_NAME_CAP];
         neuron_device_name(number, name);
         WRITE(out, "# % is left out: %\n", TEXT(name),
               TEXT(missing ? DEVICE_MISSING_TEXT : DEVICE_UNHEALTHY_TEXT));

@@ -520,6 +520,9 @@ static uint64_t with_same_cores(const struct devices *d, unsigned at)
     return numbers;
 }
 
+/* "255 instead of 255; devices " and their numbers. */
+#define CORES_TEXT_CAP (32u + DEVICE_NUMBERS_CAP)
+
 /*
  * Reports each core count that differs from the one of the type as one issue with all devices that
  * have it. build_cores has reported the counts that are not readable.
@@ -528,7 +531,7 @@ static void report_cores(const struct devices *d, struct probe_issues *issues)
 {
     const struct board_family *family = board_family(d->instance_type);
     for (unsigned i = 0; i < d->count && d->board != NULL; i++) {
-        uint8_t text[sizeof "255 instead of 255; devices " + DEVICE_NUMBERS_CAP];
+        uint8_t text[CORES_TEXT_CAP];
         struct writer out = writer_of(text, sizeof text);
         unsigned cores = d->device[i].core_count;
         uint64_t numbers = with_same_cores(d, i);

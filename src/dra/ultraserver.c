@@ -201,7 +201,10 @@ bool ultraserver_use_valid(const struct ultraserver_use *use)
 {
     struct view id = view_text(use->place.server_id);
     bool placed = id.len > 0u;
-    bool good = placed ? use->mode != 0u && is_server_id(id) : use->place.node_id == 0u;
+    bool good = use->place.node_id == 0u;
+    if (placed) {
+        good = use->mode != 0u && is_server_id(id);
+    }
     return good && use->mode <= ULTRASERVER_MODE_MAX;
 }
 

@@ -8,10 +8,9 @@
 #define NAME_END ": "
 #define WAITS ", without errors now"
 
-static const char *const states[] = {
-    [HEALTH_UNKNOWN] = "unknown", [HEALTH_HEALTHY] = "healthy", [HEALTH_UNHEALTHY] = "unhealthy"};
 #define STATES 3u
-_Static_assert(sizeof states / sizeof states[0] == STATES, "a word for each state");
+static const char *const states[STATES] = {
+    [HEALTH_UNKNOWN] = "unknown", [HEALTH_HEALTHY] = "healthy", [HEALTH_UNHEALTHY] = "unhealthy"};
 
 void device_verdict_write(struct writer *out, const char *name, const struct device_verdict *v)
 {

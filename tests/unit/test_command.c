@@ -211,7 +211,7 @@ static void test_verdicts_of_the_agent(void **state)
     has("health of 1 device is unknown:\n  kernel module 2.30.2.0 has only error counters, and the "
         "agent sees none rise\n");
     has("health of 1 device is unknown:\n  the agent has not looked at it yet\n");
-    has("health of 1 device is unknown:\n  the agent's last look could not read its files");
+    has("health of 1 device is unknown:\n  the agent could not read its files");
     has("neuron-device-2 is held back:\n  its files show no error now; the agent waits until");
     document.yaml = true;
     whole(document_part);

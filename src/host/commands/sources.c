@@ -139,16 +139,6 @@ enum status commands_efas(struct command_memory *m, bool offline, struct writer 
     return STATUS_OK;
 }
 
-enum status commands_devices(struct command_memory *m, unsigned driver, struct writer *why)
-{
-    enum status s =
-        (driver == (unsigned)DRIVER_EFA) ? commands_efas(m, false, why) : commands_node(m, why);
-    if (s == STATUS_OK) {
-        commands_verdicts(m);
-    }
-    return s;
-}
-
 /* --- the claim store --- */
 
 void commands_driver(struct command_memory *m, enum driver_kind driver)

@@ -68,3 +68,13 @@ void commands_verdicts(struct command_memory *m)
         rest = view_from(rest, end + 1u);
     }
 }
+
+enum status commands_devices(struct command_memory *m, unsigned driver, struct writer *why)
+{
+    enum status s =
+        (driver == (unsigned)DRIVER_EFA) ? commands_efas(m, false, why) : commands_node(m, why);
+    if (s == STATUS_OK) {
+        commands_verdicts(m);
+    }
+    return s;
+}
