@@ -85,7 +85,7 @@ void proof_h2_preface(void)
         CHECK(step_known(stage_preface(c, &event)));
         CHECK(c->preface_have <= H2_PREFACE_BYTES);
     } else {
-        ASSUME(c->padding == 0u && c->left <= H2_FRAME_MAX);
+        ASSUME(c->padding == 0u && c->left > 0u && c->left <= H2_FRAME_MAX);
         CHECK(step_known(stage_skip(c, &event)));
     }
     CHECK(c->rx_pos <= c->rx_len);

@@ -21,7 +21,7 @@ void proof_hpack_integer(void)
     struct reader r = any_reader(ANY_LENGTH);
     struct reader before = r;
     unsigned prefix = any_unsigned();
-    ASSUME(prefix >= 4u && prefix <= 7u);
+    ASSUME(prefix >= 4u && prefix <= 7u && reader_left(&r) > 0u);
     uint32_t value = 0;
     enum status s = parse_integer(&r, prefix, &value);
     check_cursor(&r, &before, s);

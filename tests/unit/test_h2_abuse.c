@@ -16,6 +16,27 @@ struct abuse {
     const char *payload;
 };
 
+/* Each GOAWAY after the first one costs credit; the one that ends the connection sweeps nothing. */
+static void repeated_goaways_use_up_the_credit(void **state)
+{
+    (void)state;
+    for (unsigned role = 0; role < 2u; role++) {
+        conn_start(&c, role == 0u ? H2_SERVER : H2_CLIENT);
+        conn_frame(&c, 4, ACK, 0, "");
+        unsigned credit = c.h2.credit;
+        for (unsigned n = 0; n <= credit; n++) {
+            conn_frame(&c, 7, 0, 0, "0000000500000000");
+        }
+        assert_int_equal(c.last, STATUS_MORE);
+        assert_int_equal(c.h2.credit, 0);
+        c.h2.sweeping = false;
+        conn_frame(&c, 7, 0, 0, "0000000300000000");
+        assert_int_equal(c.last, FULL_BUDGET);
+        assert_false(c.h2.sweeping);
+        assert_non_null(strstr(c.frames.text, " ENHANCE_YOUR_CALM"));
+    }
+}
+
 /* H2_CREDIT_MAX of each are borne, one more ends the connection. */
 static void cheap_frames_use_up_the_credit(void **state)
 {
@@ -343,6 +364,7 @@ int main(void)
         cmocka_unit_test(streams_over_the_limit_are_refused),
         cmocka_unit_test(long_closed_streams),
         cmocka_unit_test(full_output_stops_reading),
+        cmocka_unit_test(repeated_goaways_use_up_the_credit),
         cmocka_unit_test(goaway_always_fits),
         cmocka_unit_test(preface_time_out),
         cmocka_unit_test(open_block_time_out),
