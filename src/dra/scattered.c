@@ -5,6 +5,7 @@
  */
 #include "dra/claim.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "cfg/identity.h"
 
@@ -15,9 +16,10 @@
 static bool write_attribute(struct writer *out, const struct board *board, unsigned size)
 {
     static const char *const own = DRIVER_NAME;
+    ASSERT(size >= 2u); /* one device leaves no gap */
     bool group = size == 4u || size == 8u || size == 16u;
     unsigned cells = (unsigned)board->grid_rows * board->grid_columns;
-    if (size >= 2u && size <= board->contiguous) {
+    if (size <= board->contiguous) {
         WRITE(out, "%/contiguous%_id", TEXT(own), NUMBER(size));
     } else if (group && board->efa != NULL) {
         WRITE(out, "resource.aws.com/devicegroup%_id", NUMBER(size));
