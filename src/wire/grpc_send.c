@@ -197,8 +197,8 @@ static void call_end(struct grpc_server *s, struct grpc_call *call)
 {
     bool goes_on = (call->flags & GRPC_FLAG_INPUT_ENDED) == 0u;
 
-    ASSERT(!goes_on || call->state == GRPC_CALL_REFUSED); /* a call runs once its input has ended */
-    if (goes_on && (enum grpc_refusal)call->refusal <= GRPC_REFUSE_UNKNOWN) {
+    if (goes_on && call->state == GRPC_CALL_REFUSED &&
+        (enum grpc_refusal)call->refusal <= GRPC_REFUSE_UNKNOWN) {
         call->state = GRPC_CALL_ANSWERED;
         return;
     }
