@@ -282,7 +282,6 @@ static enum status parse_word(struct given *given, struct words *words, bool *se
     } else {
         s = parse_command(word, &out->command, why);
         *seen = true;
-        out->topic = COMMAND_HELP;
         s = (s == STATUS_OK) ? parse_topic(words, out, why) : s;
     }
     words->next++;
@@ -525,6 +524,7 @@ enum status settings_parse(struct settings *out, const char *const *args, unsign
     ASSERT(out != NULL && env != NULL && why != NULL);
     memset(&given, 0, sizeof given);
     memset(out, 0, sizeof *out);
+    out->topic = COMMAND_HELP;
     enum status s = parse_words(&given, &words, out, why);
     if (s != STATUS_OK || only_prints(out->command)) {
         return s;

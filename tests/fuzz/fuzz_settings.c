@@ -202,6 +202,18 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[40], "--watch", word_of(s->watch));
 }
 
+/* Whether the command takes the flag: it refuses one without a variable that it does not read. */
+static bool is_taken(const char *word)
+{
+    size_t len = strcspn(word, "=");
+    unsigned i = 0;
+    while (strlen(setting_row(i)->flag) != len || strncmp(setting_row(i)->flag, word, len) != 0) {
+        i++;
+    }
+    const struct setting_row *row = setting_row(i);
+    return row->variable != NULL || (row->readers >> (unsigned)settings.command & 1u) != 0u;
+}
+
 /* I3: written out, every value reads back as it is. */
 static void round_trip(void)
 {
@@ -213,7 +225,7 @@ static void round_trip(void)
     put_texts(out);
     put_others(out);
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        args[i] = out[i];
+        args[i] = is_taken(out[i]) ? out[i] : out[1];
     }
     if (settings.node_name[0] == '\0') {
         args[0] = out[1]; /* only run needs it, and an empty one is refused */
