@@ -14,6 +14,7 @@ import re
 import sys
 
 import coverage
+import line_coverage
 
 LINES_MIN = 95.0
 SHOWN = 12
@@ -40,8 +41,8 @@ def main():
     sources = sorted(str(path) for pattern in SOURCES for path in coverage.ROOT.glob(pattern))
     arguments = [folder / given.agent, f"-instr-profile={profile}", *sources]
     coverage.tool("llvm-cov", "show", *arguments, "-format=html", f"-output-dir={folder / 'report'}")
-    rows = coverage.rows_of(arguments)
-    lines = coverage.total(rows.values())["lines"]
+    rows = line_coverage.rows_of(arguments)
+    lines = line_coverage.total(rows.values())["lines"]
     for name, row in sorted(rows.items(), key=lambda item: item[1]["lines"].percent)[:SHOWN]:
         print(f"  {name:<40} {row['lines']}")
     failed = failed_tests(folder / "tests.log")

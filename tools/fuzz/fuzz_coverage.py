@@ -16,6 +16,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
 import corpus  # noqa: E402
 import coverage  # noqa: E402
+import line_coverage  # noqa: E402
 
 ROOT = coverage.ROOT
 FOLDER = ROOT / "build" / "fuzz" / "coverage"
@@ -41,13 +42,13 @@ def replay(target):
 
 
 def lines_of(rows, folder):
-    return coverage.total(row for name, row in rows.items() if coverage.folder_of(name) == folder)["lines"]
+    return line_coverage.total(row for name, row in rows.items() if line_coverage.folder_of(name) == folder)["lines"]
 
 
 def show(rows):
     for folder in SHOWN:
         print(f"  {folder:<24} {lines_of(rows, folder)}")
-    wire = [(row["lines"].percent, name) for name, row in rows.items() if coverage.folder_of(name) == GATED]
+    wire = [(row["lines"].percent, name) for name, row in rows.items() if line_coverage.folder_of(name) == GATED]
     for percent, name in sorted(wire)[:WORST_SHOWN]:
         if percent < LINES_MIN:
             print(f"  {name:<32} {percent:6.2f} %")
@@ -62,9 +63,9 @@ def main():
     coverage.tool("llvm-profdata", "merge", "-sparse", *map(replay, given.targets), "-o", profile)
     programs = list(map(program_of, given.targets))
     objects = [word for program in programs[1:] for word in ("-object", program)]
-    sources = [name for name in coverage.own_sources() if coverage.folder_of(name) in SHOWN]
+    sources = [name for name in coverage.own_sources() if line_coverage.folder_of(name) in SHOWN]
     arguments = [programs[0], *objects, f"-instr-profile={profile}", *sources]
-    rows = coverage.rows_of(arguments)
+    rows = line_coverage.rows_of(arguments)
     coverage.write_report(arguments, FOLDER)
     show(rows)
     reached = lines_of(rows, GATED)
