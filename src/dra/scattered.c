@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said about a claim whose Neuron devices are not consecutive. Names only attributes that
- * all devices of such a group or line have on this instance type (dra/attributes.c).
+ * Writes the error and the remedy of a claim whose Neuron devices are not consecutive. Names only
+ * attributes that all devices of such a group or line have on this instance type
+ * (dra/attributes.c).
  */
 #include "dra/claim.h"
 

@@ -17,7 +17,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 
-// A file of proto/ between two symbols; the assembler looks for it where the compiler was told to.
+// A file of proto/ between two symbols; the assembler finds it in the include directories of the compiler.
 #define EMBED(symbol, file)                                                                        \
     __asm__(".pushsection .rodata\n" #symbol "_begin:\n.incbin \"" file "\"\n" #symbol             \
             "_end:\n.popsection\n");                                                               \

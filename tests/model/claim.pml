@@ -25,7 +25,7 @@
 #define DEV(r) ((r) & 3)            /* the device, 1 or 2 */
 #define OLD 4                       /* not prepared in this boot of the node */
 #define REBUILT 8                   /* from the list of the API server; the kubelet has not asked for it since */
-#define FILE_OF(r) ((r) & ~REBUILT) /* a CDI file does not tell that */
+#define FILE_OF(r) ((r) & ~REBUILT) /* a CDI file does not record whether the claim was rebuilt */
 
 /* --- a claim at the API server --- */
 #define ABSENT 0    /* not created yet */
@@ -95,7 +95,7 @@ typedef memory {
 };
 memory mem[2];
 
-/* What is said of the kubelet's calls, for the properties alone. */
+/* Records of the kubelet's calls, which only the properties read. */
 byte given[UIDS];           /* the last answer was a prepare with this device, and still binds the agent; 0: not so */
 bool this_boot[UIDS];       /* and that was in this boot */
 #ifdef STEPS

@@ -53,8 +53,9 @@ static void test_release_needs_a_witness(void **state)
 #define BY_COMMAND DELETE_0 ", then neuron-dra-agent release " UID_0
 
 /*
- * Who asks for the device of a claim is told to delete that claim; without a checkpoint that can be
- * used, deleting alone frees nothing, and the second command is named too.
+ * The error of a claim whose device another claim holds tells the user to delete that other claim.
+ * Without a usable checkpoint the deletion alone frees nothing, and the error names a second
+ * command.
  */
 static void test_commands_that_free_a_device(void **state)
 {

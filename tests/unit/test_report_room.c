@@ -104,7 +104,7 @@ static void test_refusals_that_change(void **state)
     says("http=403");
     says("remedy=\"do this\"");
     forget();
-    assert_false(refused(&last, HTTP_FORBIDDEN, false)); /* it was said a moment ago */
+    assert_false(refused(&last, HTTP_FORBIDDEN, false)); /* the agent reported it a moment ago */
     assert_true(refused(&last, HTTP_UNAUTHORIZED, false));
     says("http=401");
     assert_null(strstr(text_of(log_pending(&report.log)), "do this"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said about a claim with a gap: on each type the named attribute is one that its devices
- * have, and that gives as many consecutive devices as the text says.
+ * The error of a claim with a gap: on each type its devices have the attribute that the error
+ * names, and a claim with that attribute gets as many consecutive devices as the error says.
  */
 #include "tests/unit/node/board_vectors.h"
 #include "tests/unit/node/claim_harness.h"

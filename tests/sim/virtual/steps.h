@@ -11,7 +11,7 @@
  *   . e h g     agent: none has the store open; slot empty; held; freeing
  *   C D         a record, as the next process reads it; as a loss of power leaves it
  *   F T         a CDI file; a tombstone
- *   P           prepared, as the kubelet was told last
+ *   P           the last reply to the kubelet says that the claim is prepared
  */
 #ifndef TESTS_SIM_VIRTUAL_STEPS_H
 #define TESTS_SIM_VIRTUAL_STEPS_H
