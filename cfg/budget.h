@@ -19,8 +19,8 @@
  * The stripped program on disk; tools/gates/check_binary.py compares the binary with it. A node
  * pulls it once and maps the pages that run. RAM_BYTES_MAX bounds its memory, so this ceiling only
  * keeps the program small enough to review as a whole, and leaves room for plain tables. Release
- * 1.0.0 needs more than the 640 KiB of before: remedies in the texts of refusals, debug lines,
- * metrics of the process and of results, the tar of a bundle, and completions of two more shells.
+ * 1.0.0 raised this ceiling from 640 KiB for remedies in error texts, debug lines, metrics of the
+ * process and of results, the tar of a bundle, and completion for two more shells.
  * tests/bench/size.json shows the growth of a layer before the limit is reached.
  */
 #define BINARY_BYTES_MAX (704u * 1024u)
@@ -34,9 +34,9 @@ _Static_assert((UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) * CLAIMS_PER_CALL_MAX <
                "a full call fits a gRPC message buffer");
 /* Prepare calls leave enough operations for one full unprepare call. */
 _Static_assert(OPERATIONS_MAX >= 2u * CLAIMS_PER_CALL_MAX, "a full call of each kind fits");
-/* Streams remain for prepares when those for unprepares and for all watches are in use. */
+/* When the streams for unprepares and for all watches are in use, some remain for prepares. */
 _Static_assert(UNPREPARE_STREAMS + WATCHES_PER_LINK < H2_SERVER_STREAMS, "each has streams");
-/* A half holds its header and the longest record. */
+/* Each half of a slot of the claim store holds its header and the longest record. */
 _Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record fits half a slot");
 _Static_assert(STORE_HALF_BYTES % 4096u == 0u && STORE_HEADER_BYTES % 4096u == 0u,
                "halves never share a page");
@@ -60,7 +60,7 @@ _Static_assert(2u * NAME_CAP + NAMESPACE_CAP + 64u + 16u <= KUBE_REFERENCE_BYTES
                "the longest reference of an Event fits");
 /* Two attempts to read a claim fit the kubelet's 45 s. */
 _Static_assert(2u * CLAIM_GET_MS < 45000u, "a retry fits the kubelet's deadline");
-/* The smallest slices hold all devices; a list has room for twice the number of these slices. */
+/* SLICES_MAX slices of the smallest size hold all devices; a list has room for twice as many. */
 _Static_assert(DEVICES_MAX <= SLICES_MAX * SLICE_DEVICES_MIN && SLICES_SEEN_MAX >= 2u * SLICES_MAX,
                "the pool can be cut");
 /* Device masks are 64 bits wide. */

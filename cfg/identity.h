@@ -14,7 +14,7 @@
 #define EFA_DEVICE_PREFIX "pci-" /* prefix of the names of EFA devices, in dranet's form */
 #define CDI_CLASS "claim"        /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
 #define CDI_KIND DRIVER_NAME "/" CDI_CLASS
-/* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read versions up to 0.8 */
+/* the lowest CDI version with annotations; containerd 1.7 and CRI-O 1.31 read versions up to 0.8 */
 #define CDI_VERSION "0.6.0"
 #define CDI_FILE_PREFIX "neuron.aws.com-claim_"
 /* The EFA driver's CDI files have a fixed vendor, whatever --efa-driver-name says. */
@@ -22,8 +22,8 @@
 #define EFA_CDI_FILE_PREFIX "efa.networking.k8s.aws-claim_"
 #define CDI_FILE_SUFFIX ".json"
 /*
- * Suffix for a claim that was unprepared although its record could not be freed; container runtimes
- * read only .json and .yaml.
+ * Suffix of the CDI file of a claim that was unprepared although its record in the claim store
+ * could not be freed. Container runtimes ignore the file: they read only .json and .yaml.
  */
 #define CDI_TOMBSTONE_SUFFIX ".gone"
 /*
@@ -48,11 +48,11 @@
 #define CONFIG_API_GROUP DRIVER_NAME
 #define STORE_FILE_NAME "claims.store"
 /*
- * locked by the agent that uses the store; never removed, unlike the store file, which may be
- * replaced
+ * The agent that uses the claim store locks this file. It is never removed, whereas the store file
+ * may be replaced.
  */
 #define STORE_LOCK_NAME STORE_FILE_NAME ".lock"
-#define SERVICE_SOCKET_STEM "dra" /* with --pod-uid, "-<pod UID>" follows */
+#define SERVICE_SOCKET_STEM "dra" /* start of its file name; with --pod-uid, "-<pod UID>" follows */
 #define SERVICE_SOCKET_SUFFIX ".sock"
 #define REGISTRATION_SOCKET_SUFFIX "-reg.sock"
 

@@ -86,8 +86,8 @@
 /* Smallest size that sysfs reports for its files: the smallest page. Less: not a sysfs file. */
 #define SYSFS_PAGE_MIN 4096
 /*
- * Neighbours that connected_devices can name: a torus has four. More: connected_devices is reported
- * as an issue and not published.
+ * Neighbours that connected_devices can name: a device in a torus has four. More: connected_devices
+ * is reported as an issue and not published.
  */
 #define NEIGHBOURS_MAX 4u
 /*
@@ -152,7 +152,7 @@
 /* ---- claims ---- */
 /*
  * Claims prepared at the same time: 64 claims that hold one device each, 64 claims with admin
- * access, and twice this sum for reserve. Reached: the claim is refused with this reason.
+ * access, and a reserve of as many claims again. Reached: the claim is refused with this reason.
  */
 #define CLAIMS_MAX 256u
 /*
@@ -462,20 +462,20 @@
  */
 #define ENVIRONMENT_MAX 1048576u
 /*
- * A word that is compared with known ones to suggest what was meant: half as long again as the
- * longest flag. Longer: nothing is suggested.
+ * Longest word that is compared with known words to suggest what the user meant: 1.5 times the
+ * length of the longest flag. Longer: nothing is suggested.
  */
 #define SUGGEST_BYTES_MAX 64u
 /*
- * The lowest verbosity (-v) that shows debug events: as of klog, where 4 is "debug level verbosity"
+ * The lowest verbosity (-v) that shows debug events: as in klog, where 4 is "debug level verbosity"
  * (Kubernetes logging conventions). Lower: the level is info.
  */
 #define KLOG_DEBUG_VERBOSITY 4u
-/* The highest verbosity, klog's type for it: int32. Higher: refused. */
+/* The highest verbosity: klog stores it as an int32. Higher: refused. */
 #define KLOG_VERBOSITY_MAX 2147483647u
 /*
- * Shortest reconcile and health intervals: a round costs API requests, a probe of the health a few
- * file reads. Shorter: refused.
+ * Shortest reconcile and health intervals: each reconcile round costs API requests, and each health
+ * probe costs a few file reads. Shorter: refused.
  */
 #define RECONCILE_INTERVAL_MIN_MS 1000u
 #define HEALTH_INTERVAL_MIN_MS 100u
@@ -570,9 +570,9 @@
  */
 #define DEVICE_MEMORY_LOOK_MS 10000u
 /*
- * How long the memory of such a device may stay in use before the agent reports it: a container
- * usually has 30 s to end, and a training job that writes a checkpoint has some minutes. Longer:
- * the agent writes a log line and an Event.
+ * How long a device's memory may stay in use after a claim was refused for it, before the agent
+ * reports the device: a container usually has 30 s to end, and a training job that writes a
+ * checkpoint has some minutes. Longer: the agent writes a log line and an Event.
  */
 #define DEVICE_MEMORY_STUCK_MS 300000u
 /*
@@ -737,10 +737,11 @@
 #define STORE_FLUSH_MS 1000u
 /*
  * While files cannot be written to the CDI root, the agent tries this often to write a file of
- * STORE_HALF_BYTES there. A minute at most: readiness must be back within a minute.
+ * STORE_HALF_BYTES there. Must be under a minute, because the agent must become ready within a
+ * minute after the root is writable again.
  */
 #define CDI_TRY_MS 10000u
-/* How often --watch of the commands looks for changes: a look reads each slot of the store. */
+/* How often a command with --watch checks for changes: each check reads every slot of the store. */
 #define WATCH_MS 2000u
 /*
  * How often the agent tries to lock the store while another agent has the lock: in a rolling update
@@ -775,15 +776,15 @@
 /*
  * Slices that the server refuses as invalid are sent again when their content changes, or after a
  * wait that doubles between these bounds: a webhook or a server in an upgrade recovers soon,
- * whereas other rules of the server last.
+ * whereas other validation rules stay in force.
  */
 #define INVALID_RETRY_MS 10000u
 #define INVALID_RETRY_MAX_MS 3600000u
 /* Wait after a refusal that only an operator can resolve (403, 422). */
 #define API_REFUSED_MS 30000u
 /*
- * GET of the API group, for which claims wait: half of CLAIM_GET_MS, so that a hanging response
- * leaves time to try the versions one by one.
+ * Time for the GET of the API group, for which claims wait: half of CLAIM_GET_MS, so that a hanging
+ * response leaves time to try the versions one by one.
  */
 #define VERSION_GET_MS 5000u
 /* While an older version than v1 is in use, the server is asked this often for a newer one. */
@@ -807,22 +808,23 @@
  */
 #define ACCEPTS_PER_TURN 8u
 /*
- * Connections that the kernel queues on a listener: its own default maximum (net.core.somaxconn),
- * to which it cuts the value. A shorter queue would cost the same, and a full one refuses the
+ * Connections that the kernel queues on a listener: the default of net.core.somaxconn, to which the
+ * kernel reduces a larger value. A shorter queue would cost the same, and a full one refuses the
  * kubelet (EAGAIN) and makes a probe wait a second for its next SYN. More: connect(2) of the peer
  * waits or fails.
  */
 #define LISTEN_BACKLOG 4096u
 /*
- * Most turns in a row in which the loop holds its time back, because a time limit has passed while
- * bytes that arrived before that moment are still unread. In 64 turns the API connection can read
- * a megabyte (H2_CLIENT_RX_BYTES each). Reached: the time limits apply, whatever arrives.
+ * Most turns in a row in which the loop does not advance its own time, because a time limit has
+ * passed while bytes that arrived before that moment are still unread. In 64 turns the API
+ * connection can read a megabyte (H2_CLIENT_RX_BYTES each). Reached: the time limits apply,
+ * whatever arrives.
  */
 #define FROZEN_TURNS_MAX 64u
 /*
- * The same limit in clock time, because turns can be slow (a slow disk, a CPU quota). The first
- * turn already reads the bytes that arrived before a stall. Reached: the time limits apply, and
- * connections are accepted.
+ * The limit of FROZEN_TURNS_MAX as a time, because turns can be slow (a slow disk, a CPU quota).
+ * The first turn already reads the bytes that arrived before a stall. Reached: the time limits
+ * apply, and connections are accepted.
  */
 #define FROZEN_MS_MAX 1000u
 /*
@@ -833,7 +835,7 @@
 #define TIME_OLD_MS 100u
 /*
  * Transfers (one recv(2) or send(2), up to 4 KiB) of all TCP connections together in one window: a
- * scrape needs 35 transfers, and a transfer takes 15 us of CPU time. More: wait for the next
+ * scrape needs 35 transfers, and a transfer takes 15 us of CPU time. More: they wait for the next
  * window.
  */
 #define STRANGER_TRANSFERS 64u
@@ -878,8 +880,8 @@
 #define STEPS_PER_TURN 8u
 /*
  * Writes that empty the send buffer before the API connection is closed: H2_CLIENT_TX_BYTES in
- * records of 4 KiB, the first of them perhaps short. More, or no room in the socket: the rest, with
- * the GOAWAY, is dropped.
+ * records of 4 KiB, the first of which may be shorter. More, or no room in the socket: the rest,
+ * with the GOAWAY, is dropped.
  */
 #define API_WRITES_AT_END 6u
 /*
@@ -896,8 +898,8 @@
  */
 #define API_READS_PER_TURN 4u
 /*
- * How far reading may run ahead of that pace: enough for 16 MiB in whole records, the largest watch
- * event.
+ * How far reading from the API server may run ahead of the pace of API_READ_US: enough for 16 MiB
+ * in whole records, the largest watch event.
  */
 #define API_READ_BURST_MS 4500u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */
@@ -926,7 +928,7 @@
 #define TOKEN_REFUSED_MS 5000u
 /*
  * Age of unacknowledged bytes at which the kernel gives up the API connection (TCP_USER_TIMEOUT):
- * as long as the PING needs to detect it.
+ * as long as a PING needs to detect a dead connection.
  */
 #define API_UNACKED_MS 45000u
 /* Addresses of the API server that one connection attempt tries. More: ignored. */
@@ -960,9 +962,9 @@
  */
 #define PAGE_MAX_MS 5000u
 /*
- * How often a command asks again for a page that ended early, and the pause before: the agent ends
- * a page of slices that change meanwhile, and they change a few times in a row at most. More: the
- * command fails with the reason.
+ * How often a command repeats the request for a page that ended early, and the pause before each
+ * repetition: the agent ends a page early when the slices change, which they do a few times in a
+ * row at most. More: the command fails with the reason.
  */
 #define PAGE_RETRIES_MAX 3u
 #define PAGE_RETRY_MS 200u
@@ -977,8 +979,8 @@
  */
 #define SLICE_PART_BYTES 16384u
 /*
- * Output of a command that is escaped and written at once: it is on the stack. Longer output is
- * written in several pieces.
+ * Output of a command that is escaped and written at once: its buffer is on the stack. Longer
+ * output is written in several pieces.
  */
 #define WRITE_PIECE_BYTES 1024u
 /*

@@ -47,8 +47,9 @@
  */
 #define H2_HEADER_LIST_MAX 16384u
 /*
- * The same for the API connection: 30 warnings of 1 KiB each, which Go's server sends as HEADERS
- * and CONTINUATION because they exceed one frame. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
+ * Largest header list that the API connection announces and accepts, like H2_HEADER_LIST_MAX: 30
+ * warnings of 1 KiB each, which Go's server sends as HEADERS and CONTINUATION because they exceed
+ * one frame. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
  */
 #define H2_CLIENT_LIST_MAX 32768u
 /*
@@ -207,8 +208,8 @@
  */
 #define GRPC_SLOW_MS 1000u
 /*
- * Milliseconds within which the peer must take a response, however small its window: the kubelet
- * waits 45 s for a call in all. Longer: DEADLINE_EXCEEDED.
+ * Milliseconds within which the peer must receive a whole response, however small its window: the
+ * kubelet waits 45 s for a call. Longer: DEADLINE_EXCEEDED.
  */
 #define GRPC_REPLY_MS 30000u
 /* Status message with NUL. Longer texts are cut. */
@@ -248,7 +249,10 @@
  * connection: Prometheus allows a scrape 10 s in all.
  */
 #define HTTP1_REQUEST_MS 10000u
-/* A peer must take a response within this time: a slow peer occupies one of few connections. */
+/*
+ * A peer must receive the whole response within this time: a slow peer occupies one of few
+ * connections.
+ */
 #define HTTP1_ANSWER_MS 10000u
 /* A connection may be idle this long: scrapes come at least once a minute. */
 #define HTTP1_IDLE_MS 120000u
@@ -321,7 +325,10 @@
  * hundred constraints. Reached: the server is not trusted.
  */
 #define X509_COMPARISONS_MAX 250000u
-/* The fault of a server's certificate, with NUL: two names of 63 bytes. Longer: cut. */
+/*
+ * Text that describes what is wrong with a server's certificate, with NUL: two names of 63 bytes.
+ * Longer: cut.
+ */
 #define X509_TEXT_CAP 512u
 
 /* ---- names in requests ---- */
@@ -352,8 +359,8 @@
  */
 #define YAML_DEPTH_MAX 8u
 /*
- * Name of a context, cluster or user in it: cloud tools write names of resources, up to 160
- * characters. Longer: refused with the reason.
+ * Name of a context, cluster or user in a kubeconfig: cloud tools write names of resources, up to
+ * 160 characters. Longer: refused with the reason.
  */
 #define KUBECONFIG_NAME_BYTES_MAX 512u
 /*
