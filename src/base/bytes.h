@@ -121,7 +121,7 @@ void writer_varint(struct writer *w, uint64_t value);
 void writer_bytes(struct writer *w, const void *data, size_t len);
 /* Copies the bytes of the view. */
 void writer_append(struct writer *w, struct view v);
-void writer_text(struct writer *w, const char *text); /* without its NUL */
+void writer_text(struct writer *w, const char *text); /* writes `text` without its NUL */
 /* Writes a code point up to U+10FFFF in UTF-8 (RFC 3629 §3). */
 void writer_utf8(struct writer *w, uint32_t c);
 /* Writes decimal digits without leading zeros. */

@@ -31,7 +31,7 @@ struct log {
     size_t len;       /* bytes in `buffer` */
     /* bytes at the front of `buffer` already written out; make_room may drop some of them */
     size_t written;
-    uint64_t dropped;   /* bytes dropped from the front so far */
+    uint64_t dropped;   /* bytes dropped from the front of `buffer` so far */
     uint64_t lost;      /* number of lines that did not fit and are not reported yet */
     bool cut;           /* a field of the current line did not fit */
     struct writer line; /* the current line; line.data is NULL if there is none */

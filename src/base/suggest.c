@@ -50,13 +50,16 @@ void suggestion_try(struct suggestion *s, const char *known)
     bool begins = s->word.len >= (size_t)PREFIX_MIN && other.len > s->word.len &&
                   memcmp(s->word.data, other.data, s->word.len) == 0;
     if (begins && distance >= s->distance && s->best == NULL) {
-        /* suggested only because it starts with the word: any similar word replaces it */
+        /*
+         * `known` is suggested only because it starts with the word: a similar word replaces it
+         * later
+         */
         s->best = known;
     } else if (distance < s->distance) {
         s->best = known;
         s->distance = distance;
     } else {
-        /* not similar enough */
+        /* `known` is not similar enough */
     }
 }
 

@@ -12,7 +12,10 @@
 struct suggestion {
     struct view word; /* borrowed */
     const char *best; /* borrowed; NULL: no known word is similar */
-    /* changes from `word` to `best`; if `best` is NULL: the smallest number that is too many */
+    /*
+     * changes from `word` to `best`; if `best` is NULL: the smallest number of changes that is too
+     * many
+     */
     size_t distance;
 };
 

@@ -9,13 +9,13 @@
 
 #include "base/bytes.h"
 
-/* The earlier time; UINT64_MAX means never. */
+/* The earlier of two times; UINT64_MAX means never. */
 static inline uint64_t earlier(uint64_t a_ms, uint64_t b_ms)
 {
     return (a_ms < b_ms) ? a_ms : b_ms;
 }
 
-/* The later time. */
+/* The later of two times. */
 static inline uint64_t later(uint64_t a_ms, uint64_t b_ms)
 {
     return (a_ms > b_ms) ? a_ms : b_ms;

@@ -14,10 +14,10 @@
 #define DER_BOOLEAN 0x01u          /* one octet: 0x00 is FALSE, 0xff is TRUE */
 #define DER_INTEGER 0x02u          /* two's complement */
 #define DER_BIT_STRING 0x03u       /* number of unused bits at the end, then the bits */
-#define DER_OCTET_STRING 0x04u     /* bytes */
+#define DER_OCTET_STRING 0x04u     /* any bytes */
 #define DER_OID 0x06u              /* OBJECT IDENTIFIER */
-#define DER_UTC_TIME 0x17u         /* with two digits for the year */
-#define DER_GENERALIZED_TIME 0x18u /* with four digits for the year */
+#define DER_UTC_TIME 0x17u         /* a time whose year has two digits */
+#define DER_GENERALIZED_TIME 0x18u /* a time whose year has four digits */
 #define DER_SEQUENCE 0x30u         /* ordered elements */
 #define DER_SET 0x31u              /* unordered elements */
 /* Context-specific tags: DER_CONTEXT is primitive, DER_CONTEXT_OUTER is constructed. */
@@ -27,8 +27,8 @@
 /* One DER element: its tag, and views of its octets. */
 struct der {
     unsigned tag;
-    struct view whole;   /* including tag and length */
-    struct view content; /* without tag and length */
+    struct view whole;   /* the element with its tag and length */
+    struct view content; /* the element without its tag and length */
 };
 
 /* Consumes an element of any tag. */

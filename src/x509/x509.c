@@ -498,7 +498,7 @@ bool x509_subject(struct view der, struct view *subject)
     bool given = false;
     bool found = der_expect(&der, DER_SEQUENCE, &in) && der_expect(&in, DER_SEQUENCE, &tbs) &&
                  der_optional(&tbs, DER_CONTEXT_OUTER(0u), &given, &in);
-    /* consumes serialNumber, signature, issuer, validity, and last the subject, which is kept */
+    /* consumes serialNumber, signature, issuer, validity and subject; only the subject is used */
     for (size_t i = 0; i < 5u && found; i++) {
         found = der_any(&tbs, &e);
     }

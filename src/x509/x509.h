@@ -45,7 +45,7 @@ struct x509_cert {
     uint64_t path_len; /* pathLenConstraint; valid only if has_path_len */
     uint64_t exponent; /* public exponent of an RSA key */
     uint64_t explicit_policy;
-    unsigned version; /* of X.509: 1 to 3 */
+    unsigned version; /* X.509 version: 1 to 3 */
     enum x509_key key;
     enum x509_scheme scheme;
     unsigned hash_bits; /* length of the scheme's hash: 256, 384 or 512 */

@@ -22,7 +22,7 @@
 enum x509_reason {
     X509_TRUSTED,
     X509_UNREADABLE,
-    X509_CRITICAL, /* a critical extension that is not evaluated */
+    X509_CRITICAL, /* the certificate has a critical extension that is not evaluated */
     X509_FUTURE,
     X509_EXPIRED,
     X509_HOST, /* the certificate does not list the server */
@@ -66,7 +66,7 @@ struct x509_sent {
 
 /* Position of the search among the possible issuers of one certificate. */
 struct x509_frame {
-    /* where the search goes on: offset in the anchors, or index of a sent certificate */
+    /* where the search continues: offset in the anchors, or index of a sent certificate */
     size_t at;
     uint8_t cert; /* index of the sent certificate whose issuer is searched for */
     /*

@@ -146,8 +146,8 @@ bool x509_constraints_valid(struct view subtrees, bool *whole)
 struct subject {
     unsigned tag;
     struct view shown;
-    struct view domain; /* of a DNS name, URI or email address */
-    struct view local;  /* of an email address */
+    struct view domain; /* domain of a DNS name, URI or email address */
+    struct view local;  /* local part of an email address */
     struct view address;
 };
 
