@@ -25,21 +25,22 @@
 /* Room for the longest part: one device of a slice. */
 #define COMMAND_PART_BYTES SLICE_PART_BYTES
 
-/* Begins a colour of `devices`. */
+/* The byte that begins an escape sequence for a colour in the output of `devices`. */
 #define ANSI_ESCAPE "\033"
 
 /* The claim that holds a device, or a share of it. */
 struct holder {
     uint16_t others; /* number of other claims that also hold shares of the device */
     char claim[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: the device is free */
-    char pod[NAME_CAP];                   /* empty: unknown */
+    char pod[NAME_CAP];                   /* name of the pod that uses the claim; empty: unknown */
 };
 
 /* Where the verdicts on the devices' health come from. */
 enum verdicts {
-    VERDICTS_OF_FILES, /* the files alone, because the devices are those of an instance type */
-    VERDICTS_OF_AGENT, /* a running agent gave them */
-    VERDICTS_MISSING   /* the agent that should give them does not; see verdicts_missing */
+    /* readings alone: the devices are those of an instance type, which no agent judges */
+    VERDICTS_OF_FILES,
+    VERDICTS_OF_AGENT, /* a running agent gave the verdicts */
+    VERDICTS_MISSING   /* no agent gave verdicts; verdicts_missing says why */
 };
 
 /*
@@ -52,7 +53,7 @@ struct inventory {
     struct probe_issues issues;
     struct holder holder[DEVICES_MAX]; /* indexed by device number */
     /*
-     * The claim store cannot be read, so that a device without a holder in `holder` may be held.
+     * The claim store cannot be read, so a claim may hold a device that has no entry in `holder`.
      */
     bool holders_unknown;
     uint16_t damaged_slots; /* slots of the claim store of which both halves are damaged */
@@ -62,7 +63,10 @@ struct inventory {
     bool cdi_unlisted;                /* the directory of CDI files cannot be read whole */
     struct device_verdict verdict[DEVICES_MAX]; /* indexed by device number */
     enum verdicts verdicts;
-    /* VERDICTS_MISSING: why, in one line without a newline; empty: the output says it elsewhere */
+    /*
+     * with VERDICTS_MISSING: why there are no verdicts, as one line without a newline; empty:
+     * another part of the output says why
+     */
     struct view verdicts_missing;
     bool colour;    /* the output goes to a terminal that shows colours */
     bool efa;       /* --efa is set */
@@ -108,8 +112,8 @@ bool command_board(const char *type, struct found_node *out);
 /* Like command_board, but fills *out with the EFA devices in the type's EFA map, if it has one. */
 bool command_board_efas(const char *type, struct found_efas *out);
 /*
- * Appends one line on a type that command_board does not know: the type that was perhaps meant, and
- * all known ones.
+ * Appends one line about an instance type that command_board does not know: the most similar known
+ * type, and all known types.
  */
 void command_board_unknown(const char *type, struct writer *out);
 
@@ -132,7 +136,7 @@ bool command_slices(const struct inventory *v, const char *driver, const char *n
                     unsigned part, struct document *d);
 /*
  * If no slice has the Neuron device of this number, writes a line of YAML comment that says why.
- * `drops`: unhealthy devices are left out.
+ * `drops`: the slices leave out unhealthy devices.
  */
 void command_left_out(const struct inventory *v, unsigned number, bool drops, struct writer *out);
 /* A claim of the claim store, as the command `claims` shows it; the pointers are borrowed. */
@@ -182,26 +186,27 @@ void command_tar_pad(uint64_t size, unsigned blocks, struct writer *out);
 /* What comes next in an HTTP response. */
 enum response_stage {
     RESPONSE_HEAD,
-    RESPONSE_SIZE, /* the line before a chunk */
+    RESPONSE_SIZE, /* the line with the size of the next chunk */
     RESPONSE_BODY, /* bytes of a chunk, or of a body without chunks */
     RESPONSE_CHUNK_END,
     RESPONSE_LAST, /* the empty line after the last chunk */
     RESPONSE_WHOLE,
-    RESPONSE_BAD /* the bytes are not such a response */
+    RESPONSE_BAD /* the bytes are not a valid response */
 };
 /* An HTTP response that is being parsed; all zero at its start. */
 struct page_response {
     enum response_stage stage;
     unsigned code; /* status code; 0: the head is not complete */
     bool chunked;
-    uint32_t left; /* bytes that are left of the chunk */
+    uint32_t left; /* bytes of the current chunk that are not parsed yet */
 };
 /*
- * Parses received bytes: returns the next piece of the body, and moves *rest behind the bytes that
- * were used. Empty: the rest of the bytes is incomplete; call again when more bytes follow it.
+ * Parses received bytes: returns the next piece of the body, and removes the parsed bytes from the
+ * front of *rest. Returns an empty view if *rest ends before the next piece of the body; call again
+ * when more bytes have arrived.
  */
 struct view command_response(struct page_response *r, struct view *rest);
-/* Whether the response is complete, if the connection ends here. */
+/* Whether the response is complete if the connection ends after the bytes parsed so far. */
 bool command_response_whole(const struct page_response *r);
 
 #endif

@@ -19,7 +19,7 @@
 #define HEALTH_COLUMN_MOST 26u
 /* Room for " and 65535 other claims". */
 #define OTHERS_CAP 32u
-/* In place of a claim, if it is not known whether one holds the device. */
+/* Shown instead of a claim's name if it is unknown whether a claim holds the device. */
 #define HOLDER_UNKNOWN "?"
 
 /*
@@ -186,8 +186,9 @@ static bool is_bad(const struct inventory *v, unsigned number)
 /* Why the health of a device is unknown. */
 enum unknown_reason {
     UNKNOWN_VERDICT, /* no agent gives a verdict, and the files show no error now */
-    UNKNOWN_UNSEEN,  /* the agent has not looked at the device yet */
-    UNKNOWN_BEFORE,  /* at its last look, the agent could not read files that can be read now */
+    UNKNOWN_UNSEEN,  /* the agent has not probed the device yet */
+    /* the agent could not read files at its last probe, but they can be read now */
+    UNKNOWN_BEFORE,
     UNKNOWN_PORT,
     UNKNOWN_ABSENT,
     UNKNOWN_BLIND,
@@ -219,7 +220,7 @@ static enum unknown_reason unknown_reason(const struct inventory *v, const struc
     } else if (d->reading.counted != 0u) {
         reason = UNKNOWN_COUNTERS;
     } else {
-        /* kernel modules before 2.24 */
+        /* kernel modules before 2.24 have no health files: UNKNOWN_MODULE */
     }
     return reason;
 }
@@ -485,7 +486,7 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     } else if (v->holders_unknown) {
         write_padded(out, HOLDER_UNKNOWN, c.claim);
     } else {
-        /* free */
+        /* no claim holds the device: leave the column out */
     }
     write_pod(h, c.pod, out);
 }
@@ -567,7 +568,7 @@ static void write_summary(const struct inventory *v, struct writer *out)
     writer_text(out, "\n");
 }
 
-/* One line for each reason why the health of devices is unknown. */
+/* Writes one line for each reason why the health of devices is unknown. */
 static void write_unknowns(const struct inventory *v, struct writer *out)
 {
     for (unsigned reason = 0; reason < (unsigned)UNKNOWN_REASONS; reason++) {
@@ -590,7 +591,10 @@ static void write_unknowns(const struct inventory *v, struct writer *out)
 /* What the agent waits for before an unhealthy device without errors is healthy again. */
 #define WAITING "its files show no error now; the agent waits until it stays so"
 
-/* One line for each device that the agent keeps unhealthy, and one if it gives no verdicts. */
+/*
+ * Writes one line for each device that the agent keeps unhealthy, and one line if the agent gave no
+ * verdicts.
+ */
 static void write_verdicts(const struct inventory *v, struct writer *out)
 {
     for (unsigned i = 0; i < v->devices.count; i++) {
@@ -609,7 +613,10 @@ static const char *plural(unsigned count)
     return (count == 1u) ? "" : "s";
 }
 
-/* Lines about what keeps the holders of devices from being certain. */
+/*
+ * Writes one line for each reason why a claim may hold a device although the table does not show
+ * it.
+ */
 static void write_doubts(const struct inventory *v, struct writer *out)
 {
     if (v->holders_unknown) {
@@ -739,7 +746,7 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
     } else if (part == 0u && !v->rows_only) {
         write_head(v, out);
     } else {
-        /* nothing to write: the device is not listed, or the head is not wanted */
+        /* nothing to write: the device is not listed, or the caller wants no table head */
     }
     ASSERT(!out->full);
     return true;

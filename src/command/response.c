@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses a response of the agent's metrics port to an HTTP/1.1 request, piece by piece. The agent
- * sends the body in chunks (RFC 9112 section 7.1), so that a body that ends early is seen. The body
- * of a response without chunks, which only another program sends, ends with the connection.
+ * sends the body in chunks (RFC 9112 section 7.1), so that a body that ends early is detected. The
+ * body of a response without chunks, which only another program sends, ends with the connection.
  */
 #include "base/chars.h"
 #include "command/command.h"
@@ -31,14 +31,14 @@ static bool go_to(struct page_response *r, enum response_stage stage)
     return true;
 }
 
-/* Like go_to, after the first `n` bytes of *rest. */
+/* Removes the first `n` bytes of *rest, then goes to `stage`. */
 static bool go_on(struct page_response *r, struct view *rest, size_t n, enum response_stage stage)
 {
     *rest = view_from(*rest, n);
     return go_to(r, stage);
 }
 
-/* Like the other functions of a stage: false if bytes are missing. */
+/* Parses the head of the response. Returns false if *rest does not have the whole head yet. */
 static bool read_head(struct page_response *r, struct view *rest)
 {
     uint64_t code = 0;
@@ -75,7 +75,7 @@ static bool read_size(struct page_response *r, struct view *rest)
     return go_on(r, rest, n + sizeof LINE_END - 1u, (size == 0u) ? RESPONSE_LAST : RESPONSE_BODY);
 }
 
-/* Reads the end of a line: of a chunk, or the empty line after the last chunk. */
+/* Consumes a line end: that of a chunk, or the empty line after the last chunk. */
 static bool read_line_end(struct page_response *r, struct view *rest, enum response_stage next)
 {
     if (rest->len < sizeof LINE_END - 1u) {
@@ -85,7 +85,7 @@ static bool read_line_end(struct page_response *r, struct view *rest, enum respo
                                         : go_to(r, RESPONSE_BAD);
 }
 
-/* The next piece of the body; empty if there are no bytes. */
+/* Consumes and returns the next piece of the body; empty if *rest is empty. */
 static struct view read_body(struct page_response *r, struct view *rest)
 {
     struct view piece = r->chunked ? view_first(*rest, r->left) : *rest;
@@ -97,7 +97,7 @@ static struct view read_body(struct page_response *r, struct view *rest)
     return piece;
 }
 
-/* Goes on to the next stage, if the bytes suffice. */
+/* Parses the current stage and goes to the next one. Returns false if *rest has too few bytes. */
 static bool next_stage(struct page_response *r, struct view *rest)
 {
     switch (r->stage) {

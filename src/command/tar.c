@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Headers of a tar archive in the format ustar (POSIX.1-2017, pax, "ustar Interchange Format"):
- * plain files of root.
+ * describes plain files that belong to root.
  */
 #include "base/assert.h"
 #include "command/command.h"
@@ -11,7 +11,7 @@
 #define TAR_SUM_DIGITS 6u
 #define TAR_PREFIX_AT 345u
 
-/* Latest time of a file that has room, in the year 2242: a clock may be wrong. */
+/* Latest file time that fits the header, in the year 2242: a wrong clock may give a later time. */
 #define TAR_TIME_MAX (((uint64_t)1 << 33u) - 1u)
 
 static void write_octal(struct writer *out, uint64_t value, unsigned digits)
@@ -54,7 +54,9 @@ void command_tar_header(const char *folder, const char *name, uint64_t size, uin
     write_octal(&header, 0, 7);
     write_octal(&header, size, 11);
     write_octal(&header, (wall_s < TAR_TIME_MAX) ? wall_s : TAR_TIME_MAX, 11);
-    /* 8 spaces in place of the checksum, which is computed with them; "0": a plain file */
+    /*
+     * 8 spaces, with which the checksum is computed and which it then replaces; "0": a plain file
+     */
     writer_text(&header, "        0");
     write_field(&header, view_text(""), TAR_NAME_BYTES);
     writer_text(&header, "ustar");

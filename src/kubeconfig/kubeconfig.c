@@ -72,7 +72,7 @@ struct key_row {
     /* name of the key, literal; for an entry of a list: its name in messages */
     const char *name;
     enum shape shape;
-    size_t to;           /* VALUE, NAME: offset of the member of struct walk that gets it */
+    size_t to;           /* VALUE, NAME: offset of the member of struct walk that gets the value */
     const char *refused; /* literal: why the key is refused; NULL: it is accepted */
     const char *unless;  /* literal: the only value of a refused key that is accepted */
 };

@@ -356,11 +356,12 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
 /* A literal or folded scalar being read (§8.1). */
 struct block {
     bool folded;
-    bool some;       /* at least one line of text was read */
-    bool wide;       /* the line before starts with a blank: the line ends around it stay */
+    bool some; /* at least one line of text was read */
+    /* the previous line starts with a blank, so the line ends around it are kept */
+    bool wide;
     uint8_t chomp;   /* chomping indicator: '-' or '+'; 0: none */
     unsigned breaks; /* line ends that are not appended yet */
-    unsigned indent; /* columns before the text; 0: not known before the first line of text */
+    unsigned indent; /* columns before the text; 0: unknown until the first line of text is read */
 };
 
 static enum status block_header(struct yaml_reader *r, int parent, struct block *b)
