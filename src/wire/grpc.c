@@ -349,7 +349,10 @@ static bool on_input(struct grpc_server *s, const struct h2_event *event, struct
     if (event->kind == H2_EVENT_DATA) {
         consume_data(s, call, event->data);
     } else if (!event->trailers) {
-        /* set before head_complete, whose refusals depend on whether the request is complete */
+        /*
+         * the flag is set before head_complete runs, whose refusals depend on whether the request
+         * is complete
+         */
         call->flags |= event->end_stream ? GRPC_FLAG_INPUT_ENDED : 0u;
         head_complete(s, call);
     }
@@ -387,7 +390,7 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
         grpc_refuse_due(s);
         out->kind = GRPC_EVENT_WRITABLE;
         return true;
-    default: /* GOAWAY, and PING_ACK of a PING that no server sends */
+    default: /* GOAWAY; and PING_ACK, which cannot occur, because servers send no PING */
         return false;
     }
 }

@@ -85,7 +85,10 @@ struct grpc_call {   /* internal */
     uint32_t message_len; /* message length that the prefix announces */
     uint32_t message_have;
     uint32_t reply_left; /* bytes of the response message that are not sent yet */
-    /* when the request must be complete; later: when the peer must have taken the reply */
+    /*
+     * time by which the request must be complete; later: time by which the peer must have received
+     * the reply
+     */
     uint64_t arrival_ms;
     uint64_t deadline_ms; /* from grpc-timeout; UINT64_MAX: none */
     char path[GRPC_PATH_CAP];
@@ -116,8 +119,8 @@ enum grpc_event_kind {
     GRPC_EVENT_CALL,
     GRPC_EVENT_GONE, /* the call ended without our answer (cancelled, connection lost) */
     /*
-     * the call ended with DEADLINE_EXCEEDED: its grpc-timeout passed, or the peer did not take a
-     * reply message within GRPC_REPLY_MS
+     * the call ended with DEADLINE_EXCEEDED: its grpc-timeout passed, or the peer did not receive a
+     * whole reply message within GRPC_REPLY_MS
      */
     GRPC_EVENT_DEADLINE,
     /* the peer's window or the send buffer has room again: the owner continues the replies begun */

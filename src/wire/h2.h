@@ -136,7 +136,7 @@ struct h2_frame { /* internal: header of the frame being received (RFC 9113 §4.
 struct h2_list {
     uint8_t kind;
     uint8_t pseudo; /* set of pseudo-header fields received */
-    bool regular;   /* a field that is no pseudo-header field was received */
+    bool regular;   /* a field other than a pseudo-header field was received */
     bool is_connect;
     bool has_length;
     uint16_t status; /* status code of a response list */

@@ -79,7 +79,9 @@ static bool authority_valid(struct h2_list *list, struct view value)
 {
     (void)list;
     (void)value;
-    /* accepts any value: kubelets send an encoded socket path, "localhost" or an empty value */
+    /*
+     * accepts any :authority: kubelets send an encoded socket path, "localhost" or an empty value
+     */
     return true;
 }
 

@@ -580,7 +580,7 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
         return FULL_BUFFER;
     }
     ASSERT(c->build.len > 0u && c->build.len <= c->peer_frame_max);
-    /* The header block already stands in the send buffer, behind the room for its frame header. */
+    /* The header block is already in the send buffer, after the room for its frame header. */
     struct writer w = tx_open(c);
     ASSERT(w.data + H2_FRAME_HEADER_BYTES == c->build.data);
     tx_frame(&w, c->build.len, H2_HEADERS,

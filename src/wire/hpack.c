@@ -269,8 +269,8 @@ static enum status decode_symbols(struct view in, struct writer *out)
     struct bit_window w = {0, 0};
     size_t pos = 0;
     /*
-     * A symbol has at least HPACK_HUFFMAN_LENGTH_MIN bits, so the input has no more symbols than
-     * this.
+     * A symbol has at least HPACK_HUFFMAN_LENGTH_MIN bits, so the input has at most symbols_max
+     * symbols.
      */
     size_t symbols_max = in.len * 8u / HPACK_HUFFMAN_LENGTH_MIN + 1u;
     for (size_t i = 0; i < symbols_max; i++) {

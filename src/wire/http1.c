@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP/1.1 server engine; see http1.h. Reads requests line by line and parses a line when its CRLF
- * has arrived, so that what it finds does not depend on how the bytes arrive. Owns the rules of RFC
+ * has arrived, so that the result does not depend on how the bytes arrive. Owns the rules of RFC
  * 9112.
  */
 #include "wire/http1.h"
@@ -380,7 +380,7 @@ void http1_init(struct http1 *h, uint64_t now_ms)
     h->since_ms = now_ms;
 }
 
-/* Whether a response was sent and no byte of another request has come; none may ever come. */
+/* Whether a response was sent and no byte of another request has arrived yet. */
 static bool is_idle(const struct http1 *h)
 {
     return h->phase == HTTP1_READING && h->served && h->part == HTTP1_NOTHING && h->rx_len == 0u;

@@ -89,7 +89,7 @@ struct http1 {
     enum http1_coding coding;
     uint64_t now_ms;
     uint64_t since_ms; /* when the current wait, request, response or failure began */
-    uint64_t moved_ms; /* when the response began, or the peer last took bytes of it */
+    uint64_t moved_ms; /* when the response began, or the peer last received bytes of it */
     uint32_t fields_len;
     uint16_t line_len; /* number of bytes in `line`: what has arrived of the current line */
     uint16_t rx_len;
@@ -112,7 +112,7 @@ uint64_t http1_deadline(const struct http1 *h);
 /*
  * Returns when the connection may be closed in favour of a new one:
  * - before its first request is complete: HTTP1_GRACE_MS after its start;
- * - while a response is pending: HTTP1_PAUSE_MS after the peer last took bytes of it;
+ * - while a response is pending: HTTP1_PAUSE_MS after the peer last received bytes of it;
  * - after its first response, until the next request is complete: at once;
  * - after a failure, while it waits for the peer to close (LINK_CLOSE_MS): at once.
  */

@@ -221,7 +221,10 @@ static enum status consume_text(struct kube_response *r, struct reader *in)
     for (size_t i = 0; i < bytes.len && !r->message_ended; i++) {
         keep_text_byte(r, bytes.data[i]);
     }
-    /* A success never has a text body (see kube_response_end): fail now, before its end. */
+    /*
+     * A response with a success status never has a text body (see kube_response_end): fail now,
+     * before the body ends.
+     */
     return (r->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
 }
 
@@ -378,8 +381,8 @@ enum status kube_response_next(struct kube_response *r, struct reader *in,
 enum status kube_response_end(struct kube_response *r)
 {
     /*
-     * An API server sends an object with every success. A success with a text instead, as a proxy
-     * may send it, must not pass for an empty list.
+     * An API server sends an object with every success. A success with a text body, such as one
+     * from a proxy, must not count as an empty list.
      */
     bool success = http_is_success(r->http_status);
     bool whole = true;

@@ -42,7 +42,10 @@ enum {
     KUBE_DESCEND,
     KUBE_ENVELOPE, /* DESCEND into bytes that start with the magic k8s\0 */
     KUBE_RECORD,
-    /* KEEP as a separate record, emitted when the field ends; an enclosing record stays open */
+    /*
+     * copy a field into a record of its own, emitted when the field ends; an enclosing record stays
+     * open
+     */
     KUBE_RECORD_FIELD,
     /*
      * copy a field of any wire type, or leave it out if it does not fit; each occurrence of a
