@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Builds the attributes of a device: those of AWS's driver for a Neuron device, those of dranet for
- * an EFA device. Names and types are the same as theirs, because a CEL expression fails if an
- * attribute has a wrong type, and one failing expression blocks scheduling. The functions append
- * the attributes in the byte order of the keys.
+ * an EFA device. Names and types are the same as in these drivers, because a CEL expression fails
+ * if an attribute has a wrong type, and one failing expression blocks scheduling. The functions
+ * append the attributes in the byte order of the keys.
  */
 #include "dra/claim.h"
 
@@ -288,7 +288,8 @@ static void build_neuron(const struct devices *d, const struct device *device,
     }
     add_cores(out, d, device);
     if (device->node) {
-        ASSERT(d->board != NULL); /* only a known type has such a device */
+        /* only an instance type with a board row has a device for the whole node */
+        ASSERT(d->board != NULL);
         add_int(out, "deviceCount", d->board->devices);
     } else {
         add_int(out, "deviceId", device->number);

@@ -196,7 +196,8 @@ static bool text_ends(struct json_reader *in)
 {
     struct json_token t;
     bool ends = json_next(in, &t) == STATUS_OK;
-    ASSERT(!ends || t.kind == JSON_END); /* the reader takes nothing after the outermost value */
+    /* the JSON reader accepts nothing after the outermost value */
+    ASSERT(!ends || t.kind == JSON_END);
     return ends;
 }
 

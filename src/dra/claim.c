@@ -84,8 +84,8 @@ static bool same_place(const struct claim_result *p, const struct claim_result *
 
 /*
  * Whether the result at index `at` has the same configuration as the earlier results of its
- * request. It must, because all devices of one request form one CDI device, which has one
- * environment.
+ * request. The configurations must be equal, because all devices of one request form one CDI
+ * device, which has one environment.
  */
 static bool configured_alike(const struct claim_record *r, unsigned at)
 {
@@ -398,8 +398,8 @@ void claim_meta(struct claim_builder *b, struct view uid)
 /* --- results --- */
 
 /*
- * Whether this is the name of a device that the node had, or may have had: one that the board has
- * (on a board that is not known: any number), or an EFA device.
+ * Whether `device` is a name that this node has published or may have published: that of a Neuron
+ * device of the board (if the board is unknown, of any number), or that of an EFA device.
  */
 static bool was_published(const struct devices *d, struct view device)
 {

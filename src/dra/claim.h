@@ -67,8 +67,8 @@ struct claim_result {
 enum claim_consumer_kind { CONSUMER_POD, CONSUMER_POD_GROUP, CONSUMER_KINDS };
 
 /*
- * The pod or PodGroup that uses a claim; empty: unknown. Operators see it. Two claims of one
- * consumer, told by its UID, must not use the same device numbers in containers
+ * The pod or PodGroup that uses a claim; empty: unknown. Operators see the consumer. Two claims of
+ * one consumer, identified by its UID, must not use the same device numbers in containers
  * (agent/claim/numbering.h).
  */
 struct claim_consumer {
@@ -327,8 +327,8 @@ void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_N
 void cdi_tombstone_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);
 /*
  * Whether `name` is the name of a claim's CDI file or tombstone with this suffix; if so, `uid` gets
- * the claim's UID. A name whose middle part has not the form of a UID (claim_uid_like) is none: the
- * agent never wrote such a file.
+ * the claim's UID. Returns false if the middle part of `name` does not have the form of a UID
+ * (claim_uid_like): the agent writes no such file.
  */
 bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix, char uid[UID_CAP]);
 /*

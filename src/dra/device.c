@@ -230,7 +230,7 @@ static void build_cores(const struct devices *d, struct device *device,
     }
     device->core_count = (uint16_t)count;
     if (count != 0u) {
-        return; /* report_cores compares it with the type */
+        return; /* report_cores compares the core count with that of the type */
     }
     uint8_t value[SYSFS_VALUE_CAP + sizeof " instead of 255"];
     struct writer out = writer_of(value, sizeof value);
@@ -509,7 +509,7 @@ static void report_table(const struct devices *d, const struct found_node *found
 
 /* --- core counts --- */
 
-/* The devices whose files have the same number of cores as the device at this index. */
+/* Bit N: the file of device N shows the same core count as that of the device at index `at`. */
 static uint64_t with_same_cores(const struct devices *d, unsigned at)
 {
     uint64_t numbers = 0;
@@ -520,7 +520,7 @@ static uint64_t with_same_cores(const struct devices *d, unsigned at)
     return numbers;
 }
 
-/* "255 instead of 255; devices " and their numbers. */
+/* Room for "255 instead of 255; devices " and the numbers of all devices. */
 #define CORES_TEXT_CAP (32u + DEVICE_NUMBERS_CAP)
 
 /*

@@ -64,7 +64,10 @@ struct found_device {
     struct device_place place;
     char core_count[SYSFS_VALUE_CAP]; /* empty: file absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
-    /* numa_node of the PCI function at the board's address for this device; empty: none there */
+    /*
+     * numa_node of the PCI function at the board's address for this device; empty: no function has
+     * this address
+     */
     char numa_node[NUMA_VALUE_CAP];
     /* root complex: first directory in the sysfs path of the device's PCI function */
     char pcie_root[PCIE_ROOT_CAP];

@@ -6,8 +6,8 @@
  *
  * A file consists of two JSON documents with the same content, for versions v1beta1 and v1alpha1 of
  * metadata.resource.k8s.io in this order; a reader uses the first document whose version it knows.
- * The bytes are the same as Go's encoder would write. The name of a request stands there without
- * the subrequest, because a claim record does not store subrequests.
+ * The bytes are the same as Go's encoder would write. The documents contain the name of a request
+ * without its subrequest, because a claim record does not store subrequests.
  *
  * Invariants:
  * I1 The same record and the same table always lead to the same bytes.

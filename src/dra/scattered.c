@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the error and the remedy of a claim whose Neuron devices are not consecutive. Names only
- * attributes that all devices of such a group or line have on this instance type
+ * Writes the error and the remedy of a claim whose Neuron devices are not consecutive. Suggests
+ * only attributes that every device of a group or line has on this instance type
  * (dra/attributes.c).
  */
 #include "dra/claim.h"

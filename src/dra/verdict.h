@@ -29,8 +29,8 @@ struct device_verdict {
  */
 void device_verdict_write(struct writer *out, const char *name, const struct device_verdict *v);
 /*
- * Reads such a line. Returns false for any other line; otherwise *name is the device's name, which
- * points into the line.
+ * Reads a line that device_verdict_write wrote. Returns false for any other line; otherwise *name
+ * is the device's name, which points into the line.
  */
 bool device_verdict_read(struct view line, struct view *name, struct device_verdict *v);
 
