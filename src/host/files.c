@@ -702,7 +702,7 @@ static const char *port_why(void *ctx)
 {
     struct host_files *f = ctx;
     if (f->by_reader) {
-        return f->words; /* set by port_memory_read */
+        return f->words; /* port_memory_read has written the text */
     }
     if (f->error == ELOOP) {
         return "it is a symbolic link"; /* ELOOP from open(2) with O_NOFOLLOW */

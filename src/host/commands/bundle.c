@@ -42,7 +42,7 @@ static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, stru
         *n = read(fd, m->part, sizeof m->part);
         m->out.len = (*n > 0) ? (size_t)*n : 0u;
         copied += m->out.len;
-        /* without escapes: a copy has the same bytes */
+        /* writes without escapes, so that the copy has the same bytes as the file */
         s = (*n > 0) ? output_flush(&m->out, m->out_fd, why) : STATUS_OK;
     }
     return s;
@@ -196,7 +196,7 @@ static enum status print_entry(struct command_memory *m, const char *folder, con
     size_t before = why->len;
     enum status s = commands_flush(m, why);
     if (s != STATUS_OK && is_tar(m)) {
-        why->len = before; /* the archive matters more than a line that nobody can read */
+        why->len = before; /* a line lost on standard error does not make the archive fail */
         s = STATUS_OK;
     }
     return s;
@@ -243,7 +243,9 @@ static enum status member_write(struct command_memory *m, const char *name, stru
         s = output_flush(&m->out, STDOUT_FILENO, why);
     }
     if (s == STATUS_OK && at < size) {
-        /* without the rest of its content, the archive is damaged from here on */
+        /*
+         * the header gave the full size, so a missing rest of the content damages the whole archive
+         */
         WRITE(why, "the archive is incomplete: % cannot be read back: %", TEXT(name),
               ERRNO((n < 0) ? errno : EIO));
         return HOST_IO;
@@ -262,7 +264,7 @@ static enum status tar_begin(struct command_memory *m, struct writer *why)
         writer_text(why, "bundle - writes a tar archive: give a file, as in bundle - > node.tar");
         return PEER_MALFORMED;
     }
-    /* a kernel that forbids anonymous files that can be executed demands the seal (memfd_noexec) */
+    /* with the sysctl vm.memfd_noexec=2, the kernel refuses an anonymous file without this seal */
     m->member_fd = memfd_create("bundle", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
     if (m->member_fd < 0 && errno == EINVAL) { /* the kernel does not know the seal */
         m->member_fd = memfd_create("bundle", MFD_CLOEXEC);
@@ -286,8 +288,8 @@ static enum status tar_end(struct command_memory *m, struct writer *why)
 /* --- one file --- */
 
 /*
- * Writes one file of the bundle into its directory; removes it if its content is incomplete. A file
- * of this name that somebody else has made meanwhile stays.
+ * Writes one file of the bundle into its directory; removes it if its content is incomplete. Does
+ * not touch a file of this name that already exists.
  */
 static enum status file_write(struct command_memory *m, const struct settings_input *input,
                               const struct entry *e, const char *name, struct writer *line)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the CDI files of claims: whether they agree with the claim store, and which claims only a
- * CDI file shows. Like the agent (agent/recovery/reconcile.c), the commands take such a file for a
- * witness that its claim holds devices. Changes no file.
+ * Reads the CDI files of claims, and finds out whether they agree with the claim store, and which
+ * claims only a CDI file shows. Like the agent (agent/recovery/reconcile.c), the commands treat
+ * such a file as evidence that its claim holds devices. Changes no file.
  */
 #include <errno.h>
 
@@ -57,7 +57,7 @@ void commands_stored_add(struct command_memory *m, enum slot_state state)
     struct stored_claim *c = &m->stored[m->stored_claims];
     text_set(c->uid, sizeof c->uid, outline ? m->outline.id.uid : m->record.id.uid);
     c->numbers = outline ? m->outline.numbers : claim_numbers(&m->record);
-    /* the CDI file of a released claim is a leftover, and holds nothing */
+    /* the CDI file of a released claim is a leftover, and shows no device that is still held */
     c->numbers = (outline && m->outline.released) ? UINT64_MAX : c->numbers;
     m->stored_claims++;
 }
@@ -80,8 +80,9 @@ void commands_witness_begin(struct command_memory *m)
 }
 
 /*
- * Reads the CDI file `name` of claim `uid`. Returns whether it shows more than the store. Not
- * inlined, so that its buffers are not on the stack while a claim is written.
+ * Reads the CDI file `name` of claim `uid`. Returns whether the file shows a claim or devices that
+ * the store lacks, or is unreadable and its claim is not in the store. Not inlined, so that its
+ * buffers are not on the stack while a claim is written.
  */
 __attribute__((noinline)) static bool read_witness(struct command_memory *m, const char *name,
                                                    const char *uid, struct witness *w)

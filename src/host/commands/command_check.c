@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command `check`: whether the node is ready, why not, and what else is wrong. It agrees with
- * /readyz: while an agent responds, its reasons are those of that page, and whatever else is found
- * is a warning. Without an agent, the reasons are what keeps one from working here.
+ * The command `check`: whether the node is ready, why not, and what else is wrong. While an agent
+ * responds, the reasons are those of its page /readyz, and every other finding is a warning.
+ * Without an agent, the reasons are the conditions that prevent an agent from working on this node.
  *
  * The document has the reasons before the warnings, so the checks run twice: once for each kind.
  */
@@ -23,8 +23,8 @@
 _Static_assert(6u * FINDING_BYTES_MAX + 1024u <= COMMAND_PART_BYTES, "an escaped finding fits");
 
 /*
- * Prints a finding if its kind is the one that is printed now (m->finding). Cuts a finding that is
- * longer than any of the agent's.
+ * Prints a finding if it is of the kind that is printed now (m->finding). Cuts a finding to
+ * FINDING_BYTES_MAX.
  */
 static enum status add_finding(struct command_memory *m, enum finding_kind kind, struct view text,
                                struct writer *why)
@@ -43,8 +43,8 @@ static enum status add_finding(struct command_memory *m, enum finding_kind kind,
 }
 
 /*
- * Kind of a finding that can keep an agent from working here. It is only a warning if an agent
- * responds, because then /readyz says whether the agent works.
+ * Kind of a finding that can prevent an agent from working on this node. If an agent responds, the
+ * finding is only a warning, because then /readyz says whether the agent works.
  */
 static enum finding_kind hindrance(const struct command_memory *m)
 {
@@ -60,7 +60,7 @@ static enum status add_hindrance(struct command_memory *m, struct view text, str
 
 /*
  * Adds an issue of the probe: as a reason if the agent refuses the instance family, else as a
- * warning. If an agent responds, it gives that reason itself, so it is not added here.
+ * warning. If an agent responds, its page /readyz has that reason, so it is not added here.
  */
 static enum status check_issue(struct command_memory *m, const struct probe_issue *issue,
                                struct writer *why)
@@ -92,8 +92,8 @@ static enum status check_verdicts(struct command_memory *m, struct writer *why)
 }
 
 /*
- * Checks the devices of a driver. Also reads which claims hold devices, because a device that is
- * gone is reported if a claim holds it.
+ * Checks the devices of a driver. Also reads which claims hold devices, because a missing device is
+ * reported only if a claim holds it.
  */
 static enum status check_node(struct command_memory *m, unsigned driver, struct writer *why)
 {
@@ -203,7 +203,10 @@ static void load_stored(struct command_memory *m)
     }
 }
 
-/* Whether a CDI file shows a claim that the store lacks, or may show one and cannot be found. */
+/*
+ * Whether a CDI file shows a claim or devices that the store lacks, or the directory of CDI files
+ * cannot be read.
+ */
 static bool has_witness(struct command_memory *m)
 {
     struct witness w;
@@ -228,7 +231,7 @@ static enum status add_witness(struct command_memory *m, const struct witness *w
 }
 
 /*
- * Warns about CDI files whose claims the store lacks. Looks twice, because the agent writes the
+ * Warns about CDI files whose claims the store lacks. Checks twice, because the agent writes the
  * record of a claim after its CDI file.
  */
 static enum status check_witnesses(struct command_memory *m, struct writer *why)
@@ -401,8 +404,8 @@ static enum status print_findings(struct command_memory *m, enum finding_kind ki
     }
     if (kind == FINDING_REASON) {
         /*
-         * first, because it finds out whether an agent responds, which decides the kind of other
-         * findings
+         * check_agent runs first, because it finds out whether an agent responds, which decides the
+         * kind of other findings
          */
         s = check_agent(m, why);
     } else if (m->agent_responds) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads pages from the agent's metrics port for the commands, over HTTP/1.1 and with a time limit.
- * Asks again for a page that ended early. Holds no state.
+ * Repeats the request if a page ends early. Holds no state.
  */
 #include <errno.h>
 #include <poll.h>
@@ -29,7 +29,7 @@ struct page {
     struct writer *why;
 };
 
-/* How the request for a page ends, besides with an errno: the page ended before its last chunk. */
+/* Result of a request if the page ended before its last chunk; any other failure is an errno. */
 #define PAGE_CUT ECONNRESET
 
 /*
@@ -83,14 +83,16 @@ static int page_ask(const struct page *p)
     WRITE(&request, "GET % HTTP/1.1\r\nHost: " AGENT_NAME "\r\nConnection: close\r\n\r\n",
           TEXT(p->path));
     ASSERT(!request.full);
-    /* an agent without a free place may have closed the connection; that must not raise SIGPIPE */
+    /*
+     * an agent without a free link may have closed the connection; send must not raise SIGPIPE then
+     */
     ssize_t n = send(p->fd, request.data, request.len, MSG_NOSIGNAL);
     return (n == (ssize_t)request.len) ? 0 : ((n < 0 && errno != EPIPE) ? errno : PAGE_CUT);
 }
 
 /*
- * Writes a piece of the body to the sink. The time that this takes is not the agent's: it does not
- * count against the time limit.
+ * Writes a piece of the body to the sink. The time for this write does not count against the time
+ * limit, which is for the agent.
  */
 static int page_sink(struct page *p, struct view piece)
 {
@@ -164,7 +166,7 @@ static int page_read(struct page *p)
     return (error == 0 && !command_response_whole(&p->response)) ? PAGE_CUT : error;
 }
 
-/* Asks once for the page. Returns 0 or an errno. */
+/* Requests the page once and reads it. Returns 0 or an errno. */
 static int page_try(struct command_memory *m, struct page *p)
 {
     p->fd = -1;
@@ -181,7 +183,10 @@ static int page_try(struct command_memory *m, struct page *p)
     return error;
 }
 
-/* Empties the sink, a file, of the page that ended early. false: it failed. */
+/*
+ * After a pause, removes from the sink, a file, the bytes of the page that ended early. false: the
+ * file cannot be written.
+ */
 static bool page_again(struct page *p)
 {
     (void)poll(NULL, 0, (int)PAGE_RETRY_MS);
@@ -219,8 +224,8 @@ static void page_failed(const struct settings *s, const struct page *p, int erro
 }
 
 /*
- * Requests and reads the page, again if it ends early. Returns 0, or an errno after p->why got one
- * line. ECONNREFUSED: there is no agent, or none that serves pages.
+ * Requests and reads the page, and repeats this if the page ends early. Returns 0, or an errno
+ * after p->why got one line. ECONNREFUSED: there is no agent, or none that serves pages.
  */
 static int page_run(struct command_memory *m, struct page *p)
 {

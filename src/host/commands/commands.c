@@ -87,9 +87,9 @@ static enum status write_parts(struct command_memory *m, enum status loaded, str
 }
 
 /*
- * Prints one driver's devices. `loaded`: verdict of the call that loaded the devices. A claim store
- * that cannot be read leaves its reason in `why` and in m->holders; the devices are printed all the
- * same. Not inlined, because the caller is on the stack below every command.
+ * Prints one driver's devices. `loaded`: verdict of the call that loaded the devices. If the claim
+ * store cannot be read, sets m->holders and appends the reason to `why`, but still prints the
+ * devices. Not inlined, so that the stack frame of the caller stays small.
  */
 __attribute__((noinline)) static enum status write_inventory(struct command_memory *m,
                                                              enum driver_kind driver, bool offline,
@@ -104,7 +104,8 @@ __attribute__((noinline)) static enum status write_inventory(struct command_memo
     }
     enum status s = write_parts(m, loaded, &failed);
     if (s != STATUS_OK) {
-        *why = failed; /* that the output is not whole matters more than the claim store */
+        /* report why the output is incomplete, instead of the failure of the claim store */
+        *why = failed;
     }
     return s;
 }
@@ -130,7 +131,7 @@ static enum status note_forecast(struct command_memory *m, struct writer *why)
           TEXT(bundle ? "# " : AGENT_NAME ": "), VIEW(m->forecast));
     enum status s = output_flush(&m->out, bundle ? m->out_fd : STDERR_FILENO, why);
     if (s != STATUS_OK && !bundle) {
-        why->len = before; /* the slices matter more than a note that nobody can read */
+        why->len = before; /* print the slices even if the note cannot be written */
         s = STATUS_OK;
     }
     return s;
@@ -180,8 +181,8 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
 
 /*
  * Prints the slices that the running agent of this node publishes, as that agent reports them. If
- * no agent runs, or one of a release without this page, prints the slices that one would publish.
- * An agent that is busy or whose page ends early is an error: it may publish something else.
+ * no agent runs, or its release lacks this page, prints the slices that an agent would publish.
+ * Fails if the agent is busy or its page ends early, because the agent may publish other slices.
  */
 static enum status run_slices(struct command_memory *m, struct writer *why)
 {
@@ -299,7 +300,7 @@ static enum status sources_ready(struct command_memory *m, unsigned driver, stru
 
 /*
  * Prints the claims that only CDI files show. Their consumers are not known, so --pod prints none.
- * Not inlined, because the caller is on the stack below every command.
+ * Not inlined, so that the stack frame of the caller stays small.
  */
 __attribute__((noinline)) static enum status
 write_witnesses(struct command_memory *m, unsigned driver, bool *any, struct writer *why)
@@ -314,7 +315,7 @@ write_witnesses(struct command_memory *m, unsigned driver, bool *any, struct wri
         }
     }
     int error = commands_witness_end(m);
-    (void)error; /* `check` reports a CDI root that cannot be read */
+    (void)error; /* ignored here: the command `check` reports a CDI root that cannot be read */
     return s;
 }
 
@@ -502,8 +503,8 @@ enum status commands_print(struct command_memory *m, struct writer *why)
 }
 
 /*
- * With --watch: waits for the time of the next look. false: nobody reads standard output any more,
- * because its pipe or terminal is closed.
+ * With --watch: waits until the next check for changes is due. false: standard output is a pipe or
+ * terminal whose reader has closed it.
  */
 static bool watch_wait(void)
 {
@@ -523,7 +524,7 @@ static enum status write_separator(struct command_memory *m, struct writer *why)
 enum status commands_watch(struct command_memory *m, struct writer *why)
 {
     enum status s = commands_print(m, why);
-    /* a signal ends the process too */
+    /* a signal also ends this loop, because it ends the process */
     while (s == STATUS_OK && m->settings->watch && watch_wait()) {
         uint32_t before = m->sum;
         m->compares = true;

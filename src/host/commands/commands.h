@@ -18,9 +18,9 @@
 /* What `check` finds: a reason why the node is not ready, or something else that is wrong. */
 enum finding_kind { FINDING_REASON, FINDING_WARNING };
 
-/* A claim of the claim store: what its CDI file is compared with. */
+/* A claim of the claim store, as far as it is compared with its CDI file. */
 struct stored_claim {
-    uint64_t numbers; /* bit N: the claim holds device N, or is released and may leave its file */
+    uint64_t numbers; /* bit N: the claim holds device N; all bits: the claim is released */
     char uid[UID_CAP];
 };
 
@@ -43,17 +43,17 @@ struct command_memory {
     bool agent_responds; /* check: an agent responded to the request for /readyz */
     bool compares;       /* --watch: the output is not written, but added to `sum` */
     uint32_t sum;
-    /* slices: why no running agent reported its slices; empty: one did, or --board is set */
+    /* `slices`: why no running agent reported its slices; empty: an agent did, or --board is set */
     struct view forecast;
     bool status_asked;  /* the agent was asked for its page /statusz */
-    struct view status; /* that page; empty: there is none, and status_why says why */
+    struct view status; /* body of /statusz; empty: not available, and status_why has the reason */
     size_t status_why_len;
     enum status holders; /* why the claim store could not be read, while devices were printed */
     enum finding_kind finding; /* check: kind of the findings that are printed now */
     struct claim_record record;
     struct store_outline outline;
     enum driver_kind driver;  /* driver whose claim store is read */
-    char state_dir[PATH_CAP]; /* state directory of that driver */
+    char state_dir[PATH_CAP]; /* state directory of `driver` */
     uint8_t half[2][STORE_HALF_BYTES];
     struct directory directory; /* the directory of CDI files, while it is read */
     unsigned stored_claims;     /* entries of `stored` */
@@ -79,7 +79,7 @@ void commands_begin(struct command_memory *m, const struct settings *settings);
 MUST_USE enum status commands_print(struct command_memory *m, struct writer *why);
 /*
  * Like commands_print; with --watch, prints again whenever the output has changed, until a signal
- * ends the process or nobody reads standard output any more.
+ * ends the process or the reader of standard output closes it.
  */
 MUST_USE enum status commands_watch(struct command_memory *m, struct writer *why);
 /* Writes `out` to the descriptor and empties it. HOST_*: `why` gets one line. */

@@ -66,13 +66,13 @@ MUST_USE enum status commands_holders(struct command_memory *m, enum driver_kind
 /* --- the agent's verdicts (verdicts.c) --- */
 
 /*
- * The agent's page /statusz, which is read once for each output; empty: no agent gives it. Valid
- * until another page is read.
+ * Returns the agent's page /statusz, which is read once for each output; empty: no agent serves it.
+ * Valid until another page is read.
  */
 struct view commands_status(struct command_memory *m);
 /*
- * Forgets that page, because another page was read. `absent`: there is no agent, so do not ask for
- * it again.
+ * Forgets the page /statusz, because another page was read. `absent`: no agent runs, so
+ * commands_status does not request the page again.
  */
 void commands_status_forget(struct command_memory *m, bool absent);
 /* Sets the agent's verdicts on the devices that m->inventory has. */
@@ -83,33 +83,33 @@ void commands_verdicts(struct command_memory *m);
 /* How the CDI file of the claim in m->record compares with the record. */
 enum cdi_state commands_cdi_state(struct command_memory *m);
 /*
- * Keep which claims of the selected driver the store has: forget them all, and add the claim that
- * commands_slot read last, with its state.
+ * Maintain the list m->stored of the claims in the selected driver's store: empty the list; add the
+ * claim of the slot that commands_slot read last, with the slot's state.
  */
 void commands_stored_begin(struct command_memory *m);
 void commands_stored_add(struct command_memory *m, enum slot_state state);
-/* A CDI file that shows more than the claim store. */
+/* A CDI file that shows a claim or devices that the claim store lacks. */
 struct witness {
     bool read;        /* m->record is the claim of the file; false: the file cannot be read */
-    bool alone;       /* the store lacks the claim; false: it has it, with fewer devices */
-    uint64_t numbers; /* bit N: the claim holds device N, by this file alone */
+    bool alone;       /* the store lacks the claim; false: it has the claim with fewer devices */
+    uint64_t numbers; /* bit N: only this file shows that the claim holds device N */
     char file[CDI_FILE_NAME_CAP];
 };
 /*
- * Go through the CDI files of the selected driver that show more than the claims that
- * commands_stored_add was called for. commands_witness_end returns 0, or an errno if a directory
- * that exists could not be read whole.
+ * Iterate over the CDI files of the selected driver that show claims or devices beyond the list
+ * m->stored. commands_witness_end returns 0, or an errno if a directory that exists could not be
+ * read whole.
  */
 void commands_witness_begin(struct command_memory *m);
 bool commands_witness_next(struct command_memory *m, struct witness *w);
 int commands_witness_end(struct command_memory *m);
-/* Adds to the holders of m->inventory what such CDI files show. */
+/* Adds to the holders of m->inventory the claims and devices that only CDI files show. */
 void commands_witness_hold(struct command_memory *m);
 
 /* The command `check`: prints to m->out_fd, and sets m->answer_no if the node is not ready. */
 MUST_USE enum status command_check(struct command_memory *m, struct writer *why);
 /*
- * The functions for pages ask again, up to PAGE_RETRIES_MAX times, for a page that ends early.
+ * If a page ends early, the page_ functions repeat the request, up to PAGE_RETRIES_MAX times.
  *
  * Reads a page of the agent. Returns its HTTP status code, or 0 with a line in `why` if there is no
  * whole response. *body is valid until the next page is read.
@@ -117,8 +117,8 @@ MUST_USE enum status command_check(struct command_memory *m, struct writer *why)
 unsigned page_get(struct command_memory *m, const char *path, struct view *body,
                   struct writer *why);
 /*
- * Writes a page of at most BUNDLE_FILE_BYTES_MAX to m->out_fd, an empty file, whatever the status
- * code but 404. HOST_*: the page is missing, incomplete, too long or cannot be written; `why` gets
+ * Writes a page of at most BUNDLE_FILE_BYTES_MAX to m->out_fd, an empty file, for every status code
+ * except 404. HOST_*: the page is missing, incomplete, too long or cannot be written; `why` gets
  * one line, and the file may have a part of the page.
  */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);

@@ -90,9 +90,9 @@ bool commands_are_text(const struct command_memory *m)
 /* --- devices of the node --- */
 
 /*
- * Returns 0 or the errno that shows that --sysfs-root has no sysfs. This tells a wrong path from a
- * node without devices: both lack the class of the kernel module, but the node has sysfs. Not
- * inlined, so that its buffer is not on the stack while devices are read.
+ * Returns 0 or the errno that shows that --sysfs-root has no sysfs. This distinguishes a wrong path
+ * from a node without devices: both lack the class of the kernel module, but the node has sysfs.
+ * Not inlined, so that its buffer is not on the stack while devices are read.
  */
 __attribute__((noinline)) static int find_sysfs(const struct command_memory *m)
 {
@@ -163,7 +163,7 @@ static struct view store_part(const struct command_memory *m, uint64_t offset, v
     return view_of(bytes, (n > 0) ? (size_t)n : 0u);
 }
 
-/* Whether the descriptor is a plain file, and not a directory or a pipe that has its name. */
+/* Whether the descriptor is a plain file, and not a directory or a pipe of the same name. */
 static bool is_plain(int fd)
 {
     struct stat st;
@@ -259,7 +259,7 @@ enum status commands_holders(struct command_memory *m, enum driver_kind driver, 
     for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
         holder_load(m, slot);
     }
-    s = (s == HOST_ABSENT) ? STATUS_OK : s; /* no store: the driver has no claims in it */
+    s = (s == HOST_ABSENT) ? STATUS_OK : s; /* no store: the driver has prepared no claim */
     v->holders_unknown = s != STATUS_OK;
     if (s != STATUS_OK) {
         commands_store_trouble(m, s, why);
