@@ -4,8 +4,9 @@
 #define CFG_IDENTITY_H
 
 #define AGENT_NAME "neuron-dra-agent"
-#define AGENT_VERSION "1.0.0"        /* semver: published as draDriverVersion (a DRA `version`) */
-#define DRIVER_NAME "neuron.aws.com" /* DRA driver, DeviceClass and CDI vendor */
+#define AGENT_VERSION "1.0.0" /* semver: published as draDriverVersion (a DRA `version`) */
+/* name of the DRA driver and the DeviceClass, and vendor of CDI devices */
+#define DRIVER_NAME "neuron.aws.com"
 /*
  * Default name of the driver for EFA devices, which the DeviceClass efa.networking.k8s.aws of AWS's
  * aws-dranet chart selects; the attributes keep this domain whatever --efa-driver-name says.
@@ -39,12 +40,13 @@
 /* annotation of a claim made from a template: the claim's name in the pod's specification */
 #define POD_CLAIM_ANNOTATION "resource.kubernetes.io/pod-claim-name"
 #define DEVICE_NAME_PREFIX "neuron-device-"
-#define NODE_DEVICE_NAME "neuron-node" /* stands for all devices of a node of an UltraServer */
-/* set of the node's shared counters; each counter has the name of a device */
+/* name of the device that stands for all devices of an UltraServer node */
+#define NODE_DEVICE_NAME "neuron-node"
+/* name of the set of the node's shared counters; each counter has the name of a device */
 #define COUNTER_SET_NAME "devices"
 #define COUNTER_VALUE "1"        /* value of each counter: one device */
-#define SHARES_CAPACITY "shares" /* capacity of a shared EFA device */
-#define CORES_CAPACITY "cores"   /* capacity of a shared Neuron device */
+#define SHARES_CAPACITY "shares" /* name of the capacity of a shared EFA device */
+#define CORES_CAPACITY "cores"   /* name of the capacity of a shared Neuron device */
 #define CONFIG_API_GROUP DRIVER_NAME
 #define STORE_FILE_NAME "claims.store"
 /*

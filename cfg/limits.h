@@ -131,7 +131,7 @@
  * justifies a higher one.
  */
 #define METRICS_SERIES_MAX 10600u
-/* server_id_2, server_id_4, reservation_id: 16 hexadecimal digits, NUL. */
+/* Each of server_id_2, server_id_4 and reservation_id: 16 hexadecimal digits and NUL. */
 #define SERVER_ID_CAP 17u
 /*
  * Attributes of one device (ResourceSlice validation: 32 attributes and capacities). Never reached:
@@ -587,7 +587,7 @@
 #define RECONCILE_SPREAD_MS 10000u
 /*
  * Number of consecutive failures that each double the pause between GETs of held claims, up to half
- * a minute: like the backoff of other requests to a failing server. More: the pause stays.
+ * a minute: like the backoff of other requests to a failing server. More: the pause stays the same.
  */
 #define RECONCILE_FAILURES_MAX 6u
 /*
@@ -614,8 +614,8 @@
 #define SOCKET_CHECK_MS 5000u
 /*
  * Additional time that a claim may wait for its first GET while the API server is connected: with
- * this wait and a GET of CLAIM_GET_MS the call still ends within the kubelet's 45 s. Reached: its
- * claims fail with the reason.
+ * this wait and a GET of CLAIM_GET_MS the call still ends within the kubelet's 45 s. Reached: the
+ * claims of the call fail with the reason.
  */
 #define CLAIM_QUEUE_MS 20000u
 /*
@@ -639,7 +639,10 @@
  * one call.
  */
 #define CLAIM_BACKOFF_MAX_MS 4000u
-/* Time limit of every other request to the API server (its internal limit for writes is 34 s). */
+/*
+ * Time limit of each request to the API server except claim GETs (the server's own limit for writes
+ * is 34 s).
+ */
 #define API_REQUEST_MS 15000u
 /*
  * TCP connect and TLS handshake together; a handshake takes up to a second under a 20m CPU quota.
@@ -651,7 +654,7 @@
  */
 #define API_PING_AFTER_MS 25000u
 #define API_PING_ANSWER_MS 15000u
-/* Backoff of the API connection and of failed writes. */
+/* Shortest and longest backoff of the API connection and of failed writes. */
 #define API_BACKOFF_MIN_MS 500u
 #define API_BACKOFF_MAX_MS 30000u
 /*
@@ -754,7 +757,10 @@
  * agent may make 40 system calls in five seconds on an idle node.
  */
 #define HANDOVER_CHECK_MS 1700u
-/* N: each Nth handover check also examines whether the lock file was removed or replaced. */
+/*
+ * Only one in this many handover checks also examines whether the lock file was removed or
+ * replaced.
+ */
 #define HANDOVER_LOCK_LOOKS 8u
 /*
  * Time that running calls get to end before the store is handed over. Reached: claims that wait for
@@ -787,12 +793,15 @@
  * response leaves time to try the versions one by one.
  */
 #define VERSION_GET_MS 5000u
-/* While an older version than v1 is in use, the server is asked this often for a newer one. */
+/*
+ * While the agent uses an older version of resource.k8s.io than v1, it asks the server this often
+ * for a newer version.
+ */
 #define VERSION_CHECK_MS 3600000u
 /*
- * While the server serves none of the three versions, the agent asks it after API_REFUSED_MS and
- * then at intervals of this length: with jitter a node recovers within a minute after an operator
- * enables a version, and 10,000 nodes ask 200 times a second.
+ * While the server serves none of the three supported versions of resource.k8s.io, the agent asks
+ * it after API_REFUSED_MS and then at intervals of this length: with jitter a node recovers within
+ * a minute after an operator enables a version, and 10,000 nodes ask 200 times a second.
  */
 #define VERSION_NONE_MAX_MS 45000u
 /* A failed connection is closed after this time even if its peer reads nothing. */
@@ -984,8 +993,8 @@
  */
 #define WRITE_PIECE_BYTES 1024u
 /*
- * Bytes of one file that `bundle` writes or copies: twice the claim store. More: the file is left
- * out.
+ * Largest file that `bundle` writes or copies: twice the size of the claim store. More: the file is
+ * left out.
  */
 #define BUNDLE_FILE_BYTES_MAX ((size_t)8u * 1024u * 1024u)
 /*

@@ -54,7 +54,7 @@
 #define H2_CLIENT_LIST_MAX 32768u
 /*
  * Decoded bytes of one header list after which the connection ends. Between H2_HEADER_LIST_MAX and
- * this the request is refused, and decoding continues to keep the dynamic table in step.
+ * this limit the request is refused, and decoding continues to keep the dynamic table in step.
  */
 #define H2_HEADER_LIST_HARD_MAX 65536u
 /* CONTINUATION frames of one header block (CVE-2024-24549 and similar). More: ENHANCE_YOUR_CALM. */

@@ -13,14 +13,15 @@
 /* --- platform --- */
 #define MBEDTLS_HAVE_ASM
 #define MBEDTLS_HAVE_TIME
-#define MBEDTLS_HAVE_TIME_DATE /* certificate validity is checked */
+#define MBEDTLS_HAVE_TIME_DATE /* makes mbedTLS check the validity period of certificates */
 #define MBEDTLS_PLATFORM_C
 #define MBEDTLS_PLATFORM_MEMORY
 #define MBEDTLS_PLATFORM_NO_STD_FUNCTIONS
 #define MBEDTLS_PLATFORM_GMTIME_R_ALT
 #define MBEDTLS_MEMORY_BUFFER_ALLOC_C
 #define MBEDTLS_MEMORY_ALIGN_MULTIPLE 16 /* the alignment that the C ABI requires of an allocator */
-#define MBEDTLS_MEMORY_DEBUG             /* counts use and peak; its messages are discarded */
+/* counts the bytes in use and their peak; its debug messages are discarded */
+#define MBEDTLS_MEMORY_DEBUG
 #define MBEDTLS_PLATFORM_FPRINTF_MACRO agent_no_output
 #define agent_no_output(...) ((void)0)
 
@@ -35,11 +36,11 @@
 
 /* --- numbers and curves --- */
 #define MBEDTLS_BIGNUM_C
-#define MBEDTLS_MPI_MAX_SIZE 512 /* bytes: RSA-4096 */
+#define MBEDTLS_MPI_MAX_SIZE 512 /* in bytes: enough for RSA-4096 */
 #define MBEDTLS_ECP_C
 #define MBEDTLS_ECDH_C
 #define MBEDTLS_ECDSA_C
-/* only for the certificate of an authority; servers do not authenticate with this curve */
+/* enabled only for certificates of authorities; no server authenticates with this curve */
 #define MBEDTLS_ECP_DP_SECP224R1_ENABLED
 #define MBEDTLS_ECP_DP_SECP256R1_ENABLED
 #define MBEDTLS_ECP_DP_SECP384R1_ENABLED
@@ -58,7 +59,8 @@
 
 /* --- ciphers and digests --- */
 #define MBEDTLS_AES_C
-#define MBEDTLS_AES_FEWER_TABLES /* the tables help only processors without AES instructions */
+/* smaller tables: large ones help only processors without AES instructions */
+#define MBEDTLS_AES_FEWER_TABLES
 /* Uses the processor's AES instructions where it has them: x86-64 (needs -maes -mpclmul), arm64. */
 #define MBEDTLS_AESNI_C
 #define MBEDTLS_AESCE_C
@@ -96,11 +98,11 @@
 #define MBEDTLS_SSL_EXTENDED_MASTER_SECRET
 #define MBEDTLS_SSL_PROTO_TLS1_3
 #define MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_EPHEMERAL_ENABLED
-#define MBEDTLS_SSL_TLS1_3_COMPATIBILITY_MODE /* for middleboxes: RFC 8446 §D.4 */
-#define MBEDTLS_SSL_KEEP_PEER_CERTIFICATE     /* TLS 1.3 requires it */
+#define MBEDTLS_SSL_TLS1_3_COMPATIBILITY_MODE /* needed for middleboxes: RFC 8446 §D.4 */
+#define MBEDTLS_SSL_KEEP_PEER_CERTIFICATE     /* TLS 1.3 requires this option */
 #define MBEDTLS_SSL_ALPN
 #define MBEDTLS_SSL_SERVER_NAME_INDICATION
 #define MBEDTLS_SSL_IN_CONTENT_LEN 16384 /* the largest record (RFC 8446 §5.1) */
-#define MBEDTLS_SSL_OUT_CONTENT_LEN 4096 /* our handshake messages and one write */
+#define MBEDTLS_SSL_OUT_CONTENT_LEN 4096 /* enough for our handshake messages and for one write */
 
 #endif
