@@ -120,7 +120,7 @@ enum status reader_varint(struct reader *r, uint64_t *value)
     uint64_t n = 0;
     size_t left = reader_left(r);
     for (unsigned i = 0; i < left; i++) {
-        ASSERT(i < 10u); /* the tenth byte returns in any case */
+        ASSERT(i < 10u); /* cannot fail: the loop returns at the tenth byte */
         uint64_t byte = r->data[r->pos + i];
         /* each byte holds 7 bits, so the tenth byte of a varint may hold only bit 63 */
         if (i == 9u && byte > 1u) {

@@ -89,9 +89,9 @@ struct reader reader_of(struct view v);
 size_t reader_left(const struct reader *r);
 /* Read the next unsigned number of 1, 2, 4 or 8 bytes. STATUS_MORE: fewer bytes are left. */
 MUST_USE enum status reader_u8(struct reader *r, uint8_t *value);
-MUST_USE enum status reader_u16(struct reader *r, uint16_t *value); /* big-endian */
-MUST_USE enum status reader_u32(struct reader *r, uint32_t *value); /* big-endian */
-MUST_USE enum status reader_u64(struct reader *r, uint64_t *value); /* big-endian */
+MUST_USE enum status reader_u16(struct reader *r, uint16_t *value); /* reads a big-endian number */
+MUST_USE enum status reader_u32(struct reader *r, uint32_t *value); /* reads a big-endian number */
+MUST_USE enum status reader_u64(struct reader *r, uint64_t *value); /* reads a big-endian number */
 /*
  * Consumes the next `n` bytes; *out is a view of them in place. STATUS_MORE: fewer bytes are left.
  */
@@ -111,10 +111,10 @@ size_t writer_room(const struct writer *w); /* free bytes; 0 when `full` is set 
 struct view writer_view(const struct writer *w);
 /* Write an unsigned number of 1, 2, 3, 4 or 8 bytes. */
 void writer_u8(struct writer *w, uint8_t value);
-void writer_u16(struct writer *w, uint16_t value); /* big-endian */
-void writer_u24(struct writer *w, uint32_t value); /* big-endian, value < 2^24 */
-void writer_u32(struct writer *w, uint32_t value); /* big-endian */
-void writer_u64(struct writer *w, uint64_t value); /* big-endian */
+void writer_u16(struct writer *w, uint16_t value); /* writes a big-endian number */
+void writer_u24(struct writer *w, uint32_t value); /* writes a big-endian number below 2^24 */
+void writer_u32(struct writer *w, uint32_t value); /* writes a big-endian number */
+void writer_u64(struct writer *w, uint64_t value); /* writes a big-endian number */
 /* Writes a protobuf base-128 varint, 1 to 10 bytes. */
 void writer_varint(struct writer *w, uint64_t value);
 /* Copies `len` bytes, which must not overlap the writer's buffer. */

@@ -14,7 +14,7 @@
 
 /* Position in the document being written. */
 struct document {
-    struct json_writer json; /* its `out` is the writer of both forms */
+    struct json_writer json; /* writer of JSON; its member `out` is also used for YAML */
     bool yaml;
     bool dash;      /* the next member continues the current line, for example after a dash */
     bool empty;     /* the innermost open object or array is still empty */

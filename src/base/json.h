@@ -81,7 +81,7 @@ MUST_USE enum status json_integer(struct view literal, int64_t *value);
 
 /* Position in the text being written; the owner checks `out->full` at the end. */
 struct json_writer {
-    struct writer *out; /* borrowed; gets the JSON text */
+    struct writer *out; /* writer that gets the JSON text; borrowed */
     unsigned indent;
     unsigned depth;
     bool first; /* no comma needed before the next member or element */

@@ -7,7 +7,7 @@
 
 /* The state of one sequence of numbers. */
 struct randomness {
-    uint64_t state; /* never 0 */
+    uint64_t state; /* state of the generator; never 0 */
 };
 
 /* Starts a sequence; `seed` may be any number, including 0. */

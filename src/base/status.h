@@ -23,7 +23,7 @@ enum status {
     STATUS_MORE,      /* not enough input or room yet: call again when there is more */
     PEER_MALFORMED,   /* bytes that do not follow their format */
     PEER_PROTOCOL,    /* well-formed bytes that the protocol forbids at this point */
-    PEER_UNSUPPORTED, /* valid, but a version or feature that this program does not speak */
+    PEER_UNSUPPORTED, /* valid bytes of a version or feature that this program does not support */
     PEER_NOT_FOUND,   /* what was asked for does not exist at the peer */
     PEER_REFUSED,     /* the peer answered with an error that no status above describes */
     PEER_TIMEOUT,     /* the peer did not answer within the time limit */

@@ -10,8 +10,8 @@
 
 /* The search for the known word that is most similar to `word`. */
 struct suggestion {
-    struct view word; /* borrowed */
-    const char *best; /* borrowed; NULL: no known word is similar */
+    struct view word; /* the word that the user wrote; borrowed */
+    const char *best; /* the most similar known word; borrowed; NULL: no known word is similar */
     /*
      * changes from `word` to `best`; if `best` is NULL: the smallest number of changes that is too
      * many

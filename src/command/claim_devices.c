@@ -13,7 +13,8 @@ struct device_shown {
     char name[DEVICE_NAME_CAP];
     int index;       /* index in the table of devices; -1: the kernel does not show the device */
     unsigned neuron; /* device number; used only for Neuron devices */
-    struct attributes all; /* empty if the kernel does not show the device */
+    /* the device's attributes; empty if the kernel does not show the device */
+    struct attributes all;
 };
 
 static void look_up(const struct inventory *v, const struct claim_result *result, unsigned number,

@@ -59,8 +59,8 @@ struct inventory {
     uint16_t damaged_slots; /* slots of the claim store of which both halves are damaged */
     uint16_t witnesses;     /* claims in `holder` that only their CDI files show */
     uint16_t cdi_unread;    /* CDI files that cannot be read and whose claims the store lacks */
-    char cdi_file[CDI_FILE_NAME_CAP]; /* name of one of these files */
-    bool cdi_unlisted;                /* the directory of CDI files cannot be read whole */
+    char cdi_file[CDI_FILE_NAME_CAP]; /* name of one of the files that cdi_unread counts */
+    bool cdi_unlisted;                /* the directory of CDI files cannot be read completely */
     struct device_verdict verdict[DEVICES_MAX]; /* indexed by device number */
     enum verdicts verdicts;
     /*
@@ -142,7 +142,7 @@ void command_left_out(const struct inventory *v, unsigned number, bool drops, st
 /* A claim of the claim store, as the command `claims` shows it; the pointers are borrowed. */
 struct claim_shown {
     const struct claim_record *record;
-    const char *driver; /* NULL: the text does not name the driver; a document needs it */
+    const char *driver; /* driver's name; NULL: the text omits it, but a document needs it */
     enum cdi_state cdi;
     /* the node's devices, to show the current state of each device; NULL: not shown */
     const struct inventory *node;

@@ -588,7 +588,10 @@ static void write_unknowns(const struct inventory *v, struct writer *out)
     }
 }
 
-/* What the agent waits for before an unhealthy device without errors is healthy again. */
+/*
+ * Text that says what the agent waits for before an unhealthy device without errors counts as
+ * healthy again.
+ */
 #define WAITING "its files show no error now; the agent waits until it stays so"
 
 /*

@@ -21,7 +21,8 @@ bool command_board(const char *type, struct found_node *out)
         d->number = i;
         d->node_exists = true;
         d->reading.known = true; /* without hardware, every device counts as healthy */
-        text_set(d->numa_node, sizeof d->numa_node, "-1"); /* no NUMA node without hardware */
+        /* without hardware, no NUMA node is known */
+        text_set(d->numa_node, sizeof d->numa_node, "-1");
         WRITE_TEXT(d->core_count, sizeof d->core_count, "%",
                    NUMBER(board_family(type)->cores_per_device));
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Headers of a tar archive in the format ustar (POSIX.1-2017, pax, "ustar Interchange Format"):
- * describes plain files that belong to root.
+ * these describe plain files that belong to root.
  */
 #include "base/assert.h"
 #include "command/command.h"
@@ -49,7 +49,8 @@ void command_tar_header(const char *folder, const char *name, uint64_t size, uin
 {
     struct writer header = writer_of(&out->data[out->len], writer_room(out));
     write_field(&header, view_text(name), TAR_NAME_BYTES);
-    write_octal(&header, TAR_MODE, 7); /* mode; the next two fields are owner and group */
+    /* the mode of the file; the next two fields are owner and group */
+    write_octal(&header, TAR_MODE, 7);
     write_octal(&header, 0, 7);
     write_octal(&header, 0, 7);
     write_octal(&header, size, 11);

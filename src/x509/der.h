@@ -12,14 +12,14 @@
 #include "base/bytes.h"
 
 #define DER_BOOLEAN 0x01u          /* one octet: 0x00 is FALSE, 0xff is TRUE */
-#define DER_INTEGER 0x02u          /* two's complement */
+#define DER_INTEGER 0x02u          /* a number in two's complement */
 #define DER_BIT_STRING 0x03u       /* number of unused bits at the end, then the bits */
 #define DER_OCTET_STRING 0x04u     /* any bytes */
 #define DER_OID 0x06u              /* OBJECT IDENTIFIER */
 #define DER_UTC_TIME 0x17u         /* a time whose year has two digits */
 #define DER_GENERALIZED_TIME 0x18u /* a time whose year has four digits */
-#define DER_SEQUENCE 0x30u         /* ordered elements */
-#define DER_SET 0x31u              /* unordered elements */
+#define DER_SEQUENCE 0x30u         /* a list whose elements have a fixed order */
+#define DER_SET 0x31u              /* a list whose elements have no order */
 /* Context-specific tags: DER_CONTEXT is primitive, DER_CONTEXT_OUTER is constructed. */
 #define DER_CONTEXT(number) (0x80u | (number))
 #define DER_CONTEXT_OUTER(number) (0xa0u | (number))

@@ -35,12 +35,12 @@ struct x509_cert {
     struct view signature;
     struct view subject_key_id;
     struct view authority_key_id;
-    struct view names;     /* value of subjectAltName; empty: absent */
+    struct view names;     /* value of the extension subjectAltName; empty: absent */
     struct view permitted; /* name constraints: content of permittedSubtrees */
     struct view excluded;
     struct view policies;  /* content of certificatePolicies */
     struct view unhandled; /* OID of the first critical extension that is not evaluated */
-    int64_t not_before;    /* seconds since 1970 */
+    int64_t not_before;    /* start of the validity period, in seconds since 1970 */
     int64_t not_after;
     uint64_t path_len; /* pathLenConstraint; valid only if has_path_len */
     uint64_t exponent; /* public exponent of an RSA key */
@@ -49,7 +49,7 @@ struct x509_cert {
     enum x509_key key;
     enum x509_scheme scheme;
     unsigned hash_bits; /* length of the scheme's hash: 256, 384 or 512 */
-    unsigned usages;    /* X509_USAGE_… bits; 0: not restricted */
+    unsigned usages;    /* bits X509_USAGE_… of the extended key usages; 0: not restricted */
     unsigned key_usage; /* bits of KeyUsage, bit 0 is digitalSignature; 0: not restricted */
     bool has_names;
     bool has_constraints;

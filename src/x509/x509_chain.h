@@ -25,7 +25,7 @@ enum x509_reason {
     X509_CRITICAL, /* the certificate has a critical extension that is not evaluated */
     X509_FUTURE,
     X509_EXPIRED,
-    X509_HOST, /* the certificate does not list the server */
+    X509_HOST, /* the certificate lists neither the name nor the address of the server */
     X509_NO_ISSUER,
     X509_NO_AUTHORITY, /* the issuer is not allowed to sign certificates */
     X509_PATH_LEN,
@@ -38,7 +38,10 @@ enum x509_reason {
     X509_USAGE,
     X509_CONSTRAINTS,
     X509_POLICY,
-    /* no issuer among the first X509_SENT_MAX sent certificates; the others were not searched */
+    /*
+     * no issuer was found among the first X509_SENT_MAX sent certificates; the others were not
+     * searched
+     */
     X509_SENT,
     X509_CANDIDATES,  /* more than X509_CANDIDATES_MAX possible issuers */
     X509_COMPARISONS, /* more than X509_COMPARISONS_MAX comparisons of names with constraints */
@@ -61,7 +64,7 @@ struct x509_trust {
 /* The parsed certificates that the server sent; the first is the server's certificate. */
 struct x509_sent {
     struct x509_cert cert[X509_SENT_MAX];
-    size_t count; /* at least 1 */
+    size_t count; /* number of certificates, at least 1 */
 };
 
 /* Position of the search among the possible issuers of one certificate. */
