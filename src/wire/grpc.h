@@ -43,7 +43,7 @@ enum grpc_status {
 
 /* One method that a socket serves. */
 struct grpc_method {
-    const char *path; /* "/package.Service/Method" */
+    const char *path; /* path of the method, as "/package.Service/Method" */
     uint8_t id; /* the owner's number for the method; several paths may have the same number */
 };
 
@@ -63,13 +63,13 @@ struct grpc_buffers {
 /* Identifies a call, even after the call has ended. */
 struct grpc_call_id {
     uint16_t index;
-    uint32_t serial; /* 0: no call */
+    uint32_t serial; /* serial number of the call; 0: no call */
 };
 
 #define GRPC_PREFIX_BYTES 5u /* compressed flag (1 octet), message length (4 octets) */
 
-struct grpc_call {   /* internal */
-    uint32_t stream; /* 0: free entry */
+struct grpc_call {   /* a call; all members are internal */
+    uint32_t stream; /* id of the HTTP/2 stream; 0: free entry */
     uint32_t serial;
     uint8_t state;
     uint8_t flags;
@@ -90,7 +90,7 @@ struct grpc_call {   /* internal */
      * the reply
      */
     uint64_t arrival_ms;
-    uint64_t deadline_ms; /* from grpc-timeout; UINT64_MAX: none */
+    uint64_t deadline_ms; /* time limit from the request's grpc-timeout; UINT64_MAX: none */
     char path[GRPC_PATH_CAP];
     uint8_t small[GRPC_SMALL_BYTES];
 };
@@ -98,13 +98,14 @@ struct grpc_call {   /* internal */
 /* The state of one gRPC connection; this side is the server. */
 struct grpc_server {
     struct h2 h2;
-    struct grpc_buffers *buffers; /* borrowed; NULL: messages over GRPC_SMALL_BYTES are refused */
-    unsigned held;                /* number of buffers that this connection holds */
+    /* buffers for long messages, borrowed; NULL: messages over GRPC_SMALL_BYTES are refused */
+    struct grpc_buffers *buffers;
+    unsigned held; /* number of buffers that this connection holds */
     uint32_t next_serial;
     uint64_t now_ms;
     bool refusing;                     /* set by the owner: refuse new calls with UNAVAILABLE */
-    const struct grpc_method *methods; /* borrowed: the methods of this socket */
-    unsigned methods_count;            /* 0: every path is served as method 0 */
+    const struct grpc_method *methods; /* the methods of this socket, borrowed */
+    unsigned methods_count;            /* number of methods; 0: every path is served as method 0 */
     struct grpc_call calls[H2_SERVER_STREAMS];
     struct h2_stream streams[H2_SERVER_STREAMS];
     uint8_t rx[H2_SERVER_RX_BYTES];

@@ -41,8 +41,9 @@ enum grpc_refusal {
     GRPC_REFUSE_TYPE,
     GRPC_REFUSE_UNKNOWN,
     /*
-     * If the request is still arriving when its refusal has been sent: for the values before this
-     * comment, call_end drops the rest of the request; for the others, it resets the stream.
+     * If the request is still arriving when its refusal has been sent: for GRPC_REFUSE_METHOD,
+     * _TYPE and _UNKNOWN call_end drops the rest of the request; for the later values it resets the
+     * stream.
      */
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,

@@ -98,20 +98,22 @@ enum h2_event_kind {
 /* An event of h2_next; only the members that belong to its kind are set. */
 struct h2_event {
     enum h2_event_kind kind;
-    uint32_t stream;  /* 0 for connection events */
-    uint32_t tag;     /* number that the owner gave the stream with h2_open or h2_set_tag */
-    struct view name; /* set for FIELD; all views are valid until the next call of h2_next */
+    uint32_t stream; /* id of the stream; 0 for events of the connection */
+    uint32_t tag;    /* number that the owner gave the stream with h2_open or h2_set_tag */
+    /* name of the field, set for FIELD; all views are valid until the next call of h2_next */
+    struct view name;
     struct view value;
-    struct view data;     /* set for DATA */
-    bool end_stream;      /* set for HEADERS_END and DATA */
-    bool trailers;        /* set for FIELD and HEADERS_END: the list is trailers */
-    uint32_t code;        /* set for RESET and GOAWAY */
-    uint32_t last_stream; /* set for GOAWAY */
+    struct view data; /* piece of the body, set for DATA */
+    bool end_stream;  /* no more input follows on the stream; set for HEADERS_END and DATA */
+    bool trailers;    /* the list consists of trailers; set for FIELD and HEADERS_END */
+    uint32_t code;    /* HTTP/2 error code, set for RESET and GOAWAY */
+    /* id of the last stream that the peer may have processed; set for GOAWAY */
+    uint32_t last_stream;
 };
 
 /* Entry of the stream table. */
 struct h2_stream {
-    uint32_t id; /* 0: free entry */
+    uint32_t id; /* id of the stream; 0: free entry */
     uint32_t tag;
     uint8_t state; /* this and all later members are internal */
     uint8_t flags;
@@ -135,12 +137,12 @@ struct h2_frame { /* internal: header of the frame being received (RFC 9113 §4.
 /* internal: facts about a header list that the rules of RFC 9113 §8 need */
 struct h2_list {
     uint8_t kind;
-    uint8_t pseudo; /* set of pseudo-header fields received */
+    uint8_t pseudo; /* bits PSEUDO_… of the pseudo-header fields received */
     bool regular;   /* a field other than a pseudo-header field was received */
     bool is_connect;
     bool has_length;
     uint16_t status; /* status code of a response list */
-    uint64_t length; /* content-length */
+    uint64_t length; /* value of content-length */
 };
 
 struct h2_block {    /* internal: the header block being received (RFC 9113 §4.3) */
@@ -167,7 +169,7 @@ struct h2_closed { /* internal: a recently closed stream and how it ended */
 /* Buffers (sizes in bytes) and stream table of a connection, borrowed until the connection ends. */
 struct h2_memory {
     uint8_t *rx;
-    size_t rx_cap; /* >= H2_RX_BYTES_MIN */
+    size_t rx_cap; /* size of the receive buffer, >= H2_RX_BYTES_MIN */
     uint8_t *tx;
     /* H2_TX_BYTES_MIN to H2_FRAME_MAX, so that every header block fits into one frame */
     size_t tx_cap;

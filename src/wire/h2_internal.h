@@ -88,7 +88,7 @@ enum {
 /* How one step of receiving ended. */
 enum h2_step {
     H2_STEP_AGAIN,   /* progress was made, or the connection failed: run the next step */
-    H2_STEP_EVENT,   /* *event is filled in: h2_next returns it */
+    H2_STEP_EVENT,   /* *event is filled in, and h2_next returns it */
     H2_STEP_STARVED, /* more octets from the peer are needed */
     H2_STEP_IDLE     /* nothing can be done until the owner acts */
 };

@@ -344,8 +344,8 @@ struct literal_string {
 struct representation {
     enum representation_kind kind;
     uint32_t integer;            /* index, or the new table size */
-    struct literal_string name;  /* set only for a literal with index 0 */
-    struct literal_string value; /* set only for a literal */
+    struct literal_string name;  /* name of the field; set only for a literal with index 0 */
+    struct literal_string value; /* value of the field; set only for a literal */
 };
 
 /*

@@ -399,7 +399,7 @@ uint64_t http1_deadline(const struct http1 *h)
 
 uint64_t http1_yields_ms(const struct http1 *h)
 {
-    /* a failed connection serves no further request, and closes within LINK_CLOSE_MS anyway */
+    /* a failed connection serves no further request, and closes within LINK_CLOSE_MS by itself */
     bool over = h->phase == HTTP1_FAILED;
     if (h->tx.len > 0u || (!over && h->phase != HTTP1_READING)) {
         return h->moved_ms + HTTP1_PAUSE_MS;

@@ -164,7 +164,7 @@ MUST_USE enum status kube_path_claims(struct writer *out, const char *version,
                                       const char *continue_token);
 /* The field manager of a server-side apply; it is unique for each driver and node. */
 struct kube_manager {
-    const char *driver; /* shorter than DRIVER_CAP */
+    const char *driver; /* name of the driver, shorter than DRIVER_CAP */
     const char *node;
 };
 /*
@@ -205,11 +205,11 @@ struct kube_event {
     const char *instance;
     const char *action;
     const char *reason;
-    const char *note; /* at most 1024 bytes */
+    const char *note; /* text of the Event, at most 1024 bytes */
     bool warning;
     const char *kind; /* the members from here on identify the object that the Event is about */
     const char *api_version;
-    const char *regarding_ns; /* empty: the object is cluster-scoped */
+    const char *regarding_ns; /* namespace of the object; empty: the object is cluster-scoped */
     const char *regarding_name;
     const char *regarding_uid;
 };

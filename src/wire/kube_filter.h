@@ -62,7 +62,7 @@ enum {
 struct kube_rule {
     /* index of an earlier rule whose message holds this field; KUBE_ROOT for the top message */
     uint8_t parent;
-    uint8_t kind;   /* KUBE_DESCEND to KUBE_PRESENT */
+    uint8_t kind;   /* kind of the rule, KUBE_DESCEND to KUBE_PRESENT */
     uint8_t field;  /* field number in the parent message, 1 to 255, or KUBE_ANY_FIELD */
     uint8_t record; /* RECORD…: number of the record, reported as kube_record.record */
     uint8_t as;     /* KEEP…, PRESENT, RECORD_FIELD: new field number in the record */
