@@ -98,7 +98,7 @@ static void add_groups(struct attributes *out, const struct board *board,
     _Static_assert(BOARD_GROUPED_DEVICES == FULL_GROUP, "one group of all");
     add_string(out, "resource.aws.com/devicegroup16_id", efa->group16);
     if (device->node) {
-        return; /* the device for the whole node is in no group smaller than the node */
+        return; /* the device that stands for the whole node belongs to no group within the node */
     }
     add_string(out, "resource.aws.com/devicegroup1_id", efa->address[number]);
     add_string(out, "resource.aws.com/devicegroup4_id", efa->group4[number / SMALL_GROUP]);

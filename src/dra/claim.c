@@ -545,7 +545,7 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 {
     if (b->failed != STATUS_OK || !view_is(in->driver, b->driver)) {
-        b->cores = 0; /* the core count belongs to this result, which is ignored */
+        b->cores = 0; /* drops the core count of this result, because the result is ignored */
         return;
     }
     if (b->configs > 0u) {

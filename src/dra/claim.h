@@ -50,7 +50,7 @@ MUST_USE enum status claim_id_check(const struct claim_id *id, struct writer *wh
 /* One allocated device, and what the claim requests for it. */
 struct claim_result {
     char request[REQUEST_BASE_CAP]; /* base name of the request, without "/sub" */
-    char share_id[UID_CAP];         /* empty: the result is not a share */
+    char share_id[UID_CAP];         /* share ID of the result; empty: the result is not a share */
     /* the result is for the device NODE_DEVICE_NAME, which stands for all devices of the node */
     bool node;
     uint16_t number;             /* device number, below DEVICES_MAX; 0 if `node` */
@@ -74,7 +74,7 @@ enum claim_consumer_kind { CONSUMER_POD, CONSUMER_POD_GROUP, CONSUMER_KINDS };
 struct claim_consumer {
     char name[NAME_CAP];
     char uid[UID_CAP];
-    uint8_t kind; /* enum claim_consumer_kind */
+    uint8_t kind; /* kind of the consumer, as enum claim_consumer_kind */
 };
 
 /* A reserved claim as the API server lists it. Only shown to operators. */
@@ -106,9 +106,10 @@ struct claim_record {
     bool rebuilt;
     /* bit N: the result for the whole node includes device N; 0: the claim has no such result */
     uint64_t node_devices;
-    struct ultraserver_use ultraserver; /* common to all results that request an UltraServer mode */
-    enum driver_kind driver;            /* driver of all results */
-    uint8_t count;                      /* number of results, 1 to RESULTS_MAX */
+    /* values common to all results that request an UltraServer mode */
+    struct ultraserver_use ultraserver;
+    enum driver_kind driver; /* driver of all results */
+    uint8_t count;           /* number of results, 1 to RESULTS_MAX */
     struct claim_result result[RESULTS_MAX];
 };
 
@@ -142,35 +143,40 @@ struct claim_builder {
     const char *driver;            /* name of this agent's driver, borrowed */
     const struct claim_id *wanted; /* identity that the API object must have, borrowed */
     /*
-     * copied from `devices`; the caller may set newer values before it adds the first configuration
+     * facts about the UltraServer, copied from `devices`; the caller may set newer values before it
+     * adds the first configuration
      */
     struct ultraserver ultraserver;
     bool seen_meta;
     bool is_wanted; /* the API object has the wanted UID */
     bool allocated;
     unsigned configs; /* configuration entries added; after the first no result may follow */
-    /* copied to the record at claim_end; the caller sets it after claim_begin */
+    /*
+     * whether --device-numbering=zero is set; set by the caller after claim_begin, copied to the
+     * record by claim_end
+     */
     bool zero_numbering;
     enum status failed; /* the first failure, or STATUS_OK */
     char why[CLAIM_ERROR_CAP];
     /*
-     * by result: source of the applied LNC or mode, 0 none, 1 class, 2 claim; the higher one wins
+     * for each result: source of the applied LNC or mode; 0 none, 1 class, 2 claim; the higher
+     * source overrules the lower one
      */
     uint8_t lnc_source[RESULTS_MAX];
     uint8_t mode_source[RESULTS_MAX];
     /* apiVersion of the configuration that set the LNC of the result; NULL: none */
     const char *lnc_version[RESULTS_MAX];
     const char *mode_version[RESULTS_MAX];
-    /* by enum config_kind; bit i: the configuration applied to result i names its request */
+    /* for each enum config_kind; bit i: the configuration applied to result i names its request */
     uint32_t named[2];
     /*
-     * by enum config_kind and result: the value that the applied configuration overruled although
-     * both had equal precedence; 0: none
+     * for each enum config_kind and result: the value that the applied configuration overruled
+     * although both had equal precedence; 0: none
      */
     uint8_t overruled[2][RESULTS_MAX];
-    /* by result: full name of its request, "req" or "req/sub" */
+    /* for each result: full name of its request, "req" or "req/sub" */
     char request[RESULTS_MAX][REQUEST_CAP];
-    /* cores that the next result consumes (claim_capacity) */
+    /* number of cores that the next result consumes (claim_capacity) */
     uint8_t cores;
     struct claim_record record;
 };
@@ -205,9 +211,10 @@ void claim_capacity(struct claim_builder *b, struct view key, struct view value)
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in);
 /* status.allocation.devices.config[i] as the API server sends it; views are borrowed. */
 struct claim_config_in {
-    struct view source;     /* FromClass or FromClaim */
-    struct view driver;     /* empty: no opaque configuration */
-    struct view parameters; /* JSON */
+    struct view source; /* the text FromClass or FromClaim */
+    /* driver of the opaque configuration; empty: the entry has no opaque configuration */
+    struct view driver;
+    struct view parameters; /* parameters of the opaque configuration, as JSON */
     bool truncated;         /* a field exceeded its bound, and is cut or missing */
     unsigned requests;      /* number of names in `request`; 0: the entry applies to all requests */
     struct view request[CONFIG_REQUESTS_MAX];

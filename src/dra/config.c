@@ -260,7 +260,7 @@ static enum status read_members(struct decoder *d, struct view json)
 {
     bool end = false;
     enum status s = open_object(d, json);
-    /* read_type has read all of it without an error; each iteration consumes text */
+    /* the loop ends without an error: each iteration consumes text that read_type has checked */
     while (!end) {
         ASSERT(s == STATUS_OK);
         s = next_member(d, &end);
@@ -332,8 +332,8 @@ enum status config_check(const struct config *c, unsigned lnc_allowed,
     ASSERT(c->kind == CONFIG_NEURON);
     if (lnc_allowed == 0u) {
         /*
-         * starts with the text of AWS's driver, which users search for and alert on; then the
-         * remedy
+         * the message starts with the text of AWS's driver, for which users search and set alerts;
+         * then the remedy follows
          */
         WRITE(why,
               "LNC value is not configurable for instance type %; remove the NeuronConfig, or use "

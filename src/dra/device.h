@@ -54,7 +54,7 @@ struct efa_function {
     uint32_t address;              /* PCI address as a number (pci_address_parse) */
     uint16_t uverbs;               /* N of /dev/infiniband/uverbsN */
     uint16_t subsystem;            /* PCI subsystem ID, such as efa0; 0: unknown */
-    char rdma_name[RDMA_NAME_CAP]; /* empty: unknown */
+    char rdma_name[RDMA_NAME_CAP]; /* name of the RDMA device; empty: unknown */
 };
 
 /* One device as sysfs shows it. */
@@ -62,7 +62,7 @@ struct found_device {
     uint16_t number;  /* N of class/neuron_device/neuronN */
     bool node_exists; /* <dev-root>/neuronN exists */
     struct device_place place;
-    char core_count[SYSFS_VALUE_CAP]; /* empty: file absent or unreadable */
+    char core_count[SYSFS_VALUE_CAP]; /* text of the file core_count; empty: absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
     /*
      * numa_node of the PCI function at the board's address for this device; empty: no function has
@@ -76,19 +76,22 @@ struct found_device {
 
 /* The node as sysfs, DMI and procfs show it. */
 struct found_node {
-    char product_name[SYSFS_VALUE_CAP];   /* DMI, or --instance-type; may start with "ml." */
-    char driver_version[SYSFS_VALUE_CAP]; /* module/neuron/version; empty: module not loaded */
+    /* name from DMI or --instance-type; may start with "ml." */
+    char product_name[SYSFS_VALUE_CAP];
+    /* text of module/neuron/version; empty: the module is not loaded */
+    char driver_version[SYSFS_VALUE_CAP];
     char boot_id[SYSFS_VALUE_CAP];
-    char lnc_config[SYSFS_VALUE_CAP];     /* the host's file logical_nc_config; empty: absent */
-    struct found_ultraserver ultraserver; /* for UltraServer types; otherwise empty */
-    bool unknown;                         /* the probe failed: `count` is 0 and meaningless */
+    char lnc_config[SYSFS_VALUE_CAP]; /* the host's file logical_nc_config; empty: absent */
+    /* facts about the UltraServer; empty for other instance types */
+    struct found_ultraserver ultraserver;
+    bool unknown; /* the probe failed: `count` is 0 and meaningless */
     uint16_t count;
     /*
      * number of entries of class/neuron_device left out, because they exceed DEVICES_MAX or are not
      * named neuronN
      */
     uint16_t ignored;
-    struct found_device devices[DEVICES_MAX]; /* in any order */
+    struct found_device devices[DEVICES_MAX]; /* the devices found, in any order */
 };
 
 /* --- the table --- */
@@ -96,7 +99,7 @@ struct found_node {
 /* One device of the table. */
 struct device {
     uint16_t number;     /* device index N, published as deviceId */
-    uint16_t core_count; /* 0: unknown */
+    uint16_t core_count; /* number of physical cores; 0: unknown */
     bool at_pci_address; /* a PCI function exists at the device's known PCI address */
     /* root complex of the device's PCI function, e.g. pci0000:c8; empty: unknown */
     char pcie_root[PCIE_ROOT_CAP];
@@ -138,7 +141,8 @@ struct devices {
     uint8_t lnc_allowed; /* bit n: a claim may ask for LNC n; 0: not configurable, or unknown */
     /* LNC from logical_nc_config, for claims that ask for no LNC; 0: the file sets none */
     uint8_t lnc_host;
-    char instance_type[ATTRIBUTE_VALUE_CAP]; /* without "ml."; empty: unknown */
+    /* instance type without the prefix "ml."; empty: unknown */
+    char instance_type[ATTRIBUTE_VALUE_CAP];
     char driver_version[ATTRIBUTE_VALUE_CAP];
     char boot_id[UID_CAP];
     struct node_labels labels;
@@ -155,7 +159,8 @@ struct devices {
     uint8_t shares;
     const char *taint_key; /* taint of the tainted devices; NULL if no device is tainted */
     const char *taint_effect;
-    struct device device[DEVICES_MAX]; /* ascending by number, numbers distinct */
+    /* the devices, in ascending order of their distinct numbers */
+    struct device device[DEVICES_MAX];
 };
 
 /*

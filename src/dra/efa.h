@@ -48,7 +48,7 @@ struct found_efas {
     uint16_t count;
     /* number of PCI functions left out, because there are more than EFAS_MAX */
     uint16_t ignored;
-    struct found_efa efa[EFAS_MAX]; /* in any order */
+    struct found_efa efa[EFAS_MAX]; /* the functions found, in any order */
 };
 
 /*

@@ -230,7 +230,7 @@ static void track_counters(struct health_track *h, const struct device_reading *
         h->rising = 0;
     }
     if ((r->reasons & HEALTH_REASON_GONE) != 0u) {
-        h->counted = 0; /* the next device with this number may be another device */
+        h->counted = 0; /* a device that later gets this number may be another device */
         h->rising = 0;
     }
     for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {

@@ -101,7 +101,7 @@ void device_reading_judge(struct device_reading *r, unsigned files);
 /* The health of a device over time; all zero before the first reading. */
 struct health_track {
     bool seen;     /* a reading exists, or the device was missing while a claim held it */
-    uint8_t state; /* enum health */
+    uint8_t state; /* health of the device, as enum health */
     /* why the device is unhealthy, also while R3 or R4 keeps it so; 0: it is not unhealthy */
     uint32_t reasons;
     uint8_t counted; /* bit n: ecc[n] holds the last value of counter n */

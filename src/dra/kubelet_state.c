@@ -87,7 +87,8 @@ static void open_container(struct kubelet_state *k)
 
 static void close_container(struct kubelet_state *k)
 {
-    ASSERT(k->depth > 0u); /* the head opens the data, and its end is the end of the data */
+    /* the data starts with the opening brace of an object, and ends with its closing brace */
+    ASSERT(k->depth > 0u);
     bool good = !k->wants_uid && (k->depth != ELEMENT_DEPTH || k->has_uid);
     k->failed = good ? STATUS_OK : PEER_MALFORMED;
     k->depth = (uint8_t)(k->depth - (good ? 1u : 0u));
@@ -116,7 +117,8 @@ static void structure_byte(struct kubelet_state *k, uint8_t byte)
                        view_is(view_of((const uint8_t *)k->text, k->len), "ClaimUID");
         break;
     default:
-        k->failed = k->wants_uid ? PEER_MALFORMED : STATUS_OK; /* a UID must be a string */
+        /* fails if a value other than a string stands where a UID must be */
+        k->failed = k->wants_uid ? PEER_MALFORMED : STATUS_OK;
         break;
     }
 }
@@ -255,7 +257,7 @@ static void outer_byte(struct kubelet_state *k, uint8_t byte)
         outer_sum(k, byte);
         break;
     default:
-        k->failed = PEER_MALFORMED; /* bytes after the end of the checkpoint */
+        k->failed = PEER_MALFORMED; /* fails because bytes follow the end of the checkpoint */
         break;
     }
 }
@@ -263,7 +265,7 @@ static void outer_byte(struct kubelet_state *k, uint8_t byte)
 bool kubelet_state_next(struct kubelet_state *k, struct reader *in, char uid[UID_CAP])
 {
     uint8_t byte = 0;
-    /* Each iteration consumes a byte. */
+    /* The loop ends, because each iteration consumes a byte. */
     while (k->failed == STATUS_OK && !k->uid_due && reader_u8(in, &byte) == STATUS_OK) {
         outer_byte(k, byte);
     }

@@ -44,8 +44,8 @@ bool metadata_known(const struct claim_record *r, unsigned at, const struct devi
 
 /* Progress of writing a file, part by part. */
 struct metadata_parts {
-    const struct claim_record *record; /* borrowed */
-    const struct devices *devices;     /* borrowed */
+    const struct claim_record *record; /* the record of the claim; borrowed */
+    const struct devices *devices;     /* the table of devices; borrowed */
     const char *driver;                /* name of the driver, borrowed */
     struct attributes *attributes;     /* buffer for one device's attributes, borrowed */
     unsigned first;                    /* index of the request's first result */

@@ -17,7 +17,7 @@
 static bool write_attribute(struct writer *out, const struct board *board, unsigned size)
 {
     static const char *const own = DRIVER_NAME;
-    ASSERT(size >= 2u); /* one device leaves no gap */
+    ASSERT(size >= 2u); /* a single device cannot have a gap in its numbers */
     bool group = size == 4u || size == 8u || size == 16u;
     unsigned cells = (unsigned)board->grid_rows * board->grid_columns;
     if (size <= board->contiguous) {

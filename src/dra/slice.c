@@ -66,7 +66,7 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
             return;
         }
     }
-    c->differs = true; /* no such attribute is wanted, or it is outside a device */
+    c->differs = true; /* no wanted attribute has this key, or the attribute is outside a device */
 }
 
 /* Whether every wanted attribute was found. An unwanted attribute has already set `differs`. */
@@ -86,7 +86,7 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
     c->differs = c->differs || !wanted;
 }
 
-/* The name of a counter is the name of its device. */
+/* A counter has the same name as the device to which it belongs. */
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value)
 {
     int at = devices_find(c->wanted, view_text(name));

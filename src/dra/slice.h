@@ -13,7 +13,7 @@
 
 /* A comparison in progress. */
 struct slice_compare {
-    const struct devices *wanted; /* borrowed */
+    const struct devices *wanted; /* table of the wanted devices; borrowed */
     unsigned first;               /* index in `wanted` of the first stored device */
     unsigned count;               /* number of stored devices so far, including the current one */
     uint32_t matched;             /* bit i: attribute i of the current device is stored as wanted */

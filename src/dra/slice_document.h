@@ -13,9 +13,9 @@
 /* One slice of a pool; pointers are borrowed. */
 struct slice_shown {
     const char *driver;
-    const char *node_name; /* also the name of the pool */
+    const char *node_name; /* name of the node, which is also the name of the pool */
     const struct devices *devices;
-    struct attributes *attributes; /* working memory */
+    struct attributes *attributes; /* working memory for the attributes of one device */
     int64_t generation;
     unsigned slices; /* number of slices in the pool */
     bool counters;   /* the slice holds the shared counters and no device */

@@ -176,7 +176,8 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     m->ultraserver_mode = r->ultraserver_mode;
     m->has_cores = r->cores != 0u;
     m->cores = r->cores;
-    m->has_uverbs = r->efa_address != 0u; /* an EFA device; its PCI address is stored in its name */
+    /* only an EFA device has this number; the stored name contains its PCI address */
+    m->has_uverbs = r->efa_address != 0u;
     m->uverbs = r->uverbs;
 }
 

@@ -96,7 +96,7 @@ enum store_half_state { STORE_HALF_DAMAGED, STORE_HALF_FREE, STORE_HALF_RECORD }
 /* One half of a slot, as read from the claim store. */
 struct store_half {
     enum store_half_state state;
-    uint64_t sequence;  /* 0 if the half is damaged */
+    uint64_t sequence;  /* sequence number; 0 if the half is damaged */
     struct view record; /* STORE_HALF_RECORD: the encoded record, borrowed from the bytes read */
 };
 /* Reads one half and its state. `bytes`: STORE_HALF_BYTES, or fewer if the file is too short. */

@@ -36,7 +36,8 @@ static bool next_mode(uint8_t *modes, struct view *list)
     if (view_decimal(word, ULTRASERVER_MODE_MAX, &mode) != STATUS_OK || (more && list->len == 0u)) {
         return false;
     }
-    *modes = (uint8_t)(*modes | ((mode > 0u) ? 1u << mode : 0u)); /* 0 means that no mode is set */
+    /* the number 0 in the list means that no mode is set */
+    *modes = (uint8_t)(*modes | ((mode > 0u) ? 1u << mode : 0u));
     return true;
 }
 

@@ -19,7 +19,7 @@ struct device_verdict {
      * has stayed so for a while (dra/health.h, R3 and R4)
      */
     bool waits;
-    uint8_t state;    /* enum health */
+    uint8_t state;    /* health of the device, as enum health */
     uint32_t reasons; /* bits HEALTH_REASON_…; 0: the device is not unhealthy */
 };
 
