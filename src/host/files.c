@@ -649,7 +649,7 @@ static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer 
     size_t room = writer_room(out);
     enum status s = read_at(f, f->kubelet_state_fd, offset, out);
     if (s != STATUS_OK || writer_room(out) > 0u || room == 0u) {
-        /* The whole checkpoint was read, or the read failed. */
+        /* The read failed, or the whole checkpoint was read: close the file. */
         drop_descriptor(&f->kubelet_state_fd);
     }
     return s;

@@ -24,18 +24,21 @@ struct file_identity {
 
 /* State of one files port; exists until the process ends. */
 struct host_files {
-    const char *cdi_dir;    /* borrowed; created with mode 0755 when a write needs it */
-    const char *state_dir;  /* borrowed; created with mode 0750 when a write needs it */
-    const char *sysfs_root; /* borrowed */
-    const char *dev_root;   /* borrowed */
+    /* directory of CDI files, created with mode 0755 when a write needs it; borrowed */
+    const char *cdi_dir;
+    /* directory of the claim store, created with mode 0750 when a write needs it; borrowed */
+    const char *state_dir;
+    const char *sysfs_root; /* path of the sysfs root; borrowed */
+    const char *dev_root;   /* directory of the device nodes; borrowed */
     /* Path of the kubelet's checkpoint; borrowed, set by the owner of this struct. */
     const char *kubelet_state;
     int kubelet_state_fd; /* open while a checkpoint is read in several calls; otherwise -1 */
     /* Processes that read device memory; borrowed, set by the owner of this struct. */
     struct readers *readers;
-    struct usage *usage; /* borrowed, set by the owner of this struct; NULL: not measured */
-    bool efa;            /* the driver's devices are EFA devices, numbered by their uverbs number */
-    int state_fd;        /* descriptor of the open file `state_name`; -1: none */
+    /* measures the process, set by the owner of this struct; borrowed; NULL: not measured */
+    struct usage *usage;
+    bool efa;     /* the driver's devices are EFA devices, numbered by their uverbs number */
+    int state_fd; /* descriptor of the open file `state_name`; -1: none */
     bool state_writable;
     /* In this turn of the loop, `state_name` was found to lead to the file open as state_fd. */
     bool state_checked;
@@ -51,8 +54,8 @@ struct host_files {
     bool lock_writable;
     int error; /* errno of the last failure */
     /*
-     * The last failure was a read that hangs in a reader process. Then `words` has the name of the
-     * file that it reads, and `error` is not used.
+     * The last failure was a read that hangs in a reader process. In this case `words` has the name
+     * of the file that the process reads, and `error` is not used.
      */
     bool by_reader;
     char words[READING_FILE_CAP + 64u]; /* text for an operator about the last failure */

@@ -13,7 +13,7 @@
 struct loop_time {
     uint64_t now_ms;       /* the time for all decisions of this turn */
     unsigned frozen_turns; /* number of consecutive turns in which now_ms did not advance */
-    uint64_t frozen_ms;    /* what the clock showed in the turn in which now_ms stopped advancing */
+    uint64_t frozen_ms;    /* clock time of the turn in which now_ms stopped advancing */
 };
 
 /*

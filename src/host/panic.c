@@ -2,7 +2,7 @@
 /*
  * Handles a failed assertion: writes one line to stderr and exits with code 1. A restart loses no
  * claim, because the store is on disk. Calls no function that contains an assertion, and does not
- * block if nobody reads stderr.
+ * block if no process reads stderr.
  */
 #include <poll.h>
 #include <stdbool.h>

@@ -15,7 +15,7 @@
 
 /* A pending connection, or a free entry. */
 struct pending_link {
-    int fd;            /* -1: the entry is free */
+    int fd;            /* descriptor of the connection; -1: the entry is free */
     uint32_t peer;     /* number that distinguishes peers; see agent_link_open */
     uint64_t since_ms; /* when the connection was accepted, or when its closing began */
     bool heard;        /* the peer has sent something */

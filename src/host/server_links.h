@@ -16,15 +16,15 @@
 
 /* One connection. Its index in struct server_links is also the index of its link in the agent. */
 struct host_link {
-    int fd;        /* -1: none */
+    int fd;        /* descriptor of the connection; -1: none */
     bool ended;    /* the peer has closed its side */
-    bool broken;   /* nothing more can be sent */
+    bool broken;   /* the connection has failed, so nothing more can be sent */
     uint32_t peer; /* number that distinguishes peers; see agent_link_open */
 };
 
 /* All connections that peers opened to one driver. */
 struct server_links {
-    struct agent *agent; /* borrowed */
+    struct agent *agent; /* the agent of the driver; borrowed */
     struct pace pace;
     bool paced; /* some link must not transfer before pace_next_ms */
     struct pending health;

@@ -194,8 +194,8 @@ static void learn_port(struct listener *l, int fd)
     int failed = getsockname(fd, (struct sockaddr *)&bound, &len);
     ASSERT(failed == 0);
     /*
-     * The port has the same offset in sockaddr_in and sockaddr_in6, so this works for both families
-     * (RFC 3493 §3.3).
+     * The port has the same offset in sockaddr_in and sockaddr_in6, so sin6_port is the port for
+     * both families (RFC 3493 §3.3).
      */
     l->port = ntohs(bound.sin6_port);
 }

@@ -17,7 +17,7 @@ struct listener {
     const char *path;    /* unix socket, borrowed; NULL: TCP */
     const char *address; /* TCP: address to listen on, borrowed; NULL or empty: all */
     uint16_t port;       /* TCP port; 0: the kernel chooses it, and listener_open stores it */
-    int fd;              /* -1: not open */
+    int fd;              /* descriptor of the listening socket; -1: not open */
     dev_t device;        /* device and inode number of the socket file that listener_open created */
     ino_t inode;
 };
@@ -44,7 +44,7 @@ MUST_USE bool socket_is_dead(const char *path);
  */
 enum listener_file {
     LISTENER_FILE_OURS,
-    LISTENER_FILE_GONE, /* removed: no peer can connect */
+    LISTENER_FILE_GONE, /* the socket file was removed: no peer can connect */
     LISTENER_FILE_TAKEN /* another process, for instance a second agent, has replaced the file */
 };
 /* Returns the state of the socket file, by comparing device and inode. */

@@ -78,7 +78,7 @@ struct directory_entry {
  * from directory_open to directory_close.
  */
 struct directory {
-    int fd;    /* -1: the directory could not be opened */
+    int fd;    /* descriptor of the directory; -1: it could not be opened */
     int error; /* errno of a failure, after which entries may be missing; 0: no failure */
     unsigned reads;
     size_t len; /* length of the records in `bytes` */
@@ -110,7 +110,7 @@ uint64_t clock_now_ms(void);
 uint64_t clock_now_us(void);
 /* Processor time that this process has used, in microseconds. */
 uint64_t clock_cpu_us(void);
-/* Unix milliseconds (CLOCK_REALTIME); may step. */
+/* Unix time in milliseconds (CLOCK_REALTIME); this clock may step. */
 uint64_t clock_wall_ms(void);
 /* A number that differs between processes and starts: for jitter and DNS ids, not for secrets. */
 uint64_t random_seed(void);

@@ -20,8 +20,8 @@ void usage_begin(struct usage *u)
 }
 
 /*
- * Returns the number of open descriptors. One poll(2) of all numbers suffices, because it marks
- * those that are not open.
+ * Returns the number of open descriptors. One poll(2) of all descriptor numbers suffices, because
+ * it marks the numbers that are not open.
  */
 static uint64_t count_open(struct usage *u)
 {

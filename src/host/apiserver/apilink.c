@@ -238,7 +238,7 @@ static void handle_resolved(struct apilink *l, enum status s, uint64_t now_ms)
         l->phase = APILINK_RESOLVING;
     } else if (s == STATUS_OK) {
         l->first = first_address(l);
-        l->worked = false; /* report_opened sets it again if this attempt succeeds */
+        l->worked = false; /* report_opened sets `worked` again if this attempt succeeds */
         l->next = 0;
         connect_next(l, now_ms);
     } else {
@@ -343,7 +343,7 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
     bool more = (revents & (POLLIN | POLLOUT | POLLHUP | POLLERR)) != 0 || tls_pending() > 0u;
     struct writer room = agent_link_rx(l->agent, LINK_API);
     if (writer_room(&room) == 0u && (revents & (POLLHUP | POLLERR)) != 0) {
-        report_lost(l); /* the connection is broken, and poll would report this in each turn */
+        report_lost(l); /* otherwise poll would report the broken connection in each turn */
         return;
     }
     if (more && !l->slow) {

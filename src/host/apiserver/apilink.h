@@ -22,10 +22,10 @@ enum apilink_phase {
 
 /* The connection, or the attempt to open one. */
 struct apilink {
-    struct agent *agent; /* borrowed; agent_api_opened, _failed and _ended report to it */
-    const struct settings *settings; /* borrowed */
+    struct agent *agent; /* the agent, which gets agent_api_opened, _failed and _ended; borrowed */
+    const struct settings *settings; /* the settings of the agent; borrowed */
     enum apilink_phase phase;
-    int fd;                /* -1: none */
+    int fd;                /* descriptor of the socket; -1: none */
     bool tls;              /* a TLS session exists */
     bool token_trouble;    /* a token failure was logged, and the token is still unreadable */
     bool read_wants_write; /* TLS must send before it can read more */

@@ -27,13 +27,15 @@ struct pem {
  */
 struct credentials {
     uint16_t port;
-    char host[API_HOST_CAP]; /* without a trailing dot; IPv6 without brackets */
+    /* name or address of the server, without a trailing dot; IPv6 without brackets */
+    char host[API_HOST_CAP];
     /* Name for the certificate check; keeps a trailing dot. */
     char server_name[API_HOST_CAP + 1u];
     char authority[API_HOST_CAP + 8u]; /* host and port; IPv6 in brackets; omits port 443 */
     const char *remedy;                /* static text: how an operator provides a missing file */
-    char token_file[PATH_CAP];         /* empty: no token file, so `token` never changes */
-    char token[TOKEN_CAP];             /* empty: no token */
+    /* path of the token file; empty: there is none, so `token` never changes */
+    char token_file[PATH_CAP];
+    char token[TOKEN_CAP]; /* bearer token; empty: none */
     struct pem ca;
     struct pem cert;
     struct pem key;

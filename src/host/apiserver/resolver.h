@@ -19,7 +19,7 @@
 /* One resolution of a name; about 9 KiB. */
 struct resolver {
     char name[API_HOST_CAP];
-    int fd;            /* -1: no query is running */
+    int fd;            /* descriptor of the UDP socket; -1: no query is running */
     uint16_t id;       /* id of the A query; the AAAA query has the next number */
     unsigned answered; /* answered queries; bit 0: A, bit 1: AAAA */
     bool refused;      /* a server answered with an error, or is unreachable */

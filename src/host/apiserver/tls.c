@@ -40,7 +40,7 @@
 struct tls_session {
     mbedtls_ssl_context ssl;
     mbedtls_ssl_config config;
-    mbedtls_x509_crt ca; /* empty; the library requires that a CA list exists */
+    mbedtls_x509_crt ca; /* an empty list of authorities, because the library requires a list */
     mbedtls_x509_crt cert;
     struct tls_verifier verifier;
     mbedtls_pk_context key;

@@ -22,7 +22,7 @@ struct tls_identity {
     uint8_t *ca_pem; /* any number of certificates of the authorities to trust */
     size_t ca_len;
     uint8_t *cert_pem;
-    size_t cert_len; /* 0: no client certificate */
+    size_t cert_len; /* length of the client certificate's PEM text; 0: no client certificate */
     uint8_t *key_pem;
     size_t key_len;
     const char *server_name; /* DNS name, or IP literal without brackets */

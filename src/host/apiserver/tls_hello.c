@@ -31,9 +31,9 @@ struct hello {
     unsigned version;
     unsigned suite;
     bool retry;
-    bool tls13;  /* has supported_versions, which names TLS 1.3 */
-    bool only13; /* has an extension that only TLS 1.3 has */
-    bool only12; /* has an extension that a ServerHello of TLS 1.3 must not have */
+    bool tls13;  /* the message has supported_versions, which names TLS 1.3 */
+    bool only13; /* the message has an extension that only TLS 1.3 defines */
+    bool only12; /* the message has an extension that a ServerHello of TLS 1.3 must not have */
 };
 
 static bool consume_bytes(struct view *in, size_t n, struct view *out)

@@ -18,9 +18,9 @@
 #include <mbedtls/rsa.h>
 #include <mbedtls/ssl.h>
 
-#define RSA_BITS_MIN 1024u           /* limit of Go's crypto/rsa */
-#define RSA_BITS_MAX 4096u           /* limit of MBEDTLS_MPI_MAX_SIZE */
-#define RSA_EXPONENT_MAX 0x7fffffffu /* limit of Go's crypto/rsa */
+#define RSA_BITS_MIN 1024u           /* smallest key that Go's crypto/rsa accepts */
+#define RSA_BITS_MAX 4096u           /* largest key that fits in MBEDTLS_MPI_MAX_SIZE */
+#define RSA_EXPONENT_MAX 0x7fffffffu /* largest public exponent that Go's crypto/rsa accepts */
 #define HASH_BYTES_MAX 64u
 #define KEY_BYTES_MAX 640u    /* a subjectPublicKeyInfo of RSA-4096 has 550 bytes */
 #define KEY_ARENA_BYTES 1024u /* arena bytes for an RSA-4096 key, with block headers */

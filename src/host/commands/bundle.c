@@ -18,7 +18,7 @@
 #include "host/system.h"
 
 #ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x8u /* since Linux 6.3 */
+#define MFD_NOEXEC_SEAL 0x8u /* flag of memfd_create(2) since Linux 6.3 */
 #endif
 
 /* --- content of a single file --- */
@@ -243,9 +243,7 @@ static enum status member_write(struct command_memory *m, const char *name, stru
         s = output_flush(&m->out, STDOUT_FILENO, why);
     }
     if (s == STATUS_OK && at < size) {
-        /*
-         * the header gave the full size, so a missing rest of the content damages the whole archive
-         */
+        /* the header states the full size, so missing content damages the rest of the archive */
         WRITE(why, "the archive is incomplete: % cannot be read back: %", TEXT(name),
               ERRNO((n < 0) ? errno : EIO));
         return HOST_IO;
@@ -333,7 +331,7 @@ static bool is_cdi_file(const struct command_memory *m, struct view name)
 {
     bool ours = view_starts(name, CDI_FILE_PREFIX) ||
                 (m->settings->efa && view_starts(name, EFA_CDI_FILE_PREFIX));
-    return ours && name.len <= TAR_NAME_BYTES; /* the agent gives no CDI file a longer name */
+    return ours && name.len <= TAR_NAME_BYTES; /* no CDI file of the agent has a longer name */
 }
 
 /*

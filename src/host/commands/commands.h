@@ -41,7 +41,8 @@ struct command_memory {
     bool answer_no;      /* the exit code of probe, check or bundle is 1 */
     bool incomplete;     /* a file of the bundle is missing */
     bool agent_responds; /* check: an agent responded to the request for /readyz */
-    bool compares;       /* --watch: the output is not written, but added to `sum` */
+    /* --watch: the output is not written, but only added to the checksum `sum` */
+    bool compares;
     uint32_t sum;
     /* `slices`: why no running agent reported its slices; empty: an agent did, or --board is set */
     struct view forecast;

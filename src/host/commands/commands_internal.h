@@ -98,7 +98,7 @@ struct witness {
 /*
  * Iterate over the CDI files of the selected driver that show claims or devices beyond the list
  * m->stored. commands_witness_end returns 0, or an errno if a directory that exists could not be
- * read whole.
+ * read completely.
  */
 void commands_witness_begin(struct command_memory *m);
 bool commands_witness_next(struct command_memory *m, struct witness *w);
@@ -123,8 +123,9 @@ unsigned page_get(struct command_memory *m, const char *path, struct view *body,
  */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
 /*
- * Prints a page to m->out_fd by commands_write, if it is whole and its status code is 200; else
- * prints nothing. HOST_*: `why` gets one line. *absent: no agent runs, or it has no such page.
+ * Prints a page to m->out_fd by commands_write, if the page is complete and its status code is 200;
+ * otherwise prints nothing. HOST_*: `why` gets one line. *absent: no agent runs, or it has no such
+ * page.
  */
 MUST_USE enum status page_print(struct command_memory *m, const char *path, bool *absent,
                                 struct writer *why);

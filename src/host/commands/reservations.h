@@ -13,7 +13,7 @@
 
 /* Memory of the command. Overlaps the memory of the loop, which does not run in this process. */
 struct reservations_memory {
-    struct agent *agent; /* borrowed */
+    struct agent *agent; /* the agent that connects to the API server; borrowed */
     enum settings_output output;
     uint64_t end_ms; /* when the command's time limit ends */
     struct apilink api;

@@ -57,7 +57,7 @@ static void accept_function(const struct efa_listing *l, const struct directory_
     struct found_efas *out = l->out;
     uint32_t address = 0;
     if (!pci_address_parse(view_text(e->name), &address)) {
-        return; /* another file, such as bind or uevent */
+        return; /* not a PCI function, but another file such as bind or uevent */
     }
     if (out->count == EFAS_MAX) {
         out->ignored++;
@@ -129,7 +129,8 @@ static void accept_verbs(const struct efa_listing *l, const struct directory_ent
     struct view digits = view_from(name, sizeof verbs_prefix - 1u);
     if (!view_starts(name, verbs_prefix) ||
         view_decimal(digits, UINT16_MAX, &number) != STATUS_OK || name.len >= VERBS_NAME_CAP) {
-        return; /* abi_version, or a name that the kernel does not create */
+        /* not an entry of a device: abi_version, or a name that the kernel does not create */
+        return;
     }
     rest_path(path, l->settings->sysfs_root, VERBS_FOLDER, e->name, "");
     ssize_t n = readlink(path, (char *)bytes, sizeof bytes);
@@ -139,7 +140,7 @@ static void accept_verbs(const struct efa_listing *l, const struct directory_ent
     }
     struct found_efa *efa = find_efa(l->out, address);
     if (efa == NULL) {
-        return; /* an RDMA device of another driver */
+        return; /* the entry belongs to an RDMA device of another driver */
     }
     efa->verbs = true;
     efa->number = (uint16_t)number;

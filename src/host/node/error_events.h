@@ -18,7 +18,7 @@ struct error_events {
     bool follows;        /* the open files belong to the devices of `listing`; false: reopen all */
     uint32_t listing;    /* value of `listing` in struct probe for which the files were opened */
     uint64_t armed_ms;   /* time until which events are ignored */
-    int fd[DEVICES_MAX]; /* by index in the probe's table; -1: none */
+    int fd[DEVICES_MAX]; /* descriptors, by index in the probe's table; -1: none */
     uint16_t number[DEVICES_MAX]; /* number of the device to which fd[i] belongs */
 };
 

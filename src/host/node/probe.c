@@ -49,7 +49,7 @@ static void copy_value(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CA
     size_t nul = view_find(text, 0);
     text_cut(value, SYSFS_VALUE_CAP, text);
     if (nul < text.len) {
-        ASSERT(nul < SYSFS_VALUE_CAP - 1u); /* room for the '?' and the NUL */
+        ASSERT(nul < SYSFS_VALUE_CAP - 1u); /* the buffer has room for the '?' and the NUL */
         value[nul] = '?';
         value[nul + 1u] = '\0';
     }

@@ -14,11 +14,11 @@ struct probes {
     const struct settings *settings;
     struct agent *agent; /* agent of the first driver, borrowed */
     struct agent *efa;   /* agent of the EFA driver, borrowed; NULL: the driver does not run */
-    bool efas;           /* also probe the EFA devices */
+    bool efas;           /* whether to probe the EFA devices too */
     struct readers readers;
     uint64_t due_ms; /* time of the next periodic probe */
     bool wanted;     /* start a probe as soon as a reader is idle */
-    bool told;       /* the agents have received findings, or that none arrived in time */
+    bool told;       /* the agents have received findings, or were told that none arrived in time */
     int error;       /* errno of the last probe; 0: it succeeded */
     int efa_error;
     /*

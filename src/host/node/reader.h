@@ -41,7 +41,7 @@ struct reader_page {
     /* This member and the next four are written by the agent. */
     struct reading_left_out left_out;
     bool efas;        /* READER_PROBE: include the EFA devices */
-    uint32_t task;    /* enum reader_task */
+    uint32_t task;    /* the task, as enum reader_task */
     uint64_t numbers; /* READER_MEMORY: devices to read; bit N: device N */
     /*
      * Set when another reader takes over the probes: this reader then closes its open files and

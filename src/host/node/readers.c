@@ -56,7 +56,7 @@ enum status readers_begin(struct readers *r, const struct settings *settings, st
 {
     union {
         void *begin;
-        intptr_t value; /* -1: MAP_FAILED */
+        intptr_t value; /* address of the mapping as a number; -1: MAP_FAILED */
     } map = {.begin = mmap(NULL, READERS * sizeof(struct reader_page), PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
     struct reader_page *pages = map.begin;

@@ -39,7 +39,8 @@ struct readers {
     bool stirred; /* a device reported an error in this turn */
     bool changed; /* a hang began or ended in this turn */
     bool ended;   /* a reader process has ended: the agent must restart */
-    int memory;   /* index of the reader that answered readers_memory_read or delays it; -1: none */
+    /* index of the reader that answered readers_memory_read or delays the answer; -1: none */
+    int memory;
     uint64_t now_ms;
 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static struct {
-    struct reading_note *note; /* NULL: this process is not a reader */
+    struct reading_note *note; /* note of the reader process; NULL: this process is not a reader */
     const struct reading_left_out *left_out;
 } the_reading;
 

@@ -21,7 +21,7 @@ enum reading_kind {
 };
 /* The subject to which a file belongs. */
 struct reading_subject {
-    uint32_t kind; /* enum reading_kind */
+    uint32_t kind; /* kind of the subject, as enum reading_kind */
     uint32_t id;
 };
 
