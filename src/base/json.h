@@ -86,7 +86,7 @@ struct json_writer {
     unsigned depth;
     bool first; /* no comma needed before the next member or element */
     bool after_name;
-    bool markup; /* set by the owner: escape `<`, `>` and `&` in strings, as Go's encoder does */
+    bool markup; /* escape `<`, `>` and `&` in strings, as Go's encoder does; set by the owner */
 };
 
 /* Starts a text at the end of `out`, which is borrowed until the text is complete. */

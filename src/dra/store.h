@@ -83,8 +83,9 @@ struct store_header {
 /* Writes one header copy, STORE_HEADER_WRITTEN bytes. */
 void store_header_write(struct writer *out, const struct store_header *h);
 /*
- * Reads one header copy. HOST_DAMAGED: not a header, or a damaged one. PEER_UNSUPPORTED: a header
- * with a valid checksum but another format, number of slots or size of halves.
+ * Reads one header copy. HOST_DAMAGED: the bytes are not a header, or the header is damaged.
+ * PEER_UNSUPPORTED: a header with a valid checksum but another format, number of slots or size of
+ * halves.
  */
 MUST_USE enum status store_header_read(struct view bytes, struct store_header *h);
 

@@ -87,7 +87,10 @@ struct x509_verdict {
      * certificate
      */
     bool about_issuer;
-    /* for X509_NO_ISSUER: why the first refused candidate was refused; X509_TRUSTED: none was */
+    /*
+     * for X509_NO_ISSUER: why the first refused candidate was refused; X509_TRUSTED: no candidate
+     * was refused
+     */
     enum x509_reason hint;
     /* subject of the certificate that `hint` or `reason` concerns, or empty */
     struct view subject;

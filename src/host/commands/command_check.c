@@ -354,7 +354,10 @@ static enum status add_reasons(struct command_memory *m, struct view body, struc
     return s;
 }
 
-/* Asks the agent whether it is ready. Without an agent, checks what a running one would report. */
+/*
+ * Asks the agent whether it is ready. Without an agent, checks the conditions that a running agent
+ * would report.
+ */
 static enum status check_agent(struct command_memory *m, struct writer *why)
 {
     struct writer line = writer_of(m->line, sizeof m->line);

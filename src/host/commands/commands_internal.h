@@ -37,7 +37,7 @@ unsigned commands_drivers(const struct command_memory *m);
  */
 MUST_USE enum status commands_node(struct command_memory *m, struct writer *why);
 /*
- * Replaces the devices in m->inventory by the EFA devices: those of the node or, if `offline`, of
+ * Replaces the devices in m->inventory with the EFA devices: those of the node or, if `offline`, of
  * the type of --board. HOST_*: `why` gets a line.
  */
 MUST_USE enum status commands_efas(struct command_memory *m, bool offline, struct writer *why);
