@@ -83,7 +83,10 @@ enum status handover_acquire(struct agent *a)
     if (s != STATUS_OK) {
         return s;
     }
-    /* Unlocks LOCK_NEXT even if locking it failed: the system may nevertheless have granted it. */
+    /*
+     * Unlocks LOCK_NEXT even if locking it failed: the system may have granted the lock all the
+     * same.
+     */
     f->unlock(f->ctx, LOCK_NEXT);
     if (!handover_owns(a)) {
         handover_move(h, HANDOVER_OWNER);

@@ -38,7 +38,7 @@ struct handover {
     bool called;         /* a kubelet call that arrived after `leaving_ms` is waiting */
     bool older;          /* the store's owner runs an agent version that cannot hand it over */
     unsigned looks;      /* number of checks whether an agent waits, modulo HANDOVER_LOCK_LOOKS */
-    uint64_t leaving_ms; /* time of the owner's last check for an agent that waits for the store */
+    uint64_t leaving_ms; /* when the owner last checked whether another agent waits for the store */
     uint64_t check_ms;   /* when the owner next checks whether an agent waits for the store */
 };
 
@@ -46,7 +46,7 @@ struct handover {
 void handover_move(struct handover *h, enum handover_state to);
 /* Whether this agent holds LOCK_OWNER, so that no other agent changes the store. */
 bool handover_owns(const struct agent *a);
-/* Time of the owner's last check for an agent that waits for the store. */
+/* When the owner last checked whether another agent waits for the store. */
 uint64_t handover_leaving_ms(const struct agent *a);
 /* Whether the store's owner runs an agent version that cannot hand the store over. */
 bool handover_is_older(const struct agent *a);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes the state of the handover; a move that is not in the table is a bug in the caller. */
+/*
+ * Changes the state of the handover. A change that the table of legal moves does not list is a bug
+ * in the caller.
+ */
 #include "agent/ledger/handover_states.h"
 
 #include "base/assert.h"

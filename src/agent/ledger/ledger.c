@@ -139,7 +139,10 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
     return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger->id[slot].uid);
 }
 
-/* Whether the claim holds only a share, or known or guessed cores, of each of its devices. */
+/*
+ * Whether the claim holds no device as a whole: of each of its devices it holds a share, or cores
+ * that are known or guessed.
+ */
 static bool is_partial(const struct agent *a, const struct ledger_entry *e)
 {
     return e->shares && (!driver_traits(a->driver->kind)->has_cores || e->cores != 0u);
@@ -201,8 +204,8 @@ static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, co
 }
 
 /*
- * Which claims may share a device with a new record: none, those whose cores are known, or also
- * those whose cores are guessed.
+ * Which other claims may share a device with a new claim: no claim, claims whose cores are known,
+ * or also claims whose cores are guessed.
  */
 enum joining { JOINS_NOBODY, JOINS_KNOWN, JOINS_ANY };
 
@@ -375,7 +378,8 @@ int ledger_free_slot(const struct agent *a, const char *uid)
 void ledger_set_freeing(struct agent *a, unsigned slot)
 {
     ledger_move(a, slot, LEDGER_FREEING);
-    a->ledger->entry[slot].refused = true; /* the disk does not have the release yet */
+    /* the disk does not show yet that the claim was released */
+    a->ledger->entry[slot].refused = true;
 }
 
 /* --- error texts and remedies --- */
@@ -394,7 +398,7 @@ const char *ledger_reason(const struct agent *a, enum status s)
     }
 }
 
-/* The remedy to log for a status, if the files port returns no remedy. */
+/* The remedy that is logged for a status when the files port has no remedy of its own. */
 static const char *remedy_by_status(enum status s)
 {
     switch (s) {

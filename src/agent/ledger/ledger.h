@@ -51,20 +51,20 @@ enum ledger_flush {
  */
 struct ledger_entry {
     enum ledger_state state;
-    enum ledger_record record; /* undefined while FREE */
+    enum ledger_record record; /* how well the record is known; undefined while the slot is FREE */
     enum ledger_flush flush;
-    uint8_t half; /* 0 or 1: the half that counts, the newer intact one (store_pick) */
-    bool damaged; /* the half that does not count is damaged, or the disk refused its last write */
-    bool refused; /* the last change is not on the disk: it was refused, or is not written yet */
+    uint8_t half;   /* 0 or 1: index of the half that counts, the newer intact one (store_pick) */
+    bool damaged;   /* the half other than `half` is damaged, or the disk refused its last write */
+    bool refused;   /* the slot's last change is not on the disk: refused, or not written yet */
     bool tombstone; /* HELD: a failed release may have left a tombstone */
     bool guessed;   /* HELD: the claim's cores are guessed, so no new claim may share its devices */
     bool shares;    /* HELD: the claim holds a share of each of its devices, see claim_shares */
     uint8_t cores;  /* bit N: the claim holds core N of its only device; 0: no part of a device */
     bool zero_numbering;
     bool metadata;               /* the claim has device metadata files */
-    uint8_t logical_neuron_core; /* the first LNC that the claim asks for; 0: none */
-    uint64_t held_ms;            /* when this process entered the record */
-    uint64_t sequence;           /* sequence number in the half that counts */
+    uint8_t logical_neuron_core; /* first logicalNeuronCore in the claim's results; 0: none */
+    uint64_t held_ms;            /* when this process entered the record into the table */
+    uint64_t sequence;           /* sequence number of the record in the half that counts */
     /*
      * value of `sequence` when the record was entered; a later copy of the record changes only
      * `sequence`
@@ -115,7 +115,9 @@ bool ledger_may_hold(const struct agent *a);
 const char *ledger_trouble(const struct agent *a);
 /* The error of the last attempt to open, write or flush the store; STATUS_OK: it did not fail. */
 MUST_USE enum status ledger_failing(const struct agent *a);
-/* What an operator must do because the CDI root refused the last file; NULL: it did not. */
+/*
+ * What an operator must do because the CDI root refused the last file; NULL: it accepted the file.
+ */
 const char *ledger_cdi_remedy(const struct agent *a);
 /*
  * ledger_entry: a slot's entry in memory; ledger_id: the claim that the slot holds or held last.
@@ -149,15 +151,15 @@ static inline bool ledger_is_freeing(const struct ledger_entry *e)
 }
 /* Adds the name of a CDI file, and the claim of that file, to the current log line. */
 void ledger_log_file(struct agent *a, const char *name);
-/* Slot that holds `uid`, or -1. */
+/* The slot that holds the claim `uid`; -1: no slot holds it. */
 int ledger_find(const struct agent *a, const char *uid);
-/* Slot that holds `uid` with a WHOLE record, or -1. */
+/* The slot that holds the claim `uid` and has its WHOLE record; -1: there is no such slot. */
 int ledger_known(const struct agent *a, const char *uid);
-/* Whether this slot holds `uid`. */
+/* Whether this slot holds the claim `uid`. */
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 /*
- * Whether the claim `uid` was released, but its slot is not free yet. If the claim has a CDI file,
- * that must still be removed.
+ * Whether the claim `uid` was released, but its slot is not free yet. A CDI file that the claim may
+ * still have must be removed, too.
  */
 bool ledger_freeing(const struct agent *a, const char *uid);
 /*
@@ -165,7 +167,7 @@ bool ledger_freeing(const struct agent *a, const char *uid);
  * tombstone.
  */
 bool ledger_freeing_file(const struct agent *a, const char *uid);
-/* Enters the record into the entry of a HELD slot, as a WHOLE record. Writes no file. */
+/* Copies the record into the entry of a HELD slot, as a WHOLE record. Writes no file. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
 /*
  * Sets the consumer and the devices of a HELD slot: it holds the devices in `numbers` exclusively
@@ -182,7 +184,10 @@ void ledger_set_freeing(struct agent *a, unsigned slot);
  * The consumer of the claim in a held slot; never NULL; empty: unknown, or the claim has no device.
  */
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot);
-/* Slot of a claim other than `uid` that holds one of the devices in `numbers`, or -1. */
+/*
+ * The slot of a claim other than `uid` that holds one of the devices in `numbers`; -1: there is
+ * none.
+ */
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
 /*
  * First slot, starting at slot `from`, whose claim conflicts with the claim of `r`; -1: none. With
@@ -254,10 +259,11 @@ uint64_t ledger_numbers(const struct agent *a);
 /* Whether a claim holds shares of devices. */
 bool ledger_shares(const struct agent *a);
 /*
- * Writes the CDI file of a claim, then its record, in place of earlier ones if the claim is already
- * held. FULL_TABLE: no free slot; FULL_BUFFER: the CDI file is too long; HOST_*: the store is not
- * open, or the disk refused a write. After a failure the same claims are held as before, and `why`
- * has one line; if this claim is one of them, it may hold the devices of its old record and of `r`.
+ * Writes the CDI file of a claim, then its record. If the claim is already held, both replace the
+ * earlier ones. FULL_TABLE: no free slot; FULL_BUFFER: the CDI file is too long; HOST_*: the store
+ * is not open, or the disk refused a write. After a failure, `why` has one line, and the table
+ * holds the same claims as before; but if the claim was already held, it may hold the devices of
+ * both its records, the old one and `r`.
  */
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
@@ -296,8 +302,8 @@ MUST_USE enum status ledger_read(struct agent *a, unsigned slot, const struct cl
  */
 MUST_USE enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer *why);
 /*
- * Writes the CDI file of a record, unless it exists with this content. FULL_BUFFER, HOST_*: it
- * cannot be written; `why` gets one line.
+ * Writes the CDI file of a record, unless the file already has this content. FULL_BUFFER, HOST_*:
+ * the file cannot be written; `why` gets one line.
  */
 MUST_USE enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r,
                                        struct writer *why);
@@ -313,11 +319,12 @@ MUST_USE enum status ledger_tombstone(const struct agent *a, const char *uid);
  */
 MUST_USE enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_record *r);
 /*
- * Releases a claim: its CDI file becomes a tombstone, its record is freed, and the next flush
- * removes both. Writes that the disk refuses are retried later, if necessary by the next process.
- * Succeeds for an unknown claim. HOST_BUSY: another agent owns the store; other HOST_*: the store
- * is not open and no tombstone can be created, or neither the store nor the CDI file can be
- * changed. After a failure the claim is as it was before, and `why` has one line.
+ * Releases a claim: turns its CDI file into a tombstone, and writes the release to the store; the
+ * next flush frees the slot and removes the tombstone. Writes that the disk refuses are retried
+ * later, if necessary by the next process. Succeeds for an unknown claim. HOST_BUSY: another agent
+ * owns the store; other HOST_*: the store is not open and no tombstone can be created, or neither
+ * the store nor the CDI file can be changed. After a failure the claim is as it was before, and
+ * `why` has one line.
  */
 MUST_USE enum status ledger_remove(struct agent *a, const char *uid, struct writer *why);
 /* Immediately flushes all writes since the last successful flush. HOST_*: `why` gets one line. */

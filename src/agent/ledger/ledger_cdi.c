@@ -24,7 +24,9 @@
 
 _Static_assert(METADATA_PART_MAX <= CDI_BYTES_MAX, "a part fits where it is made");
 
-/* Name for a temporary file in the CDI root, which no other driver or agent of the node uses. */
+/*
+ * A name for a temporary file in the CDI root; no other driver or agent of the node uses this name.
+ */
 static const char *temporary_name(const struct agent *a)
 {
     return a->files->temporary(a->files->ctx);
@@ -36,7 +38,10 @@ void ledger_tidy(struct agent *a)
     status_ignore(s, "absent as a rule; the next round of reconciliation tries it again");
 }
 
-/* Adds the claim `uid` to the current log line: only the UID if the ledger lacks the claim. */
+/*
+ * Adds the claim `uid` to the current log line; if the ledger does not know the claim, adds only
+ * the UID.
+ */
 static void log_claim_of(struct agent *a, const char *uid)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
@@ -138,8 +143,9 @@ static enum status finish_file(struct agent *a, const char *what, const char *na
 /* --- writing device metadata files --- */
 
 /*
- * Copies into scratch.devices what the node's ResourceSlices are built from: the devices and the
- * Node's labels. false: the Node was not read yet, so its labels are missing.
+ * Copies the devices and the Node's labels, from which the agent also builds the node's
+ * ResourceSlices, into scratch.devices. false: the labels are missing, because the Node was not
+ * read yet.
  */
 static bool copy_devices(struct agent *a, const struct claim_record *r)
 {
@@ -153,8 +159,8 @@ static bool copy_devices(struct agent *a, const struct claim_record *r)
 }
 
 /*
- * Compares `part` with the file at `offset`. STATUS_OK: the same bytes and, if `last`, the file
- * ends after them; HOST_DAMAGED: the bytes or the end differ.
+ * Compares `part` with the bytes of the file at `offset`. STATUS_OK: the bytes are the same and, if
+ * `last`, the file ends after them; HOST_DAMAGED: the bytes or the end differ.
  */
 static enum status compare_part(struct agent *a, const char *name, uint64_t offset,
                                 struct view part, bool last)
@@ -182,7 +188,7 @@ static enum status go_through(struct agent *a, const struct claim_record *r, uns
     enum status s = STATUS_OK;
     uint64_t offset = 0;
     bool more = true;
-    /* makes one part for each allocation result, in each version of the file's format */
+    /* the loop makes one part for each allocation result, in each version of the file's format */
     while (more && s == STATUS_OK) {
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
         more = metadata_next(&parts, &out);
@@ -212,7 +218,10 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
     if (again && s == HOST_ABSENT) {
         log_rebuilt(a, &r->id, name);
     }
-    /* Containers can start with an outdated file, so a failure to update it is not an error. */
+    /*
+     * Containers can start with an outdated metadata file, so a failure to update one is not an
+     * error.
+     */
     bool spare = again && s == HOST_DAMAGED;
     struct writer discarded = writer_of(NULL, 0);
     s = go_through(a, r, at, name, true);
@@ -311,7 +320,10 @@ enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_recor
                : s;
 }
 
-/* Whether the CDI root has a file of this name. HOST_ABSENT: it has none; other HOST_*: unknown. */
+/*
+ * Whether the CDI root has a file of this name. HOST_ABSENT: there is no such file; other HOST_*:
+ * it is not known.
+ */
 static enum status find_file(const struct agent *a, const char *name)
 {
     uint8_t first;

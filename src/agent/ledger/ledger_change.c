@@ -44,9 +44,10 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
 }
 
 /*
- * Records in the slot of a released claim whether the claim's CDI file may still exist. `left`: it
- * may, because creating the tombstone failed with `s`; then also logs that error. Call this right
- * after the call that returned `s`: the files port keeps only the reason for its last failure.
+ * Records in the slot of a released claim whether the claim's CDI file may still exist. `left`: the
+ * file may exist, because creating the tombstone failed with `s`; the error is then logged. Call
+ * this right after the call that returned `s`: the files port keeps only the reason for its last
+ * failure.
  */
 static void set_file_left(struct agent *a, unsigned slot, enum status s, bool left)
 {
@@ -82,7 +83,10 @@ static void release_slot(struct agent *a, unsigned slot)
     }
 }
 
-/* Makes the CDI file of a held claim, and the files that it mounts, match the record again. */
+/*
+ * Makes the CDI file of a held claim, and the files that the CDI file mounts, match the record
+ * again.
+ */
 static void restore_files(struct agent *a, unsigned slot)
 {
     const struct claim_record *before = NULL;
@@ -94,14 +98,14 @@ static void restore_files(struct agent *a, unsigned slot)
 
 /*
  * Writes the earlier record again after a failed write, because a disk may have done part or all of
- * a write that it reported as failed. If this second write fails too, the slot holds the devices
- * of both records.
+ * a write that it reported as failed. If the earlier record cannot be written either, the slot
+ * holds the devices of both records.
  */
 static void restore_record(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     enum status s = half_copy(a, slot);
-    if (s != STATUS_OK) { /* after a restart, the store may have either record */
+    if (s != STATUS_OK) { /* after a restart, the store may have the earlier record or `r` */
         struct claim_consumer consumer;
         consumer = *ledger_consumer(a, slot);
         bool part = e->cores != 0u && claim_cores(r) != 0u && e->numbers == claim_numbers(r);
@@ -111,7 +115,8 @@ static void restore_record(struct agent *a, unsigned slot, const struct claim_re
         ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r) && !guess,
                     &consumer);
         a->ledger->entry[slot].cores = cores;
-        a->ledger->entry[slot].guessed = guess; /* true: the claim holds whole devices */
+        /* true: the claim counts as holding whole devices */
+        a->ledger->entry[slot].guessed = guess;
         return;
     }
     restore_files(a, slot);
@@ -154,7 +159,8 @@ void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigne
     ASSERT(e->state != LEDGER_HELD);
     e->tombstone = e->state == LEDGER_FREEING_FILE;
     ledger_move(a, slot, LEDGER_HELD);
-    a->ledger->sequence++; /* no half on the disk has this sequence, so no old record is read */
+    /* no half on the disk has this sequence number, so none counts as this slot's record */
+    a->ledger->sequence++;
     e->sequence = a->ledger->sequence;
     ledger_enter(a, slot, r);
     record_keep(a, slot, r);

@@ -74,9 +74,8 @@ void doubt_judge(struct agent *a)
         }
         a->ledger->unlisted = true;
         if (ledger_is_freeing(e)) {
-            ledger_move(
-                a, i,
-                LEDGER_FREE); /* if the damaged half had a newer prepare, its CDI file is adopted */
+            /* if the damaged half had a newer record, the CDI file of its claim is adopted later */
+            ledger_move(a, i, LEDGER_FREE);
         }
     }
     a->ledger->flags_due = a->ledger->unlisted && !before;

@@ -13,7 +13,7 @@
 #include "base/assert.h"
 #include "boards/board.h"
 
-/* Bit N: a held claim uses ledger.function[N]. */
+/* Bit N: at least one held claim uses ledger.function[N]. */
 static uint64_t places_in_use(const struct agent *a)
 {
     uint64_t used = 0;
@@ -26,7 +26,8 @@ static uint64_t places_in_use(const struct agent *a)
 
 /*
  * Returns bit N if ledger.function[N] has the PCI address and uverbs node of this EFA device. A
- * device without an entry gets one that is not `taken`. LEDGER_ALL_FUNCTIONS: all are taken.
+ * device without an entry gets one that is not `taken`. LEDGER_ALL_FUNCTIONS: all entries are
+ * taken.
  */
 static uint64_t function_bit(struct agent *a, const struct claim_result *r, uint64_t taken)
 {
@@ -87,8 +88,8 @@ bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
 }
 
 /*
- * Whether only device numbers show which devices the entry holds: they are Neuron devices, or the
- * entry has no functions, or its record is not WHOLE.
+ * Whether only device numbers show which devices the claim holds. That is so for Neuron devices,
+ * for an entry without EFA devices (`functions` is 0), and for a record that is not WHOLE.
  */
 static bool by_number(const struct agent *a, const struct ledger_entry *e)
 {
@@ -170,7 +171,10 @@ bool ledger_moved(const struct agent *a, unsigned slot)
         int at = has ? devices_addressed(a->devices, f->address) : -1;
         moved = moved || (at >= 0 && a->devices->device[at].efa.uverbs != f->uverbs);
     }
-    /* if ledger.function lacks the claim's devices, true makes the caller read its record */
+    /*
+     * true also for a claim whose EFA devices did not fit into ledger.function: the caller must
+     * read its record
+     */
     return moved || (e->state == LEDGER_HELD && e->functions == LEDGER_ALL_FUNCTIONS);
 }
 
@@ -186,7 +190,10 @@ uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e)
         int at = has ? devices_addressed(a->devices, a->ledger->function[k].address) : -1;
         numbers |= (at >= 0) ? UINT64_C(1) << a->devices->device[at].number : 0u;
     }
-    /* a device that is gone keeps its number, unless another device has that number now */
+    /*
+     * a device that is gone keeps the number in the entry, unless another device has that number
+     * now
+     */
     return numbers | (e->numbers & ~devices_numbers(a->devices));
 }
 

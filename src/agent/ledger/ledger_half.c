@@ -43,7 +43,9 @@ void store_failed(struct agent *a, const char *doing, enum status s)
 
 /* --- records in memory --- */
 
-/* The element of `kept` with a record of the slot, which may be outdated; NULL: none. */
+/*
+ * The element of `kept` with a record of the slot, which may be outdated; NULL: no element has one.
+ */
 static struct kept_record *kept_find(struct ledger *l, unsigned slot)
 {
     for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
@@ -202,7 +204,7 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     if (!ledger_has_cdi_file(a, a->ledger->id[slot].uid)) {
-        return NULL; /* no need to evict another record from `kept` */
+        return NULL; /* return before kept_place, which may evict the record of another slot */
     }
     struct kept_record *k = kept_place(a->ledger, slot);
     if (ledger_read_cdi(a, a->ledger->id[slot].uid, &k->record) != STATUS_OK ||
@@ -274,7 +276,10 @@ static enum status write_at(struct agent *a, unsigned slot, unsigned half, struc
     struct ledger *l = a->ledger;
     struct ledger_entry *e = &l->entry[slot];
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
-    /* A refused write may have left its sequence on the disk, so each attempt uses a higher one. */
+    /*
+     * A write that the disk refused may still have put its sequence number on the disk, so each
+     * attempt uses a higher one.
+     */
     l->sequence++;
     store_half_write(&out, slot, l->sequence, record);
     ASSERT(!out.full);
@@ -383,7 +388,10 @@ static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
                            whole);
 }
 
-/* The copy keeps the sequence, so that it is not newer than the records of other slots. */
+/*
+ * The copy keeps the sequence number of the original, so that it does not count as newer than the
+ * records of other slots.
+ */
 void half_heal(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
@@ -400,8 +408,8 @@ enum status flush_store(struct agent *a)
     durations_flush(a, (s == STATUS_OK) ? RESULT_OK : RESULT_ERROR, flush_us);
     if (flush_us / 1000u >= TIME_OLD_MS) {
         /*
-         * After a slow flush now_ms is old, and the time limit of a new request would begin too
-         * early.
+         * After a slow flush now_ms is outdated, and the time limit of a new request would begin
+         * too early.
          */
         api_time_old(a, true);
     }
@@ -432,8 +440,8 @@ void flush_doubted(struct agent *a)
     }
     if (flush_store(a) != STATUS_OK) {
         /*
-         * The kernel may have dropped the data of halves that are DUE too: because of this count,
-         * ledger_sync writes them again.
+         * The failed flush may also have made the kernel drop the data of halves that are DUE:
+         * failed_flushes makes ledger_sync write them again.
          */
         l->failed_flushes += l->dirty ? 1u : 0u;
         return;
@@ -490,7 +498,7 @@ static enum status rewrite_unsynced(struct agent *a)
             continue;
         }
         if (a->ledger->failed_flushes > 1u) {
-            ledger_move_flush(e, FLUSH_SETTLED); /* so that half_copy writes the other half */
+            ledger_move_flush(e, FLUSH_SETTLED); /* this makes half_copy write the other half */
             s = half_copy(a, i);
             ledger_move_flush(e, FLUSH_DUE);
         } else {
@@ -505,7 +513,7 @@ static enum status rewrite_unsynced(struct agent *a)
 static void settle_slot(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
-    /* the claim was prepared again, in another slot */
+    /* whether the claim was prepared again, in another slot */
     bool elsewhere = ledger_find(a, a->ledger->id[slot].uid) >= 0;
     /*
      * While the claims are being listed, the tombstone stays: an older page of the list may still
@@ -524,7 +532,8 @@ static void settle_slot(struct agent *a, unsigned slot)
         ledger_move(a, slot, LEDGER_FREE);
     } else {
         /*
-         * The CDI file could not be removed, so the record that marks the claim as released stays.
+         * The CDI file could not be removed, so the slot keeps the record that marks the claim as
+         * released.
          */
     }
 }

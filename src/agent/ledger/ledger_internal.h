@@ -74,9 +74,10 @@ MUST_USE enum status state_read(const struct agent *a, const char *file, uint64_
 MUST_USE enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned half,
                                struct store_half *out);
 /*
- * Writes the record of a slot, empty for a free slot, with the next sequence. It overwrites the
- * half that a flush made safe only if the other half is on a bad sector (HOST_IO) and a torn write
- * would lose no record that is still needed. HOST_*: each half is unchanged or damaged.
+ * Writes the record of a slot, or an empty record for a free slot, with the next sequence number. A
+ * half that a flush made safe is overwritten only if the other half is on a bad sector (HOST_IO)
+ * and a torn write would lose no record that is still needed. HOST_*: each half is unchanged or
+ * damaged.
  */
 MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view record);
 /*
@@ -91,10 +92,11 @@ MUST_USE enum status slot_write(struct agent *a, unsigned slot);
  */
 MUST_USE enum status half_copy(struct agent *a, unsigned slot);
 /*
- * Copies the half that counts into the damaged half; if the disk refuses, the slot stays `damaged`.
+ * Copies the half that counts into the damaged half; if the disk refuses the write, the slot stays
+ * `damaged`.
  */
 void half_heal(struct agent *a, unsigned slot);
-/* Keeps in memory a copy of `r`, the record in the half that counts. */
+/* Keeps in memory a copy of `r`, which is the record in the half that counts. */
 void record_keep(struct agent *a, unsigned slot, const struct claim_record *r);
 /* Returns memory for a record that belongs to no slot; valid until another record is read. */
 struct claim_record *record_room(struct agent *a);
@@ -124,7 +126,7 @@ void store_failed(struct agent *a, const char *doing, enum status s);
  * it from memory.
  */
 void store_check(struct agent *a, enum status s);
-/* Flushes the store file, records how long that took, and handles a file that is gone. */
+/* Flushes the store file, records how long that took, and closes the store if its file is gone. */
 MUST_USE enum status flush_store(struct agent *a);
 /*
  * Flushes loaded records that may be only in the page cache. After a failure, the next call tries

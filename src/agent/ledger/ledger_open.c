@@ -85,7 +85,7 @@ static enum status check_length(const struct agent *a, const char *name)
     struct writer byte = writer_of(&last, sizeof last);
     enum status s = state_read(a, name, STORE_FILE_BYTES - 1u, &byte);
     if (s != STATUS_OK) {
-        /* an unreadable last half does not mean a short file */
+        /* an unreadable last half does not prove that the file is too short */
         return (s == HOST_IO) ? STATUS_OK : s;
     }
     return (byte.len == sizeof last) ? STATUS_OK : HOST_DAMAGED;
@@ -341,8 +341,8 @@ static void doubt_all(struct agent *a)
 /* --- creating and repairing the store --- */
 
 /*
- * Writes every half as free, so that a half of zeros that is read later is certainly damaged, and
- * so that the file system allocates all blocks now.
+ * Writes every half as free. The file system then allocates all blocks now, and a half of zeros
+ * that is read later is certainly damaged.
  */
 static enum status write_empty_slots(struct agent *a)
 {
@@ -474,8 +474,8 @@ static enum status create_store(struct agent *a, struct opening *o, const char *
 }
 
 /*
- * Replaces a damaged store with a new store that has its readable records. `lost`: number of slots
- * without a readable record; 0: the header is damaged.
+ * Replaces a damaged store with a new store, which gets the readable records. `lost`: number of
+ * slots without a readable record; 0: the header is damaged.
  */
 static enum status repair_store(struct agent *a, struct opening *o, unsigned lost)
 {
@@ -589,7 +589,7 @@ static void check_writable(struct agent *a)
     const char *doing = "written";
     enum status s = header_write_copy(a, STORE_FILE_NAME, 1);
     if (s == HOST_IO) {
-        return; /* a bad sector: if the error lasts, the first prepare reports it */
+        return; /* the write hit a bad sector: if the error lasts, the first prepare reports it */
     }
     if (s == STATUS_OK) {
         doing = "flushed";
@@ -614,7 +614,7 @@ static bool any_refused(const struct agent *a)
 }
 
 /*
- * Opens the store; creates or repairs it if needed. Returns whether it is open; if it is not,
+ * Opens the store; creates or repairs it if needed. Returns whether the store is open; if not,
  * ledger.trouble has the reason.
  */
 static bool open_store(struct agent *a)

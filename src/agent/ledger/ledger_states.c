@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes the states of a slot; a move that is not in the tables is a bug in the caller. */
+/*
+ * Changes the states of a slot. A change that the tables of legal moves do not list is a bug in the
+ * caller.
+ */
 #include "agent/ledger/ledger_states.h"
 
 #include <string.h>

@@ -36,7 +36,7 @@ struct ledger {
     bool dirty;              /* halves were written since the last successful flush */
     bool doubt;              /* loaded records may be in the page cache, but not on the disk */
     uint32_t failed_flushes; /* number of consecutive failed flushes of the store */
-    uint64_t flush_ms;       /* when the agent flushes writes that no kubelet call flushed */
+    uint64_t flush_ms;       /* when to flush writes that no kubelet call flushed */
     uint64_t flush_backoff_ms;
     uint16_t held;
     uint16_t freeing;
@@ -44,18 +44,21 @@ struct ledger {
     uint64_t backoff_ms;
     enum status failing;           /* current error of the store; STATUS_OK: none */
     char trouble[CLAIM_ERROR_CAP]; /* why the store is not usable, or its last error */
-    const char *cdi_remedy;        /* remedy while the CDI root refuses files; NULL: it does not */
-    uint64_t cdi_ms;               /* when to test again a CDI root that refused a file */
-    uint64_t sequence;             /* highest sequence that was read, or used in a write */
+    /* remedy while the CDI root refuses files; NULL: the root accepts them */
+    const char *cdi_remedy;
+    uint64_t cdi_ms;   /* when to test again whether a CDI root that refused a file accepts one */
+    uint64_t sequence; /* highest sequence that was read, or used in a write */
     struct ledger_entry entry[CLAIMS_MAX];
     /* EFA devices of held claims; an element that no claim uses is free */
     struct held_function function[LEDGER_FUNCTIONS];
     /* Separate arrays, so that the memory pages of unused slots stay non-resident. */
-    struct claim_id last[DEVICES_MAX];           /* by number: claim that last got the device */
-    struct claim_id id[CLAIMS_MAX];              /* by slot: the claim held now or last */
-    struct claim_consumer consumer[CLAIMS_MAX];  /* by slot: consumer of the held claim */
-    unsigned kept_next;                          /* index of the element of `kept` to fill next */
-    struct kept_record kept[LEDGER_RECORDS_MAX]; /* the records that were written or read last */
+    struct claim_id last[DEVICES_MAX]; /* element N: the claim that last got device N */
+    struct claim_id id[CLAIMS_MAX];    /* element N: the claim that slot N holds or held last */
+    /* element N: the consumer of the claim that slot N holds */
+    struct claim_consumer consumer[CLAIMS_MAX];
+    unsigned kept_next; /* index of the element of `kept` that is filled next */
+    /* copies of the records that were written or read last */
+    struct kept_record kept[LEDGER_RECORDS_MAX];
 };
 
 #endif
