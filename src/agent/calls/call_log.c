@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The debug line and the measured duration of a call of the kubelet, see call_log.h. */
+/* Logs and measures calls of the kubelet that have ended, see call_log.h. */
 #include "agent/calls/call_log.h"
 
 #include "agent/calls/room.h"
@@ -11,7 +11,8 @@ void call_log(struct agent *a, const struct call *c, const char *text)
     uint8_t names[CALL_NAMES_BYTES_MAX];
     struct writer out = writer_of(names, sizeof names);
     unsigned failed = 0;
-    bool cut = false; /* a name did not fit: no later one is shown either */
+    /* true: the name of a claim did not fit, so it and all later names are left out */
+    bool cut = false;
     if (!log_shows_debug(a)) {
         return;
     }

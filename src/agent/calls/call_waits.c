@@ -22,8 +22,8 @@ static bool is_prepare(const struct call *c)
 }
 
 /*
- * Time from which a running prepare counts as hanging; UINT64_MAX: never, because it waits for the
- * API server's connection or for the store.
+ * Time from which a running prepare counts as hanging; UINT64_MAX: never, because the prepare waits
+ * for the connection to the API server, or for the store.
  */
 static uint64_t hangs_ms(const struct agent *a, const struct call *c)
 {

@@ -2,7 +2,7 @@
 /*
  * Decides whether a call waits or ends early, for reasons that do not depend on its claims
  * (call_waits.c). A call waits while the claim store is not available. A prepare ends early if too
- * many prepares hang, so that unprepares find free streams on the kubelet's connection. A prepare
+ * many prepares hang, so that the kubelet's connection has free streams for unprepares. A prepare
  * counts as hanging if it has no answer PREPARE_STALL_MS after the API server could be asked. Owns
  * no state. Internal to src/agent.
  */

@@ -61,8 +61,8 @@ void calls_release(struct agent *a, unsigned index)
 }
 
 /*
- * Ends a call whose answer cannot be sent completely, as a failed one. The line of a call that
- * failed as a whole was logged when it failed.
+ * Ends a call whose answer cannot be sent completely, and counts the call as failed. Writes no log
+ * line if the call had failed as a whole, because that failure was already logged.
  */
 static void call_end_unsent(struct agent *a, unsigned index)
 {
@@ -95,8 +95,8 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
         bool named = c->id.index == id.index && c->id.serial == id.serial;
         if (c->state != CALL_FREE && c->server == server && (named || id.serial == 0u)) {
             /*
-             * Written claims stay prepared: the kubelet repeats the call, and the ledger has their
-             * records.
+             * Claims that were written stay prepared: the kubelet repeats the call, and the ledger
+             * has their records.
              */
             call_end_unsent(a, i);
         }
@@ -105,7 +105,7 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
 
 /* --- the end of a call --- */
 
-/* Whether the call or a claim of it failed. */
+/* Whether the call failed as a whole, or for at least one of its claims. */
 static bool has_failed(const struct agent *a, const struct call *c)
 {
     bool failed = c->state == CALL_FAILED;
@@ -159,8 +159,8 @@ void calls_abandon(struct agent *a)
 }
 
 /*
- * Fails each claim that another call has unprepared since this call prepared it, before the reply
- * started. The other claims of this call keep their results.
+ * Fails each claim that another call has unprepared since this call prepared it. The other claims
+ * of this call keep their results. Must be called before the reply starts.
  */
 static void fail_unprepared(struct agent *a, const struct call *c)
 {
@@ -198,8 +198,8 @@ static void fail_with(struct agent *a, struct operation *o, const struct writer 
 }
 
 /*
- * Fails an operation that the ledger or the disk refused. If the store was just removed, the
- * operation waits instead, once, because the next step recreates the store.
+ * Fails an operation because the ledger or the disk refused its claim. But if the store was just
+ * removed, the operation first waits once, because the next step recreates the store.
  */
 static void prepare_refused(struct agent *a, struct operation *o, const struct writer *why)
 {
@@ -352,7 +352,10 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
         fail_with(a, o, &why);
         return;
     }
-    /* the CDI file names the cores, which were chosen after it was written: write it again */
+    /*
+     * the CDI file must name the cores, which were chosen after the file was written: write it
+     * again
+     */
     bool written = rivals.file_written && claim_cores(r) == 0u;
     enum status s = written ? ledger_put_record(a, r, &slot, &why) : ledger_put(a, r, &slot, &why);
     if (s != STATUS_OK) {
@@ -413,8 +416,8 @@ static void repeat_fetch(const struct agent *a, struct operation *o, const struc
 
 /*
  * Repeats the GET after the wait that the server asks for, if the call has time for that, else
- * after the operation's own backoff. Without time for either, the claim fails with the GET's
- * failure.
+ * after the operation's own backoff. If there is not enough time for either, the claim fails with
+ * the GET's failure.
  */
 static void repeat_fetch_later(struct agent *a, struct operation *o, const struct fetch *f)
 {
@@ -505,8 +508,8 @@ static void collect_fetch(struct agent *a, unsigned index)
 }
 
 /*
- * Whether reading the list of claims fails although the API server can be asked. If so, operations
- * that wait for this list fail after STORE_WAIT_MS.
+ * Whether the agent cannot read the list of claims although the API server can be asked. If so,
+ * operations that wait for this list fail after STORE_WAIT_MS.
  */
 static bool list_fails(const struct agent *a)
 {
@@ -549,7 +552,7 @@ static void wait_over(struct agent *a, struct operation *o)
 }
 
 /*
- * Whether a held claim can be compared with the API server. Two conditions:
+ * Whether a held claim can be compared with the claim at the API server. Two conditions:
  * - the devices are known, so that the claim can be checked against them;
  * - the API server can be asked now, or soon: the connection is being opened, or the API version is
  *   being read.
@@ -562,7 +565,10 @@ static bool may_compare(const struct agent *a, const struct operation *o)
            claim_id_check(&o->id, &discarded) == STATUS_OK;
 }
 
-/* Compares a held claim with the API server, if the server answers within CLAIM_COMPARE_MS. */
+/*
+ * Compares a held claim with the claim at the API server, if the server answers within
+ * CLAIM_COMPARE_MS.
+ */
 static void prepare_held(struct agent *a, struct operation *o, unsigned slot)
 {
     if (!o->compares) {
@@ -595,7 +601,9 @@ static void prepare_step(struct agent *a, unsigned index)
 
 /* --- unprepare operations --- */
 
-/* Fails the running prepares of a claim, so that they do not restore it after its unprepare. */
+/*
+ * Fails the running prepares of a claim, so that they do not prepare it again after its unprepare.
+ */
 static void stop_prepares(struct agent *a, const char *uid)
 {
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
@@ -699,7 +707,7 @@ static void call_flush(struct agent *a, struct call *c)
             continue;
         }
         if (flushed || c->unprepare) {
-            /* an unprepare is done even if the disk refused it: the next flush repeats it */
+            /* an unprepare succeeds even if the disk refused the flush, which is repeated later */
             o->state = OPERATION_DONE;
             if (!c->unprepare) {
                 claim_status_prepared(a, o->slot);
@@ -712,8 +720,9 @@ static void call_flush(struct agent *a, struct call *c)
 
 /*
  * Whether operation `at` of the call must wait although its claim was read. With
- * --device-numbering=zero, the claims of a call get their numbers in containers in the order of the
- * call: so a claim waits for earlier ones whose GET runs, but not for those whose GET starts later.
+ * --device-numbering=zero, the claims of a call get their device numbers in the order in which the
+ * call names them. So a claim waits for an earlier one whose GET is running, but not for one whose
+ * GET has not started.
  */
 static bool waits_for_numbers(const struct agent *a, const struct call *c, unsigned at)
 {

@@ -11,25 +11,25 @@
 #include "dra/claim.h"
 #include "wire/grpc.h"
 
-/* Progress of one claim of a call; `state` of struct operation. */
+/* Progress of one claim of a call: the values of `state` in struct operation. */
 enum {
     OPERATION_FREE,
     OPERATION_WAITING,  /* the operation waits until the GET of its claim can start */
     OPERATION_FETCHING, /* the GET of the claim runs */
     OPERATION_WRITTEN,  /* the store and the CDI file are changed, but not flushed */
-    OPERATION_DONE,     /* success, flushed */
-    OPERATION_FAILED    /* `error` has the reason */
+    OPERATION_DONE,     /* the claim is prepared or unprepared, and the changes are flushed */
+    OPERATION_FAILED    /* the operation failed; `error` has the reason */
 };
 
-/* A claim of a call. */
+/* The work of a call for one claim: its progress and its result. */
 struct operation {
-    uint8_t state;   /* progress: one of OPERATION_… */
+    uint8_t state;   /* progress of the operation: one of OPERATION_… */
     uint8_t fetch;   /* OPERATION_FETCHING: index of the fetch */
-    uint8_t history; /* bits: what happened to earlier GETs of the claim; see FETCH_UNPROCESSED */
+    uint8_t history; /* set of bits about earlier GETs of the claim, see FETCH_UNPROCESSED */
     uint8_t waits;   /* how often the wait before the next GET was doubled */
     uint16_t call;
-    uint16_t slot;      /* WRITTEN or DONE prepare: slot of the record in the ledger */
-    bool compares;      /* held claim: the GET only serves to compare allocations */
+    uint16_t slot; /* WRITTEN or DONE prepare: slot of the record in the ledger */
+    bool compares; /* the claim is already held: the GET only serves to compare its allocation */
     bool store_awaited; /* the operation already waited once until a removed store was recreated */
     bool fresh;         /* this operation added the claim, which is not flushed yet */
     uint32_t devices_len; /* WRITTEN or DONE prepare: bytes of the claim's devices in the reply */
@@ -40,27 +40,27 @@ struct operation {
     char error[CLAIM_ERROR_CAP];
 };
 
-/* Progress of a call; `state` of struct call. */
+/* Progress of a call: the values of `state` in struct call. */
 enum {
     CALL_FREE,
     CALL_RUNNING,  /* some claims of the call have no result yet */
     CALL_REPLYING, /* the reply is being sent as fast as the peer accepts it */
-    CALL_FAILED    /* `code` and `text` are sent as soon as the connection has room */
+    CALL_FAILED    /* the call failed: `code` and `text` are sent once the connection has room */
 };
 
 /* One prepare or unprepare call. */
 struct call {
-    uint8_t state; /* progress: one of CALL_… */
+    uint8_t state; /* progress of the call: one of CALL_… */
     bool unprepare;
     bool asked; /* a GET for at least one claim of the call was sent */
-    /* server side of the call's connection; borrowed, valid until calls_gone */
+    /* the server side of the call's connection; borrowed, valid until calls_gone is called */
     struct grpc_server *server;
     struct grpc_call_id id;
     uint64_t start_ms;     /* when the request of the call was complete, in milliseconds */
-    uint64_t start_us;     /* agent_clock_us at the same moment, to measure the duration */
+    uint64_t start_us;     /* the time of start_ms by agent_clock_us, to measure the duration */
     uint64_t end_ms;       /* when all GETs of the call must have ended */
     enum grpc_status code; /* CALL_FAILED: the status to send, never GRPC_OK */
-    const char *text;      /* CALL_FAILED: the status message, static */
+    const char *text;      /* CALL_FAILED: the status message to send; static text */
     uint16_t count;
     uint16_t operation[CLAIMS_PER_CALL_MAX];
 };
@@ -75,11 +75,11 @@ struct call {
 MUST_USE enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
                                       const struct grpc_event *event, bool unprepare,
                                       const char **text);
-/* Ends a call without an answer. */
+/* Frees a call, its operations and its reply. Sends no answer. */
 void calls_release(struct agent *a, unsigned index);
 /*
- * Handles the end of a call whose response was not sent completely. Serial 0 in `id`: handles all
- * calls of the connection of `server`. Prepared claims stay prepared.
+ * Handles the end of a call whose response was not sent completely. If the serial of `id` is 0,
+ * handles all calls on the connection of `server`. Prepared claims stay prepared.
  */
 void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id);
 void calls_step(struct agent *a);

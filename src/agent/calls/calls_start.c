@@ -40,8 +40,8 @@ static int free_operation(const struct agent *a, bool unprepare)
 }
 
 /*
- * Whether the call has the UID already: the reply is a map by UID, so a repeated UID is one
- * operation.
+ * Whether the call already has an operation for this UID: a UID that the request repeats is one
+ * operation, because the reply is a map by UID.
  */
 static bool call_has(const struct agent *a, const struct call *c, const char *uid)
 {

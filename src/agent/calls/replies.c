@@ -64,7 +64,10 @@ static void write_text(struct writer *out, unsigned number, const char *text)
 
 /* --- devices of a claim --- */
 
-/* The fields of dra.Device, numbered from 1. */
+/*
+ * Number of fields of dra.Device; struct device_texts has their texts, in the order of the field
+ * numbers.
+ */
 #define DEVICE_FIELDS 5u
 struct device_texts {
     const char *field[DEVICE_FIELDS];
@@ -120,7 +123,7 @@ static void write_devices(struct writer *out, const struct claim_record *r)
     }
 }
 
-/* --- entries: the map is a repeated message of key and value, the same in both responses --- */
+/* --- entries of the map: messages of key and value, the same in both responses --- */
 
 #define CLAIMS_TAG dra_NodePrepareResourcesResponse_claims_tag
 #define KEY_TAG dra_NodePrepareResourcesResponse_ClaimsEntry_key_tag
@@ -147,7 +150,7 @@ uint32_t reply_entry_len(const char *uid, uint32_t devices_len)
     return (uint32_t)field_len(entry_content_len(uid, devices_len));
 }
 
-/* Writes the entry of a claim that failed or is unprepared; `error` is empty on success. */
+/* Writes the entry of a claim that failed or is unprepared; `error` is empty if it did not fail. */
 static void write_verdict(struct writer *out, const char *uid, unsigned tag, const char *error)
 {
     write_entry_head(out, uid, text_len(error));
@@ -155,7 +158,8 @@ static void write_verdict(struct writer *out, const char *uid, unsigned tag, con
 }
 
 /*
- * Whether the entry lists devices; otherwise it has an error, or (after an unprepare) no content.
+ * Whether the entry of this operation lists devices. Otherwise the entry has an error or, after an
+ * unprepare, no content.
  */
 static bool has_devices(const struct call *c, const struct operation *o)
 {

@@ -11,8 +11,8 @@
 
 /* Progress of the reply to one call. All zero: no byte was sent yet. */
 struct reply {
-    bool started;    /* the message's length was sent */
-    uint16_t at;     /* operation whose entry is being sent, or is sent next */
+    bool started;    /* the length of the message was sent */
+    uint16_t at;     /* index of the operation whose entry is being sent, or is sent next */
     uint32_t offset; /* number of bytes of entry `at` already sent */
 };
 
@@ -29,9 +29,9 @@ struct reply_entry {
 
 /* The result of reply_send. */
 enum reply_progress {
-    REPLY_WAITS,    /* no room: the peer must first accept bytes already sent */
+    REPLY_WAITS,    /* the reply waits until the peer has accepted bytes that were already sent */
     REPLY_COMPLETE, /* the whole reply is sent, or the call has ended */
-    REPLY_BROKEN    /* the announced length is impossible now: a prepared claim is gone */
+    REPLY_BROKEN    /* the reply cannot have the announced length: a prepared claim is gone */
 };
 
 /* Length of a prepared claim's devices in a reply, computed without encoding them. */
@@ -39,8 +39,8 @@ uint32_t reply_devices_len(const struct claim_record *r);
 /* Length of the reply entry of a claim whose devices take `devices_len` bytes. */
 uint32_t reply_entry_len(const char *uid, uint32_t devices_len);
 /*
- * Sends as much of the reply as there is room for. Call it when all operations of the call are
- * complete.
+ * Sends as much of the reply as the connection has room for. Call it when all operations of the
+ * call are complete.
  */
 enum reply_progress reply_send(struct agent *a, unsigned call);
 /* Drops the state of the reply to a call that has ended. */

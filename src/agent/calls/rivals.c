@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claims that already hold a device allocated to another claim, see rivals.h. */
+/* Finds claims that already hold a device that is allocated to another claim, see rivals.h. */
 #include "agent/calls/rivals.h"
 
 #include "agent/frame.h"
@@ -14,8 +14,8 @@ static void write_claim_name(const struct claim_id *id, struct writer *why)
 }
 
 /*
- * Writes which device of the record `r` the claim in `slot` conflicts with. false: that claim holds
- * the device; true: that claim holds another device with the same uverbs node.
+ * Writes for which device of the record `r` the claim in `slot` is a rival. false: that claim holds
+ * this device; true: that claim holds another device with the same uverbs node.
  */
 static bool write_contested(const struct agent *a, unsigned slot, const struct claim_record *r,
                             struct writer *why)
@@ -52,7 +52,7 @@ static void write_commands(struct agent *a, const struct claim_id *id, struct wr
     if (by_itself) {
         WRITE(why, " (%)", TEXT(id->uid));
     }
-    /* writes the full names, because the kubectl command needs them */
+    /* the kubectl command needs the full names, so they are not cut */
     WRITE(why, "; once no pod uses that one: kubectl -n % delete resourceclaim %",
           TEXT(id->namespace_), TEXT(id->name));
     if (by_itself) {
@@ -101,8 +101,8 @@ int rivals_disputing(struct agent *a, unsigned slot)
 }
 
 /*
- * Whether the claim in `slot`, whose cores are guessed, stays held because the new claim also asks
- * for only a part of a device, and both parts may fit.
+ * Whether the claim in `slot`, whose cores are guessed, stays held although the new claim gets the
+ * same device: the new claim asks for only a part of the device, so both parts may fit.
  */
 static bool stays_beside(const struct agent *a, unsigned slot, const struct claim_record *r)
 {

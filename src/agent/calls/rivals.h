@@ -11,20 +11,21 @@
 /* The rivals of a claim: other claims that hold a device that is in the claim's record. */
 struct rivals {
     int firm;          /* slot of a rival that cannot be released, or -1 */
-    bool file_written; /* the CDI file of the claim is written, but the record is not */
+    bool file_written; /* the CDI file of the new claim is written, but its record is not */
     unsigned count;
     uint16_t stale[CLAIMS_MAX]; /* slots of the rivals that can be released */
 };
 
 /*
- * Appends an error: the claim in `slot` holds a device of the record, and what an operator must do.
- * Reads the kubelet's checkpoint (witness_exists).
+ * Appends an error text: that the claim in `slot` holds a device of the record, and what an
+ * operator must do about it. Reads the kubelet's checkpoint (witness_exists).
  */
 void rivals_write(struct agent *a, unsigned slot, const struct claim_record *r, struct writer *why);
 /*
- * Finds another claim that has the same device as the claim in this slot, after damage to the
- * store: a prepare of either is refused until the other one is gone. Returns the slot of the other
- * claim, and requests its check at the API server; -1: there is none, or it can be released.
+ * Finds another claim that has the same device as the claim in this slot, because the store was
+ * damaged: a prepare of either claim is refused until the other one is gone. Returns the slot of
+ * the other claim, and requests its check at the API server; -1: there is no such claim, or it can
+ * be released.
  */
 int rivals_disputing(struct agent *a, unsigned slot);
 /* Finds the claims that hold a device of the record, up to the first that cannot be released. */
