@@ -54,7 +54,7 @@ void rebuild_step(struct agent *a)
     }
     const char *token = (k->token[0] != '\0') ? k->token : NULL;
     if (kube_path_claims(&out, version_name(a), token) != STATUS_OK) {
-        first_page(k); /* the page token does not fit into a path: start the list again */
+        first_page(k); /* the page token does not fit into a path, so the list starts again */
         k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
         return;
     }
@@ -107,7 +107,10 @@ static void log_claim_failed(struct agent *a, const char *why)
     log_end(a);
 }
 
-/* Whether the current claim is skipped: it is held already, or was or may have been unprepared. */
+/*
+ * Whether the agent skips the current claim: the claim is already held, or it was or may have been
+ * unprepared.
+ */
 static bool is_settled(struct agent *a)
 {
     const char *uid = a->recovery->rebuild.id.uid;
@@ -151,7 +154,7 @@ static bool is_held(struct agent *a, const struct claim_record *r)
     return slot >= 0;
 }
 
-/* Adopts a claim that only the API server knows. */
+/* Holds a claim that only the API server still knows, and writes its CDI file. */
 static void hold_claim(struct agent *a, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
@@ -199,7 +202,8 @@ static void adopt_claim(struct agent *a, struct claim_builder *b)
 }
 
 /*
- * Begins a claim with its UID, namespace and name, which the API server sends before the devices.
+ * Begins a claim with its UID, namespace and name, which the API server sends before the claim's
+ * devices.
  */
 static void begin_claim(struct agent *a, struct view message)
 {
@@ -281,7 +285,7 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
     ASSERT(k->running);
     (void)r;
     if (!ledger_is_usable(a)) {
-        k->broken = true; /* the store is closed, so no listed claim can be held */
+        k->broken = true; /* the store is closed, so the agent cannot hold any listed claim */
     } else if (record->record == KUBE_LIST_META) {
         page_meta(a, record);
     } else if (record->record == KUBE_META) {
@@ -325,7 +329,10 @@ static bool is_transient(const struct rebuild *k, const struct api_result *r)
     return outdated || r->status == PEER_UNSUPPORTED || r->status == PEER_CLOSED;
 }
 
-/* Starts the list again later. A successful response with invalid content was logged already. */
+/*
+ * Plans to read the list again later, and logs the failure unless it is transient. A successful
+ * response with invalid content was already logged.
+ */
 static void list_failed(struct agent *a, const struct api_result *r)
 {
     struct rebuild *k = &a->recovery->rebuild;

@@ -19,21 +19,24 @@
 
 /* State of the rebuild of the claim store from the API server. */
 struct rebuild {
-    bool running;    /* the request for a page is in flight */
-    unsigned fetch;  /* while `running`: index of the fetch that the page borrows */
-    bool broken;     /* the current page could not be read, or a claim in it not adopted */
-    bool ours;       /* the current claim has devices of this node */
-    bool reserved;   /* the current claim is reserved for a consumer */
-    bool failing;    /* since the last complete list, a page failed, and not transiently */
+    bool running;   /* a request for a page of the list is in flight */
+    unsigned fetch; /* while `running`: index of the fetch that the page borrows */
+    bool broken;    /* the current page could not be read, or a claim in it could not be adopted */
+    bool ours;      /* the current claim has devices of this node */
+    bool reserved;  /* the current claim is reserved for a consumer */
+    /* a page failed since the last complete list, and the failure was not transient */
+    bool failing;
     uint64_t due_ms; /* earliest time for the next page */
     uint64_t backoff_ms;
-    uint32_t pages; /* pages of the current list that were read; `claims`: claims in them */
+    /* number of pages of the current list that were read; `claims`: number of claims in them */
+    uint32_t pages;
     uint32_t claims;
     uint32_t rebuilt; /* number of claims adopted since the last complete list */
     struct refusal refusal;
-    struct claim_id id;            /* current claim; empty UID: none, or a skipped claim */
-    char pod_claim[NAMESPACE_CAP]; /* what the pod calls the next claim, from its annotation */
-    char token[CONTINUE_CAP];      /* token of the next page; empty: the first page is next */
+    struct claim_id id; /* the current claim; empty UID: there is none, or it is skipped */
+    /* name of the next claim in the spec of its pod, from the claim's annotation */
+    char pod_claim[NAMESPACE_CAP];
+    char token[CONTINUE_CAP]; /* token of the next page; empty: the first page is next */
 };
 
 /*

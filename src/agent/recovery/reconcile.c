@@ -152,8 +152,8 @@ static void log_file(struct agent *a, const char *name, const char *reason, cons
 }
 
 /*
- * Removes a file of the CDI root. `aside`: renames it to this name; NULL: unlinks it. false: the
- * file is still there.
+ * Removes a file of the CDI root. If `aside` is not NULL, the file is renamed to `aside` instead of
+ * being unlinked. false: the file is still there.
  */
 static bool remove_file(struct agent *a, const char *name, const char *aside)
 {
@@ -250,8 +250,8 @@ static bool adopt_file(struct agent *a, const char *name, const char *uid)
 }
 
 /*
- * Notes that only the CDI file has the id of this boot, because the disk refused to write it into
- * the record.
+ * Checks whether only the CDI file of the claim has the id of this boot, because the disk refused
+ * to write that id into the claim's record. If so, the next checks write it again.
  */
 static void see_boot(struct agent *a, unsigned slot, const char *uid)
 {
@@ -296,9 +296,9 @@ static bool is_past(const struct agent *a, const char *uid)
 }
 
 /*
- * Handles a tombstone: releases the claim, whose record an earlier process could not free. If the
- * claim has a CDI file, it was prepared again, so the tombstone is obsolete and is removed. A
- * tombstone that is no longer needed (is_past) is also removed.
+ * Handles a tombstone: releases the claim, whose record an earlier process could not free. But if
+ * the claim has a CDI file, the claim was prepared again: the tombstone is obsolete and is removed.
+ * A tombstone that is no longer needed (is_past) is also removed.
  */
 static void see_tombstone(struct agent *a, const char *name, const char *uid)
 {
@@ -316,9 +316,9 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid)
 }
 
 /*
- * Looks up the tombstones of held claims by name, because a listing that ended early may have left
- * them out. This happens before new CDI files are written, because a tombstone is ignored if its
- * claim has a CDI file.
+ * Looks up the tombstones of held claims by name, because a listing of the CDI root that ended
+ * early may have left some out. This happens before new CDI files are written, because a tombstone
+ * is ignored if its claim has a CDI file.
  */
 static void see_tombstones_of_held(struct agent *a)
 {
@@ -345,7 +345,7 @@ static bool see_name(struct agent *a, const char *name, bool opening)
         ledger_log_file(a, name);
         log_end(a);
     } else {
-        /* a tombstone, which holds nothing, or a file of another kind */
+        /* a file of another kind needs no work */
     }
     return true;
 }
@@ -413,8 +413,8 @@ static void handle_files(struct agent *a, bool opening)
 /* --- the CDI files of held claims --- */
 
 /*
- * Whether the claim is held with the devices and cores of this record. Without this check, an
- * edited CDI file could replace a damaged record.
+ * Whether the claim is held with exactly the devices and cores of this record. Without this check,
+ * an edited CDI file could replace a damaged record.
  */
 static bool is_held_as(const struct agent *a, unsigned slot, const struct claim_record *r)
 {
@@ -618,7 +618,8 @@ void reconcile_check(struct agent *a, unsigned slot)
 }
 
 /*
- * The slot of the held claim whose check is due first, or -1; check_ms gets the time of that check.
+ * The slot of the held claim whose check is due first; -1: no check is due within
+ * --reconcile-interval. Sets check_ms to the time of that check.
  */
 static int first_check(struct agent *a)
 {
@@ -660,9 +661,9 @@ static bool may_check(const struct agent *a)
 }
 
 /*
- * Whether the Node was found after the first answer that the claim is deleted. A server that has
- * lost the Node as well has lost more than a claim, so its second answer proves nothing. An open
- * watch does not show such a loss, so the Node is read between the two answers.
+ * Whether the Node was found after the API server first answered that the claim is deleted. A
+ * server that has lost the Node, too, has lost more than a claim, so its second answer proves
+ * nothing. An open watch does not show such a loss, so the Node is read between the two answers.
  */
 static bool node_was_read(const struct agent *a)
 {
@@ -825,7 +826,7 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     k->failed_uid[0] = '\0';
     k->failures = 0;
     if (!ledger_is_usable(a) || !ledger_holds(a, k->slot, k->uid)) {
-        return; /* during the GET, the claim was unprepared or the store closed */
+        return; /* the claim was unprepared, or the store was closed, during the GET */
     }
     check_of(a, k->slot)->failed = false;
     if (!found || !text_is(k->found_uid, k->uid)) {

@@ -37,17 +37,17 @@ struct claim_check {
 
 /* State of the comparison of CDI files with records, and of claims with the API server. */
 struct reconcile {
-    /* CDI files */
+    /* comparison of CDI files with records */
     bool complete; /* every CDI file without a record was handled */
     /* name of the first CDI file in the last listing that cannot be read; empty: none */
     char unread[CDI_FILE_NAME_CAP];
-    unsigned unread_count; /* number of such files in the last listing */
+    unsigned unread_count; /* number of CDI files in the last listing that cannot be read */
     bool unseen;           /* since the store was opened, no listing of the CDI root was complete */
     unsigned next_slot;    /* slot whose CDI file is compared next; CLAIMS_MAX: none */
     uint64_t files_ms;     /* when to list the CDI root next */
-    bool labels;           /* files were compared again after the Node's labels became known */
+    bool labels;           /* CDI files were compared again after the Node's labels became known */
     enum status list_failing; /* error of the last listing of the CDI root; STATUS_OK: none */
-    /* claims at the API server */
+    /* checks of claims at the API server */
     bool asks_node; /* the Node must be read before a claim counts as deleted */
     bool running;   /* a GET of the claim `uid` in `slot` is in flight */
     unsigned slot;

@@ -29,8 +29,8 @@ static void read_claims(struct reading *r, struct view bytes, const char *uid)
 }
 
 /*
- * Reads the checkpoint in pieces; offset 0 opens it again, because the kubelet replaces the file.
- * Nothing else uses scratch.body meanwhile.
+ * Reads the checkpoint in pieces. The read at offset 0 opens the file again, because the kubelet
+ * replaces it. Nothing else may use scratch.body meanwhile.
  */
 static enum status read_all(struct agent *a, struct reading *r, const char *uid)
 {
