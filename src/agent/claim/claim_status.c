@@ -73,8 +73,8 @@ void claim_status_retire(struct agent *a)
 }
 
 /*
- * Finds the next status to write. *slot: the slot of its claim; -1: the next one is to remove the
- * status of gone[0].
+ * Finds the next status to write. *slot: the slot of its claim; -1: the status of gone[0], an
+ * unprepared claim, must be removed.
  */
 static bool next_job(const struct claim_status *c, int *slot)
 {
@@ -160,7 +160,7 @@ static bool entry_written(const struct claim_record *r, unsigned at)
 }
 
 /*
- * Writes the entries of the record's devices; `r` is NULL for an unprepared claim, which has no
+ * Writes the entries of the devices in the record `r`; NULL: the claim was unprepared and has no
  * entries.
  */
 static void write_devices(struct writer *out, const char *driver, const struct claim_record *r,
@@ -192,7 +192,7 @@ static bool find_record(struct agent *a, const struct claim_record **r)
            ledger_record(a, slot, r) == STATUS_OK;
 }
 
-/* Builds the body of the request; empty: the status cannot be written. */
+/* Builds the body of the request; an empty view: the status cannot be written. */
 static struct view body_of(struct agent *a)
 {
     struct claim_status *c = &a->claim->claim_status;

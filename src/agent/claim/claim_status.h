@@ -19,10 +19,10 @@
 /* The claims whose status must be written, and the current request. */
 struct claim_status {
     struct outgoing out;
-    int slot; /* slot of the claim whose status is written; -1: gone[0], an unprepared claim */
+    int slot; /* slot of the claim whose status is written; -1: the claim is gone[0] */
     enum api_version version; /* version of resource.k8s.io in the request */
     uint16_t refused_http;    /* HTTP status of the refusal last logged; 0: none since a success */
-    unsigned tries;           /* attempts to write the status of the current claim */
+    unsigned tries;           /* number of attempts to write the status of the current claim */
     unsigned gone_count;
     bool wanted[CLAIMS_MAX];      /* the status of the claim in this slot must be written */
     uint32_t claim[CLAIMS_MAX];   /* CRC-32C of the UID of the claim last prepared in this slot */
@@ -42,11 +42,11 @@ uint64_t claim_status_deadline(const struct agent *a);
  */
 void claim_status_prepared(struct agent *a, unsigned slot);
 /*
- * Queues the removal of the status of the claim that was just unprepared; ledger_id(slot) still
- * names it.
+ * Queues the removal of the status of a claim that was just unprepared. Must be called while
+ * ledger_id(slot) still names that claim.
  */
 void claim_status_unprepared(struct agent *a, unsigned slot);
-/* Stops writing, because another agent owns the claims from now on. */
+/* Stops all writing of claim statuses, because another agent owns the claims from now on. */
 void claim_status_retire(struct agent *a);
 /* Handles the end of the request: the write is complete, will be retried, or is given up. */
 void claim_status_end(struct agent *a, const struct api_result *r);

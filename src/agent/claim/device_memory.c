@@ -25,7 +25,10 @@ static unsigned cores_of(const struct agent *a, unsigned number)
     return (cores == 0u || cores > TELEMETRY_CORES_MAX) ? TELEMETRY_CORES_MAX : cores;
 }
 
-/* Cores among `of` (0: all cores) whose memory is in use; *bytes: the size of that memory. */
+/*
+ * Returns the cores of the device whose memory is in use, and sets *bytes to the size of that
+ * memory. Looks only at the cores in `of`; 0: at all cores.
+ */
 static uint8_t cores_used(const struct agent *a, unsigned number, uint8_t of, uint64_t *bytes)
 {
     const struct files *f = a->files;
@@ -61,7 +64,9 @@ static void note_used(struct agent *a, unsigned number, uint8_t cores)
     m->cores[number] |= cores;
 }
 
-/* Writes which claim had the device last, and how to find the process that uses its memory. */
+/*
+ * Writes which claim held the device last, and how to find the process that still uses its memory.
+ */
 static void write_last(const struct agent *a, unsigned number, struct writer *out)
 {
     const struct claim_id *last = ledger_last(a, number);

@@ -15,11 +15,12 @@
 /* Devices for which new claims are refused, because their memory is still in use. */
 struct device_memory {
     uint64_t used;     /* bit N: a claim was refused because memory of device N is in use */
-    uint64_t stuck;    /* bit N: device N has been in `used` so long that this was logged */
+    uint64_t stuck;    /* bit N: it was logged that device N has been in `used` for a long time */
     uint64_t check_ms; /* time of the next check of the devices in `used` */
-    bool reading;      /* a check is running: the files are being read */
-    uint64_t since_ms[DEVICES_MAX]; /* by device in `used`: when a claim was first refused */
-    uint8_t cores[DEVICES_MAX];     /* by device; bit K: memory of core K was in use */
+    bool reading;      /* a check is running: the files with the memory use are being read */
+    /* element N: when a claim was first refused device N of `used` */
+    uint64_t since_ms[DEVICES_MAX];
+    uint8_t cores[DEVICES_MAX]; /* element N, bit K: memory of core K of device N was in use */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claim GETs: reads a ResourceClaim and passes it, piece by piece, to its builder. Owns the table
- * of fetches; fetch N uses the API slot API_SLOT_CLAIM_FIRST + N.
+ * GETs of claims: reads a ResourceClaim and passes it, piece by piece, to a claim builder. Owns the
+ * table of fetches; fetch N uses the API slot API_SLOT_CLAIM_FIRST + N.
  */
 #include "agent/claim/fetch.h"
 
@@ -31,7 +31,7 @@ static unsigned slot_of(unsigned fetch)
     return (unsigned)API_SLOT_CLAIM_FIRST + fetch;
 }
 
-/* Returns the fetch to which the response belongs. */
+/* Returns the fetch whose request got this response. */
 static struct fetch *fetch_of(struct agent *a, const struct api_result *r)
 {
     unsigned fetch = (unsigned)r->slot - (unsigned)API_SLOT_CLAIM_FIRST;
@@ -74,7 +74,9 @@ struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct 
 {
     struct claim_builder *b = fetch_builder(a, fetch);
     claim_begin(b, a->devices, a->driver->name, a->settings->node_name, id);
-    /* EFA devices keep the kernel's number in a container */
+    /*
+     * numbers that start at zero are for Neuron devices only: EFA devices keep the kernel's numbers
+     */
     b->zero_numbering = a->settings->zero_numbering && driver_traits(a->driver->kind)->numbered;
     b->record.metadata = a->settings->device_metadata;
     return b;
@@ -139,7 +141,7 @@ static void feed_meta(struct claim_builder *b, struct view message)
     claim_meta(b, ok ? view_text(m.uid) : view_of(0, 0));
 }
 
-/* Fails the claim, because `what`, a part of its object, cannot be decoded. */
+/* Fails the claim, because `what`, a part of its object, cannot be decoded; `why` is the reason. */
 static void fail_unreadable(struct claim_builder *b, const char *what, const char *why)
 {
     char text[CLAIM_ERROR_CAP];
@@ -325,7 +327,7 @@ static void write_failure(const struct claim_id *id, const struct api_result *r,
     }
 }
 
-/* Adds a bit to the history; false: it was set before. */
+/* Adds a bit to the history of a fetch. false: the history already had this bit. */
 static bool first_time(struct fetch *f, unsigned bit)
 {
     bool first = (f->history & bit) == 0u;

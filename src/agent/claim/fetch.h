@@ -10,14 +10,14 @@
 #include "agent/api/client.h"
 #include "dra/claim.h"
 
-/* Progress of a GET; `state` of struct fetch. */
+/* Progress of a GET: the values of `state` in struct fetch. */
 enum {
     FETCH_FREE,
     FETCH_RUNNING,
-    FETCH_DONE,     /* builder.record, the record of the claim, is complete and checked */
-    FETCH_FAILED,   /* builder.why has the reason in one line */
-    FETCH_REPEAT,   /* no usable answer: start the GET again at once, with this `history` */
-    FETCH_TRANSIENT /* transient failure, see builder.why: repeat the GET later */
+    FETCH_DONE,   /* builder.record, the record of the claim, is complete and checked */
+    FETCH_FAILED, /* builder.why has the reason in one line */
+    FETCH_REPEAT, /* no usable answer: start the GET again at once, with `history` of this fetch */
+    FETCH_TRANSIENT /* transient failure: builder.why has the reason; repeat the GET later */
 };
 
 /*
@@ -27,11 +27,11 @@ enum {
  */
 #define FETCH_UNPROCESSED 0x80u /* the server refused a GET without processing it */
 
-/* A GET of a claim. */
+/* The GET of one claim. */
 struct fetch {
-    uint8_t state;      /* progress: one of FETCH_… */
-    uint8_t history;    /* bits: what happened to earlier GETs; see FETCH_UNPROCESSED */
-    enum status failed; /* FETCH_FAILED: the reason; PEER_NOT_FOUND: no such claim for this node */
+    uint8_t state;      /* progress of the GET: one of FETCH_… */
+    uint8_t history;    /* set of bits about earlier GETs of the claim, see FETCH_UNPROCESSED */
+    enum status failed; /* FETCH_FAILED: the reason; PEER_NOT_FOUND: this node has no such claim */
     bool whole;         /* FETCH_FAILED: the claim was read completely */
     uint64_t retry_after_ms; /* FETCH_TRANSIENT: the wait that the server asks for; 0: none */
     struct claim_builder builder;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of devices in containers, see numbering.h. A driver does not know which containers use a
- * claim, so claims of one pod count as used by one container.
+ * Chooses the numbers of devices in containers, see numbering.h. A driver does not know which
+ * containers use a claim, so all claims of a pod count as used by the same container.
  */
 #include "agent/claim/numbering.h"
 
@@ -26,8 +26,9 @@ static bool is_beside(const struct agent *a, const struct claim_group *call, uns
 {
     const struct ledger_entry *e = ledger_entry(a, slot);
     /*
-     * Equal numbers conflict only if one of the claims is numbered from zero: if both have the
-     * host's numbers, an equal number is the same device, which the claims share.
+     * Equal numbers conflict only if at least one of the claims is numbered from zero. If both
+     * claims have the host's numbers, an equal number means the same device, which the claims
+     * share.
      */
     bool counts = e->state == LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
     if (!counts || view_is(view_text(r->id.uid), ledger_id(a, slot)->uid)) {
@@ -108,8 +109,8 @@ static void write_no_cores(const struct agent *a, const struct claim_record *r, 
 
 /*
  * The cores that the claim already holds, if it holds as many cores of the same device as `r` asks
- * for, and no other claim has them; else 0. The claim keeps these cores, because its containers may
- * run on them.
+ * for, and no other claim holds them; otherwise 0. The claim keeps these cores, because its
+ * containers may run on them.
  */
 static uint8_t own_cores(const struct agent *a, const struct claim_record *r, uint8_t used)
 {
@@ -124,8 +125,8 @@ static uint8_t own_cores(const struct agent *a, const struct claim_record *r, ui
 }
 
 /*
- * Looks up the device again, because since the claim was read the device may have vanished, or
- * changed its number of cores.
+ * Looks up the device again, because the device may have vanished, or changed its number of cores,
+ * since the claim was read.
  */
 enum status cores_choose(const struct agent *a, struct claim_record *r, struct writer *why)
 {

@@ -10,7 +10,7 @@
 #include "agent/agent.h"
 #include "dra/claim.h"
 
-/* Claims that are prepared in one call. */
+/* The claims that are prepared in one call. */
 struct claim_group {
     unsigned count;
     const char *uid[CLAIMS_PER_CALL_MAX]; /* UIDs of these claims, borrowed */
@@ -32,9 +32,9 @@ MUST_USE enum status numbering_choose(const struct agent *a, const struct claim_
 MUST_USE enum status consecutive_check(const struct agent *a, const struct claim_record *r,
                                        struct writer *why);
 /*
- * If the record has a part of a device, sets its cores: those that its claim already holds, because
- * its containers may run on them, or else free ones. PEER_REFUSED: too few adjacent cores are free,
- * or the device is gone or unknown; `why` gets one line.
+ * If the record has a part of a device, sets the cores of that part: the cores that the claim
+ * already holds, because its containers may run on them, or else free cores. PEER_REFUSED: too few
+ * adjacent cores are free, or the device is gone or unknown; `why` gets one line.
  */
 MUST_USE enum status cores_choose(const struct agent *a, struct claim_record *r,
                                   struct writer *why);

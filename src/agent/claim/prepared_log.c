@@ -61,7 +61,7 @@ static void log_ambiguous(struct agent *a, const struct claim_record *r, const c
     log_claim(a, &r->id);
 }
 
-/* Logs configurations of one request that have the same precedence; the last one applies. */
+/* Logs configurations of one request that have the same precedence; the last of them applies. */
 static void warn_request(struct agent *a, const struct claim_builder *b, unsigned at)
 {
     const struct claim_result *r = &b->record.result[at];
@@ -86,7 +86,8 @@ static bool lnc_differs(unsigned x, unsigned y)
 }
 
 /*
- * Logs different LNCs in a claim: a container's environment has one LNC, whatever requests it uses.
+ * Logs that requests of a claim have different values of logicalNeuronCore (LNC): the environment
+ * of a container has only one LNC, whichever requests the container uses.
  */
 static void warn_requests(struct agent *a, const struct claim_record *r)
 {
@@ -105,7 +106,10 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
     }
 }
 
-/* Logs a different LNC of another claim of the same pod: a container's environment has one LNC. */
+/*
+ * Logs that another claim of the same pod has a different LNC (logicalNeuronCore): the environment
+ * of a container has only one LNC.
+ */
 static void warn_claims(struct agent *a, const struct claim_record *r, unsigned other)
 {
     if (lnc_differs(claim_logical_neuron_core(r), ledger_entry(a, other)->logical_neuron_core)) {
@@ -144,7 +148,7 @@ static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
 /* Adds the names of the claim's devices as a field of the current line. */
 static void log_devices(struct agent *a, const struct claim_record *r)
 {
-    uint8_t text[RESULTS_MAX * 20u]; /* no device's name is longer than "neuron-device-63" */
+    uint8_t text[RESULTS_MAX * 20u]; /* the longest name of a device is "neuron-device-63" */
     struct writer out = writer_of(text, sizeof text);
     for (unsigned i = 0; i < r->count; i++) {
         char name[DEVICE_NAME_CAP];

@@ -7,10 +7,10 @@
 
 #include "agent/frame.h"
 
-/* text for a device that changed after the last probe: the next probe removes the difference */
+/* used for a device that changed after the last probe; the next probe records the change */
 static const char changed[] = " changed since the last probe; try again";
 
-/* How a device differs from the last probe; NULL: it does not differ. */
+/* How a device differs from what the last probe found; NULL: there is no difference. */
 static const char *place_difference(enum status s, const struct device_place *now,
                                     const struct device_place *probed)
 {
@@ -26,9 +26,9 @@ static const char *place_difference(enum status s, const struct device_place *no
 }
 
 /*
- * Whether the device at this index of the table is the one that was probed; if not, `why` gets the
- * difference. `uverbs`: the uverbs node in the record of an EFA device, which is outdated after a
- * reload of the driver; the node of a Neuron device follows from its number.
+ * Whether the device at this index of the table is still the device that was probed; if not, `why`
+ * gets the difference. `uverbs`: the uverbs node in the record of an EFA device, which is outdated
+ * after a reload of the driver; the node of a Neuron device follows from its number.
  */
 static bool device_is_here(const struct agent *a, const struct claim_record *r, int at,
                            unsigned uverbs, struct writer *why)
@@ -56,7 +56,10 @@ static bool device_is_here(const struct agent *a, const struct claim_record *r, 
     return text == NULL;
 }
 
-/* Finds EFA devices by address: the number in a record may belong to another device now. */
+/*
+ * Finds EFA devices by PCI address, because the number in a record may belong to another device
+ * now.
+ */
 static enum status functions_check(const struct agent *a, const struct claim_record *r,
                                    const char *what, struct writer *why)
 {
@@ -83,7 +86,7 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
         return functions_check(a, r, what, why);
     }
     /*
-     * After a failed probe, no device is checked, so that the prepare of a running pod does not
+     * If the last probe failed, no device is checked, so that the prepare of a running pod does not
      * fail.
      */
     uint64_t numbers = a->devices->unknown ? 0u : claim_all_numbers(r);

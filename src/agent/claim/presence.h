@@ -10,10 +10,10 @@
 #include "dra/claim.h"
 
 /*
- * Checks that each device of the record exists, and is the one that the last probe found.
+ * Checks that each device of the record exists, and is the device that the last probe found.
  * PEER_NOT_FOUND: `why` names a device that is gone or was replaced, and the difference; the word
  * `what` ("prepared" or "requested") precedes the name. While the devices of the node are unknown,
- * it checks nothing and returns STATUS_OK.
+ * nothing is checked and the result is STATUS_OK.
  */
 MUST_USE enum status presence_check(const struct agent *a, const struct claim_record *r,
                                     const char *what, struct writer *why);

@@ -11,8 +11,8 @@
 #include "agent/claim/fetch.h"
 
 /*
- * GETs, device memory and status of claims. It is not called struct claim, because that would mean
- * a single claim.
+ * State of claim GETs, of checks of device memory, and of claim statuses. The struct is not called
+ * claim, because that would mean a single claim.
  */
 struct claim_room {
     struct claim_status claim_status;
