@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes what this driver publishes as a document, see listing.h. Changes no state. */
+/* Writes as a document which slices this driver publishes, see listing.h. Changes no state. */
 #include "agent/publish/listing.h"
 
 #include "agent/frame.h"
@@ -9,9 +9,9 @@
 #include "agent/troubles.h"
 #include "dra/issue.h"
 
-/* --- slices --- */
+/* --- the slices in the document --- */
 
-/* Whether the plan was made from the wanted devices as they are now. */
+/* Whether the plan was made from the current wanted devices. */
 static bool is_planned(const struct publish *p)
 {
     const struct devices *devices = &p->wanted.devices;
@@ -23,15 +23,16 @@ static bool is_planned(const struct publish *p)
            p->plan.part[0].counters == devices->counters;
 }
 
-/* Whether the wanted content was made after the Node was read; before, it has no owner. */
+/* Whether the wanted content was built after the Node was read; before that, it has no owner. */
 static bool is_made(const struct publish *p)
 {
     return p->wanted.owner[0] != '\0';
 }
 
 /*
- * Number of slices; without a plan: one for all devices, and one for shared counters if needed.
- * Without wanted content: 0.
+ * Number of slices that the driver publishes; 0: the wanted content is not built yet. Without a
+ * plan, the number is one slice for all devices, and one more if the driver publishes shared
+ * counters.
  */
 static unsigned slices_of(const struct publish *p)
 {
@@ -88,9 +89,9 @@ bool listing_part(const struct agent *a, unsigned part, struct document *d)
     return false;
 }
 
-/* --- notes --- */
+/* --- notes in the document --- */
 
-/* Whether the node's type has a device of this number. */
+/* Whether the node's instance type has a device of this number. */
 static bool is_expected(const struct devices *d, unsigned number)
 {
     const struct board *board = d->board;
@@ -100,12 +101,16 @@ static bool is_expected(const struct devices *d, unsigned number)
     }
     bool expected = map != NULL && number < BOARD_GROUPED_DEVICES;
     for (unsigned i = 0; i < number && expected; i++) {
-        expected = !text_is(map->address[i], map->address[number]); /* of a lower number */
+        /* false: a lower number has the same device */
+        expected = !text_is(map->address[i], map->address[number]);
     }
     return expected;
 }
 
-/* Why the slices lack the device of this number; NULL: they have it, or the node has none. */
+/*
+ * Why the slices lack the device of this number; NULL: they have the device, or the node has no
+ * such device.
+ */
 static const char *left_out(const struct agent *a, unsigned number)
 {
     const struct devices *d = a->devices;
@@ -118,8 +123,8 @@ static const char *left_out(const struct agent *a, unsigned number)
 }
 
 /*
- * Writes the note number *left (from 0) about a device, and returns true. Returns false if there
- * are fewer, and subtracts their number from *left.
+ * Writes note number *left (from 0) of the notes about left-out devices, and returns true. If there
+ * are fewer such notes, subtracts their number from *left and returns false.
  */
 static bool write_device(const struct agent *a, unsigned *left, struct writer *out)
 {
@@ -136,7 +141,10 @@ static bool write_device(const struct agent *a, unsigned *left, struct writer *o
     return false;
 }
 
-/* Whether the slices are empty because of the node's instance family; if so, writes it. */
+/*
+ * Whether the slices are empty because of the node's instance family; if so, writes a note about
+ * that.
+ */
 static bool write_refusal(const struct agent *a, struct writer *out)
 {
     bool refused = a->driver->kind == DRIVER_NEURON && devices_refusal(a->devices) != NULL;
@@ -146,7 +154,10 @@ static bool write_refusal(const struct agent *a, struct writer *out)
     return refused;
 }
 
-/* If the node belongs to an UltraServer: writes --ultraserver-devices and what it publishes. */
+/*
+ * If the node belongs to an UltraServer, writes the value of --ultraserver-devices, and what the
+ * node publishes because of it.
+ */
 static void write_mode(const struct agent *a, struct writer *out)
 {
     static const char *const settings[(unsigned)ULTRASERVER_DEVICES + 1u] = {
@@ -164,7 +175,10 @@ static void write_mode(const struct agent *a, struct writer *out)
     }
 }
 
-/* Writes the attribute number `left` (from 0) of those not published; false: there are fewer. */
+/*
+ * Writes a note about attribute number `left` (from 0) of those that are left out of the slices.
+ * false: there is no such attribute.
+ */
 static bool write_left_out(const struct agent *a, unsigned left, struct writer *out)
 {
     const struct devices *devices = &a->publish->wanted.devices;

@@ -13,8 +13,8 @@ struct agent;
 /* A number that rises whenever the slices of this driver may have changed; never 0. */
 uint32_t listing_version(const struct agent *a);
 /*
- * Whether it is known what this driver publishes: its slices were made after the Node was read, or
- * another driver of the node owns them, so that it has none.
+ * Whether the agent knows what this driver publishes: its slices were built after the Node was
+ * read, or it publishes none because another driver of the node owns them.
  */
 bool listing_known(const struct agent *a);
 /* Number of slices that this driver wants to be stored. */
@@ -25,9 +25,9 @@ unsigned listing_slices(const struct agent *a);
  */
 bool listing_part(const struct agent *a, unsigned part, struct document *d);
 /*
- * Appends note `index` (from 0) as one line without a newline; the line may be empty. false: there
- * is no such note. The notes say what a node of an UltraServer publishes, whether the slices are
- * stored, and which devices and attributes are left out of them.
+ * Appends note number `index` (from 0) as one line without a newline; the line may be empty. false:
+ * there is no such note. The notes say what a node of an UltraServer publishes, whether the slices
+ * are stored, and which devices and attributes are left out of the slices.
  */
 bool listing_note(const struct agent *a, unsigned index, struct writer *out);
 

@@ -101,6 +101,6 @@ void pacing_wrote(struct agent *a, bool lossy)
     } else if (p->writes > SLICE_REPAIRS_FREE) {
         p->not_before_ms = a->now_ms + agent_backoff(a, &p->repair_ms);
     } else {
-        /* no wait: the next round may start as soon as it is requested */
+        /* no extra wait: the next round may start as soon as it is requested */
     }
 }

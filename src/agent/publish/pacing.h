@@ -10,15 +10,17 @@
 
 /* The times that determine the next round. */
 struct pacing {
-    uint64_t due_ms;        /* start of the next round; UINT64_MAX: not planned */
-    uint64_t wait_ms;       /* rounds wait for the kubelet's registration until this time */
-    uint64_t spread_ms;     /* random extra wait of the first round; 0 after its start */
+    uint64_t due_ms;  /* start of the next round; UINT64_MAX: no round is planned */
+    uint64_t wait_ms; /* rounds wait for the kubelet's registration until this time */
+    /* random extra wait before the first round; 0 once that round has started */
+    uint64_t spread_ms;
     uint64_t not_before_ms; /* no round starts earlier, even if requested */
     uint64_t backoff_ms;    /* current wait after failures */
-    uint64_t invalid_ms;    /* current wait after the server refused a slice as invalid; 0: none */
-    uint64_t repair_ms;     /* current wait between writing rounds in quick succession */
-    uint64_t write_ms;      /* when a round last wrote a slice */
-    unsigned writes;        /* number of writing rounds in quick succession */
+    /* current wait after the server refused a slice as invalid; 0: there is none */
+    uint64_t invalid_ms;
+    uint64_t repair_ms; /* current wait between rounds that write in quick succession */
+    uint64_t write_ms;  /* when a round last wrote a slice */
+    unsigned writes;    /* number of rounds that wrote in quick succession */
 };
 
 /*
@@ -26,7 +28,7 @@ struct pacing {
  * cluster.
  */
 void pacing_init(struct agent *a);
-/* Start of the next round; UINT64_MAX: not planned. */
+/* Start of the next round; UINT64_MAX: no round is planned. */
 uint64_t pacing_due(const struct pacing *p);
 /* Cancels the planned round; a later request plans one again. */
 void pacing_cancel(struct pacing *p);

@@ -153,8 +153,8 @@ static bool holds_part(const struct slice_part *part, const struct slice_seen *s
 }
 
 /*
- * Index of the slice with the highest generation among the stored slices that match no part yet, or
- * -1. If `holding`, considers only slices that hold this part.
+ * Index of the slice with the highest generation among the stored slices that match no part yet;
+ * -1: there is no such slice. If `holding`, only slices that hold this part count.
  */
 static int find_slice(const struct plan *p, const struct slice_part *part, bool holding)
 {
@@ -196,7 +196,7 @@ static void match_parts(struct plan *p)
 
 /* --- generations and writes --- */
 
-/* Whether the part is stored, in a slice that states the pool's wanted number of slices. */
+/* Whether a stored slice holds the part, and states the wanted number of slices in the pool. */
 static bool is_counted(const struct plan *p, const struct slice_part *part)
 {
     return stored_at_all(part) && part->stored.slices == (int64_t)p->parts;
@@ -267,7 +267,7 @@ void plan_make(struct plan *p, unsigned devices, bool counters)
 
 /* --- carrying out the plan --- */
 
-/* Index of the next slice to be deleted, or -1. */
+/* Index of the next slice that must be deleted; -1: there is none. */
 static int next_delete(const struct plan *p)
 {
     for (unsigned i = 0; i < p->seen_count; i++) {
@@ -291,7 +291,7 @@ void plan_deleted(struct plan *p)
     p->to_delete[at] = false;
 }
 
-/* Index of the first part with this action, or -1. */
+/* Index of the first part with this action; -1: no part has it. */
 static int find_action(const struct plan *p, enum part_action action)
 {
     for (unsigned i = 0; i < p->parts; i++) {

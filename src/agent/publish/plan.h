@@ -21,25 +21,30 @@
 
 #include "agent/publish/slice_codec.h"
 
-/* What to do about one part. */
+/* What must be done about one part of the pool. */
 enum part_action { PART_KEEP, PART_UPDATE, PART_CREATE };
 
-/* One of the slices that the pool is cut into. */
+/*
+ * One of the parts into which the pool is cut: a slice with some of the wanted devices, or with the
+ * shared counters.
+ */
 struct slice_part {
-    bool counters; /* holds the shared counters and no device; always the first part */
+    /* the part holds the shared counters and no device; it is always the first part */
+    bool counters;
     /* the part has `count` of the wanted devices, from index `first` on */
     unsigned first;
     unsigned count;
     enum part_action action;
-    bool lossy;               /* the server did not keep everything that was sent */
-    uint32_t stored_sum;      /* if `lossy`: checksum of the slice as the server stored it */
-    struct slice_seen stored; /* the stored slice matched with this part; empty name: none */
+    bool lossy;          /* the server dropped fields of the slice that was sent for this part */
+    uint32_t stored_sum; /* if `lossy`: checksum of this part's slice as the server stored it */
+    /* the stored slice that is matched with this part; empty name: none */
+    struct slice_seen stored;
 };
 
-/* The stored slices, and what to do about them. */
+/* The stored slices, and the parts of the pool with the action that each part needs. */
 struct plan {
-    unsigned cut; /* maximum number of devices in one slice; 0: no list was completed yet */
-    int64_t generation_max; /* highest generation ever seen */
+    unsigned cut; /* maximum number of devices in one slice; 0: no list of slices is complete yet */
+    int64_t generation_max; /* highest generation of all slices that this process has seen */
     int64_t generation;     /* generation of the wanted slices */
     unsigned seen_count;
     unsigned overflow; /* number of listed slices that did not fit into `seen` */
@@ -54,28 +59,34 @@ struct plan {
 
 /* Begins a list: forgets the slices of the previous one. */
 void plan_list_begin(struct plan *p);
-/* Adds a listed slice of this driver and node; of one being deleted, notes only the generation. */
+/*
+ * Adds a listed slice of this driver and node. If the slice is being deleted, only its generation
+ * counts.
+ */
 void plan_list_add(struct plan *p, const struct slice_seen *seen);
 /* Number of devices in the listed slices. */
 unsigned plan_devices_seen(const struct plan *p);
 /*
- * Ends the list: plans how to publish `devices` devices, with or without a slice of shared
+ * Ends the list, and plans how to publish `devices` devices, with or without a slice of shared
  * counters.
  */
 void plan_make(struct plan *p, unsigned devices, bool counters);
 
 /* --- carrying out the plan --- */
 
-/* The next slice to delete; NULL: none. */
+/* The next slice that must be deleted; NULL: there is none. */
 const struct slice_seen *plan_next_delete(const struct plan *p);
 /* Records that the slice of plan_next_delete was deleted. */
 void plan_deleted(struct plan *p);
 /*
- * The next part to write: counters before the devices that consume them, updates before creations.
- * NULL: none.
+ * The next part that must be written: counters before the devices that consume them, updates before
+ * creations. NULL: there is none.
  */
 const struct slice_part *plan_next_write(const struct plan *p);
-/* Records that the part of plan_next_write was written; false: `response` is another object. */
+/*
+ * Records that the part of plan_next_write was written, and that the server responded with the
+ * slice `response`. false: `response` is another object.
+ */
 MUST_USE bool plan_written(struct plan *p, const struct slice_seen *response);
 /* Whether nothing is left to write or delete, and the server dropped no field. */
 bool plan_complete(const struct plan *p);
@@ -89,16 +100,19 @@ bool plan_lossy(const struct plan *p);
  * cannot become smaller.
  */
 unsigned plan_cut_smaller(struct plan *p);
-/* Forgets which slices lost fields in the server: new content or another server may change that. */
+/*
+ * Forgets in which slices the server dropped fields, because new content or another server may
+ * change that.
+ */
 void plan_forget_losses(struct plan *p);
 
 /* --- slices that changed since the list --- */
 
-/* The first part that does not hold the shared counters; it may have no devices. */
+/* The first part that does not hold the shared counters; this part may have no devices. */
 const struct slice_part *plan_devices_part(const struct plan *p);
-/* The part matched with the slice of this name; NULL: none. */
+/* The part that is matched with the slice of this name; NULL: there is none. */
 const struct slice_part *plan_part_of(const struct plan *p, const char *name);
-/* Whether the slice holds the part, with the planned generation and number of slices. */
+/* Whether the stored slice holds the part, and has the planned generation and number of slices. */
 bool plan_as_wanted(const struct plan *p, const struct slice_part *part,
                     const struct slice_seen *seen);
 /*

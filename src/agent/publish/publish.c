@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The publisher's functions for other rooms. They call the rounds (round.c) and the watch
- * (slice_watch.c), and request a round when the watch finds a difference.
+ * (slice_watch.c), and start a new round when the watch finds a difference.
  */
 #include "agent/publish/publish.h"
 
@@ -20,7 +20,10 @@ void publish_init(struct agent *a)
     slice_watch_init(a);
 }
 
-/* Whether the watch may be opened: only between rounds, because a round's requests come first. */
+/*
+ * Whether the watch of slices may be opened: only between rounds, because a round's requests have
+ * priority.
+ */
 static bool may_watch(const struct agent *a)
 {
     return a->publish->round.step == ROUND_IDLE && api_ready(a) && version_ready(a);
@@ -55,8 +58,8 @@ void publish_registered(struct agent *a)
 void publish_disconnected(struct agent *a)
 {
     /*
-     * After GOAWAY, the round continues on the new connection: a server may send GOAWAY with each
-     * response, and no round would ever end otherwise.
+     * After GOAWAY, the round continues on the new connection: if a server sends GOAWAY with each
+     * response, no round could otherwise ever end.
      */
     if (!api_connection_moved(a) || a->publish->round.step <= ROUND_NODE) {
         round_abandon(a);
@@ -132,7 +135,7 @@ static void act_on(struct agent *a, struct watch_result result)
         repair_slice(a, "deleted");
         break;
     case WATCH_FOUND_UNKNOWN:
-        /* this agent may just have created the slice, and not have received the response yet */
+        /* this agent may have just created the slice without having received the response */
         if (a->publish->round.step == ROUND_WRITE) {
             round_recheck(a, SLICE_REPAIR_MS);
         }

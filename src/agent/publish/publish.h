@@ -13,12 +13,13 @@
 #include "agent/publish/slice_watch.h"
 #include "agent/publish/wanted.h"
 
-/* The functions that every room has, see frame.h. */
+/* The init, step and deadline functions of the publisher, see frame.h. */
 void publish_init(struct agent *a);
 void publish_step(struct agent *a);
 uint64_t publish_deadline(const struct agent *a);
 /*
- * Handles a change of devices or Node: the stored slices count as different until the next round.
+ * Handles a change of the devices or of the Node: until the next round, the stored slices count as
+ * different from the wanted ones.
  */
 void publish_changed(struct agent *a);
 /* Ends the wait for the registration, because the kubelet has registered the driver. */
@@ -35,10 +36,16 @@ void publish_version(struct agent *a);
  * node owns the slices.
  */
 void publish_suspend(struct agent *a);
-/* Handle a record of the response to a round's request, and the end of the request. */
+/*
+ * publish_record handles a record of the response to a round's request; publish_end, the end of
+ * that request.
+ */
 void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void publish_end(struct agent *a, const struct api_result *r);
-/* Handle a record of the watch of slices, and the end of that watch. */
+/*
+ * publish_watch_record handles a record of the watch of slices; publish_watch_end, the end of that
+ * watch.
+ */
 void publish_watch_record(struct agent *a, const struct api_result *r,
                           const struct kube_record *record);
 void publish_watch_end(struct agent *a, const struct api_result *r);
@@ -50,7 +57,7 @@ int64_t publish_generation(const struct agent *a);
 uint64_t publish_verified_wall_ms(const struct agent *a);
 /* Number of devices in the wanted slices. */
 unsigned publish_device_count(const struct agent *a);
-/* Why the stored slices do not match the wanted ones, as far as the publisher knows; never NULL. */
+/* Why the stored slices do not match the wanted ones, as far as the publisher knows. Never NULL. */
 const char *publish_reason(const struct agent *a);
 
 #endif

@@ -20,7 +20,8 @@ struct publish {
     struct plan plan;
     struct slice_watch watch;
     struct left_out left_out;
-    struct attributes attributes; /* working memory: too large for the stack */
+    /* working memory for attributes, which is too large for the stack */
+    struct attributes attributes;
 };
 
 #endif

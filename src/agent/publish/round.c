@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a round. Each step has three functions: the first moves to the next step or sends a
- * request, the second handles the records of the response, the third handles the end of the
- * request. The table `steps` lists them.
+ * The steps of a round. Each step has three functions: the first one moves to the next step or
+ * sends a request, the second one handles the records of the response, the third one handles the
+ * end of the request. The table `steps` lists these functions.
  */
 #include "agent/publish/round.h"
 
@@ -37,8 +37,8 @@ static struct view request_body(struct agent *a, uint32_t offset, size_t room)
 }
 
 /*
- * Sends a request. If the client cannot accept it now, the step sends it in its next call. Always
- * returns false, so that a step can return this result to wait for the response.
+ * Sends a request. If the client cannot accept it now, the step tries again when it is next called.
+ * Always returns false, so that a step can return this result to wait for the response.
  */
 static bool start_request(struct agent *a, const struct api_request *request)
 {
@@ -106,7 +106,7 @@ static void request_failed(struct agent *a, const char *doing, const struct api_
     } else if (result->http == HTTP_UNAUTHORIZED) {
         r->trouble = "the API server does not accept the agent's token: " API_TOKEN_REMEDY;
     } else {
-        /* any other failure is transient: `trouble` keeps its general text */
+        /* for any other failure, `trouble` keeps its general text */
     }
     log_failure(a, doing, result, status, wait);
     give_up(a, wait, status != PEER_CLOSED);
@@ -257,7 +257,8 @@ static void list_item(struct agent *a)
     if (s->scope == SLICE_OURS) {
         plan_list_add(&a->publish->plan, s);
     } else if (s->scope == SLICE_FOREIGN) {
-        r->foreign++; /* the server ignores the field selector; leave the slice alone */
+        /* the slice of another driver or node: the server ignores the field selector */
+        r->foreign++;
     }
 }
 
@@ -299,9 +300,9 @@ static void report_foreign(struct agent *a)
 }
 
 /*
- * Whether the stored slices stay as they are, for at most DEVICES_GRACE_MS: they have devices, but
- * this process has found none yet, perhaps because it started while the kernel module was being
- * reloaded.
+ * Whether the stored slices stay as they are, for at most DEVICES_GRACE_MS. They do if they have
+ * devices but this process has found none yet, perhaps because it started while the kernel module
+ * was being reloaded.
  */
 static bool keeps_stored(struct agent *a)
 {
@@ -358,8 +359,8 @@ static void list_end(struct agent *a, const struct api_result *result)
     struct round *r = &a->publish->round;
     if (result->status == STATUS_OK && r->partial) {
         /*
-         * A response with only the first page is a failure: the request set no limit, and the
-         * slices on the next pages would count as absent.
+         * A response with only the first page counts as a failure: the request set no limit, and
+         * the slices on the next pages would count as absent.
          */
         text_cut(r->cause.text, sizeof r->cause.text, view_text("a page of a list"));
         request_failed(a, "list slices", result, PEER_MALFORMED);
@@ -446,7 +447,7 @@ static bool step_write(struct agent *a)
                                                  .path = writer_view(&out),
                                                  .body_len = slice_body_len(&r->request)},
                                         .body = request_body};
-    /* clear the observer, so that a response without an object is not a success */
+    /* clear the observer, so that a response without an object does not count as success */
     slice_observe_begin(&r->observer, &a->publish->wanted);
     return start_request(a, &request);
 }
@@ -471,8 +472,8 @@ static void log_slice_written(struct agent *a, const struct slice_part *part, en
 }
 
 /*
- * Whether the server dropped the taint of a published device; the next round then leaves out that
- * device.
+ * Whether the server dropped the taint of a published device; the next round then leaves that
+ * device out.
  */
 static bool taints_dropped(const struct agent *a)
 {
@@ -499,7 +500,10 @@ static void counters_refused(struct agent *a, uint64_t wait_ms)
     give_up(a, wait_ms, true);
 }
 
-/* Gives up the round because the server drops or refuses shares: the next round publishes none. */
+/*
+ * Gives up the round because the server drops or refuses shares: the next round publishes the
+ * devices without shares.
+ */
 static void shares_refused(struct agent *a, uint64_t wait_ms)
 {
     drop_shares(a);
@@ -538,8 +542,8 @@ static void part_written(struct agent *a, const struct api_result *result)
 }
 
 /*
- * Handles a server's refusal of a slice because of its size or content. The next round publishes
- * smaller slices, or no shared counters, or no shares. If none of these changes is possible, the
+ * Handles the server's refusal of a slice because of its size or content. The next round publishes
+ * smaller slices, or no shared counters, or no shares. If the agent cannot change any of these, the
  * next round starts after a longer wait.
  */
 static void write_refused(struct agent *a, const struct api_result *result)
@@ -584,7 +588,8 @@ static void write_end(struct agent *a, const struct api_result *result)
 /* --- the state machine --- */
 
 static const struct {
-    bool (*step)(struct agent *a); /* false: sent a request or waits; true: run the next step now */
+    /* true: run the next step now; false: a request was sent, or the round waits */
+    bool (*step)(struct agent *a);
     void (*on_record)(struct agent *a, const struct kube_record *record);
     void (*on_end)(struct agent *a, const struct api_result *result);
 } steps[ROUND_STEPS] = {
@@ -595,7 +600,10 @@ static const struct {
     [ROUND_WRITE] = {step_write, write_record, write_end},
 };
 
-/* Whether a request may be sent: devices and version are known, and no request is in flight. */
+/*
+ * Whether a request may be sent: the devices and the API version are known, and no request is in
+ * flight.
+ */
 static bool may_start(const struct agent *a)
 {
     bool ready = !a->devices->unknown && api_ready(a) && version_ready(a);
@@ -638,7 +646,8 @@ void round_soon(struct agent *a)
     struct pacing *p = &a->publish->pacing;
     enum round_step step = a->publish->round.step;
     if (step == ROUND_NODE) {
-        pacing_cancel(p); /* the current round will use the new content */
+        /* the current round has not used the content yet, so it will use the new content */
+        pacing_cancel(p);
     } else {
         pacing_by(p, (step == ROUND_IDLE) ? pacing_soon(p, a->now_ms) : a->now_ms);
     }
@@ -671,7 +680,7 @@ void round_abandon(struct agent *a)
 {
     struct round *r = &a->publish->round;
     if (r->step != ROUND_IDLE || a->publish->plan.cut > 0u) {
-        /* list again: without a connection, the watch may have missed changes of the slices */
+        /* list the slices again: without a connection, the watch may have missed changes */
         pacing_by(&a->publish->pacing, a->now_ms);
     }
     r->step = ROUND_IDLE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One round of the publisher (round.c): wait for the Node, list the slices of this driver and node,
- * delete the unwanted ones, write those that differ. One request at a time. Owns struct round.
- * Internal to src/agent.
+ * One round of the publisher (round.c): it waits for the Node, lists the slices of this driver and
+ * node, deletes the unwanted slices, and writes the slices that differ. It sends one request at a
+ * time. Owns struct round. Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_ROUND_H
 #define AGENT_PUBLISH_ROUND_H
@@ -10,13 +10,13 @@
 #include "agent/publish/slice_codec.h"
 #include "agent/report/refusal.h"
 
-/* Steps of a round, in their order. */
+/* The steps of a round, in the order in which they run. */
 enum round_step {
     ROUND_IDLE, /* no round is running */
-    ROUND_NODE, /* waits until UID and labels of the Node are known */
+    ROUND_NODE, /* the round waits until UID and labels of the Node are known */
     ROUND_LIST,
-    ROUND_DELETE, /* deletes the unwanted slices, one after another */
-    ROUND_WRITE,  /* writes the slices that differ, one after another */
+    ROUND_DELETE, /* the round deletes the unwanted slices, one after another */
+    ROUND_WRITE,  /* the round writes the slices that differ, one after another */
     ROUND_STEPS   /* number of steps */
 };
 
@@ -28,25 +28,27 @@ enum stored_state {
      * not logged again
      */
     STORED_RECHECK,
-    STORED_CURRENT, /* the stored slices match the wanted ones; this was not logged */
-    STORED_REPORTED /* the stored slices match the wanted ones; this was logged */
+    STORED_CURRENT, /* the stored slices match the wanted ones, and this was not logged */
+    STORED_REPORTED /* the stored slices match the wanted ones, and this was logged */
 };
 
-/* Why the server refused a request, from the causes in its Status. */
+/* Why the server refused a request, according to the causes in its Status. */
 struct refusal_cause {
-    char text[SLICE_CAUSE_CAP];  /* message of the first cause; empty: none */
+    /* message of the first cause in the Status; empty: it has no cause */
+    char text[SLICE_CAUSE_CAP];
     char field[SLICE_CAUSE_CAP]; /* the slice's field to which the first cause refers */
-    bool too_many_devices;       /* a cause refers to the field spec.devices */
+    /* a cause names the field spec.devices: the slice has too many devices */
+    bool too_many_devices;
 };
 
-/* The current round. */
+/* The state of the current round. */
 struct round {
     enum round_step step;
     enum stored_state stored;
-    /* why the stored slices may differ, static text; NULL: no reason is known */
+    /* why the stored slices may differ from the wanted ones, static text; NULL: no known reason */
     const char *trouble;
-    bool partial;          /* the server returned only the first page of the list */
-    unsigned foreign;      /* listed slices that the field selector should have excluded */
+    bool partial;     /* the server returned only the first page of the list */
+    unsigned foreign; /* number of listed slices that the field selector should have excluded */
     bool foreign_reported; /* the log already says that the last list had foreign slices */
     struct slice_observer observer;
     struct slice_request request; /* the request whose body is being sent */
@@ -54,17 +56,22 @@ struct round {
     struct refusal refusal;
     bool no_counters; /* the API server does not keep shared counters */
     bool no_shares;   /* the API server does not keep shares: devices are exclusive */
-    /* when no device was found: until when the stored slices are kept; 0: not set yet */
+    /* until when the stored slices are kept although no device was found; 0: not set yet */
     uint64_t kept_until_ms;
-    /* when the stored slices were last known to match, Unix milliseconds; 0: never */
+    /*
+     * when the stored slices were last known to match the wanted ones, Unix milliseconds; 0: never
+     */
     uint64_t current_wall_ms;
 };
 
-/* The functions that every room has, see frame.h. */
+/* The init, step and deadline functions of a round, see frame.h. */
 void round_init(struct agent *a);
 void round_step(struct agent *a);
 uint64_t round_deadline(const struct agent *a);
-/* Handle a record of the response to a round's request, and the end of the request. */
+/*
+ * round_record handles a record of the response to a round's request; round_end, the end of that
+ * request.
+ */
 void round_record(struct agent *a, const struct kube_record *record);
 void round_end(struct agent *a, const struct api_result *result);
 /* Requests a round: it starts as soon as pacing.h allows, or after the current round. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encodes and decodes slices. No body is stored: for each piece the encoder runs again and discards
- * everything outside the piece, so that a slice of any size costs no memory. For the same reason a
- * stored slice is compared with the wanted content while its records arrive.
+ * Encodes and decodes slices. No body is stored: for each piece of a body, the encoder runs again
+ * and discards everything outside the piece, so that a slice of any size costs no memory. For the
+ * same reason a stored slice is compared with the wanted content while its records arrive.
  */
 #include "agent/publish/slice_codec.h"
 
@@ -144,7 +144,8 @@ static void set_taint(kube_DeviceTaint *t, const struct devices *devices, const 
 /* What a callback of the encoder writes: a device of the slice, or fields of the slice itself. */
 struct device_fields {
     struct slice_request *request;
-    const struct device *device; /* NULL: the slice itself */
+    /* the device whose fields are written; NULL: fields of the slice itself */
+    const struct device *device;
 };
 
 /*
@@ -153,7 +154,9 @@ struct device_fields {
  */
 static bool write_counters(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
-    /* an encoded Counter: field 1 is a Quantity, whose field 1 is COUNTER_VALUE, a single digit */
+    /*
+     * an encoded Counter: its field 1 is a Quantity, and field 1 of that is the digit COUNTER_VALUE
+     */
     static const uint8_t counter[] = {0x0a, 3, 0x0a, 1, (uint8_t)COUNTER_VALUE[0]};
     const struct device_fields *f = *arg;
     const struct devices *all = &f->request->wanted->devices;
@@ -184,8 +187,8 @@ static void set_counters(kube_CounterSet *set, struct device_fields *f)
 }
 
 /*
- * Writes a device's fields for v1beta1, which nests them in one message; in v1 they are fields of
- * the device.
+ * Writes the fields of a device for v1beta1, which nests them in one message; in v1 they are direct
+ * fields of the device.
  */
 static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
@@ -355,8 +358,8 @@ static bool encode_body(struct slice_request *r, pb_ostream_t *out)
 /* --- encode: pieces of a body --- */
 
 struct piece {
-    uint64_t skip;      /* bytes to discard before the piece */
-    struct writer *out; /* receives the bytes after the skipped ones, until it is full */
+    uint64_t skip;      /* bytes to discard before the piece begins */
+    struct writer *out; /* receives the bytes of the piece, until it is full */
 };
 
 static bool write_piece(pb_ostream_t *stream, const pb_byte_t *bytes, size_t count)
@@ -390,7 +393,7 @@ enum status slice_body_part(struct slice_request *r, uint32_t offset, struct wri
 
 /* --- observe: read a stored slice --- */
 
-/* Clears all state, so that no field of the previous object counts for the next one. */
+/* Clears all state, so that no field of the previous object counts as a field of the next one. */
 void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted)
 {
     ASSERT(wanted != NULL);
@@ -412,7 +415,7 @@ static void observe_meta(struct slice_observer *o, const struct kube_record *rec
     struct slice_seen *seen = &o->seen;
     slice_observe_begin(o, o->wanted);
     if (record->truncated || !decode(record->message, projection_MetaRecord_fields, &m)) {
-        return; /* unreadable: the name stays empty, so that the object is ignored */
+        return; /* the object is unreadable: the name stays empty, so that the object is ignored */
     }
     text_cut(seen->name, sizeof seen->name, view_text(m.name));
     text_cut(seen->uid, sizeof seen->uid, view_text(m.uid));
@@ -439,7 +442,8 @@ static void observe_attribute(struct slice_observer *o, struct view message)
         stored.type = ATTRIBUTE_VERSION;
         text_cut(stored.text, sizeof stored.text, view_text(r.version_value));
     } else {
-        stored.key[0] = 0; /* a type that this driver never writes: no wanted attribute matches */
+        /* this driver never writes this type, so no wanted attribute may match it */
+        stored.key[0] = 0;
     }
     slice_compare_attribute(&o->compare, &stored);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watch of this driver's slices: opens it, handles its events and its end. */
+/* Opens the watch of this driver's slices, and handles its events and its end. */
 #include "agent/publish/slice_watch.h"
 
 #include "agent/frame.h"
@@ -79,7 +79,7 @@ static struct watch_result finding_of(enum watch_finding finding)
     return (struct watch_result){.finding = finding, .wait_ms = 0};
 }
 
-/* Judges a stored slice: it is as wanted, differs, or is surplus. */
+/* Judges a stored slice: whether it is as wanted, differs from the wanted one, or is surplus. */
 static struct watch_result judge_stored(struct plan *plan, const struct slice_part *part,
                                         const struct slice_seen *s)
 {
@@ -91,7 +91,7 @@ static struct watch_result judge_stored(struct plan *plan, const struct slice_pa
     return finding_of((part == NULL) ? WATCH_FOUND_DOUBLED : WATCH_FOUND_CHANGED);
 }
 
-/* Judges the complete object of an event. */
+/* Judges the slice of an event of the watch, once all of its records have arrived. */
 static struct watch_result judge_event(struct agent *a, bool deleted)
 {
     const struct slice_seen *s = &a->publish->watch.observer.seen;
@@ -127,7 +127,9 @@ struct watch_result slice_watch_record(struct agent *a, const struct api_result 
 
 /* --- end of the watch --- */
 
-/* Ends the log line of a failure; a transient failure causes no Kubernetes Event. */
+/*
+ * Ends the log line about a failure of the watch; a transient failure causes no Kubernetes Event.
+ */
 static void log_retry(struct agent *a, const struct refusal *last, uint64_t wait_ms)
 {
     log_number(a, "retry_ms", (int64_t)wait_ms);
@@ -150,16 +152,18 @@ struct watch_result slice_watch_end(struct agent *a, const struct api_result *r)
     struct watch_report report = watch_end(a, &a->publish->watch.watch, r);
     struct watch_result result = {.finding = WATCH_FOUND_NOTHING, .wait_ms = report.wait_ms};
     if (report.kind == WATCH_REFUSED) {
-        log_refused(a, r, report.wait_ms); /* no finding: the periodic rounds replace the watch */
+        /* the caller need do nothing: the periodic rounds replace the watch */
+        log_refused(a, r, report.wait_ms);
     } else if (report.kind == WATCH_NO_ROOM) {
-        result.finding = WATCH_LIST_INSTEAD; /* after each round, the watch is tried again */
+        /* after each round, the agent tries to open the watch again */
+        result.finding = WATCH_LIST_INSTEAD;
     } else if (report.kind == WATCH_OUTDATED) {
         if (r->status == PEER_MALFORMED) {
             log_refused(a, r, report.wait_ms);
         }
         result.finding = WATCH_LIST_FIRST;
     } else {
-        /* the watch reopens on its own */
+        /* the watch reopens without any work of the caller */
     }
     return result;
 }

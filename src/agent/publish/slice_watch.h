@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch of this driver's slices (slice_watch.c): opened after a round, it continues from the
- * resource version of the round's list. Owns struct slice_watch. Returns its findings; the
- * publisher plans the next round. Internal to src/agent.
+ * The watch of this driver's slices (slice_watch.c). It is opened after a round, and continues from
+ * the resource version of the round's list. Owns struct slice_watch. Returns what the watch found;
+ * the publisher plans the next round. Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_SLICE_WATCH_H
 #define AGENT_PUBLISH_SLICE_WATCH_H
@@ -11,36 +11,40 @@
 #include "agent/publish/slice_codec.h"
 #include "agent/report/refusal.h"
 
-/* The watch of slices. */
+/* State of the watch of slices. */
 struct slice_watch {
     struct kube_watch watch;
     struct slice_observer observer;
     struct refusal refusal;
 };
 
-/* What the watch found, for the publisher to act on. */
+/* What the watch found; the publisher acts on it. */
 enum watch_finding {
     WATCH_FOUND_NOTHING,
     WATCH_FOUND_CHANGED, /* a slice of this driver and node differs from the wanted one */
     WATCH_FOUND_DOUBLED, /* there is a surplus slice of this driver and node */
-    WATCH_FOUND_DELETED, /* a planned slice was deleted */
+    /* a slice that the plan does not know was deleted: perhaps one that was just written */
+    WATCH_FOUND_DELETED,
     /* a slice outside the plan was deleted: perhaps one that was just written */
     WATCH_FOUND_UNKNOWN,
     WATCH_LIST_FIRST,  /* the watch cannot continue before a new list of the slices */
     WATCH_LIST_INSTEAD /* the server allows too few streams for the watch: lists replace it */
 };
 
-/* What the watch found. */
+/* What the watch found, and how long to wait before the next list. */
 struct watch_result {
     enum watch_finding finding;
     uint64_t wait_ms; /* WATCH_LIST_FIRST, WATCH_LIST_INSTEAD: wait before the list */
 };
 
-/* The functions that every room has, see frame.h. */
+/* The init, step and deadline functions of the watch of slices, see frame.h. */
 void slice_watch_init(struct agent *a);
 void slice_watch_step(struct agent *a);
 uint64_t slice_watch_deadline(const struct agent *a);
-/* Sets the version from which the watch continues; empty: wait for the next list. */
+/*
+ * Sets the resource version from which the watch continues; empty: the watch waits for the next
+ * list.
+ */
 void slice_watch_from(struct agent *a, struct view resource_version);
 /* Handles a complete list; logs if it has no resource version from which a watch could continue. */
 void slice_watch_listed(struct agent *a, const struct api_result *list);
@@ -53,7 +57,10 @@ void slice_watch_suspend(struct agent *a);
  * compared with the old content, so it does not count as exact.
  */
 void slice_watch_outdated(struct agent *a);
-/* Handle a record of the watch, and the end of the watch; both return what the watch found. */
+/*
+ * slice_watch_record handles a record of the watch; slice_watch_end, the end of the watch. Both
+ * return what the watch found.
+ */
 struct watch_result slice_watch_record(struct agent *a, const struct api_result *r,
                                        const struct kube_record *record);
 struct watch_result slice_watch_end(struct agent *a, const struct api_result *r);

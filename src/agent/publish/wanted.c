@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the wanted content: devices and labels, except those that the API server would refuse. */
+/*
+ * Builds the wanted content of the slices: devices and labels, except those that the API server
+ * would refuse.
+ */
 #include "agent/publish/wanted.h"
 
 #include <string.h>
@@ -16,8 +19,8 @@
 #define COUNTERS_KUBELET_MINOR 36u
 
 /*
- * Adds an omitted item with its value to `l`. false: it must not be logged, because it was added
- * before or `l` is full.
+ * Adds a left-out item with its value to `l`. false: the item must not be logged, because it was
+ * added before or `l` is full.
  */
 static bool is_new(struct left_out *l, const char *item, const char *value)
 {
@@ -60,7 +63,7 @@ static void log_attributes_left_out(struct agent *a, unsigned index)
     }
 }
 
-/* Applies the device's health; false: the device must be left out. */
+/* Applies the device's health to its published fields; false: the device must be left out. */
 static bool apply_health(const struct agent *a, struct device *device)
 {
     enum device_listing listing = device_states_listing(a, device->number);
@@ -71,7 +74,7 @@ static bool apply_health(const struct agent *a, struct device *device)
     return listing != LISTED_NOT;
 }
 
-/* Adds vanished devices that a claim holds, so that they stay published. */
+/* Adds devices that have vanished but are held by a claim, so that they stay published. */
 static void keep_devices(const struct agent *a, struct devices *wanted)
 {
     for (unsigned n = 0; n < DEVICES_MAX; n++) {

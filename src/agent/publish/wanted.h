@@ -9,16 +9,19 @@
 #include "agent/agent.h"
 #include "dra/device.h"
 
-/* The wanted content of the pool. */
+/* The content that the pool of this node should have. */
 struct wanted {
     const char *driver;    /* name of the driver; borrowed */
-    const char *node_name; /* also the name of the pool; borrowed */
+    const char *node_name; /* name of the node, which is also the name of the pool; borrowed */
     char owner[UID_CAP];   /* UID of the Node */
     struct devices devices;
     uint32_t made; /* number of times that the content was built */
 };
 
-/* Devices and attributes left out because the API server would refuse them; each is logged once. */
+/*
+ * Devices and attributes that are left out because the API server would refuse them. Each is logged
+ * only once.
+ */
 struct left_out {
     unsigned count;
     uint32_t sum[OMITTED_LOGGED_MAX]; /* checksum of name and value of each logged item */
@@ -26,7 +29,7 @@ struct left_out {
 
 /* Sets the names of driver and pool, and builds the wanted content for the first time. */
 void wanted_init(struct agent *a);
-/* Rebuilds the content from the current devices and Node; logs what is left out. */
+/* Rebuilds the wanted content from the current devices and the Node; logs what is left out. */
 void wanted_rebuild(struct agent *a);
 
 #endif
