@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits before retries, see backoff.h. */
+/* Computes waits before retries, see backoff.h. */
 #include "agent/api/backoff.h"
 
 #include "agent/frame.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits before retries (backoff.c): doubled up to a bound, with jitter, so that the agents of a
- * cluster do not all retry at the same moment. Owns the random numbers.
+ * Waits before retries (backoff.c). Each wait is twice as long as the last one, up to a bound, and
+ * has jitter, so that the agents of a cluster do not all retry at the same moment. Owns the random
+ * numbers.
  */
 #ifndef AGENT_API_BACKOFF_H
 #define AGENT_API_BACKOFF_H
@@ -17,7 +18,7 @@ uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
  */
 uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,
                               uint64_t most_ms);
-/* agent_backoff_within with the bounds API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
+/* Like agent_backoff_within, with the bounds API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
 uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms);
 
 #endif

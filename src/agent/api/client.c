@@ -92,7 +92,8 @@ void api_identity(struct agent *a, struct view token, struct view authority)
 {
     struct api_client *c = &a->api->client;
     if (connection_identity(a, token, authority)) {
-        c->refused_ms = 0; /* the server refused only the previous token */
+        /* only the previous token was refused, so the pause for a refused token ends */
+        c->refused_ms = 0;
     }
     c->token_handed = true;
     c->busy = true;
@@ -148,7 +149,8 @@ enum agent_order api_order(struct agent *a)
 void api_time_old(struct agent *a, bool old)
 {
     struct api_client *c = &a->api->client;
-    c->busy = c->busy || c->time_old; /* the next step does the work that waited for a valid time */
+    /* the next step does the work that waited until the time was set */
+    c->busy = c->busy || c->time_old;
     c->time_old = old;
 }
 
@@ -159,7 +161,7 @@ void api_hurry(struct agent *a)
 
 /* --- the slots --- */
 
-/* Place of this driver's slot: its index in the table of all drivers' requests. */
+/* Returns the index of this driver's slot in the table of all drivers' requests. */
 static unsigned place_of(const struct agent *a, unsigned slot)
 {
     ASSERT(slot < (unsigned)API_SLOTS);
@@ -221,7 +223,7 @@ static void release_place(struct agent *a, unsigned place)
     }
 }
 
-/* Ends a request; api_next reports the end. A request that already ended keeps its status. */
+/* Ends a request; api_next reports the end. A request that has already ended keeps its status. */
 static void finish_request(struct agent *a, unsigned place, enum status status)
 {
     struct api_exchange *x = exchange_at(a, place);
@@ -298,8 +300,9 @@ static uint64_t time_limit(enum api_kind kind)
 }
 
 /*
- * Counts a request that timed out. Of requests that hang at the same time only one is counted, and
- * none whose time limit was shorter than the default of its kind: the server may only be slow.
+ * Counts a request that timed out. Of requests that hang at the same time, counts only one. Does
+ * not count a request whose time limit was shorter than the default of its kind: the server may
+ * only be slow.
  */
 static void count_timeout(struct agent *a, const struct api_exchange *x)
 {
@@ -328,8 +331,8 @@ static void expire_requests(struct agent *a)
 }
 
 /*
- * Whether a short request is running: any request except a watch, or a watch that was answered with
- * 401 and so ends soon.
+ * Whether a request that ends soon is running: any request except a watch, or a watch that was
+ * answered with 401.
  */
 static bool is_awaiting(const struct agent *a)
 {
@@ -345,7 +348,10 @@ static bool is_awaiting(const struct agent *a)
 
 /* --- when a request may start --- */
 
-/* Earliest time at which the rate limit and the pauses allow a request; may be in the past. */
+/*
+ * Earliest time at which the rate limit and the pauses allow a request; this time may be in the
+ * past.
+ */
 static uint64_t free_ms(const struct api_client *c)
 {
     uint64_t at = c->rate_ms[c->rate_at];
@@ -388,8 +394,8 @@ static void note_blocked(struct agent *a)
 }
 
 /*
- * Whether a request of this kind may start now. If the rate limit or a pause delays it, sets
- * held_back. Does not count the request (count_request does).
+ * Whether a request of this kind may start now. Sets held_back if the rate limit or a pause delays
+ * the request. Does not count the request (count_request does).
  */
 static bool may_start(struct agent *a, enum api_kind kind)
 {
@@ -462,7 +468,8 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
 {
     unsigned place = place_of(a, slot);
     struct api_exchange *x = exchange_at(a, place);
-    uint32_t stream = 0; /* stays 0 for a watch without a free stream: nothing is sent */
+    /* id of the new stream; stays 0 if no stream is free for a watch, and then nothing is sent */
+    uint32_t stream = 0;
     bool lacks = lacks_stream(a, r->kind);
     ASSERT(r->kind != API_NONE && !api_slot_busy(a, slot));
     ASSERT((r->body != NULL) == (r->head.body_len > 0u));
@@ -541,7 +548,8 @@ static bool path_unknown(const struct api_result *r)
     if (r->kind == API_GET_NODE || r->kind == API_WATCH_NODE || r->kind == API_GET_GROUP) {
         return false;
     }
-    bool text = r->reason[0] == '\0' && r->message[0] != '{'; /* a '{' begins a Status */
+    /* whether the body is text instead of a Status, which begins with '{' */
+    bool text = r->reason[0] == '\0' && r->message[0] != '{';
     return r->kind == API_LIST_SLICES || r->kind == API_LIST_CLAIMS || text ||
            view_is(view_first(message, sizeof unknown - 1u), unknown);
 }
@@ -611,9 +619,9 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 }
 
 /*
- * Ends the connection after a 401, once the host has read the token again; false: nothing to do.
- * If the token has changed, the refused requests are repeated on a new connection. Otherwise all
- * requests but claim GETs pause.
+ * Ends the connection after a 401, once the host has read the token again. false: there was nothing
+ * to do. If the token has changed, the refused requests are repeated on a new connection. Otherwise
+ * all requests except claim GETs pause.
  */
 static bool judge_token(struct agent *a)
 {
@@ -648,15 +656,15 @@ static void check_token(struct agent *a)
         c->reread_ms = a->now_ms + TOKEN_REFUSED_MS;
         connection_want(a, ORDER_READ_TOKEN);
     } else {
-        /* wait: the token file was read less than TOKEN_REFUSED_MS ago */
+        /* the token file was read less than TOKEN_REFUSED_MS ago, so it is not yet read again */
     }
 }
 
 /* --- events --- */
 
 /*
- * Whether the request at `place` still awaits its response on this stream. If not, the frame is one
- * of a cancelled request.
+ * Whether the request at `place` still awaits its response on this stream. If not, a frame of this
+ * stream belongs to a request that was cancelled.
  */
 static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
 {
@@ -741,7 +749,7 @@ static bool handle_event(struct agent *a)
     } else if (s != STATUS_MORE) {
         lose_link(a, words_of(s));
     } else {
-        /* STATUS_MORE: no complete event */
+        /* STATUS_MORE: no event is complete */
     }
     return s != STATUS_MORE;
 }
@@ -749,7 +757,8 @@ static bool handle_event(struct agent *a)
 /* --- reports of api_next --- */
 
 /*
- * Frees the slots of requests whose end the last api_next reported: their owners have handled it.
+ * Frees the slots of the requests whose end was reported by the last api_next: their owners have
+ * handled the end.
  */
 static void free_ended(struct agent *a)
 {
@@ -774,7 +783,10 @@ static bool report_end(struct agent *a, struct api_event *event)
     return false;
 }
 
-/* Reads the next record from the current piece of a response; if there is none, drops the piece. */
+/*
+ * Reads the next record from the current piece of a response; if the piece has no more records,
+ * drops the piece.
+ */
 static void next_record(struct agent *a, struct api_event *event)
 {
     struct api_piece *piece = &a->api->client.piece;
@@ -797,13 +809,13 @@ static void next_record(struct agent *a, struct api_event *event)
     } else if (alive && piece->last) {
         response_complete(a, place);
     } else {
-        /* more of the response follows in another piece, or the request has ended */
+        /* the rest of the response follows in another piece, or the request has ended */
     }
 }
 
 /*
- * Reports that the limit on streams is low, or that the connection is lost. The ends of the lost
- * connection's requests are reported afterwards.
+ * Reports that the limit on streams is low, or that the connection is lost. The requests of a lost
+ * connection are reported as ended after that.
  */
 static bool report_loss(struct agent *a, struct api_event *event)
 {
@@ -866,7 +878,10 @@ static void check_timeouts(struct agent *a)
     }
 }
 
-/* After GOAWAY, ends the connection once only watches run; the next connection reopens them. */
+/*
+ * After GOAWAY, ends the connection as soon as only watches run; the watches reopen on the next
+ * connection.
+ */
 static void check_drained(struct agent *a)
 {
     if (api_draining(a) && !is_awaiting(a)) {
@@ -898,11 +913,11 @@ void api_step(struct agent *a)
     } else if (!c->busy && !c->time_old) {
         connection_try(a);
     } else {
-        /* do not connect yet: api_next has more to report, or the time is outdated */
+        /* the agent must not connect yet: api_next has more to report, or the time is outdated */
     }
 }
 
-/* When a request times out or a delayed request may start; UINT64_MAX: no timer runs. */
+/* When the next request times out, or a delayed request may start; UINT64_MAX: no timer runs. */
 static uint64_t requests_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->api->client;
@@ -919,7 +934,10 @@ uint64_t api_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->api->client;
     if (c->busy || c->time_old) {
-        /* at once: work is left (busy), or waits until agent_time sets the time (time_old) */
+        /*
+         * at once: there is more work to do (busy), or work waits for agent_time to set the time
+         * (time_old)
+         */
         return a->now_ms;
     }
     uint64_t at = connection_deadline(a);

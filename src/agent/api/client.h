@@ -19,31 +19,32 @@
 /* Versions of resource.k8s.io in order of preference. */
 enum api_version { API_V1, API_V1BETA2, API_V1BETA1, API_VERSIONS };
 
-/* The purpose of a request: verb and object. */
+/* The purpose of a request, given by its verb and object. */
 enum api_kind {
     API_NONE,
     API_GET_CLAIM,
-    API_GET_GROUP, /* the served versions of resource.k8s.io */
+    API_GET_GROUP, /* GET of the versions of resource.k8s.io that the server serves */
     API_GET_NODE,
     API_LIST_SLICES,
-    API_WRITE_SLICE, /* POST or PUT */
+    API_WRITE_SLICE, /* POST or PUT of a ResourceSlice */
     API_DELETE_SLICE,
     API_WATCH_SLICES,
     API_WATCH_NODE,
     API_WRITE_EVENT, /* POST or PATCH of a Kubernetes Event */
     API_APPLY_CLAIM_STATUS,
-    API_LOOK_CLAIM, /* GET of a held claim: whether it still exists */
+    API_LOOK_CLAIM, /* GET of a held claim, to find out whether the claim still exists */
     API_LIST_CLAIMS /* GET of one page of ResourceClaims */
 };
-/* Number of kinds, API_NONE included. */
+/* Number of kinds of requests, API_NONE included. */
 #define API_KINDS ((unsigned)API_LIST_CLAIMS + 1u)
 
 /*
- * Slots for one driver's requests. Each file that sends requests has slots of its own; a slot holds
- * one request at a time.
+ * The slots for the requests of one driver. Each file that sends requests has slots of its own; a
+ * slot holds one request at a time.
  */
 enum {
-    API_SLOT_CLAIM_FIRST, /* the slot of fetch i is API_SLOT_CLAIM_FIRST + i */
+    /* first of the slots of claim GETs: fetch i has the slot API_SLOT_CLAIM_FIRST + i */
+    API_SLOT_CLAIM_FIRST,
     API_SLOT_SLICES = FETCHES_MAX,
     API_SLOT_SLICE_WATCH,
     API_SLOT_NODE,
@@ -51,7 +52,7 @@ enum {
     API_SLOT_CLAIM_STATUS,
     API_SLOT_LOOK,
     API_SLOT_GROUP,
-    API_SLOTS /* number of slots */
+    API_SLOTS /* number of slots of one driver */
 };
 /*
  * Number of slots of all drivers together. A place is the index of one of these slots; the value
@@ -60,29 +61,32 @@ enum {
 #define API_PLACES ((unsigned)API_SLOTS * DRIVERS)
 
 /*
- * Returns bytes of a request's body from `offset` on: at least one, at most `room`, valid until the
- * next call. Empty: the body has changed since the request started; the request ends with
- * FULL_BUFFER.
+ * Returns bytes of a request's body, from `offset` on: at least one byte, at most `room` bytes,
+ * valid until the next call. Returns nothing if the body has changed since the request started; the
+ * request then ends with FULL_BUFFER.
  */
 typedef struct view (*api_body_part)(struct agent *a, uint32_t offset, size_t room);
 
-/* A request as filled in by its owner; borrowed until api_start returns. */
+/* A request, filled in by its owner; borrowed until api_start returns. */
 struct api_request {
     enum api_kind kind;
     enum kube_shape shape;    /* expected content of the response */
-    enum api_version version; /* of resource.k8s.io, if the path contains a version */
-    /* time for the complete response, if shorter than the kind's limit; 0: the kind's limit */
+    enum api_version version; /* version of resource.k8s.io, if the path contains one */
+    /*
+     * time limit for the complete response, if shorter than the limit of the kind; 0: the kind's
+     * limit
+     */
     uint64_t limit_ms;
     struct kube_request head; /* the client sets token, authority and has_body */
-    api_body_part body;       /* returns head.body_len bytes; NULL: no body */
+    api_body_part body;       /* returns head.body_len bytes; NULL: the request has no body */
 };
 
-/* The result of a request; while the request runs, the response so far. */
+/* The result of a request; while the request runs, the part of the response that has arrived. */
 struct api_result {
     enum api_kind kind;
     struct agent *owner; /* the driver that sent the request */
     unsigned slot;
-    enum api_version version; /* as in the request */
+    enum api_version version; /* version of resource.k8s.io in the request */
     /*
      * STATUS_OK: the server reported success and the response is complete. PEER_NOT_FOUND: the
      * object does not exist. PEER_UNSUPPORTED: the path is unknown. PEER_REFUSED: any other HTTP
@@ -92,28 +96,34 @@ struct api_result {
      * running.
      */
     enum status status;
-    uint16_t http;    /* HTTP status code of the response; 0: none received */
+    uint16_t http;    /* HTTP status code of the response; 0: no response */
     bool unprocessed; /* the server did not process the request (REFUSED_STREAM): safe to repeat */
-    uint32_t retry_after_s; /* from Retry-After; 0: none */
-    bool creates;           /* the request was a POST */
-    uint64_t elapsed_ms;    /* time from sending the request to the step that handles its end */
-    uint64_t elapsed_us;    /* time since the request was sent, by agent_clock_us */
-    char reason[64];        /* reason of the Status in the response; "": none */
+    /* wait in the header Retry-After of the response, in seconds; 0: none */
+    uint32_t retry_after_s;
+    bool creates;        /* the request was a POST */
+    uint64_t elapsed_ms; /* time from sending the request to the step that handles its end */
+    uint64_t elapsed_us; /* time since the request was sent, by agent_clock_us */
+    char reason[64];     /* reason in the Status of the response; "": there is none */
     /* message of the Status in the response; if the body is no Status: first line of the body */
     char message[KUBE_MESSAGE_CAP];
-    char path[API_PATH_LOGGED_CAP]; /* path without query; only with --log-level=debug, else "" */
+    /* path of the request without its query, if --log-level=debug, else "" */
+    char path[API_PATH_LOGGED_CAP];
 };
 
-/* State of a request. */
+/* Progress of a request. */
 enum exchange_state {
     EXCHANGE_FREE,
     EXCHANGE_OPEN,
-    EXCHANGE_UNAUTHORIZED, /* answered with 401: ends after the host has read the token again */
-    EXCHANGE_OVER,         /* the request has ended; api_next has not reported the end yet */
-    EXCHANGE_ENDED         /* the end was reported; the next api_next or api_start frees the slot */
+    /* the response was 401: the request ends after the host has read the token again */
+    EXCHANGE_UNAUTHORIZED,
+    EXCHANGE_OVER, /* the request has ended; api_next has not reported the end yet */
+    EXCHANGE_ENDED /* the end was reported; the next api_next or api_start frees the slot */
 };
 
-/* A request and its response. The index of the exchange in struct api_client is its place. */
+/*
+ * A request and its response. In other comments, the place of a request is the index of this struct
+ * in api_client.exchange.
+ */
 struct api_exchange {
     enum exchange_state state;
     uint32_t stream;
@@ -130,50 +140,55 @@ struct api_exchange {
 
 /* The piece of a response whose records are being read. */
 struct api_piece {
-    unsigned place; /* place of the request; API_PLACES: there is no piece */
+    /* place of the request to which the piece belongs; API_PLACES: there is no piece */
+    unsigned place;
     uint32_t stream;
-    bool last;           /* the piece is the last one of its response */
-    struct reader bytes; /* valid until the next h2_next */
+    bool last; /* the piece is the last one of its response */
+    /* bytes of the piece that are not read yet; valid until the next h2_next */
+    struct reader bytes;
 };
 
-/* Whether the server allows enough streams for the watches. */
+/* Whether the server allows enough streams for the watches of the agent. */
 enum api_streams {
     API_STREAMS_ENOUGH,
-    API_STREAMS_LIMITED, /* too few streams, not reported yet */
+    API_STREAMS_LIMITED, /* the server allows too few streams, and this was not reported yet */
     API_STREAMS_LIMITED_REPORTED
 };
 
-/* Requests, and the limits for starting the next one. */
+/* The requests to the API server, and the limits for starting the next one. */
 struct api_client {
     bool busy;      /* api_next has, or may have, more to report */
     bool held_back; /* a request waits until the rate limit and the pauses allow it */
-    bool time_old;  /* the time is outdated (agent_time_old): no request, no connection may start */
-    bool token_handed; /* since the last 401, the host has read the token again */
+    /* the time is outdated (agent_time_old): no request and no connection may start */
+    bool time_old;
+    bool token_handed; /* the host has read the token again since the last 401 */
     enum api_streams streams;
     unsigned timeouts_in_a_row; /* timeouts since the server last began a response */
     uint64_t timeout_ms;        /* when a timeout was last counted */
-    uint64_t blocked_ms; /* since when no stream can be opened; 0: the last request got a stream */
-    unsigned rate_at;    /* index of the oldest time in `rate_ms` */
-    /* start of each of the last requests, plus one second */
+    /* time since which no stream can be opened; 0: the last request got a stream */
+    uint64_t blocked_ms;
+    unsigned rate_at; /* index of the oldest time in `rate_ms` */
+    /* element for each of the last requests: the start of the request plus one second */
     uint64_t rate_ms[API_REQUESTS_PER_SECOND];
     uint64_t retry_after_ms; /* end of the pause that Retry-After asked for */
     uint64_t refused_ms;     /* a refused token is not used before this time */
     /* when to read the file of a refused token again; 0: the token was not refused */
     uint64_t reread_ms;
-    uint32_t forbidden; /* bit per api_kind: the last request was refused with 403 */
+    /* bit for each api_kind: the last request of this kind was refused with 403 */
+    uint32_t forbidden;
     struct api_piece piece;
     struct api_exchange exchange[API_PLACES];
 };
 
-/* The reports of api_next. */
+/* The kinds of reports of api_next. */
 enum api_event_kind {
     API_EVENT_NONE,   /* api_next did some work, which needs no report */
-    API_EVENT_OPENED, /* a new connection, perhaps to another server */
+    API_EVENT_OPENED, /* there is a new connection, perhaps to another server */
     API_EVENT_RECORD, /* a record of a response */
     API_EVENT_END,    /* a request has ended */
     /*
-     * the connection is lost because of `text`; API_EVENT_END of each request and API_EVENT_CLOSED
-     * follow
+     * the connection is lost for the reason in `text`; API_EVENT_END for each request and then
+     * API_EVENT_CLOSED follow
      */
     API_EVENT_LOST,
     API_EVENT_MOVED,          /* like API_EVENT_LOST, but the server asked for a new connection */
@@ -181,15 +196,18 @@ enum api_event_kind {
     API_EVENT_STREAMS_LIMITED /* the server allows too few streams for watches */
 };
 
-/* A report of api_next; what it points to is valid until the next api_next. */
+/* A report of api_next; data to which it points is valid until the next api_next. */
 struct api_event {
     enum api_event_kind kind;
-    const char *text;                /* set for API_EVENT_LOST and API_EVENT_MOVED; else NULL */
-    const struct api_result *result; /* RECORD: the result so far; END: the result; else NULL */
-    struct kube_record record;       /* set for API_EVENT_RECORD */
+    const char *text; /* the reason, if the kind is API_EVENT_LOST or API_EVENT_MOVED; else NULL */
+    /* the result of the request, so far (RECORD) or complete (END); else NULL */
+    const struct api_result *result;
+    struct kube_record record; /* the record of a response, if the kind is API_EVENT_RECORD */
 };
 
-/* The functions that every room has, see frame.h; call api_next before api_step. */
+/*
+ * The init, step and deadline functions of the client, see frame.h; call api_next before api_step.
+ */
 void api_init(struct agent *a);
 void api_step(struct agent *a);
 uint64_t api_deadline(const struct agent *a);
@@ -200,7 +218,7 @@ uint64_t api_deadline(const struct agent *a);
  */
 bool api_next(struct agent *a, struct api_event *event);
 
-/* Receive facts from the host, like the functions agent_api_… of agent.h. */
+/* Receive facts from the host, like the functions of agent.h whose names begin with agent_api_. */
 void api_identity(struct agent *a, struct view token, struct view authority);
 void api_opened(struct agent *a, uint64_t now_ms);
 void api_failed(struct agent *a, const char *why);
@@ -215,7 +233,7 @@ struct view api_tx(struct agent *a);
 void api_tx_commit(struct agent *a, size_t n);
 /* Removes and returns the next order for the host; ORDER_NONE: there is none. */
 enum agent_order api_order(struct agent *a);
-/* Sets whether the time of the last agent_time is outdated: then no request may start. */
+/* Sets whether the time of the last agent_time is outdated; while it is, no request may start. */
 void api_time_old(struct agent *a, bool old);
 /* Starts the first connection without waiting. */
 void api_hurry(struct agent *a);
@@ -230,13 +248,13 @@ void api_hurry(struct agent *a);
     "the API server answered 401 Unauthorized, and there is no other token yet"
 #define API_TOKEN_REMEDY                                                                           \
     "delete the agent's pod to get a new token; outside a pod, renew the token of its kubeconfig"
-/* Whether the last request of the kind got 403, Forbidden. */
+/* Whether the last request of this kind was refused with 403 Forbidden. */
 bool api_forbidden(const struct agent *a, enum api_kind kind);
-/* Whether requests can start now. */
+/* Whether requests can start now on the connection. */
 bool api_ready(const struct agent *a);
 /* Whether there is a connection that accepts requests. */
 bool api_connected(const struct agent *a);
-/* Whether a connection is being opened, or the first attempt is still to come. */
+/* Whether a connection is being opened, or the first attempt to connect is still to come. */
 bool api_pending(const struct agent *a);
 /*
  * When the last connection was opened: from then on the server could answer requests. UINT64_MAX:
@@ -253,15 +271,18 @@ bool api_connection_ends(const struct agent *a);
  * continues on the new connection.
  */
 bool api_connection_moved(const struct agent *a);
-/* Whether the server allows too few streams for the watches of this connection. */
+/* Whether the server allows too few streams for the watches of the agent on this connection. */
 bool api_streams_limited(const struct agent *a);
-/* Return the server's host:port, and the reason why there is no connection. Never NULL. */
+/*
+ * api_authority returns the host and port of the server; api_trouble, why there is no connection.
+ * Never NULL.
+ */
 const char *api_authority(const struct agent *a);
 const char *api_trouble(const struct agent *a);
 /* Milliseconds until the next connection attempt. */
 uint64_t api_reconnect_wait_ms(const struct agent *a);
 
-/* --- requests --- */
+/* --- starting and ending requests --- */
 
 /*
  * Starts a request in a free slot. STATUS_MORE: the request cannot start now (no connection, no
@@ -273,11 +294,11 @@ uint64_t api_reconnect_wait_ms(const struct agent *a);
 MUST_USE enum status api_start(struct agent *a, unsigned slot, const struct api_request *r);
 /* Ends a request without waiting for its response; api_next no longer reports it. */
 void api_cancel(struct agent *a, unsigned slot);
-/* The kind of the slot's request; API_NONE: the slot is free. */
+/* The kind of the request in this slot; API_NONE: the slot is free. */
 enum api_kind api_slot_kind(const struct agent *a, unsigned slot);
 /* Whether a request is running in the slot. */
 bool api_slot_busy(const struct agent *a, unsigned slot);
-/* The result of the slot's request so far. Never NULL. */
+/* The result of the request in this slot, as far as the response has arrived. Never NULL. */
 const struct api_result *api_slot_result(struct agent *a, unsigned slot);
 /*
  * Earliest time to retry a request that api_start did not accept. Only a sender with a timer of its
@@ -285,13 +306,13 @@ const struct api_result *api_slot_result(struct agent *a, unsigned slot);
  */
 uint64_t api_later(const struct agent *a);
 /*
- * Whether requests other than claim GETs pause, because the server asked for it or refused the
+ * Whether requests other than claim GETs pause, because the server asked for a pause or refused the
  * token.
  */
 bool api_paused(const struct agent *a);
 /*
- * Retry-After in milliseconds; 0: the response has none. A value above API_RETRY_AFTER_MAX_MS is
- * ignored, and API_REFUSED_MS returned instead.
+ * The wait in the Retry-After of the response, in milliseconds; 0: the response has none. For a
+ * wait above API_RETRY_AFTER_MAX_MS, API_REFUSED_MS is returned instead.
  */
 uint64_t api_retry_after_ms(const struct api_result *r);
 

@@ -119,8 +119,8 @@ void connection_heard(struct agent *a)
 /* --- end of the connection --- */
 
 /*
- * Ends the connection and plans the next attempt. `moved`: the server only asked for another
- * connection, so the wait is at most API_MOVE_MAX_MS.
+ * Ends the connection and plans the next attempt. `moved`: the connection ends only because the
+ * server asked for another one, so the wait is at most API_MOVE_MAX_MS.
  */
 static void end_connection(struct agent *a, bool moved)
 {
@@ -137,7 +137,10 @@ static void end_connection(struct agent *a, bool moved)
     c->moved = moved;
     c->notice = moved ? CONNECTION_MOVED : CONNECTION_LOST;
     connection_want(a, ORDER_CLOSE_API);
-    /* no effect if the HTTP/2 engine has failed, because it then sends a GOAWAY itself */
+    /*
+     * this has no effect if the HTTP/2 engine has failed, because the engine then sends a GOAWAY
+     * itself
+     */
     h2_goaway(&c->h2, H2_NO_ERROR, true);
 }
 
@@ -203,7 +206,10 @@ bool connection_silent(struct agent *a)
     if (a->now_ms - c->heard_ms < API_PING_AFTER_MS) {
         c->ping_ms = 0;
     } else if (c->ping_ms == 0u) {
-        /* No space for the PING means that the server reads nothing, which counts as no answer. */
+        /*
+         * If the send buffer has no space for the PING, the server reads nothing, which counts as
+         * no answer.
+         */
         enum status sent = h2_ping(&c->h2);
         status_ignore(sent, "no response ends the connection, whether the PING went out or not");
         c->ping_ms = a->now_ms;
@@ -221,7 +227,7 @@ void connection_hurry(struct agent *a)
     }
 }
 
-/* Whether an attempt to connect is planned; connect_at_ms says when. */
+/* Whether an attempt to connect is planned; connect_at_ms is the time of that attempt. */
 static bool is_planned(const struct agent *a)
 {
     enum api_state state = a->api->connection.state;

@@ -11,7 +11,7 @@
 #include "agent/agent.h"
 #include "wire/h2.h"
 
-/* State of the connection. */
+/* State of the connection to the API server. */
 enum api_state {
     API_UNTRIED, /* the agent has not tried to connect yet */
     API_DOWN,    /* the next attempt starts at connect_at_ms */
@@ -20,27 +20,29 @@ enum api_state {
     API_DRAINING /* after GOAWAY: running requests may finish, no new request starts */
 };
 
-/* Reports of the connection, which the client passes on. */
+/* Changes of the connection, which the client reports to the agent. */
 enum connection_notice {
-    CONNECTION_QUIET,  /* nothing to report */
-    CONNECTION_OPENED, /* a new connection, perhaps to another server */
-    CONNECTION_LOST,   /* the connection ended; `trouble` says why */
-    CONNECTION_MOVED,  /* the server asked for another connection; `trouble` says so */
-    CONNECTION_CLOSED  /* follows CONNECTION_LOST or _MOVED, when every request has ended */
+    CONNECTION_QUIET,  /* the connection has not changed */
+    CONNECTION_OPENED, /* there is a new connection, perhaps to another server */
+    CONNECTION_LOST,   /* the connection ended; `trouble` has the reason */
+    /* the connection ended because the server asked for another one; `trouble` says so */
+    CONNECTION_MOVED,
+    CONNECTION_CLOSED /* all requests have ended after CONNECTION_LOST or CONNECTION_MOVED */
 };
 
-/* The transport, its state, and the identity sent on it. */
+/* The connection: its transport, its state, and the identity that the agent uses on it. */
 struct api_connection {
     enum api_state state;
     enum connection_notice notice;
-    unsigned orders; /* bit per enum agent_order: the host has not fetched this order yet */
+    unsigned orders; /* bit for each enum agent_order: the host has not fetched this order yet */
     /* the last connection ended because the server asked for another one: planned work continues */
     bool moved;
-    uint64_t opened_ms;     /* when this connection was opened */
-    uint64_t heard_ms;      /* when bytes last arrived from the server */
-    uint64_t ping_ms;       /* when the unanswered PING was sent; 0: none */
-    uint64_t connect_at_ms; /* when to try the next connection */
-    uint64_t tried_ms;      /* when the last attempt started */
+    uint64_t opened_ms; /* when this connection was opened */
+    uint64_t heard_ms;  /* when bytes last arrived from the server */
+    /* when the PING was sent that the server has not answered; 0: there is none */
+    uint64_t ping_ms;
+    uint64_t connect_at_ms; /* when the next attempt to connect starts */
+    uint64_t tried_ms;      /* when the last attempt to connect started */
     uint64_t backoff_ms;
     uint32_t token_sum;
     char trouble[CLAIM_ERROR_CAP];   /* why there is no connection */
@@ -59,7 +61,7 @@ struct api_connection {
 void connection_init(struct agent *a);
 /* Whether a connection is open: API_UP or API_DRAINING. */
 bool connection_open(const struct agent *a);
-/* Receive facts from the host, like the functions agent_api_… of agent.h. */
+/* Receive facts from the host, like the functions of agent.h whose names begin with agent_api_. */
 void connection_opened(struct agent *a, uint64_t now_ms);
 void connection_attempt_failed(struct agent *a, const char *why);
 void connection_ended(struct agent *a, const char *why);
@@ -71,7 +73,7 @@ bool connection_identity(struct agent *a, struct view token, struct view authori
 void connection_hurry(struct agent *a);
 /* Opens a connection if one is due. */
 void connection_try(struct agent *a);
-/* When connection_try or connection_silent has something to do; UINT64_MAX: no timer runs. */
+/* When connection_try or connection_silent next has work to do; UINT64_MAX: no timer runs. */
 uint64_t connection_deadline(const struct agent *a);
 /*
  * Sends a PING on a silent connection. true: the server did not answer the last PING in time, so
@@ -82,15 +84,16 @@ bool connection_silent(struct agent *a);
 bool connection_event(struct agent *a, const struct h2_event *e);
 /* Ends the connection because of `why`; false: no connection is open. */
 bool connection_lose(struct agent *a, const char *why);
-/* Ends the connection because the server asked for another one and no request is running. */
+/* Ends the connection because the server asked for another connection and no request is running. */
 void connection_move(struct agent *a);
 /*
- * Returns CONNECTION_LOST or CONNECTION_MOVED once after a connection ended, else CONNECTION_QUIET.
+ * Returns CONNECTION_LOST or CONNECTION_MOVED once after a connection has ended; at all other times
+ * returns CONNECTION_QUIET.
  */
 enum connection_notice connection_poll_loss(struct agent *a);
 /*
- * Returns CONNECTION_OPENED or CONNECTION_CLOSED once, else CONNECTION_QUIET. Call it only after
- * the ends of all requests were reported.
+ * Returns CONNECTION_OPENED or CONNECTION_CLOSED once after that change; at all other times returns
+ * CONNECTION_QUIET. Call it only after the ends of all requests were reported.
  */
 enum connection_notice connection_poll_notice(struct agent *a);
 /* Adds an order for the host, which connection_order returns. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Background writes, see outgoing.h: how a response affects the next request. */
+/* Background writes, see outgoing.h. Derives from each response when the next request may start. */
 #include "agent/api/outgoing.h"
 
 #include "agent/api/backoff.h"
@@ -46,8 +46,8 @@ bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot, const st
 }
 
 /*
- * Whether a 403 says that the namespace is being terminated. If so, no permission is missing: the
- * server lets nobody create an object there.
+ * Whether a 403 says that the namespace is being terminated. If so, the agent lacks no permission:
+ * the server lets no client create an object in that namespace.
  */
 static bool namespace_ends(const struct api_result *r)
 {
@@ -77,17 +77,20 @@ static enum outcome outcome_of(const struct api_result *r)
         return OUTCOME_CHANGED;
     }
     if (r->http >= HTTP_OK && r->http <= HTTP_OK_LAST) {
-        /* success: the server stored the object, even if the response's body is incomplete */
+        /* the server stored the object, even if the body of the response is incomplete */
         return OUTCOME_DONE;
     }
     if (r->status == PEER_UNSUPPORTED) {
-        /* a retry helps only for resource.k8s.io, of which version.c tries another version */
+        /*
+         * a retry helps only for resource.k8s.io, because version.c then tries another version of
+         * it
+         */
         return (r->kind == API_WRITE_EVENT) ? OUTCOME_DENIED : OUTCOME_LATER;
     }
     return refusal_outcome(r);
 }
 
-/* Wait before the writer's next request, depending on the outcome of the last request. */
+/* The wait before the writer's next request, which depends on the outcome of the last request. */
 static uint64_t wait_after(struct agent *a, struct outgoing *o, const struct api_result *r,
                            enum outcome outcome)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Background writes (outgoing.c): each writer has one slot of the client, with one request at a
- * time, and waits between requests. For each piece sent, it builds the whole body again. Owns
- * struct outgoing, one for each writer (Events, claim status); does not decide what is written, and
- * logs nothing.
+ * Background writes (outgoing.c). Each writer has one slot of the client, sends one request at a
+ * time, and waits between requests. For each piece that is sent, the writer builds the whole body
+ * again. Owns struct outgoing, one for each writer (Events, claim status). Does not decide what is
+ * written, and logs nothing.
  */
 #ifndef AGENT_API_OUTGOING_H
 #define AGENT_API_OUTGOING_H
@@ -24,17 +24,17 @@ enum outcome {
     OUTCOME_CHANGED   /* the body changed during sending: the request may start again at once */
 };
 
-/* State of one writer. */
+/* State of one writer of background requests. */
 struct outgoing {
-    bool running;    /* a request of the owner is in flight */
+    bool running;    /* a request of this writer is in flight */
     uint32_t len;    /* length of the running request's body */
-    uint64_t due_ms; /* no request starts before this time */
+    uint64_t due_ms; /* earliest start of the next request of this writer */
     uint64_t backoff_ms;
 };
 
 /* Whether the owner of `o` may start its next request now. */
 bool outgoing_ready(const struct agent *a, const struct outgoing *o);
-/* When outgoing_ready may become true; UINT64_MAX: no timer runs. */
+/* When outgoing_ready may next become true; UINT64_MAX: no timer runs. */
 uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o);
 /*
  * Starts a request; r->body must return pieces made by outgoing_piece. false: the request cannot

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits after failed requests, see retry.h. connection.c owns the waits between connections. */
+/*
+ * Computes waits after failed requests, see retry.h. connection.c computes the waits between
+ * connections.
+ */
 #include "agent/api/retry.h"
 
 #include "agent/api/backoff.h"
@@ -11,7 +14,9 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
     uint64_t wait = agent_backoff(a, backoff_ms);
     uint64_t asked = api_retry_after_ms(r);
     uint64_t pause = api_later(a) - a->now_ms;
-    /* After 401, ignore the pause until api_later: it ends early when the token is replaced. */
+    /*
+     * After 401, ignore the pause in api_later, because it ends early when the token is replaced.
+     */
     pause = (r->http == HTTP_UNAUTHORIZED) ? 0u : pause;
     asked = (asked > pause) ? asked : pause;
     if (r->http == HTTP_FORBIDDEN && wait < API_REFUSED_MS) {

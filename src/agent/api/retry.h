@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits after failed requests to the API server, and what a refusal says (retry.c). Owns no state:
- * each owner of requests keeps its own backoff.
+ * Computes waits after failed requests to the API server, and writes what a refusal says (retry.c).
+ * Owns no state: each owner of requests keeps its own backoff.
  */
 #ifndef AGENT_API_RETRY_H
 #define AGENT_API_RETRY_H
@@ -21,11 +21,11 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
 uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
 /* Whether the watch ended normally, so that the next one can continue from its resource version. */
 bool retry_watch_goes_on(const struct api_result *r);
-/* Whether the failure is transient: no response, 429 or a 5xx status. */
+/* Whether a failure with this HTTP status is transient: no response (0), 429, or 5xx. */
 bool retry_passes(uint16_t http);
 /*
- * Appends the end of a message on a refused request: the HTTP status and what the server said, or
- * for 401 the remedy.
+ * Appends the end of a message about a refused request: the HTTP status, and the server's message
+ * or, for 401, the remedy.
  */
 void retry_refusal_write(const struct api_result *r, struct writer *out);
 

@@ -36,7 +36,7 @@ static uint8_t version_bit(enum api_version version)
     return (uint8_t)(1u << (unsigned)version);
 }
 
-/* The most preferred version in a set; API_VERSIONS: the set is empty. */
+/* The most preferred version in a set of versions; API_VERSIONS: the set is empty. */
 static enum api_version best_of(unsigned set)
 {
     enum api_version best = API_VERSIONS;
@@ -134,7 +134,10 @@ static void use_none(struct agent *a)
     v->changes = VERSION_UNSERVED;
 }
 
-/* Switches to the most preferred version of `set` that no list has refused, or to none. */
+/*
+ * Switches to the most preferred version in `set` in which no list was answered with 404; if there
+ * is none, switches to no version.
+ */
 static void choose_version(struct agent *a, unsigned set, enum version_state state)
 {
     enum api_version best = best_of(set & ~(unsigned)a->api->version.refused);
@@ -208,7 +211,7 @@ void version_end(struct agent *a, const struct api_result *r)
     if (served != 0u) {
         choose_version(a, served, VERSION_SETTLED);
     } else if (!api_ready(a)) {
-        /* nothing to plan: the agent reads the API group first on the next connection */
+        /* no read is planned here: on the next connection, the agent reads the API group first */
     } else if (v->state == VERSION_SETTLED) {
         v->due_ms = a->now_ms + agent_jitter(a, VERSION_CHECK_MS);
     } else {
@@ -251,7 +254,7 @@ void version_heard(struct agent *a, const struct api_result *r)
     struct version *v = &a->api->version;
     bool list = is_list(r->kind);
     if (r->kind == API_WRITE_EVENT || r->version != v->now || v->state == VERSION_NONE) {
-        return; /* the request used another API group, or a version that is not in use now */
+        return; /* the request was for another API group, or in a version that is not in use now */
     }
     if (list && r->status == STATUS_OK) {
         list_answered(a);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One Kubernetes watch, see watch.h.
- */
+/* Runs one Kubernetes watch, see watch.h. */
 #include "agent/api/watch.h"
 
 #include "agent/api/backoff.h"
@@ -26,7 +24,9 @@ void watch_init(struct kube_watch *w, unsigned slot, bool reports_state)
     w->silent_ms = UINT64_MAX;
 }
 
-/* When to open the watch if its slot is free; UINT64_MAX: the owner must list first. */
+/*
+ * When to open the watch if its slot is free; UINT64_MAX: the owner of the watch must list first.
+ */
 static uint64_t open_ms(const struct kube_watch *w)
 {
     return (w->reports_state || w->version[0] != '\0') ? w->due_ms : UINT64_MAX;
@@ -78,7 +78,8 @@ void watch_suspend(struct kube_watch *w)
 void watch_disconnected(const struct agent *a, struct kube_watch *w)
 {
     if (!w->unusable && w->due_ms > a->now_ms) {
-        w->due_ms = a->now_ms; /* no wait: the agent already waits before it connects again */
+        /* the watch needs no wait of its own: the agent already waits before it connects again */
+        w->due_ms = a->now_ms;
         w->backoff_ms = 0;
     }
 }
@@ -123,7 +124,7 @@ static struct watch_report restart_watch(const struct agent *a, struct kube_watc
     return report_of(WATCH_NOTHING);
 }
 
-/* What the owner must do at the end of the watch, if the watch was not silent (unless_silent). */
+/* What the owner must do at the end of a watch that was not silent (unless_silent). */
 static struct watch_report report_end(const struct agent *a, struct kube_watch *w,
                                       const struct api_result *r, uint64_t wait_ms)
 {
@@ -145,7 +146,10 @@ static struct watch_report report_end(const struct agent *a, struct kube_watch *
     return report_of(WATCH_NOTHING);
 }
 
-/* Returns `report`; but WATCH_SILENT if the connection works and no initial state was reported. */
+/*
+ * Returns `report`, except in this case: the connection works, but the watch has not reported the
+ * initial state. The result is then WATCH_SILENT.
+ */
 static struct watch_report unless_silent(const struct agent *a, struct kube_watch *w,
                                          struct watch_report report, uint64_t wait_ms)
 {
@@ -154,7 +158,10 @@ static struct watch_report unless_silent(const struct agent *a, struct kube_watc
     return silent ? give_up(w, WATCH_SILENT, wait_ms) : report;
 }
 
-/* Wait before the watch is reopened. After a refusal it is longer: the owner reads meanwhile. */
+/*
+ * The wait before the watch is reopened. After a refusal the wait is longer, because the owner
+ * reads the object meanwhile.
+ */
 static uint64_t wait_after(struct agent *a, struct kube_watch *w, const struct api_result *r)
 {
     bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
@@ -211,7 +218,9 @@ static struct watch_report event_ends(struct kube_watch *w)
     return report_of(kinds[w->type]);
 }
 
-/* Handles an event of type ERROR: ends the watch at once, without waiting for the server. */
+/*
+ * Handles an event of type ERROR: ends the watch at once, without waiting for the server to end it.
+ */
 static struct watch_report error_event(struct agent *a, struct kube_watch *w,
                                        const struct api_result *r)
 {

@@ -15,37 +15,40 @@
 
 #include "agent/api/client.h"
 
-/* Types of watch events that are handled differently. */
+/* Types of watch events that the agent handles differently. */
 enum watch_type {
     WATCH_TYPE_CHANGE,
     WATCH_TYPE_DELETED,
     WATCH_TYPE_BOOKMARK,
-    WATCH_TYPES /* number of types */
+    WATCH_TYPES /* number of types of watch events */
 };
 
 /* The state of one watch. */
 struct kube_watch {
     unsigned slot;
-    /* true: a watch without a version reports the current state; false: the owner lists first */
+    /*
+     * true: a watch without a version reports the current state; false: the owner must list first
+     */
     bool reports_state;
-    /* the watch is refused, silent or without a stream: the owner reads the object instead */
+    /* the watch is refused, silent or without a stream: its owner reads the object instead */
     bool unusable;
-    enum watch_type type; /* type of the current event */
-    uint64_t due_ms;      /* when to open the watch; UINT64_MAX: not before watch_resume */
+    enum watch_type type; /* type of the event whose records are arriving */
+    uint64_t due_ms;      /* when to open the watch; UINT64_MAX: only after watch_resume */
     /* when the watch counts as silent unless it has reported the state; UINT64_MAX: no limit */
     uint64_t silent_ms;
     uint64_t backoff_ms;
-    char version[RESOURCE_VERSION_CAP];      /* version from which to continue; empty: none */
-    char next_version[RESOURCE_VERSION_CAP]; /* version of the current event */
+    /* resource version from which to continue; empty: there is none */
+    char version[RESOURCE_VERSION_CAP];
+    char next_version[RESOURCE_VERSION_CAP]; /* resource version in the current event */
 };
 
 /* What the owner must do after a record, after the end of the watch, or when time has passed. */
 enum watch_report_kind {
     WATCH_NOTHING,
-    WATCH_EVENT_STARTS, /* records of an object follow */
-    WATCH_STORED,       /* the records are complete: the object was created or changed */
-    WATCH_DELETED,      /* the records are complete: the object was deleted */
-    WATCH_BOOKMARK,     /* the event has no object, only a newer version */
+    WATCH_EVENT_STARTS, /* the event has begun: records of its object follow */
+    WATCH_STORED,       /* the event is complete: the object was created or changed */
+    WATCH_DELETED,      /* the event is complete: the object was deleted */
+    WATCH_BOOKMARK,     /* the event has no object, but a newer resource version */
     WATCH_OUTDATED,     /* the watch cannot continue: list the objects after wait_ms */
     WATCH_REFUSED, /* the server refuses the watch (see the HTTP status): read the object instead */
     WATCH_NO_ROOM, /* the server allows too few streams: list the objects after wait_ms */
@@ -55,8 +58,8 @@ enum watch_report_kind {
 /* What a function of the watch reports to its owner. */
 struct watch_report {
     enum watch_report_kind kind;
-    uint64_t wait_ms; /* wait before the owner reads, or before the watch is reopened */
-    bool first;       /* REFUSED, NO_ROOM, SILENT: the watch was usable until now */
+    uint64_t wait_ms; /* wait before the owner reads or lists, or before the watch is reopened */
+    bool first;       /* REFUSED, NO_ROOM, SILENT: until now the watch was usable */
 };
 
 /*
@@ -72,9 +75,12 @@ bool watch_is_due(const struct agent *a, const struct kube_watch *w);
  */
 void watch_open(struct agent *a, struct kube_watch *w, const struct api_request *r,
                 uint64_t silent_ms);
-/* When watch_is_due becomes true or watch_check has a report; UINT64_MAX: no timer runs. */
+/* When watch_is_due next becomes true or watch_check has a report; UINT64_MAX: no timer runs. */
 uint64_t watch_deadline(const struct agent *a, const struct kube_watch *w);
-/* Returns WATCH_SILENT when the current state is overdue, else WATCH_NOTHING. */
+/*
+ * Returns WATCH_SILENT if the watch should have reported the current state by now, else
+ * WATCH_NOTHING.
+ */
 struct watch_report watch_check(const struct agent *a, struct kube_watch *w);
 /* Handles a record of the watch; returns what the owner must do. */
 struct watch_report watch_record(struct agent *a, struct kube_watch *w, const struct api_result *r,
@@ -84,9 +90,12 @@ struct watch_report watch_record(struct agent *a, struct kube_watch *w, const st
  * the owner must list.
  */
 struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struct api_result *r);
-/* Sets the resource version from which the next watch continues (of a list or GET); empty: none. */
+/*
+ * Sets the resource version, from a list or GET, from which the next watch continues; empty: no
+ * version.
+ */
 void watch_from(struct kube_watch *w, struct view version);
-/* Allows the watch to be opened now; no effect while it is open. */
+/* Allows the watch to be opened now; has no effect while the watch is open. */
 void watch_resume(const struct agent *a, struct kube_watch *w);
 /* Prevents the watch from being opened before watch_resume. */
 void watch_suspend(struct kube_watch *w);
