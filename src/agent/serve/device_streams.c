@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports of device health. A report is encoded and sent entry by entry, so that it never needs
- * memory for all devices.
+ * Sends reports of device health to the kubelet. A report is encoded and sent entry by entry, so
+ * that no buffer has to hold the entries of all devices.
  */
 #include "agent/serve/device_streams.h"
 
@@ -19,7 +19,9 @@
 #include "generated/dra.pb.h"
 #include "pb_encode.h"
 
-/* Size of the largest entry: names of pool and device, text, numbers, tags and lengths. */
+/*
+ * Size of the largest entry of a report: names of pool and device, text, numbers, tags and lengths.
+ */
 #define ENTRY_BYTES_MAX (NAME_CAP + DEVICE_NAME_CAP + HEALTH_TEXT_CAP + 64u)
 
 static struct device_stream *streams_of(struct agent *a, unsigned link)
@@ -64,7 +66,7 @@ void device_streams_forget(struct agent *a, unsigned link)
     }
 }
 
-/* --- sending one report --- */
+/* --- sending one health report --- */
 
 static bool is_reported(const struct device_stream *s, unsigned number)
 {
@@ -73,8 +75,8 @@ static bool is_reported(const struct device_stream *s, unsigned number)
 }
 
 /*
- * The device's name as it was when the report began: the report's length is already announced, so a
- * later name of another length would break it.
+ * The name that the device had when the report began. The length of the report is already
+ * announced, so a newer name of another length would make the report invalid.
  */
 static void name_of(const struct agent *a, const struct device_stream *s, unsigned number,
                     char name[DEVICE_NAME_CAP])
@@ -90,13 +92,14 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
          */
         text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
     } else {
-        /* a Neuron device's name depends only on its number, so its length cannot change */
+        /* the name of a Neuron device depends only on its number, so its length cannot change */
         devices_name(a->devices, number, name);
     }
 }
 
 /*
- * Encodes the entry of a device as an element of field 1; empty: the device is not in the report.
+ * Encodes the entry of a device as an element of field 1. Returns nothing if the device is not in
+ * the report.
  */
 static struct view encode_entry(const struct agent *a, const struct device_stream *s,
                                 unsigned number, uint8_t bytes[ENTRY_BYTES_MAX])
@@ -132,7 +135,10 @@ static uint32_t report_len(const struct agent *a, const struct device_stream *s)
     return (uint32_t)len;
 }
 
-/* Fills the entry for the whole node: the worst health of its devices, and all their reasons. */
+/*
+ * Fills the report's entry for the whole node: the worst health of its devices, and all of their
+ * reasons.
+ */
 static void copy_node_state(const struct agent *a, struct device_stream *s)
 {
     bool unhealthy = false;
@@ -178,7 +184,10 @@ static void report_begin(const struct agent *a, struct device_stream *s)
     s->at = 0;
 }
 
-/* Whether a report is due: the first one, after a change, or when the last one is too old. */
+/*
+ * Whether a report is due: the first one of the stream, one after a change, or one because the last
+ * report is too old.
+ */
 static bool is_due(const struct agent *a, const struct device_stream *s)
 {
     return inventory_is_known(a) &&
@@ -238,8 +247,8 @@ void device_streams_step(struct agent *a)
 }
 
 /*
- * When the next report is due. Ignores streams whose report is being sent or cannot start: they
- * wait for the peer to read, not for a time.
+ * When the next health report is due. Ignores streams whose report is being sent or cannot start:
+ * they wait until the peer reads, not until a certain time.
  */
 uint64_t device_streams_deadline(const struct agent *a)
 {

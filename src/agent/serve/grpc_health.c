@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc.health.v1.Health: returns the state of a service, once or as a subscription. readiness.c
- * decides whether the agent is ready. Sources: grpc.health.v1 and the text of the "GRPC Health
- * Checking Protocol".
+ * Serves grpc.health.v1.Health: returns the state of a service, once or as a subscription.
+ * readiness.c decides whether the agent is ready. Sources: grpc.health.v1 and the text of the "GRPC
+ * Health Checking Protocol".
  */
 #include "agent/serve/grpc_health.h"
 
@@ -96,8 +96,8 @@ void grpc_health_forget(struct agent *a, unsigned link)
 }
 
 /*
- * Sends a changed state. If a message was only partly sent, its remaining bytes are those of the
- * newest state. This is safe, because all messages have the same length.
+ * Sends a subscription the state that has changed. If a message was only partly sent, its remaining
+ * bytes are those of the newest state, which is safe because all messages have the same length.
  */
 static void subscription_step(const struct agent *a, struct grpc_server *s,
                               struct grpc_health_subscription *h)

@@ -17,11 +17,12 @@
 #include "agent/agent.h"
 #include "wire/grpc.h"
 
-/* One subscription; unused if the call `id` has ended. */
+/* One subscription to health states; unused if the call `id` has ended. */
 struct grpc_health_subscription {
     struct grpc_call_id id;
-    uint8_t service; /* the service whose state the peer gets */
-    uint8_t sent;    /* the state sent last; 0: none, or a message is being sent */
+    uint8_t service; /* index of the service whose state the peer gets */
+    /* the state that was sent last; 0: no state was sent, or a message is being sent */
+    uint8_t sent;
 };
 
 /*

@@ -39,11 +39,14 @@ static const struct grpc_method service_methods[] = {
     {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", UNPREPARE},
     {"/v1.DRAResourceHealth/NodeWatchResources", WATCH_DEVICES},
     {"/v1alpha1.DRAResourceHealth/NodeWatchResources", WATCH_DEVICES},
-    GRPC_HEALTH_METHODS /* the kubelet checks the health of the service socket */
+    GRPC_HEALTH_METHODS /* methods for the kubelet, which checks the health of the service socket */
 };
 static const struct grpc_method grpc_health_methods[] = {GRPC_HEALTH_METHODS};
 
-/* Passes a call to src/agent/calls, which responds to it unless calls_start refuses it. */
+/*
+ * Starts a prepare or unprepare call, whose answer src/agent/calls sends. If calls_start refuses
+ * the call, the refusal is sent here.
+ */
 static void start_call(struct agent *a, unsigned link, const struct grpc_event *event,
                        bool unprepares)
 {
@@ -55,8 +58,8 @@ static void start_call(struct agent *a, unsigned link, const struct grpc_event *
 }
 
 /*
- * Handles a complete request of a link. A path that the socket does not serve is not logged: the
- * kubelet asks every 5 s for streams that the agent does not have.
+ * Handles a complete request of a link. A request for a path that the socket does not serve is not
+ * logged, because every 5 s the kubelet asks for streams that the agent does not have.
  */
 static void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
 {
@@ -93,7 +96,10 @@ static void method_call(struct agent *a, unsigned link, const struct grpc_event 
 
 #define LINK_KINDS ((unsigned)LINK_GRPC_HEALTH + 1u)
 #define METHODS(table) .method = (table), .methods = sizeof(table) / sizeof(table)[0]
-/* For each kind of link: index of its first link, number of links, methods of its socket. */
+/*
+ * For each kind of link: index of its first link, number of links, and the methods that its socket
+ * serves.
+ */
 static const struct {
     uint8_t first;
     uint8_t count;
@@ -130,13 +136,13 @@ static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint
     struct grpc_buffers *buffers = (kind == LINK_GRPC_HEALTH) ? NULL : &a->serve->buffers;
     grpc_init(&l->grpc, buffers, kinds[kind].method, kinds[kind].methods, now_ms);
     /*
-     * While stopping, refuse calls but send no GOAWAY: a client with no other server would
-     * reconnect at once, again and again.
+     * While the agent is stopping, refuse calls but send no GOAWAY: a client with no other server
+     * would reconnect at once, again and again.
      */
     l->grpc.refusing = a->stopping;
 }
 
-/* Number of open links of a kind that a peer has. */
+/* Number of open links of this kind that belong to the peer. */
 static unsigned links_of(const struct agent *a, enum link_kind kind, uint32_t peer)
 {
     const struct server_link *first = &a->serve->link[kinds[kind].first];
@@ -157,7 +163,7 @@ bool links_free(const struct agent *a, enum link_kind kind)
     return free;
 }
 
-/* Largest number of open links of a kind that any one peer has. */
+/* The largest number of open links of this kind that belong to one peer. */
 static unsigned links_most(const struct agent *a, enum link_kind kind)
 {
     unsigned most = 0;
@@ -245,7 +251,10 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     if (gone == NULL) {
         return;
     }
-    /* The GOAWAY makes the peer reconnect. What the peer does not read of it at once is lost. */
+    /*
+     * The GOAWAY makes the peer reconnect. The part of it that the peer does not read at once is
+     * lost.
+     */
     h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
     grpc_abandon(&gone->grpc);
     calls_gone(a, &gone->grpc, (struct grpc_call_id){0});
@@ -320,7 +329,7 @@ bool links_done(struct agent *a, unsigned link)
 
 /* --- events of the gRPC connections --- */
 
-/* Gets the next event of a link; false: there is none now, or the link is closed. */
+/* Gets the next event of a link; false: no event is complete now, or the link is closed. */
 static bool next_event(struct agent *a, unsigned link, struct grpc_event *event)
 {
     ASSERT(link < GRPC_LINKS);
@@ -347,7 +356,7 @@ static void link_event(struct agent *a, unsigned link, const struct grpc_event *
         calls_gone(a, &a->serve->link[link].grpc, event->call);
         break;
     case GRPC_EVENT_WRITABLE:
-        break; /* calls_step retries every waiting reply */
+        break; /* no work is needed here: calls_step retries every waiting reply */
     }
 }
 
@@ -355,7 +364,10 @@ void links_step(struct agent *a)
 {
     for (unsigned link = 0; link < GRPC_LINKS; link++) {
         struct grpc_event event;
-        /* Each event consumes a frame of the input or ends a call, so their number is bounded. */
+        /*
+         * Each event consumes a frame of the input or ends a call, so the number of events is
+         * bounded.
+         */
         for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && next_event(a, link, &event); i++) {
             link_event(a, link, &event);
         }

@@ -22,7 +22,7 @@ struct server_link {
     enum link_kind kind;
     uint32_t peer; /* number that distinguishes peers, see agent_link_open */
     uint64_t opened_ms;
-    /* if `failed`: time at which the link is closed even if the peer has not read all output */
+    /* if `failed`: when the link is closed even if the peer has not read all output */
     uint64_t close_ms;
     struct grpc_server grpc;
 };
@@ -32,17 +32,19 @@ struct server_link {
  * After -1 another link may be closing to make room, so that a later call succeeds.
  */
 int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
-/* Whether a link of this kind is free. */
+/* Whether a link of this kind is not in use. */
 bool links_free(const struct agent *a, enum link_kind kind);
 /* Earliest time at which links_open can succeed: a link is free, or a link may be closed. */
 uint64_t links_room_ms(const struct agent *a, enum link_kind kind);
-/* Space for received bytes of an open link; empty: do not read now. */
+/*
+ * Space for bytes received on an open link; empty: the host must not read from the connection now.
+ */
 struct writer links_rx(struct agent *a, unsigned link);
 /* Accepts `n` received bytes, which the caller wrote into the space of links_rx. */
 void links_rx_commit(struct agent *a, unsigned link, size_t n);
 /* Records that the peer of a link will send no more bytes. */
 void links_rx_end(struct agent *a, unsigned link);
-/* Bytes to send on a link; empty: none now, or the link is closed. */
+/* Bytes to send on a link; empty: there are none now, or the link is closed. */
 struct view links_tx(struct agent *a, unsigned link);
 /*
  * Removes the first `n` bytes of the link's output after they were sent; true: the link has more
@@ -57,9 +59,9 @@ bool links_done(struct agent *a, unsigned link);
  * current time.
  */
 void links_step(struct agent *a);
-/* When links_step must run at the latest. */
+/* The latest time at which links_step must run. */
 uint64_t links_deadline(const struct agent *a);
-/* Number of calls on all links that need a response. */
+/* Number of calls on all links that still need a response. */
 unsigned links_calls_open(const struct agent *a);
 /* Whether no link has output to send. */
 bool links_quiet(struct agent *a);

@@ -31,7 +31,7 @@
 /* --- metric families --- */
 
 enum {
-    /* families of one series without labels; scalar_value() returns the value */
+    /* the next families have one series without labels each; scalar_value() returns its value */
     FAMILY_REGISTERED,
     FAMILY_READY,
     FAMILY_API_CONNECTED,
@@ -46,7 +46,7 @@ enum {
     FAMILY_QUARANTINED,
     FAMILY_DEVICE_PLUGIN,
     FAMILY_MEMORY_USED,
-    /* families with labels */
+    /* the next families have labels */
     FAMILY_BUILD,
     FAMILY_NODE,
     FAMILY_VERSION,
@@ -55,8 +55,8 @@ enum {
     FAMILY_CONSUMER,
     FAMILY_HEALTH,
     /*
-     * three families that need --device-metrics, in the order of the values in struct telemetry;
-     * then the histograms
+     * the next three families need --device-metrics and have the order of the values in struct
+     * telemetry; the histograms follow
      */
     FAMILY_ERRORS,
     FAMILY_MEMORY,
@@ -65,15 +65,15 @@ enum {
     FAMILY_FLUSHES,
     FAMILY_REQUESTS,
     /*
-     * families that need --neuron-monitor-metrics, in the order of a core's values in struct
-     * telemetry
+     * the next families need --neuron-monitor-metrics and have the order of a core's values in
+     * struct telemetry
      */
     FAMILY_CONSTANTS,
     FAMILY_MODEL_CODE,
     FAMILY_SCRATCHPAD,
     FAMILY_RUNTIME_MEMORY,
     FAMILY_TENSORS,
-    /* resource use of the process, in the order of enum process_value */
+    /* the next families are the resource use of the process, in the order of enum process_value */
     FAMILY_CPU,
     FAMILY_RESIDENT,
     FAMILY_VIRTUAL,
@@ -104,16 +104,22 @@ static const char *const type_names[METRIC_TYPES] = {
 
 #define LABELS_MAX 6u
 
-/* A metric family. `name` is without METRICS_PREFIX; `rows` is the largest number of series. */
+/*
+ * A metric family. `name` is the name without METRICS_PREFIX; `rows` is the largest number of
+ * series.
+ */
 struct family {
     const char *help;
     const char *name;
     enum metric_type type;
     uint16_t rows;
-    const char *labels[LABELS_MAX]; /* unused elements are NULL */
+    const char *labels[LABELS_MAX]; /* keys of the labels; unused elements are NULL */
 };
 
-/* Labels of a family with telemetry: the device, and the claim and the pod that hold it. */
+/*
+ * Labels of a family with telemetry values: the device, and the claim and the pod that hold the
+ * device.
+ */
 #define TELEMETRY_LABELS "device", "claim_namespace", "claim_name", "pod_name"
 /* Label neuroncore: number of the physical core, counted from 0 across all devices of the node. */
 #define MONITOR_LABELS "neuroncore", "neurondevice", "claim_namespace", "claim_name", "pod_name"
@@ -293,7 +299,7 @@ static const char *const status_classes[REQUEST_ENDINGS] = {"none", "1xx", "2xx"
 static const char *const result_names[DURATION_RESULTS] = {
     [RESULT_OK] = "ok", [RESULT_ERROR] = "error"};
 
-/* --- values of the families without labels --- */
+/* --- values of the metric families without labels --- */
 
 static int64_t count_quarantined(const struct agent *a)
 {
@@ -327,14 +333,16 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
     return scalars[family];
 }
 
-/* --- series of a family --- */
+/* --- series of a metric family --- */
 
-/* A series: its labels in the order of the family's keys. */
+/*
+ * A series of a metric: the values of its labels in the order of the family's keys, and its value.
+ */
 struct series {
     const char *label[LABELS_MAX];
     const char *driver; /* value of the additional label `driver`; NULL: no such label */
     int64_t value;
-    char core[8]; /* buffer for the text of a label, like `number` */
+    char core[8]; /* buffer for the label neuroncore; `number`: for the label neurondevice */
     char number[8];
 };
 
@@ -346,14 +354,20 @@ static void decimal_set(char text[8], unsigned number)
     writer_close_text(&w);
 }
 
-/* Sets the label with index `name` to the consumer's name, and the next label to its UID. */
+/*
+ * Sets the label with index `name` to the name of the claim's consumer, and the next label to its
+ * UID.
+ */
 static void label_consumer(const struct claim_consumer *c, struct series *s, unsigned name)
 {
     s->label[name] = c->name;
     s->label[name + 1u] = c->uid;
 }
 
-/* Fills the series of the device's consumer; false: no known consumer holds the device. */
+/*
+ * Fills the series about the consumer of a device; false: no claim with a known consumer holds the
+ * device.
+ */
 static bool consumer_series(const struct agent *a, unsigned number, struct series *s)
 {
     int at = devices_numbered(a->devices, number);
@@ -370,8 +384,8 @@ static bool consumer_series(const struct agent *a, unsigned number, struct serie
 }
 
 /*
- * Fills the series of a device, with labels of the claim in `slot` (-1: no claim). false: there is
- * no such device.
+ * Fills the series about a device, with labels of the claim in `slot` (-1: no claim). false: there
+ * is no such device.
  */
 static bool device_series(const struct agent *a, unsigned number, int slot, struct series *s)
 {
@@ -394,7 +408,10 @@ static bool device_series(const struct agent *a, unsigned number, int slot, stru
     return true;
 }
 
-/* Fills the health series of a device; false: there is no such device, or its health is unknown. */
+/*
+ * Fills the series about the health of a device; false: there is no such device, or its health is
+ * unknown.
+ */
 static bool health_series(const struct agent *a, unsigned number, struct series *s)
 {
     int at = devices_numbered(a->devices, number);
@@ -421,7 +438,10 @@ static int credited_slot(const struct agent *a, unsigned number, int core)
     return since ? slot : -1;
 }
 
-/* Fills the series of a telemetry value; false: the device is gone, or the value is unknown. */
+/*
+ * Fills the series of one telemetry value of a device; false: the device is gone, or the value is
+ * unknown.
+ */
 static bool telemetry_series(const struct agent *a, unsigned family, unsigned row, struct series *s)
 {
     static const char *const cores[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
@@ -564,7 +584,10 @@ static bool series_of_device(const struct agent *a, unsigned family, unsigned ro
                                 : device_series(a, row, ledger_core_holder(a, row, -1), s);
 }
 
-/* Fills the labels and value of the row at the cursor; false: the series does not exist now. */
+/*
+ * Fills the labels and the value of the row at the cursor; false: the series of this row does not
+ * exist now.
+ */
 static bool series_at(const struct agent *first, struct metrics_cursor *c, struct series *s)
 {
     unsigned row = c->row - 1u;
@@ -596,7 +619,10 @@ static bool series_at(const struct agent *first, struct metrics_cursor *c, struc
                                            : series_of_device(a, c->family, row, s);
 }
 
-/* Copies the resource use of the process, so that all families of the process show one moment. */
+/*
+ * Copies the resource use of the process, so that all families about the process show the same
+ * moment.
+ */
 static void measure_process(const struct agent *a, struct metrics_cursor *c)
 {
     if (a->files->process != NULL) {
@@ -606,13 +632,16 @@ static void measure_process(const struct agent *a, struct metrics_cursor *c)
     }
 }
 
-/* --- writing --- */
+/* --- writing the text --- */
 
 /* Number of milliseconds and of microseconds in a second: the units in which times are kept. */
 #define PER_SECOND_MS 1000u
 #define PER_SECOND_US 1000000u
 
-/* Writes a time, kept in 1/per_second of a second, as seconds without trailing zeros. */
+/*
+ * Writes a time as seconds without trailing zeros. The time is given in units of 1/per_second of a
+ * second.
+ */
 static void write_seconds(struct writer *out, uint64_t time, uint64_t per_second)
 {
     writer_decimal(out, time / per_second);
@@ -626,7 +655,7 @@ static void write_seconds(struct writer *out, uint64_t time, uint64_t per_second
     }
 }
 
-/* Writes a label. Kubernetes names are printable ASCII; any other byte becomes '?'. */
+/* Writes a label of a series. Kubernetes names are printable ASCII; any other byte becomes '?'. */
 static void write_label(struct writer *out, const char *key, const char *value)
 {
     WRITE(out, "%=\"", TEXT(key));
@@ -641,7 +670,9 @@ static void write_label(struct writer *out, const char *key, const char *value)
     writer_text(out, "\"");
 }
 
-/* Writes the labels of a series; `le`: upper bound of the bucket, NULL: the series has no `le`. */
+/*
+ * Writes the labels of a series. `le`: upper bound of the bucket; NULL: the series is not a bucket.
+ */
 static void write_labels(struct writer *out, const struct family *f, const struct series *s,
                          const char *le)
 {
@@ -681,7 +712,7 @@ static void write_head(struct writer *out, unsigned family)
 }
 
 enum { LINE_SUM = DURATION_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
-/* REQUEST_KINDS - 2: the kinds API_NONE and API_LOOK_CLAIM have no series. */
+/* REQUEST_KINDS - 2: there are no series for the kinds API_NONE and API_LOOK_CLAIM. */
 _Static_assert(DRIVERS * (3u * DEVICES_MAX + (unsigned)SCALARS) + DEVICES_MAX * TELEMETRY_VALUES +
                        (unsigned)LOG_ID_COUNT + 3u + (unsigned)PROCESS_VALUES +
                        (((unsigned)KUBELET_METHODS + 1u) * (unsigned)DURATION_RESULTS +

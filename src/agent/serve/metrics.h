@@ -9,10 +9,13 @@
 #include "agent/report/durations.h"
 #include "base/bytes.h"
 
-/* Position of one connection in the text of the metrics. All bytes zero: the start. */
+/*
+ * Position of one connection in the text of the metrics. If all bytes are zero, the position is the
+ * start.
+ */
 struct metrics_cursor {
     uint8_t family;
-    uint16_t row; /* 0: the HELP and TYPE lines; 1 and above: series */
+    uint16_t row; /* 0: the HELP and TYPE lines; 1 and higher: a series of the family */
     uint8_t line; /* line within the series of a histogram */
     /*
      * copies of the histogram and the process values being written, so that all their lines show
@@ -23,14 +26,15 @@ struct metrics_cursor {
 };
 
 /*
- * Writes whole lines, starting at the cursor, until the next one does not fit into `out`. true: the
- * text is complete. An empty writer of METRICS_LINE_BYTES_MAX always holds one line.
+ * Writes whole lines, starting at the cursor, until the next line does not fit into `out`. true:
+ * the text is complete. An empty writer of METRICS_LINE_BYTES_MAX always has room for one line.
  */
 bool metrics_write(const struct agent *a, struct metrics_cursor *c, struct writer *out);
 
 /*
- * Return the verb and the resource of a request, as in the labels of the metric; Kubernetes uses
- * the same names. `kind` must not be API_NONE. `creates`: the request is a POST.
+ * metrics_verb returns the verb of a request, and metrics_resource the resource, as in the labels
+ * of the metric; Kubernetes uses the same names. `kind` must not be API_NONE. `creates`: the
+ * request is a POST.
  */
 const char *metrics_verb(enum api_kind kind, bool creates);
 const char *metrics_resource(enum api_kind kind);

@@ -33,15 +33,15 @@ enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN, PAGE_BUSY, PAGE_NO_SLICES, PAGE_COUNT };
 static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 #define PAGE_NAMED(id, path, response) " " path
 
-/* --- connections and their entries in the table --- */
+/* --- table of the connections to the metrics port --- */
 
-/* Whether the page shows the slices. */
+/* Whether the page shows the published slices. */
 static bool is_slices(unsigned page)
 {
     return page == (unsigned)PAGE_SLICES || page == (unsigned)PAGE_SLICES_JSON;
 }
 
-/* Whether a page is long: only METRICS_SCRAPES such pages are sent at a time. */
+/* Whether a page is long. At most METRICS_SCRAPES long pages are sent at the same time. */
 static bool is_long(unsigned page)
 {
     return page == (unsigned)PAGE_METRICS || is_slices(page);
@@ -56,8 +56,8 @@ static bool is_scrape(const struct page_link *p)
 
 /*
  * Earliest time at which this entry of the table of connections is free, or its connection may be
- * closed. From its second request on, a connection may be closed at once, unless it is receiving a
- * long page: otherwise a peer could keep the entry forever by repeated requests.
+ * closed. Once a connection has sent a second request, it may be closed at any time, unless it is
+ * receiving a long page: otherwise a peer could keep the entry forever by repeated requests.
  */
 static uint64_t place_ms(const struct page_link *p)
 {
@@ -83,7 +83,9 @@ uint64_t pages_room_ms(const struct agent *a)
     return at_ms;
 }
 
-/* Number of a peer's connections; with `scrapes_only`, only those that receive a long page. */
+/*
+ * Number of connections of a peer; with `scrapes_only`, only those that are receiving a long page.
+ */
 static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_only)
 {
     unsigned n = 0;
@@ -96,8 +98,9 @@ static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_onl
 }
 
 /*
- * Whether connection p is closed before q (NULL: no candidate yet). The connection whose peer has
- * more connections is closed first; among equals, the one that could be closed earlier.
+ * Whether connection p must be closed rather than q (NULL: there is no q). `held` and `most`:
+ * numbers of connections that the peers of p and q have. The connection whose peer has more
+ * connections is closed first; if these numbers are equal, the one that could be closed earlier.
  */
 static bool goes_before(const struct page_link *p, unsigned held, const struct page_link *q,
                         unsigned most)
@@ -148,8 +151,9 @@ int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms)
 }
 
 /*
- * Whether a connection may start a scrape now. If METRICS_SCRAPES scrapes are running, first ends
- * one that stalls, or one of a peer that would still have more scrapes than the newcomer's peer.
+ * Whether this connection may start to receive a long page now. If METRICS_SCRAPES long pages are
+ * being sent, this first ends one whose peer stalls, or one of a peer that would still have more of
+ * them than the newcomer's peer.
  */
 static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
 {
@@ -179,7 +183,9 @@ static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
 
 /* --- writing one page --- */
 
-/* The first driver of which it is not known what it publishes; NULL: none. */
+/*
+ * The first driver whose published slices are not known yet; NULL: those of all drivers are known.
+ */
 static const struct agent *unknown_driver(const struct agent *a)
 {
     const struct agent *d = a;
@@ -228,19 +234,20 @@ static void start_page(struct agent *a, struct page_link *p, struct view path)
                                    : "text/plain; charset=utf-8");
 }
 
-/* Writes the next line of a page; false: there is none. */
+/* Writes the next line of a page; false: the page has no more lines. */
 static bool write_line(const struct agent *a, const struct page_link *p, struct writer *out)
 {
     return (p->page == (unsigned)PAGE_READY) ? ready_reason(a, p->line, out)
                                              : statusz_line(a, p->line, out);
 }
 
-/* Writes as many lines as fit; true: the page is complete. */
+/* Writes as many lines of a page as fit; true: the page is complete. */
 static bool write_lines(const struct agent *a, struct page_link *p, struct writer *out)
 {
     struct writer line = *out;
     while (write_line(a, p, &line)) {
-        for (size_t i = out->len; i < line.len; i++) { /* text from a peer must stay on one line */
+        /* replace control characters: text from a peer must stay on one line */
+        for (size_t i = out->len; i < line.len; i++) {
             line.data[i] = (line.data[i] < ' ') ? ' ' : line.data[i];
         }
         writer_text(&line, "\n");
@@ -270,7 +277,7 @@ static bool write_log(const struct agent *a, struct page_link *p, struct writer 
     return p->log_at >= p->log_end;
 }
 
-/* Writes the next piece of the page; true: the page is complete. */
+/* Writes the next piece of a page; true: the page is complete. */
 static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
 {
     if (is_slices(p->page)) {
@@ -300,9 +307,9 @@ static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
 }
 
 /*
- * Fills the send buffer. An empty buffer has room for any line, so each call makes progress. If the
- * slices changed, closes the connection before the last chunk, so that the peer sees that the page
- * is incomplete.
+ * Fills the send buffer of a connection. An empty buffer has room for any line, so each call makes
+ * progress. If the slices have changed, closes the connection before the last chunk, so that the
+ * peer sees that the page is incomplete.
  */
 static void continue_page(struct agent *a, struct page_link *p)
 {
@@ -344,7 +351,7 @@ bool pages_done(struct agent *a, unsigned place)
     return done;
 }
 
-/* --- serving all connections --- */
+/* --- steps of all connections --- */
 
 static void report_failure(struct agent *a, unsigned at)
 {
@@ -361,7 +368,7 @@ static void serve_page(struct agent *a, unsigned at)
     struct page_link *p = &a->serve->page[at];
     struct view path;
     http1_set_time(&p->http, a->now_ms);
-    /* One page at a time: the next request is read after the whole page is sent. */
+    /* One page at a time: the next request is not read before the whole page is sent. */
     if (!p->writing && http1_next(&p->http, &path) == STATUS_OK) {
         start_page(a, p, path);
     }

@@ -10,15 +10,15 @@
 #include "agent/serve/slicesz.h"
 #include "wire/http1.h"
 
-/* A connection and the page that it receives. */
+/* A connection to the metrics port, and the page that it receives. */
 struct page_link {
     bool open;
-    uint32_t peer;    /* number that distinguishes peers, see agent_link_open */
-    bool reported;    /* the failure of the connection was logged */
-    bool writing;     /* a page is being sent */
-    uint8_t page;     /* the page being sent */
-    uint16_t line;    /* /readyz, /statusz: index of the next line */
-    uint64_t log_at;  /* /logz: position of the next byte */
+    uint32_t peer;   /* number that distinguishes peers, see agent_link_open */
+    bool reported;   /* the failure of the connection was logged */
+    bool writing;    /* a page is being sent on the connection */
+    uint8_t page;    /* index of the page that is being sent */
+    uint16_t line;   /* if the page consists of lines (/readyz, /statusz): index of the next line */
+    uint64_t log_at; /* /logz: position of the next byte */
     uint64_t log_end; /* /logz: end of the log when the response began */
     struct metrics_cursor cursor;
     struct slicesz slices;
@@ -38,7 +38,7 @@ int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
 bool pages_free(const struct agent *a);
 /* Earliest time at which pages_open can succeed. */
 uint64_t pages_room_ms(const struct agent *a);
-/* Whether this place of the table of connections holds an open one. */
+/* Whether this place of the table of connections has an open connection. */
 bool pages_is_open(const struct agent *a, unsigned place);
 /* The HTTP engine of the connection in this place of the table of connections. */
 struct http1 *pages_engine(struct agent *a, unsigned place);

@@ -6,12 +6,15 @@
 #include "agent/report/log.h"
 #include "agent/serve/room.h"
 
-/* Index of the first link of the TCP ports, health and metrics; lower links are unix sockets. */
+/*
+ * Index of the first link of the TCP ports (health and metrics); links with a lower index are unix
+ * sockets.
+ */
 #define FIRST_TCP_LINK (REGISTRATION_LINKS + SERVICE_LINKS)
 
 /*
- * Counts the failure of a peer on a TCP port. true: it is to be logged; false: too many were logged
- * in this window, and the failure counts as suppressed.
+ * Counts the failure of a peer on a TCP port. true: the caller must log it; false: too many
+ * failures were logged in this window, and this one counts as suppressed.
  */
 static bool may_log_line(struct agent *a)
 {

@@ -8,11 +8,11 @@
 
 #include "agent/agent.h"
 
-/* Lines about failed connections of the TCP ports in the current window. */
+/* Numbers of failed connections to the TCP ports in the current time window. */
 struct peer_failures {
-    uint64_t window_ms;  /* end of the window */
-    uint32_t logged;     /* lines logged in this window; 0: no window has started */
-    uint32_t suppressed; /* number of failures that were not logged */
+    uint64_t window_ms;  /* end of the current window */
+    uint32_t logged;     /* number of lines logged in this window; 0: no window has started */
+    uint32_t suppressed; /* number of failures in this window that were not logged */
 };
 
 /*
@@ -22,9 +22,9 @@ struct peer_failures {
  */
 void peer_failed(struct agent *a, unsigned link, enum status why, const char *response,
                  uint32_t code);
-/* Logs the number of suppressed lines at the end of a window. */
+/* When a window ends, logs how many failures were not logged in it. */
 void peer_failures_step(struct agent *a);
-/* When peer_failures_step must run at the latest. */
+/* The latest time at which peer_failures_step must run. */
 uint64_t peer_failures_deadline(const struct agent *a);
 
 #endif

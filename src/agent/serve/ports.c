@@ -67,7 +67,7 @@ void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
 
 void agent_link_end(struct agent *a, unsigned link)
 {
-    /* not LINK_API: agent_api_ended reports the end of the API connection */
+    /* the link is never LINK_API: agent_api_ended reports the end of the API connection */
     ASSERT(link < SERVER_LINKS);
     if (is_page(link)) {
         http1_rx_end(pages_engine(a, link - GRPC_LINKS));
@@ -95,7 +95,10 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
         http1_set_time(page, a->now_ms);
         http1_tx_commit(page, n);
     } else {
-        /* Sent bytes need a step only if output waits for room, or if the agent is stopping. */
+        /*
+         * After bytes were sent, a step is needed only if output waits for room, or if the agent is
+         * stopping.
+         */
         more = links_tx_commit(a, link, n) || (more && a->stopping);
     }
     a->step_now = a->step_now || more;

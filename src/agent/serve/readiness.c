@@ -36,9 +36,13 @@ enum {
     REASON_MISSING,      /* devices were found before and are missing now */
     REASON_REFUSED_TYPE, /* no device of this instance family is published */
     REASON_DEVICE_PLUGIN,
-    REASON_OTHER_DRIVER, /* another driver of this name runs on the node and writes the slices */
+    /* another driver of the same name runs on the node and writes the slices */
+    REASON_OTHER_DRIVER,
     REASON_SLICES,
-    /* the API server cannot be asked; given only with REASON_SLICES, whose cause it is */
+    /*
+     * the API server cannot be asked; given only together with REASON_SLICES, as the cause of that
+     * reason
+     */
     REASON_API,
     REASON_CLAIMS, /* the list of this node's claims was not read from the API server yet */
     REASONS
@@ -51,8 +55,8 @@ static bool accepts_claims(const struct agent *a)
 }
 
 /*
- * Whether this agent should publish slices and the stored ones differ. It publishes none while
- * another process owns the store or another driver of the same name runs on the node.
+ * Whether the stored slices differ from those that this agent must publish. The agent publishes no
+ * slices while another process owns the store or another driver of the same name runs on the node.
  */
 static bool lacks_slices(const struct agent *a)
 {
@@ -60,8 +64,8 @@ static bool lacks_slices(const struct agent *a)
 }
 
 /*
- * Whether the Neuron devices of this node are not published because of its instance family. Its EFA
- * devices are published all the same.
+ * Whether this driver's devices are not published because of the instance family of the node. That
+ * concerns Neuron devices only: EFA devices are published on any node.
  */
 static bool is_refused_type(const struct agent *a)
 {
@@ -69,8 +73,8 @@ static bool is_refused_type(const struct agent *a)
 }
 
 /*
- * The reasons against readiness, a bit for each. A driver that is switched off and only keeps its
- * claims has no reasons.
+ * The reasons against readiness, one bit for each reason. A driver that is switched off and only
+ * keeps its claims has no reasons.
  */
 static unsigned reason_bits(const struct agent *a)
 {

@@ -16,7 +16,10 @@ struct agent;
 
 /* Whether the agent is ready. */
 bool agent_ready(const struct agent *a);
-/* Appends the `index`th reason (from 0) against readiness as one line; false: there are fewer. */
+/*
+ * Appends reason number `index` (from 0) against readiness as one line; false: there are fewer
+ * reasons.
+ */
 bool ready_reason(const struct agent *a, unsigned index, struct writer *out);
 
 #endif

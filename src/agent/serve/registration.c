@@ -18,7 +18,10 @@
 
 void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event)
 {
-    /* In order of preference: kubelet 1.34 and later uses the first version that it knows. */
+    /*
+     * Versions of the API, in order of preference: kubelet 1.34 and later uses the first one that
+     * it knows.
+     */
     static const char *const versions[] = {"v1.DRAPlugin", "v1beta1.DRAPlugin",
                                            "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"};
     pluginregistration_PluginInfo info = pluginregistration_PluginInfo_init_zero;
@@ -39,7 +42,7 @@ void registration_get_info(struct agent *a, unsigned link, const struct grpc_eve
 }
 
 /*
- * Reads the kubelet's reason for not registering the driver: keeps the start of the text, as much
+ * Reads the kubelet's reason for not registering the driver. Keeps as much of the start of the text
  * as fits, and skips the rest.
  */
 static bool read_reason(pb_istream_t *in, const pb_field_t *field, void **arg)
@@ -71,7 +74,10 @@ void registration_notify(struct agent *a, unsigned link, const struct grpc_event
         r->registered = true;
         r->retry_ms = REGISTRATION_RETRY_MS;
         log_begin(a, LOG_ID_REGISTERED);
-        /* for the EFA driver, log_begin adds this field to each line */
+        /*
+         * log_begin adds the field `driver` to lines of the EFA driver, but not to those of the
+         * Neuron driver
+         */
         if (a->driver->kind == DRIVER_NEURON) {
             log_text(a, "driver", a->driver->name);
         }

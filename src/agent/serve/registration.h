@@ -10,11 +10,14 @@
 #include "agent/agent.h"
 #include "wire/grpc.h"
 
-/* What the kubelet last reported, and the waits for its report. */
+/*
+ * What the kubelet last reported about the registration, and how long the agent waits for its
+ * report.
+ */
 struct registration {
     bool registered;
-    bool asked;          /* GetInfo was called at least once */
-    bool socket_wanted;  /* ORDER_RENEW_REGISTRATION is pending */
+    bool asked;          /* the kubelet has called GetInfo at least once */
+    bool socket_wanted;  /* ORDER_RENEW_REGISTRATION must be given to the host */
     uint64_t waiting_ms; /* when the wait for a registration began */
     uint64_t retry_ms;   /* wait before the socket is recreated; doubles each time */
     char last_error[CLAIM_ERROR_CAP];
@@ -26,7 +29,7 @@ void registration_get_info(struct agent *a, unsigned link, const struct grpc_eve
  * Handles NotifyRegistrationStatus: records whether the kubelet registered the driver, or why not.
  */
 void registration_notify(struct agent *a, unsigned link, const struct grpc_event *event);
-/* Whether GetInfo was called at least once. */
+/* Whether the kubelet has called GetInfo at least once. */
 bool registration_was_asked(const struct agent *a);
 /* Whether the kubelet has registered the driver. */
 bool registration_is_done(const struct agent *a);

@@ -25,7 +25,7 @@ static enum status try_send(struct agent *a, const struct response *r)
 static void send_or_keep(struct agent *a, const struct response *wanted)
 {
     if (try_send(a, wanted) != STATUS_MORE) {
-        return; /* sent, or the call has ended */
+        return; /* the response was sent, or the call has ended */
     }
     /* Each link has its own entries, so a peer that does not read blocks only itself. */
     size_t first = (size_t)wanted->link * RESPONSES_PER_LINK;

@@ -9,7 +9,7 @@
 #include "agent/agent.h"
 #include "wire/grpc.h"
 
-/* A response that waits for room. */
+/* A response that waits for room in the send buffer, or in the peer's window. */
 struct response {
     bool used;
     uint8_t link;
@@ -25,7 +25,7 @@ void response_message(struct agent *a, unsigned link, struct grpc_call_id id, st
 /* Ends a call with a status other than OK and a static text. */
 void response_status(struct agent *a, unsigned link, struct grpc_call_id id, enum grpc_status code,
                      const char *text);
-/* Logs the refusal (call_refused), then responds like response_status. */
+/* Logs that the call is refused (call_refused), then responds like response_status. */
 void response_refuse(struct agent *a, unsigned link, const struct grpc_event *event,
                      enum grpc_status code, const char *text);
 /*
@@ -33,7 +33,7 @@ void response_refuse(struct agent *a, unsigned link, const struct grpc_event *ev
  * the caller tries again in its next step, until a->stop_ms.
  */
 void response_stop(const struct agent *a, struct grpc_server *server, struct grpc_call_id id);
-/* Sends the responses that wait for room. */
+/* Sends the responses for which there is room now. */
 void responses_step(struct agent *a);
 /* Drops the responses of a link's previous connection. */
 void responses_forget(struct agent *a, unsigned link);

@@ -49,7 +49,10 @@ static bool write_note(const struct agent *d, unsigned index, struct writer *out
     return true;
 }
 
-/* Writes the start or the end of the list around the slices; at the end, also ends the document. */
+/*
+ * If the page is a list, writes the start of the list (STAGE_START) or its end (STAGE_END). At
+ * STAGE_END, also ends the document.
+ */
 static void write_frame(const struct agent *a, unsigned stage, struct document *d)
 {
     if (is_list(a) && stage == (unsigned)STAGE_START) {
@@ -65,7 +68,8 @@ static void write_frame(const struct agent *a, unsigned stage, struct document *
 }
 
 /*
- * Writes the part of the page at position `s`; false: the driver has no more parts in this stage.
+ * Writes the part of the page at position `s`; false: in this stage there is no further part of the
+ * driver at this position.
  */
 static bool write_part(const struct agent *a, const struct slicesz *s, struct document *d)
 {
@@ -82,7 +86,7 @@ static bool write_part(const struct agent *a, const struct slicesz *s, struct do
                                               : listing_part(driver, s->part, d);
 }
 
-/* Goes on to the other driver or, after the last one, to the next stage. */
+/* Advances the position to the other driver or, after the last driver, to the next stage. */
 static void next_stage(struct slicesz *s)
 {
     bool last = s->driver + 1u == DRIVERS;
@@ -94,7 +98,9 @@ static void next_stage(struct slicesz *s)
 bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out)
 {
     ASSERT(!slicesz_outdated(a, s));
-    /* Each iteration writes bytes, or goes on to one of a few stages. */
+    /*
+     * Each iteration writes bytes, or advances to the next driver or stage, of which there are few.
+     */
     while (s->stage < (uint8_t)STAGES && writer_room(out) > 0u) {
         struct document d = s->document;
         struct writer made = writer_of(a->scratch.body, sizeof a->scratch.body);
@@ -104,7 +110,7 @@ bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out)
             continue;
         }
         if (s->stage == (uint8_t)STAGE_NOTES && made.len > writer_room(out)) {
-            break; /* a note may change before the next call, so it is never split */
+            break; /* a note is never split, because it may change before the next call */
         }
         struct view rest = view_from(writer_view(&made), s->offset);
         struct view piece = view_first(rest, writer_room(out));

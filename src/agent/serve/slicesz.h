@@ -11,21 +11,22 @@
 
 struct agent;
 
-/* Position of one connection in the page. */
+/* Position of one connection in a page about slices. */
 struct slicesz {
-    uint8_t stage;  /* what is being written: notes, start of the list, slices or end */
-    uint8_t driver; /* driver whose parts are being written; 0: the first */
+    uint8_t stage; /* the part of the page being written: notes, start of the list, slices or end */
+    uint8_t driver; /* index of the driver whose parts are being written */
     uint16_t part;
-    uint32_t version[DRIVERS]; /* listing_version of each driver at the start; 0: no driver */
-    uint32_t offset;           /* number of bytes of the current part already written */
-    struct document document;  /* the document's state before the current part */
+    /* listing_version of each driver when the page began; 0: there is no such driver */
+    uint32_t version[DRIVERS];
+    uint32_t offset;          /* number of bytes of the current part already written */
+    struct document document; /* the document's state before the current part */
 };
 
-/* Sets the position to the start of the page. */
+/* Sets the position to the start of the page; `yaml`: the page is YAML, else JSON. */
 void slicesz_begin(const struct agent *a, struct slicesz *s, bool yaml);
 /*
- * Whether the slices may have changed since slicesz_begin. The page must then end unfinished: its
- * parts would show different slices, or not form a document.
+ * Whether the slices may have changed since slicesz_begin. The page must then end unfinished,
+ * because its parts would show different slices, or not form a document.
  */
 bool slicesz_outdated(const struct agent *a, const struct slicesz *s);
 /*

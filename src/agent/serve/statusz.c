@@ -36,8 +36,8 @@ static void write_version(const struct agent *a, unsigned line, struct writer *o
 /* --- lines about devices --- */
 
 /*
- * Writes a line about the device number *left (from 0) of those with a verdict, and returns true.
- * Returns false if there are fewer, and subtracts their number from *left.
+ * Writes line number *left (from 0) of the lines about devices with a verdict, and returns true. If
+ * there are fewer such lines, subtracts their number from *left and returns false.
  */
 static bool write_device(const struct agent *a, unsigned *left, struct writer *out)
 {
@@ -59,8 +59,8 @@ static bool write_device(const struct agent *a, unsigned *left, struct writer *o
 /* --- lines about troubles --- */
 
 /*
- * Numbers of the troubles: a forbidden request of each kind, then faults of the kubelet, then one
- * trouble for each device.
+ * Numbers of the possible troubles: first one for each kind of request that may be forbidden, then
+ * faults of the kubelet, then one for each device.
  */
 enum {
     TROUBLE_KUBELET_IDLE = API_KINDS,
@@ -133,8 +133,8 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
 }
 
 /*
- * Writes the line number *left (from 0) about a trouble, and returns true. Returns false if there
- * are fewer, and subtracts their number from *left.
+ * Writes line number *left (from 0) of the lines about troubles, and returns true. If there are
+ * fewer such lines, subtracts their number from *left and returns false.
  */
 static bool write_troubles(const struct agent *a, unsigned *left, struct writer *out)
 {
@@ -149,7 +149,10 @@ static bool write_troubles(const struct agent *a, unsigned *left, struct writer 
     return false;
 }
 
-/* Writes a line about the `number`th deleted claim that is still held; false: there are fewer. */
+/*
+ * Writes a line about the deleted claim with index `number` (from 0) among those that are still
+ * held; false: there is no such claim.
+ */
 static bool write_withheld(const struct agent *a, unsigned number, struct writer *out)
 {
     unsigned before = 0;
@@ -173,7 +176,10 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
     return false;
 }
 
-/* Writes a line if the EFA driver still holds claims although --efa is off; else returns false. */
+/*
+ * If the EFA driver still holds claims although --efa is off, writes a line about that; else
+ * returns false.
+ */
 static bool write_kept(const struct agent *a, struct writer *out)
 {
     const struct agent *e = a->next;
@@ -196,8 +202,8 @@ bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
         return true;
     }
     /*
-     * Before the troubles, whose number changes: a page is sent in several pieces, and each device
-     * must be on it.
+     * The devices come before the troubles, whose number may change: a page is sent in several
+     * pieces, and each device must appear in it.
      */
     if (write_device(a, &left, out) || write_troubles(a, &left, out)) {
         return true;
