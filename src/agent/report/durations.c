@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histograms of durations: recording and counts. The callers measure the durations. */
+/* Records durations in histograms, and counts them. The callers measure the durations. */
 #include "agent/report/durations.h"
 
 #include "agent/api/retry.h"
@@ -42,8 +42,8 @@ unsigned durations_request_kind(enum api_kind kind, bool creates)
 }
 
 /*
- * Whether a request with a 2xx code counts as a success. A watch does if it ended normally: the
- * server or the agent ended it.
+ * Whether a request that got a 2xx code counts as a success. A watch does if it ended normally,
+ * which means that the server or the agent ended it.
  */
 static bool ended_well(const struct api_result *r)
 {

@@ -34,7 +34,7 @@ enum duration_result { RESULT_OK, RESULT_ERROR, DURATION_RESULTS };
 enum {
     REQUEST_CREATE_SLICE = API_KINDS,
     REQUEST_CREATE_EVENT,
-    REQUEST_KINDS /* number of kinds, API_NONE included */
+    REQUEST_KINDS /* number of kinds of requests, API_NONE included */
 };
 
 /*
@@ -47,10 +47,14 @@ enum { ENDING_2XX = 2, ENDING_2XX_ERROR = 6, REQUEST_ENDINGS };
 struct durations {
     struct histogram call[KUBELET_METHODS][DURATION_RESULTS];
     struct histogram request[REQUEST_KINDS][REQUEST_ENDINGS];
-    struct histogram flush[DURATION_RESULTS]; /* flushes of the claim store */
+    /* durations of flushes of the claim store, by result */
+    struct histogram flush[DURATION_RESULTS];
 };
 
-/* Records a call of the kubelet that ended; RESULT_ERROR also if it got no whole response. */
+/*
+ * Records a call of the kubelet that ended; the result is RESULT_ERROR also if the kubelet did not
+ * get the whole response.
+ */
 void durations_call(struct agent *a, enum kubelet_method method, enum duration_result result,
                     uint64_t duration_us);
 /* Records a completed request to the API server. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends Kubernetes Events to the API server: the request, its body and its pace. k8s_events.c
- * decides what an Event contains.
+ * Sends Kubernetes Events to the API server: makes each request and its body, and limits how often
+ * requests are sent. k8s_events.c decides what an Event contains.
  *
- * A body is encoded again for each piece that is sent. To keep the pieces consistent, all of them
- * contain the count and the time of the last occurrence as they were when the request started. When
- * the Node's UID or the version of resource.k8s.io changes meanwhile, the request starts again.
- * Sources: events.k8s.io/v1 and its validation (an update may change the series, but none of the
- * other fields that this file writes).
+ * A body is encoded again for each piece that is sent. So that the pieces fit together, all of them
+ * have the count and the time of the last occurrence as of the start of the request. If the Node's
+ * UID or the version of resource.k8s.io changes meanwhile, the request starts again. Sources:
+ * events.k8s.io/v1 and its validation (an update may change the series, but none of the other
+ * fields that this file writes).
  */
 #include "agent/report/k8s_event_writer.h"
 
@@ -70,8 +70,8 @@ static void set_regarding(const struct agent *a, const struct k8s_event *e, stru
     out->api_version = "v1";
     out->regarding_ns = "";
     /*
-     * While the Node's UID is unknown, the field has the Node's name, as in the kubelet's Events;
-     * kubectl describe finds both.
+     * While the Node's UID is unknown, this field has the Node's name, as in Events of the kubelet;
+     * kubectl describe finds Events with either of them.
      */
     const char *uid = a->report->k8s_event_writer.node_uid;
     out->regarding_uid = (uid[0] != '\0') ? uid : out->regarding_name;
@@ -81,7 +81,7 @@ static void write_event(struct agent *a, const struct k8s_event *e, struct write
 {
     const struct k8s_event_reason *reason = k8s_event_reason(e);
     char name[NAME_CAP];
-    char instance[129]; /* validation of events.k8s.io/v1 allows 128 bytes */
+    char instance[129]; /* the validation of events.k8s.io/v1 allows at most 128 bytes */
     struct writer raw = writer_of(a->scratch.record, sizeof a->scratch.record);
     struct kube_event object = {.name = name,
                                 .ns = namespace_of(e),
@@ -102,7 +102,10 @@ static void write_event(struct agent *a, const struct k8s_event *e, struct write
     ASSERT(!raw.full);
 }
 
-/* Writes the new series as a JSON merge patch (RFC 7386): all other fields stay unchanged. */
+/*
+ * Writes the new series of an Event as a JSON merge patch (RFC 7386), which leaves all other fields
+ * unchanged.
+ */
 static void write_series(const struct k8s_event_writer *w, struct writer *out)
 {
     WRITE(out, "{\"series\":{\"count\":%,\"lastObservedTime\":\"", NUMBER(w->count));
@@ -124,7 +127,7 @@ static struct view body_of(struct agent *a)
 
 /* --- the next Event, and its time --- */
 
-/* When an Event is due; UINT64_MAX: the API server has its current count. */
+/* When the Event is due to be sent; UINT64_MAX: the API server already has its current count. */
 static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
 {
     if (!k8s_event_pending(e)) {
@@ -137,7 +140,7 @@ static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
     return e->first_ms + (uid_missing ? K8S_EVENT_UID_MS : 0u);
 }
 
-/* Index of the Event that is due first. */
+/* Index of the Event in the queue that is due first. */
 static unsigned first_due(const struct agent *a)
 {
     unsigned best = 0;
@@ -152,7 +155,7 @@ static unsigned first_due(const struct agent *a)
     return best;
 }
 
-/* Time from which the token bucket has a token for a request; may be in the past. */
+/* Time from which the token bucket has a token for a request; this time may be in the past. */
 static uint64_t token_ms(const struct k8s_event_writer *w)
 {
     const uint64_t spare = UINT64_C(1) * (K8S_EVENT_BURST - 1u) * K8S_EVENT_REFILL_MS;
@@ -207,7 +210,7 @@ static void log_dropped(struct agent *a)
     log_begin(a, LOG_ID_K8S_EVENTS_DROPPED);
     log_number(a, "count", (int64_t)dropped);
     log_end(a);
-    /* log_begin has already counted one of the dropped Events */
+    /* log_begin has already counted one of the Events that were dropped */
     log_count(a, LOG_ID_K8S_EVENTS_DROPPED, dropped - 1u);
 }
 
@@ -232,7 +235,7 @@ uint64_t k8s_event_writer_deadline(const struct agent *a)
     return logs ? w->dropped_ms : due;
 }
 
-/* --- results --- */
+/* --- results of requests that sent an Event --- */
 
 /*
  * Handles 404, 409, and a namespace that is being terminated:
@@ -277,8 +280,8 @@ static void handle_denied(struct agent *a, const struct api_result *result)
     uint32_t sum = crc32c(0, view_text(namespace_of(&a->report->k8s_events.event[w->at])));
     w->denied_sum = (w->denied_sum == 0u) ? sum : w->denied_sum;
     /*
-     * Send the other Events first: perhaps the server forbids only this Event, for example because
-     * of its namespace.
+     * Send the other Events first: the server may forbid only this Event, for example because of
+     * its namespace.
      */
     k8s_event_postpone(a, w->at);
     if (w->denied_sum == sum && result->http == HTTP_FORBIDDEN) {

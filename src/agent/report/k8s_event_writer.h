@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends the queue of Kubernetes Events to the API server (k8s_event_writer.c): creates a new Event
- * in events.k8s.io/v1, or patches the series of an Event that occurred again. Owns struct
+ * Sends the queue of Kubernetes Events to the API server (k8s_event_writer.c). Creates new Events
+ * in events.k8s.io/v1, and patches the series of an Event that has occurred again. Owns struct
  * k8s_event_writer. Internal to src/agent.
  *
- * Events of the Node go to the namespace `default`, those of a claim to the claim's namespace. A
- * token bucket limits the requests (K8S_EVENT_BURST, K8S_EVENT_REFILL_MS). No Event is lost when
- * the connection is lost.
+ * Events about the Node go to the namespace `default`, Events about a claim to the namespace of the
+ * claim. A token bucket limits the requests (K8S_EVENT_BURST, K8S_EVENT_REFILL_MS). A lost
+ * connection does not lose Events.
  */
 #ifndef AGENT_REPORT_K8S_EVENT_WRITER_H
 #define AGENT_REPORT_K8S_EVENT_WRITER_H
 
 #include "agent/api/outgoing.h"
 
-/* The current request, and the limits for the next one. */
+/* The request that sends an Event, and the limits for the next request. */
 struct k8s_event_writer {
     struct outgoing out;
-    unsigned at;    /* queue index of the request's Event */
-    uint32_t count; /* the Event's count as sent in the request */
-    /* time of the last occurrence as sent in the request, Unix milliseconds */
+    unsigned at;    /* index in the queue of the Event that the request sends */
+    uint32_t count; /* count of the Event, as sent in the request */
+    /* time of the Event's last occurrence, as sent in the request, in Unix milliseconds */
     uint64_t last_wall_ms;
     uint64_t bucket_ms; /* when the token bucket will be full again */
     /* HTTP status of the last refusal that was logged; 0: no refusal since the last success */
     uint16_t refused_http;
-    /* checksum of the first namespace refused (403) since the last success; 0: none */
+    /* checksum of the first namespace that was refused (403) since the last success; 0: none */
     uint32_t denied_sum;
     char node_uid[UID_CAP]; /* UID of the Node object; empty: unknown */
     uint64_t dropped_ms;    /* when dropped Events may be logged again */

@@ -43,8 +43,9 @@ static const char *uid_of(const struct claim_id *about)
 }
 
 /*
- * Finds an entry for a new Event: a free entry, or else the entry of the Event that occurred
- * longest ago among the Events whose count the API server has. NULL: there is none.
+ * Finds an entry for a new Event: a free entry or, if there is none, the entry of the stored Event
+ * that occurred longest ago. Entries whose count the API server does not have yet are not used.
+ * NULL: no entry can be used.
  */
 static struct k8s_event *find_room(struct k8s_events *t)
 {
@@ -61,7 +62,7 @@ static struct k8s_event *find_room(struct k8s_events *t)
     return best;
 }
 
-/* Finds a recent Event with the same reason, object and note, whose count can be incremented. */
+/* Finds a recent Event with the same reason, object and note; its count can then be incremented. */
 static struct k8s_event *find_recent(struct agent *a, unsigned row, const struct claim_id *about,
                                      const char *note)
 {
@@ -117,7 +118,7 @@ void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *abou
     e->last_wall_ms = a->wall_ms;
 }
 
-/* --- results of sending --- */
+/* --- results of sending an Event --- */
 
 static struct k8s_event *event_at(struct agent *a, unsigned at)
 {

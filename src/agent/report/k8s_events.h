@@ -56,34 +56,38 @@
 
 /* One row of K8S_EVENT_REASONS; its texts are static. */
 struct k8s_event_reason {
-    uint8_t log_id; /* enum log_id */
+    uint8_t log_id; /* the log event that becomes this Kubernetes Event, an enum log_id */
     const char *action;
     const char *reason;
-    bool warning; /* true: type Warning; false: type Normal */
+    bool warning; /* whether the type of the Event is Warning; false: Normal */
 };
 
-/* Progress of an Event; `state` of struct k8s_event. */
+/* Progress of an Event: the values of `state` in struct k8s_event. */
 enum { K8S_EVENT_FREE, K8S_EVENT_NEW, K8S_EVENT_STORED };
 
-/* An Event, and the number of its occurrences. */
+/* A Kubernetes Event, and the number of its occurrences. */
 struct k8s_event {
-    uint8_t state;          /* K8S_EVENT_… */
-    uint8_t reason;         /* index of a row of K8S_EVENT_REASONS */
-    uint32_t count;         /* number of occurrences */
-    uint32_t sent_count;    /* the count that the API server has */
-    uint64_t first_wall_ms; /* time of the first occurrence, Unix milliseconds */
+    uint8_t state;          /* progress of the Event: one of K8S_EVENT_… */
+    uint8_t reason;         /* index of the Event's row in K8S_EVENT_REASONS */
+    uint32_t count;         /* number of occurrences of the Event */
+    uint32_t sent_count;    /* the count of the Event that the API server has */
+    uint64_t first_wall_ms; /* time of the Event's first occurrence, in Unix milliseconds */
     uint64_t last_wall_ms;
     uint64_t first_ms;
     uint64_t last_ms;
-    uint64_t sent_ms;      /* when the Event was last sent or postponed */
-    uint64_t serial;       /* last part of the Event's name, random, so that names are unique */
-    struct claim_id about; /* regarded claim; empty name: the Event regards the Node */
+    uint64_t sent_ms; /* when the Event was last sent or postponed */
+    uint64_t serial;  /* last part of the Event's name; random, so that names are unique */
+    /* the claim that the Event regards; empty name: the Event regards the Node */
+    struct claim_id about;
     char note[K8S_EVENT_NOTE_CAP];
 };
 
 /* The queue of Kubernetes Events. */
 struct k8s_events {
-    /* number of Events dropped because the queue was full or for HTTP 403, not logged yet */
+    /*
+     * number of Events that were dropped, because the queue was full or after HTTP 403, and are not
+     * logged yet
+     */
     uint64_t dropped;
     struct k8s_event event[K8S_EVENTS_MAX];
 };
@@ -92,7 +96,7 @@ struct agent;
 
 /* The row of K8S_EVENT_REASONS for an Event. Never NULL. */
 const struct k8s_event_reason *k8s_event_reason(const struct k8s_event *e);
-/* Whether the API server lacks the Event or its current count. */
+/* Whether the API server lacks the Event, or has an older count of it. */
 bool k8s_event_pending(const struct k8s_event *e);
 
 /*
@@ -113,9 +117,9 @@ void k8s_event_lost(struct agent *a, unsigned at);
 void k8s_event_remove(struct agent *a, unsigned at);
 /* Makes the Event due after those that are already due, because it could not be sent now. */
 void k8s_event_postpone(struct agent *a, unsigned at);
-/* Removes the Event, and counts it as dropped. */
+/* Removes the Event from the queue, and counts it as dropped. */
 void k8s_event_drop(struct agent *a, unsigned at);
-/* Returns the number of Events dropped since the last call. */
+/* Returns the number of Events that were dropped since the last call. */
 uint64_t k8s_events_new_drops(struct agent *a);
 
 #endif

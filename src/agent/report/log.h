@@ -21,18 +21,18 @@ struct agent;
 
 /* Initializes an empty log with the level and format of the settings. */
 void report_init(struct agent *a);
-/* Copies the agent's time into the log; call it after each change of that time. */
+/* Copies the agent's time into the log; must be called after each change of that time. */
 void report_time(struct agent *a);
 
-/* Starts a line and counts it. */
+/* Starts a log line, and counts the event that it reports. */
 void log_begin(struct agent *a, enum log_id id);
-/* Adds a field to the current line. */
+/* Adds a field with a text to the current line. */
 void log_text(struct agent *a, const char *key, const char *value);
-/* Adds a field whose value may be any bytes, for example from a peer. */
+/* Adds a field to the current line; its value may be any bytes, for example from a peer. */
 void log_view(struct agent *a, const char *key, struct view value);
-/* Adds a field with an integer. */
+/* Adds a field with an integer to the current line. */
 void log_number(struct agent *a, const char *key, int64_t value);
-/* Adds a remedy that fits this cause better than the catalogue's. */
+/* Adds a remedy to the current line that fits the cause better than the remedy in the catalogue. */
 void log_remedy(struct agent *a, const char *text);
 /*
  * Omits the catalogue's remedy from the current line, because a field of the line has a more
@@ -53,16 +53,16 @@ void log_about(struct agent *a, const struct claim_id *id);
 void log_no_k8s_event(struct agent *a);
 /* Ends the line; adds the catalogue's remedy to a warning or error that has no remedy. */
 void log_end(struct agent *a);
-/* Writes a line with one text field. */
+/* Writes a complete log line with one text field. */
 void log_one(struct agent *a, enum log_id id, const char *key, const char *text);
-/* Whether the log shows debug lines; callers ask before they spend time on preparing one. */
+/* Whether debug lines are logged; callers ask before they spend time on preparing such a line. */
 bool log_shows_debug(const struct agent *a);
 /* Adds `n` to the counter of a log event, without writing a line. */
 void log_count(struct agent *a, enum log_id id, uint64_t n);
 
 /* --- reading the log and its counters --- */
 
-/* The lines that are not written out yet. */
+/* The log lines that are not written out yet. */
 struct view report_pending(const struct agent *a);
 /* Marks the first `n` bytes of report_pending as written out. */
 void report_written(struct agent *a, size_t n);

@@ -10,7 +10,7 @@
 
 /* Applies X to every row: X(identifier, level, name, cause, remedy). */
 #define LOG_CATALOGUE(X)                                                                           \
-    /* the process */                                                                              \
+    /* events of the process */                                                                    \
     X(LOG_ID_STARTED, LOG_INFO, "started", "the agent started", "none")                            \
     X(LOG_ID_STOP_REQUESTED, LOG_INFO, "stop_requested", "a signal asked the agent to stop",       \
       "none")                                                                                      \
@@ -21,7 +21,7 @@
       "a rule of the sandbox covers the whole file system",                                        \
       "make the directory that the text names a mount point, or set a directory below another "    \
       "one")                                                                                       \
-    /* sockets and their peers */                                                                  \
+    /* events of sockets and their peers */                                                        \
     X(LOG_ID_SOCKET_OPENED, LOG_INFO, "socket_opened", "a server socket is open", "none")          \
     X(LOG_ID_SOCKET_OPEN_FAILED, LOG_WARN, "socket_open_failed",                                   \
       "a server socket cannot be opened; the agent retries",                                       \
@@ -47,7 +47,7 @@
     X(LOG_ID_CONNECTION_FAILURES_SUPPRESSED, LOG_WARN, "connection_failures_suppressed",           \
       "more peers of a TCP port broke the protocol than are logged one by one",                    \
       "see who connects to the health or metrics port: ss -tnp on the node")                       \
-    /* the node */                                                                                 \
+    /* events about the node and its devices */                                                    \
     X(LOG_ID_PROBE_FAILED, LOG_WARN, "probe_failed",                                               \
       "the devices of the node could not be read; the agent keeps those of the last successful "   \
       "look",                                                                                      \
@@ -105,7 +105,7 @@
     X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, LOG_WARN, "instance_type_mismatch_found",               \
       "the Node's label names another instance type than the hardware reports",                    \
       "correct --instance-type or the label node.kubernetes.io/instance-type")                     \
-    /* registration with the kubelet */                                                            \
+    /* events of the registration with the kubelet */                                              \
     X(LOG_ID_REGISTRATION_INFO_REQUESTED, LOG_INFO, "registration_info_requested",                 \
       "the kubelet called GetInfo", "none")                                                        \
     X(LOG_ID_REGISTERED, LOG_INFO, "registered", "the kubelet registered the driver", "none")      \
@@ -116,7 +116,7 @@
       "the kubelet did not register the driver in time; the agent creates its registration "       \
       "socket again",                                                                              \
       "check that the kubelet watches the registrar directory")                                    \
-    /* the API server */                                                                           \
+    /* events of the connection to the API server */                                               \
     X(LOG_ID_API_CONNECTED, LOG_INFO, "api_connected",                                             \
       "the agent is connected to the API server and has verified it", "none")                      \
     X(LOG_ID_API_CONNECTION_LOST, LOG_WARN, "api_connection_lost",                                 \
@@ -149,7 +149,7 @@
       "a request to the API server ended; a watch ends after minutes, and a request that the "     \
       "agent itself gives up has no line",                                                         \
       "none")                                                                                      \
-    /* ResourceSlices */                                                                           \
+    /* events about ResourceSlices */                                                              \
     X(LOG_ID_SLICE_PUBLISHED, LOG_INFO, "slice_published", "a ResourceSlice was written", "none")  \
     X(LOG_ID_SLICE_VERIFIED, LOG_INFO, "slice_verified",                                           \
       "the stored ResourceSlices are the wanted ones", "none")                                     \
@@ -180,7 +180,7 @@
     X(LOG_ID_SLICE_WRITE_CONFLICTED, LOG_INFO, "slice_write_conflicted",                           \
       "another client wrote the ResourceSlice between list and write; the agent lists again",      \
       "none")                                                                                      \
-    /* claims */                                                                                   \
+    /* events about claims */                                                                      \
     X(LOG_ID_CLAIM_PREPARED, LOG_INFO, "claim_prepared", "a claim was prepared", "none")           \
     X(LOG_ID_CLAIM_PREPARE_REPEATED, LOG_INFO, "claim_prepare_repeated",                           \
       "the kubelet asked again for a prepared claim", "none")                                      \
@@ -256,7 +256,7 @@
       "a call of the kubelet ended: it was answered, refused as a whole, or given up by the "      \
       "kubelet",                                                                                   \
       "none")                                                                                      \
-    /* the claim store */                                                                          \
+    /* events about the claim store */                                                             \
     X(LOG_ID_STORE_CREATED, LOG_INFO, "store_created",                                             \
       "there was no claim store; the agent created an empty one", "none")                          \
     X(LOG_ID_STORE_OPENED, LOG_INFO, "store_opened", "the claim store was opened", "none")         \
@@ -278,7 +278,7 @@
       "uses it")                                                                                   \
     X(LOG_ID_STORE_FAILED, LOG_ERROR, "store_failed", "the claim store cannot be read or written", \
       "check the free space and the permissions of the plugin directory")                          \
-    /* Kubernetes Events */                                                                        \
+    /* events about Kubernetes Events */                                                           \
     X(LOG_ID_K8S_EVENTS_REFUSED, LOG_WARN, "k8s_events_refused",                                   \
       "the API server does not accept the agent's Kubernetes Events; the log has the same "        \
       "information",                                                                               \
@@ -288,7 +288,7 @@
       "more Kubernetes Events were pending than fit; some were not sent",                          \
       "read the log, it has all of them")
 
-/* The identifier of a row, for enum log_id. */
+/* Makes the identifier of a catalogue row, for enum log_id. */
 #define LOG_ID_NUMBER(id, level, name, cause, remedy) id,
 /* Identifiers of the catalogue's rows; each is the index of the row's counter in struct report. */
 enum log_id { LOG_CATALOGUE(LOG_ID_NUMBER) LOG_ID_COUNT };

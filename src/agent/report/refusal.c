@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines of failed requests, see refusal.h. */
+/* Writes the log lines of failed requests, see refusal.h. */
 #include "agent/report/refusal.h"
 
 #include "agent/api/retry.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log lines of requests that the API server refused or did not answer (refusal.c): a lasting
- * refusal is logged at most once per REFUSAL_LOG_PAUSE_MS. Owns struct refusal, one for each owner
- * of requests.
+ * Writes the log lines of requests that the API server refused or did not answer (refusal.c). A
+ * lasting refusal is logged at most once per REFUSAL_LOG_PAUSE_MS. Owns struct refusal, one for
+ * each owner of requests.
  */
 #ifndef AGENT_REPORT_REFUSAL_H
 #define AGENT_REPORT_REFUSAL_H
@@ -11,7 +11,7 @@
 #include "agent/report/log_catalogue.h"
 #include "dra/claim.h"
 
-/* The refusal last logged for an owner of requests. */
+/* The refusal that was last logged for an owner of requests. */
 struct refusal {
     /* what the refused request was for, static text; NULL: no refusal was logged */
     const char *doing;
@@ -20,7 +20,7 @@ struct refusal {
 };
 
 /*
- * Begins the log line of a request that failed with `status`. false: there is no line, because the
+ * Begins the log line of a request that failed with `status`. false: no line was begun, because the
  * same refusal was logged within REFUSAL_LOG_PAUSE_MS or the connection was ending. true: the
  * caller may add fields, and must end the line with log_api_refusal_end.
  */
@@ -29,13 +29,14 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
 /* Adds a field to the line of log_api_refusal; an empty text is left out. */
 void log_api_refusal_field(struct agent *a, const char *key, const char *text);
 /*
- * Ends the line of log_api_refusal with `remedy`; NULL: with the remedy of the catalogue. But for a
- * transient failure the line says that the agent retries, and for 401 what to do about the token.
+ * Ends the line of log_api_refusal with `remedy` or, if that is NULL, with the remedy of the
+ * catalogue. Two cases have their own remedy: after a transient failure the agent retries, and
+ * after a 401 an operator must replace the token.
  */
 void log_api_refusal_end(struct agent *a, const struct refusal *last, const char *remedy);
 /*
- * Logs a write that the server refused, once for each HTTP status: *logged_http is the status last
- * logged, 0: none. `claim`: the claim that was to be written; NULL: none.
+ * Logs a write that the server refused, once for each HTTP status: *logged_http is the status that
+ * was last logged, 0: none. `claim`: the claim to which the write belongs; NULL: none.
  */
 void log_write_refusal(struct agent *a, uint16_t *logged_http, enum log_id id,
                        const struct claim_id *claim, const struct api_result *r);

@@ -11,21 +11,22 @@
 #include "agent/report/k8s_events.h"
 #include "agent/report/log.h"
 
-/* The Kubernetes Event of the current log line. */
+/* Draft of the Kubernetes Event for the current log line. */
 struct event_draft {
-    bool wanted;                  /* a Kubernetes Event must be added for the line */
-    bool full;                    /* the Event's note is full */
-    size_t len;                   /* length of the Event's note */
-    const struct claim_id *about; /* regarded claim, borrowed until log_end; NULL: the Node */
+    bool wanted; /* a Kubernetes Event must be added to the queue when the line ends */
+    bool full;   /* the note of the Event is full */
+    size_t len;  /* length of the note of the Event */
+    /* the claim that the Event regards, borrowed until log_end; NULL: the Node */
+    const struct claim_id *about;
     char note[K8S_EVENT_NOTE_CAP];
 };
 
-/* The log, a counter for each row of its catalogue, durations and Events. */
+/* The log, a counter for each row of its catalogue, the durations, and the Kubernetes Events. */
 struct report {
     struct log log;
     uint64_t count[LOG_ID_COUNT];
-    enum log_id id;    /* catalogue row of the current line */
-    bool remedy_given; /* the current line has a remedy */
+    enum log_id id;    /* catalogue row of the current log line */
+    bool remedy_given; /* the current log line has a remedy */
     struct event_draft event;
     struct durations durations;
     struct k8s_events k8s_events;
