@@ -112,7 +112,7 @@ static void parse_page(struct reservations *k, struct view message)
 static void handle_record(const struct settings *s, struct reservations *k,
                           const struct kube_record *r)
 {
-    /* A truncated configuration is no error: it is not needed to show the claim. */
+    /* A truncated configuration is no error, because the configuration is not shown. */
     k->broken = k->broken || (r->truncated && r->record != KUBE_CONFIG);
     switch (r->record) {
     case KUBE_LIST_META:
@@ -158,7 +158,7 @@ static void write_failure(const struct agent *a, struct reservations *k, const s
     k->why[w.len] = '\0';
 }
 
-/* Whether repeating the request would give the same answer, or report claims twice. */
+/* Whether a repeated request would give the same answer, or report claims twice. */
 static bool is_final(const struct reservations *k, const struct api_result *r)
 {
     return k->found > 0u || r->http == HTTP_FORBIDDEN || r->status == STATUS_OK ||
@@ -242,7 +242,10 @@ uint64_t reservations_deadline(const struct agent *a, const struct reservations 
     return may_ask(a, k) ? earlier(at, later(k->due_ms, a->now_ms)) : at;
 }
 
-/* Whether the list was not requested again, because there is no connection or no version yet. */
+/*
+ * Whether the list could not be requested again yet, because there is no connection or no API
+ * version.
+ */
 static bool is_waiting(const struct agent *a, const struct reservations *k)
 {
     return k->state != RESERVATIONS_FAILED && !(api_ready(a) && version_ready(a));

@@ -16,31 +16,32 @@
 #include "agent/agent.h"
 #include "dra/claim.h"
 
-/* What reservations_step returns. */
+/* The results of reservations_step. */
 enum reservations_state {
-    RESERVATIONS_WAIT,  /* call again when bytes have arrived, or at reservations_deadline */
+    /* call again when bytes have arrived, or at the time of reservations_deadline */
+    RESERVATIONS_WAIT,
     RESERVATIONS_CLAIM, /* `claim` is a reserved claim; call again at once */
-    RESERVATIONS_END,   /* there are no more claims */
+    RESERVATIONS_END,   /* all reserved claims were reported */
     RESERVATIONS_FAILED /* the list is not complete; see reservations_trouble */
 };
 
-/* The state of reading the list. */
+/* The progress of reading the list of claims. */
 struct reservations {
     enum reservations_state state;
-    bool running;    /* the request for a page is in flight */
+    bool running;    /* the request for a page of the list is in flight */
     bool described;  /* the metadata of the list was received */
-    bool broken;     /* a part of the page was unreadable */
+    bool broken;     /* a part of the current page was unreadable */
     bool ours;       /* the current claim has devices of this driver */
     uint64_t due_ms; /* earliest time to request the next page */
     uint64_t backoff_ms;
-    uint32_t found; /* number of claims reported */
+    uint32_t found; /* number of reserved claims that were reported */
     struct claim_reservation claim;
-    char token[CONTINUE_CAP];  /* token of the next page; empty: the first page */
-    char why[CLAIM_ERROR_CAP]; /* why the last page failed; empty: it did not fail */
+    char token[CONTINUE_CAP];  /* token of the next page; empty: the first page is next */
+    char why[CLAIM_ERROR_CAP]; /* why the last page failed; empty: the last page did not fail */
     uint16_t http;             /* HTTP status with which the last page failed; 0: no response */
 };
 
-/* Call once, after agent_init. `k` must be all zero; this function only asserts that. */
+/* Must be called once, after agent_init. `k` must be all zero, which this function only asserts. */
 void reservations_init(struct agent *a, const struct reservations *k);
 /*
  * Advances the list as far as the received bytes and the time allow, up to one claim; the host
@@ -48,12 +49,13 @@ void reservations_init(struct agent *a, const struct reservations *k);
  * caller sets a time limit.
  */
 enum reservations_state reservations_step(struct agent *a, struct reservations *k);
-/* When reservations_step must be called again at the latest. */
+/* The latest time at which reservations_step must be called again. */
 uint64_t reservations_deadline(const struct agent *a, const struct reservations *k);
 /* Why the list is not complete yet, or has failed. Never NULL; may contain text from the server. */
 const char *reservations_trouble(const struct agent *a, const struct reservations *k);
 /*
- * What to do about that, to append to it; empty: reservations_trouble has the remedy. Static text.
+ * What to do about the trouble in reservations_trouble, as a text to append to it; empty: that text
+ * already has the remedy. Static text.
  */
 const char *reservations_remedy(const struct agent *a, const struct reservations *k);
 

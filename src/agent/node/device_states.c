@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracks the states of all devices, logs them, and determines their effect on the slices. */
+/*
+ * Tracks the states of all devices, logs changes of them, and determines how they affect the
+ * slices.
+ */
 #include "agent/node/device_states.h"
 
 #include "agent/frame.h"
@@ -35,8 +38,8 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
 }
 
 /*
- * Handles a change of a device's health: logs that the device became unhealthy or recovered, and
- * each reason once until it recovers.
+ * Handles a change of a device's health: logs that the device became unhealthy or recovered. Until
+ * the device recovers, each reason is logged only once.
  */
 static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
 {
@@ -58,8 +61,9 @@ static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
 }
 
 /*
- * Gets what the last probe read of a device's health. If `certain` is false, that probe failed or
- * found no device. false: the device has no state: it was never found, and no claim holds it.
+ * Gets what the last probe read about a device's health. If `certain` is false, that probe failed
+ * or found no device. false is returned for a device without a state: it was never found, and no
+ * claim holds it.
  */
 static bool reading_of(const struct agent *a, unsigned number, bool certain,
                        struct device_reading *r)
@@ -72,7 +76,10 @@ static bool reading_of(const struct agent *a, unsigned number, bool certain,
     } else if (at < 0 && certain) {
         r->reasons = HEALTH_REASON_GONE;
     } else {
-        r->blind = true; /* the probe failed or found no device: the present state is unknown */
+        /*
+         * the last probe failed or found no device, so the present state of this device is unknown
+         */
+        r->blind = true;
     }
     return at >= 0 || s->device[number].seen || (s->held & device_bit(number)) != 0u;
 }
@@ -114,7 +121,10 @@ enum device_listing device_states_listing(const struct agent *a, unsigned number
     } else if ((s->held & device_bit(number)) == 0u) {
         listing = LISTED_NOT;
     } else {
-        /* listed without a taint, so that the claim's device stays visible */
+        /*
+         * the device is published without a taint, so that it stays visible to the claim that holds
+         * it
+         */
     }
     return listing;
 }

@@ -15,7 +15,7 @@
 #include "dra/health.h"
 #include "dra/verdict.h"
 
-/* How a device is published. */
+/* The ways to publish a device: without taint, with the taint, or not at all. */
 enum device_listing { LISTED, LISTED_TAINTED, LISTED_NOT };
 
 /*
@@ -24,13 +24,14 @@ enum device_listing { LISTED, LISTED_TAINTED, LISTED_NOT };
  */
 struct device_states {
     struct health_track device[DEVICES_MAX];
-    uint32_t logged[DEVICES_MAX]; /* reasons logged since the device was last healthy */
+    uint32_t logged[DEVICES_MAX]; /* element N: reasons logged since device N was last healthy */
     uint64_t unhealthy;
-    uint64_t held;        /* devices that claims hold */
-    bool shared;          /* claims hold shares of devices */
-    uint64_t kept;        /* held devices that the last probe did not find */
-    uint64_t untaintable; /* unhealthy devices whose taint the API server did not keep */
-    uint32_t changes;     /* how often a device's health or its reasons have changed */
+    uint64_t held; /* mask of the devices that claims hold */
+    bool shared;   /* whether claims hold shares of devices */
+    uint64_t kept; /* mask of the held devices that the last probe did not find */
+    /* mask of the unhealthy devices whose taint the API server did not keep */
+    uint64_t untaintable;
+    uint32_t changes; /* how often a device's health or its reasons have changed */
 };
 
 /*
@@ -39,16 +40,17 @@ struct device_states {
  * the last probe failed or found no device, and a->devices comes from an earlier probe.
  */
 bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certain);
-/* How the device with this number is published. */
+/* Returns how the device with this number must be published. */
 enum device_listing device_states_listing(const struct agent *a, unsigned number);
 /*
- * Return the health of the device with this number, and the number of state changes of all devices.
+ * device_states_track returns the health of the device with this number; device_states_changes, how
+ * often the state of any device has changed.
  */
 const struct health_track *device_states_track(const struct agent *a, unsigned number);
 uint32_t device_states_changes(const struct agent *a);
 /*
- * The verdict on the device with this number; it is not given if the device was never found and no
- * claim holds it.
+ * Returns the verdict on the device with this number. It is not given if the device was never found
+ * and no claim holds it.
  */
 struct device_verdict device_states_verdict(const struct agent *a, unsigned number);
 /* Whether a claim holds this device although the last probe did not find it. */
@@ -57,7 +59,9 @@ bool device_states_keeps(const struct agent *a, unsigned number);
 bool device_states_are_shared(const struct agent *a);
 /* Whether the API server did not keep the taint of one of these devices. */
 bool device_states_lack_taint(const struct agent *a, uint64_t devices);
-/* Records that the API server stored these devices but dropped the taint that was sent. */
+/*
+ * Records that the API server stored these devices but dropped the taint that was sent with them.
+ */
 void device_states_untaintable(struct agent *a, uint64_t devices);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adopts the devices that a probe found, or keeps the earlier ones for a while when none is found.
+ * Adopts the devices that a probe found. If a probe finds none, keeps the earlier devices for a
+ * while.
  */
 #include "agent/node/inventory.h"
 
@@ -23,7 +24,7 @@ static uint32_t issues_sum(const struct probe_issues *issues)
     return sum;
 }
 
-/* Logs the issues of a probe, unless they are the same as in the previous probe. */
+/* Logs the issues that a probe found, unless the previous probe found the same issues. */
 static void report_issues(struct agent *a, const struct probe_issues *issues)
 {
     uint32_t sum = issues_sum(issues);
@@ -45,9 +46,9 @@ static void report_issues(struct agent *a, const struct probe_issues *issues)
 }
 
 /*
- * Whether the known devices stay although a probe found none. Reloading the kernel module removes
- * all devices for seconds: pods keep their claims and the slices stay, until a probe
- * DEVICES_GRACE_MS later still finds none.
+ * Whether the known devices stay although a probe found none. A reload of the kernel module removes
+ * all devices for some seconds. Meanwhile pods keep their claims and the slices stay, until a probe
+ * after DEVICES_GRACE_MS still finds no device.
  */
 static bool keeps_devices(struct agent *a, const struct devices *next)
 {

@@ -10,12 +10,12 @@
 #include "agent/agent.h"
 #include "dra/device.h"
 
-/* The device table of the node, and what the last probe says about it. */
+/* The device table of the node, and facts about the last probe. */
 struct node_inventory {
-    bool known;          /* the node was probed */
-    bool missing;        /* the last probe found no device: those found earlier are kept */
+    bool known;   /* the node was probed at least once */
+    bool missing; /* the last probe found no device, and the devices found earlier are kept */
     uint64_t missing_ms; /* when the devices were first missing */
-    uint32_t issues_sum; /* checksum of the issues last logged; 0: none */
+    uint32_t issues_sum; /* checksum of the issues that were last logged; 0: none */
     struct devices devices;
 };
 
@@ -37,7 +37,7 @@ enum inventory_change inventory_adopt(struct agent *a);
  * devices that claims hold; `shared`: claims hold shares of devices.
  */
 bool inventory_apply_health(struct agent *a, uint64_t held, bool shared);
-/* Whether the node was probed. */
+/* Whether the node was probed at least once. */
 bool inventory_is_known(const struct agent *a);
 /*
  * Whether the last probe found no device although an earlier probe did; the agent keeps the earlier

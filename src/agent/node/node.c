@@ -190,7 +190,7 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
 static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = a->node_object;
-    /* if the server allows too few streams, another log line has said so */
+    /* if the server allows too few streams for the watch, another log line has already said so */
     bool logged = !report.first || api_streams_limited(a);
     if (!logged && log_api_refusal(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
         log_api_refusal_end(a, &n->refusal, "nothing: the Node is read instead");
@@ -239,7 +239,7 @@ static void watch_reported(struct agent *a, const struct api_result *r, struct w
     case WATCH_BOOKMARK:
     case WATCH_OUTDATED:
     case WATCH_NO_ROOM:
-        break; /* the watch continues or reopens on its own */
+        break; /* nothing to do: the watch continues, or reopens on its own */
     }
 }
 
@@ -274,7 +274,7 @@ void node_disconnected(struct agent *a)
     watch_disconnected(a, &a->node_object->watch);
 }
 
-/* --- reads --- */
+/* --- GETs of the Node --- */
 
 static void get_refused(struct agent *a, const struct api_result *r)
 {
@@ -283,7 +283,8 @@ static void get_refused(struct agent *a, const struct api_result *r)
     if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
         watch_from(&n->watch, view_text(""));
-        wait = agent_jitter(a, API_REFUSED_MS); /* long: a working watch reports the Node at once */
+        /* a long wait suffices, because a working watch reports the Node at once */
+        wait = agent_jitter(a, API_REFUSED_MS);
     }
     n->get_due_ms = a->now_ms + wait;
     if (log_api_refusal(a, &n->refusal, "read Node", r, r->status)) {
@@ -312,7 +313,7 @@ void node_end(struct agent *a, const struct api_result *r)
     }
 }
 
-/* --- requests --- */
+/* --- starting GETs and watches of the Node --- */
 
 static void send_get(struct agent *a)
 {
@@ -340,7 +341,7 @@ static void open_watch(struct agent *a)
         .kind = API_WATCH_NODE,
         .shape = KUBE_SHAPE_NODE_WATCH,
         .head = {.method = "GET", .path = writer_view(&out), .watch = true}};
-    /* An absent Node causes no event, so a silent watch is expected. */
+    /* An absent Node causes no event, so the watch may stay silent without a fault. */
     watch_open(a, &n->watch, &r, (n->presence == NODE_ABSENT) ? UINT64_MAX : NODE_SILENT_MS);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Node object of this node (node.c): its UID, which owns the slices, the labels that become
- * attributes, and the kubelet's version. Owns struct node_object; never writes to the API server.
- * Internal to src/agent.
+ * The Node object of this node (node.c): the UID of the Node, which owns the slices; its labels,
+ * which become attributes; and the kubelet's version. Owns struct node_object; never writes to the
+ * API server. Internal to src/agent.
  */
 #ifndef AGENT_NODE_NODE_H
 #define AGENT_NODE_NODE_H
@@ -16,41 +16,49 @@
  * structs can be compared by memcmp.
  */
 struct node_facts {
-    char uid[UID_CAP]; /* empty: no Node with this node's name was read */
+    char uid[UID_CAP]; /* UID of the Node; empty: no Node with the name of this node was read */
     char resource_version[RESOURCE_VERSION_CAP];
     /* value of the instance type label; may start with "ml."; empty: no label */
     char instance_type[ATTRIBUTE_VALUE_CAP];
     struct node_labels labels;
-    char kubelet_version[KUBELET_VERSION_CAP]; /* empty: unknown */
+    char kubelet_version[KUBELET_VERSION_CAP]; /* version of the kubelet; empty: unknown */
 };
 
 /* Whether a Node with this node's name exists. */
 enum node_presence { NODE_UNKNOWN, NODE_PRESENT, NODE_ABSENT };
 
-/* The functions that every room has, see frame.h. */
+/* The init, step and deadline functions of this file, see frame.h. */
 void node_init(struct agent *a);
 void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);
-/* Handle a record of the response to a GET of the Node, and the end of the GET. */
+/*
+ * node_record handles a record of the response to a GET of the Node; node_end, the end of that GET.
+ */
 void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void node_end(struct agent *a, const struct api_result *r);
-/* Handle a record of the watch of the Node, and the end of that watch. */
+/*
+ * node_watch_record handles a record of the watch of the Node; node_watch_end, the end of that
+ * watch.
+ */
 void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record);
 void node_watch_end(struct agent *a, const struct api_result *r);
 /* Handles a lost API connection: a watch that worked reopens at once on the next connection. */
 void node_disconnected(struct agent *a);
-/* Whether UID, labels, presence or kubelet version changed since the last call. */
+/* Whether the Node's UID, labels, presence or kubelet version changed since the last call. */
 bool node_changed(struct agent *a);
 /* Called at the start of a round: plans a read of the Node if its watch is unusable. */
 void node_refresh(struct agent *a);
 /* Reads the Node again, even if its watch reports no change. */
 void node_read(struct agent *a);
-/* Whether a round may go on: UID and labels are known, and no GET of the Node is awaited. */
+/*
+ * Whether the current round may go on: the Node's UID and labels are known, and no GET of the Node
+ * is awaited.
+ */
 bool node_ready(const struct agent *a);
 /* The facts of the Node when it was last read; empty texts before that. Never NULL. */
 const struct node_facts *node_facts(const struct agent *a);
-/* Whether the Node exists. */
+/* Returns whether the Node is known to exist or to be absent. */
 enum node_presence node_presence(const struct agent *a);
 /* When a GET last found the Node, on the clock of now_ms; 0: never. */
 uint64_t node_read_ms(const struct agent *a);

@@ -15,19 +15,21 @@
 /* The Node as last read, and its watch and reads. */
 struct node_object {
     enum node_presence presence;
-    bool changed;            /* facts used by the slices have changed since the last node_changed */
+    /* facts about the Node that slices use have changed since the last node_changed */
+    bool changed;
     bool awaited;            /* a round waits for the end of a GET of the Node */
     struct kube_watch watch; /* while this watch is unusable, rounds read the Node */
-    uint64_t get_due_ms;     /* when to read the Node; UINT64_MAX: no read is planned */
+    uint64_t get_due_ms;     /* when to GET the Node; UINT64_MAX: no GET is planned */
     uint64_t get_backoff_ms;
-    uint64_t read_ms; /* when a GET last found the Node; 0: never */
+    uint64_t read_ms; /* when a GET last found the Node; 0: no GET has found it yet */
     struct refusal refusal;
-    char type_logged[ATTRIBUTE_VALUE_CAP]; /* label value whose mismatch was logged */
+    /* the instance type in the Node's label when a mismatch was last logged */
+    char type_logged[ATTRIBUTE_VALUE_CAP];
     struct node_facts facts;
-    struct node_facts now; /* facts of the object being read */
+    struct node_facts now; /* facts of the Node object that is being read */
 };
 
-/* The state of this room for one driver. */
+/* The state of src/agent/node for one driver. */
 struct node {
     struct node_inventory inventory;
     struct device_states device_states;
