@@ -38,7 +38,7 @@ static int print_refusal(struct view why, int exit_code)
     int error = 0;
     ASSERT(why.len <= WHY_BYTES);
     writer_text(&w, AGENT_NAME ": ");
-    w.cap--; /* room for the line's end */
+    w.cap--; /* keep room for the end of the line */
     size_t shown = writer_safe(&w, why, false);
     ASSERT(shown <= why.len);
     w.cap++;
@@ -47,7 +47,10 @@ static int print_refusal(struct view why, int exit_code)
     return (s == STATUS_OK || exit_code != EXIT_STOPPED) ? exit_code : EXIT_CANNOT_RUN;
 }
 
-/* print_help and print_version are not inlined, so that their buffers are not on main's stack. */
+/*
+ * print_help and print_version must not be inlined, because their buffers would then be on main's
+ * stack.
+ */
 __attribute__((noinline)) static int print_help(enum settings_command topic)
 {
     uint8_t bytes[WHY_BYTES];
@@ -109,7 +112,7 @@ int main(int argc, char **argv)
                       "here"),
             EXIT_CANNOT_RUN);
     }
-    /* The name in argv[0] is ignored, because the image has the binary under two names. */
+    /* The program name in argv[0] is ignored, because the image has the binary under two names. */
     const struct settings_input input = {.args = (const char *const *)argv + ((argc > 0) ? 1 : 0),
                                          .count = (argc > 0) ? (unsigned)argc - 1u : 0u,
                                          .env = (const char *const *)environ};

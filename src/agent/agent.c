@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's frame: accepts facts from the host, returns orders for the host, and runs the steps.
- * A step calls each room (a sub-folder of src/agent), and passes results of the API server to the
- * rooms that requested them. The frame decides nothing about devices, claims or slices.
+ * A step calls each room (a sub-folder of src/agent), and passes each result of the API server to
+ * the room that requested it. The frame decides nothing about devices, claims or slices.
  */
 #include "agent/api/backoff.h"
 #include "agent/api/client.h"
@@ -87,7 +87,7 @@ static void adopt_found(struct agent *a)
         reconcile_devices(a);
     }
     if (a->draining) {
-        return; /* for a driver that is switched off, nothing is reported or published */
+        return; /* a driver that is switched off reports and publishes nothing */
     }
     bool health = inventory_apply_health(a, ledger_numbers(a), ledger_shares(a));
     if (change == INVENTORY_OTHER || (change == INVENTORY_SAME && health)) {
@@ -117,8 +117,8 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
 }
 
 /*
- * Does the work of the claim store. When the store has just been opened, applies its claims to the
- * published content, so that the first slices list the devices in use.
+ * Does the work of the claim store in a step. When the store has just been opened, applies its
+ * claims to the published content, so that the first slices list the devices in use.
  */
 static void store_step(struct agent *a)
 {
@@ -312,7 +312,7 @@ void agent_time_old(struct agent *a)
 
 /* --- the API server --- */
 
-/* Ignores a record of a response: the sender of the request needs only the request's result. */
+/* Ignores a record of a response, for senders that need only the result of their request. */
 static void pass_record(struct agent *a, const struct api_result *r,
                         const struct kube_record *record)
 {
@@ -521,7 +521,7 @@ static void hand_over(struct agent *a)
     }
 }
 
-/* Whether the driver may write its slices: no other agent or driver of the node does so. */
+/* Whether the driver may write its slices: no other agent or driver of the node writes them. */
 static bool may_publish(const struct agent *a)
 {
     return !ledger_is_busy(a) && a->other_driver[0] == '\0';
@@ -531,7 +531,10 @@ static bool may_publish(const struct agent *a)
 static void owner_step(struct agent *a)
 {
     if (may_publish(a)) {
-        /* before node_step, because the publisher's requests have priority over the Node's watch */
+        /*
+         * before node_step, because requests of the publisher have priority over the watch of the
+         * Node
+         */
         publish_step(a);
     }
     if (!ledger_is_busy(a)) {
@@ -567,7 +570,7 @@ static void log_start(struct agent *a)
     }
 }
 
-/* Does the part of a driver's step that comes before results of the API server are handled. */
+/* Does the part of a driver's step that must run before results of the API server are handled. */
 static void driver_begin(struct agent *a)
 {
     a->step_now = false;
@@ -605,7 +608,7 @@ void agent_step(struct agent *a)
     stop_step(a);
 }
 
-/* Clears the flag of a pending order; returns whether it was set. */
+/* Clears the flag of a pending order; returns whether the flag was set. */
 static bool clear_pending(bool *pending)
 {
     bool was = *pending;
@@ -640,7 +643,7 @@ bool agent_step_due(const struct agent *a)
     return a->step_now || (a->next != NULL && a->next->step_now);
 }
 
-/* The latest time at which this driver's own work needs the next step. */
+/* The latest time at which the work of this driver needs the next step. */
 static uint64_t driver_deadline(const struct agent *a)
 {
     uint64_t at = a->step_now ? a->now_ms : links_deadline(a);

@@ -33,14 +33,14 @@
 #include "dra/efa.h"
 #include "dra/telemetry.h"
 
-/* One driver, see agent/frame.h; opaque outside src/agent. */
+/* One driver of the agent, see agent/frame.h; an opaque type outside src/agent. */
 struct agent;
 
-/* The kinds of server sockets; each server link has one of these kinds. */
+/* The kinds of server sockets; each server link belongs to a socket of one of these kinds. */
 enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_GRPC_HEALTH, LINK_METRICS };
-/* link index of the API connection; server links have the indexes 0 to SERVER_LINKS-1 */
+/* link index of the API connection; the indexes 0 to SERVER_LINKS-1 are those of server links */
 #define LINK_API SERVER_LINKS
-/* Number of links: all server links, and one link to the API server. */
+/* Number of links: the server links, and one link to the API server. */
 #define LINKS_TOTAL (SERVER_LINKS + 1u)
 
 /* Actions that only the host can execute. */
@@ -49,15 +49,15 @@ enum agent_order {
     ORDER_CONNECT_API, /* connect by TLS, then call agent_api_opened or agent_api_failed */
     /* read the token again and call agent_api_identity, even if the token is unchanged */
     ORDER_READ_TOKEN,
-    ORDER_CLOSE_API,          /* close the API connection now; do not call agent_api_ended */
+    ORDER_CLOSE_API,          /* close the API connection now, without a call of agent_api_ended */
     ORDER_RENEW_REGISTRATION, /* unlink the registration socket and create it again */
-    /* --efa is off, but claims of an earlier run may be left: open the EFA driver's unix sockets */
+    /* open the EFA driver's unix sockets: --efa is off, but claims of an earlier run may be left */
     ORDER_OPEN_SOCKETS,
-    /* stopping: unlink the registration socket, and accept no connection on it */
+    /* the agent is stopping: unlink the registration socket, and accept no connection on it */
     ORDER_CLOSE_REGISTRATION,
     /* the EFA driver has ended and the agent no longer uses it: close all its descriptors */
     ORDER_END_DRIVER,
-    /* stopped cleanly: flush the log, unlink the service socket, exit 0 */
+    /* the agent has stopped cleanly: flush the log, unlink the service socket, exit 0 */
     ORDER_EXIT
 };
 
@@ -123,8 +123,8 @@ void agent_api_opened(struct agent *a, uint64_t now_ms);
  */
 void agent_api_failed(struct agent *a, enum status status, const char *why, uint64_t now_ms);
 /*
- * Reports that the open API connection ended; `why` is empty if the server closed it without an
- * error.
+ * Reports that the open API connection has ended. `why`: one line with the reason; empty: the
+ * server closed the connection without an error.
  */
 void agent_api_ended(struct agent *a, const char *why);
 /*
@@ -132,7 +132,10 @@ void agent_api_ended(struct agent *a, const char *why);
  * agent/report/log_catalogue.h.
  */
 void agent_host_log(struct agent *a, int log_id, const char *text);
-/* Sets whether the kubelet can connect to the service socket; initially true. */
+/*
+ * Sets whether the kubelet can connect to the service socket. Before the first call, the agent
+ * assumes that it can.
+ */
 void agent_service(struct agent *a, bool serves);
 /*
  * Sets whether a device plugin on this node offers the same devices. `name`: name of its socket in
@@ -166,35 +169,40 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_
  * once; UINT64_MAX: not before another link of the kind has ended.
  */
 uint64_t agent_link_room_ms(const struct agent *a, enum link_kind kind);
-/* Whether the kind has a free link; if not, agent_link_open returns -1 and may close a link. */
+/* Whether a link of this kind is free; if not, agent_link_open returns -1 and may close a link. */
 bool agent_link_free(const struct agent *a, enum link_kind kind);
-/* Space for received bytes; empty: do not read now. */
+/* Space for bytes received on a link; empty: the host must not read from the connection now. */
 struct writer agent_link_rx(struct agent *a, unsigned link);
 /* Accepts `n` bytes that were written into the space of agent_link_rx. */
 void agent_link_rx_commit(struct agent *a, unsigned link, size_t n);
-/* Reports that no more input follows: the peer closed its side, or the descriptor failed. */
+/*
+ * Reports that no more input of a link follows: the peer closed its side, or the descriptor failed.
+ */
 void agent_link_end(struct agent *a, unsigned link);
-/* Bytes to send on a link, valid until the next call; may be empty. */
+/* Bytes to send on a link, valid until the next call; empty: there are none now. */
 struct view agent_link_tx(struct agent *a, unsigned link);
-/* Removes the first `n` bytes of agent_link_tx after they were sent. */
+/* Removes the first `n` bytes of agent_link_tx, after the host has sent them. */
 void agent_link_tx_commit(struct agent *a, unsigned link, size_t n);
-/* Whether the host must close the descriptor now; if true, the link index is free again. */
+/*
+ * Whether the host must close the descriptor of this link now; if true, the link index is free
+ * again.
+ */
 bool agent_link_done(struct agent *a, unsigned link);
 
 /* --- running --- */
 
-/* Does all work that is possible with the present bytes, facts and time. */
+/* Does all work that is possible with the bytes, facts and time that the host has passed in. */
 void agent_step(struct agent *a);
 /* Returns the next order for the host. After each step, call it until it returns ORDER_NONE. */
 enum agent_order agent_next_order(struct agent *a);
 /*
- * Whether agent_step must be called at once, for example because the host has sent bytes, so that
- * a link can take more output.
+ * Whether agent_step must be called at once, for example because the host has sent bytes and the
+ * link can now take more output.
  */
 bool agent_step_due(const struct agent *a);
-/* The latest time for the next agent_step, on the clock of now_ms. */
+/* The latest time at which agent_step must be called again, on the clock of now_ms. */
 uint64_t agent_deadline(const struct agent *a);
-/* Log lines to write out; call agent_log_written afterwards. */
+/* The log lines to write out; call agent_log_written afterwards. */
 struct view agent_log(const struct agent *a);
 /* Marks the first `n` bytes of agent_log as written out. */
 void agent_log_written(struct agent *a, size_t n);

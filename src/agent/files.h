@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files port: the functions by which the agent accesses the disk, identifies devices, and reads
- * the clock and the resource use of its process. src/host implements it for the product, and tests
- * have their own implementations. Names are plain file names without a slash. Every function
- * returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED, HOST_IO or what its comment says.
- * Declares the functions only.
+ * the clock and the resource use of its process. src/host implements these functions for the
+ * product, and tests have their own implementations. File names are plain names without a slash.
+ * Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED, HOST_IO or what its
+ * comment says. This header only declares the functions.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
@@ -27,39 +27,42 @@ enum files_lock { LOCK_OWNER, LOCK_NEXT };
 enum files_holder {
     HOLDER_NOBODY, /* no other process holds the lock */
     HOLDER_AGENT,
-    HOLDER_OLDER /* an agent of a release without LOCK_NEXT, which locks the whole file */
+    HOLDER_OLDER /* an agent of an older release, which has no LOCK_NEXT and locks the whole file */
 };
 
-/* Position of a listing; all zero before its first page. The port writes it. */
+/* Position in a listing of a directory; all zero before the first page. Only the port writes it. */
 struct listing {
-    uint32_t pages; /* pages returned so far */
+    uint32_t pages; /* number of pages returned so far */
     int place;
 };
 
 /* Values about the agent's process that the metrics report. */
 enum process_value {
-    PROCESS_CPU_US, /* processor time used, in microseconds */
+    PROCESS_CPU_US, /* processor time that the process has used, in microseconds */
     PROCESS_RESIDENT_BYTES,
     PROCESS_VIRTUAL_BYTES,
-    PROCESS_START_MS, /* when the process started, in Unix milliseconds */
+    PROCESS_START_MS, /* start of the process, in Unix milliseconds */
     PROCESS_OPEN_FDS,
     PROCESS_MAX_FDS,
-    PROCESS_VALUES /* number of values */
+    PROCESS_VALUES /* number of values about the process */
 };
 
-/* The files port. It must exist as long as the agent does; every function gets `ctx`. */
+/*
+ * The functions of the files port. This struct must exist as long as the agent does; every function
+ * gets `ctx`.
+ */
 struct files {
-    void *ctx; /* opaque to the agent */
+    void *ctx; /* data of the port, opaque to the agent */
     /*
-     * Appends the file's bytes from `offset` on to `out`, until `out` is full or the file ends. If
-     * `out` is not full afterwards, the end of the file was reached.
+     * Appends bytes of the file, from `offset` on, to `out`, until `out` is full or the file ends.
+     * If `out` is not full afterwards, the end of the file was reached.
      */
     enum status (*read)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                         struct writer *out) MUST_USE;
     /*
-     * FILES_STATE: writes in place and extends the file; only a write at offset 0 creates it, so
-     * that a vanished store causes HOST_ABSENT. FILES_CDI: a write at offset 0 recreates the file
-     * with exactly these bytes, later writes append.
+     * Writes bytes to a file. FILES_STATE: writes in place and extends the file; only a write at
+     * offset 0 creates it, so that a vanished store causes HOST_ABSENT. FILES_CDI: a write at
+     * offset 0 recreates the file with exactly these bytes, and later writes append to it.
      */
     enum status (*write)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                          struct view bytes) MUST_USE;
@@ -92,8 +95,8 @@ struct files {
      */
     uint64_t (*clock_us)(void *ctx);
     /*
-     * Sets value[] to the current values of the process; UINT64_MAX: the value is unknown. If this
-     * pointer is NULL, all values are unknown.
+     * Sets value[] to the current values about the process; UINT64_MAX: the value is unknown. If
+     * this pointer is NULL, all values are unknown.
      */
     void (*process)(void *ctx, uint64_t value[PROCESS_VALUES]);
     /* Unlinks the file `name`; if `aside` is not NULL, renames the file to `aside` instead. */
@@ -112,10 +115,10 @@ struct files {
     enum files_holder (*holder)(void *ctx, enum files_lock which) MUST_USE;
     /*
      * Appends a page of the names in `dir` that start with `prefix`, each with its NUL; `out` has
-     * room for LIST_PAGE_BYTES. STATUS_MORE: call again, with the same `at`, until another status
-     * ends the listing; files may be created and removed meanwhile. STATUS_OK: complete; an absent
-     * directory has no names. Any other status: the listing failed, and the remaining names are
-     * unknown.
+     * room for LIST_PAGE_BYTES. STATUS_MORE: the caller must call again with the same `at`, until
+     * another status ends the listing; files may be created and removed meanwhile. STATUS_OK: the
+     * listing is complete; an absent directory has no names. Any other status: the listing failed,
+     * and the remaining names are unknown.
      */
     enum status (*list)(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
                         struct writer *out) MUST_USE;
@@ -128,7 +131,7 @@ struct files {
     enum status (*kubelet_state)(void *ctx, uint64_t offset, struct writer *out,
                                  uint64_t *written_ms) MUST_USE;
     /*
-     * Identifies the device that has this number now; does not open the device. Fails if its
+     * Identifies the device that has this number now, without opening it. Fails if the device's
      * directory in sysfs (place->folder is then 0) or its device node is not accessible.
      */
     enum status (*device)(void *ctx, unsigned number, struct device_place *place) MUST_USE;
@@ -150,11 +153,14 @@ struct files {
      * absent file counts as empty. After a failure *out is undefined.
      */
     enum status (*ultraserver)(void *ctx, struct found_ultraserver *out) MUST_USE;
-    /* Why the last failed call failed, as text for an operator; valid until the next call. */
+    /*
+     * Why the last failed call of the port failed, as text for an operator; valid until the next
+     * call.
+     */
     const char *(*why)(void *ctx);
     /*
-     * The remedy for the cause of the last failure: static text for an operator. If this pointer or
-     * the result is NULL, only the status is known.
+     * What an operator must do about the last failure: static text. If this pointer or the result
+     * is NULL, the port knows no remedy.
      */
     const char *(*remedy)(void *ctx);
 };

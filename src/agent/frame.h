@@ -29,20 +29,21 @@ struct recovery;
 struct calls;
 struct serve;
 
-/* --- working memory, whose content is not kept from one step to the next --- */
+/* --- working memory, whose content is lost at the end of a step --- */
 
 /* Working memory that is too large for the stack. */
 struct scratch {
     uint8_t half[STORE_HALF_BYTES];
     uint8_t record[STORE_RECORD_MAX];
-    uint8_t body[CDI_BYTES_MAX];   /* content of a CDI file, or of a request to the API server */
-    uint8_t stored[CDI_BYTES_MAX]; /* a CDI file read from the disk */
+    uint8_t body[CDI_BYTES_MAX]; /* content of a CDI file, or body of a request to the API server */
+    uint8_t stored[CDI_BYTES_MAX]; /* content of a CDI file that was read from the disk */
     struct devices devices;
     struct probe_issues issues;
-    struct attributes attributes; /* attributes of a device, for the metadata file of its claim */
+    /* attributes of a device, for the device metadata file of a claim */
+    struct attributes attributes;
 };
 
-/* One driver. */
+/* One driver of the agent. */
 struct agent {
     /* State that all drivers share: one connection to the API server, one log, one Node. */
     struct api *api;
@@ -57,27 +58,32 @@ struct agent {
     struct calls *calls;
     struct serve *serve;
 
-    struct agent *next;                /* the next driver, or NULL */
-    const struct driver *driver;       /* borrowed from the settings */
-    const struct settings *settings;   /* borrowed */
-    const struct files *files;         /* borrowed */
-    const struct devices *devices;     /* devices of the node, see node/inventory.h */
-    const struct telemetry *telemetry; /* borrowed; NULL: no --device-metrics */
+    struct agent *next;          /* the next driver; NULL: this is the last one */
+    const struct driver *driver; /* name and sockets of the driver; borrowed from the settings */
+    const struct settings *settings; /* settings of the run; borrowed */
+    const struct files *files;       /* the files port; borrowed */
+    const struct devices *devices;   /* devices of the node, see node/inventory.h */
+    /* device values for the metrics; borrowed; NULL: no --device-metrics */
+    const struct telemetry *telemetry;
     uint64_t now_ms;
     uint64_t wall_ms;             /* time of day of this step, in Unix milliseconds */
     struct randomness randomness; /* random numbers, drawn by api/backoff.c */
     uint64_t started_ms;
-    bool started;                        /* the first step has begun */
-    bool service_lost;                   /* the kubelet cannot connect to the service socket */
-    char device_plugin[SOCKET_PATH_CAP]; /* socket of a device plugin on the node; empty: none */
-    /* socket of another driver with this driver's name; empty: none */
+    bool started;      /* the first step of the agent has begun */
+    bool service_lost; /* the kubelet cannot connect to the service socket */
+    /* name of the socket of a device plugin on the node; empty: there is none */
+    char device_plugin[SOCKET_PATH_CAP];
+    /* path of the socket of another driver with this driver's name; empty: there is none */
     char other_driver[SOCKET_PATH_CAP];
     bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
-    /* `draining` and claims may be left: this was logged, and opening the sockets was ordered */
+    /*
+     * `draining`, and claims may be left: this was logged, and the host was ordered to open the
+     * sockets
+     */
     bool drains;
     bool stopping;
     uint64_t stop_ms; /* if `stopping`: when the agent ends the calls that still run */
-    bool step_now;    /* a step is needed at once: something changed between two steps */
+    bool step_now;    /* a step is needed at once, because something changed between two steps */
     bool order_open_sockets;
     bool order_close_registration;
     bool order_end_driver;
@@ -86,7 +92,7 @@ struct agent {
     struct scratch scratch;
 };
 
-/* Returns the current time in microseconds, for durations that are reported. */
+/* Returns the current time in microseconds, to measure durations that are reported. */
 static inline uint64_t agent_clock_us(const struct agent *a)
 {
     const struct files *f = a->files;

@@ -14,8 +14,8 @@
 #include "cfg/identity.h"
 
 /*
- * For each row of the table of flags: the flag or variable that gave the value, and the value. A
- * name of NULL: neither gave one, so the default applies.
+ * For each row of the table of flags: the value that was given, and the flag or variable that gave
+ * it. A name of NULL means that neither gave a value, so the default applies.
  */
 struct given {
     struct setting_source source[SETTINGS_COUNT];
@@ -85,8 +85,8 @@ static const struct alias {
 enum { ALIASES = sizeof aliases / sizeof aliases[0] };
 
 /*
- * Returns the flag whose name or alias is `name`. "": there is none; then `meant` may suggest a
- * flag.
+ * Returns the flag whose name or alias is `name`. "": there is no such flag; then `meant` may
+ * suggest one.
  */
 static const char *flag_of(struct view name, struct suggestion *meant)
 {
@@ -104,7 +104,7 @@ static const char *flag_of(struct view name, struct suggestion *meant)
     return "";
 }
 
-/* Index of the flag's row; SETTINGS_COUNT: there is no such flag. */
+/* Index of the flag's row in the table of flags; SETTINGS_COUNT: there is no such flag. */
 static unsigned index_of(const char *flag)
 {
     unsigned i = 0;
@@ -115,8 +115,9 @@ static unsigned index_of(const char *flag)
 }
 
 /*
- * Whether a value follows the letter of a short flag directly, as in -ojson and -v4. All other
- * words with one dash, such as -output and -output=json, are names of flags and may be misspelt.
+ * Whether the word is a short flag with a value directly after its letter, as in -ojson and -v4.
+ * All other words with one dash, such as -output and -output=json, are names of flags and may be
+ * misspelt.
  */
 static bool has_joined_value(struct view word)
 {
@@ -126,9 +127,9 @@ static bool has_joined_value(struct view word)
 }
 
 /*
- * Reads the value of a flag from the next word. A switch alone means true: it consumes the next
- * word only if that is a value of a switch. Values may start with one dash (-1), flags start with
- * two. false: the value is missing.
+ * Reads the value of a flag from the next word. A switch (true or false) needs no value: without
+ * one it means true, and it consumes the next word only if that is a value of a switch. Values may
+ * start with one dash (-1), flags start with two. false: the value is missing.
  */
 static bool next_value(struct words *words, const struct setting_row *row, struct view *value)
 {
@@ -208,7 +209,7 @@ static void write_operands(struct writer *out, const struct command_row *row)
     }
 }
 
-/* The operand of a command that takes one of a few words. */
+/* Parses the operand of a command that accepts only certain words. */
 static enum status parse_choice(struct settings *out, const struct command_row *row,
                                 struct view word, struct writer *why)
 {
@@ -243,15 +244,15 @@ static enum status parse_operand(struct settings *out, struct view word, struct 
 }
 
 /*
- * Whether the word is a flag. "-" is none: it is the operand of `bundle` that stands for standard
- * output.
+ * Whether the word is a flag. The word "-" is not a flag: as operand of `bundle` it stands for
+ * standard output.
  */
 static bool is_flag(struct view word)
 {
     return view_starts(word, "-") && word.len > 1u;
 }
 
-/* Stores the command to explain of `help COMMAND` and `version --help`. */
+/* Stores the command that `help COMMAND` or `version --help` must explain. */
 static enum status parse_topic(const struct words *words, struct settings *out, struct writer *why)
 {
     bool any = words->next + 1u < words->count;
@@ -288,7 +289,7 @@ static enum status parse_word(struct given *given, struct words *words, bool *se
     return s;
 }
 
-/* Checks that an operand was given if the command needs one. */
+/* Checks that the command has an operand if it needs one. */
 static enum status operand_check(const struct settings *out, struct writer *why)
 {
     const struct command_row *row = &command_rows[out->command];
@@ -302,7 +303,7 @@ static enum status operand_check(const struct settings *out, struct writer *why)
     return PEER_MALFORMED;
 }
 
-/* Whether the command is `help` or `version`, which ignore all further words. */
+/* Whether the command is `help` or `version`, which ignore all words after them. */
 static bool only_prints(enum settings_command command)
 {
     return command == COMMAND_HELP || command == COMMAND_VERSION;
@@ -321,7 +322,7 @@ static enum status parse_words(struct given *given, struct words *words, struct 
     return operand_check(out, why);
 }
 
-/* --- values --- */
+/* --- values of the settings --- */
 
 static enum status store_all(struct settings *out, const struct given *given, struct writer *why)
 {
@@ -344,7 +345,7 @@ static enum status store_all(struct settings *out, const struct given *given, st
 }
 
 /*
- * Unless `path` was given, sets it to `name` in the parent of the plugins directory, which is
+ * If `path` was not given, sets it to `name` in the parent of the plugins directory; this parent is
  * /var/lib/kubelet by default.
  */
 static enum status derive_beside(const struct settings *out, char path[PATH_CAP], const char *name,
@@ -372,7 +373,7 @@ struct socket_name {
     const char *what;
     const char *folder_flag;
     const char *folder;
-    const char *before_uid; /* the socket's path between `folder` and "-<pod UID>" */
+    const char *before_uid; /* the part of the socket's path between `folder` and "-<pod UID>" */
     const char *after_uid;
 };
 
@@ -432,8 +433,9 @@ static enum status derive_driver(struct settings *out, enum driver_kind kind, st
 }
 
 /*
- * Derives name, shares and socket paths of both drivers. Without --efa, a name that is too long for
- * the EFA driver's socket paths is accepted, because no earlier run with --efa can have used it.
+ * Derives name, shares and socket paths of both drivers from the settings. Without --efa, a name
+ * that is too long for the socket paths of the EFA driver is accepted, because no earlier run with
+ * --efa can have used it.
  */
 static enum status derive_drivers(struct settings *out, struct writer *why)
 {
@@ -463,8 +465,9 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     memset(&given, 0, sizeof given);
     while (words.next < words.count) {
         if (is_flag(view_text(words.args[words.next]))) {
-            enum status s = parse_flag(&given, &words, out); /* moves past the flag and its value */
-            ASSERT(s == STATUS_OK);                          /* settings_parse has accepted it */
+            /* this call moves past the flag and its value */
+            enum status s = parse_flag(&given, &words, out);
+            ASSERT(s == STATUS_OK); /* settings_parse has already accepted the flag and its value */
         } else {
             words.next++;
         }
@@ -496,9 +499,9 @@ static enum status derive_paths(struct settings *out, struct writer *why)
 }
 
 /*
- * Refuses a flag without a variable, such as --watch or --pod, with a command that does not read
- * it: its user waits for an effect. Other flags that a command does not read are ignored, so that
- * one list of flags serves all commands.
+ * Refuses a flag without a variable, such as --watch or --pod, for a command that does not read it,
+ * because the user expects an effect. Other flags that a command does not read are ignored, so that
+ * the same list of flags serves all commands.
  */
 static enum status interactive_check(const struct settings *out, const struct given *given,
                                      struct writer *why)

@@ -51,41 +51,48 @@ enum tls_min { TLS_MIN_1_2, TLS_MIN_1_3 };
 struct driver {
     enum driver_kind kind;
     char name[DRIVER_CAP];
-    unsigned shares; /* claims that may share one device at a time; 1: not shared */
-    char registration_socket[SOCKET_PATH_CAP]; /* full path */
-    char service_socket[SOCKET_PATH_CAP];      /* full path, in the directory of the claim store */
+    unsigned shares; /* number of claims that may share one device at a time; 1: none share it */
+    char registration_socket[SOCKET_PATH_CAP]; /* full path of the registration socket */
+    /* full path of the service socket, in the directory of the claim store */
+    char service_socket[SOCKET_PATH_CAP];
 };
 
-/* All settings of a run; texts end in NUL; an empty text is not set. */
+/* All settings of a run. Texts end in NUL; an empty text means that the setting is not set. */
 struct settings {
     enum settings_command command;
-    /* COMMAND_HELP: the command to explain, or COMMAND_HELP for the whole program */
+    /* the command that COMMAND_HELP explains; COMMAND_HELP: the whole program */
     enum settings_command topic;
     char operand[PATH_CAP]; /* second word of the command line, if the command accepts an operand */
     enum settings_output output;
-    char board[64]; /* instance type whose devices are printed; empty: that of this node */
-    char pod[NAMESPACE_CAP + NAME_CAP]; /* print the claims of this namespace/name; empty: all */
+    char board[64]; /* instance type whose devices are printed; empty: the type of this node */
+    /* namespace/name of the pod whose claims are printed; empty: all claims */
+    char pod[NAMESPACE_CAP + NAME_CAP];
     bool no_headers;
     bool watch;
     char node_name[NAME_CAP];
-    char kubeconfig[PATH_CAP]; /* empty: use the in-cluster service account */
+    /* path of the kubeconfig; empty: the in-cluster service account is used */
+    char kubeconfig[PATH_CAP];
     enum tls_min tls_min;
     char cdi_root[PATH_CAP];
     char registrar_dir[PATH_CAP];
-    /* each driver has a subdirectory here, with its service socket and claim store */
+    /*
+     * directory with a subdirectory for each driver, which has the service socket and the claim
+     * store
+     */
     char plugins_dir[PATH_CAP];
-    char pod_uid[UID_CAP];             /* empty: no pod UID in the names of the sockets */
-    char neuron_dir[PATH_CAP];         /* host directory of the Neuron runtime's settings */
+    char pod_uid[UID_CAP];     /* UID in the names of the sockets; empty: the names have no UID */
+    char neuron_dir[PATH_CAP]; /* host directory of the Neuron runtime's settings */
     char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" in the parent of plugins_dir */
     char kubelet_state[PATH_CAP]; /* default: "dra_manager_state" in the parent of plugins_dir */
-    int32_t healthcheck_port;     /* -1: off; 0: any free port */
-    char healthcheck_address[ADDRESS_TEXT_CAP]; /* empty: all addresses */
+    int32_t healthcheck_port;     /* port of the health service; -1: off; 0: any free port */
+    /* address of the health service; empty: all addresses */
+    char healthcheck_address[ADDRESS_TEXT_CAP];
     int32_t metrics_port;
     char metrics_address[ADDRESS_TEXT_CAP];
     char sysfs_root[PATH_CAP];
     char proc_root[PATH_CAP];
     char dev_root[PATH_CAP];
-    char instance_type[64]; /* empty: read from DMI */
+    char instance_type[64]; /* instance type of the node; empty: it is read from DMI */
     bool zero_numbering;
     enum ultraserver_devices ultraserver;
     /* taint of unhealthy devices in the slices; empty: the slices omit unhealthy devices */
@@ -107,17 +114,17 @@ struct settings {
     enum log_format log_format;
     enum log_level log_level;
     /*
-     * Derived from other settings. Without --efa the EFA driver is derived too, unless its socket
-     * paths are too long.
+     * The drivers, derived from other settings. The EFA driver is derived even without --efa,
+     * unless its socket paths are too long.
      */
     struct driver driver[DRIVERS];
 };
 
 /* The command line and the environment from which settings are parsed. */
 struct settings_input {
-    const char *const *args; /* without the program name */
+    const char *const *args; /* words of the command line, without the program name */
     unsigned count;
-    const char *const *env; /* "NAME=value" texts, NULL-terminated */
+    const char *const *env; /* texts of the form "NAME=value", ended by NULL */
 };
 
 /*

@@ -8,76 +8,84 @@
 
 #include "agent/settings.h"
 
-/* Kinds of values, which decide how a value is parsed and stored. */
+/* Kinds of values; the kind decides how a value is parsed and stored. */
 enum setting_kind {
-    KIND_NODE_NAME, /* DNS-1123 subdomain; the command `run` needs one, as settings.c checks */
-    KIND_FOLDER,    /* absolute path, normalised */
-    KIND_FILE,      /* path of a file that only this program opens; may be relative or empty */
-    /* like KIND_FILE, but ':' is refused, because other programs accept a list of files */
+    /* DNS-1123 subdomain; the command `run` needs a node name, as settings.c checks */
+    KIND_NODE_NAME,
+    KIND_FOLDER, /* absolute path, normalised */
+    KIND_FILE,   /* path of a file that only this program opens; may be relative or empty */
+    /* like KIND_FILE, but ':' is refused, because other programs read it as a separator */
     KIND_KUBECONFIG,
-    KIND_TEXT,     /* [0-9A-Za-z.-]*, may be empty */
-    KIND_UID,      /* [0-9A-Za-z-]*, may be empty */
-    KIND_PORT,     /* -1 to 65535 */
-    KIND_CHOICE,   /* one of `choices`, stored as its index */
+    KIND_TEXT,     /* text of [0-9A-Za-z.-]*, may be empty */
+    KIND_UID,      /* UID of [0-9A-Za-z-]*, may be empty */
+    KIND_PORT,     /* TCP port, or -1 for none: -1 to 65535 */
+    KIND_CHOICE,   /* one of the words in `choices`, stored as its index */
     KIND_BOOL,     /* true, false, 1 or 0; a flag without a value means true */
-    KIND_DURATION, /* Go duration text, stored in milliseconds */
-    KIND_TAINT,    /* key:effect, or empty */
+    KIND_DURATION, /* duration as in Go, stored in milliseconds */
+    KIND_TAINT,    /* taint as key:effect, or empty */
     KIND_ADDRESS,  /* IPv4 or IPv6 address, or empty */
-    KIND_DRIVER,   /* DNS-1123 subdomain other than DRIVER_NAME */
-    KIND_SHARES,   /* 1 to EFA_SHARES_MAX */
-    KIND_POD,      /* namespace/name */
+    KIND_DRIVER,   /* name of a driver: DNS-1123 subdomain other than DRIVER_NAME */
+    KIND_SHARES,   /* number of shares: 1 to EFA_SHARES_MAX */
+    KIND_POD,      /* pod as namespace/name */
 };
 
-/* Largest number of values of a KIND_CHOICE. */
+/* Largest number of values of a setting of KIND_CHOICE. */
 #define SETTING_CHOICES_MAX 4u
 /* Largest number of words from which the operand of a command is chosen. */
 #define COMMAND_OPERANDS_MAX 3u
 
-/* One flag and its variable; texts are literals. */
+/* A row of the table of flags: one flag and its variable. Texts are literals. */
 struct setting_row {
-    const char *flag;     /* including its dashes */
+    const char *flag;     /* name of the flag, with its dashes */
     const char *variable; /* NULL: the flag has no variable, as for flags of interactive commands */
-    const char *default_value; /* parsed like a given value; NULL: the field stays all zero */
-    const char *default_text;  /* the default as shown in --help, if default_value is NULL */
-    const char *help;          /* one line of --help */
+    const char *default_value; /* text parsed like a given value; NULL: the field stays all zero */
+    const char *default_text;  /* text that --help shows as the default if default_value is NULL */
+    const char *help;          /* text of the flag's line in --help */
     enum setting_kind kind;
-    uint16_t offset; /* offset of the field in struct settings */
-    uint16_t size;   /* size of the field */
+    uint16_t offset; /* offset of the setting's field in struct settings */
+    uint16_t size;   /* size of the setting's field in bytes */
     /* bit N: the command with index N reads the setting; the bit of run is not used */
     uint16_t readers;
-    uint32_t least_ms; /* KIND_DURATION: smallest valid value */
-    /* KIND_CHOICE: the valid values; unused elements are NULL */
+    uint32_t least_ms; /* smallest valid value of a KIND_DURATION, in milliseconds */
+    /* valid values of a KIND_CHOICE; unused elements are NULL */
     const char *choices[SETTING_CHOICES_MAX];
 };
 
 /* Number of rows in the table of flags; each flag has one row. */
 #define SETTINGS_COUNT 41u
 
-/* One command; texts are literals. */
+/* A row of the table of commands. Texts are literals. */
 struct command_row {
     const char *name;
-    /* one of these words must follow the command; unused elements are NULL */
+    /* words of which one must follow the command; unused elements are NULL */
     const char *operand[COMMAND_OPERANDS_MAX];
-    /* word by which --help shows the path that must follow the command, as DIRECTORY; NULL: none */
+    /*
+     * word that --help shows for the path that must follow the command, as DIRECTORY; NULL: no path
+     * follows
+     */
     const char *directory;
-    const char *help;    /* one line of --help, and the first of the command's own help */
-    const char *more;    /* further lines of the command's own help, or NULL */
-    const char *example; /* examples; NULL: the command has no help of its own */
+    const char *help; /* line of the command in --help, which also begins the command's own help */
+    const char *more; /* further lines of the command's own help; NULL: there are none */
+    /* examples in the command's own help; NULL: the command has no help of its own */
+    const char *example;
 };
 /* The commands, indexed by enum settings_command; --help has the same order. */
 extern const struct command_row command_rows[COMMANDS];
 
-/* The row with this index; --help has the same order. index < SETTINGS_COUNT. */
+/*
+ * The row of the table of flags with this index, which must be below SETTINGS_COUNT; --help has the
+ * same order.
+ */
 const struct setting_row *setting_row(unsigned index);
 
-/* The text of a value, and the flag or variable that it was given by, for error messages. */
+/* The text of a value, and for error messages the flag or variable that gave it. */
 struct setting_source {
-    const char *name; /* flag or variable; borrowed from the row */
+    const char *name; /* name of the flag or variable; borrowed from the row */
     struct view text;
 };
 
 /*
- * Parses the value source->text by row->kind, and stores it in the row's field of *out.
+ * Parses the value source->text by the kind of the row, and stores it in the row's field of *out.
  * PEER_MALFORMED: the value is invalid, `why` gets one line, and *out is unchanged.
  */
 MUST_USE enum status setting_store(struct settings *out, const struct setting_row *row,
@@ -86,7 +94,7 @@ MUST_USE enum status setting_store(struct settings *out, const struct setting_ro
 /* Whether the text is a value of a switch (KIND_BOOL); if so, sets *yes to that value. */
 bool setting_truth(struct view text, bool *yes);
 
-/* Appends `text` in quotes as one line: control characters become '?', a long text is cut. */
+/* Appends `text` in quotes as one line: control characters become '?', and a long text is cut. */
 void setting_quote(struct writer *why, struct view text);
 
 #endif

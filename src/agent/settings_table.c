@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of flags, one row each, and the text of --help made from it. Parses nothing. */
+/*
+ * The table of flags, with one row for each flag, and the text of --help, which is made from it.
+ * Parses nothing.
+ */
 #include "agent/settings_internal.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -7,7 +10,7 @@
 #define FIELD(member)                                                                              \
     .offset = offsetof(struct settings, member), .size = sizeof(((struct settings *)0)->member)
 
-/* Commands that read a setting, as bits. */
+/* The commands that read a setting, as a set of bits. */
 #define READ_BY(command) (uint16_t)((uint32_t)1 << (unsigned)(command))
 #define BY_PAGES                                                                                   \
     (READ_BY(COMMAND_PROBE) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE) |                   \
@@ -21,7 +24,7 @@
 #define BY_DRIVERS (BY_NODE | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_RELEASE) | BY_CLUSTER)
 #define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | BY_CLUSTER)
 
-/* Without an explicit size, so that an assertion on the size also detects a surplus row. */
+/* The array has no explicit size, so that an assertion on its size also detects a surplus row. */
 static const struct setting_row setting_rows[] = {
     {.flag = "--node-name",
      .readers = READ_BY(COMMAND_SLICES) | READ_BY(COMMAND_BUNDLE),
@@ -433,8 +436,9 @@ static void help_value(struct writer *out, const struct setting_row *row)
 #define HELP_INDENT "      "
 
 /*
- * Appends the words of the text in lines of at most HELP_COLUMNS, after those that `column` has
- * already; a longer word has a line of its own. Returns the column after the last word.
+ * Appends the words of a text in lines of at most HELP_COLUMNS columns. The first line already has
+ * `column` columns; a word that is longer than a line gets its own line. Returns the column after
+ * the last word.
  */
 static size_t help_words(struct writer *out, size_t column, const char *text)
 {
@@ -533,7 +537,9 @@ static void topic_tail(struct writer *out, const struct command_row *row)
     writer_text(out, " [OPTION]...\n");
 }
 
-/* Whether the command reads the setting: run each one with a variable. */
+/*
+ * Whether the command reads the setting. The command `run` reads each setting that has a variable.
+ */
 static bool is_read_by(const struct setting_row *row, enum settings_command command)
 {
     bool listed = (row->readers >> (unsigned)command & 1u) != 0u;
@@ -544,7 +550,10 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
 {
     ASSERT(out != NULL);
     const struct command_row *command = &command_rows[topic];
-    /* true: write the help of this command; false: it has none, write that of the whole program */
+    /*
+     * true: write the help of this command; false: it has no help of its own, so write that of the
+     * program
+     */
     bool one = command->example != NULL;
     if (part > SETTINGS_COUNT + 1u) {
         return false;
@@ -566,21 +575,24 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
     return true;
 }
 
-/* --- completion of a shell --- */
+/* --- completion scripts for shells --- */
 
 /*
  * The texts in which the completion scripts of the shells differ. Each script has a case for each
  * word that may stand before the cursor.
  */
 static const struct shell {
-    const char *begin; /* text before the first case */
+    const char *begin; /* text of the script before the first case */
     const char *before;
-    /* `before` and `after` enclose the word of a case; the words that may follow it come next */
+    /*
+     * `before` and `after` enclose the word of a case; the words that may follow this word come
+     * next
+     */
     const char *after;
-    const char *end;   /* end of a case */
-    const char *files; /* text that offers file names, if no words may follow */
+    const char *end;   /* text at the end of a case */
+    const char *files; /* text of a case that offers file names, because no words may follow */
     const char *others;
-    const char *tail; /* text after the last case */
+    const char *tail; /* text of the script after the last case */
 } shells[SHELLS] = {
     [SHELL_BASH] = {.begin = "_neuron_dra_agent() {\n"
                              "    local list\n"
@@ -622,7 +634,10 @@ static const struct shell {
                             "end\n"
                             "complete -c " AGENT_NAME " -f -a '(__neuron_dra_agent)'\n"}};
 
-/* Writes the case for `word`: the words that may follow it or, if there are none, file names. */
+/*
+ * Writes the case for `word`: it offers the words that may follow `word` or, if there are none,
+ * file names.
+ */
 static void complete_after(struct writer *out, const struct shell *shell, const char *word,
                            const char *const *follow, unsigned most)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses single settings: text to number, name, path, duration or taint, by the row's kind. Decides
- * which values are valid, and writes why a value is invalid; knows no command line.
+ * Parses the value of a single setting by the kind of its row: number, name, path, duration, taint
+ * and so on. Decides which values are valid, and writes why a value is invalid. Knows no command
+ * line.
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@
 /* Maximum number of bytes of an invalid value that an error quotes. */
 #define QUOTE_MAX 400u
 
-/* Writes the error for an invalid value: its flag or variable, the value, the problem. */
+/* Writes the error about an invalid value: its flag or variable, the value, and the problem. */
 static enum status refuse_setting(const struct setting_source *source, struct writer *why,
                                   const char *problem)
 {
@@ -45,8 +46,8 @@ static void *field_of(struct settings *out, const struct setting_row *row)
 /* --- characters --- */
 
 /*
- * Whether `c` may follow `before` in a subdomain: dots only after letters or digits, dashes not
- * after dots.
+ * Whether the character `c` may follow `before` in a subdomain: a dot only follows a letter or
+ * digit, and a dash does not follow a dot.
  */
 static bool subdomain_step(uint8_t before, uint8_t c)
 {
@@ -56,7 +57,10 @@ static bool subdomain_step(uint8_t before, uint8_t c)
     return (c == '-' && before != '.') || (c == '.' && before != '.' && before != '-');
 }
 
-/* DNS-1123 subdomain as the API server checks it: labels of a-z, 0-9 and inner dashes. */
+/*
+ * Whether the text is a DNS-1123 subdomain as the API server checks it: labels of a-z, 0-9 and
+ * inner dashes.
+ */
 static bool is_subdomain(struct view v)
 {
     uint8_t before = (uint8_t)'.';
@@ -69,7 +73,10 @@ static bool is_subdomain(struct view v)
     return before != '.' && before != '-';
 }
 
-/* Name part of a label key: at most 63 of [-_.0-9A-Za-z], letters or digits at the ends. */
+/*
+ * Whether the text is valid as the name part of a label key: at most 63 of [-_.0-9A-Za-z], with a
+ * letter or digit at both ends.
+ */
 static bool is_label_name(struct view v)
 {
     if (v.len == 0u || v.len > 63u) {
@@ -181,7 +188,10 @@ static enum status store_kubeconfig(void *field, size_t cap, const struct settin
     return store_file(field, cap, source, why);
 }
 
-/* Returns the next component of a path, empty at the end; *pos moves past it. */
+/*
+ * Returns the next component of a path; empty: the path has no more components. Moves *pos past the
+ * component.
+ */
 static struct view path_part(struct view path, size_t *pos)
 {
     ASSERT(*pos <= path.len);
@@ -334,7 +344,7 @@ static const struct duration_unit duration_units[] = {
 };
 #define DURATION_UNITS (sizeof duration_units / sizeof duration_units[0])
 
-/* Consumes the unit at *pos and returns it in nanoseconds; 0: there is no unit. */
+/* Consumes the unit of a duration at *pos and returns it in nanoseconds; 0: there is no unit. */
 static uint64_t duration_unit(struct view text, size_t *pos)
 {
     struct view rest = view_from(text, *pos);
@@ -348,8 +358,9 @@ static uint64_t duration_unit(struct view text, size_t *pos)
 }
 
 /*
- * Consumes the digits before the decimal point at *pos. Once the number exceeds INTERVAL_MAX_MS in
- * nanoseconds, further digits do not increase it, so that it cannot overflow.
+ * Consumes the digits before the decimal point at *pos, and returns the number that they form. Once
+ * this number exceeds INTERVAL_MAX_MS in nanoseconds, further digits do not increase it, so that it
+ * cannot overflow.
  */
 static uint64_t duration_whole(struct view text, size_t *pos)
 {
@@ -363,7 +374,10 @@ static uint64_t duration_whole(struct view text, size_t *pos)
     return value;
 }
 
-/* Consumes the digits after the decimal point, as billionths; ignores digits after the ninth. */
+/*
+ * Consumes the digits after the decimal point at *pos, and returns the fraction in billionths;
+ * ignores digits after the ninth.
+ */
 static uint64_t duration_fraction(struct view text, size_t *pos)
 {
     uint64_t value = 0;
@@ -376,7 +390,10 @@ static uint64_t duration_fraction(struct view text, size_t *pos)
     return value;
 }
 
-/* Consumes a number with its unit; false: it is malformed or above INTERVAL_MAX_MS. */
+/*
+ * Consumes a number and its unit, a part of a duration. false: the part is malformed or above
+ * INTERVAL_MAX_MS.
+ */
 static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
 {
     size_t begin = *pos;
@@ -394,7 +411,7 @@ static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
         return false;
     }
     /*
-     * Every unit, in nanoseconds, is a divisor or a multiple of a billion, so the quotient of the
+     * In nanoseconds, every unit is a divisor or a multiple of a billion, so the division of the
      * two is exact. No product exceeds 64 bits.
      */
     *ns = whole * unit;

@@ -17,7 +17,7 @@
 #include "agent/report/room.h"
 #include "agent/serve/room.h"
 
-/* One driver, and the state of each room for it. */
+/* One driver of the agent, and the state of each room for this driver. */
 struct driver_state {
     struct agent agent; /* must be first, so that its address is that of struct driver_state */
     struct ledger ledger;
@@ -29,14 +29,14 @@ struct driver_state {
     struct serve serve;
 };
 
-/* State that all drivers share. */
+/* The state that all drivers share. */
 struct shared_state {
     struct report report;
     struct api api;
     struct node_object node_object;
 };
 
-/* All state of the program. Without the EFA driver, `efa` is never written. */
+/* All state of the program. If there is no EFA driver, `efa` is never written. */
 struct agents {
     struct driver_state neuron; /* must be first, so that its address is that of struct agents */
     struct shared_state shared;

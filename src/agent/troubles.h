@@ -9,11 +9,14 @@
 #include "agent/settings.h"
 #include "base/bytes.h"
 
-/* Prefix of each /statusz line about a problem; the command `check` prints the text after it. */
+/*
+ * Prefix of each line of /statusz about a problem. The command `check` prints the text after the
+ * prefix.
+ */
 #define TROUBLE_LINE "trouble: "
 
 /*
- * Appends the text about a device plugin that offers the same devices as the driver of this kind;
+ * Appends the text about a device plugin that offers the same devices as the driver of this kind.
  * `name`: file name of the plugin's socket.
  */
 void trouble_device_plugin(const struct settings *settings, enum driver_kind driver,
