@@ -46,7 +46,10 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
                          uint64_t now_ms, uint64_t wall_ms)
 {
     struct agent *a = instance_neuron();
-    /* Write only fields that differ from zero: untouched pages of the tables stay non-resident. */
+    /*
+     * Write only the fields that differ from zero, so that untouched pages of the tables stay
+     * non-resident.
+     */
     ASSERT(settings != NULL && files != NULL);
     a->settings = settings;
     a->driver = &settings->driver[DRIVER_NEURON];
@@ -79,7 +82,7 @@ struct agent *agent_add_efa(struct agent *a, const struct files *files)
     return e;
 }
 
-/* Adopts the probe's devices, which are in the scratch memory, and updates claims and slices. */
+/* Adopts the devices that the probe left in the scratch memory, and updates claims and slices. */
 static void adopt_found(struct agent *a)
 {
     enum inventory_change change = inventory_adopt(a);
@@ -110,7 +113,10 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
 {
     struct agent *e = a->next;
     ASSERT(e != NULL && inventory_is_known(a));
-    /* efas_build keeps only instance type, board and boot id of the Neuron devices copied here */
+    /*
+     * efas_build keeps only the instance type, board and boot id of the Neuron devices that are
+     * copied here
+     */
     devices_copy(&e->scratch.devices, a->devices);
     efas_build(&e->scratch.devices, e->devices, found, &e->scratch.issues);
     adopt_found(e);
@@ -196,8 +202,8 @@ void agent_stop(struct agent *a, uint64_t now_ms)
 }
 
 /*
- * Whether no driver has a running call or unsent bytes. If `expired` (the time limit for stopping
- * has passed), first ends all running calls.
+ * Returns whether no driver has a running call or unsent bytes. If `expired` (the time limit for
+ * stopping has passed), first ends all running calls.
  */
 static bool drivers_quiet(struct agent *a, bool expired)
 {
@@ -229,7 +235,7 @@ static void stop_step(struct agent *a)
     }
 }
 
-/* --- the EFA driver without --efa --- */
+/* --- ending the EFA driver when --efa is off --- */
 
 /* Whether the driver may hold claims that the kubelet must still unprepare. */
 static bool may_hold(const struct agent *e)
@@ -310,7 +316,7 @@ void agent_time_old(struct agent *a)
     api_time_old(a, true);
 }
 
-/* --- the API server --- */
+/* --- passing events of the API server to the rooms --- */
 
 /* Ignores a record of a response, for senders that need only the result of their request. */
 static void pass_record(struct agent *a, const struct api_result *r,
@@ -501,7 +507,7 @@ void agent_api_ended(struct agent *a, const char *why)
     a->step_now = true;
 }
 
-/* --- two agents on one node --- */
+/* --- handing the claim store over between two agents of one node --- */
 
 /*
  * Hands the claims over to a newer agent. After the hand-over this agent publishes nothing and
@@ -557,7 +563,7 @@ static uint64_t owner_deadline(const struct agent *a)
     return ledger_is_busy(a) ? UINT64_MAX : at;
 }
 
-/* --- the step --- */
+/* --- one step of the agent --- */
 
 static void log_start(struct agent *a)
 {
@@ -630,7 +636,9 @@ enum agent_order agent_next_order(struct agent *a)
     if (registration_wants_socket(a)) {
         return ORDER_RENEW_REGISTRATION;
     }
-    /* an order about the API connection, which all drivers share; returned for one of them only */
+    /*
+     * an order about the API connection, which all drivers share, is returned for only one of them
+     */
     enum agent_order order = api_order(a);
     if (order == ORDER_NONE && clear_pending(&a->order_exit)) {
         order = ORDER_EXIT;

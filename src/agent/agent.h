@@ -62,8 +62,8 @@ enum agent_order {
 };
 
 /*
- * Initializes the only agent; settings and files are borrowed for the agent's life. `seed` feeds
- * the jitter of backoffs. Never returns NULL.
+ * Initializes the agent, of which the program has only one. Settings and files are borrowed for the
+ * agent's life. `seed` feeds the jitter of backoffs. Never returns NULL.
  */
 struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
                          uint64_t now_ms, uint64_t wall_ms);
@@ -80,7 +80,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
  */
 struct agent *agent_add_efa(struct agent *a, const struct files *files);
 
-/* --- facts from the host --- */
+/* --- functions by which the host passes facts to the agent --- */
 
 /*
  * Sets the time; call it after each wait, before any other function. Log lines and time limits use
@@ -114,7 +114,10 @@ void agent_telemetry(struct agent *a, const struct telemetry *t);
  * before agent_api_opened, whenever the token has changed, and after ORDER_READ_TOKEN.
  */
 void agent_api_identity(struct agent *a, struct view token, struct view authority);
-/* Reports that the API connection is open and the server verified; LINK_API may be used now. */
+/*
+ * Reports that the API connection is open and the server is verified; LINK_API may be used from now
+ * on.
+ */
 void agent_api_opened(struct agent *a, uint64_t now_ms);
 /*
  * Reports that the attempt to connect failed. `why`: one line, what failed and where. Call it also
@@ -138,9 +141,9 @@ void agent_host_log(struct agent *a, int log_id, const char *text);
  */
 void agent_service(struct agent *a, bool serves);
 /*
- * Sets whether a device plugin on this node offers the same devices. `name`: name of its socket in
- * settings.device_plugins_dir, which may contain any bytes; empty (initially): there is no plugin.
- * The agent logs changes, and is not ready while there is a plugin.
+ * Sets whether a device plugin on this node offers the same devices. `name`: name of the plugin's
+ * socket in settings.device_plugins_dir, which may contain any bytes; empty, as before the first
+ * call: there is no plugin. The agent logs changes, and is not ready while there is a plugin.
  */
 void agent_device_plugin(struct agent *a, const char *name);
 /*
@@ -153,14 +156,15 @@ void agent_other_driver(struct agent *efa, const char *path);
 /* Begins to stop the agent; call it after SIGTERM or SIGINT. */
 void agent_stop(struct agent *a, uint64_t now_ms);
 
-/* --- links --- */
+/* --- functions by which the host moves bytes between descriptors and links --- */
 
 /*
- * Opens a link for an accepted connection; returns its index, or -1: all links of the kind are in
- * use. After -1 the agent may be closing an older link to free it: send that link's last bytes and
- * call again. If the result is -1 again, close the new connection. `peer` distinguishes peers
- * (process id, address), so that no peer can keep all links. For a TCP connection, `peer` 0 means a
- * process of this network namespace; only such a process may read the log.
+ * Opens a link for an accepted connection; returns the index of the link, or -1: all links of the
+ * kind are in use. After -1 the agent may be closing an older link to free it: send that link's
+ * last bytes and call again. If the result is -1 again, close the new connection. `peer`
+ * distinguishes peers (by process id or address), so that no peer can keep all links. For a TCP
+ * connection, `peer` 0 means a process of this network namespace; only such a process may read the
+ * log.
  */
 int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /*
@@ -189,7 +193,7 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n);
  */
 bool agent_link_done(struct agent *a, unsigned link);
 
-/* --- running --- */
+/* --- functions that run the agent and return its orders and log lines --- */
 
 /* Does all work that is possible with the bytes, facts and time that the host has passed in. */
 void agent_step(struct agent *a);

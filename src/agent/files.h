@@ -14,8 +14,8 @@
 
 /* Directories in which the agent writes files. */
 enum files_dir {
-    FILES_CDI,  /* --cdi-root: small files for each claim, each written as a whole */
-    FILES_STATE /* <plugins>/<driver name>: the driver's claim store, written in place */
+    FILES_CDI,  /* directory of --cdi-root: small files for each claim, each written as a whole */
+    FILES_STATE /* directory <plugins>/<driver name>: the driver's claim store, written in place */
 };
 
 /*
@@ -23,7 +23,7 @@ enum files_dir {
  * LOCK_OWNER for the owner of the store, LOCK_NEXT for the agent that waits to become the owner.
  */
 enum files_lock { LOCK_OWNER, LOCK_NEXT };
-/* Which process holds a lock. */
+/* Which process, if any, holds a lock. */
 enum files_holder {
     HOLDER_NOBODY, /* no other process holds the lock */
     HOLDER_AGENT,
@@ -89,9 +89,9 @@ struct files {
     /* How long the last commit of a file of FILES_STATE waited for the disk, in microseconds. */
     uint64_t (*flush_us)(void *ctx);
     /*
-     * Returns the current time on the clock of now_ms, in microseconds, read at the time of the
-     * call: for durations that are reported, not for decisions. If this pointer is NULL, the agent
-     * uses the time of the current step instead.
+     * Returns the current time on the clock of now_ms, in microseconds. This time is only for
+     * durations that are reported, not for decisions. If this pointer is NULL, the agent uses the
+     * time of the current step instead.
      */
     uint64_t (*clock_us)(void *ctx);
     /*
@@ -111,7 +111,10 @@ struct files {
     enum status (*lock)(void *ctx, const char *name, enum files_lock which) MUST_USE;
     /* Releases one of the locks; releasing LOCK_OWNER also closes the store's file. */
     void (*unlock)(void *ctx, enum files_lock which);
-    /* Which other process holds the lock `which` on the file of the last `lock` call. */
+    /*
+     * Returns which other process holds the lock `which` on the file that the last call of `lock`
+     * named.
+     */
     enum files_holder (*holder)(void *ctx, enum files_lock which) MUST_USE;
     /*
      * Appends a page of the names in `dir` that start with `prefix`, each with its NUL; `out` has
@@ -145,7 +148,8 @@ struct files {
     enum status (*memory_read)(void *ctx, uint64_t numbers) MUST_USE;
     /*
      * Sets *bytes to the device memory that a core of the device uses now. HOST_ABSENT: the kernel
-     * module has no such file; HOST_IO: its content is not a number, or it was not read.
+     * module has no file with this value; HOST_IO: the content of the file is not a number, or the
+     * file was not read.
      */
     enum status (*memory)(void *ctx, unsigned number, unsigned core, uint64_t *bytes) MUST_USE;
     /*

@@ -31,7 +31,7 @@ struct serve;
 
 /* --- working memory, whose content is lost at the end of a step --- */
 
-/* Working memory that is too large for the stack. */
+/* Working memory for data that is too large for the stack. */
 struct scratch {
     uint8_t half[STORE_HALF_BYTES];
     uint8_t record[STORE_RECORD_MAX];
@@ -62,7 +62,7 @@ struct agent {
     const struct driver *driver; /* name and sockets of the driver; borrowed from the settings */
     const struct settings *settings; /* settings of the run; borrowed */
     const struct files *files;       /* the files port; borrowed */
-    const struct devices *devices;   /* devices of the node, see node/inventory.h */
+    const struct devices *devices;   /* the devices of the node, see node/inventory.h */
     /* device values for the metrics; borrowed; NULL: no --device-metrics */
     const struct telemetry *telemetry;
     uint64_t now_ms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the command line and the environment: finds the command, and for each setting the flag or
+ * Parses the command line and the environment. Finds the command and, for each setting, the flag or
  * variable that sets it; derives paths from the settings. settings_value.c parses single values.
  */
 #include "agent/settings.h"
@@ -27,7 +27,7 @@ struct words {
     unsigned next;
 };
 
-/* --- environment --- */
+/* --- reading settings from the environment --- */
 
 static void parse_variable(struct given *given, struct view entry)
 {
@@ -40,8 +40,9 @@ static void parse_variable(struct given *given, struct view entry)
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         const struct setting_row *row = setting_row(i);
         /*
-         * An empty variable is valid for a taint, and means no taint. For any other setting it
-         * counts as not set, because charts write an empty value where no value is given.
+         * An empty variable is valid for a taint, and means no taint. For any other setting an
+         * empty variable counts as not set, because charts write an empty value where no value is
+         * given.
          */
         bool counts = row->variable != NULL && (value.len > 0u || row->kind == KIND_TAINT);
         /* Of two environment entries with the same name, the first one is used, as by getenv(3). */
@@ -58,7 +59,7 @@ static void parse_environment(struct given *given, const char *const *env)
     }
 }
 
-/* --- command line --- */
+/* --- reading settings from the command line --- */
 
 /*
  * Writes an error: the text `what`, the wrong word in quotes, and the known word that `meant`
@@ -74,8 +75,8 @@ static enum status refuse_word(struct writer *why, const char *what, const struc
 }
 
 /*
- * Other names of flags. klog's -v is another name of --log-level, so that if both are given, the
- * last one takes effect, as for any flag that is given twice.
+ * Other names of flags. klog's -v is another name of --log-level: if both are given, the last one
+ * takes effect, as for any flag that is given twice.
  */
 static const struct alias {
     const char *name;
@@ -322,7 +323,7 @@ static enum status parse_words(struct given *given, struct words *words, struct 
     return operand_check(out, why);
 }
 
-/* --- values of the settings --- */
+/* --- storing and deriving values of settings --- */
 
 static enum status store_all(struct settings *out, const struct given *given, struct writer *why)
 {
@@ -486,7 +487,7 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     return true;
 }
 
-/* Derives the paths that follow from other settings. */
+/* Derives the paths that depend on other settings. */
 static enum status derive_paths(struct settings *out, struct writer *why)
 {
     enum status s = derive_beside(out, out->device_plugins_dir, "device-plugins",

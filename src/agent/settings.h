@@ -44,7 +44,7 @@ enum ultraserver_devices {
     ULTRASERVER_DEVICES
 };
 
-/* Values of --tls-min-version. */
+/* Values of --tls-min-version: the lowest version of TLS that the agent accepts. */
 enum tls_min { TLS_MIN_1_2, TLS_MIN_1_3 };
 
 /* A driver of the agent: its name, and the sockets for the kubelet. */
@@ -82,9 +82,14 @@ struct settings {
     char plugins_dir[PATH_CAP];
     char pod_uid[UID_CAP];     /* UID in the names of the sockets; empty: the names have no UID */
     char neuron_dir[PATH_CAP]; /* host directory of the Neuron runtime's settings */
-    char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" in the parent of plugins_dir */
-    char kubelet_state[PATH_CAP]; /* default: "dra_manager_state" in the parent of plugins_dir */
-    int32_t healthcheck_port;     /* port of the health service; -1: off; 0: any free port */
+    /*
+     * directory of the device plugins' sockets; default: "device-plugins" in the parent of
+     * plugins_dir
+     */
+    char device_plugins_dir[PATH_CAP];
+    /* the kubelet's checkpoint; default: "dra_manager_state" in the parent of plugins_dir */
+    char kubelet_state[PATH_CAP];
+    int32_t healthcheck_port; /* port of the health service; -1: off; 0: any free port */
     /* address of the health service; empty: all addresses */
     char healthcheck_address[ADDRESS_TEXT_CAP];
     int32_t metrics_port;
@@ -101,7 +106,8 @@ struct settings {
     bool share_cores;
     bool efa;
     char efa_driver[DRIVER_CAP];
-    uint32_t efa_share; /* shares into which each EFA device is divided, 1 to EFA_SHARES_MAX */
+    /* number of shares into which each EFA device is divided, 1 to EFA_SHARES_MAX */
+    uint32_t efa_share;
     bool claim_status;
     bool device_metadata;
     bool device_metrics;

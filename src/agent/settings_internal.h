@@ -16,11 +16,11 @@ enum setting_kind {
     KIND_FILE,   /* path of a file that only this program opens; may be relative or empty */
     /* like KIND_FILE, but ':' is refused, because other programs read it as a separator */
     KIND_KUBECONFIG,
-    KIND_TEXT,     /* text of [0-9A-Za-z.-]*, may be empty */
-    KIND_UID,      /* UID of [0-9A-Za-z-]*, may be empty */
+    KIND_TEXT,     /* any text that matches [0-9A-Za-z.-]* */
+    KIND_UID,      /* any text that matches [0-9A-Za-z-]*, such as a UID */
     KIND_PORT,     /* TCP port, or -1 for none: -1 to 65535 */
     KIND_CHOICE,   /* one of the words in `choices`, stored as its index */
-    KIND_BOOL,     /* true, false, 1 or 0; a flag without a value means true */
+    KIND_BOOL,     /* boolean: true, false, 1 or 0; a flag without a value means true */
     KIND_DURATION, /* duration as in Go, stored in milliseconds */
     KIND_TAINT,    /* taint as key:effect, or empty */
     KIND_ADDRESS,  /* IPv4 or IPv6 address, or empty */
@@ -36,15 +36,18 @@ enum setting_kind {
 
 /* A row of the table of flags: one flag and its variable. Texts are literals. */
 struct setting_row {
-    const char *flag;     /* name of the flag, with its dashes */
-    const char *variable; /* NULL: the flag has no variable, as for flags of interactive commands */
+    const char *flag; /* name of the flag, with its dashes */
+    /* name of the variable; NULL: the flag has none, as flags of interactive commands */
+    const char *variable;
     const char *default_value; /* text parsed like a given value; NULL: the field stays all zero */
     const char *default_text;  /* text that --help shows as the default if default_value is NULL */
     const char *help;          /* text of the flag's line in --help */
     enum setting_kind kind;
     uint16_t offset; /* offset of the setting's field in struct settings */
     uint16_t size;   /* size of the setting's field in bytes */
-    /* bit N: the command with index N reads the setting; the bit of run is not used */
+    /*
+     * bit N: the command with index N reads the setting; the bit of the command `run` is not used
+     */
     uint16_t readers;
     uint32_t least_ms; /* smallest valid value of a KIND_DURATION, in milliseconds */
     /* valid values of a KIND_CHOICE; unused elements are NULL */

@@ -43,7 +43,7 @@ static void *field_of(struct settings *out, const struct setting_row *row)
     return (uint8_t *)out + row->offset;
 }
 
-/* --- characters --- */
+/* --- checks of characters --- */
 
 /*
  * Whether the character `c` may follow `before` in a subdomain: a dot only follows a letter or
@@ -91,7 +91,7 @@ static bool is_label_name(struct view v)
     return is_alphanumeric(v.data[0]) && is_alphanumeric(v.data[v.len - 1u]);
 }
 
-/* --- names and texts --- */
+/* --- settings that are names or texts --- */
 
 static enum status store_text(void *field, size_t cap, const struct setting_source *source,
                               struct writer *why)
@@ -157,7 +157,7 @@ static enum status store_word(struct settings *out, const struct setting_row *ro
     return store_text(field_of(out, row), row->size, source, why);
 }
 
-/* --- paths --- */
+/* --- settings that are paths --- */
 
 static bool is_path_text(struct view v)
 {
@@ -242,7 +242,7 @@ static enum status store_folder(void *field, size_t cap, const struct setting_so
     return store_text(field, cap, w.full ? source : &cleaned, why);
 }
 
-/* --- numbers and choices --- */
+/* --- settings that are numbers or choices --- */
 
 static void store_number(void *field, size_t size, uint64_t value)
 {
@@ -320,7 +320,7 @@ static enum status store_choice(struct settings *out, const struct setting_row *
     return PEER_MALFORMED;
 }
 
-/* --- durations (Go: time.ParseDuration, without sign) --- */
+/* --- settings that are durations (as Go's time.ParseDuration, without sign) --- */
 
 struct duration_unit {
     const char *name;
@@ -455,7 +455,7 @@ static enum status store_duration(struct settings *out, const struct setting_row
     return STATUS_OK;
 }
 
-/* --- taint --- */
+/* --- settings that are taints --- */
 
 static bool is_taint_key(struct view key)
 {
@@ -492,7 +492,7 @@ static enum status store_taint(struct settings *out, const struct setting_source
     return STATUS_OK;
 }
 
-/* --- addresses --- */
+/* --- settings that are addresses --- */
 
 static enum status store_address(void *field, size_t cap, const struct setting_source *source,
                                  struct writer *why)

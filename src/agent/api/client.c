@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client of the API server, see client.h. Owns struct api_client: the table of requests, the
- * response being read, and the pauses between requests.
+ * response that is being read, and the pauses between requests.
  *
- * At most API_REQUESTS_PER_SECOND requests start in any second. Requests pause as long as the
- * server asks by Retry-After with 429 or 503 (RFC 9110 §10.2.3), and for API_REFUSED_MS after it
- * refused the token. Claim GETs are exempt from the limit and the pauses, because the kubelet waits
- * for them.
+ * At most API_REQUESTS_PER_SECOND requests start in any second. Requests pause for as long as the
+ * server asks in a Retry-After with 429 or 503 (RFC 9110 §10.2.3), and for API_REFUSED_MS after the
+ * server refused the token. Claim GETs are exempt from the limit and the pauses, because the
+ * kubelet waits for them.
  */
 #include "agent/api/client.h"
 
@@ -26,7 +26,7 @@ void api_init(struct agent *a)
     a->api->client.piece.place = API_PLACES;
 }
 
-/* --- state of the connection --- */
+/* --- state of the connection to the API server --- */
 
 bool api_connected(const struct agent *a)
 {
@@ -86,7 +86,7 @@ uint64_t api_reconnect_wait_ms(const struct agent *a)
     return a->api->connection.connect_at_ms - a->now_ms;
 }
 
-/* --- facts from the host --- */
+/* --- facts that the host passes in --- */
 
 void api_identity(struct agent *a, struct view token, struct view authority)
 {
@@ -159,7 +159,7 @@ void api_hurry(struct agent *a)
     connection_hurry(a);
 }
 
-/* --- the slots --- */
+/* --- slots of requests --- */
 
 /* Returns the index of this driver's slot in the table of all drivers' requests. */
 static unsigned place_of(const struct agent *a, unsigned slot)
@@ -198,7 +198,7 @@ enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
     return is_busy(x) ? x->result.kind : API_NONE;
 }
 
-/* Updates the result with what the response contains so far. */
+/* Updates the result of a request with what the response contains so far. */
 static const struct api_result *refresh_result(const struct agent *a, struct api_exchange *x)
 {
     x->result.http = x->response.http_status;
@@ -377,8 +377,8 @@ uint64_t api_retry_after_ms(const struct api_result *r)
 }
 
 /*
- * Called when no stream can be opened. If this lasts API_REQUEST_MS while no request runs, the
- * connection is dropped, as if its requests had timed out. Until then the senders retry.
+ * Called when no stream can be opened. If that lasts API_REQUEST_MS while no request runs, the
+ * connection is dropped, as after timeouts. Until then the senders of requests retry.
  */
 static void note_blocked(struct agent *a)
 {
@@ -417,7 +417,7 @@ static void count_request(struct agent *a, enum api_kind kind)
     }
 }
 
-/* --- sending --- */
+/* --- sending requests --- */
 
 /* Opens a stream and sends the request's header list on it; *stream is the stream's id. */
 static enum status send_head(struct agent *a, unsigned place, const struct api_request *r,
@@ -440,7 +440,9 @@ static enum status send_head(struct agent *a, unsigned place, const struct api_r
     return s;
 }
 
-/* Sends more of the request's body, as far as windows and send buffer allow. */
+/*
+ * Sends more of the request's body, as far as the flow-control windows and the send buffer allow.
+ */
 static void send_body(struct agent *a, unsigned place)
 {
     struct h2 *h2 = &a->api->connection.h2;
@@ -554,7 +556,7 @@ static bool path_unknown(const struct api_result *r)
            view_is(view_first(message, sizeof unknown - 1u), unknown);
 }
 
-/* The status with which a complete response ends its request. */
+/* Returns the status with which a complete response ends its request. */
 static enum status judge_response(struct api_exchange *x)
 {
     struct api_result *r = &x->result;
@@ -596,7 +598,7 @@ static void response_complete(struct agent *a, unsigned place)
     finish_request(a, place, s);
 }
 
-/* --- a refused token --- */
+/* --- handling of a refused token (401) --- */
 
 /*
  * Ends the requests that were answered with 401, after the host has read the token again: with
@@ -660,7 +662,7 @@ static void check_token(struct agent *a)
     }
 }
 
-/* --- events --- */
+/* --- events of the connection --- */
 
 /*
  * Whether the request at `place` still awaits its response on this stream. If not, a frame of this
@@ -729,7 +731,7 @@ static const char *words_of(enum status failure)
     }
 }
 
-/* Handles one event of the connection; false: no event is complete. */
+/* Handles one event of the connection; false: no event has arrived completely. */
 static bool handle_event(struct agent *a)
 {
     struct api_connection *c = &a->api->connection;
@@ -754,7 +756,7 @@ static bool handle_event(struct agent *a)
     return s != STATUS_MORE;
 }
 
-/* --- reports of api_next --- */
+/* --- reports that api_next returns --- */
 
 /*
  * Frees the slots of the requests whose end was reported by the last api_next: their owners have
@@ -861,7 +863,7 @@ bool api_next(struct agent *a, struct api_event *event)
     return c->busy;
 }
 
-/* --- time --- */
+/* --- time limits and deadlines --- */
 
 /*
  * Ends requests whose time limit has passed. After API_TIMEOUTS_MAX timeouts in a row, drops the

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client of the API server (client.c): when requests may start, the running requests, and the
- * meaning of their responses. Owns struct api_client; the connection below it belongs to
- * connection.h. All of src/agent reaches the API server through these functions. Logs nothing: an
- * event of api_next or the result of a request reports what to log.
+ * The client of the API server (client.c): it decides when requests may start, keeps the running
+ * requests, and judges their responses. Owns struct api_client; the connection below it belongs to
+ * connection.h. All of src/agent reaches the API server through these functions. The client logs
+ * nothing: an event of api_next or the result of a request says what to log.
  *
- * A request: its owner calls api_start on its own slot. api_next returns the records of the
- * response and its end, and agent.c passes each to the owner of its kind. The slot is free again
- * after the end.
+ * Life of a request: its owner calls api_start on its own slot. api_next returns the records of the
+ * response and then its end; agent.c passes each of them to the owner of the request's kind. After
+ * the end, the slot is free again.
  */
 #ifndef AGENT_API_CLIENT_H
 #define AGENT_API_CLIENT_H
@@ -16,7 +16,7 @@
 #include "wire/http_status.h"
 #include "wire/kube.h"
 
-/* Versions of resource.k8s.io in order of preference. */
+/* Versions of resource.k8s.io, in order of preference. */
 enum api_version { API_V1, API_V1BETA2, API_V1BETA1, API_VERSIONS };
 
 /* The purpose of a request, given by its verb and object. */
@@ -70,15 +70,16 @@ typedef struct view (*api_body_part)(struct agent *a, uint32_t offset, size_t ro
 /* A request, filled in by its owner; borrowed until api_start returns. */
 struct api_request {
     enum api_kind kind;
-    enum kube_shape shape;    /* expected content of the response */
+    enum kube_shape shape;    /* which content the response is expected to have */
     enum api_version version; /* version of resource.k8s.io, if the path contains one */
     /*
      * time limit for the complete response, if shorter than the limit of the kind; 0: the kind's
      * limit
      */
     uint64_t limit_ms;
-    struct kube_request head; /* the client sets token, authority and has_body */
-    api_body_part body;       /* returns head.body_len bytes; NULL: the request has no body */
+    /* head of the request; the client sets token, authority and has_body */
+    struct kube_request head;
+    api_body_part body; /* returns head.body_len bytes; NULL: the request has no body */
 };
 
 /* The result of a request; while the request runs, the part of the response that has arrived. */
@@ -89,11 +90,11 @@ struct api_result {
     enum api_version version; /* version of resource.k8s.io in the request */
     /*
      * STATUS_OK: the server reported success and the response is complete. PEER_NOT_FOUND: the
-     * object does not exist. PEER_UNSUPPORTED: the path is unknown. PEER_REFUSED: any other HTTP
-     * status. PEER_CLOSED: the connection or the stream ended early. PEER_TIMEOUT: no complete
-     * response in time. PEER_MALFORMED: invalid response. FULL_TABLE: too few streams for a watch.
-     * FULL_BUFFER: the body changed while it was being sent. STATUS_MORE: the request is still
-     * running.
+     * object does not exist. PEER_UNSUPPORTED: the server does not know the path. PEER_REFUSED: the
+     * server answered with any other HTTP status. PEER_CLOSED: the connection or the stream ended
+     * early. PEER_TIMEOUT: no complete response arrived in time. PEER_MALFORMED: the response is
+     * invalid. FULL_TABLE: too few streams for a watch. FULL_BUFFER: the body changed while it was
+     * being sent. STATUS_MORE: the request is still running.
      */
     enum status status;
     uint16_t http;    /* HTTP status code of the response; 0: no response */
@@ -104,7 +105,10 @@ struct api_result {
     uint64_t elapsed_ms; /* time from sending the request to the step that handles its end */
     uint64_t elapsed_us; /* time since the request was sent, by agent_clock_us */
     char reason[64];     /* reason in the Status of the response; "": there is none */
-    /* message of the Status in the response; if the body is no Status: first line of the body */
+    /*
+     * message in the Status of the response or, if the body is no Status, the first line of the
+     * body
+     */
     char message[KUBE_MESSAGE_CAP];
     /* path of the request without its query, if --log-level=debug, else "" */
     char path[API_PATH_LOGGED_CAP];
@@ -127,7 +131,7 @@ enum exchange_state {
 struct api_exchange {
     enum exchange_state state;
     uint32_t stream;
-    uint32_t token_sum; /* checksum of the token sent with the request */
+    uint32_t token_sum; /* checksum of the token that was sent with the request */
     uint32_t body_len;
     uint32_t body_sent;
     api_body_part body;
@@ -163,14 +167,14 @@ struct api_client {
     bool time_old;
     bool token_handed; /* the host has read the token again since the last 401 */
     enum api_streams streams;
-    unsigned timeouts_in_a_row; /* timeouts since the server last began a response */
-    uint64_t timeout_ms;        /* when a timeout was last counted */
+    unsigned timeouts_in_a_row; /* number of timeouts since the server last began a response */
+    uint64_t timeout_ms;        /* when a request was last counted as timed out */
     /* time since which no stream can be opened; 0: the last request got a stream */
     uint64_t blocked_ms;
     unsigned rate_at; /* index of the oldest time in `rate_ms` */
     /* element for each of the last requests: the start of the request plus one second */
     uint64_t rate_ms[API_REQUESTS_PER_SECOND];
-    uint64_t retry_after_ms; /* end of the pause that Retry-After asked for */
+    uint64_t retry_after_ms; /* end of the pause that the server asked for by Retry-After */
     uint64_t refused_ms;     /* a refused token is not used before this time */
     /* when to read the file of a refused token again; 0: the token was not refused */
     uint64_t reread_ms;
@@ -184,7 +188,7 @@ struct api_client {
 enum api_event_kind {
     API_EVENT_NONE,   /* api_next did some work, which needs no report */
     API_EVENT_OPENED, /* there is a new connection, perhaps to another server */
-    API_EVENT_RECORD, /* a record of a response */
+    API_EVENT_RECORD, /* a record of a response has arrived */
     API_EVENT_END,    /* a request has ended */
     /*
      * the connection is lost for the reason in `text`; API_EVENT_END for each request and then
@@ -192,7 +196,7 @@ enum api_event_kind {
      */
     API_EVENT_LOST,
     API_EVENT_MOVED,          /* like API_EVENT_LOST, but the server asked for a new connection */
-    API_EVENT_CLOSED,         /* the connection is closed; every request has ended */
+    API_EVENT_CLOSED,         /* the connection is closed, and every request has ended */
     API_EVENT_STREAMS_LIMITED /* the server allows too few streams for watches */
 };
 
@@ -238,11 +242,11 @@ void api_time_old(struct agent *a, bool old);
 /* Starts the first connection without waiting. */
 void api_hurry(struct agent *a);
 
-/* --- state of the connection --- */
+/* --- state of the connection to the API server --- */
 
 /*
- * Why a connection is lost (API_EVENT_LOST) when the server refuses the token (401), and the
- * remedy. Roles are not the cause, unlike for 403.
+ * The reason why a connection is lost (API_EVENT_LOST) when the server refuses the token with 401,
+ * and the remedy. Missing roles are never the cause of a 401, unlike of a 403.
  */
 #define API_TOKEN_REFUSED                                                                          \
     "the API server answered 401 Unauthorized, and there is no other token yet"
@@ -257,9 +261,9 @@ bool api_connected(const struct agent *a);
 /* Whether a connection is being opened, or the first attempt to connect is still to come. */
 bool api_pending(const struct agent *a);
 /*
- * When the last connection was opened: from then on the server could answer requests. UINT64_MAX:
- * none was opened yet and an attempt is running or still to come; 0: none was opened yet and the
- * last attempt failed.
+ * When the last connection was opened; from then on the server could answer requests. UINT64_MAX:
+ * no connection was opened yet, and an attempt is running or still to come; 0: no connection was
+ * opened yet, and the last attempt failed.
  */
 uint64_t api_since_ms(const struct agent *a);
 /* Whether the server sent GOAWAY: running requests may finish, new ones do not start. */
@@ -292,7 +296,7 @@ uint64_t api_reconnect_wait_ms(const struct agent *a);
  * other requests ends unsent with FULL_TABLE.
  */
 MUST_USE enum status api_start(struct agent *a, unsigned slot, const struct api_request *r);
-/* Ends a request without waiting for its response; api_next no longer reports it. */
+/* Ends a request without waiting for its response; api_next does not report the end. */
 void api_cancel(struct agent *a, unsigned slot);
 /* The kind of the request in this slot; API_NONE: the slot is free. */
 enum api_kind api_slot_kind(const struct agent *a, unsigned slot);
@@ -301,8 +305,8 @@ bool api_slot_busy(const struct agent *a, unsigned slot);
 /* The result of the request in this slot, as far as the response has arrived. Never NULL. */
 const struct api_result *api_slot_result(struct agent *a, unsigned slot);
 /*
- * Earliest time to retry a request that api_start did not accept. Only a sender with a timer of its
- * own needs it; for all others, api_deadline returns this time.
+ * Earliest time to retry a request that api_start did not accept. Only a sender that has its own
+ * timer needs this time; for all other senders, api_deadline returns it.
  */
 uint64_t api_later(const struct agent *a);
 /*

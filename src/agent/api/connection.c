@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the API server, see connection.h: when to open one, and what ends it. Owns
+ * The connection to the API server, see connection.h: when it is opened, and what ends it. Owns
  * struct api_connection.
  *
- * Attempts are at least API_CONNECT_EVERY_MS apart, and the wait doubles with each attempt. The
- * wait returns to its minimum after a connection that lasted at least API_BACKOFF_MAX_MS, or at
- * least API_REPAID_FACTOR times the wait before it. After a shorter connection the wait keeps
- * doubling, as after a failed attempt.
+ * Attempts to connect are at least API_CONNECT_EVERY_MS apart, and the wait doubles with each
+ * attempt. The wait returns to its minimum after a connection that lasted at least
+ * API_BACKOFF_MAX_MS, or at least API_REPAID_FACTOR times the wait before it. After a shorter
+ * connection the wait keeps doubling, as after a failed attempt.
  */
 #include "agent/api/connection.h"
 
@@ -31,7 +31,7 @@ bool connection_open(const struct agent *a)
     return a->api->connection.state == API_UP || a->api->connection.state == API_DRAINING;
 }
 
-/* --- orders --- */
+/* --- orders for the host --- */
 
 static unsigned order_bit(enum agent_order order)
 {
@@ -56,7 +56,7 @@ enum agent_order connection_order(struct agent *a)
     return ORDER_NONE;
 }
 
-/* --- facts from the host --- */
+/* --- facts that the host passes in --- */
 
 bool connection_identity(struct agent *a, struct view token, struct view authority)
 {
@@ -177,7 +177,7 @@ bool connection_event(struct agent *a, const struct h2_event *e)
     return false;
 }
 
-/* --- reports --- */
+/* --- reports to the client --- */
 
 enum connection_notice connection_poll_loss(struct agent *a)
 {
@@ -198,7 +198,7 @@ enum connection_notice connection_poll_notice(struct agent *a)
     return notice;
 }
 
-/* --- time --- */
+/* --- PINGs and deadlines --- */
 
 bool connection_silent(struct agent *a)
 {

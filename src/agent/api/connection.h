@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the API server (connection.c): when to open one, what ends it, the identity
- * used on it, and the orders that it gives the host. Owns struct api_connection; knows nothing
+ * The connection to the API server (connection.c): when to open it, what ends it, the identity that
+ * is used on it, and the orders that it gives the host. Owns struct api_connection; knows nothing
  * about requests. Only client.c calls these functions; all other files call the functions of
  * client.h.
  */
@@ -13,11 +13,11 @@
 
 /* State of the connection to the API server. */
 enum api_state {
-    API_UNTRIED, /* the agent has not tried to connect yet */
-    API_DOWN,    /* the next attempt starts at connect_at_ms */
+    API_UNTRIED, /* the agent has not yet tried to connect */
+    API_DOWN,    /* there is no connection; the next attempt starts at connect_at_ms */
     API_CONNECTING,
     API_UP,
-    API_DRAINING /* after GOAWAY: running requests may finish, no new request starts */
+    API_DRAINING /* after GOAWAY: running requests may finish, but no new request starts */
 };
 
 /* Changes of the connection, which the client reports to the agent. */
@@ -35,7 +35,9 @@ struct api_connection {
     enum api_state state;
     enum connection_notice notice;
     unsigned orders; /* bit for each enum agent_order: the host has not fetched this order yet */
-    /* the last connection ended because the server asked for another one: planned work continues */
+    /*
+     * the last connection ended because the server asked for another one, so planned work continues
+     */
     bool moved;
     uint64_t opened_ms; /* when this connection was opened */
     uint64_t heard_ms;  /* when bytes last arrived from the server */
@@ -45,8 +47,9 @@ struct api_connection {
     uint64_t tried_ms;      /* when the last attempt to connect started */
     uint64_t backoff_ms;
     uint32_t token_sum;
-    char trouble[CLAIM_ERROR_CAP];   /* why there is no connection */
-    char ended_why[CLAIM_ERROR_CAP]; /* why the transport ended; empty: the server closed it */
+    char trouble[CLAIM_ERROR_CAP]; /* why there is no connection */
+    /* the reason why the transport ended; empty: the server closed it */
+    char ended_why[CLAIM_ERROR_CAP];
     char token[TOKEN_CAP];
     char authority[NAME_CAP + 8u];
     struct h2 h2;
@@ -69,7 +72,7 @@ void connection_ended(struct agent *a, const char *why);
 void connection_heard(struct agent *a);
 /* Copies the token and the server's authority; returns whether the token has changed. */
 bool connection_identity(struct agent *a, struct view token, struct view authority);
-/* Makes the first attempt to connect due at once. */
+/* Makes the first attempt to connect start without a wait. */
 void connection_hurry(struct agent *a);
 /* Opens a connection if one is due. */
 void connection_try(struct agent *a);
@@ -80,7 +83,10 @@ uint64_t connection_deadline(const struct agent *a);
  * the caller must give up the connection (RFC 9113 §6.7).
  */
 bool connection_silent(struct agent *a);
-/* Handles GOAWAY and the answer to a PING; false: any other event, left to the caller. */
+/*
+ * Handles a GOAWAY or the answer to a PING. false: the event is of another kind, and the caller
+ * must handle it.
+ */
 bool connection_event(struct agent *a, const struct h2_event *e);
 /* Ends the connection because of `why`; false: no connection is open. */
 bool connection_lose(struct agent *a, const char *why);
@@ -96,7 +102,7 @@ enum connection_notice connection_poll_loss(struct agent *a);
  * CONNECTION_QUIET. Call it only after the ends of all requests were reported.
  */
 enum connection_notice connection_poll_notice(struct agent *a);
-/* Adds an order for the host, which connection_order returns. */
+/* Adds an order for the host; connection_order returns it later. */
 void connection_want(struct agent *a, enum agent_order order);
 /* Removes and returns the next order for the host; ORDER_NONE: there is none. */
 enum agent_order connection_order(struct agent *a);

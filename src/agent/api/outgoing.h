@@ -10,7 +10,7 @@
 
 #include "agent/api/client.h"
 
-/* The outcome of a write. */
+/* The outcome of a request that writes an object. */
 enum outcome {
     OUTCOME_DONE, /* the server stored the object */
     /*
@@ -18,8 +18,10 @@ enum outcome {
      * namespace is being terminated
      */
     OUTCOME_IGNORED,
-    OUTCOME_LATER,    /* the server or the connection failed; a wait has begun */
-    OUTCOME_DENIED,   /* 403, or the API is not served: a long wait has begun */
+    /* the server or the connection failed; a wait before the next request has begun */
+    OUTCOME_LATER,
+    /* 403, or the server does not serve the API: a long wait before the next request has begun */
+    OUTCOME_DENIED,
     OUTCOME_REJECTED, /* the server will never accept this body */
     OUTCOME_CHANGED   /* the body changed during sending: the request may start again at once */
 };
@@ -32,7 +34,7 @@ struct outgoing {
     uint64_t backoff_ms;
 };
 
-/* Whether the owner of `o` may start its next request now. */
+/* Whether the writer that owns `o` may start its next request now. */
 bool outgoing_ready(const struct agent *a, const struct outgoing *o);
 /* When outgoing_ready may next become true; UINT64_MAX: no timer runs. */
 uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o);
@@ -43,14 +45,17 @@ uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o);
 bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot,
                     const struct api_request *r);
 /*
- * Returns the piece at `offset` of `body`, which is the complete body. Empty: the length of the
- * body has changed since the request started, so the content is different.
+ * Returns the piece at `offset` of `body`, which is the complete body. Returns nothing if the
+ * length of the body has changed since the request started, because the content is then different.
  */
 struct view outgoing_piece(const struct outgoing *o, struct view body, uint32_t offset,
                            size_t room);
-/* Cancels the running request. */
+/* Cancels the running request of this writer. */
 void outgoing_stop(struct agent *a, struct outgoing *o, unsigned slot);
-/* Handles the end of the running request: returns its outcome and starts the wait after it. */
+/*
+ * Handles the end of the running request: returns its outcome, and starts the wait before the next
+ * request.
+ */
 enum outcome outgoing_end(struct agent *a, struct outgoing *o, const struct api_result *r);
 
 #endif

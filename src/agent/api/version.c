@@ -100,7 +100,7 @@ const char *version_waits_for(const struct agent *a)
     return why;
 }
 
-/* --- the version in use --- */
+/* --- the API version in use --- */
 
 static void use_version(struct agent *a, enum api_version version, enum version_state state)
 {
@@ -153,7 +153,7 @@ static unsigned all_versions(void)
     return (1u << (unsigned)API_VERSIONS) - 1u;
 }
 
-/* --- the API group --- */
+/* --- reading the API group --- */
 
 void version_connected(struct agent *a)
 {
@@ -219,7 +219,7 @@ void version_end(struct agent *a, const struct api_result *r)
     }
 }
 
-/* --- results of other requests --- */
+/* --- what results of other requests show about the version --- */
 
 static void list_answered(struct agent *a)
 {

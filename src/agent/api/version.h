@@ -10,10 +10,11 @@
 
 /* Progress of the choice of the version of resource.k8s.io. */
 enum version_state {
-    VERSION_UNKNOWN, /* the API group must be read first */
+    VERSION_UNKNOWN, /* no version is chosen: the API group must be read first */
     VERSION_TRIED,   /* the group lists no usable version: a list of slices in `now` is tried */
     VERSION_SETTLED, /* the API group lists the version in use, or a list request in it succeeded */
-    VERSION_NONE     /* no version is served: the group is read again later */
+    /* the server serves no version that the agent knows: the group is read again later */
+    VERSION_NONE
 };
 
 /* Bits for changes of the version in use, see version_changes. */
@@ -29,7 +30,7 @@ enum {
 struct version {
     enum version_state state;
     enum api_version now;
-    bool named;       /* the version in use was reported by VERSION_NAMED */
+    bool named;       /* VERSION_NAMED has reported the version in use */
     bool proven;      /* the version `now` was settled, on this connection or an earlier one */
     unsigned changes; /* set of VERSION_… bits that version_changes has not returned yet */
     /* bit for each version: the API group, as far as it is read, lists this version */

@@ -90,7 +90,7 @@ void watch_stop(struct agent *a, struct kube_watch *w)
     api_cancel(a, w->slot);
 }
 
-/* --- the initial state, which a watch without a version must report --- */
+/* --- whether a watch without a version has reported the initial state --- */
 
 static struct watch_report give_up(struct kube_watch *w, enum watch_report_kind kind,
                                    uint64_t wait_ms)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One Kubernetes watch (watch.c): the version from which it continues, when it is opened, and what
- * the owner must do about its events and its end. Owns struct kube_watch, one for each watch; the
- * objects, the path and the log lines belong to the watch's owner. Source: Kubernetes API concepts,
- * "Efficient detection of changes" and "Watch bookmarks".
+ * One Kubernetes watch (watch.c): when it is opened, from which version it continues, and what its
+ * owner must do about its events and its end. Owns struct kube_watch, one for each watch; the
+ * objects, the path and the log lines belong to the owner of the watch. Source: Kubernetes API
+ * concepts, "Efficient detection of changes" and "Watch bookmarks".
  *
- * A version may be too old for the server: then the watch ends with HTTP 410 or with an event of
- * type ERROR, whose object is a Status, and the owner needs the current state. If the watch has
+ * A version may be too old for the server: then the watch ends with HTTP 410, or with an event of
+ * type ERROR whose object is a Status, and the owner needs the current state. If the watch has
  * `reports_state`, it is reopened without a version, and the server then reports the current state
- * first. Otherwise the owner lists, and the watch continues from the version of that list.
+ * first. Otherwise the owner lists the objects, and the watch continues from the version of that
+ * list.
  */
 #ifndef AGENT_API_WATCH_H
 #define AGENT_API_WATCH_H
@@ -34,7 +35,9 @@ struct kube_watch {
     bool unusable;
     enum watch_type type; /* type of the event whose records are arriving */
     uint64_t due_ms;      /* when to open the watch; UINT64_MAX: only after watch_resume */
-    /* when the watch counts as silent unless it has reported the state; UINT64_MAX: no limit */
+    /*
+     * when the watch counts as silent if it has not reported the state by then; UINT64_MAX: never
+     */
     uint64_t silent_ms;
     uint64_t backoff_ms;
     /* resource version from which to continue; empty: there is none */
@@ -42,7 +45,10 @@ struct kube_watch {
     char next_version[RESOURCE_VERSION_CAP]; /* resource version in the current event */
 };
 
-/* What the owner must do after a record, after the end of the watch, or when time has passed. */
+/*
+ * Kinds of work for the owner of a watch: after a record, after the end of the watch, or when time
+ * has passed.
+ */
 enum watch_report_kind {
     WATCH_NOTHING,
     WATCH_EVENT_STARTS, /* the event has begun: records of its object follow */

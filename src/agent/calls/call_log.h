@@ -15,7 +15,7 @@
  * Does nothing without --log-level=debug.
  */
 void call_log(struct agent *a, const struct call *c, const char *text);
-/* Records the duration of a call that ends now. */
+/* Records the duration of a call that is ending now. */
 void call_measure(struct agent *a, const struct call *c, enum duration_result result);
 
 #endif

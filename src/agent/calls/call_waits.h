@@ -27,7 +27,7 @@ bool call_waits_for_store(const struct agent *a, const struct call *c);
  * the same connection hang.
  */
 bool call_yields(const struct agent *a, const struct call *c);
-/* When call_yields must be called again at the latest; UINT64_MAX: there is no such time. */
+/* The latest time at which call_yields must be called again; UINT64_MAX: there is no such time. */
 uint64_t call_yield_deadline(const struct agent *a, const struct call *c);
 
 #endif

@@ -127,7 +127,7 @@ static void call_over(struct agent *a, unsigned index)
 
 /*
  * Sends the status of a call that failed as a whole. If the connection has no room for the status,
- * the next step sends it.
+ * the next step tries again.
  */
 static void call_finish(struct agent *a, unsigned index)
 {
@@ -189,7 +189,7 @@ static void call_reply(struct agent *a, unsigned index)
     }
 }
 
-/* --- prepare: a claim that the ledger holds --- */
+/* --- preparing a claim that the ledger holds --- */
 
 static void fail_with(struct agent *a, struct operation *o, const struct writer *why)
 {
@@ -263,7 +263,7 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
     operation_written(o, slot, r);
 }
 
-/* --- prepare: a claim read from the API server --- */
+/* --- preparing a claim that was read from the API server --- */
 
 /*
  * Performs all checks that may refuse a claim, then releases the stale claims that hold its
@@ -405,7 +405,7 @@ static bool prepare_read(struct agent *a, struct operation *o, struct claim_buil
     return s != STATUS_MORE;
 }
 
-/* Repeats the GET at once, or as soon as there is a connection. */
+/* Repeats the GET of a claim at once or, without a connection, as soon as there is one. */
 static void repeat_fetch(const struct agent *a, struct operation *o, const struct fetch *f)
 {
     const struct call *c = &a->calls->call[o->call];
@@ -461,7 +461,8 @@ static void compare_failed(struct agent *a, struct operation *o, const struct fe
 {
     int slot = ledger_known(a, o->id.uid);
     if (slot < 0) {
-        repeat_fetch(a, o, f); /* the held claim was unprepared meanwhile: treat it as new */
+        /* the held claim was unprepared meanwhile, so prepare it as a new one */
+        repeat_fetch(a, o, f);
         o->compares = false;
     } else if (is_reallocated(a, (unsigned)slot, f)) {
         operation_fail(a, o, view_text(f->builder.why));
@@ -534,8 +535,8 @@ static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 }
 
 /*
- * Fails a claim that could not be read in the time for its operation: with the failure of its last
- * GET, or with the reason why no GET was possible.
+ * Fails a claim that could not be read within the time limit of its operation. The error is the
+ * failure of the last GET or, if no GET was possible, the reason for that.
  */
 static void wait_over(struct agent *a, struct operation *o)
 {
@@ -626,7 +627,7 @@ static void unprepare_step(struct agent *a, unsigned index)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     stop_prepares(a, o->id.uid);
-    /* Only the UID identifies the claim: the name in the call is ignored. */
+    /* The UID alone identifies the claim; the name in the call is ignored. */
     if (claim_uid_like(o->id.uid)) {
         int slot = ledger_find(a, o->id.uid);
         if (ledger_remove(a, o->id.uid, &why) != STATUS_OK) {
@@ -643,7 +644,7 @@ static void unprepare_step(struct agent *a, unsigned index)
     o->state = OPERATION_WRITTEN;
 }
 
-/* --- steps of the calls --- */
+/* --- advancing the calls in a step --- */
 
 /* Whether every operation of the call has a result. */
 static bool call_complete(const struct agent *a, const struct call *c)
@@ -668,8 +669,8 @@ static void flush_failed(struct agent *a, struct operation *o, const struct writ
 }
 
 /*
- * After a successful flush, which covers the writes of all calls: clears `fresh` of all written
- * operations, so that a later failed flush does not remove their records.
+ * Called after a successful flush, which covers the writes of all calls. Clears `fresh` of all
+ * written operations, so that a flush that fails later does not remove their records.
  */
 static void settle_written(struct agent *a)
 {
@@ -681,10 +682,11 @@ static void settle_written(struct agent *a)
 }
 
 /*
- * Flushes the claim store for a call. For an unprepare, retries a failed flush once: until the
- * flush succeeds, only a tombstone below the CDI root says that the claim is gone, and a power cut
- * loses it, because the CDI root is in memory. If the disk refuses the second flush too, the pod's
- * termination still succeeds; after a reboot the record can be released for another claim.
+ * Flushes the claim store for a call. For an unprepare, retries a failed flush once. The reason:
+ * until a flush succeeds, only a tombstone in the CDI root shows that the claim is gone, and a
+ * power cut loses the tombstone, because the CDI root is in memory. If the disk refuses the second
+ * flush too, the termination of the pod still succeeds; after a reboot the record can be released
+ * for another claim.
  */
 static bool flush_written(struct agent *a, const struct call *c, struct writer *why)
 {
@@ -806,7 +808,7 @@ static bool has_round(const struct agent *a, const struct call *c, unsigned roun
            !call_waits_for_store(a, c);
 }
 
-/* Starts an operation's GET. false: no GET can start now. */
+/* Starts the GET of an operation's claim. false: no GET can start now. */
 static bool start_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->calls->operation[index];
@@ -898,7 +900,7 @@ void calls_retire(struct agent *a)
     }
 }
 
-/* --- streams for unprepares --- */
+/* --- keeping streams free for unprepares --- */
 
 /*
  * Ends prepares that hang. The kubelet sends at most as many calls at a time as a connection has

@@ -15,7 +15,7 @@
 enum {
     OPERATION_FREE,
     OPERATION_WAITING,  /* the operation waits until the GET of its claim can start */
-    OPERATION_FETCHING, /* the GET of the claim runs */
+    OPERATION_FETCHING, /* the GET of the operation's claim is running */
     OPERATION_WRITTEN,  /* the store and the CDI file are changed, but not flushed */
     OPERATION_DONE,     /* the claim is prepared or unprepared, and the changes are flushed */
     OPERATION_FAILED    /* the operation failed; `error` has the reason */
@@ -24,19 +24,20 @@ enum {
 /* The work of a call for one claim: its progress and its result. */
 struct operation {
     uint8_t state;   /* progress of the operation: one of OPERATION_… */
-    uint8_t fetch;   /* OPERATION_FETCHING: index of the fetch */
+    uint8_t fetch;   /* if OPERATION_FETCHING: index of the fetch */
     uint8_t history; /* set of bits about earlier GETs of the claim, see FETCH_UNPROCESSED */
     uint8_t waits;   /* how often the wait before the next GET was doubled */
     uint16_t call;
-    uint16_t slot; /* WRITTEN or DONE prepare: slot of the record in the ledger */
+    uint16_t slot; /* if the prepare is WRITTEN or DONE: slot of the record in the ledger */
     bool compares; /* the claim is already held: the GET only serves to compare its allocation */
     bool store_awaited; /* the operation already waited once until a removed store was recreated */
-    bool fresh;         /* this operation added the claim, which is not flushed yet */
-    uint32_t devices_len; /* WRITTEN or DONE prepare: bytes of the claim's devices in the reply */
-    uint64_t deadline_ms; /* OPERATION_WAITING: when the operation fails */
-    uint64_t next_ms;     /* OPERATION_WAITING: earliest start of the next GET; 0: now */
+    bool fresh; /* this operation added the claim to the ledger, and the claim is not flushed yet */
+    /* if the prepare is WRITTEN or DONE: length of the claim's devices in the reply */
+    uint32_t devices_len;
+    uint64_t deadline_ms; /* if OPERATION_WAITING: when the operation fails */
+    uint64_t next_ms;     /* if OPERATION_WAITING: earliest start of the next GET; 0: at once */
     struct claim_id id;
-    /* OPERATION_FAILED: the reason; OPERATION_WAITING: why the last GET failed, or "" */
+    /* if OPERATION_FAILED, the reason; if OPERATION_WAITING, why the last GET failed, or "" */
     char error[CLAIM_ERROR_CAP];
 };
 
@@ -59,8 +60,8 @@ struct call {
     uint64_t start_ms;     /* when the request of the call was complete, in milliseconds */
     uint64_t start_us;     /* the time of start_ms by agent_clock_us, to measure the duration */
     uint64_t end_ms;       /* when all GETs of the call must have ended */
-    enum grpc_status code; /* CALL_FAILED: the status to send, never GRPC_OK */
-    const char *text;      /* CALL_FAILED: the status message to send; static text */
+    enum grpc_status code; /* if CALL_FAILED: the status to send, never GRPC_OK */
+    const char *text;      /* if CALL_FAILED: the status message to send; static text */
     uint16_t count;
     uint16_t operation[CLAIMS_PER_CALL_MAX];
 };
@@ -69,8 +70,8 @@ struct call {
 
 /*
  * Starts a prepare or unprepare call. GRPC_OK: the call runs, and is answered when it is complete.
- * Other codes: the call is refused, and the caller must answer it with the code and *text, which is
- * static.
+ * Any other code: the call is refused, and the caller must answer it with that code and *text,
+ * which is static.
  */
 MUST_USE enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
                                       const struct grpc_event *event, bool unprepare,

@@ -25,8 +25,9 @@ static int free_call(const struct agent *a)
 }
 
 /*
- * Index of a free operation, or -1. The last CLAIMS_PER_CALL_MAX operations are reserved for
- * unprepares, which do not use the API server, so that a hanging server never delays them.
+ * Index of a free operation; -1: there is none. The last CLAIMS_PER_CALL_MAX operations are
+ * reserved for unprepares, which do not use the API server, so that a hanging server never delays
+ * unprepares.
  */
 static int free_operation(const struct agent *a, bool unprepare)
 {
@@ -100,8 +101,8 @@ _Static_assert(sizeof((dra_Claim *)0)->namespace == NAMESPACE_CAP,
                "proto/dra.options and cfg/limits.h agree");
 
 /*
- * Reads the next field of a request. *found: the field is a claim; other fields are skipped. false:
- * the request is malformed.
+ * Reads the next field of a request. *found: whether the field is a claim; other fields are
+ * skipped. false: the request is malformed.
  */
 static bool read_claim(pb_istream_t *in, dra_Claim *claim, bool *found)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies to prepare and unprepare calls: a map from claim UID to result, encoded entry by entry
- * and sent as the peer accepts it. The message's length is sent first (gRPC PROTOCOL-HTTP2,
- * Length-Prefixed-Message), so the length of a claim's devices is computed from its record when the
- * claim is prepared; its entry is encoded just before it is sent.
+ * Replies to prepare and unprepare calls. A reply is a map from claim UID to result, encoded entry
+ * by entry and sent as the peer accepts it. The length of the message is sent first (gRPC
+ * PROTOCOL-HTTP2, Length-Prefixed-Message). So the length of a claim's devices is computed from its
+ * record when the claim is prepared; the entry of the claim is encoded just before it is sent.
  *
  * The messages are those of proto/dra.proto. All their fields are strings or messages with field
  * numbers below 16, so a field is one byte of tag, a varint for the length, and the content. Empty
@@ -19,7 +19,7 @@
 #include "base/assert.h"
 #include "generated/dra.pb.h"
 
-/* --- protobuf fields --- */
+/* --- encoding of protobuf fields --- */
 
 #define WIRE_TYPE_LEN 2u /* wire type of strings and messages (Protocol Buffers, "Encoding") */
 /* The largest numbers that fit into a varint of one, two and three bytes, with 7 bits a byte. */
@@ -62,7 +62,7 @@ static void write_text(struct writer *out, unsigned number, const char *text)
     }
 }
 
-/* --- devices of a claim --- */
+/* --- encoding of the devices of a claim --- */
 
 /*
  * Number of fields of dra.Device; struct device_texts has their texts, in the order of the field
@@ -123,7 +123,7 @@ static void write_devices(struct writer *out, const struct claim_record *r)
     }
 }
 
-/* --- entries of the map: messages of key and value, the same in both responses --- */
+/* --- entries of the map from claim UID to result, which both responses share --- */
 
 #define CLAIMS_TAG dra_NodePrepareResourcesResponse_claims_tag
 #define KEY_TAG dra_NodePrepareResourcesResponse_ClaimsEntry_key_tag

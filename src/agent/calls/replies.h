@@ -23,11 +23,11 @@ struct reply {
 struct reply_entry {
     uint16_t call;
     uint16_t at;
-    uint32_t len; /* length of `bytes`; 0: no entry is kept */
+    uint32_t len; /* length of the entry in `bytes`; 0: no entry is kept */
     uint8_t bytes[REPLY_ENTRY_BYTES_MAX];
 };
 
-/* The result of reply_send. */
+/* The results of reply_send. */
 enum reply_progress {
     REPLY_WAITS,    /* the reply waits until the peer has accepted bytes that were already sent */
     REPLY_COMPLETE, /* the whole reply is sent, or the call has ended */

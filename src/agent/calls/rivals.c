@@ -43,8 +43,8 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
 
 /*
  * Writes which commands end the claim `id`, which holds the device. Without the kubelet's
- * checkpoint the agent would keep the claim after it is deleted, so then a second command is
- * needed; it names the UID.
+ * checkpoint the agent would keep the claim held after it is deleted, so then a second command is
+ * needed, which names the UID.
  */
 static void write_commands(struct agent *a, const struct claim_id *id, struct writer *why)
 {
@@ -111,7 +111,10 @@ static bool stays_beside(const struct agent *a, unsigned slot, const struct clai
 
 void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *found)
 {
-    /* When sharing is switched off, shared devices stay shared, but no new claim joins them. */
+    /*
+     * When sharing is switched off, devices that claims share already stay shared, but no new claim
+     * joins them.
+     */
     bool sharing = a->driver->shares > 1u;
     *found = (struct rivals){.firm = -1};
     int slot = ledger_rival(a, 0, r, sharing);
@@ -127,7 +130,10 @@ void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *f
     }
 }
 
-/* Releases the stale claims. Returns the slot of a rival that remains, or -1. */
+/*
+ * Releases the stale claims in `found`. Returns the slot of a rival that remains; -1: there is
+ * none.
+ */
 static int release_stale(struct agent *a, const struct claim_record *r, const struct rivals *found)
 {
     for (unsigned i = 0; i < found->count; i++) {

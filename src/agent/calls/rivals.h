@@ -10,7 +10,7 @@
 
 /* The rivals of a claim: other claims that hold a device that is in the claim's record. */
 struct rivals {
-    int firm;          /* slot of a rival that cannot be released, or -1 */
+    int firm; /* slot of a rival that cannot be released; -1: every rival can be released */
     bool file_written; /* the CDI file of the new claim is written, but its record is not */
     unsigned count;
     uint16_t stale[CLAIMS_MAX]; /* slots of the rivals that can be released */
@@ -28,7 +28,10 @@ void rivals_write(struct agent *a, unsigned slot, const struct claim_record *r, 
  * be released.
  */
 int rivals_disputing(struct agent *a, unsigned slot);
-/* Finds the claims that hold a device of the record, up to the first that cannot be released. */
+/*
+ * Finds the claims that hold a device of the record; stops at the first one that cannot be
+ * released.
+ */
 void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *found);
 /*
  * Releases the stale rivals, if no rival is firm. If the claim of `r` is not held yet, this first

@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "base/time.h"
 
-/* --- pending writes --- */
+/* --- queue of pending writes --- */
 
 void claim_status_prepared(struct agent *a, unsigned slot)
 {
@@ -101,9 +101,9 @@ static void job_over(struct claim_status *c)
     }
 }
 
-/* --- the request body --- */
+/* --- body of the request --- */
 
-/* Writes the configuration of the device, if it has any. */
+/* Writes the configuration of the device, if the device has any. */
 static void write_data(struct writer *out, const struct claim_result *r)
 {
     const char *comma = "";
@@ -144,8 +144,8 @@ static void write_device(struct writer *out, const char *driver, const struct cl
 }
 
 /*
- * Whether an earlier allocation result of the record has the same entry as result `at`: two
- * requests with admin access may name the same device, which gets one entry.
+ * Whether an earlier allocation result of the record names the same device as result `at`. Two
+ * requests with admin access may do so; their device gets only one entry.
  */
 static bool entry_written(const struct claim_record *r, unsigned at)
 {
@@ -219,7 +219,7 @@ static struct view body_part(struct agent *a, uint32_t offset, size_t room)
     return outgoing_piece(&a->claim->claim_status.out, body_of(a), offset, room);
 }
 
-/* Returns the claim whose status the running request writes. */
+/* Returns the id of the claim whose status the running request writes. */
 static const struct claim_id *id_of_job(const struct agent *a)
 {
     const struct claim_status *c = &a->claim->claim_status;
@@ -239,8 +239,8 @@ static void start_write(struct agent *a)
         return;
     }
     /*
-     * Each driver uses its own field manager, because an apply removes the fields that the same
-     * manager applied before and leaves out now.
+     * Each driver uses its own field manager, because an apply removes all fields that the same
+     * manager applied before and that the new request leaves out.
      */
     const struct kube_manager manager = {a->driver->name, a->settings->node_name};
     enum status s =

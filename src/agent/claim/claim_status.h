@@ -21,12 +21,14 @@ struct claim_status {
     struct outgoing out;
     int slot; /* slot of the claim whose status is written; -1: the claim is gone[0] */
     enum api_version version; /* version of resource.k8s.io in the request */
-    uint16_t refused_http;    /* HTTP status of the refusal last logged; 0: none since a success */
-    unsigned tries;           /* number of attempts to write the status of the current claim */
+    /* HTTP status of the last refusal that was logged; 0: no refusal since the last success */
+    uint16_t refused_http;
+    unsigned tries; /* number of attempts to write the status of the current claim */
     unsigned gone_count;
-    bool wanted[CLAIMS_MAX];      /* the status of the claim in this slot must be written */
-    uint32_t claim[CLAIMS_MAX];   /* CRC-32C of the UID of the claim last prepared in this slot */
-    uint64_t wall_ms[CLAIMS_MAX]; /* time of the last prepare in this slot, Unix milliseconds */
+    bool wanted[CLAIMS_MAX]; /* the status of the claim in this slot must be written */
+    /* CRC-32C of the UID of the claim that was last prepared in this slot */
+    uint32_t claim[CLAIMS_MAX];
+    uint64_t wall_ms[CLAIMS_MAX]; /* time of the last prepare in this slot, in Unix milliseconds */
     /* claims that were unprepared: their entries in status.devices must still be removed */
     struct claim_id gone[CLAIM_STATUS_GONE_MAX];
 };
@@ -37,8 +39,8 @@ struct claim_status {
 void claim_status_step(struct agent *a);
 uint64_t claim_status_deadline(const struct agent *a);
 /*
- * Queues the status of the claim in this slot, which was prepared. The status is written once, even
- * if the kubelet prepares the claim again.
+ * Queues the status of the claim in this slot, which was just prepared. The status is written only
+ * once, even if the kubelet prepares the claim again.
  */
 void claim_status_prepared(struct agent *a, unsigned slot);
 /*
@@ -48,7 +50,10 @@ void claim_status_prepared(struct agent *a, unsigned slot);
 void claim_status_unprepared(struct agent *a, unsigned slot);
 /* Stops all writing of claim statuses, because another agent owns the claims from now on. */
 void claim_status_retire(struct agent *a);
-/* Handles the end of the request: the write is complete, will be retried, or is given up. */
+/*
+ * Handles the end of the request that writes a status: the write is complete, will be retried, or
+ * is given up.
+ */
 void claim_status_end(struct agent *a, const struct api_result *r);
 
 #endif

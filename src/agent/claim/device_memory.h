@@ -24,10 +24,10 @@ struct device_memory {
 };
 
 /*
- * Reads the files with the memory use of the record's devices, which device_memory_check needs.
- * STATUS_OK: they are read; call device_memory_check in the same step. STATUS_MORE: they are still
- * being read; call again in a later step. HOST_BUSY: the read of a file hangs; `why` names the
- * file.
+ * Reads the files with the memory use of the record's devices; device_memory_check needs their
+ * content. STATUS_OK: the files are read; call device_memory_check in the same step. STATUS_MORE:
+ * the files are still being read; call again in a later step. HOST_BUSY: the read of a file hangs;
+ * `why` names the file.
  */
 MUST_USE enum status device_memory_read(const struct agent *a, const struct claim_record *r,
                                         struct writer *why);

@@ -132,7 +132,7 @@ void fetch_release(struct agent *a, unsigned fetch)
     a->claim->fetch[fetch].state = FETCH_FREE;
 }
 
-/* --- records of the response --- */
+/* --- handling records of the response to a GET --- */
 
 static void feed_meta(struct claim_builder *b, struct view message)
 {
@@ -205,10 +205,10 @@ static void feed_consumer(struct claim_builder *b, struct view message)
     }
 }
 
-/* Reads a length-delimited field as a view into the record itself, without copying. */
+/* Reads a length-delimited field as a view of the bytes in the record, without copying them. */
 static bool read_view(pb_istream_t *in, struct view *out)
 {
-    /* nanopb keeps the position of a stream over a buffer in `state`. */
+    /* nanopb keeps the position in a stream over a buffer in `state`. */
     *out = view_of(in->state, in->bytes_left);
     return pb_read(in, 0, in->bytes_left);
 }
@@ -277,7 +277,7 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record)
         feed_consumer(b, record->message);
         break;
     default:
-        break; /* the builder needs no other kinds of records */
+        break; /* the claim builder needs no records of other kinds */
     }
 }
 
@@ -305,7 +305,7 @@ void fetch_record(struct agent *a, const struct api_result *r, const struct kube
     fetch_feed(b, record);
 }
 
-/* --- the end of a GET --- */
+/* --- handling the end of a GET --- */
 
 static void write_failure(const struct claim_id *id, const struct api_result *r, struct writer *why)
 {
@@ -349,7 +349,7 @@ static bool is_repeated(const struct agent *a, struct fetch *f, const struct api
     return r->status == PEER_UNSUPPORTED && first_time(f, 1u << (unsigned)r->version);
 }
 
-/* Whether the failure is transient: a stream was reset, or the server is too busy. */
+/* Whether the failure of the GET is transient: a stream was reset, or the server is too busy. */
 static bool is_transient(const struct api_result *r)
 {
     return r->status == PEER_CLOSED || (r->status == PEER_REFUSED && retry_passes(r->http));

@@ -15,7 +15,7 @@ enum {
     FETCH_FREE,
     FETCH_RUNNING,
     FETCH_DONE,   /* builder.record, the record of the claim, is complete and checked */
-    FETCH_FAILED, /* builder.why has the reason in one line */
+    FETCH_FAILED, /* the GET failed; builder.why has the reason in one line */
     FETCH_REPEAT, /* no usable answer: start the GET again at once, with `history` of this fetch */
     FETCH_TRANSIENT /* transient failure: builder.why has the reason; repeat the GET later */
 };
@@ -29,11 +29,12 @@ enum {
 
 /* The GET of one claim. */
 struct fetch {
-    uint8_t state;      /* progress of the GET: one of FETCH_… */
-    uint8_t history;    /* set of bits about earlier GETs of the claim, see FETCH_UNPROCESSED */
-    enum status failed; /* FETCH_FAILED: the reason; PEER_NOT_FOUND: this node has no such claim */
-    bool whole;         /* FETCH_FAILED: the claim was read completely */
-    uint64_t retry_after_ms; /* FETCH_TRANSIENT: the wait that the server asks for; 0: none */
+    uint8_t state;   /* progress of the GET: one of FETCH_… */
+    uint8_t history; /* set of bits about earlier GETs of the claim, see FETCH_UNPROCESSED */
+    /* if FETCH_FAILED: the reason; PEER_NOT_FOUND: this node has no such claim */
+    enum status failed;
+    bool whole;              /* if FETCH_FAILED: whether the claim was read completely */
+    uint64_t retry_after_ms; /* if FETCH_TRANSIENT: the wait that the server asks for; 0: none */
     struct claim_builder builder;
 };
 
@@ -46,26 +47,26 @@ MUST_USE bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind,
                          const struct claim_id *id, uint64_t limit_ms);
 /*
  * Starts the GET of a claim. The GET ends within `limit_ms`, which is more than 0, and within
- * CLAIM_GET_MS; `id` is borrowed until fetch_release. Returns the index of the fetch, or -1: the
- * GET cannot start now, because all fetches are in use, the connection cannot take another request,
- * or the API version is unknown.
+ * CLAIM_GET_MS; `id` is borrowed until fetch_release. Returns the index of the fetch. -1: the GET
+ * cannot start now, because all fetches are in use, the connection cannot take another request, or
+ * the API version is unknown.
  */
 int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, uint64_t limit_ms);
 /*
  * Starts a request of another kind on a free fetch. The module that owns that kind fills the
- * builder of the fetch, claim after claim, until fetch_release. Returns the index of the fetch, or
- * -1, like fetch_start.
+ * builder of the fetch, claim after claim, until fetch_release. Returns the index of the fetch; -1:
+ * it cannot start now, as for fetch_start.
  */
 int fetch_lend(struct agent *a, const struct api_request *r);
 /* Begins a claim in the builder of a running fetch; `id` is borrowed. */
 struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct claim_id *id);
 /* The builder of a running fetch, with the claim that was begun last. */
 struct claim_builder *fetch_builder(struct agent *a, unsigned fetch);
-/* Adds a record to the claim in the builder. */
+/* Adds a record of a response to the claim in the builder. */
 void fetch_feed(struct claim_builder *b, const struct kube_record *record);
 /*
- * Reads one annotation of a claim (KUBE_ANNOTATION). If it holds the claim's name in the pod's
- * specification, copies that name to `pod_claim`.
+ * Reads one annotation of a claim (KUBE_ANNOTATION). If the annotation has the name by which the
+ * pod's specification refers to the claim, copies that name to `pod_claim`.
  */
 void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP]);
 /* Whether a result record (KUBE_RESULT) belongs to this driver and this node's pool. */

@@ -13,7 +13,7 @@
 /* The claims that are prepared in one call. */
 struct claim_group {
     unsigned count;
-    const char *uid[CLAIMS_PER_CALL_MAX]; /* UIDs of these claims, borrowed */
+    const char *uid[CLAIMS_PER_CALL_MAX]; /* UIDs of the claims in the group; borrowed */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs a prepared claim; see prepared_log.h. Contradictions are logged but not refused, because a
- * container that uses only one of two contradictory requests works.
+ * Logs a prepared claim, see prepared_log.h. Contradictory requests are logged but not refused,
+ * because a container that uses only one of them works.
  */
 #include "agent/claim/prepared_log.h"
 
@@ -23,8 +23,8 @@ static void log_config(struct agent *a, const struct claim_record *r, unsigned a
 }
 
 /*
- * Logs the configuration of the request of result `at` of the claim: one line for each kind
- * (NeuronConfig, UltraServerConfig).
+ * Logs the configuration of the request to which allocation result `at` of the claim belongs: one
+ * line for each kind (NeuronConfig, UltraServerConfig).
  */
 static void log_configs(struct agent *a, const struct claim_builder *b, unsigned at)
 {
@@ -51,7 +51,7 @@ static bool request_logged(const struct claim_record *r, unsigned at)
     return false;
 }
 
-/* --- contradictory settings --- */
+/* --- log lines about contradictory settings --- */
 
 static void log_ambiguous(struct agent *a, const struct claim_record *r, const char *setting)
 {
@@ -121,7 +121,10 @@ static void warn_claims(struct agent *a, const struct claim_record *r, unsigned 
     }
 }
 
-/* Logs contradictions between the claim and other held claims of the same pod. */
+/*
+ * Logs contradictions between the settings of the claim and those of other held claims of the same
+ * pod.
+ */
 static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slot)
 {
     bool pod = r->consumer.kind == (uint8_t)CONSUMER_POD && r->consumer.uid[0] != '\0';
@@ -134,7 +137,7 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
     }
 }
 
-/* --- devices that are not consecutive --- */
+/* --- log line about devices that are not consecutive --- */
 
 /* Adds the device numbers of the bit set `numbers` as a field of the current log line. */
 static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
@@ -175,7 +178,7 @@ static void warn_scattered(struct agent *a, const struct claim_record *r)
     }
 }
 
-/* --- claims that were allocated again or adopted --- */
+/* --- log lines about claims that were allocated again or adopted --- */
 
 void prepared_log_other(struct agent *a, const struct claim_record *before,
                         const struct claim_record *r)
@@ -202,7 +205,7 @@ void prepared_log_adopted(struct agent *a, const struct claim_record *r, const c
     log_end(a);
 }
 
-/* --- all lines about a prepare --- */
+/* --- all log lines about a prepare --- */
 
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
 {

@@ -10,7 +10,7 @@
 #include "agent/agent.h"
 #include "dra/claim.h"
 
-/* Logs the claim of the builder, which `slot` now holds. */
+/* Logs the claim in the builder, which was prepared and is held in `slot` now. */
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot);
 /* Logs that a held claim was allocated again: `before` is its earlier record, `r` the new one. */
 void prepared_log_other(struct agent *a, const struct claim_record *before,

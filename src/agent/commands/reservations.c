@@ -22,10 +22,10 @@
 void reservations_init(struct agent *a, const struct reservations *k)
 {
     ASSERT(!k->running && k->found == 0u);
-    api_hurry(a); /* do not wait API_START_MS: a user waits for the output */
+    api_hurry(a); /* a user waits for the output, so connect without waiting API_START_MS */
 }
 
-/* --- requests for pages --- */
+/* --- requests for pages of the list of claims --- */
 
 static bool may_ask(const struct agent *a, const struct reservations *k)
 {
@@ -58,7 +58,7 @@ static void request_page(struct agent *a, struct reservations *k)
     k->broken = false;
 }
 
-/* --- reading one claim --- */
+/* --- parsing one claim of the list --- */
 
 static void begin_claim(struct reservations *k, struct view message)
 {
@@ -77,7 +77,7 @@ static bool is_ours(const struct settings *s, struct view driver)
     return view_is(driver, DRIVER_NAME) || (s->efa && view_is(driver, s->efa_driver));
 }
 
-/* Keeps the pool of the claim's first device of this driver. */
+/* Stores the pool of the first device of this driver that the claim has. */
 static void parse_result(const struct settings *s, struct reservations *k, struct view message)
 {
     projection_ResultRecord m = projection_ResultRecord_init_zero;
@@ -135,11 +135,11 @@ static void handle_record(const struct settings *s, struct reservations *k,
         k->ours = false;
         break;
     default:
-        break; /* other records are not needed to show the claim */
+        break; /* records of other kinds are not needed to show the claim */
     }
 }
 
-/* --- the end of a page's response --- */
+/* --- the end of the response for a page --- */
 
 static void write_failure(const struct agent *a, struct reservations *k, const struct api_result *r)
 {
@@ -182,7 +182,7 @@ static void page_end(struct agent *a, struct reservations *k, const struct api_r
                                                              : retry_wait(a, r, &k->backoff_ms));
 }
 
-/* --- the step function --- */
+/* --- the step function of the command --- */
 
 /*
  * Handles the end of the connection to the API server. The list waits for the next connection,
@@ -215,7 +215,7 @@ static void handle_event(struct agent *a, struct reservations *k, const struct a
     } else if (event->kind == API_EVENT_LOST) {
         connection_lost(k, event->text);
     } else {
-        /* other events need no work */
+        /* events of other kinds need no work */
     }
 }
 

@@ -22,17 +22,17 @@ enum reservations_state {
     RESERVATIONS_WAIT,
     RESERVATIONS_CLAIM, /* `claim` is a reserved claim; call again at once */
     RESERVATIONS_END,   /* all reserved claims were reported */
-    RESERVATIONS_FAILED /* the list is not complete; see reservations_trouble */
+    RESERVATIONS_FAILED /* reading the list failed; reservations_trouble has the reason */
 };
 
 /* The progress of reading the list of claims. */
 struct reservations {
     enum reservations_state state;
     bool running;    /* the request for a page of the list is in flight */
-    bool described;  /* the metadata of the list was received */
+    bool described;  /* the metadata of the list has arrived */
     bool broken;     /* a part of the current page was unreadable */
     bool ours;       /* the current claim has devices of this driver */
-    uint64_t due_ms; /* earliest time to request the next page */
+    uint64_t due_ms; /* earliest time of the request for the next page */
     uint64_t backoff_ms;
     uint32_t found; /* number of reserved claims that were reported */
     struct claim_reservation claim;

@@ -97,9 +97,9 @@ enum status handover_acquire(struct agent *a)
 }
 
 /*
- * Whether the lock file of the store was removed and another agent has locked LOCK_OWNER in a new
+ * Whether the lock file of the store was removed, and another agent has locked LOCK_OWNER in a new
  * file of that name. As both agents then hold a LOCK_OWNER, this agent hands the store over to the
- * other one. Only every HANDOVER_LOCK_LOOKS-th call checks this.
+ * other one. Only one in HANDOVER_LOCK_LOOKS calls checks this.
  */
 static bool lock_replaced(struct agent *a)
 {

@@ -34,9 +34,9 @@ enum handover_state {
 /* The state of the handover, and facts that do not depend on that state. */
 struct handover {
     enum handover_state state;
-    bool wanted;         /* the kubelet sends its calls to this agent */
-    bool called;         /* a kubelet call that arrived after `leaving_ms` is waiting */
-    bool older;          /* the store's owner runs an agent version that cannot hand it over */
+    bool wanted; /* the kubelet sends its calls to this agent */
+    bool called; /* a kubelet call that arrived after `leaving_ms` is waiting */
+    bool older;  /* the owner of the store runs an agent version that cannot hand the store over */
     unsigned looks;      /* number of checks whether an agent waits, modulo HANDOVER_LOCK_LOOKS */
     uint64_t leaving_ms; /* when the owner last checked whether another agent waits for the store */
     uint64_t check_ms;   /* when the owner next checks whether an agent waits for the store */
@@ -64,7 +64,7 @@ MUST_USE enum status handover_acquire(struct agent *a);
  */
 void handover_called(struct agent *a, bool called);
 /*
- * Checks, when that is due, whether another agent waits for the store. `wanted`: the kubelet has
+ * Checks, when a check is due, whether another agent waits for the store. `wanted`: the kubelet has
  * registered this agent, and the devices of the node are known.
  */
 void handover_step(struct agent *a, bool wanted);

@@ -9,7 +9,7 @@
 #include "agent/ledger/handover.h"
 #include "agent/ledger/states.h"
 
-/* For each state of a handover, the states that it may move to. */
+/* For each state of the handover: the set of states that may follow it. */
 static const uint8_t handover_moves[HANDOVER_STATES] = {
     [HANDOVER_WAITING] = MOVES_TO(HANDOVER_NEXT) | MOVES_TO(HANDOVER_OWNER),
     [HANDOVER_NEXT] = MOVES_TO(HANDOVER_WAITING) | MOVES_TO(HANDOVER_OWNER),

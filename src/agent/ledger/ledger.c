@@ -140,8 +140,8 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
 }
 
 /*
- * Whether the claim holds no device as a whole: of each of its devices it holds a share, or cores
- * that are known or guessed.
+ * Whether the claim holds only parts of its devices: a share of each, or cores of each that are
+ * known or guessed.
  */
 static bool is_partial(const struct agent *a, const struct ledger_entry *e)
 {
@@ -326,7 +326,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     e->metadata = r->metadata;
     e->container_numbers = claim_container_numbers(r);
     e->logical_neuron_core = claim_logical_neuron_core(r);
-    e->functions = 0; /* lets ledger_functions reuse the bits of the old record */
+    e->functions = 0; /* cleared, so that ledger_functions can reuse the bits of the old record */
     e->functions = ledger_functions(a, r);
     ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);
     e->cores = claim_cores(r);
@@ -359,9 +359,9 @@ static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
 }
 
 /*
- * Prefers the slot in which an earlier record of this claim waits to be freed, so that no claim has
- * two slots; then any free slot. The last choice is a slot whose last write the disk refused, or a
- * free slot with a damaged half.
+ * Returns the slot that is best for a record of the claim. The best is the slot in which an earlier
+ * record of the claim waits to be freed, so that no claim has two slots; then any free slot; last,
+ * a slot whose last write the disk refused, or a free slot with a damaged half.
  */
 int ledger_free_slot(const struct agent *a, const char *uid)
 {

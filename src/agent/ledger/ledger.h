@@ -20,7 +20,7 @@
 #include "dra/claim.h"
 #include "dra/store.h"
 
-/* What a slot is used for. */
+/* What a slot of the claim table is used for. */
 enum ledger_state {
     LEDGER_FREE,         /* the slot is empty */
     LEDGER_HELD,         /* the claim of the slot is prepared and held */
@@ -66,8 +66,8 @@ struct ledger_entry {
     uint64_t held_ms;            /* when this process entered the record into the table */
     uint64_t sequence;           /* sequence number of the record in the half that counts */
     /*
-     * value of `sequence` when the record was entered; a later copy of the record changes only
-     * `sequence`
+     * value of `sequence` when the record was entered into the table; a later copy of the record
+     * changes only `sequence`
      */
     uint64_t entered;
     uint64_t numbers;           /* bit N: the claim holds device N, exclusively or by a share */
@@ -94,7 +94,7 @@ void ledger_trouble_text(const struct agent *a, const char *file, const char *do
 const char *ledger_reason(const struct agent *a, enum status s);
 const char *ledger_remedy(const struct agent *a, enum status s);
 
-/* --- queries of the table --- */
+/* --- queries of the claim table --- */
 
 /* Whether the store is open. */
 bool ledger_is_usable(const struct agent *a);
@@ -102,7 +102,7 @@ bool ledger_is_usable(const struct agent *a);
 bool ledger_is_busy(const struct agent *a);
 /* Whether the store may lack claims that were prepared on this node. */
 bool ledger_is_unlisted(const struct agent *a);
-/* Whether all writes to the store were flushed to the disk. */
+/* Whether all writes to the store have been flushed to the disk. */
 bool ledger_is_flushed(const struct agent *a);
 /* Number of held claims. */
 unsigned ledger_held_count(const struct agent *a);
@@ -111,7 +111,7 @@ unsigned ledger_held_count(const struct agent *a);
  * store may have lost a claim.
  */
 bool ledger_may_hold(const struct agent *a);
-/* Why the store is not usable, or refused the last write; never NULL. */
+/* Why the store is not usable, or why it refused the last write; never NULL. */
 const char *ledger_trouble(const struct agent *a);
 /* The error of the last attempt to open, write or flush the store; STATUS_OK: it did not fail. */
 MUST_USE enum status ledger_failing(const struct agent *a);
@@ -125,7 +125,9 @@ const char *ledger_cdi_remedy(const struct agent *a);
  */
 const struct ledger_entry *ledger_entry(const struct agent *a, unsigned slot);
 const struct claim_id *ledger_id(const struct agent *a, unsigned slot);
-/* The claim that last got the device with this number. Never NULL; empty: none. */
+/*
+ * The claim that last got the device with this number. Never NULL; an empty claim: no claim got it.
+ */
 const struct claim_id *ledger_last(const struct agent *a, unsigned number);
 
 /* Whether the store file was lost while it was open, so that the next step recreates it. */
@@ -170,18 +172,20 @@ bool ledger_freeing_file(const struct agent *a, const char *uid);
 /* Copies the record into the entry of a HELD slot, as a WHOLE record. Writes no file. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
 /*
- * Sets the consumer and the devices of a HELD slot: it holds the devices in `numbers` exclusively
- * or, if `shares`, a share of each. Afterwards the claim holds no part of a device.
+ * Sets the consumer and the devices of the claim in a HELD slot: the claim holds the devices in
+ * `numbers` exclusively or, if `shares`, a share of each of them. Afterwards the claim holds no
+ * part of a device.
  */
 void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
                  const struct claim_consumer *consumer);
 /*
- * Marks the slot as released, but does not write the release: the caller or a later flush does. The
- * caller also removes the CDI file.
+ * Marks the slot as released, but does not write that to the store: the caller or a later flush
+ * does. The caller also removes the CDI file.
  */
 void ledger_set_freeing(struct agent *a, unsigned slot);
 /*
- * The consumer of the claim in a held slot; never NULL; empty: unknown, or the claim has no device.
+ * The consumer of the claim in a held slot. Never NULL; an empty consumer: it is unknown, or the
+ * claim has no device.
  */
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot);
 /*
@@ -190,8 +194,8 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
  */
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
 /*
- * First slot, starting at slot `from`, whose claim conflicts with the claim of `r`; -1: none. With
- * `sharing`, two claims that share devices (claim_joins) do not conflict.
+ * First slot, starting at slot `from`, whose claim conflicts with the claim of `r`; -1: there is
+ * none. With `sharing`, two claims that share devices (claim_joins) do not conflict.
  */
 int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing);
 /*
@@ -201,7 +205,8 @@ int ledger_rival(const struct agent *a, unsigned from, const struct claim_record
 bool ledger_shares_rest(const struct agent *a, const struct ledger_entry *e);
 /*
  * Slot of a claim that conflicts with `r`, the record of a claim that was prepared before the store
- * was lost, or -1. Two parts of a device do not conflict, even if their cores are not known.
+ * was lost; -1: there is none. Two parts of a device do not conflict, even if their cores are not
+ * known.
  */
 int ledger_listed_rival(const struct agent *a, const struct claim_record *r);
 /*
@@ -212,8 +217,8 @@ bool ledger_overlaps(const struct agent *a, const struct ledger_entry *x,
                      const struct ledger_entry *y);
 /*
  * Slot of another claim that conflicts with the claim in this slot, and has a WHOLE record; -1:
- * none. One of the two claims was restored from a damaged store, so a prepare of this claim is
- * refused.
+ * there is none. One of the two claims was restored from a damaged store, so a prepare of this
+ * claim is refused.
  */
 int ledger_disputed(const struct agent *a, unsigned slot);
 /*
@@ -233,8 +238,8 @@ uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid);
 bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
                            const struct ledger_entry *y, bool sharing);
 /*
- * Whether allocation result `at` of `r` conflicts with the claim in `slot`; they also conflict if
- * each is only a share of the same device.
+ * Whether allocation result `at` of `r` conflicts with the claim in `slot`. They conflict also if
+ * both are only shares of the same device.
  */
 bool ledger_contests(const struct agent *a, unsigned slot, const struct claim_record *r,
                      unsigned at);
@@ -268,8 +273,9 @@ bool ledger_shares(const struct agent *a);
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
 /*
- * The two steps of ledger_put, with the same statuses. ledger_put_file writes the CDI file, if
- * there is a slot for the record; after STATUS_OK, ledger_put_record writes the record.
+ * The two steps of ledger_put, with the same statuses as ledger_put. ledger_put_file writes the CDI
+ * file, if there is a slot for the record. After its STATUS_OK, ledger_put_record writes the
+ * record.
  */
 MUST_USE enum status ledger_put_file(struct agent *a, const struct claim_record *r,
                                      struct writer *why);
@@ -307,11 +313,17 @@ MUST_USE enum status ledger_rewrite_refused(struct agent *a, unsigned slot, stru
  */
 MUST_USE enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r,
                                        struct writer *why);
-/* STATUS_OK: the claim has a CDI file; HOST_ABSENT: it has none; other HOST_*: unknown. */
+/*
+ * Looks for the CDI file of a claim. STATUS_OK: the claim has one; HOST_ABSENT: it has none; other
+ * HOST_*: it is not known.
+ */
 MUST_USE enum status ledger_find_cdi_file(const struct agent *a, const char *uid);
 /* Whether the claim has a CDI file, or may have one because the CDI root cannot be read. */
 bool ledger_has_cdi_file(const struct agent *a, const char *uid);
-/* STATUS_OK: the claim has a tombstone; HOST_ABSENT: it has none; other HOST_*: unknown. */
+/*
+ * Looks for the tombstone of a claim. STATUS_OK: the claim has one; HOST_ABSENT: it has none; other
+ * HOST_*: it is not known.
+ */
 MUST_USE enum status ledger_tombstone(const struct agent *a, const char *uid);
 /*
  * Reads the record in the claim's CDI file. HOST_DAMAGED: the file has no valid record of this

@@ -98,8 +98,8 @@ static void root_answered(struct agent *a, enum status s)
 }
 
 /*
- * Writes a test file into the CDI root. The file is not empty, because an empty file could be
- * written even to a full disk.
+ * Writes a test file into the CDI root. The file has some content, because even a full disk accepts
+ * an empty file.
  */
 void ledger_try_cdi(struct agent *a)
 {
@@ -172,8 +172,8 @@ static enum status compare_part(struct agent *a, const char *name, uint64_t offs
 }
 
 /*
- * Generates the device metadata file of one request of a claim part by part. `writes`: writes each
- * part to the temporary file; otherwise compares it with the file `name`.
+ * Generates the device metadata file of one request of a claim, part by part. If `writes`, writes
+ * each part to the temporary file; otherwise compares each part with the file `name`.
  */
 static enum status go_through(struct agent *a, const struct claim_record *r, unsigned at,
                               const char *name, bool writes)

@@ -24,8 +24,8 @@
 #include "cfg/identity.h"
 
 /*
- * Makes the slot also hold the devices of `r`, which the claim may have; parts of devices are held
- * as whole devices.
+ * Makes the slot also hold the devices of `r`, another record that its claim may have. Parts of
+ * devices are held as whole devices.
  */
 static void add_held_devices(struct agent *a, unsigned slot, const struct claim_record *r)
 {
@@ -133,7 +133,7 @@ void doubt_settle(struct agent *a)
     }
     for (unsigned i = 0; i < CLAIMS_MAX && !l->flags_due; i++) {
         const struct ledger_entry *e = &l->entry[i];
-        /* the next flush writes the slots that are being freed */
+        /* the next flush writes slots that are being freed, so skip them here */
         if (e->damaged && !ledger_is_freeing(e)) {
             replace_damaged(a, i);
         }

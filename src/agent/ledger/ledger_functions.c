@@ -178,7 +178,7 @@ bool ledger_moved(const struct agent *a, unsigned slot)
     return moved || (e->state == LEDGER_HELD && e->functions == LEDGER_ALL_FUNCTIONS);
 }
 
-/* Device numbers of a held claim, in the node's current numbering. */
+/* The device numbers of a held claim, according to the current numbering of the node. */
 uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e)
 {
     uint64_t numbers = 0;

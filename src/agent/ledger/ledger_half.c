@@ -41,7 +41,7 @@ void store_failed(struct agent *a, const char *doing, enum status s)
     }
 }
 
-/* --- records in memory --- */
+/* --- copies of records in memory --- */
 
 /*
  * The element of `kept` with a record of the slot, which may be outdated; NULL: no element has one.
@@ -57,8 +57,8 @@ static struct kept_record *kept_find(struct ledger *l, unsigned slot)
 }
 
 /*
- * Empties and returns an element of `kept` for the record of a slot: the one that the slot already
- * has, else the one that was filled longest ago.
+ * Empties and returns an element of `kept` for the record of a slot: the element that already
+ * belongs to the slot or, if there is none, the element that was filled longest ago.
  */
 static struct kept_record *kept_place(struct ledger *l, unsigned slot)
 {
@@ -90,7 +90,7 @@ const struct claim_record *record_kept(struct agent *a, unsigned slot)
     return (k != NULL && k->sequence == a->ledger->entry[slot].sequence) ? &k->record : NULL;
 }
 
-/* --- reading halves and records --- */
+/* --- reading halves and records of the store --- */
 
 enum status state_read(const struct agent *a, const char *file, uint64_t at, struct writer *out)
 {
@@ -199,7 +199,10 @@ enum status ledger_record(struct agent *a, unsigned slot, const struct claim_rec
     return (*out != NULL) ? STATUS_OK : ledger_read(a, slot, out);
 }
 
-/* The record in the CDI file of a held claim, if it names the same devices; else NULL. */
+/*
+ * The record in the CDI file of a held claim, if that record names the same devices as the table;
+ * else NULL.
+ */
 static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
@@ -269,7 +272,7 @@ struct view record_bytes(struct agent *a, unsigned slot)
     return writer_view(&out);
 }
 
-/* --- writing halves --- */
+/* --- writing halves of the store --- */
 
 static enum status write_at(struct agent *a, unsigned slot, unsigned half, struct view record)
 {
@@ -340,7 +343,7 @@ enum status half_write(struct agent *a, unsigned slot, struct view record)
     }
     unsigned half = (e->flush == FLUSH_DUE) ? e->half : 1u - e->half;
     enum status s = write_at(a, slot, half, record);
-    /* HOST_IO means a bad sector; other errors concern the whole disk. */
+    /* HOST_IO means that a sector is bad; any other error concerns the whole disk. */
     if (s == HOST_IO && may_move(a, slot, half, record)) {
         s = write_at(a, slot, 1u - half, record);
         e->damaged = e->damaged || s == STATUS_OK;
@@ -375,7 +378,10 @@ enum status half_copy(struct agent *a, unsigned slot)
     return (s == STATUS_OK) ? half_write(a, slot, record) : s;
 }
 
-/* Writes the half that counts unchanged into `half`. HOST_DAMAGED: the source is damaged. */
+/*
+ * Writes the bytes of the half that counts into `half`, unchanged. HOST_DAMAGED: the half that
+ * counts is damaged.
+ */
 static enum status write_as_is(struct agent *a, unsigned slot, unsigned half)
 {
     struct store_half counting;

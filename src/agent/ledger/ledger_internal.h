@@ -16,14 +16,17 @@
  * state; ASSERTs that the move is legal.
  */
 void ledger_move(struct agent *a, unsigned slot, enum ledger_state to);
-/* Empties all slots of the table, before a load or because another agent owns the store now. */
+/*
+ * Empties all slots of the table, before the store is loaded or because another agent owns the
+ * store now.
+ */
 void ledger_clear(struct agent *a);
 /* Sets how well the record of a slot is known; ASSERTs that the move is legal. */
 void ledger_move_record(struct ledger_entry *e, enum ledger_record to);
 /* Sets whether the half that counts is on the disk; ASSERTs that the move is legal. */
 void ledger_move_flush(struct ledger_entry *e, enum ledger_flush to);
 
-/* --- the table --- */
+/* --- the claim table --- */
 
 /*
  * A slot for a record of `uid`: the slot in which an earlier record of the claim waits to be freed,
@@ -36,7 +39,7 @@ int ledger_free_slot(const struct agent *a, const char *uid);
  */
 bool ledger_in_the_way(const struct agent *a, const struct ledger_entry *e,
                        const struct claim_record *r, bool joined);
-/* Device numbers of a held claim, as the node's devices are numbered now. */
+/* The device numbers of a held claim, according to the current numbering of the node. */
 uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e);
 /* Removes from the claim in `slot` the EFA devices that the claim in `to` holds. */
 void ledger_give_functions(struct agent *a, unsigned slot, unsigned to);
@@ -48,7 +51,7 @@ uint64_t ledger_functions(struct agent *a, const struct claim_record *r);
 /* The slot of the released claim `uid`, if it is not free yet; else -1. */
 int ledger_freeing_slot(const struct agent *a, const char *uid);
 
-/* --- error texts --- */
+/* --- error texts about the store --- */
 
 /*
  * Appends an error ("cannot be" and `doing`), the reason, and the remedy to `why`, which already
@@ -87,8 +90,8 @@ MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view reco
  */
 MUST_USE enum status slot_write(struct agent *a, unsigned slot);
 /*
- * Rewrites the record of the half that counts, with the next sequence. HOST_DAMAGED: that half
- * cannot be read; other HOST_*: as half_write.
+ * Writes the record of the half that counts once more, with the next sequence number. HOST_DAMAGED:
+ * that half cannot be read; other HOST_*: as half_write.
  */
 MUST_USE enum status half_copy(struct agent *a, unsigned slot);
 /*
@@ -105,21 +108,21 @@ struct claim_record *record_room(struct agent *a);
  * false: the half has no readable record. Also works for UNSURE records.
  */
 bool half_names(struct agent *a, unsigned slot, const struct claim_record **r);
-/* The record of a slot, if memory has it; else NULL. */
+/* The record of a slot, if memory has a copy of it; else NULL. */
 const struct claim_record *record_kept(struct agent *a, unsigned slot);
 /*
- * Decodes these bytes and enters the record: the slot becomes HELD with a WHOLE record or an
- * OUTLINE, or FREEING_FILE. HOST_DAMAGED: not even the outline is readable.
+ * Decodes the bytes of a record and enters the record into the slot, which becomes HELD with a
+ * WHOLE record or an OUTLINE, or FREEING_FILE. HOST_DAMAGED: not even the outline is readable.
  */
 MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view record);
 /*
  * The bytes of the record of a held or released slot, in scratch.record. They are read from the
  * store, else copied from memory, else read from the CDI file. If none of these has the record, the
- * bytes are its outline, and the entry moves to OUTLINE. The outline of an UNSURE record has all
- * devices that the claim holds.
+ * bytes are an outline of it, and the entry moves to OUTLINE. The outline of an UNSURE record has
+ * all devices that the claim holds.
  */
 struct view record_bytes(struct agent *a, unsigned slot);
-/* Logs that the store failed, but not again while it keeps failing with the same status. */
+/* Logs that the store failed; logs nothing while the store keeps failing with the same status. */
 void store_failed(struct agent *a, const char *doing, enum status s);
 /*
  * If `s` is HOST_ABSENT, the store file is gone: closes the store, so that the next step recreates
@@ -136,7 +139,7 @@ void flush_doubted(struct agent *a);
 
 /* --- the header of the store --- */
 
-/* Bytes of each of the two copies of the header. */
+/* Length in bytes of each of the two copies of the header. */
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
 /*
@@ -147,7 +150,7 @@ MUST_USE enum status flags_write(struct agent *a);
 /* Writes header copy 0 or 1 of the file `name`, without a flush. HOST_*: the write failed. */
 MUST_USE enum status header_write_copy(struct agent *a, const char *name, unsigned copy);
 
-/* --- damaged halves --- */
+/* --- damaged halves of the store --- */
 
 /*
  * After a load, for each slot with a damaged half: unless a CDI file proves that the intact half is
@@ -155,8 +158,8 @@ MUST_USE enum status header_write_copy(struct agent *a, const char *name, unsign
  */
 void doubt_judge(struct agent *a);
 /*
- * After a load, when conflicts between slots are settled: logs damaged halves, and replaces those
- * that the next process need not see as damaged.
+ * Called after a load, when conflicts between slots are settled. Logs the damaged halves, and
+ * replaces those that the next process need not find damaged.
  */
 void doubt_settle(struct agent *a);
 
@@ -168,15 +171,18 @@ void doubt_settle(struct agent *a);
  */
 MUST_USE enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer *why);
 /*
- * Renames the CDI file to a tombstone. HOST_ABSENT: there is no CDI file; other HOST_*: the file
- * still has its old name.
+ * Renames the CDI file of a claim to a tombstone. HOST_ABSENT: there is no CDI file; other HOST_*:
+ * the file still has its old name.
  */
 MUST_USE enum status cdi_bury(struct agent *a, const char *uid);
 /* Creates a tombstone for a claim that has no CDI file. */
 MUST_USE enum status cdi_mark_gone(struct agent *a, const char *uid);
-/* Removes the CDI file. HOST_*: the file still exists. */
+/* Removes the CDI file of a claim. HOST_*: the file still exists. */
 MUST_USE enum status cdi_remove(struct agent *a, const char *uid);
-/* Removes the tombstone, if any. HOST_*: it may still exist; reconciliation removes it later. */
+/*
+ * Removes the tombstone of a claim, if there is one. HOST_*: the tombstone may still exist;
+ * reconciliation removes it later.
+ */
 MUST_USE enum status cdi_unmark(struct agent *a, const char *uid);
 void cdi_failed(struct agent *a, const char *uid, enum status s);
 

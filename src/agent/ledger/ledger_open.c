@@ -26,7 +26,7 @@ static const char store_new[] = STORE_FILE_NAME ".new";
 static const char store_aside[] = STORE_FILE_NAME ".damaged";
 static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
-/* The file and the step of an opening, named in the message if that step fails. */
+/* The file and the step of an opening of the store, which the message names if that step fails. */
 struct opening {
     const char *file;
     const char *doing;
@@ -73,7 +73,7 @@ static void give_up_store(struct agent *a)
     l->failed_flushes = 0;
 }
 
-/* --- reading and checking the header --- */
+/* --- reading and checking the header of the store --- */
 
 /*
  * Checks that the store file has its full length. HOST_DAMAGED: it is shorter; something else has
@@ -105,7 +105,7 @@ static enum status read_copy(struct agent *a, const char *name, unsigned copy, u
     return s;
 }
 
-/* Whether any slot is readable; if none is, the disk is at fault, not the store. */
+/* Whether at least one slot is readable. If none is, the disk is at fault and not the store. */
 static bool any_readable(const struct agent *a, const char *name)
 {
     const struct files *f = a->files;
@@ -137,7 +137,7 @@ static bool is_bad_copy(enum status s)
     return s == HOST_DAMAGED || s == HOST_IO;
 }
 
-/* Whether the status means that the file cannot be opened, or has another format. */
+/* Whether a status means that the file cannot be opened, or has another format. */
 static bool is_no_verdict(enum status s)
 {
     return s != STATUS_OK && !is_bad_copy(s);
@@ -185,7 +185,7 @@ static enum status read_header(struct agent *a, const char *name, bool heal)
     return check_length(a, name);
 }
 
-/* --- loading the slots --- */
+/* --- loading the slots of the store --- */
 
 /*
  * Reads one slot into its entry. *lost: the slot has no intact half, or even the outline of its
@@ -243,7 +243,10 @@ static enum status load_slots(struct agent *a, unsigned *lost)
         *lost += without ? 1u : 0u;
         damaged = damaged || without || l->entry[i].damaged;
     }
-    /* A damaged half may become readable later, so skip the sequence numbers that it may have. */
+    /*
+     * A damaged half may become readable later, so the sequence numbers that it may have are
+     * skipped.
+     */
     l->sequence += damaged ? STORE_SEQUENCE_SKIP : 0u;
     return STATUS_OK;
 }
@@ -402,8 +405,8 @@ static enum status carry_record(struct agent *a, unsigned slot)
 }
 
 /*
- * Copies the records into the new file, each into its old slot: the records of the table or, before
- * the first opening, those that are readable in the damaged file.
+ * Copies the records into the new file, each into its old slot. The records are those of the table
+ * or, before the first opening, those that are readable in the damaged file.
  */
 static enum status carry_over(struct agent *a)
 {
@@ -622,9 +625,7 @@ static bool open_store(struct agent *a)
     struct ledger *l = a->ledger;
     struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
     ASSERT(!l->usable);
-    /*
-     * Locks the store first: this agent must not judge or repair a store that another agent uses.
-     */
+    /* Lock the store first: this agent must not judge or repair a store that another agent uses. */
     enum status s = handover_acquire(a);
     if (s != STATUS_OK) {
         if (s == HOST_BUSY && !l->busy) {
@@ -666,7 +667,7 @@ void ledger_retire(struct agent *a)
     handover_retire(a);
 }
 
-/* --- the list of claims --- */
+/* --- after the list of claims at the API server was read --- */
 
 enum status ledger_listed(struct agent *a)
 {
@@ -680,7 +681,7 @@ enum status ledger_listed(struct agent *a)
         l->unlisted = true;
         store_failed(a, "written", s);
     } else if (s == STATUS_OK) {
-        l->failing = STATUS_OK; /* records and header are on the disk */
+        l->failing = STATUS_OK; /* the records and the header are on the disk now */
         l->flags_due = false;
     } else {
         /* ledger_sync has already logged the error */
@@ -688,7 +689,7 @@ enum status ledger_listed(struct agent *a)
     return s;
 }
 
-/* --- periodic work --- */
+/* --- periodic work on the store --- */
 
 static bool flush_pending(const struct agent *a)
 {

@@ -8,7 +8,7 @@
 
 #include "agent/ledger/ledger.h"
 
-/* Flushes pending changes, as far as the disk accepts them. */
+/* Flushes pending changes of the store, as far as the disk accepts them. */
 void ledger_flush(struct agent *a);
 /*
  * Called when the list of claims at the API server is complete: flushes the adopted records, then
@@ -22,7 +22,9 @@ MUST_USE enum status ledger_listed(struct agent *a);
  * recreated from memory.
  */
 MUST_USE bool ledger_open(struct agent *a, bool round);
-/* Flushes pending changes when that is due, and tests a CDI root that refused a file. */
+/*
+ * Flushes pending changes of the store when that is due, and tests a CDI root that refused a file.
+ */
 void ledger_step(struct agent *a);
 uint64_t ledger_deadline(const struct agent *a);
 /*

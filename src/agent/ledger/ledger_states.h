@@ -21,14 +21,14 @@ static const uint8_t ledger_slot_moves[LEDGER_STATES] = {
         MOVES_TO(LEDGER_FREE) | MOVES_TO(LEDGER_HELD) | MOVES_TO(LEDGER_FREEING),
 };
 
-/* For each state of a record, the states that it may move to. */
+/* For each state of a record: the set of states that may follow it. */
 static const uint8_t ledger_record_moves[RECORD_STATES] = {
     [RECORD_WHOLE] = MOVES_TO(RECORD_OUTLINE) | MOVES_TO(RECORD_UNSURE),
     [RECORD_OUTLINE] = MOVES_TO(RECORD_WHOLE) | MOVES_TO(RECORD_UNSURE),
     [RECORD_UNSURE] = MOVES_TO(RECORD_WHOLE),
 };
 
-/* For each state of a flush, the states that it may move to. */
+/* For each state of the half that counts: the set of states that may follow it. */
 static const uint8_t ledger_flush_moves[FLUSH_STATES] = {
     [FLUSH_SETTLED] = MOVES_TO(FLUSH_DUE) | MOVES_TO(FLUSH_DOUBTED),
     [FLUSH_DUE] = MOVES_TO(FLUSH_SETTLED),

@@ -9,7 +9,8 @@
 #include "agent/ledger/handover.h"
 #include "agent/ledger/ledger.h"
 
-#define LEDGER_FUNCTIONS 64u /* one EFA device for each bit of ledger_entry.functions */
+/* number of EFA devices in `function`, one for each bit of ledger_entry.functions */
+#define LEDGER_FUNCTIONS 64u
 #define LEDGER_ALL_FUNCTIONS UINT64_MAX
 
 /* An EFA device in a claim record: its PCI address, and N of its node /dev/infiniband/uverbsN. */
@@ -28,9 +29,10 @@ struct kept_record {
 /* The claim table, and the state of the claim store. */
 struct ledger {
     struct handover handover;
-    bool usable;             /* the store is open */
-    bool busy;               /* another agent owns the store, so this agent does not use it */
-    bool unlisted;           /* the store may lack claims of this node: STORE_UNLISTED */
+    bool usable; /* the store is open */
+    bool busy;   /* another agent owns the store, so this agent does not use it */
+    /* the store may lack claims of this node; the flag STORE_UNLISTED in the header says so */
+    bool unlisted;
     bool known;              /* this process opened the store, and has owned it since then */
     bool flags_due;          /* the header must record `unlisted` before any half is written */
     bool dirty;              /* halves were written since the last successful flush */
@@ -47,9 +49,9 @@ struct ledger {
     /* remedy while the CDI root refuses files; NULL: the root accepts them */
     const char *cdi_remedy;
     uint64_t cdi_ms;   /* when to test again whether a CDI root that refused a file accepts one */
-    uint64_t sequence; /* highest sequence that was read, or used in a write */
+    uint64_t sequence; /* highest sequence number that was read, or was used in a write */
     struct ledger_entry entry[CLAIMS_MAX];
-    /* EFA devices of held claims; an element that no claim uses is free */
+    /* EFA devices of held claims; an element that no claim uses is free for another device */
     struct held_function function[LEDGER_FUNCTIONS];
     /* Separate arrays, so that the memory pages of unused slots stay non-resident. */
     struct claim_id last[DEVICES_MAX]; /* element N: the claim that last got device N */

@@ -57,7 +57,7 @@ struct device_verdict device_states_verdict(const struct agent *a, unsigned numb
 bool device_states_keeps(const struct agent *a, unsigned number);
 /* Whether claims hold shares of devices. */
 bool device_states_are_shared(const struct agent *a);
-/* Whether the API server did not keep the taint of one of these devices. */
+/* Whether the API server did not keep the taint of at least one of these devices. */
 bool device_states_lack_taint(const struct agent *a, uint64_t devices);
 /*
  * Records that the API server stored these devices but dropped the taint that was sent with them.

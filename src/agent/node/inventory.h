@@ -14,14 +14,14 @@
 struct node_inventory {
     bool known;   /* the node was probed at least once */
     bool missing; /* the last probe found no device, and the devices found earlier are kept */
-    uint64_t missing_ms; /* when the devices were first missing */
+    uint64_t missing_ms; /* when a probe first found that the devices are missing */
     uint32_t issues_sum; /* checksum of the issues that were last logged; 0: none */
     struct devices devices;
 };
 
 /* What a probe changed in the inventory. */
 enum inventory_change {
-    INVENTORY_KEPT, /* the probe found no device: the earlier devices stay */
+    INVENTORY_KEPT, /* the probe found no device, so the earlier devices stay */
     INVENTORY_SAME, /* the probe found the same devices */
     INVENTORY_OTHER /* the probe found other devices, or other facts that are published */
 };

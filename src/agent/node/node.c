@@ -68,7 +68,7 @@ void node_read(struct agent *a)
     }
 }
 
-/* --- the Node as last read --- */
+/* --- the facts of the Node as last read --- */
 
 void node_check_type(struct agent *a)
 {
@@ -121,7 +121,7 @@ static void learn_absent(struct agent *a)
     }
 }
 
-/* --- records --- */
+/* --- parsing records of the Node --- */
 
 static void parse_meta(struct agent *a, struct view message)
 {
@@ -184,7 +184,7 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
     }
 }
 
-/* --- the watch --- */
+/* --- the watch of the Node --- */
 
 /* Handles a silent watch: the Node is read instead, after report.wait_ms and in later rounds. */
 static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)

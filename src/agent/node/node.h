@@ -24,7 +24,7 @@ struct node_facts {
     char kubelet_version[KUBELET_VERSION_CAP]; /* version of the kubelet; empty: unknown */
 };
 
-/* Whether a Node with this node's name exists. */
+/* Whether a Node with the name of this node exists. */
 enum node_presence { NODE_UNKNOWN, NODE_PRESENT, NODE_ABSENT };
 
 /* The init, step and deadline functions of this file, see frame.h. */
@@ -47,7 +47,7 @@ void node_watch_end(struct agent *a, const struct api_result *r);
 void node_disconnected(struct agent *a);
 /* Whether the Node's UID, labels, presence or kubelet version changed since the last call. */
 bool node_changed(struct agent *a);
-/* Called at the start of a round: plans a read of the Node if its watch is unusable. */
+/* Called when a round starts: plans a read of the Node if the watch of the Node is unusable. */
 void node_refresh(struct agent *a);
 /* Reads the Node again, even if its watch reports no change. */
 void node_read(struct agent *a);
@@ -56,11 +56,11 @@ void node_read(struct agent *a);
  * is awaited.
  */
 bool node_ready(const struct agent *a);
-/* The facts of the Node when it was last read; empty texts before that. Never NULL. */
+/* The facts of the Node as last read; the texts are empty before the first read. Never NULL. */
 const struct node_facts *node_facts(const struct agent *a);
 /* Returns whether the Node is known to exist or to be absent. */
 enum node_presence node_presence(const struct agent *a);
-/* When a GET last found the Node, on the clock of now_ms; 0: never. */
+/* When a GET last found the Node, on the clock of now_ms; 0: no GET has found it yet. */
 uint64_t node_read_ms(const struct agent *a);
 /*
  * Compares the instance type in the Node's label with the type that the probe found; logs a
@@ -68,7 +68,7 @@ uint64_t node_read_ms(const struct agent *a);
  */
 void node_check_type(struct agent *a);
 
-/* The minor version of the kubelet (x in 1.x), from its Node; 0: unknown. */
+/* The minor version of the kubelet (x in 1.x), as stated in the Node; 0: it is unknown. */
 unsigned node_kubelet_minor(const struct agent *a);
 
 #endif

@@ -12,7 +12,7 @@
 #include "agent/node/node.h"
 #include "agent/report/refusal.h"
 
-/* The Node as last read, and its watch and reads. */
+/* The Node as it was last read, and the state of its watch and reads. */
 struct node_object {
     enum node_presence presence;
     /* facts about the Node that slices use have changed since the last node_changed */

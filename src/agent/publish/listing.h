@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this driver publishes, as a document in parts (listing.c): the slices that it wants to be
- * stored, and notes about what is not in them. Owns no state. Internal to src/agent.
+ * What this driver publishes, as a document in parts (listing.c): the slices that the driver wants
+ * to be stored, and notes about devices and attributes that are not in them. Owns no state.
+ * Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_LISTING_H
 #define AGENT_PUBLISH_LISTING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the next round of the publisher starts (pacing.c). Owns struct pacing. Internal to
+ * Decides when the next round of the publisher starts (pacing.c). Owns struct pacing. Internal to
  * src/agent.
  */
 #ifndef AGENT_PUBLISH_PACING_H
@@ -11,11 +11,11 @@
 /* The times that determine the next round. */
 struct pacing {
     uint64_t due_ms;  /* start of the next round; UINT64_MAX: no round is planned */
-    uint64_t wait_ms; /* rounds wait for the kubelet's registration until this time */
+    uint64_t wait_ms; /* until this time, rounds wait for the kubelet to register the driver */
     /* random extra wait before the first round; 0 once that round has started */
     uint64_t spread_ms;
-    uint64_t not_before_ms; /* no round starts earlier, even if requested */
-    uint64_t backoff_ms;    /* current wait after failures */
+    uint64_t not_before_ms; /* no round starts before this time, even if one is requested */
+    uint64_t backoff_ms;    /* current wait after failed rounds */
     /* current wait after the server refused a slice as invalid; 0: there is none */
     uint64_t invalid_ms;
     uint64_t repair_ms; /* current wait between rounds that write in quick succession */
@@ -47,11 +47,11 @@ uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms);
 void pacing_failed(struct pacing *p, uint64_t due_ms, bool firm);
 /* Delays the next round because the server refused a slice as invalid; returns the wait in ms. */
 uint64_t pacing_invalid(struct agent *a);
-/* Ends the wait of pacing_invalid, because the content changed. */
+/* Ends the wait that pacing_invalid began, because the wanted content has changed. */
 void pacing_content_changed(struct pacing *p);
 /*
- * Records that a round completed, and plans the next one: at the interval, or at once if one was
- * requested meanwhile.
+ * Records that a round has completed, and plans the next one: at the interval, or at once if one
+ * was requested meanwhile.
  */
 void pacing_over(struct agent *a);
 /*

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 
-/* --- reading a list --- */
+/* --- reading the list of stored slices --- */
 
 void plan_list_begin(struct plan *p)
 {
@@ -29,7 +29,7 @@ void plan_list_add(struct plan *p, const struct slice_seen *seen)
     ASSERT(seen->scope == SLICE_OURS && seen->name[0] != '\0');
     plan_saw_generation(p, seen);
     if (seen->deleting) {
-        return; /* the slice is being deleted: the server removes it when its finalizers have run */
+        return; /* the slice is being deleted: the server removes it once its finalizers have run */
     }
     if (p->seen_count >= SLICES_SEEN_MAX) {
         p->overflow++;
@@ -146,7 +146,7 @@ static bool holds_exactly(const struct slice_part *part, const struct slice_seen
            s->count == part->count;
 }
 
-/* Whether the slice holds the part, or as much of it as the server keeps. */
+/* Whether the stored slice holds the part, or as much of the part as the server keeps. */
 static bool holds_part(const struct slice_part *part, const struct slice_seen *s)
 {
     return holds_exactly(part, s) || (part->lossy && s->sum == part->stored_sum);
@@ -194,7 +194,7 @@ static void match_parts(struct plan *p)
     match_missing(p, false);
 }
 
-/* --- generations and writes --- */
+/* --- generations of slices, and which parts to write --- */
 
 /* Whether a stored slice holds the part, and states the wanted number of slices in the pool. */
 static bool is_counted(const struct plan *p, const struct slice_part *part)
@@ -359,7 +359,7 @@ bool plan_complete(const struct plan *p)
     return p->overflow == 0u && next_delete(p) < 0 && next_write(p) < 0 && !plan_lossy(p);
 }
 
-/* --- slices that changed since the list --- */
+/* --- comparing slices that changed since the list --- */
 
 const struct slice_part *plan_part_of(const struct plan *p, const char *name)
 {

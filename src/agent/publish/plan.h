@@ -47,7 +47,7 @@ struct plan {
     int64_t generation_max; /* highest generation of all slices that this process has seen */
     int64_t generation;     /* generation of the wanted slices */
     unsigned seen_count;
-    unsigned overflow; /* number of listed slices that did not fit into `seen` */
+    unsigned overflow; /* number of listed slices for which `seen` had no element left */
     struct slice_seen seen[SLICES_SEEN_MAX];
     bool to_delete[SLICES_SEEN_MAX];
     uint32_t made; /* number of times that the pool was cut into parts */
@@ -55,7 +55,7 @@ struct plan {
     struct slice_part part[SLICES_MAX];
 };
 
-/* --- from a list to the plan --- */
+/* --- making a plan from the list of stored slices --- */
 
 /* Begins a list: forgets the slices of the previous one. */
 void plan_list_begin(struct plan *p);
@@ -88,9 +88,9 @@ const struct slice_part *plan_next_write(const struct plan *p);
  * slice `response`. false: `response` is another object.
  */
 MUST_USE bool plan_written(struct plan *p, const struct slice_seen *response);
-/* Whether nothing is left to write or delete, and the server dropped no field. */
+/* Whether no slice is left to write or delete, and the server dropped no field. */
 bool plan_complete(const struct plan *p);
-/* Whether the server dropped fields of a slice. */
+/* Whether the server dropped fields of a slice that was written. */
 bool plan_lossy(const struct plan *p);
 
 /* --- changes that affect the next plan --- */
@@ -106,7 +106,7 @@ unsigned plan_cut_smaller(struct plan *p);
  */
 void plan_forget_losses(struct plan *p);
 
-/* --- slices that changed since the list --- */
+/* --- comparing slices that changed since the list --- */
 
 /* The first part that does not hold the shared counters; this part may have no devices. */
 const struct slice_part *plan_devices_part(const struct plan *p);

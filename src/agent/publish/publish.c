@@ -42,7 +42,7 @@ uint64_t publish_deadline(const struct agent *a)
     return earlier(round_deadline(a), may_watch(a) ? slice_watch_deadline(a) : UINT64_MAX);
 }
 
-/* --- reports from other rooms --- */
+/* --- reports from other rooms to the publisher --- */
 
 void publish_changed(struct agent *a)
 {
@@ -82,7 +82,7 @@ void publish_suspend(struct agent *a)
     round_suspend(a);
 }
 
-/* --- responses --- */
+/* --- responses to the publisher's requests --- */
 
 void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
@@ -95,7 +95,10 @@ void publish_end(struct agent *a, const struct api_result *r)
     round_end(a, r);
 }
 
-/* Requests a round because a slice differs; logs only the first difference between two rounds. */
+/*
+ * Requests a round because a stored slice differs; between two rounds, logs only the first
+ * difference.
+ */
 static void repair_slice(struct agent *a, const char *what)
 {
     if (round_current(a)) {
@@ -108,8 +111,8 @@ static void repair_slice(struct agent *a, const char *what)
 }
 
 /*
- * Requests a round because the watch reported that a slice differs. While a round runs, it logs
- * nothing: the event may show a write of that round, or the state before the write.
+ * Requests a round because the watch reported that a slice differs. Logs nothing while a round
+ * runs: the event may show a write of that round, or the state before the write.
  */
 static void repair_foreign_change(struct agent *a, const char *what)
 {
@@ -162,7 +165,7 @@ void publish_watch_end(struct agent *a, const struct api_result *r)
     act_on(a, slice_watch_end(a, r));
 }
 
-/* --- queries of other rooms --- */
+/* --- queries of other rooms about the publisher --- */
 
 bool publish_current(const struct agent *a)
 {

@@ -22,7 +22,9 @@ uint64_t publish_deadline(const struct agent *a);
  * different from the wanted ones.
  */
 void publish_changed(struct agent *a);
-/* Ends the wait for the registration, because the kubelet has registered the driver. */
+/*
+ * Ends the wait of the rounds for the registration, because the kubelet has registered the driver.
+ */
 void publish_registered(struct agent *a);
 /*
  * Handles the loss of the API connection, after which running requests get no response. The current
@@ -51,9 +53,12 @@ void publish_watch_record(struct agent *a, const struct api_result *r,
 void publish_watch_end(struct agent *a, const struct api_result *r);
 /* Whether the stored slices are known to match the wanted ones. */
 bool publish_current(const struct agent *a);
-/* Generation of the pool in the current plan. */
+/* Generation of the pool according to the current plan. */
 int64_t publish_generation(const struct agent *a);
-/* When the stored slices were last known to match the wanted ones, Unix milliseconds; 0: never. */
+/*
+ * When the stored slices were last known to match the wanted ones, in Unix milliseconds; 0: never
+ * yet.
+ */
 uint64_t publish_verified_wall_ms(const struct agent *a);
 /* Number of devices in the wanted slices. */
 unsigned publish_device_count(const struct agent *a);

@@ -17,7 +17,7 @@
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
-/* --- functions that several steps use --- */
+/* --- functions that several steps of a round use --- */
 
 void round_init(struct agent *a)
 {
@@ -50,8 +50,8 @@ static bool start_request(struct agent *a, const struct api_request *request)
 }
 
 /*
- * Adds one cause from the Status of a refusal: keeps text and field of the first cause, and whether
- * any cause says that the slice has too many devices.
+ * Parses one cause in the Status of a refusal. Keeps the text and the field of the first cause, and
+ * whether any cause says that the slice has too many devices.
  */
 static void parse_cause(struct refusal_cause *cause, struct view message)
 {
@@ -170,7 +170,7 @@ static bool is_reported(enum stored_state stored)
     return stored == STORED_RECHECK || stored == STORED_REPORTED;
 }
 
-/* --- ROUND_IDLE --- */
+/* --- the step ROUND_IDLE: whether a round starts --- */
 
 static bool step_idle(struct agent *a)
 {
@@ -196,7 +196,7 @@ static void ignore_end(struct agent *a, const struct api_result *result)
     (void)result;
 }
 
-/* --- ROUND_NODE --- */
+/* --- the step ROUND_NODE: waiting for the Node --- */
 
 /* Publishes devices as exclusive, because the API server drops the device-sharing fields. */
 static void drop_shares(struct agent *a)
@@ -225,7 +225,7 @@ static bool step_node(struct agent *a)
     return true;
 }
 
-/* --- ROUND_LIST --- */
+/* --- the step ROUND_LIST: listing the stored slices --- */
 
 static bool step_list(struct agent *a)
 {
@@ -287,7 +287,7 @@ static void list_record(struct agent *a, const struct kube_record *record)
 }
 
 /*
- * Logs that the server ignores the field selector. Does not log it again until a list without
+ * Logs that the server ignores the field selector. This is logged again only after a list without
  * foreign slices was received.
  */
 static void report_foreign(struct agent *a)
@@ -351,8 +351,8 @@ static void list_complete(struct agent *a, const struct api_result *result)
 }
 
 /*
- * Handles the end of the list request. After PEER_UNSUPPORTED the round stays in this step, and so
- * lists again, in another version of the API.
+ * Handles the end of the list request. After PEER_UNSUPPORTED the round stays in the same step, so
+ * that it lists again in another version of the API.
  */
 static void list_end(struct agent *a, const struct api_result *result)
 {
@@ -371,7 +371,7 @@ static void list_end(struct agent *a, const struct api_result *result)
     }
 }
 
-/* --- ROUND_DELETE --- */
+/* --- the step ROUND_DELETE: deleting unwanted slices --- */
 
 static bool step_delete(struct agent *a)
 {
@@ -407,7 +407,7 @@ static void delete_end(struct agent *a, const struct api_result *result)
     }
 }
 
-/* --- ROUND_WRITE --- */
+/* --- the step ROUND_WRITE: writing slices that differ --- */
 
 static struct slice_request write_request(struct agent *a, const struct slice_part *part)
 {
@@ -585,7 +585,7 @@ static void write_end(struct agent *a, const struct api_result *result)
     }
 }
 
-/* --- the state machine --- */
+/* --- the state machine of a round --- */
 
 static const struct {
     /* true: run the next step now; false: a request was sent, or the round waits */
@@ -672,7 +672,8 @@ void round_content_changed(struct agent *a)
 void round_version(struct agent *a)
 {
     struct round *r = &a->publish->round;
-    r->no_counters = false; /* another version of the API may keep shared counters */
+    /* another version of the API may keep shared counters, so try them again */
+    r->no_counters = false;
     r->no_shares = false;
 }
 
@@ -685,7 +686,8 @@ void round_abandon(struct agent *a)
     }
     r->step = ROUND_IDLE;
     slice_watch_suspend(a);
-    plan_forget_losses(&a->publish->plan); /* another server may store all fields */
+    /* another server may store all fields, so forget which ones were dropped */
+    plan_forget_losses(&a->publish->plan);
 }
 
 bool round_current(const struct agent *a)

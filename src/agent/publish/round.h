@@ -17,15 +17,15 @@ enum round_step {
     ROUND_LIST,
     ROUND_DELETE, /* the round deletes the unwanted slices, one after another */
     ROUND_WRITE,  /* the round writes the slices that differ, one after another */
-    ROUND_STEPS   /* number of steps */
+    ROUND_STEPS   /* number of steps of a round */
 };
 
 /* What the last list and the watch show about the stored slices. */
 enum stored_state {
     STORED_UNKNOWN, /* the stored slices differ from the wanted ones, or may differ */
     /*
-     * like STORED_UNKNOWN, but the slices were logged as published: if they still match, they are
-     * not logged again
+     * like STORED_UNKNOWN, but it was logged that the slices are published: if they still match,
+     * that is not logged again
      */
     STORED_RECHECK,
     STORED_CURRENT, /* the stored slices match the wanted ones, and this was not logged */
@@ -36,7 +36,8 @@ enum stored_state {
 struct refusal_cause {
     /* message of the first cause in the Status; empty: it has no cause */
     char text[SLICE_CAUSE_CAP];
-    char field[SLICE_CAUSE_CAP]; /* the slice's field to which the first cause refers */
+    /* field of the slice to which the first cause in the Status refers */
+    char field[SLICE_CAUSE_CAP];
     /* a cause names the field spec.devices: the slice has too many devices */
     bool too_many_devices;
 };
@@ -74,17 +75,18 @@ uint64_t round_deadline(const struct agent *a);
  */
 void round_record(struct agent *a, const struct kube_record *record);
 void round_end(struct agent *a, const struct api_result *result);
-/* Requests a round: it starts as soon as pacing.h allows, or after the current round. */
+/* Requests a round, which starts as soon as pacing.h allows, or after the current round. */
 void round_soon(struct agent *a);
 /*
- * Requests a round because a stored slice may differ: within `wait_ms`, or after the current round.
+ * Requests a round because a stored slice may differ. The round starts within `wait_ms`, or after
+ * the current round.
  */
 void round_recheck(struct agent *a, uint64_t wait_ms);
 /* Requests a round because the wanted content changed. */
 void round_content_changed(struct agent *a);
 /* Handles a change of the API version: the server may now keep fields that it dropped before. */
 void round_version(struct agent *a);
-/* Gives up the current round; another one starts once requests are possible. */
+/* Gives up the current round; another round starts once requests are possible. */
 void round_abandon(struct agent *a);
 /* Gives up the current round; from now on the stored slices do not count as matching. */
 void round_suspend(struct agent *a);

@@ -16,7 +16,7 @@
 #include "pb_encode.h"
 #include "wire/decode.h"
 
-/* --- encode: the devices, by callbacks, because the number of devices has no limit --- */
+/* --- encoding the devices, by callbacks, because their number has no limit --- */
 
 static void set_text(bool *has, char *text, size_t cap, const char *value)
 {
@@ -67,7 +67,7 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
 }
 
 /*
- * Maximum number of digits in the text of a number of shares. It limits an encoded
+ * Maximum number of digits in the text of a number of shares. This maximum limits an encoded
  * CapacityRequestPolicy to 32 bytes.
  */
 #define SHARES_TEXT_MAX 8u
@@ -141,7 +141,9 @@ static void set_taint(kube_DeviceTaint *t, const struct devices *devices, const 
     t->timeAdded.seconds = d->taint_s;
 }
 
-/* What a callback of the encoder writes: a device of the slice, or fields of the slice itself. */
+/*
+ * What a callback of the encoder must write: a device of the slice, or fields of the slice itself.
+ */
 struct device_fields {
     struct slice_request *request;
     /* the device whose fields are written; NULL: fields of the slice itself */
@@ -248,7 +250,7 @@ static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *cons
     return true;
 }
 
-/* --- encode: the objects --- */
+/* --- encoding the objects of requests --- */
 
 static void set_owner(const struct wanted *wanted, kube_ObjectMeta *m)
 {
@@ -355,7 +357,7 @@ static bool encode_body(struct slice_request *r, pb_ostream_t *out)
                          &slice);
 }
 
-/* --- encode: pieces of a body --- */
+/* --- encoding pieces of a request's body --- */
 
 struct piece {
     uint64_t skip;      /* bytes to discard before the piece begins */
@@ -391,7 +393,7 @@ enum status slice_body_part(struct slice_request *r, uint32_t offset, struct wri
     return out->len > 0u ? STATUS_OK : STATUS_MORE;
 }
 
-/* --- observe: read a stored slice --- */
+/* --- reading a stored slice from records --- */
 
 /* Clears all state, so that no field of the previous object counts as a field of the next one. */
 void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted)
@@ -520,7 +522,10 @@ static enum slice_scope scope_of(const projection_SliceSpecRecord *r, const stru
     return text_is(r->pool_name, node) ? SLICE_OURS : SLICE_OTHER_POOL;
 }
 
-/* Handles the spec record: it follows the records of the devices, and completes the comparison. */
+/*
+ * Handles the record of the slice's spec, which follows the records of the devices and completes
+ * the comparison.
+ */
 static void observe_spec(struct slice_observer *o, struct view message)
 {
     projection_SliceSpecRecord r = projection_SliceSpecRecord_init_zero;

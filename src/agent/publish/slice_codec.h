@@ -11,9 +11,9 @@
 #include "agent/publish/wanted.h"
 #include "dra/slice.h"
 
-/* --- encode: the bodies of requests --- */
+/* --- encoding the bodies of requests --- */
 
-/* What a request does to one slice. */
+/* What a request does to a slice. */
 enum slice_verb { SLICE_CREATE, SLICE_UPDATE, SLICE_DELETE };
 
 struct slice_seen;
@@ -30,19 +30,19 @@ struct slice_request {
     /* the slice gets `count` of the wanted devices, from index `first` on */
     unsigned first;
     unsigned count;
-    int64_t generation; /* generation of the pool */
-    unsigned slices;    /* number of slices in the pool */
+    int64_t generation; /* generation of the pool, as stated in the slice */
+    unsigned slices;    /* number of slices in the pool, as stated in the slice */
 };
 
 /* Length of the request's body in bytes: the envelope and the object. */
 uint32_t slice_body_len(struct slice_request *r);
 /*
- * Appends body bytes from `offset` on until `out` is full or the body ends. STATUS_MORE: nothing
- * was appended.
+ * Appends bytes of the request's body, from `offset` on, until `out` is full or the body ends.
+ * STATUS_MORE: nothing was appended.
  */
 MUST_USE enum status slice_body_part(struct slice_request *r, uint32_t offset, struct writer *out);
 
-/* --- observe: read a stored slice --- */
+/* --- reading a stored slice from records --- */
 
 /* Whether a stored slice belongs to this driver, this node and the agent's pool. */
 enum slice_scope {
@@ -62,7 +62,7 @@ struct slice_seen {
     bool deleting;
     bool exact;    /* owner and devices match the wanted ones, and the slice has no unknown field */
     bool counters; /* the slice has shared counters */
-    bool unshared; /* a device that should be shared is stored as not shared */
+    bool unshared; /* at least one device that should be shared is stored as not shared */
     /* if `exact`: the slice has `count` of the wanted devices, from index `first` on */
     unsigned first;
     unsigned count;
@@ -80,7 +80,7 @@ struct slice_seen {
 struct slice_observer {
     const struct wanted *wanted; /* the wanted content to compare with; borrowed */
     struct slice_compare compare;
-    char owner[UID_CAP]; /* UID of the current slice's owner */
+    char owner[UID_CAP]; /* UID of the owner of the current slice */
     struct slice_seen seen;
 };
 

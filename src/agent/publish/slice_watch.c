@@ -7,7 +7,7 @@
 #include "agent/report/log.h"
 #include "base/assert.h"
 
-/* --- opening the watch --- */
+/* --- opening the watch of slices --- */
 
 void slice_watch_init(struct agent *a)
 {
@@ -72,7 +72,7 @@ void slice_watch_outdated(struct agent *a)
     slice_observe_outdated(&a->publish->watch.observer);
 }
 
-/* --- events of the watch --- */
+/* --- events of the watch of slices --- */
 
 static struct watch_result finding_of(enum watch_finding finding)
 {
@@ -125,7 +125,7 @@ struct watch_result slice_watch_record(struct agent *a, const struct api_result 
     return result;
 }
 
-/* --- end of the watch --- */
+/* --- end of the watch of slices --- */
 
 /*
  * Ends the log line about a failure of the watch; a transient failure causes no Kubernetes Event.

@@ -22,19 +22,19 @@ struct slice_watch {
 enum watch_finding {
     WATCH_FOUND_NOTHING,
     WATCH_FOUND_CHANGED, /* a slice of this driver and node differs from the wanted one */
-    WATCH_FOUND_DOUBLED, /* there is a surplus slice of this driver and node */
+    WATCH_FOUND_DOUBLED, /* there is a surplus slice of this driver and node: no part needs it */
     /* a slice that the plan does not know was deleted: perhaps one that was just written */
     WATCH_FOUND_DELETED,
     /* a slice outside the plan was deleted: perhaps one that was just written */
     WATCH_FOUND_UNKNOWN,
-    WATCH_LIST_FIRST,  /* the watch cannot continue before a new list of the slices */
+    WATCH_LIST_FIRST,  /* the slices must be listed before the watch can continue */
     WATCH_LIST_INSTEAD /* the server allows too few streams for the watch: lists replace it */
 };
 
 /* What the watch found, and how long to wait before the next list. */
 struct watch_result {
     enum watch_finding finding;
-    uint64_t wait_ms; /* WATCH_LIST_FIRST, WATCH_LIST_INSTEAD: wait before the list */
+    uint64_t wait_ms; /* if WATCH_LIST_FIRST or WATCH_LIST_INSTEAD: wait before the list */
 };
 
 /* The init, step and deadline functions of the watch of slices, see frame.h. */

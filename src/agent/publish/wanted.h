@@ -13,9 +13,9 @@
 struct wanted {
     const char *driver;    /* name of the driver; borrowed */
     const char *node_name; /* name of the node, which is also the name of the pool; borrowed */
-    char owner[UID_CAP];   /* UID of the Node */
+    char owner[UID_CAP];   /* UID of the Node, which owns the slices */
     struct devices devices;
-    uint32_t made; /* number of times that the content was built */
+    uint32_t made; /* number of times that the wanted content was built */
 };
 
 /*
@@ -24,7 +24,8 @@ struct wanted {
  */
 struct left_out {
     unsigned count;
-    uint32_t sum[OMITTED_LOGGED_MAX]; /* checksum of name and value of each logged item */
+    /* checksum of name and value of each left-out item that was logged */
+    uint32_t sum[OMITTED_LOGGED_MAX];
 };
 
 /* Sets the names of driver and pool, and builds the wanted content for the first time. */

@@ -35,7 +35,7 @@ static bool may_list(const struct agent *a)
            !a->devices->unknown && !inventory_is_missing(a) && api_ready(a) && version_ready(a);
 }
 
-/* --- requests for pages --- */
+/* --- requests for pages of the list of claims --- */
 
 static void first_page(struct rebuild *k)
 {
@@ -95,7 +95,7 @@ void rebuild_retire(struct agent *a)
     a->recovery->rebuild.rebuilt = 0;
 }
 
-/* --- handling one claim --- */
+/* --- adopting one claim of the list --- */
 
 static void log_claim_failed(struct agent *a, const char *why)
 {
@@ -130,7 +130,7 @@ static bool is_settled(struct agent *a)
     return s != HOST_ABSENT;
 }
 
-/* Whether another claim holds a device of the record; if so, logs that. */
+/* Whether another claim holds a device of the record; if so, logs that the claim is not adopted. */
 static bool is_others(struct agent *a, const struct claim_record *r)
 {
     bool others = ledger_listed_rival(a, r) >= 0;
@@ -242,8 +242,8 @@ static void claim_record(struct agent *a, const struct kube_record *record)
     switch (record->record) {
     case KUBE_RESULT_CAPACITY:
         /*
-         * The capacity comes before its allocation result, so it is not known yet whether the
-         * result is of this node and driver: keep the capacity.
+         * The server sends a capacity before its allocation result. So it is not known yet whether
+         * the result is of this node and driver, and the capacity is kept.
          */
         counts = true;
         break;
@@ -297,7 +297,7 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
     }
 }
 
-/* --- the end of a page's response --- */
+/* --- the end of the response for a page --- */
 
 static void list_complete(struct agent *a)
 {

@@ -26,12 +26,12 @@ struct rebuild {
     bool reserved;  /* the current claim is reserved for a consumer */
     /* a page failed since the last complete list, and the failure was not transient */
     bool failing;
-    uint64_t due_ms; /* earliest time for the next page */
+    uint64_t due_ms; /* earliest time of the request for the next page */
     uint64_t backoff_ms;
     /* number of pages of the current list that were read; `claims`: number of claims in them */
     uint32_t pages;
     uint32_t claims;
-    uint32_t rebuilt; /* number of claims adopted since the last complete list */
+    uint32_t rebuilt; /* number of claims that were adopted since the last complete list */
     struct refusal refusal;
     struct claim_id id; /* the current claim; empty UID: there is none, or it is skipped */
     /* name of the next claim in the spec of its pod, from the claim's annotation */

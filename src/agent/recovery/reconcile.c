@@ -57,13 +57,16 @@ static bool of_another_boot(const struct agent *a, const struct claim_record *r)
     return texts_differ(r->boot_id, a->devices->boot_id);
 }
 
-/* Whether the record was made on another machine, whose disk was copied to this one. */
+/* Whether the record was made on another machine, whose disk was then copied to this one. */
 static bool is_foreign(const struct agent *a, const struct claim_record *r)
 {
     return of_another_boot(a, r) && texts_differ(r->pool, a->settings->node_name);
 }
 
-/* Returns the claim_check of a slot, reset if another record was entered into the slot since. */
+/*
+ * Returns the claim_check of a slot; resets it first if another record was entered into the slot
+ * since its last use.
+ */
 static struct claim_check *check_of(struct agent *a, unsigned slot)
 {
     struct claim_check *check = &a->recovery->reconcile.check[slot];
@@ -140,7 +143,7 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
     return STATUS_OK;
 }
 
-/* --- files in the CDI root --- */
+/* --- handling files in the CDI root --- */
 
 static void log_file(struct agent *a, const char *name, const char *reason, const char *remedy)
 {
@@ -208,7 +211,7 @@ bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *
     return slot < CLAIMS_MAX;
 }
 
-/* Notes for reconcile_reason that a CDI file without a record cannot be read. */
+/* Records, for reconcile_reason, that a CDI file without a record cannot be read. */
 static void note_unread(struct agent *a, const char *name)
 {
     struct reconcile *k = &a->recovery->reconcile;
@@ -378,8 +381,8 @@ static void list_failed(struct agent *a, enum status s)
 }
 
 /*
- * Handles all files of this driver in the CDI root. scratch.body holds a page of file names, so no
- * function called for a name may use it.
+ * Handles all files of this driver in the CDI root. scratch.body holds a page of their names, so no
+ * function that is called for a name may use scratch.body.
  */
 static void handle_files(struct agent *a, bool opening)
 {
@@ -392,7 +395,8 @@ static void handle_files(struct agent *a, bool opening)
     k->unseen = k->unseen || opening;
     k->unread[0] = '\0';
     k->unread_count = 0;
-    while (s == STATUS_MORE) { /* this loop ends, because the files port limits the pages */
+    /* this loop ends, because the files port limits the number of pages */
+    while (s == STATUS_MORE) {
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
         s = a->files->list(a->files->ctx, FILES_CDI, prefix, &at, &out);
         complete = see_page(a, writer_view(&out), opening) && complete;
@@ -410,7 +414,7 @@ static void handle_files(struct agent *a, bool opening)
     k->next_slot = 0;
 }
 
-/* --- the CDI files of held claims --- */
+/* --- checking the CDI files of held claims --- */
 
 /*
  * Whether the claim is held with exactly the devices and cores of this record. Without this check,
@@ -488,8 +492,8 @@ static bool copy_nodes(struct agent *a, struct claim_record *r)
 }
 
 /*
- * Updates record and CDI file of a claim to the current uverbs nodes of its devices. HOST_*: the
- * disk refuses the change.
+ * Updates the record and the CDI file of a claim to the current uverbs nodes of its devices.
+ * HOST_*: the disk refuses the change.
  */
 static enum status follow_nodes(struct agent *a, unsigned slot, const struct claim_record **r,
                                 struct writer *why)
@@ -730,7 +734,7 @@ static bool is_over(struct agent *a, unsigned slot)
            ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt;
 }
 
-/* Keeps the claim held; the first call for a claim logs that, which also creates an Event. */
+/* Keeps a deleted claim held. The first call for a claim logs that, which also creates an Event. */
 static void withhold_claim(struct agent *a, unsigned slot, const char *why)
 {
     struct claim_check *check = check_of(a, slot);
@@ -839,7 +843,7 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     }
 }
 
-/* --- periodic work --- */
+/* --- periodic work of the reconciliation --- */
 
 void reconcile_step(struct agent *a)
 {

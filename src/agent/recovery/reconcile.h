@@ -26,16 +26,17 @@
 /* When the claim in a slot is next checked at the API server, and the result of the last check. */
 struct claim_check {
     uint64_t due_ms;
-    uint64_t entered;       /* ledger_entry.entered of the record that was checked */
-    bool gone;              /* the API server answered once that the claim is deleted */
-    bool withheld;          /* the claim is deleted, but no witness allows its release; logged */
-    uint64_t since_wall_ms; /* the claim was prepared before this Unix time, see witness.h */
-    bool failed;            /* the last GET of the claim failed */
+    uint64_t entered; /* value of ledger_entry.entered for the record that was checked */
+    bool gone;        /* the API server answered once that the claim is deleted */
+    bool withheld;    /* the claim is deleted, but no witness allows its release; this was logged */
+    /* the claim was prepared at this time at the latest, in Unix milliseconds */
+    uint64_t since_wall_ms;
+    bool failed; /* the last GET of the claim failed */
     /* the claim was prepared in this boot, but the disk refused to write that into the record */
     bool boot_unwritten;
 };
 
-/* State of the comparison of CDI files with records, and of claims with the API server. */
+/* State of two comparisons: of CDI files with records, and of claims with the API server. */
 struct reconcile {
     /* comparison of CDI files with records */
     bool complete; /* every CDI file without a record was handled */
@@ -43,7 +44,7 @@ struct reconcile {
     char unread[CDI_FILE_NAME_CAP];
     unsigned unread_count; /* number of CDI files in the last listing that cannot be read */
     bool unseen;           /* since the store was opened, no listing of the CDI root was complete */
-    unsigned next_slot;    /* slot whose CDI file is compared next; CLAIMS_MAX: none */
+    unsigned next_slot;    /* slot whose CDI file is compared next; CLAIMS_MAX: no slot is left */
     uint64_t files_ms;     /* when to list the CDI root next */
     bool labels;           /* CDI files were compared again after the Node's labels became known */
     enum status list_failing; /* error of the last listing of the CDI root; STATUS_OK: none */
@@ -52,10 +53,11 @@ struct reconcile {
     bool running;   /* a GET of the claim `uid` in `slot` is in flight */
     unsigned slot;
     char uid[UID_CAP];
-    char found_uid[UID_CAP]; /* UID of the claim in the response to the GET; empty: none yet */
-    bool allocated;          /* the claim in the response has devices of this node */
-    uint64_t check_ms;       /* when the next claim must be checked: the smallest due_ms */
-    uint64_t pause_ms;       /* no GET may start before this time */
+    /* UID of the claim in the response to the GET; empty: it has not arrived yet */
+    char found_uid[UID_CAP];
+    bool allocated;    /* the claim in the response has devices of this node */
+    uint64_t check_ms; /* when the next claim must be checked: the smallest due_ms */
+    uint64_t pause_ms; /* no GET may start before this time */
     uint64_t backoff_ms;
     char failed_uid[UID_CAP]; /* claim whose check failed last; empty: a later check succeeded */
     uint8_t failures;         /* number of consecutive failed checks of different claims */
@@ -123,11 +125,12 @@ bool reconcile_release_stale(struct agent *a, unsigned slot);
 bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *from,
                      struct writer *why);
 /*
- * Handles a repeated prepare of the claim in this slot: writes the id of this boot into its record.
- * While the disk refuses that, only the CDI file has the id, and the write is retried. The record
- * of a rebuilt claim must also show, before the claim is prepared, that the kubelet asked for it.
- * HOST_*: the disk refused to write the record of a rebuilt claim; `why` gets one line. *r: before
- * the call the current record; after it the new record, valid until the next record is put or read.
+ * Handles a repeated prepare of the claim in this slot: writes the id of this boot into the claim's
+ * record. While the disk refuses that write, only the CDI file has the id, and the write is
+ * retried. The record of a rebuilt claim must also show, before the claim is prepared, that the
+ * kubelet asked for the claim. HOST_*: the disk refused to write the record of a rebuilt claim;
+ * `why` gets one line. *r: before the call the current record; after it the new record, valid until
+ * the next record is put or read.
  */
 MUST_USE enum status reconcile_prepared_again(struct agent *a, unsigned slot,
                                               const struct claim_record **r, struct writer *why);

@@ -11,9 +11,9 @@
 
 /* Whether new claims must wait until all claims at the API server and all CDI files are listed. */
 bool unlisted_blocks(const struct agent *a);
-/* Whether new claims wait, and the last listing of claims or CDI files failed. */
+/* Whether new claims have to wait, and the last listing of claims or of CDI files failed. */
 bool unlisted_failing(const struct agent *a);
-/* Appends why new claims wait, as one line. */
+/* Appends, as one line, why new claims have to wait. */
 void unlisted_reason(const struct agent *a, struct writer *out);
 
 #endif

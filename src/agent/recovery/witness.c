@@ -12,7 +12,7 @@
 #include "agent/ledger/ledger.h"
 #include "dra/kubelet_state.h"
 
-/* What was read from the kubelet's checkpoint so far. */
+/* What was read so far from the kubelet's checkpoint. */
 struct reading {
     struct kubelet_state state;
     uint64_t written_ms;

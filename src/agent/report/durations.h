@@ -15,13 +15,13 @@
 /* Upper bound of each bucket in microseconds, ascending, inclusive. */
 extern const uint32_t duration_bounds_us[DURATION_BUCKETS];
 
-/* A histogram of durations in microseconds. */
+/* A histogram of durations, which are in microseconds. */
 struct histogram {
     uint32_t bucket[DURATION_BUCKETS + 1u]; /* number of durations in each bucket, not cumulative */
     uint64_t sum_us;
 };
 
-/* The kubelet's calls that are measured. */
+/* The kubelet's calls whose duration is measured. */
 enum kubelet_method { METHOD_PREPARE, METHOD_UNPREPARE, KUBELET_METHODS };
 
 /* Whether the measured call or flush succeeded. */
@@ -43,7 +43,10 @@ enum {
  */
 enum { ENDING_2XX = 2, ENDING_2XX_ERROR = 6, REQUEST_ENDINGS };
 
-/* The histograms of the kubelet's calls, of API requests and of flushes. */
+/*
+ * The histograms of the kubelet's calls, of requests to the API server, and of flushes of the claim
+ * store.
+ */
 struct durations {
     struct histogram call[KUBELET_METHODS][DURATION_RESULTS];
     struct histogram request[REQUEST_KINDS][REQUEST_ENDINGS];
@@ -57,11 +60,11 @@ struct durations {
  */
 void durations_call(struct agent *a, enum kubelet_method method, enum duration_result result,
                     uint64_t duration_us);
-/* Records a completed request to the API server. */
+/* Records the duration of a completed request to the API server. */
 void durations_api_request(struct agent *a, const struct api_result *r);
 /* Index of a request in durations.request: its enum api_kind, or REQUEST_CREATE_SLICE or _EVENT. */
 unsigned durations_request_kind(enum api_kind kind, bool creates);
-/* Records a flush of the claim store to the disk. */
+/* Records the duration of a flush of the claim store to the disk. */
 void durations_flush(struct agent *a, enum duration_result result, uint64_t duration_us);
 /* All histograms with the durations recorded so far. Never NULL. */
 const struct durations *durations_of(const struct agent *a);

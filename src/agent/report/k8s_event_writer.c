@@ -54,7 +54,7 @@ static void write_name(const struct agent *a, const struct k8s_event *e, char ou
     writer_close_text(&text);
 }
 
-/* --- bodies --- */
+/* --- bodies of requests that send an Event --- */
 
 static void set_regarding(const struct agent *a, const struct k8s_event *e, struct kube_event *out)
 {
@@ -125,7 +125,7 @@ static struct view body_of(struct agent *a)
     return writer_view(&out);
 }
 
-/* --- the next Event, and its time --- */
+/* --- which Event is sent next, and when --- */
 
 /* When the Event is due to be sent; UINT64_MAX: the API server already has its current count. */
 static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
@@ -268,11 +268,11 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
 }
 
 /*
- * Handles a 403, or an API that is not served:
- * - 403 in the first namespace refused since the last success: drops the Events of this namespace;
- *   the other Events continue after K8S_EVENT_REFILL_MS.
- * - 403 in another namespace, or an API that is not served: all Events wait for the pause that
- *   outgoing_end began.
+ * Handles a 403, or an API that the server does not serve:
+ * - After a 403 for the first namespace that is refused since the last success, drops the Events of
+ *   that namespace; the other Events continue after K8S_EVENT_REFILL_MS.
+ * - After a 403 for another namespace, or for an API that is not served, all Events wait for the
+ *   pause that outgoing_end began.
  */
 static void handle_denied(struct agent *a, const struct api_result *result)
 {

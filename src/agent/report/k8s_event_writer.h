@@ -26,7 +26,7 @@ struct k8s_event_writer {
     /* checksum of the first namespace that was refused (403) since the last success; 0: none */
     uint32_t denied_sum;
     char node_uid[UID_CAP]; /* UID of the Node object; empty: unknown */
-    uint64_t dropped_ms;    /* when dropped Events may be logged again */
+    uint64_t dropped_ms;    /* earliest time at which dropped Events may be logged again */
 };
 
 /*

@@ -30,7 +30,7 @@ bool k8s_event_pending(const struct k8s_event *e)
     return e->state != K8S_EVENT_FREE && e->sent_count < e->count;
 }
 
-/* --- the queue --- */
+/* --- the queue of Kubernetes Events --- */
 
 static bool is_recent(const struct agent *a, const struct k8s_event *e)
 {

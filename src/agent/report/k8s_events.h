@@ -54,7 +54,7 @@
     X(LOG_ID_STORE_CONFLICT, true, "ClaimRecordConflict", "OpenStore")                             \
     X(LOG_ID_STORE_FAILED, true, "ClaimStoreFailed", "OpenStore")
 
-/* One row of K8S_EVENT_REASONS; its texts are static. */
+/* A row of K8S_EVENT_REASONS; its texts are static. */
 struct k8s_event_reason {
     uint8_t log_id; /* the log event that becomes this Kubernetes Event, an enum log_id */
     const char *action;
@@ -75,14 +75,14 @@ struct k8s_event {
     uint64_t last_wall_ms;
     uint64_t first_ms;
     uint64_t last_ms;
-    uint64_t sent_ms; /* when the Event was last sent or postponed */
+    uint64_t sent_ms; /* time at which the Event was last sent or postponed */
     uint64_t serial;  /* last part of the Event's name; random, so that names are unique */
     /* the claim that the Event regards; empty name: the Event regards the Node */
     struct claim_id about;
     char note[K8S_EVENT_NOTE_CAP];
 };
 
-/* The queue of Kubernetes Events. */
+/* The queue of Kubernetes Events, with a count of dropped Events. */
 struct k8s_events {
     /*
      * number of Events that were dropped, because the queue was full or after HTTP 403, and are not
@@ -109,13 +109,13 @@ void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *abou
 
 /* --- results of sending Event `at` of the queue, for k8s_event_writer.c --- */
 
-/* Records that the API server has stored the Event with this count. */
+/* Records that the API server has stored the Event with the count `count`. */
 void k8s_event_sent(struct agent *a, unsigned at, uint32_t count);
 /* Records that the API server no longer has the Event: it is created again under another name. */
 void k8s_event_lost(struct agent *a, unsigned at);
 /* Removes the Event, because the API server will never accept it. */
 void k8s_event_remove(struct agent *a, unsigned at);
-/* Makes the Event due after those that are already due, because it could not be sent now. */
+/* Makes the Event due after all Events that are already due, because it could not be sent now. */
 void k8s_event_postpone(struct agent *a, unsigned at);
 /* Removes the Event from the queue, and counts it as dropped. */
 void k8s_event_drop(struct agent *a, unsigned at);

@@ -77,7 +77,7 @@ static void add_to_note(struct event_draft *e, const char *key, struct view valu
     e->full = e->full || word.full;
 }
 
-/* --- lines --- */
+/* --- writing log lines --- */
 
 void log_begin(struct agent *a, enum log_id id)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines from the catalogue (log.c): writes each line to the log, counts it, and makes it a
- * Kubernetes Event where k8s_events.h lists it. Owns struct report. Internal to src/agent.
+ * Log lines from the catalogue (log.c): writes each line to the log, counts the event of the line,
+ * and makes the line a Kubernetes Event if k8s_events.h lists that event. Owns struct report.
+ * Internal to src/agent.
  *
  * To write a line, call log_begin, then functions that add fields, then log_end. Lines do not nest.
  *
  * The note of an Event has the fields of the log line in the log's text form, with the remedy, cut
- * at 1024 bytes. Durations (keys that end in _ms) are left out, since equal Events must have equal
- * notes. Neither --log-level nor --log-format changes a note.
+ * at 1024 bytes. Durations (keys that end in _ms) are left out, because equal Events must have
+ * equal notes. Neither --log-level nor --log-format changes a note.
  */
 #ifndef AGENT_REPORT_LOG_H
 #define AGENT_REPORT_LOG_H
@@ -47,11 +48,11 @@ void log_claim(struct agent *a, const struct claim_id *id);
  */
 void log_about(struct agent *a, const struct claim_id *id);
 /*
- * Prevents a Kubernetes Event for the current line, which is about normal work or a transient
- * failure.
+ * Prevents the current line from becoming a Kubernetes Event, because it is about normal work or a
+ * transient failure.
  */
 void log_no_k8s_event(struct agent *a);
-/* Ends the line; adds the catalogue's remedy to a warning or error that has no remedy. */
+/* Ends the current line; a warning or error that has no remedy gets the catalogue's remedy. */
 void log_end(struct agent *a);
 /* Writes a complete log line with one text field. */
 void log_one(struct agent *a, enum log_id id, const char *key, const char *text);
@@ -72,7 +73,7 @@ void report_written(struct agent *a, size_t n);
  */
 uint64_t report_end(const struct agent *a);
 struct view report_last(const struct agent *a, uint64_t *at);
-/* How many times this event was logged or counted. */
+/* How many times this log event was logged or counted. */
 uint64_t report_count(const struct agent *a, enum log_id id);
 
 /* Name of a log event, the value of `event=` in its lines; static text, never NULL. */

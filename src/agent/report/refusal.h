@@ -13,7 +13,7 @@
 
 /* The refusal that was last logged for an owner of requests. */
 struct refusal {
-    /* what the refused request was for, static text; NULL: no refusal was logged */
+    /* purpose of the refused request, static text; NULL: no refusal was logged */
     const char *doing;
     uint16_t http;
     uint64_t logged_ms;

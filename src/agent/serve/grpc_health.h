@@ -34,7 +34,7 @@ struct grpc_health_subscription {
 void grpc_health_check(struct agent *a, unsigned link, const struct grpc_event *event);
 /* Starts a subscription, see grpc_health_check. */
 void grpc_health_watch(struct agent *a, unsigned link, const struct grpc_event *event);
-/* Number of a link's open subscriptions. */
+/* Number of open subscriptions of a link. */
 unsigned grpc_health_subscriptions(const struct agent *a, unsigned link);
 /* Drops the subscriptions of a link's previous connection. */
 void grpc_health_forget(struct agent *a, unsigned link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of gRPC connections, each with its own engine, and the methods that each socket serves.
- * Decides which connection is closed for a new one.
+ * The table of gRPC connections, each of which has its own engine, and the methods that each socket
+ * serves. Decides which connection is closed for a new one.
  */
 #include "agent/serve/links.h"
 
@@ -15,7 +15,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 
-/* --- methods of the sockets --- */
+/* --- gRPC methods that each socket serves --- */
 
 enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, WATCH_DEVICES, CHECK, WATCH };
 
@@ -87,12 +87,13 @@ static void method_call(struct agent *a, unsigned link, const struct grpc_event 
         grpc_health_watch(a, link, event);
         break;
     default:
-        ASSERT(false); /* wire/grpc returns only methods of the tables in this file */
+        /* wire/grpc returns no methods other than those of the tables in this file */
+        ASSERT(false);
         break;
     }
 }
 
-/* --- opening and closing connections --- */
+/* --- opening and closing gRPC connections --- */
 
 #define LINK_KINDS ((unsigned)LINK_GRPC_HEALTH + 1u)
 #define METHODS(table) .method = (table), .methods = sizeof(table) / sizeof(table)[0]
@@ -216,9 +217,9 @@ static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, uns
 {
     const struct server_link *l = &a->serve->link[link];
     /*
-     * A link is idle if each of its calls may be cut off: subscriptions, health streams, and
-     * requests that arrive too slowly. A link of the health port is always idle: the agent answers
-     * a complete check at once, so an open check has sent only a part of its request.
+     * A link is idle if all of its calls may be cut off; these are subscriptions, health streams,
+     * and requests that arrive too slowly. A link of the health port is always idle: the agent
+     * answers a complete check at once, so an open check has sent only a part of its request.
      */
     unsigned cut = grpc_health_subscriptions(a, link) + device_streams_open(a, link) +
                    grpc_calls_slow(&l->grpc, a->now_ms);

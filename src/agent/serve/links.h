@@ -14,11 +14,11 @@
 struct server_link {
     bool open;
     /*
-     * the connection failed, or is being closed to make room for another one; the agent only sends
-     * the remaining output
+     * the connection failed, or is being closed to make room for another one; only the remaining
+     * output is sent
      */
     bool failed;
-    bool busy; /* the last step did not handle all events */
+    bool busy; /* the last step did not handle all events of the link */
     enum link_kind kind;
     uint32_t peer; /* number that distinguishes peers, see agent_link_open */
     uint64_t opened_ms;
@@ -28,8 +28,8 @@ struct server_link {
 };
 
 /*
- * Opens a link for a connection; returns its index, or -1: all links of the kind are in use now.
- * After -1 another link may be closing to make room, so that a later call succeeds.
+ * Opens a link for a connection; returns the index of the link. -1: all links of the kind are in
+ * use now. After -1 another link may be closing to make room, so that a later call succeeds.
  */
 int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /* Whether a link of this kind is not in use. */

@@ -315,7 +315,7 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {
         [FAMILY_REGISTERED] = registration_is_done(a) ? 1 : 0,
-        /* readiness of both drivers together; only the first driver has this series */
+        /* readiness of both drivers together, in a series that only the first driver has */
         [FAMILY_READY] = agent_ready(a) ? 1 : 0,
         [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
         [FAMILY_SLICE_CURRENT] = publish_current(a) ? 1 : 0,
@@ -555,8 +555,8 @@ static unsigned rows_of(const struct agent *a, unsigned family)
 }
 
 /*
- * Returns the agent of the driver to which a row of the family belongs; *row becomes the row within
- * that driver.
+ * Returns the agent of the driver to which a row of the family belongs; sets *row to the index of
+ * the row within that driver.
  */
 static const struct agent *driver_of(const struct agent *a, unsigned family, unsigned *row,
                                      struct series *s)
@@ -632,9 +632,9 @@ static void measure_process(const struct agent *a, struct metrics_cursor *c)
     }
 }
 
-/* --- writing the text --- */
+/* --- writing the text of the metrics --- */
 
-/* Number of milliseconds and of microseconds in a second: the units in which times are kept. */
+/* Number of milliseconds, and of microseconds, in a second: times are kept in these two units. */
 #define PER_SECOND_MS 1000u
 #define PER_SECOND_US 1000000u
 

@@ -16,7 +16,7 @@
 struct metrics_cursor {
     uint8_t family;
     uint16_t row; /* 0: the HELP and TYPE lines; 1 and higher: a series of the family */
-    uint8_t line; /* line within the series of a histogram */
+    uint8_t line; /* index of the line within the series of a histogram */
     /*
      * copies of the histogram and the process values being written, so that all their lines show
      * one moment

@@ -351,7 +351,7 @@ bool pages_done(struct agent *a, unsigned place)
     return done;
 }
 
-/* --- steps of all connections --- */
+/* --- advancing all connections in a step --- */
 
 static void report_failure(struct agent *a, unsigned at)
 {

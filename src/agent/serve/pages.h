@@ -14,19 +14,19 @@
 struct page_link {
     bool open;
     uint32_t peer;   /* number that distinguishes peers, see agent_link_open */
-    bool reported;   /* the failure of the connection was logged */
+    bool reported;   /* the failure of the connection has been logged */
     bool writing;    /* a page is being sent on the connection */
     uint8_t page;    /* index of the page that is being sent */
     uint16_t line;   /* if the page consists of lines (/readyz, /statusz): index of the next line */
-    uint64_t log_at; /* /logz: position of the next byte */
-    uint64_t log_end; /* /logz: end of the log when the response began */
+    uint64_t log_at; /* for the page /logz: position of the next byte in the log */
+    uint64_t log_end; /* for the page /logz: end of the log when the response began */
     struct metrics_cursor cursor;
     struct slicesz slices;
     struct http1 http;
 };
 
 /*
- * Opens a connection; returns its place, which is its index in the table of connections, or -1: all
+ * Opens a connection; returns its place, which is its index in the table of connections. -1: all
  * places are in use now. After -1 another connection may be closing to make room, so that a later
  * call succeeds.
  */

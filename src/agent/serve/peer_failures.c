@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines about peers that broke the protocol; on the TCP ports their number is limited. */
+/*
+ * Writes log lines about peers that broke the protocol; limits the number of these lines on the TCP
+ * ports.
+ */
 #include "agent/serve/peer_failures.h"
 
 #include "agent/frame.h"

@@ -44,11 +44,11 @@ enum {
      * reason
      */
     REASON_API,
-    REASON_CLAIMS, /* the list of this node's claims was not read from the API server yet */
+    REASON_CLAIMS, /* the list of this node's claims has not been read from the API server yet */
     REASONS
 };
 
-/* Whether the claim store can accept another claim. */
+/* Whether the claim store would accept another claim. */
 static bool accepts_claims(const struct agent *a)
 {
     return ledger_is_usable(a) && ledger_failing(a) == STATUS_OK && !ledger_full(a);

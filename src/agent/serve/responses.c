@@ -27,7 +27,7 @@ static void send_or_keep(struct agent *a, const struct response *wanted)
     if (try_send(a, wanted) != STATUS_MORE) {
         return; /* the response was sent, or the call has ended */
     }
-    /* Each link has its own entries, so a peer that does not read blocks only itself. */
+    /* Each link has its own entries, so a peer that does not read delays only its own responses. */
     size_t first = (size_t)wanted->link * RESPONSES_PER_LINK;
     struct response *own = &a->serve->response[first];
     for (unsigned i = 0; i < RESPONSES_PER_LINK; i++) {

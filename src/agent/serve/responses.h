@@ -15,14 +15,14 @@ struct response {
     uint8_t link;
     uint16_t len;
     enum grpc_status code;
-    const char *text; /* text of the status, a static string */
+    const char *text; /* text of the status; a static string */
     struct grpc_call_id id;
     uint8_t message[RESPONSE_BYTES_MAX];
 };
 
 /* Ends a call with one message of at most RESPONSE_BYTES_MAX and status OK. */
 void response_message(struct agent *a, unsigned link, struct grpc_call_id id, struct view message);
-/* Ends a call with a status other than OK and a static text. */
+/* Ends a call with a status other than OK and with a static text. */
 void response_status(struct agent *a, unsigned link, struct grpc_call_id id, enum grpc_status code,
                      const char *text);
 /* Logs that the call is refused (call_refused), then responds like response_status. */

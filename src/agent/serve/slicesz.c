@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the pages about slices; see slicesz.h. */
+/* Writes the pages /slicesz and /slicesz.json, see slicesz.h. */
 #include "agent/serve/slicesz.h"
 
 #include "agent/frame.h"

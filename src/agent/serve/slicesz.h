@@ -19,7 +19,7 @@ struct slicesz {
     /* listing_version of each driver when the page began; 0: there is no such driver */
     uint32_t version[DRIVERS];
     uint32_t offset;          /* number of bytes of the current part already written */
-    struct document document; /* the document's state before the current part */
+    struct document document; /* state of the document before the current part */
 };
 
 /* Sets the position to the start of the page; `yaml`: the page is YAML, else JSON. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page /statusz, see statusz.h. Changes no state. */
+/* Writes the page /statusz, see statusz.h. Changes no state. */
 #include "agent/serve/statusz.h"
 
 #include "agent/api/version.h"
@@ -13,7 +13,7 @@
 #include "agent/troubles.h"
 #include "cfg/identity.h"
 
-/* --- version lines --- */
+/* --- lines of /statusz about versions --- */
 
 enum { LINE_AGENT, LINE_KUBELET, LINE_API, VERSION_LINES };
 
@@ -33,7 +33,7 @@ static void write_version(const struct agent *a, unsigned line, struct writer *o
     }
 }
 
-/* --- lines about devices --- */
+/* --- lines of /statusz about devices --- */
 
 /*
  * Writes line number *left (from 0) of the lines about devices with a verdict, and returns true. If
@@ -56,7 +56,7 @@ static bool write_device(const struct agent *a, unsigned *left, struct writer *o
     return false;
 }
 
-/* --- lines about troubles --- */
+/* --- lines of /statusz about troubles --- */
 
 /*
  * Numbers of the possible troubles: first one for each kind of request that may be forbidden, then
@@ -79,7 +79,10 @@ enum {
 #define KUBELET_IDLE_FIXED 2u
 #define KUBELET_SKIPS_FIXED 4u
 
-/* The patch number of a kubelet v1.34.0 to v1.34.9; UINT64_MAX: any other version. */
+/*
+ * The patch number of a kubelet from v1.34.0 to v1.34.9; UINT64_MAX: the kubelet has another
+ * version.
+ */
 static uint64_t kubelet_patch(const struct agent *a)
 {
     struct view version = view_text(node_facts(a)->kubelet_version);

@@ -11,7 +11,10 @@
 
 struct agent;
 
-/* Appends line number `index` (from 0) without a newline; false: there are fewer lines. */
+/*
+ * Appends line number `index` (from 0) of the page without a newline; false: the page has fewer
+ * lines.
+ */
 bool statusz_line(const struct agent *a, unsigned index, struct writer *out);
 
 #endif
