@@ -538,8 +538,8 @@ static void owner_step(struct agent *a)
 {
     if (may_publish(a)) {
         /*
-         * before node_step, because requests of the publisher have priority over the watch of the
-         * Node
+         * publish_step runs before node_step, because requests of the publisher have priority over
+         * the watch of the Node
          */
         publish_step(a);
     }

@@ -585,7 +585,7 @@ static const struct shell {
     const char *begin; /* text of the script before the first case */
     const char *before;
     /*
-     * `before` and `after` enclose the word of a case; the words that may follow this word come
+     * texts before and after the word of a case; the words that may follow that word are written
      * next
      */
     const char *after;

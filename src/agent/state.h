@@ -19,7 +19,8 @@
 
 /* One driver of the agent, and the state of each room for this driver. */
 struct driver_state {
-    struct agent agent; /* must be first, so that its address is that of struct driver_state */
+    /* this member must be first, so that its address is that of struct driver_state */
+    struct agent agent;
     struct ledger ledger;
     struct node node;
     struct publish publish;
@@ -38,7 +39,8 @@ struct shared_state {
 
 /* All state of the program. If there is no EFA driver, `efa` is never written. */
 struct agents {
-    struct driver_state neuron; /* must be first, so that its address is that of struct agents */
+    /* this member must be first, so that its address is that of struct agents */
+    struct driver_state neuron;
     struct shared_state shared;
     struct driver_state efa;
 };

@@ -79,7 +79,8 @@ struct api_request {
     uint64_t limit_ms;
     /* head of the request; the client sets token, authority and has_body */
     struct kube_request head;
-    api_body_part body; /* returns head.body_len bytes; NULL: the request has no body */
+    /* function that returns the head.body_len bytes of the body; NULL: the request has no body */
+    api_body_part body;
 };
 
 /* The result of a request; while the request runs, the part of the response that has arrived. */

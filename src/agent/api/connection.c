@@ -138,8 +138,8 @@ static void end_connection(struct agent *a, bool moved)
     c->notice = moved ? CONNECTION_MOVED : CONNECTION_LOST;
     connection_want(a, ORDER_CLOSE_API);
     /*
-     * this has no effect if the HTTP/2 engine has failed, because the engine then sends a GOAWAY
-     * itself
+     * h2_goaway has no effect if the HTTP/2 engine has failed, because the engine then sends a
+     * GOAWAY itself
      */
     h2_goaway(&c->h2, H2_NO_ERROR, true);
 }

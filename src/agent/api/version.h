@@ -8,7 +8,10 @@
 
 #include "agent/api/client.h"
 
-/* Progress of the choice of the version of resource.k8s.io. */
+/*
+ * States of the choice of the API version: whether a version of resource.k8s.io is chosen and known
+ * to be served.
+ */
 enum version_state {
     VERSION_UNKNOWN, /* no version is chosen: the API group must be read first */
     VERSION_TRIED,   /* the group lists no usable version: a list of slices in `now` is tried */

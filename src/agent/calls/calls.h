@@ -57,8 +57,9 @@ struct call {
     /* the server side of the call's connection; borrowed, valid until calls_gone is called */
     struct grpc_server *server;
     struct grpc_call_id id;
-    uint64_t start_ms;     /* when the request of the call was complete, in milliseconds */
-    uint64_t start_us;     /* the time of start_ms by agent_clock_us, to measure the duration */
+    uint64_t start_ms; /* when the request of the call was complete, in milliseconds */
+    /* start of the call by agent_clock_us, to measure the duration of the call */
+    uint64_t start_us;
     uint64_t end_ms;       /* when all GETs of the call must have ended */
     enum grpc_status code; /* if CALL_FAILED: the status to send, never GRPC_OK */
     const char *text;      /* if CALL_FAILED: the status message to send; static text */

@@ -101,7 +101,7 @@ static void job_over(struct claim_status *c)
     }
 }
 
-/* --- body of the request --- */
+/* --- body of the request that writes a status --- */
 
 /* Writes the configuration of the device, if the device has any. */
 static void write_data(struct writer *out, const struct claim_result *r)
@@ -212,7 +212,7 @@ static struct view body_of(struct agent *a)
     return out.full ? view_of(NULL, 0) : writer_view(&out);
 }
 
-/* --- sending requests --- */
+/* --- sending requests that write a status --- */
 
 static struct view body_part(struct agent *a, uint32_t offset, size_t room)
 {

@@ -25,7 +25,7 @@ struct claim_status {
     uint16_t refused_http;
     unsigned tries; /* number of attempts to write the status of the current claim */
     unsigned gone_count;
-    bool wanted[CLAIMS_MAX]; /* the status of the claim in this slot must be written */
+    bool wanted[CLAIMS_MAX]; /* element N: the status of the claim in slot N must be written */
     /* CRC-32C of the UID of the claim that was last prepared in this slot */
     uint32_t claim[CLAIMS_MAX];
     uint64_t wall_ms[CLAIMS_MAX]; /* time of the last prepare in this slot, in Unix milliseconds */

@@ -163,7 +163,7 @@ void doubt_judge(struct agent *a);
  */
 void doubt_settle(struct agent *a);
 
-/* --- CDI files --- */
+/* --- CDI files of claims --- */
 
 /*
  * Writes the device metadata files that the claim's CDI file mounts, then the CDI file.

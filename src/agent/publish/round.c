@@ -646,7 +646,7 @@ void round_soon(struct agent *a)
     struct pacing *p = &a->publish->pacing;
     enum round_step step = a->publish->round.step;
     if (step == ROUND_NODE) {
-        /* the current round has not used the content yet, so it will use the new content */
+        /* the current round has not used the wanted content yet, so it will use the new one */
         pacing_cancel(p);
     } else {
         pacing_by(p, (step == ROUND_IDLE) ? pacing_soon(p, a->now_ms) : a->now_ms);

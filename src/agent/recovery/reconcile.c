@@ -348,7 +348,7 @@ static bool see_name(struct agent *a, const char *name, bool opening)
         ledger_log_file(a, name);
         log_end(a);
     } else {
-        /* a file of another kind needs no work */
+        /* files of other kinds are left alone */
     }
     return true;
 }

@@ -712,7 +712,7 @@ static void write_head(struct writer *out, unsigned family)
 }
 
 enum { LINE_SUM = DURATION_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
-/* REQUEST_KINDS - 2: there are no series for the kinds API_NONE and API_LOOK_CLAIM. */
+/* The sum has REQUEST_KINDS - 2, because the kinds API_NONE and API_LOOK_CLAIM have no series. */
 _Static_assert(DRIVERS * (3u * DEVICES_MAX + (unsigned)SCALARS) + DEVICES_MAX * TELEMETRY_VALUES +
                        (unsigned)LOG_ID_COUNT + 3u + (unsigned)PROCESS_VALUES +
                        (((unsigned)KUBELET_METHODS + 1u) * (unsigned)DURATION_RESULTS +
