@@ -316,7 +316,7 @@ void agent_time_old(struct agent *a)
     api_time_old(a, true);
 }
 
-/* --- passing events of the API server to the rooms --- */
+/* --- passing results of the API server to the folders that sent the requests --- */
 
 /* Ignores a record of a response, for senders that need only the result of their request. */
 static void pass_record(struct agent *a, const struct api_result *r,
@@ -329,7 +329,7 @@ static void pass_record(struct agent *a, const struct api_result *r,
 
 /*
  * For each kind of API request: the functions that handle the records of the response and the end
- * of the request, in the room that sends such requests.
+ * of the request, in the folder that sends such requests.
  */
 static const struct {
     void (*on_record)(struct agent *a, const struct api_result *r,

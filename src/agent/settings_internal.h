@@ -34,10 +34,10 @@ enum setting_kind {
 /* Largest number of words from which the operand of a command is chosen. */
 #define COMMAND_OPERANDS_MAX 3u
 
-/* A row of the table of flags: one flag and its variable. Texts are literals. */
+/* A row of the table of flags: one flag and its environment variable. All strings are literals. */
 struct setting_row {
     const char *flag; /* name of the flag, with its dashes */
-    /* name of the variable; NULL: the flag has none, as flags of interactive commands */
+    /* name of the environment variable; NULL: none, as for flags of interactive commands */
     const char *variable;
     const char *default_value; /* text parsed like a given value; NULL: the field stays all zero */
     const char *default_text;  /* text that --help shows as the default if default_value is NULL */

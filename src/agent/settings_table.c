@@ -582,7 +582,7 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
  * word that may stand before the cursor.
  */
 static const struct shell {
-    const char *begin; /* text of the script before the first case */
+    const char *begin; /* start of the completion script, before its first case */
     const char *before;
     /*
      * texts before and after the word of a case; the words that may follow that word are written
@@ -592,7 +592,7 @@ static const struct shell {
     const char *end;   /* text at the end of a case */
     const char *files; /* text of a case that offers file names, because no words may follow */
     const char *others;
-    const char *tail; /* text of the script after the last case */
+    const char *tail; /* end of the completion script, after its last case */
 } shells[SHELLS] = {
     [SHELL_BASH] = {.begin = "_neuron_dra_agent() {\n"
                              "    local list\n"

@@ -83,7 +83,8 @@ void document_object_end(struct document *d)
     }
     close_empty(d, "{}");
     d->depth -= (d->depth > 0u) ? 1u : 0u;
-    d->element = true; /* an object that follows is an array element; members ignore the flag */
+    /* an object that begins next is an element of an array; before a member, this has no effect */
+    d->element = true;
 }
 
 void document_member_begin(struct document *d, const char *name)

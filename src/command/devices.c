@@ -309,7 +309,10 @@ static const char *pod_of(const struct holder *h)
     return (h->pod[0] != '\0') ? h->pod : "-";
 }
 
-/* Sets `text` to how many other claims hold shares, as " +2"; empty: no other claim does. */
+/*
+ * Sets `text` to the number of other claims that hold shares of the device, as " +2"; empty: there
+ * are none.
+ */
 static void others_short(const struct holder *h, char text[OTHERS_CAP])
 {
     text[0] = '\0';

@@ -8,7 +8,10 @@
 
 /* Values of `place`: positions in the outer JSON text of the checkpoint. */
 enum { OUTER_HEAD, OUTER_DATA, OUTER_MIDDLE, OUTER_SUM, OUTER_END };
-/* Value of `depth` in a list element of the data: the data, list and element are open. */
+/*
+ * Value of `depth`, the number of open JSON objects and arrays, in an element of
+ * ClaimInfoStateList: the object of the data, the list and the element are open.
+ */
 #define ELEMENT_DEPTH 3u
 #define DEPTH_MAX 16u
 /*

@@ -66,10 +66,13 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
             return;
         }
     }
-    c->differs = true; /* no wanted attribute has this key, or the attribute is outside a device */
+    c->differs = true; /* the attribute is not wanted, or is outside a device */
 }
 
-/* Whether every wanted attribute was found. An unwanted attribute has already set `differs`. */
+/*
+ * Whether every wanted attribute of the device was found. For an attribute that is not wanted,
+ * `differs` is already true.
+ */
 static bool all_matched(const struct slice_compare *c)
 {
     return c->matched == (uint32_t)((UINT64_C(1) << c->attributes.count) - 1u);

@@ -22,9 +22,11 @@ enum { ULTRASERVER_PAIR, ULTRASERVER_QUAD, ULTRASERVER_SIZES };
 
 /* The texts of files in class/neuron_device as read; empty: the file is absent or unreadable. */
 struct found_ultraserver {
-    char modes[ULTRASERVER_TEXT_CAP];                        /* text of the file ultraserver_mode */
-    char node_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP];   /* texts of node_id_2, node_id_4 */
-    char server_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP]; /* texts of server_id_2, server_id_4 */
+    char modes[ULTRASERVER_TEXT_CAP]; /* text of the file ultraserver_mode */
+    /* texts of the files node_id_2 and node_id_4 */
+    char node_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP];
+    /* texts of the files server_id_2 and server_id_4 */
+    char server_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP];
     /* text of the file node_id, which only switched types such as trn3.48xlarge have */
     char group_node_id[ULTRASERVER_TEXT_CAP];
     /* text of the file reservation_id, which only switched types such as trn3.48xlarge have */

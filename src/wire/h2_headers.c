@@ -350,7 +350,7 @@ static enum status carry_field(struct h2 *c, struct view in, size_t *used)
     struct h2_block *b = &c->block;
     size_t room = c->mem.field_cap - b->carried;
     if (in.len >= room) {
-        return FULL_BUFFER; /* mem.field would be full, and the field still incomplete */
+        return FULL_BUFFER; /* the field is longer than mem.field */
     }
     memcpy(c->mem.field + b->carried, in.data, in.len);
     b->carried = (uint16_t)(b->carried + in.len);

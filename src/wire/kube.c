@@ -120,7 +120,7 @@ enum {
     PHASE_START,  /* no byte of the body has been read */
     PHASE_OBJECT, /* in the body's only object, which is not in a frame */
     PHASE_PREFIX, /* between watch frames, or in the length prefix of a frame */
-    PHASE_FRAME,  /* in a watch frame */
+    PHASE_FRAME,  /* in the message of a watch frame, after its length prefix */
     PHASE_TEXT    /* a body that is not protobuf */
 };
 

@@ -108,8 +108,9 @@ struct x509_search {
     unsigned checks;     /* signatures checked so far */
     bool over;           /* the search has ended, and `verdict` is final */
     struct x509_verdict verdict;
-    struct x509_verdict chain;  /* why the first complete chain was refused */
-    struct x509_verdict broken; /* why the first refused candidate was refused, or X509_MEMORY */
+    struct x509_verdict chain; /* why the first complete chain was refused */
+    /* verdict on the first candidate that was refused as an issuer; X509_MEMORY replaces it */
+    struct x509_verdict broken;
 };
 
 /* Starts to verify sent->cert[0]; `trust` and `sent` are borrowed until the end of the search. */

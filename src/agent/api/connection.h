@@ -102,9 +102,12 @@ enum connection_notice connection_poll_loss(struct agent *a);
  * CONNECTION_QUIET. Call it only after the ends of all requests were reported.
  */
 enum connection_notice connection_poll_notice(struct agent *a);
-/* Adds an order for the host; connection_order returns it later. */
+/*
+ * Requests an action that only the host can execute, for example to connect to the API server;
+ * connection_order returns it later.
+ */
 void connection_want(struct agent *a, enum agent_order order);
-/* Removes and returns the next order for the host; ORDER_NONE: there is none. */
+/* Removes and returns the next action that the host must execute; ORDER_NONE: there is none. */
 enum agent_order connection_order(struct agent *a);
 
 #endif

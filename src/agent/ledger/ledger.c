@@ -289,8 +289,8 @@ bool ledger_shares(const struct agent *a)
 /*
  * Whether the table keeps the claim's consumer: the claim holds a device, or it has admin access
  * and its containers have a device. A claim with admin access needs its consumer because
- * numbering_choose compares all claims of a pod that have devices in containers. Other claims do
- * not write their element of `consumer`, so that its memory page stays non-resident.
+ * numbering_choose compares all claims of a pod that have devices in containers. For other claims,
+ * the element of `consumer` is not written, so that its memory page stays non-resident.
  */
 static bool has_consumer(const struct ledger_entry *e)
 {

@@ -116,7 +116,8 @@ const char *ledger_trouble(const struct agent *a);
 /* The error of the last attempt to open, write or flush the store; STATUS_OK: it did not fail. */
 MUST_USE enum status ledger_failing(const struct agent *a);
 /*
- * What an operator must do because the CDI root refused the last file; NULL: it accepted the file.
+ * What an operator must do because the last write of a file to the CDI root failed; NULL: the write
+ * succeeded.
  */
 const char *ledger_cdi_remedy(const struct agent *a);
 /*
@@ -135,8 +136,8 @@ bool ledger_reopens(const struct agent *a);
 /* Whether no claim can be added, because no slot is free. */
 bool ledger_full(const struct agent *a);
 /*
- * Tests with a temporary file whether the CDI root accepts writes; ledger_cdi_remedy has the
- * result. Called when the store is opened, and every CDI_TRY_MS while the CDI root refuses files.
+ * Tests with a temporary file whether files can be written to the CDI root; ledger_cdi_remedy has
+ * the result. Called when the store is opened, and every CDI_TRY_MS while the test fails.
  */
 void ledger_try_cdi(struct agent *a);
 /* Removes temporary files that a killed process left in the CDI root. */

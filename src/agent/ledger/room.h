@@ -46,9 +46,9 @@ struct ledger {
     uint64_t backoff_ms;
     enum status failing;           /* current error of the store; STATUS_OK: none */
     char trouble[CLAIM_ERROR_CAP]; /* why the store is not usable, or its last error */
-    /* remedy while the CDI root refuses files; NULL: the root accepts them */
+    /* what an operator must do because files cannot be written to the CDI root; NULL: they can */
     const char *cdi_remedy;
-    uint64_t cdi_ms;   /* when to test again whether a CDI root that refused a file accepts one */
+    uint64_t cdi_ms;   /* when to test again whether files can be written to the CDI root */
     uint64_t sequence; /* highest sequence number that was read, or was used in a write */
     struct ledger_entry entry[CLAIMS_MAX];
     /* EFA devices of held claims; an element that no claim uses is free for another device */

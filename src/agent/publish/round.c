@@ -26,7 +26,7 @@ void round_init(struct agent *a)
     slice_observe_begin(&r->observer, &a->publish->wanted);
 }
 
-/* Returns a part of the body of `round.request` to the client. */
+/* Returns the bytes of the body of `round.request` that the API client sends next. */
 static struct view request_body(struct agent *a, uint32_t offset, size_t room)
 {
     size_t cap = (room < sizeof a->scratch.body) ? room : sizeof a->scratch.body;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Durations of the kubelet's calls and of requests to the API server, as histograms (durations.c).
- * Owns struct durations. The rooms that measure durations record them here; the metrics page reads
- * them. Internal to src/agent.
+ * Durations of the kubelet's calls, of requests to the API server, and of flushes of the claim
+ * store, as histograms (durations.c). Owns struct durations. The file of src/agent that measures a
+ * duration records it here; the metrics page shows the histograms. Internal to src/agent.
  */
 #ifndef AGENT_REPORT_DURATIONS_H
 #define AGENT_REPORT_DURATIONS_H

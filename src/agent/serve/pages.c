@@ -100,7 +100,7 @@ static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_onl
 /*
  * Whether connection p must be closed rather than q (NULL: there is no q). `held` and `most`:
  * numbers of connections that the peers of p and q have. The connection whose peer has more
- * connections is closed first; if these numbers are equal, the one that could be closed earlier.
+ * connections is closed first; if these numbers are equal, the connection whose place_ms is less.
  */
 static bool goes_before(const struct page_link *p, unsigned held, const struct page_link *q,
                         unsigned most)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readiness (readiness.c): whether pods that ask for devices of this node get them. Owns no state;
- * reads the state of the other rooms. Internal to src/agent.
+ * reads the state of the other folders of src/agent. Internal to src/agent.
  *
  * Ready means: the kubelet has registered the driver, the stored slices have the wanted content,
  * the claim store and the CDI root accepted the last write, no device plugin or other driver gives

@@ -110,7 +110,7 @@ bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out)
             continue;
         }
         if (s->stage == (uint8_t)STAGE_NOTES && made.len > writer_room(out)) {
-            break; /* a note is never split, because it may change before the next call */
+            break; /* a comment line is not split: its text may change before the next call */
         }
         struct view rest = view_from(writer_view(&made), s->offset);
         struct view piece = view_first(rest, writer_room(out));

@@ -2,7 +2,7 @@
 /*
  * The page /statusz (statusz.c): versions of agent, kubelet and API, the verdict on each device's
  * health (dra/verdict.h), and troubles that do not affect readiness. Owns no state; reads the state
- * of the other rooms. Internal to src/agent.
+ * of the other folders of src/agent. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_STATUSZ_H
 #define AGENT_SERVE_STATUSZ_H

@@ -44,7 +44,7 @@ struct tls_session {
     mbedtls_x509_crt cert;
     struct tls_verifier verifier;
     mbedtls_pk_context key;
-    struct tls_hello hello; /* progress of reading the versions in the server's first messages */
+    struct tls_hello hello;     /* checks the TLS versions in the server's first messages */
     struct tls_failure failure; /* failure of the last call; code 0: none */
     const char *protocols[2];   /* NULL-terminated; not const, as the library requires */
     char name[TLS_NAME_CAP];

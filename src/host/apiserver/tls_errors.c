@@ -138,7 +138,7 @@ static bool is_starved(const struct tls_failure *failure)
            (failure->tight && !failure->established && !is_outside(failure->code));
 }
 
-/* --- verdict on a failure --- */
+/* --- the status and text of a TLS failure --- */
 
 static const struct reason *judge_code(const struct tls_failure *failure)
 {

@@ -264,7 +264,7 @@ static enum status tar_begin(struct command_memory *m, struct writer *why)
     }
     /* with the sysctl vm.memfd_noexec=2, the kernel refuses an anonymous file without this seal */
     m->member_fd = memfd_create("bundle", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-    if (m->member_fd < 0 && errno == EINVAL) { /* the kernel does not know the seal */
+    if (m->member_fd < 0 && errno == EINVAL) { /* Linux before 6.3 lacks MFD_NOEXEC_SEAL */
         m->member_fd = memfd_create("bundle", MFD_CLOEXEC);
     }
     if (m->member_fd < 0) {

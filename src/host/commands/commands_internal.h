@@ -18,14 +18,14 @@ bool commands_are_text(const struct command_memory *m);
 /* Writes bytes to `fd` unchanged. HOST_*: `why` gets a line with the output and the reason. */
 MUST_USE enum status output_write(int fd, struct view bytes, struct writer *why);
 /*
- * Writes text to `fd` and escapes characters that a terminal would obey or not show (writer_safe).
- * All text that comes from files or from the agent leaves through this function, except for what
- * `bundle` copies into its files, and the lines of `reservations`, whose values are already
- * escaped. `colour`: does not escape the colours of the command `devices`. HOST_*: `why` gets a
- * line.
+ * Writes text to `fd` and escapes characters that a terminal would interpret or not show
+ * (writer_safe). The commands print all text from files and from the agent by this function, except
+ * for what `bundle` copies into its files, and the lines of `reservations`, whose values are
+ * already escaped. `colour`: does not escape the colours of the command `devices`. HOST_*: `why`
+ * gets a line.
  */
 MUST_USE enum status commands_write(int fd, struct view text, bool colour, struct writer *why);
-/* Writes m->out to m->out_fd by commands_write and empties it. HOST_*: a line in `why`. */
+/* Writes m->out to m->out_fd by commands_write, and empties m->out. HOST_*: `why` gets a line. */
 MUST_USE enum status commands_flush(struct command_memory *m, struct writer *why);
 /* Selects the driver whose store is read: sets m->driver and m->state_dir. */
 void commands_driver(struct command_memory *m, enum driver_kind driver);
