@@ -20,7 +20,8 @@
 #include "pb_encode.h"
 
 /*
- * Size of the largest entry of a report: names of pool and device, text, numbers, tags and lengths.
+ * Size in bytes of the largest entry of a health report: names of pool and device, health text,
+ * numbers, and the tags and lengths of the protobuf fields.
  */
 #define ENTRY_BYTES_MAX (NAME_CAP + DEVICE_NAME_CAP + HEALTH_TEXT_CAP + 64u)
 
@@ -98,8 +99,8 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
 }
 
 /*
- * Encodes the entry of a device as an element of field 1. Returns nothing if the device is not in
- * the report.
+ * Encodes a device's entry as an element of field 1 (devices) of the report. Returns an empty view
+ * if the report leaves the device out.
  */
 static struct view encode_entry(const struct agent *a, const struct device_stream *s,
                                 unsigned number, uint8_t bytes[ENTRY_BYTES_MAX])
@@ -185,8 +186,8 @@ static void report_begin(const struct agent *a, struct device_stream *s)
 }
 
 /*
- * Whether a report is due: the first one of the stream, one after a change, or one because the last
- * report is too old.
+ * Whether a health report is due: the first one of the stream, one after a change of health, or one
+ * because the last report is too old.
  */
 static bool is_due(const struct agent *a, const struct device_stream *s)
 {
@@ -247,8 +248,8 @@ void device_streams_step(struct agent *a)
 }
 
 /*
- * When the next health report is due. Ignores streams whose report is being sent or cannot start:
- * they wait until the peer reads, not until a certain time.
+ * When the next health report is due. Ignores a stream whose report is being sent or cannot start:
+ * such a stream waits until its peer reads.
  */
 uint64_t device_streams_deadline(const struct agent *a)
 {

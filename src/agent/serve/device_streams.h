@@ -49,7 +49,10 @@ struct device_stream {
 void device_streams_watch(struct agent *a, unsigned link, const struct grpc_event *event);
 /* Number of open health streams of a link. */
 unsigned device_streams_open(const struct agent *a, unsigned link);
-/* Drops the health streams of a link's previous connection. */
+/*
+ * Called when a new connection gets the link: drops the health streams of the link's earlier
+ * connection.
+ */
 void device_streams_forget(struct agent *a, unsigned link);
 /* Sends the health reports that are due; ends the streams when the agent stops. */
 void device_streams_step(struct agent *a);

@@ -36,7 +36,10 @@ void grpc_health_check(struct agent *a, unsigned link, const struct grpc_event *
 void grpc_health_watch(struct agent *a, unsigned link, const struct grpc_event *event);
 /* Number of open subscriptions of a link. */
 unsigned grpc_health_subscriptions(const struct agent *a, unsigned link);
-/* Drops the subscriptions of a link's previous connection. */
+/*
+ * Called when a new connection gets the link: drops the subscriptions of the link's earlier
+ * connection.
+ */
 void grpc_health_forget(struct agent *a, unsigned link);
 /* Sends changed states to the subscriptions of all links; ends them when the agent stops. */
 void grpc_health_step(struct agent *a);

@@ -20,10 +20,11 @@
 enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, WATCH_DEVICES, CHECK, WATCH };
 
 /*
- * The methods of grpc.health.v1, which two sockets serve.
+ * The methods of grpc.health.v1, which the service socket and the health port serve.
  *
- * Sources of all tables: grpc.health.v1, and the kubelet's APIs pluginregistration v1, dra v1 and
- * v1beta1, dra-health v1 and v1alpha1. Both versions of an API have the same field numbers.
+ * Sources of this table and the next ones: grpc.health.v1, and the kubelet's APIs
+ * pluginregistration v1, dra v1 and v1beta1, dra-health v1 and v1alpha1. Both versions of an API
+ * have the same field numbers.
  */
 #define GRPC_HEALTH_METHODS                                                                        \
     {"/grpc.health.v1.Health/Check", CHECK}, {"/grpc.health.v1.Health/Watch", WATCH},
@@ -44,8 +45,8 @@ static const struct grpc_method service_methods[] = {
 static const struct grpc_method grpc_health_methods[] = {GRPC_HEALTH_METHODS};
 
 /*
- * Starts a prepare or unprepare call, whose answer src/agent/calls sends. If calls_start refuses
- * the call, the refusal is sent here.
+ * Starts a prepare or unprepare call. src/agent/calls answers the call; but if calls_start refuses
+ * the call, this function sends the refusal.
  */
 static void start_call(struct agent *a, unsigned link, const struct grpc_event *event,
                        bool unprepares)
@@ -58,8 +59,8 @@ static void start_call(struct agent *a, unsigned link, const struct grpc_event *
 }
 
 /*
- * Handles a complete request of a link. A request for a path that the socket does not serve is not
- * logged, because every 5 s the kubelet asks for streams that the agent does not have.
+ * Handles a complete request of a link by the function for its method. The method is always one
+ * that the socket serves: wire/grpc itself answers a request for another path with UNIMPLEMENTED.
  */
 static void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
 {
@@ -87,7 +88,7 @@ static void method_call(struct agent *a, unsigned link, const struct grpc_event 
         grpc_health_watch(a, link, event);
         break;
     default:
-        /* wire/grpc returns no methods other than those of the tables in this file */
+        /* wire/grpc returns only methods of the tables in this file */
         ASSERT(false);
         break;
     }
@@ -253,8 +254,8 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
         return;
     }
     /*
-     * The GOAWAY makes the peer reconnect. The part of it that the peer does not read at once is
-     * lost.
+     * The GOAWAY makes the peer reconnect. Bytes of the GOAWAY that the peer does not read at once
+     * are lost.
      */
     h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
     grpc_abandon(&gone->grpc);

@@ -32,9 +32,9 @@ struct server_link {
  * use now. After -1 another link may be closing to make room, so that a later call succeeds.
  */
 int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
-/* Whether a link of this kind is not in use. */
+/* Whether a link of this kind is free. */
 bool links_free(const struct agent *a, enum link_kind kind);
-/* Earliest time at which links_open can succeed: a link is free, or a link may be closed. */
+/* Earliest time at which a link of this kind is free, or may be closed for a new connection. */
 uint64_t links_room_ms(const struct agent *a, enum link_kind kind);
 /*
  * Space for bytes received on an open link; empty: the host must not read from the connection now.
@@ -47,8 +47,8 @@ void links_rx_end(struct agent *a, unsigned link);
 /* Bytes to send on a link; empty: there are none now, or the link is closed. */
 struct view links_tx(struct agent *a, unsigned link);
 /*
- * Removes the first `n` bytes of the link's output after they were sent; true: the link has more
- * work, such as output that waited for room.
+ * Removes the first `n` bytes of the link's output after they were sent. true: links_step has more
+ * work for the link, for example because the send buffer has space again.
  */
 MUST_USE bool links_tx_commit(struct agent *a, unsigned link, size_t n);
 /* Whether the host must close the link's connection now. If so, this call also frees the link. */
@@ -59,7 +59,7 @@ bool links_done(struct agent *a, unsigned link);
  * current time.
  */
 void links_step(struct agent *a);
-/* The latest time at which links_step must run. */
+/* The latest time at which links_step must run again. */
 uint64_t links_deadline(const struct agent *a);
 /* Number of calls on all links that still need a response. */
 unsigned links_calls_open(const struct agent *a);

@@ -55,8 +55,8 @@ enum {
     FAMILY_CONSUMER,
     FAMILY_HEALTH,
     /*
-     * the next three families need --device-metrics and have the order of the values in struct
-     * telemetry; the histograms follow
+     * the next three families need --device-metrics, and are in the order of the values in struct
+     * telemetry; the three families of histograms come after them
      */
     FAMILY_ERRORS,
     FAMILY_MEMORY,
@@ -65,7 +65,7 @@ enum {
     FAMILY_FLUSHES,
     FAMILY_REQUESTS,
     /*
-     * the next families need --neuron-monitor-metrics and have the order of a core's values in
+     * the next families need --neuron-monitor-metrics, and are in the order of a core's values in
      * struct telemetry
      */
     FAMILY_CONSTANTS,
@@ -342,7 +342,8 @@ struct series {
     const char *label[LABELS_MAX];
     const char *driver; /* value of the additional label `driver`; NULL: no such label */
     int64_t value;
-    char core[8]; /* buffer for the label neuroncore; `number`: for the label neurondevice */
+    /* buffer for the value of the label neuroncore; `number`: for that of neurondevice */
+    char core[8];
     char number[8];
 };
 
@@ -426,9 +427,9 @@ static bool health_series(const struct agent *a, unsigned number, struct series 
 
 /*
  * Returns the slot of the claim to which a device's telemetry is credited: the claim that holds
- * `core`, or the device if `core` is -1. Returns -1 if there is no such claim, or if it was
- * prepared after the values were read: the values may then belong to an earlier claim. The host's
- * clock, which dates the values, may be up to FROZEN_MS_MAX ahead of the agent's clock.
+ * core `core` of the device or, if `core` is -1, the device. Returns -1 if there is no such claim,
+ * or if it was prepared after the values were read: the values may then belong to an earlier claim.
+ * The host's clock, which dates the values, may be up to FROZEN_MS_MAX ahead of the agent's clock.
  */
 static int credited_slot(const struct agent *a, unsigned number, int core)
 {
@@ -506,7 +507,10 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
     return true;
 }
 
-/* Returns the histogram of a row and sets its labels; NULL: no request of this row was measured. */
+/*
+ * Returns the histogram that a row of the family shows, and sets the labels of the series. NULL:
+ * the row stands for a kind of request that was never measured.
+ */
 static const struct histogram *histogram_of(const struct agent *a, unsigned family, unsigned row,
                                             struct series *s)
 {

@@ -32,9 +32,9 @@ struct metrics_cursor {
 bool metrics_write(const struct agent *a, struct metrics_cursor *c, struct writer *out);
 
 /*
- * metrics_verb returns the verb of a request, and metrics_resource the resource, as in the labels
- * of the metric; Kubernetes uses the same names. `kind` must not be API_NONE. `creates`: the
- * request is a POST.
+ * metrics_verb returns the Kubernetes verb of a request, and metrics_resource its resource: the
+ * values of the labels `verb` and `resource` of the metric about durations of requests. `kind` must
+ * not be API_NONE. `creates`: the request is a POST.
  */
 const char *metrics_verb(enum api_kind kind, bool creates);
 const char *metrics_resource(enum api_kind kind);

@@ -181,7 +181,7 @@ static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
     return count < METRICS_SCRAPES;
 }
 
-/* --- writing one page --- */
+/* --- writing one page of the metrics port --- */
 
 /*
  * The first driver whose published slices are not known yet; NULL: those of all drivers are known.
@@ -234,14 +234,17 @@ static void start_page(struct agent *a, struct page_link *p, struct view path)
                                    : "text/plain; charset=utf-8");
 }
 
-/* Writes the next line of a page; false: the page has no more lines. */
+/* Writes the next line of the page /readyz or /statusz; false: the page has no more lines. */
 static bool write_line(const struct agent *a, const struct page_link *p, struct writer *out)
 {
     return (p->page == (unsigned)PAGE_READY) ? ready_reason(a, p->line, out)
                                              : statusz_line(a, p->line, out);
 }
 
-/* Writes as many lines of a page as fit; true: the page is complete. */
+/*
+ * Writes as many lines of the page /readyz or /statusz as fit into `out`; true: the page is
+ * complete.
+ */
 static bool write_lines(const struct agent *a, struct page_link *p, struct writer *out)
 {
     struct writer line = *out;
@@ -262,8 +265,8 @@ static bool write_lines(const struct agent *a, struct page_link *p, struct write
 }
 
 /*
- * Writes as much of the log as fits. If the log has dropped lines since the last piece, continues
- * with the oldest line that the log still has.
+ * Writes as much of the log as fits into `out`. If the log has dropped lines since the last piece
+ * was written, continues with the oldest line that the log still has.
  */
 static bool write_log(const struct agent *a, struct page_link *p, struct writer *out)
 {
@@ -351,7 +354,7 @@ bool pages_done(struct agent *a, unsigned place)
     return done;
 }
 
-/* --- advancing all connections in a step --- */
+/* --- one step of all connections to the metrics port --- */
 
 static void report_failure(struct agent *a, unsigned at)
 {

@@ -36,7 +36,7 @@ int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
  * another connection.
  */
 bool pages_free(const struct agent *a);
-/* Earliest time at which pages_open can succeed. */
+/* Earliest time at which a place is free, or its connection may be closed for a new one. */
 uint64_t pages_room_ms(const struct agent *a);
 /* Whether this place of the table of connections has an open connection. */
 bool pages_is_open(const struct agent *a, unsigned place);
@@ -47,7 +47,10 @@ struct http1 *pages_engine(struct agent *a, unsigned place);
  * place, and the caller must close the descriptor of the connection.
  */
 bool pages_done(struct agent *a, unsigned place);
-/* pages_step does the work that is due; pages_deadline returns when to call it again (frame.h). */
+/*
+ * pages_step reads requests and sends pages on all connections; pages_deadline returns when to call
+ * pages_step again (frame.h).
+ */
 void pages_step(struct agent *a);
 uint64_t pages_deadline(const struct agent *a);
 

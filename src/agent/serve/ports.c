@@ -96,8 +96,8 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
         http1_tx_commit(page, n);
     } else {
         /*
-         * After bytes were sent, a step is needed only if output waits for room, or if the agent is
-         * stopping.
+         * After bytes were sent, a step is needed only if links_step has more work for the link, or
+         * if the agent is stopping.
          */
         more = links_tx_commit(a, link, n) || (more && a->stopping);
     }

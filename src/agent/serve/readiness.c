@@ -33,8 +33,9 @@ enum {
     REASON_CDI,
     REASON_CDI_FILE,
     REASON_DEVICES,
-    REASON_MISSING,      /* devices were found before and are missing now */
-    REASON_REFUSED_TYPE, /* no device of this instance family is published */
+    REASON_MISSING, /* devices were found before and are missing now */
+    /* the node's instance family is refused: none of its devices is published */
+    REASON_REFUSED_TYPE,
     REASON_DEVICE_PLUGIN,
     /* another driver of the same name runs on the node and writes the slices */
     REASON_OTHER_DRIVER,

@@ -19,8 +19,8 @@
 void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     /*
-     * Versions of the API, in order of preference: kubelet 1.34 and later uses the first one that
-     * it knows.
+     * The gRPC services of the service socket, with the newest version of each first: kubelet 1.34
+     * and later uses the first version of a service that it knows.
      */
     static const char *const versions[] = {"v1.DRAPlugin", "v1beta1.DRAPlugin",
                                            "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"};

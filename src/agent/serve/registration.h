@@ -23,7 +23,10 @@ struct registration {
     char last_error[CLAIM_ERROR_CAP];
 };
 
-/* Handles GetInfo: returns the driver's name, its service socket and the versions of its API. */
+/*
+ * Handles GetInfo: returns the driver's name, its service socket, and the gRPC services of that
+ * socket with their versions.
+ */
 void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event);
 /*
  * Handles NotifyRegistrationStatus: records whether the kubelet registered the driver, or why not.

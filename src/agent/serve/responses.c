@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short responses. A response is sent at once when the peer's window and the send buffer allow it,
- * and otherwise kept in a fixed table until there is room. If all entries of a connection are in
- * use, the connection is closed.
+ * Short responses. A response is sent at once if the peer's window and the send buffer have space
+ * for it; otherwise it is kept in a fixed table until they do. If all entries of a connection are
+ * in use, the connection is closed.
  */
 #include "agent/serve/responses.h"
 
@@ -38,8 +38,8 @@ static void send_or_keep(struct agent *a, const struct response *wanted)
         }
     }
     /*
-     * Ends the connection as if the peer had closed it: links_step then reports its calls as gone,
-     * and closes the link.
+     * Ends the connection as if the peer had closed it: links_step then reports the calls of the
+     * connection as gone, and closes the link.
      */
     h2_goaway(&a->serve->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);
     h2_rx_end(&a->serve->link[wanted->link].grpc.h2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short responses (responses.c): one message of a few bytes, or only a status. Owns the table of
- * responses that wait for room. Internal to src/agent.
+ * responses that could not be sent yet. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_RESPONSES_H
 #define AGENT_SERVE_RESPONSES_H
@@ -9,7 +9,7 @@
 #include "agent/agent.h"
 #include "wire/grpc.h"
 
-/* A response that waits for room in the send buffer, or in the peer's window. */
+/* A response that waits until the send buffer and the peer's window have space for it. */
 struct response {
     bool used;
     uint8_t link;
@@ -29,13 +29,15 @@ void response_status(struct agent *a, unsigned link, struct grpc_call_id id, enu
 void response_refuse(struct agent *a, unsigned link, const struct grpc_event *event,
                      enum grpc_status code, const char *text);
 /*
- * Ends an open stream with UNAVAILABLE if the agent is stopping. If the send buffer has no room,
- * the caller tries again in its next step, until a->stop_ms.
+ * Ends an open stream with UNAVAILABLE if the agent is stopping. If the send buffer has no space
+ * for the status, the caller tries again in its next step, until a->stop_ms.
  */
 void response_stop(const struct agent *a, struct grpc_server *server, struct grpc_call_id id);
-/* Sends the responses for which there is room now. */
+/* Sends the kept responses for which the send buffer and the peer's window have space now. */
 void responses_step(struct agent *a);
-/* Drops the responses of a link's previous connection. */
+/*
+ * Called when a new connection gets the link: drops the responses of the link's earlier connection.
+ */
 void responses_forget(struct agent *a, unsigned link);
 
 #endif

@@ -31,8 +31,8 @@ static bool is_list(const struct agent *a)
 }
 
 /*
- * Writes a note of driver `d` as a comment line; an empty note adds no line. false: there is no
- * such note.
+ * Writes note number `index` about the slices of driver `d` as a comment line of the page; an empty
+ * note adds no line. false: the driver has fewer notes.
  */
 static bool write_note(const struct agent *d, unsigned index, struct writer *out)
 {
@@ -68,8 +68,8 @@ static void write_frame(const struct agent *a, unsigned stage, struct document *
 }
 
 /*
- * Writes the part of the page at position `s`; false: in this stage there is no further part of the
- * driver at this position.
+ * Writes the part of the page at position `s`. false: the driver at this position has no further
+ * part in this stage of the page.
  */
 static bool write_part(const struct agent *a, const struct slicesz *s, struct document *d)
 {
@@ -99,7 +99,8 @@ bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out)
 {
     ASSERT(!slicesz_outdated(a, s));
     /*
-     * Each iteration writes bytes, or advances to the next driver or stage, of which there are few.
+     * The loop ends: each iteration writes bytes, stops, or advances to the next of the STAGES
+     * times DRIVERS combinations of stage and driver.
      */
     while (s->stage < (uint8_t)STAGES && writer_room(out) > 0u) {
         struct document d = s->document;

@@ -32,7 +32,8 @@ bool slicesz_outdated(const struct agent *a, const struct slicesz *s);
 /*
  * Appends bytes of a page that is not outdated until `out` is full; true: the page is complete.
  * Each call builds the current part again, in scratch.body, and copies the next bytes of it, so
- * that no buffer must hold the whole page. An empty `out` of METRICS_LINE_BYTES_MAX holds any note.
+ * that no buffer must hold the whole page. An empty `out` of METRICS_LINE_BYTES_MAX has space for
+ * any note.
  */
 bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out);
 

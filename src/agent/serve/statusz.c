@@ -36,8 +36,8 @@ static void write_version(const struct agent *a, unsigned line, struct writer *o
 /* --- lines of /statusz about devices --- */
 
 /*
- * Writes line number *left (from 0) of the lines about devices with a verdict, and returns true. If
- * there are fewer such lines, subtracts their number from *left and returns false.
+ * Writes line number *left (from 0) of the lines about devices whose health has a verdict, and
+ * returns true. If there are fewer such lines, subtracts their number from *left and returns false.
  */
 static bool write_device(const struct agent *a, unsigned *left, struct writer *out)
 {
@@ -72,8 +72,8 @@ enum {
 /*
  * Faults of kubelet 1.34:
  * - After an idle time it prepares no claim (Kubernetes issue 133920); fixed in 1.34.2.
- * - If a claim of a pod is already prepared, it does not prepare the pod's claims that follow in
- *   the list; fixed in 1.34.4.
+ * - If a claim of a pod is already prepared, it skips the claims after that one in the pod's list
+ *   of claims; fixed in 1.34.4.
  */
 #define KUBELET_BUGS "v1.34."
 #define KUBELET_IDLE_FIXED 2u
@@ -180,8 +180,8 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
 }
 
 /*
- * If the EFA driver still holds claims although --efa is off, writes a line about that; else
- * returns false.
+ * If the EFA driver still holds claims although --efa is off, writes a line about that and returns
+ * true; else returns false.
  */
 static bool write_kept(const struct agent *a, struct writer *out)
 {
