@@ -89,7 +89,7 @@ bool listing_part(const struct agent *a, unsigned part, struct document *d)
     return false;
 }
 
-/* --- notes in the document --- */
+/* --- notes about the slices, for the document --- */
 
 /* Whether the node's instance type has a device of this number. */
 static bool is_expected(const struct devices *d, unsigned number)
@@ -101,7 +101,7 @@ static bool is_expected(const struct devices *d, unsigned number)
     }
     bool expected = map != NULL && number < BOARD_GROUPED_DEVICES;
     for (unsigned i = 0; i < number && expected; i++) {
-        /* false: a lower number has the same device */
+        /* false: the device has a lower number too, under which it is expected */
         expected = !text_is(map->address[i], map->address[number]);
     }
     return expected;

@@ -8,7 +8,7 @@
 
 #include "agent/agent.h"
 
-/* The times that determine the next round. */
+/* What determines when the next round starts. */
 struct pacing {
     uint64_t due_ms;  /* start of the next round; UINT64_MAX: no round is planned */
     uint64_t wait_ms; /* until this time, rounds wait for the kubelet to register the driver */
@@ -18,9 +18,10 @@ struct pacing {
     uint64_t backoff_ms;    /* current wait after failed rounds */
     /* current wait after the server refused a slice as invalid; 0: there is none */
     uint64_t invalid_ms;
-    uint64_t repair_ms; /* current wait between rounds that write in quick succession */
-    uint64_t write_ms;  /* when a round last wrote a slice */
-    unsigned writes;    /* number of rounds that wrote in quick succession */
+    /* current wait before the next round, while rounds write slices in quick succession */
+    uint64_t repair_ms;
+    uint64_t write_ms; /* when a round last wrote a slice */
+    unsigned writes;   /* number of rounds in quick succession that wrote a slice */
 };
 
 /*

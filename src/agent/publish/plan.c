@@ -77,7 +77,7 @@ static void adopt_cut(struct plan *p)
     p->cut = (whole && usable) ? most : SLICE_DEVICES_MAX;
 }
 
-/* Adds a part that is not yet matched with a stored slice. */
+/* Adds a part of the pool; the part is not yet matched with a stored slice. */
 static struct slice_part *add_part(struct plan *p, bool counters)
 {
     ASSERT(p->parts < SLICES_MAX);
@@ -133,7 +133,7 @@ void plan_forget_losses(struct plan *p)
     }
 }
 
-/* --- matching parts with stored slices --- */
+/* --- matching parts of the pool with stored slices --- */
 
 static bool stored_at_all(const struct slice_part *part)
 {
@@ -196,7 +196,10 @@ static void match_parts(struct plan *p)
 
 /* --- generations of slices, and which parts to write --- */
 
-/* Whether a stored slice holds the part, and states the wanted number of slices in the pool. */
+/*
+ * Whether the part is matched with a stored slice, and that slice states the wanted number of
+ * slices in the pool.
+ */
 static bool is_counted(const struct plan *p, const struct slice_part *part)
 {
     return stored_at_all(part) && part->stored.slices == (int64_t)p->parts;
@@ -215,8 +218,8 @@ static void mark_write(struct slice_part *part)
 }
 
 /*
- * Marks the parts whose stored slice is missing or differs. Returns the number of parts to write if
- * the generation stays the same.
+ * Marks for a write the parts whose stored slice is missing or differs. Returns their number, which
+ * is the number of writes if the generation stays the same.
  */
 static unsigned mark_differing(struct plan *p)
 {
@@ -265,7 +268,7 @@ void plan_make(struct plan *p, unsigned devices, bool counters)
     mark_writes(p);
 }
 
-/* --- carrying out the plan --- */
+/* --- carrying out the plan: deletes and writes --- */
 
 /* Index of the next slice that must be deleted; -1: there is none. */
 static int next_delete(const struct plan *p)

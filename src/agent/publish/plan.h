@@ -57,7 +57,7 @@ struct plan {
 
 /* --- making a plan from the list of stored slices --- */
 
-/* Begins a list: forgets the slices of the previous one. */
+/* Begins a list of stored slices: forgets the slices of the previous list. */
 void plan_list_begin(struct plan *p);
 /*
  * Adds a listed slice of this driver and node. If the slice is being deleted, only its generation
@@ -72,15 +72,15 @@ unsigned plan_devices_seen(const struct plan *p);
  */
 void plan_make(struct plan *p, unsigned devices, bool counters);
 
-/* --- carrying out the plan --- */
+/* --- carrying out the plan: deletes and writes --- */
 
 /* The next slice that must be deleted; NULL: there is none. */
 const struct slice_seen *plan_next_delete(const struct plan *p);
 /* Records that the slice of plan_next_delete was deleted. */
 void plan_deleted(struct plan *p);
 /*
- * The next part that must be written: counters before the devices that consume them, updates before
- * creations. NULL: there is none.
+ * The next part that must be written: first the part with the shared counters, which devices
+ * consume; then updates; then creations. NULL: no part must be written.
  */
 const struct slice_part *plan_next_write(const struct plan *p);
 /*
@@ -108,11 +108,17 @@ void plan_forget_losses(struct plan *p);
 
 /* --- comparing slices that changed since the list --- */
 
-/* The first part that does not hold the shared counters; this part may have no devices. */
+/*
+ * The first part for devices: part 0 or, if that holds the shared counters, part 1. The part may
+ * have 0 devices.
+ */
 const struct slice_part *plan_devices_part(const struct plan *p);
 /* The part that is matched with the slice of this name; NULL: there is none. */
 const struct slice_part *plan_part_of(const struct plan *p, const char *name);
-/* Whether the stored slice holds the part, and has the planned generation and number of slices. */
+/*
+ * Whether the stored slice holds the part, and states the generation and number of slices of the
+ * plan.
+ */
 bool plan_as_wanted(const struct plan *p, const struct slice_part *part,
                     const struct slice_seen *seen);
 /*

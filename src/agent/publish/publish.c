@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The publisher's functions for other rooms. They call the rounds (round.c) and the watch
- * (slice_watch.c), and start a new round when the watch finds a difference.
+ * The publisher's functions for the other folders of src/agent. They call the rounds (round.c) and
+ * the watch (slice_watch.c), and start a new round when the watch finds a difference.
  */
 #include "agent/publish/publish.h"
 
@@ -42,7 +42,7 @@ uint64_t publish_deadline(const struct agent *a)
     return earlier(round_deadline(a), may_watch(a) ? slice_watch_deadline(a) : UINT64_MAX);
 }
 
-/* --- reports from other rooms to the publisher --- */
+/* --- changes that other folders of src/agent report to the publisher --- */
 
 void publish_changed(struct agent *a)
 {
@@ -165,7 +165,7 @@ void publish_watch_end(struct agent *a, const struct api_result *r)
     act_on(a, slice_watch_end(a, r));
 }
 
-/* --- queries of other rooms about the publisher --- */
+/* --- queries of other folders of src/agent about the publisher --- */
 
 bool publish_current(const struct agent *a)
 {

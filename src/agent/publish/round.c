@@ -217,7 +217,7 @@ static bool step_node(struct agent *a)
         return false;
     }
     if (a->driver->shares > 1u && version_now(a) != API_V1) {
-        drop_shares(a); /* servers that do not serve v1 do not keep shares by default */
+        drop_shares(a); /* API servers without v1 drop shares by default */
     }
     wanted_rebuild(a);
     slice_watch_outdated(a);
@@ -672,7 +672,7 @@ void round_content_changed(struct agent *a)
 void round_version(struct agent *a)
 {
     struct round *r = &a->publish->round;
-    /* another version of the API may keep shared counters, so try them again */
+    /* another version of the API may keep shared counters and shares, so try both again */
     r->no_counters = false;
     r->no_shares = false;
 }

@@ -16,7 +16,7 @@
 #include "pb_encode.h"
 #include "wire/decode.h"
 
-/* --- encoding the devices, by callbacks, because their number has no limit --- */
+/* --- encoding the devices by callbacks, which need no array of encoded devices --- */
 
 static void set_text(bool *has, char *text, size_t cap, const char *value)
 {
@@ -189,8 +189,8 @@ static void set_counters(kube_CounterSet *set, struct device_fields *f)
 }
 
 /*
- * Writes the fields of a device for v1beta1, which nests them in one message; in v1 they are direct
- * fields of the device.
+ * Writes the fields of a device for v1beta1, which nests them in one message (BasicDevice); in v1
+ * and v1beta2 they are direct fields of the device.
  */
 static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
@@ -250,7 +250,7 @@ static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *cons
     return true;
 }
 
-/* --- encoding the objects of requests --- */
+/* --- encoding the objects in the bodies of requests --- */
 
 static void set_owner(const struct wanted *wanted, kube_ObjectMeta *m)
 {

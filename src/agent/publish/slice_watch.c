@@ -114,7 +114,7 @@ struct watch_result slice_watch_record(struct agent *a, const struct api_result 
     struct watch_result result = finding_of(WATCH_FOUND_NOTHING);
     if (report.kind == WATCH_NOTHING) {
         bool part = slice_observe(&w->observer, record);
-        (void)part; /* ignore records that are not slices */
+        (void)part; /* ignore a record that is not part of a slice */
     } else if (report.kind == WATCH_EVENT_STARTS) {
         slice_observe_begin(&w->observer, w->observer.wanted);
     } else if (report.kind == WATCH_STORED || report.kind == WATCH_DELETED) {

@@ -23,9 +23,12 @@ enum watch_finding {
     WATCH_FOUND_NOTHING,
     WATCH_FOUND_CHANGED, /* a slice of this driver and node differs from the wanted one */
     WATCH_FOUND_DOUBLED, /* there is a surplus slice of this driver and node: no part needs it */
-    /* a slice that the plan does not know was deleted: perhaps one that was just written */
+    /* a slice that is matched with a part of the plan was deleted */
     WATCH_FOUND_DELETED,
-    /* a slice outside the plan was deleted: perhaps one that was just written */
+    /*
+     * a slice that no part of the plan is matched with was deleted, perhaps one that was just
+     * created
+     */
     WATCH_FOUND_UNKNOWN,
     WATCH_LIST_FIRST,  /* the slices must be listed before the watch can continue */
     WATCH_LIST_INSTEAD /* the server allows too few streams for the watch: lists replace it */
@@ -50,7 +53,7 @@ void slice_watch_from(struct agent *a, struct view resource_version);
 void slice_watch_listed(struct agent *a, const struct api_result *list);
 /* Called when a round has ended: allows the watch to be opened, unless it is open. */
 void slice_watch_resume(struct agent *a);
-/* Called when the connection is lost: the watch reopens after the next round. */
+/* Called when the API connection is lost: the watch reopens after the next round. */
 void slice_watch_suspend(struct agent *a);
 /*
  * Called when the wanted content changed. The slice of the current event may already be partly

@@ -15,7 +15,9 @@
 #include "base/crc32c.h"
 #include "dra/issue.h"
 
-/* Lowest minor version of the kubelet with which --ultraserver-devices=auto tries counters. */
+/*
+ * Lowest minor version of the kubelet with which --ultraserver-devices=auto tries shared counters.
+ */
 #define COUNTERS_KUBELET_MINOR 36u
 
 /*
