@@ -70,8 +70,8 @@ static void set_regarding(const struct agent *a, const struct k8s_event *e, stru
     out->api_version = "v1";
     out->regarding_ns = "";
     /*
-     * While the Node's UID is unknown, this field has the Node's name, as in Events of the kubelet;
-     * kubectl describe finds Events with either of them.
+     * While the Node's UID is unknown, regarding.uid has the Node's name, as in Events of the
+     * kubelet; kubectl describe finds Events with either value.
      */
     const char *uid = a->report->k8s_event_writer.node_uid;
     out->regarding_uid = (uid[0] != '\0') ? uid : out->regarding_name;
@@ -81,7 +81,7 @@ static void write_event(struct agent *a, const struct k8s_event *e, struct write
 {
     const struct k8s_event_reason *reason = k8s_event_reason(e);
     char name[NAME_CAP];
-    char instance[129]; /* the validation of events.k8s.io/v1 allows at most 128 bytes */
+    char instance[129]; /* reportingInstance has at most 128 bytes (events.k8s.io/v1) */
     struct writer raw = writer_of(a->scratch.record, sizeof a->scratch.record);
     struct kube_event object = {.name = name,
                                 .ns = namespace_of(e),
@@ -238,7 +238,7 @@ uint64_t k8s_event_writer_deadline(const struct agent *a)
 /* --- results of requests that sent an Event --- */
 
 /*
- * Handles 404, 409, and a namespace that is being terminated:
+ * Handles three responses: 404, 409, and that the namespace is being terminated.
  * - An Event that was stored is absent now: it is created again.
  * - A new Event got 409: it counts as sent, because an earlier POST whose response was lost has
  *   stored it.
@@ -268,11 +268,10 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
 }
 
 /*
- * Handles a 403, or an API that the server does not serve:
+ * Handles a 403, and the response that the server does not serve events.k8s.io/v1:
  * - After a 403 for the first namespace that is refused since the last success, drops the Events of
  *   that namespace; the other Events continue after K8S_EVENT_REFILL_MS.
- * - After a 403 for another namespace, or for an API that is not served, all Events wait for the
- *   pause that outgoing_end began.
+ * - After any other of these responses, all Events wait for the pause that outgoing_end began.
  */
 static void handle_denied(struct agent *a, const struct api_result *result)
 {

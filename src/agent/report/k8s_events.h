@@ -111,11 +111,17 @@ void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *abou
 
 /* Records that the API server has stored the Event with the count `count`. */
 void k8s_event_sent(struct agent *a, unsigned at, uint32_t count);
-/* Records that the API server no longer has the Event: it is created again under another name. */
+/*
+ * Records that the API server no longer has the Event: the agent creates it again under another
+ * name.
+ */
 void k8s_event_lost(struct agent *a, unsigned at);
 /* Removes the Event, because the API server will never accept it. */
 void k8s_event_remove(struct agent *a, unsigned at);
-/* Makes the Event due after all Events that are already due, because it could not be sent now. */
+/*
+ * Records that the Event could not be sent now: it is tried again after all Events that are already
+ * due.
+ */
 void k8s_event_postpone(struct agent *a, unsigned at);
 /* Removes the Event from the queue, and counts it as dropped. */
 void k8s_event_drop(struct agent *a, unsigned at);

@@ -56,16 +56,16 @@ void log_no_k8s_event(struct agent *a);
 void log_end(struct agent *a);
 /* Writes a complete log line with one text field. */
 void log_one(struct agent *a, enum log_id id, const char *key, const char *text);
-/* Whether debug lines are logged; callers ask before they spend time on preparing such a line. */
+/* Whether debug lines are logged; a caller that needs time to prepare such a line asks first. */
 bool log_shows_debug(const struct agent *a);
 /* Adds `n` to the counter of a log event, without writing a line. */
 void log_count(struct agent *a, enum log_id id, uint64_t n);
 
 /* --- reading the log and its counters --- */
 
-/* The log lines that are not written out yet. */
+/* The log lines that the host has not written to stderr yet. */
 struct view report_pending(const struct agent *a);
-/* Marks the first `n` bytes of report_pending as written out. */
+/* Records that the host has written the first `n` bytes of report_pending to stderr. */
 void report_written(struct agent *a, size_t n);
 /*
  * report_end returns the position after the last log line; report_last, the buffered lines from
