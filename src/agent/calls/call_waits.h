@@ -2,9 +2,9 @@
 /*
  * Decides whether a call waits or ends early, for reasons that do not depend on its claims
  * (call_waits.c). A call waits while the claim store is not available. A prepare ends early if too
- * many prepares hang, so that the kubelet's connection has free streams for unprepares. A prepare
- * counts as hanging if it has no answer PREPARE_STALL_MS after the API server could be asked. Owns
- * no state. Internal to src/agent.
+ * many earlier prepares of its connection hang, so that the kubelet's connection has free streams
+ * for unprepares. A prepare counts as hanging if it has no answer PREPARE_STALL_MS after the API
+ * server could be asked. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_CALLS_CALL_WAITS_H
 #define AGENT_CALLS_CALL_WAITS_H

@@ -126,8 +126,8 @@ static void call_over(struct agent *a, unsigned index)
 }
 
 /*
- * Sends the status of a call that failed as a whole. If the connection has no room for the status,
- * the next step tries again.
+ * Sends the status of a call that failed as a whole. If the send buffer has no space for the
+ * status, the next step tries again.
  */
 static void call_finish(struct agent *a, unsigned index)
 {
@@ -198,8 +198,8 @@ static void fail_with(struct agent *a, struct operation *o, const struct writer 
 }
 
 /*
- * Fails an operation because the ledger or the disk refused its claim. But if the store was just
- * removed, the operation first waits once, because the next step recreates the store.
+ * Fails an operation whose claim cannot be prepared. But if the store was just removed, the
+ * operation first waits once, because the next step recreates the store.
  */
 static void prepare_refused(struct agent *a, struct operation *o, const struct writer *why)
 {
@@ -220,6 +220,7 @@ static void operation_written(struct operation *o, unsigned slot, const struct c
 
 /*
  * Finds the record of a held claim, checks that its devices are present, and restores its CDI file.
+ * Any status but STATUS_OK: the claim cannot be prepared, and `why` has the reason.
  */
 static enum status check_known(struct agent *a, unsigned slot, const struct claim_record **r,
                                struct writer *why)
@@ -266,8 +267,9 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 /* --- preparing a claim that was read from the API server --- */
 
 /*
- * Performs all checks that may refuse a claim, then releases the stale claims that hold its
- * devices. false: the operation failed, or waits for the store to be recreated.
+ * Checks the rivals of a claim and the presence and memory of its devices, then releases the stale
+ * claims that hold these devices. false: the operation failed, or waits for the store to be
+ * recreated.
  */
 static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r,
                         struct rivals *rivals)
@@ -304,8 +306,9 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
 }
 
 /*
- * Chooses cores for a part of a device. If too few cores are free, one of the holders is stale, but
- * it is not known which one: none is released, and all holders are checked at the API server.
+ * Chooses cores for a claim that has a part of a device. If too few cores are free, one of the
+ * claims that hold the cores is stale, but it is not known which one: none is released, and all of
+ * them are checked at the API server.
  */
 static enum status choose_cores(struct agent *a, struct claim_record *r, struct writer *why)
 {
@@ -353,8 +356,8 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
         return;
     }
     /*
-     * the CDI file must name the cores, which were chosen after the file was written: write it
-     * again
+     * if the claim has a part of a device, its CDI file must name the cores, which were chosen
+     * after the file was written: write it again
      */
     bool written = rivals.file_written && claim_cores(r) == 0u;
     enum status s = written ? ledger_put_record(a, r, &slot, &why) : ledger_put(a, r, &slot, &why);
@@ -371,7 +374,7 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
 /*
  * Prepares a claim that was read from the API server. A held claim may have been allocated again
  * under its UID, because a pod that was deleted by force causes no unprepare (kubernetes#139772).
- * An unreadable record is replaced as well.
+ * If the record of a held claim is unreadable, a new record replaces it.
  */
 static void prepare_fetched(struct agent *a, struct operation *o, struct claim_builder *b)
 {
@@ -389,8 +392,8 @@ static void prepare_fetched(struct agent *a, struct operation *o, struct claim_b
 }
 
 /*
- * Prepares the claim, or fails the operation, once the memory of the claim's devices is read.
- * false: the memory is still being read; call again.
+ * Prepares the claim, or fails the operation, once the files with the memory use of the claim's
+ * devices are read. false: the files are still being read; call again.
  */
 static bool prepare_read(struct agent *a, struct operation *o, struct claim_builder *b)
 {
@@ -405,7 +408,7 @@ static bool prepare_read(struct agent *a, struct operation *o, struct claim_buil
     return s != STATUS_MORE;
 }
 
-/* Repeats the GET of a claim at once or, without a connection, as soon as there is one. */
+/* Repeats the GET of a claim at once or, without an API connection, as soon as there is one. */
 static void repeat_fetch(const struct agent *a, struct operation *o, const struct fetch *f)
 {
     const struct call *c = &a->calls->call[o->call];
@@ -437,7 +440,10 @@ static void repeat_fetch_later(struct agent *a, struct operation *o, const struc
     }
 }
 
-/* Whether the claim at the API server has another allocation than the record. */
+/*
+ * Whether the response to the GET allocates the claim other devices, or none, than its stored
+ * record names. Also true if that record cannot be read; false if the response is incomplete.
+ */
 static bool is_reallocated(struct agent *a, unsigned slot, const struct fetch *f)
 {
     const struct claim_record *before = NULL;
@@ -518,8 +524,10 @@ static bool list_fails(const struct agent *a)
 }
 
 /*
- * Returns the time at which a waiting operation fails. It is CLAIM_QUEUE_MS later if the API server
- * can be asked but no GET of this call was sent yet, for example because all fetches are in use.
+ * Returns the time until which an operation waits for its GET. Then it fails or, if the GET only
+ * serves to compare a held claim, uses the stored record. The time is CLAIM_QUEUE_MS later than
+ * o->deadline_ms if the API server can be asked but no GET of this call was sent yet, for example
+ * because all fetches are in use.
  */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
@@ -568,7 +576,7 @@ static bool may_compare(const struct agent *a, const struct operation *o)
 
 /*
  * Compares a held claim with the claim at the API server, if the server answers within
- * CLAIM_COMPARE_MS.
+ * CLAIM_COMPARE_MS; else prepares the claim from its stored record.
  */
 static void prepare_held(struct agent *a, struct operation *o, unsigned slot)
 {
@@ -644,7 +652,7 @@ static void unprepare_step(struct agent *a, unsigned index)
     o->state = OPERATION_WRITTEN;
 }
 
-/* --- advancing the calls in a step --- */
+/* --- one step of all calls --- */
 
 /* Whether every operation of the call has a result. */
 static bool call_complete(const struct agent *a, const struct call *c)
@@ -778,8 +786,8 @@ static void call_step(struct agent *a, unsigned index)
 }
 
 /*
- * Whether the call may start another GET: FETCHES_SPARE fetches are reserved for calls that have no
- * GET yet, because all GETs of other calls may hang.
+ * Whether the call may start another GET: FETCHES_SPARE fetches are reserved for calls without a
+ * running GET, because all GETs of other calls may hang.
  */
 static bool may_fetch(const struct agent *a, const struct call *c)
 {
@@ -903,9 +911,9 @@ void calls_retire(struct agent *a)
 /* --- keeping streams free for unprepares --- */
 
 /*
- * Ends prepares that hang. The kubelet sends at most as many calls at a time as a connection has
- * streams. If hanging prepares occupied all streams, unprepares would wait, although they do not
- * need the API server.
+ * Ends a prepare if PREPARES_STALLED_MAX earlier prepares of the same connection hang. The kubelet
+ * sends at most as many calls at a time as a connection has streams. If hanging prepares occupied
+ * all streams, unprepares would wait, although they do not need the API server.
  */
 static void leave_places(struct agent *a)
 {

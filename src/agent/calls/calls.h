@@ -26,7 +26,7 @@ struct operation {
     uint8_t state;   /* progress of the operation: one of OPERATION_… */
     uint8_t fetch;   /* if OPERATION_FETCHING: index of the fetch */
     uint8_t history; /* set of bits about earlier GETs of the claim, see FETCH_UNPROCESSED */
-    uint8_t waits;   /* how often the wait before the next GET was doubled */
+    uint8_t waits;   /* how many times the wait before the next GET was doubled */
     uint16_t call;
     uint16_t slot; /* if the prepare is WRITTEN or DONE: slot of the record in the ledger */
     bool compares; /* the claim is already held: the GET only serves to compare its allocation */
@@ -46,7 +46,7 @@ enum {
     CALL_FREE,
     CALL_RUNNING,  /* some claims of the call have no result yet */
     CALL_REPLYING, /* the reply is being sent as fast as the peer accepts it */
-    CALL_FAILED    /* the call failed: `code` and `text` are sent once the connection has room */
+    CALL_FAILED    /* the call failed: `code` and `text` are sent once the send buffer has space */
 };
 
 /* One prepare or unprepare call. */

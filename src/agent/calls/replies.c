@@ -150,7 +150,10 @@ uint32_t reply_entry_len(const char *uid, uint32_t devices_len)
     return (uint32_t)field_len(entry_content_len(uid, devices_len));
 }
 
-/* Writes the entry of a claim that failed or is unprepared; `error` is empty if it did not fail. */
+/*
+ * Writes the entry of a claim whose prepare or unprepare failed, or that is unprepared. `tag`:
+ * field number of the error in the entry; `error`: its text, empty for an unprepared claim.
+ */
 static void write_verdict(struct writer *out, const char *uid, unsigned tag, const char *error)
 {
     write_entry_head(out, uid, text_len(error));
@@ -204,7 +207,7 @@ static bool encode_entry(struct agent *a, unsigned call)
     return e->len == entry_len(c, o);
 }
 
-/* --- sending the reply --- */
+/* --- sending the reply to a call --- */
 
 static enum reply_progress send_entry(struct agent *a, unsigned call)
 {

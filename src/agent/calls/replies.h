@@ -31,7 +31,8 @@ struct reply_entry {
 enum reply_progress {
     REPLY_WAITS,    /* the reply waits until the peer has accepted bytes that were already sent */
     REPLY_COMPLETE, /* the whole reply is sent, or the call has ended */
-    REPLY_BROKEN    /* the reply cannot have the announced length: a prepared claim is gone */
+    /* the reply cannot be completed, for example because a prepared claim is gone */
+    REPLY_BROKEN
 };
 
 /* Length of a prepared claim's devices in a reply, computed without encoding them. */
@@ -39,8 +40,8 @@ uint32_t reply_devices_len(const struct claim_record *r);
 /* Length of the reply entry of a claim whose devices take `devices_len` bytes. */
 uint32_t reply_entry_len(const char *uid, uint32_t devices_len);
 /*
- * Sends as much of the reply as the connection has room for. Call it when all operations of the
- * call are complete.
+ * Sends as much of the reply as the connection accepts now. Call it when all operations of the call
+ * are complete.
  */
 enum reply_progress reply_send(struct agent *a, unsigned call);
 /* Drops the state of the reply to a call that has ended. */

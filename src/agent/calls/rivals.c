@@ -141,10 +141,7 @@ static int release_stale(struct agent *a, const struct claim_record *r, const st
             return (int)found->stale[i];
         }
     }
-    /*
-     * Each claim has only one slot, so no rival should remain; search again rather than rely on
-     * that.
-     */
+    /* No rival should remain, because each claim has only one slot; this search makes sure. */
     return ledger_rival(a, 0, r, a->driver->shares > 1u);
 }
 
