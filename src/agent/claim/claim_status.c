@@ -73,8 +73,8 @@ void claim_status_retire(struct agent *a)
 }
 
 /*
- * Finds the next status to write. *slot: the slot of its claim; -1: the status of gone[0], an
- * unprepared claim, must be removed.
+ * Finds the next status to write; false: there is none. *slot: the slot of its claim; -1: the
+ * status of gone[0], an unprepared claim, must be removed.
  */
 static bool next_job(const struct claim_status *c, int *slot)
 {
@@ -103,7 +103,7 @@ static void job_over(struct claim_status *c)
 
 /* --- body of the request that writes a status --- */
 
-/* Writes the configuration of the device, if the device has any. */
+/* Writes the members of the JSON object `data`: the configuration of the device, if it has any. */
 static void write_data(struct writer *out, const struct claim_result *r)
 {
     const char *comma = "";
@@ -125,7 +125,7 @@ static void write_device(struct writer *out, const char *driver, const struct cl
     json_fill(out, shared ? "{\"pool\":%,\"shareID\":%" : "{\"pool\":%", values);
     char device[DEVICE_NAME_CAP];
     claim_device_name(result, device);
-    /* driver names are DNS names, which need no escapes in JSON */
+    /* names of drivers and devices are DNS names, which need no escapes in JSON */
     WRITE(out,
           ",\"driver\":\"%\",\"device\":\"%\",\"conditions\":[{\"type\":\"Ready\","
           "\"status\":\"True\",\"reason\":\"Prepared\",\"message\":\"prepared for ",
@@ -133,7 +133,10 @@ static void write_device(struct writer *out, const char *driver, const struct cl
     if (r->consumer.kind == (uint8_t)CONSUMER_POD) {
         writer_text(out, "its containers");
     } else {
-        /* Names consist of letters, digits, '-' and '.', which need no escapes in JSON. */
+        /*
+         * Names of Kubernetes objects consist of letters, digits, '-' and '.', which need no
+         * escapes in JSON.
+         */
         WRITE(out, "% %", TEXT(claim_consumer_name((enum claim_consumer_kind)r->consumer.kind)),
               TEXT(r->consumer.name));
     }

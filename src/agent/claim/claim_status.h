@@ -34,7 +34,8 @@ struct claim_status {
 };
 
 /*
- * claim_status_step does the work that is due; claim_status_deadline returns when to call it again.
+ * claim_status_step starts the next write of a status when one is due; claim_status_deadline
+ * returns when to call claim_status_step again.
  */
 void claim_status_step(struct agent *a);
 uint64_t claim_status_deadline(const struct agent *a);

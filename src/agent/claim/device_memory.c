@@ -89,7 +89,10 @@ static void write_used(const struct agent *a, unsigned number, uint64_t bytes, s
     writer_text(why, "; the claim is prepared once that memory is free");
 }
 
-/* Bit N: device N of the record must be checked, because the claim does not hold the device yet. */
+/*
+ * Returns bit N if the memory of device N of the record must be checked, because the claim does not
+ * hold that device yet.
+ */
 static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
 {
     int slot = ledger_find(a, r->id.uid);

@@ -17,7 +17,8 @@ struct device_memory {
     uint64_t used;     /* bit N: a claim was refused because memory of device N is in use */
     uint64_t stuck;    /* bit N: it was logged that device N has been in `used` for a long time */
     uint64_t check_ms; /* time of the next check of the devices in `used` */
-    bool reading;      /* a check is running: the files with the memory use are being read */
+    /* a check is running: the files with the memory use of the devices are being read */
+    bool reading;
     /* element N: when a claim was first refused device N of `used` */
     uint64_t since_ms[DEVICES_MAX];
     uint8_t cores[DEVICES_MAX]; /* element N, bit K: memory of core K of device N was in use */

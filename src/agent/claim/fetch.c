@@ -208,7 +208,7 @@ static void feed_consumer(struct claim_builder *b, struct view message)
 /* Reads a length-delimited field as a view of the bytes in the record, without copying them. */
 static bool read_view(pb_istream_t *in, struct view *out)
 {
-    /* nanopb keeps the position in a stream over a buffer in `state`. */
+    /* For a stream that reads a buffer, nanopb keeps the address of the next byte in `state`. */
     *out = view_of(in->state, in->bytes_left);
     return pb_read(in, 0, in->bytes_left);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GETs of ResourceClaims (fetch.c). Owns struct fetch. The module that starts a fetch checks its
- * state in each step, uses the result and releases it; a fetch makes no callbacks. Internal to
- * src/agent.
+ * GETs of ResourceClaims (fetch.c). Owns struct fetch. The module that starts a fetch checks the
+ * fetch's state in each step, uses the result and releases the fetch; a fetch makes no callbacks.
+ * Internal to src/agent.
  */
 #ifndef AGENT_CLAIM_FETCH_H
 #define AGENT_CLAIM_FETCH_H
@@ -31,7 +31,10 @@ enum {
 struct fetch {
     uint8_t state;   /* progress of the GET: one of FETCH_… */
     uint8_t history; /* set of bits about earlier GETs of the claim, see FETCH_UNPROCESSED */
-    /* if FETCH_FAILED: the reason; PEER_NOT_FOUND: this node has no such claim */
+    /*
+     * if FETCH_FAILED: the reason; PEER_NOT_FOUND: the claim is deleted or replaced, or its devices
+     * are not of this node
+     */
     enum status failed;
     bool whole;              /* if FETCH_FAILED: whether the claim was read completely */
     uint64_t retry_after_ms; /* if FETCH_TRANSIENT: the wait that the server asks for; 0: none */
@@ -58,7 +61,10 @@ int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, ui
  * it cannot start now, as for fetch_start.
  */
 int fetch_lend(struct agent *a, const struct api_request *r);
-/* Begins a claim in the builder of a running fetch; `id` is borrowed. */
+/*
+ * Begins a claim in the builder of a running fetch, and returns the builder; `id` is borrowed until
+ * another claim is begun or the fetch is released.
+ */
 struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct claim_id *id);
 /* The builder of a running fetch, with the claim that was begun last. */
 struct claim_builder *fetch_builder(struct agent *a, unsigned fetch);

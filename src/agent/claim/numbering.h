@@ -19,9 +19,10 @@ struct claim_group {
 /*
  * With --device-numbering=zero, sets the record's first number to the lowest one with which the
  * numbers of its devices do not overlap with those of other claims of the same call or pod. `call`:
- * the claims of the call, which are those of one pod; NULL: no call. PEER_REFUSED: no such number
- * exists, or the numbers of two claims overlap because one claim has the host's numbers and the
- * other has numbers that start at zero; `why` gets one line that names both claims.
+ * the claims of the call, which are those of one pod; NULL: no call. PEER_REFUSED: two claims would
+ * have the same number; `why` gets one line that names both. Causes: no such first number exists;
+ * one of the two claims has the host's numbers and the other has numbers that start at zero; or one
+ * of them has a part of a device, and must then be the only claim of its pod.
  */
 MUST_USE enum status numbering_choose(const struct agent *a, const struct claim_group *call,
                                       struct claim_record *r, struct writer *why);

@@ -121,10 +121,7 @@ static void warn_claims(struct agent *a, const struct claim_record *r, unsigned 
     }
 }
 
-/*
- * Logs contradictions between the settings of the claim and those of other held claims of the same
- * pod.
- */
+/* Logs each other held claim of the same pod whose settings contradict those of the claim. */
 static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slot)
 {
     bool pod = r->consumer.kind == (uint8_t)CONSUMER_POD && r->consumer.uid[0] != '\0';
@@ -148,7 +145,7 @@ static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
     log_view(a, key, writer_view(&out));
 }
 
-/* Adds the names of the claim's devices as a field of the current line. */
+/* Adds the names of the claim's devices as a field of the current log line. */
 static void log_devices(struct agent *a, const struct claim_record *r)
 {
     uint8_t text[RESULTS_MAX * 20u]; /* the longest name of a device is "neuron-device-63" */

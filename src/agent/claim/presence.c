@@ -7,7 +7,7 @@
 
 #include "agent/frame.h"
 
-/* used for a device that changed after the last probe; the next probe records the change */
+/* error text for a device that changed after the last probe; the next probe records the change */
 static const char changed[] = " changed since the last probe; try again";
 
 /* How a device differs from what the last probe found; NULL: there is no difference. */
@@ -57,8 +57,8 @@ static bool device_is_here(const struct agent *a, const struct claim_record *r, 
 }
 
 /*
- * Finds EFA devices by PCI address, because the number in a record may belong to another device
- * now.
+ * Checks the EFA devices of the record. Finds them by PCI address, because the number in a record
+ * may belong to another device now.
  */
 static enum status functions_check(const struct agent *a, const struct claim_record *r,
                                    const char *what, struct writer *why)
@@ -86,7 +86,7 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
         return functions_check(a, r, what, why);
     }
     /*
-     * If the last probe failed, no device is checked, so that the prepare of a running pod does not
+     * If the last probe failed, no device is checked: otherwise the prepare of a running pod would
      * fail.
      */
     uint64_t numbers = a->devices->unknown ? 0u : claim_all_numbers(r);
