@@ -44,10 +44,11 @@ static void request_next_lock(struct agent *a)
 }
 
 /*
- * Asks for the store, which another agent owns, by locking LOCK_NEXT. Unlocks LOCK_NEXT when the
- * kubelet no longer calls this agent. An agent that handed the store over asks again only while a
- * kubelet call waits. The kubelet calls the agent that registered last: if two agents started at
- * the same time, or the kubelet restarted, this may be the agent that handed the store over.
+ * Asks for the store, which another agent owns, by locking LOCK_NEXT. Unlocks LOCK_NEXT when this
+ * agent cannot serve claims any more (`wanted` of handover_step). An agent that handed the store
+ * over asks again only while a kubelet call waits. The kubelet calls the agent that registered
+ * last: if two agents started at the same time, or the kubelet restarted, this may be the agent
+ * that handed the store over.
  */
 static void request_store(struct agent *a)
 {

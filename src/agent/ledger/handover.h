@@ -34,7 +34,7 @@ enum handover_state {
 /* The state of the handover, and facts that do not depend on that state. */
 struct handover {
     enum handover_state state;
-    bool wanted; /* the kubelet sends its calls to this agent */
+    bool wanted; /* this agent can serve claims: value of `wanted` in the last handover_step */
     bool called; /* a kubelet call that arrived after `leaving_ms` is waiting */
     bool older;  /* the owner of the store runs an agent version that cannot hand the store over */
     unsigned looks;      /* number of checks whether an agent waits, modulo HANDOVER_LOCK_LOOKS */
@@ -65,7 +65,7 @@ MUST_USE enum status handover_acquire(struct agent *a);
 void handover_called(struct agent *a, bool called);
 /*
  * Checks, when a check is due, whether another agent waits for the store. `wanted`: the kubelet has
- * registered this agent, and the devices of the node are known.
+ * registered this agent, the devices of the node are known, and the agent is not stopping.
  */
 void handover_step(struct agent *a, bool wanted);
 /*

@@ -193,8 +193,8 @@ int ledger_disputed(const struct agent *a, unsigned slot)
 }
 
 /*
- * Whether the slot has a claim other than `uid` that holds one of these devices, or a share or part
- * of it.
+ * Whether the slot has a claim other than `uid` that holds one of the devices in `numbers`, or a
+ * share or part of it.
  */
 static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, const char *uid)
 {
@@ -359,9 +359,10 @@ static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
 }
 
 /*
- * Returns the slot that is best for a record of the claim. The best is the slot in which an earlier
- * record of the claim waits to be freed, so that no claim has two slots; then any free slot; last,
- * a slot whose last write the disk refused, or a free slot with a damaged half.
+ * Returns the slot that is best for a record of the claim; -1: no slot can be used. The best is the
+ * slot in which an earlier record of the claim waits to be freed, so that no claim has two slots;
+ * then any free slot; last, a slot whose last write the disk refused, or a free slot with a damaged
+ * half.
  */
 int ledger_free_slot(const struct agent *a, const char *uid)
 {
@@ -382,7 +383,7 @@ void ledger_set_freeing(struct agent *a, unsigned slot)
     a->ledger->entry[slot].refused = true;
 }
 
-/* --- error texts and remedies --- */
+/* --- error texts about the claim store, and remedies --- */
 
 const char *ledger_reason(const struct agent *a, enum status s)
 {
@@ -398,7 +399,10 @@ const char *ledger_reason(const struct agent *a, enum status s)
     }
 }
 
-/* The remedy that is logged for a status when the files port has no remedy of its own. */
+/*
+ * The remedy for an error `s` of the claim store or the CDI root, if the files port has no remedy
+ * of its own.
+ */
 static const char *remedy_by_status(enum status s)
 {
     switch (s) {

@@ -53,13 +53,15 @@ struct ledger_entry {
     enum ledger_state state;
     enum ledger_record record; /* how well the record is known; undefined while the slot is FREE */
     enum ledger_flush flush;
-    uint8_t half;   /* 0 or 1: index of the half that counts, the newer intact one (store_pick) */
-    bool damaged;   /* the half other than `half` is damaged, or the disk refused its last write */
-    bool refused;   /* the slot's last change is not on the disk: refused, or not written yet */
-    bool tombstone; /* HELD: a failed release may have left a tombstone */
-    bool guessed;   /* HELD: the claim's cores are guessed, so no new claim may share its devices */
-    bool shares;    /* HELD: the claim holds a share of each of its devices, see claim_shares */
-    uint8_t cores;  /* bit N: the claim holds core N of its only device; 0: no part of a device */
+    uint8_t half; /* 0 or 1: index of the half that counts, the newer intact one (store_pick) */
+    bool damaged; /* the half other than `half` is damaged, or the disk refused its last write */
+    /* the slot's last change is not on the disk: the disk refused it, or it waits for a write */
+    bool refused;
+    bool tombstone; /* if HELD: a failed release may have left a tombstone of the claim */
+    /* if HELD: the claim's cores are guessed, so no new claim may share its devices */
+    bool guessed;
+    bool shares;   /* if HELD: the claim holds a share of each of its devices, see claim_shares */
+    uint8_t cores; /* bit N: the claim holds core N of its only device; 0: no part of a device */
     bool zero_numbering;
     bool metadata;               /* the claim has device metadata files */
     uint8_t logical_neuron_core; /* first logicalNeuronCore in the claim's results; 0: none */
@@ -161,8 +163,8 @@ int ledger_known(const struct agent *a, const char *uid);
 /* Whether this slot holds the claim `uid`. */
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 /*
- * Whether the claim `uid` was released, but its slot is not free yet. A CDI file that the claim may
- * still have must be removed, too.
+ * Whether the claim `uid` was released, but its slot is not free yet. If so, the claim may still
+ * have a CDI file, which must also be removed.
  */
 bool ledger_freeing(const struct agent *a, const char *uid);
 /*

@@ -188,7 +188,10 @@ static enum status go_through(struct agent *a, const struct claim_record *r, uns
     enum status s = STATUS_OK;
     uint64_t offset = 0;
     bool more = true;
-    /* the loop makes one part for each allocation result, in each version of the file's format */
+    /*
+     * the loop ends: the file has one part for each allocation result, in each version of its
+     * format
+     */
     while (more && s == STATUS_OK) {
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
         more = metadata_next(&parts, &out);
@@ -282,7 +285,10 @@ enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer
 
 /* --- reading CDI files --- */
 
-/* Reads the claim's CDI file into scratch.stored; `out` becomes a writer with its bytes. */
+/*
+ * Reads the claim's CDI file into scratch.stored; `out` becomes a writer that has the bytes of the
+ * file.
+ */
 static enum status read_file(struct agent *a, const char *uid, struct writer *out)
 {
     char name[CDI_FILE_NAME_CAP];
@@ -386,8 +392,8 @@ enum status cdi_unmark(struct agent *a, const char *uid)
 }
 
 /*
- * Removes device metadata files whose claim is not held and has no CDI file. `names`: a page of the
- * listing of the CDI root.
+ * Removes device metadata files whose claim is not held and has no CDI file. `names`: names of
+ * files in the CDI root, each with its NUL.
  */
 static void tidy_page(const struct agent *a, struct view names)
 {

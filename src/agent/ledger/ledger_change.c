@@ -3,11 +3,11 @@
  * Adds claims to the table and removes them: store, CDI file and table change together. Owns
  * nothing: ledger.h owns the table.
  *
- * A prepared claim has two witnesses, its record and its CDI file, and a prepare writes the CDI
+ * A prepared claim is stored twice, as its record and as its CDI file, and a prepare writes the CDI
  * file first. An unprepare renames the CDI file to a tombstone, frees the record, flushes, and
  * removes the tombstone. So if the process is killed, or the store refuses writes, the worst result
- * is a claim that stays held until the kubelet repeats its call; responses that were already sent
- * stay true.
+ * is a claim that stays held until the kubelet repeats its call; a claim that the agent already
+ * reported as prepared or unprepared stays so.
  */
 #include "agent/ledger/ledger_internal.h"
 

@@ -26,8 +26,8 @@ static uint64_t places_in_use(const struct agent *a)
 
 /*
  * Returns bit N if ledger.function[N] has the PCI address and uverbs node of this EFA device. A
- * device without an entry gets one that is not `taken`. LEDGER_ALL_FUNCTIONS: all entries are
- * taken.
+ * device without an entry gets one whose bit is not in `taken`. LEDGER_ALL_FUNCTIONS: all entries
+ * are taken.
  */
 static uint64_t function_bit(struct agent *a, const struct claim_result *r, uint64_t taken)
 {

@@ -235,7 +235,10 @@ static struct view freeing_bytes(struct agent *a, unsigned slot)
     return writer_view(&out);
 }
 
-/* The record of a held slot from memory, or from its CDI file; NULL: neither has a whole record. */
+/*
+ * The record of a held slot from memory, or from the CDI file of its claim. NULL: the record is not
+ * WHOLE; or neither has it, and the entry moves to OUTLINE.
+ */
 static const struct claim_record *record_elsewhere(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
@@ -504,7 +507,8 @@ static enum status rewrite_unsynced(struct agent *a)
             continue;
         }
         if (a->ledger->failed_flushes > 1u) {
-            ledger_move_flush(e, FLUSH_SETTLED); /* this makes half_copy write the other half */
+            /* a SETTLED half stays as it is, so half_copy writes the other half */
+            ledger_move_flush(e, FLUSH_SETTLED);
             s = half_copy(a, i);
             ledger_move_flush(e, FLUSH_DUE);
         } else {

@@ -9,7 +9,7 @@
 
 #include "agent/ledger/ledger.h"
 
-/* --- states of a slot --- */
+/* --- states of a slot of the claim table --- */
 
 /*
  * Moves a slot to the state `to`, and updates ledger.held and ledger.freeing, which count slots by
@@ -101,7 +101,10 @@ MUST_USE enum status half_copy(struct agent *a, unsigned slot);
 void half_heal(struct agent *a, unsigned slot);
 /* Keeps in memory a copy of `r`, which is the record in the half that counts. */
 void record_keep(struct agent *a, unsigned slot, const struct claim_record *r);
-/* Returns memory for a record that belongs to no slot; valid until another record is read. */
+/*
+ * Returns memory for one record that belongs to no slot; the memory is valid until another record
+ * is read.
+ */
 struct claim_record *record_room(struct agent *a);
 /*
  * Reads the record of the half that counts into *r, which is valid until the next record is read.

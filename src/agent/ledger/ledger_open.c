@@ -26,7 +26,10 @@ static const char store_new[] = STORE_FILE_NAME ".new";
 static const char store_aside[] = STORE_FILE_NAME ".damaged";
 static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
-/* The file and the step of an opening of the store, which the message names if that step fails. */
+/*
+ * What the error message names if the store cannot be opened: the file, and what could not be done
+ * with it.
+ */
 struct opening {
     const char *file;
     const char *doing;
@@ -76,8 +79,8 @@ static void give_up_store(struct agent *a)
 /* --- reading and checking the header of the store --- */
 
 /*
- * Checks that the store file has its full length. HOST_DAMAGED: it is shorter; something else has
- * truncated it, because the agent never does.
+ * Checks that the store file has its full length. HOST_DAMAGED: the file is shorter; another
+ * program has truncated it, because the agent never does.
  */
 static enum status check_length(const struct agent *a, const char *name)
 {
@@ -105,7 +108,10 @@ static enum status read_copy(struct agent *a, const char *name, unsigned copy, u
     return s;
 }
 
-/* Whether at least one slot is readable. If none is, the disk is at fault and not the store. */
+/*
+ * Whether the disk can read at least one slot of the store. If it cannot, the disk is at fault, and
+ * the store may be intact.
+ */
 static bool any_readable(const struct agent *a, const char *name)
 {
     const struct files *f = a->files;
@@ -306,7 +312,10 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     } else if (e[other].record == RECORD_UNSURE) {
         give_up(a, stays, other);
     } else {
-        /* both claims stay held, and a prepare of either is refused until the other one is gone */
+        /*
+         * both claims stay held, and a prepare of either claim is refused until the other claim is
+         * gone
+         */
     }
     log_conflict(a, stays, other);
 }
@@ -324,9 +333,9 @@ static void settle_conflicts(struct agent *a)
 }
 
 /*
- * Marks every half that was ever changed as DOUBTED, so that it is written again and flushed:
- * writes of a killed process may be only in the page cache, even in pages that count as clean after
- * a failed fdatasync(2).
+ * Marks the half that counts as DOUBTED in every slot that was ever written, so that this half is
+ * written again and flushed: writes of a killed process may be only in the page cache, even in
+ * pages that count as clean after a failed fdatasync(2).
  */
 static void doubt_all(struct agent *a)
 {
@@ -344,8 +353,8 @@ static void doubt_all(struct agent *a)
 /* --- creating and repairing the store --- */
 
 /*
- * Writes every half as free. The file system then allocates all blocks now, and a half of zeros
- * that is read later is certainly damaged.
+ * Writes every half as free. So the file system allocates all blocks in advance, and a half of
+ * zeros that is read later is certainly damaged.
  */
 static enum status write_empty_slots(struct agent *a)
 {
@@ -383,8 +392,9 @@ static bool has_record(const struct ledger_entry *e)
 }
 
 /*
- * Copies the record of one slot into the new file. A slot that had a damaged half gets one in the
- * new file too, because settle_conflict must know that the slot's record may be outdated.
+ * Copies the record of one slot into the new file. At the first opening, a slot that had a damaged
+ * half gets a damaged half in the new file too, because settle_conflict must know that the slot's
+ * record may be outdated.
  */
 static enum status carry_record(struct agent *a, unsigned slot)
 {

@@ -23,7 +23,8 @@ MUST_USE enum status ledger_listed(struct agent *a);
  */
 MUST_USE bool ledger_open(struct agent *a, bool round);
 /*
- * Flushes pending changes of the store when that is due, and tests a CDI root that refused a file.
+ * Flushes pending changes of the store when that is due. If a file could not be written to the CDI
+ * root, tests every CDI_TRY_MS whether files can be written there again.
  */
 void ledger_step(struct agent *a);
 uint64_t ledger_deadline(const struct agent *a);
