@@ -279,7 +279,7 @@ int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now
     return -1;
 }
 
-/* --- bytes of a gRPC connection --- */
+/* --- receiving and sending on a gRPC connection --- */
 
 struct writer links_rx(struct agent *a, unsigned link)
 {

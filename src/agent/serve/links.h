@@ -14,8 +14,8 @@
 struct server_link {
     bool open;
     /*
-     * the connection failed, or is being closed to make room for another one; only the remaining
-     * output is sent
+     * the connection failed, or is being closed in favour of a new one; only the remaining output
+     * is sent
      */
     bool failed;
     bool busy; /* the last step did not handle all events of the link */
@@ -29,7 +29,7 @@ struct server_link {
 
 /*
  * Opens a link for a connection; returns the index of the link. -1: all links of the kind are in
- * use now. After -1 another link may be closing to make room, so that a later call succeeds.
+ * use now. After -1 one of them may be closing, so that a later call succeeds.
  */
 int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /* Whether a link of this kind is free. */

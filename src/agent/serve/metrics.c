@@ -31,7 +31,7 @@
 /* --- metric families --- */
 
 enum {
-    /* the next families have one series without labels each; scalar_value() returns its value */
+    /* each of the next families has one series, without labels; scalar_value() returns its value */
     FAMILY_REGISTERED,
     FAMILY_READY,
     FAMILY_API_CONNECTED,
@@ -46,7 +46,7 @@ enum {
     FAMILY_QUARANTINED,
     FAMILY_DEVICE_PLUGIN,
     FAMILY_MEMORY_USED,
-    /* the next families have labels */
+    /* the series of the next families have labels */
     FAMILY_BUILD,
     FAMILY_NODE,
     FAMILY_VERSION,

@@ -27,7 +27,7 @@ struct metrics_cursor {
 
 /*
  * Writes whole lines, starting at the cursor, until the next line does not fit into `out`. true:
- * the text is complete. An empty writer of METRICS_LINE_BYTES_MAX always has room for one line.
+ * the text is complete. Any line fits into an empty writer of METRICS_LINE_BYTES_MAX.
  */
 bool metrics_write(const struct agent *a, struct metrics_cursor *c, struct writer *out);
 

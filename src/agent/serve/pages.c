@@ -41,7 +41,10 @@ static bool is_slices(unsigned page)
     return page == (unsigned)PAGE_SLICES || page == (unsigned)PAGE_SLICES_JSON;
 }
 
-/* Whether a page is long. At most METRICS_SCRAPES long pages are sent at the same time. */
+/*
+ * Whether a page can be long: the metrics or the slices. At most METRICS_SCRAPES long pages are
+ * sent at the same time.
+ */
 static bool is_long(unsigned page)
 {
     return page == (unsigned)PAGE_METRICS || is_slices(page);
@@ -310,7 +313,7 @@ static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
 }
 
 /*
- * Fills the send buffer of a connection. An empty buffer has room for any line, so each call makes
+ * Fills the send buffer of a connection. Any line fits into an empty buffer, so each call makes
  * progress. If the slices have changed, closes the connection before the last chunk, so that the
  * peer sees that the page is incomplete.
  */

@@ -27,8 +27,8 @@ struct page_link {
 
 /*
  * Opens a connection; returns its place, which is its index in the table of connections. -1: all
- * places are in use now. After -1 another connection may be closing to make room, so that a later
- * call succeeds.
+ * places are in use now. After -1 one of the connections may be closing, so that a later call
+ * succeeds.
  */
 int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
 /*

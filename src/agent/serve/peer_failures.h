@@ -10,7 +10,7 @@
 
 /* Numbers of failed connections to the TCP ports in the current time window. */
 struct peer_failures {
-    uint64_t window_ms;  /* end of the current window */
+    uint64_t window_ms;  /* end of the current time window */
     uint32_t logged;     /* number of lines logged in this window; 0: no window has started */
     uint32_t suppressed; /* number of failures in this window that were not logged */
 };

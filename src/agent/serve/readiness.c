@@ -8,10 +8,10 @@
  * ready.
  *
  * Ready also means that no other program gives out the devices of that claim. While a device plugin
- * runs on the node, a device could be given to two pods, and neither pod would notice that at
- * first. So the agent is not ready then, and the rollout of its DaemonSet stops at the first such
- * node. Nevertheless the agent prepares and unprepares claims as usual. While another driver of the
- * same name runs on the node, the agent is not ready either, and does not write the slices.
+ * runs on the node, a device could be given to two pods without an error at first. So the agent is
+ * not ready then, and the rollout of its DaemonSet stops at the first such node. Nevertheless the
+ * agent prepares and unprepares claims as usual. While another driver of the same name runs on the
+ * node, the agent is not ready either, and does not write the slices.
  */
 #include "agent/serve/readiness.h"
 

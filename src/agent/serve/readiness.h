@@ -4,8 +4,8 @@
  * reads the state of the other folders of src/agent. Internal to src/agent.
  *
  * Ready means: the kubelet has registered the driver, the stored slices have the wanted content,
- * the claim store and the CDI root accepted the last write, no device plugin or other driver gives
- * out the same devices, and the agent is not stopping.
+ * the last writes to the claim store and the CDI root succeeded, no device plugin or other driver
+ * gives out the same devices, and the agent is not stopping.
  */
 #ifndef AGENT_SERVE_READINESS_H
 #define AGENT_SERVE_READINESS_H

@@ -20,7 +20,7 @@ struct response {
     uint8_t message[RESPONSE_BYTES_MAX];
 };
 
-/* Ends a call with one message of at most RESPONSE_BYTES_MAX and status OK. */
+/* Ends a call with one message of at most RESPONSE_BYTES_MAX bytes and the status OK. */
 void response_message(struct agent *a, unsigned link, struct grpc_call_id id, struct view message);
 /* Ends a call with a status other than OK and with a static text. */
 void response_status(struct agent *a, unsigned link, struct grpc_call_id id, enum grpc_status code,

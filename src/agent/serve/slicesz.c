@@ -24,7 +24,7 @@ bool slicesz_outdated(const struct agent *a, const struct slicesz *s)
     return s->version[0] != listing_version(a) || s->version[1] != second;
 }
 
-/* Whether the page shows the slices as a list, because there can be more than one. */
+/* Whether the page shows a list of slices; if not, it shows a single slice. */
 static bool is_list(const struct agent *a)
 {
     return a->next != NULL || listing_slices(a) > 1u;

@@ -88,7 +88,9 @@ static uint64_t kubelet_patch(const struct agent *a)
     struct view version = view_text(node_facts(a)->kubelet_version);
     struct view patch = view_from(version, sizeof KUBELET_BUGS - 1u);
     uint64_t number = UINT64_MAX;
-    /* One digit is enough: all faulty patch numbers are below 10. A suffix is ignored. */
+    /*
+     * One digit of the patch number is enough: all faulty ones are below 10. A suffix is ignored.
+     */
     bool good =
         view_starts(version, KUBELET_BUGS) &&
         (patch.len == 1u || (patch.len > 1u && (patch.data[1] < '0' || patch.data[1] > '9')));
