@@ -14,8 +14,8 @@ struct agent;
 /* A number that rises whenever the slices of this driver may have changed; never 0. */
 uint32_t listing_version(const struct agent *a);
 /*
- * Whether the agent knows what this driver publishes: its slices were built after the Node was
- * read, or it publishes none because another driver of the node owns them.
+ * Whether it is known what this driver publishes: its slices were built after the Node was read, or
+ * it publishes none because another driver of the node owns the slices.
  */
 bool listing_known(const struct agent *a);
 /* Number of slices that this driver wants to be stored. */

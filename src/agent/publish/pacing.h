@@ -56,8 +56,8 @@ void pacing_content_changed(struct pacing *p);
  */
 void pacing_over(struct agent *a);
 /*
- * Limits how soon the next round may follow a round that wrote; `lossy`: the server does not keep
- * all fields.
+ * Limits how soon the next round may follow a round that wrote a slice; `lossy`: the server does
+ * not keep all fields of the slice.
  */
 void pacing_wrote(struct agent *a, bool lossy);
 

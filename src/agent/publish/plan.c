@@ -362,7 +362,7 @@ bool plan_complete(const struct plan *p)
     return p->overflow == 0u && next_delete(p) < 0 && next_write(p) < 0 && !plan_lossy(p);
 }
 
-/* --- comparing slices that changed since the list --- */
+/* --- comparing slices that changed after they were listed --- */
 
 const struct slice_part *plan_part_of(const struct plan *p, const char *name)
 {

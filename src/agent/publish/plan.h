@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plan that turns the stored slices into the wanted ones (plan.c): which slices are deleted,
- * updated, created. Owns struct plan. Pure: sends nothing, logs nothing, knows no clock. Internal
+ * updated, created. Owns struct plan. Pure: sends nothing, logs nothing, reads no clock. Internal
  * to src/agent.
  *
  * Rules of a pool (k8s.io/api/resource, ResourcePool): only slices of the highest generation count,
@@ -106,7 +106,7 @@ unsigned plan_cut_smaller(struct plan *p);
  */
 void plan_forget_losses(struct plan *p);
 
-/* --- comparing slices that changed since the list --- */
+/* --- comparing slices that changed after they were listed --- */
 
 /*
  * The first part for devices: part 0 or, if that holds the shared counters, part 1. The part may
@@ -116,8 +116,8 @@ const struct slice_part *plan_devices_part(const struct plan *p);
 /* The part that is matched with the slice of this name; NULL: there is none. */
 const struct slice_part *plan_part_of(const struct plan *p, const char *name);
 /*
- * Whether the stored slice holds the part, and states the generation and number of slices of the
- * plan.
+ * Whether the stored slice holds the part, and states the planned generation and the planned number
+ * of slices.
  */
 bool plan_as_wanted(const struct plan *p, const struct slice_part *part,
                     const struct slice_seen *seen);

@@ -62,7 +62,7 @@ int64_t publish_generation(const struct agent *a);
 uint64_t publish_verified_wall_ms(const struct agent *a);
 /* Number of devices in the wanted slices. */
 unsigned publish_device_count(const struct agent *a);
-/* Why the stored slices do not match the wanted ones, as far as the publisher knows. Never NULL. */
+/* Why the stored slices are not known to match the wanted ones. Never NULL. */
 const char *publish_reason(const struct agent *a);
 
 #endif

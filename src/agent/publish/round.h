@@ -88,7 +88,10 @@ void round_content_changed(struct agent *a);
 void round_version(struct agent *a);
 /* Gives up the current round; another round starts once requests are possible. */
 void round_abandon(struct agent *a);
-/* Gives up the current round; from now on the stored slices do not count as matching. */
+/*
+ * Gives up the current round; from now on the stored slices count as different from the wanted
+ * ones.
+ */
 void round_suspend(struct agent *a);
 /* Whether the stored slices are known to match the wanted ones. */
 bool round_current(const struct agent *a);

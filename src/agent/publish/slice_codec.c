@@ -361,7 +361,7 @@ static bool encode_body(struct slice_request *r, pb_ostream_t *out)
 
 struct piece {
     uint64_t skip;      /* bytes to discard before the piece begins */
-    struct writer *out; /* receives the bytes of the piece, until it is full */
+    struct writer *out; /* receives the bytes of the piece until this writer is full */
 };
 
 static bool write_piece(pb_ostream_t *stream, const pb_byte_t *bytes, size_t count)
@@ -444,7 +444,10 @@ static void observe_attribute(struct slice_observer *o, struct view message)
         stored.type = ATTRIBUTE_VERSION;
         text_cut(stored.text, sizeof stored.text, view_text(r.version_value));
     } else {
-        /* this driver never writes this type, so no wanted attribute may match it */
+        /*
+         * the attribute has a type that this driver never writes, so no wanted attribute may match
+         * it
+         */
         stored.key[0] = 0;
     }
     slice_compare_attribute(&o->compare, &stored);

@@ -86,7 +86,10 @@ struct slice_observer {
 
 /* Discards the current slice and begins the next one; `wanted` is borrowed until the next call. */
 void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted);
-/* Called when the wanted content changed: the current slice does not count as exact. */
+/*
+ * Called when the wanted content changed: the current slice counts as different from the wanted
+ * content.
+ */
 void slice_observe_outdated(struct slice_observer *o);
 /* Adds a record of a response to the current slice; false: the record is not part of a slice. */
 bool slice_observe(struct slice_observer *o, const struct kube_record *record);

@@ -57,7 +57,7 @@ void slice_watch_resume(struct agent *a);
 void slice_watch_suspend(struct agent *a);
 /*
  * Called when the wanted content changed. The slice of the current event may already be partly
- * compared with the old content, so it does not count as exact.
+ * compared with the old content, so it counts as different from the wanted content.
  */
 void slice_watch_outdated(struct agent *a);
 /*
