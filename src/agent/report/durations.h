@@ -62,7 +62,10 @@ void durations_call(struct agent *a, enum kubelet_method method, enum duration_r
                     uint64_t duration_us);
 /* Records the duration of a completed request to the API server. */
 void durations_api_request(struct agent *a, const struct api_result *r);
-/* Index of a request in durations.request: its enum api_kind, or REQUEST_CREATE_SLICE or _EVENT. */
+/*
+ * Index of a request in durations.request: its enum api_kind or, if it creates an object,
+ * REQUEST_CREATE_SLICE or REQUEST_CREATE_EVENT.
+ */
 unsigned durations_request_kind(enum api_kind kind, bool creates);
 /* Records the duration of a flush of the claim store to the disk. */
 void durations_flush(struct agent *a, enum duration_result result, uint64_t duration_us);

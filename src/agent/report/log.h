@@ -33,7 +33,7 @@ void log_text(struct agent *a, const char *key, const char *value);
 void log_view(struct agent *a, const char *key, struct view value);
 /* Adds a field with an integer to the current line. */
 void log_number(struct agent *a, const char *key, int64_t value);
-/* Adds a remedy to the current line that fits the cause better than the remedy in the catalogue. */
+/* Adds to the current line a remedy that fits the cause better than the remedy in the catalogue. */
 void log_remedy(struct agent *a, const char *text);
 /*
  * Omits the catalogue's remedy from the current line, because a field of the line has a more

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes the log lines of requests that the API server refused or did not answer (refusal.c). A
- * lasting refusal is logged at most once per REFUSAL_LOG_PAUSE_MS. Owns struct refusal, one for
- * each owner of requests.
+ * lasting refusal is logged at most once per REFUSAL_LOG_PAUSE_MS. Owns the type struct refusal;
+ * each sender of requests, such as the watch of slices, has its own.
  */
 #ifndef AGENT_REPORT_REFUSAL_H
 #define AGENT_REPORT_REFUSAL_H
@@ -11,7 +11,7 @@
 #include "agent/report/log_catalogue.h"
 #include "dra/claim.h"
 
-/* The refusal that was last logged for an owner of requests. */
+/* The refusal that was last logged for one sender of requests, such as the watch of slices. */
 struct refusal {
     /* purpose of the refused request, static text; NULL: no refusal was logged */
     const char *doing;
