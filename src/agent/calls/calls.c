@@ -95,8 +95,8 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
         bool named = c->id.index == id.index && c->id.serial == id.serial;
         if (c->state != CALL_FREE && c->server == server && (named || id.serial == 0u)) {
             /*
-             * Claims that were written stay prepared: the kubelet repeats the call, and the ledger
-             * has their records.
+             * Claims that the call already wrote to the ledger stay prepared: the kubelet repeats
+             * the call, and the ledger has their records.
              */
             call_end_unsent(a, i);
         }
@@ -692,9 +692,9 @@ static void settle_written(struct agent *a)
 /*
  * Flushes the claim store for a call. For an unprepare, retries a failed flush once. The reason:
  * until a flush succeeds, only a tombstone in the CDI root shows that the claim is gone, and a
- * power cut loses the tombstone, because the CDI root is in memory. If the disk refuses the second
- * flush too, the termination of the pod still succeeds; after a reboot the record can be released
- * for another claim.
+ * power cut loses the tombstone, because the CDI root is in memory. If the second flush fails too,
+ * the termination of the pod still succeeds; after a reboot the record can be released for another
+ * claim.
  */
 static bool flush_written(struct agent *a, const struct call *c, struct writer *why)
 {
@@ -717,7 +717,7 @@ static void call_flush(struct agent *a, struct call *c)
             continue;
         }
         if (flushed || c->unprepare) {
-            /* an unprepare succeeds even if the disk refused the flush, which is repeated later */
+            /* an unprepare succeeds even if the flush failed, which is repeated later */
             o->state = OPERATION_DONE;
             if (!c->unprepare) {
                 claim_status_prepared(a, o->slot);

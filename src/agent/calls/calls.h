@@ -34,8 +34,9 @@ struct operation {
     bool fresh; /* this operation added the claim to the ledger, and the claim is not flushed yet */
     /* if the prepare is WRITTEN or DONE: length of the claim's devices in the reply */
     uint32_t devices_len;
-    uint64_t deadline_ms; /* if OPERATION_WAITING: when the operation fails */
-    uint64_t next_ms;     /* if OPERATION_WAITING: earliest start of the next GET; 0: at once */
+    /* if OPERATION_WAITING: when the operation fails or, if `compares`, uses the stored record */
+    uint64_t deadline_ms;
+    uint64_t next_ms; /* if OPERATION_WAITING: earliest start of the next GET; 0: at once */
     struct claim_id id;
     /* if OPERATION_FAILED, the reason; if OPERATION_WAITING, why the last GET failed, or "" */
     char error[CLAIM_ERROR_CAP];

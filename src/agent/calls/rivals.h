@@ -36,8 +36,8 @@ void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *f
 /*
  * Releases the stale rivals, if every rival can be released (found->firm is -1). If the claim of
  * `r` is not held yet, this first writes its CDI file, so that no rival is released for a claim
- * whose file cannot be written. If the disk refuses the release of a rival, found->firm becomes its
- * slot. FULL_TABLE, FULL_BUFFER, HOST_*: the file cannot be written; `why` gets one line.
+ * whose file cannot be written. If the release of a rival cannot be written, found->firm becomes
+ * its slot. FULL_TABLE, FULL_BUFFER, HOST_*: the file cannot be written; `why` gets one line.
  */
 MUST_USE enum status rivals_release(struct agent *a, const struct claim_record *r,
                                     struct rivals *found, struct writer *why);
