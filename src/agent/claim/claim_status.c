@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "base/time.h"
 
-/* --- queue of pending writes --- */
+/* --- queue of claims whose status must be written --- */
 
 void claim_status_prepared(struct agent *a, unsigned slot)
 {
@@ -148,7 +148,7 @@ static void write_device(struct writer *out, const char *driver, const struct cl
 
 /*
  * Whether an earlier allocation result of the record names the same device as result `at`. Two
- * requests with admin access may do so; their device gets only one entry.
+ * requests with admin access may name the same device, which then gets only one entry.
  */
 static bool entry_written(const struct claim_record *r, unsigned at)
 {

@@ -15,8 +15,8 @@ static uint64_t device_bit(unsigned number)
 }
 
 /*
- * Number of cores of the device whose memory files are read. If this number is unknown, it is the
- * largest number that any device has.
+ * Number of cores of the device for which files with the memory use are read. If the number of its
+ * cores is unknown, returns the largest number that any device has.
  */
 static unsigned cores_of(const struct agent *a, unsigned number)
 {

@@ -47,7 +47,10 @@ MUST_USE enum status device_memory_check(struct agent *a, const struct claim_rec
 uint64_t device_memory_used(const struct agent *a);
 /* Writes one line for an operator about device `number`, whose memory is in use. */
 void device_memory_text(const struct agent *a, unsigned number, struct writer *out);
-/* Every DEVICE_MEMORY_LOOK_MS, checks again the devices for which claims were refused. */
+/*
+ * Every DEVICE_MEMORY_LOOK_MS, checks again the memory of the devices for which claims were
+ * refused.
+ */
 void device_memory_step(struct agent *a);
 uint64_t device_memory_deadline(const struct agent *a);
 

@@ -15,8 +15,9 @@
 #include "wire/decode.h"
 
 /*
- * Whether a GET can be sent now. An API version must be chosen; if the server did not know the path
- * of an earlier GET in that version, the agent must also know which versions the server offers.
+ * Whether a GET can be sent now. An API version must be chosen; if the server lacked the path of an
+ * earlier GET in that version, the list of versions that the server offers must also have been
+ * read.
  */
 static bool may_ask(const struct agent *a, unsigned history)
 {
@@ -339,7 +340,7 @@ static bool first_time(struct fetch *f, unsigned bit)
  * Whether to repeat a failed GET at once. It is repeated if
  * - the whole connection ended: on the next connection;
  * - the server did not process the request: once;
- * - the server did not know the path: once for each API version.
+ * - the server lacked the path: once for each API version.
  */
 static bool is_repeated(const struct agent *a, struct fetch *f, const struct api_result *r)
 {

@@ -23,7 +23,7 @@ enum {
 /*
  * Bits of `history` in struct fetch: what happened to earlier GETs of the same claim. Besides
  * FETCH_UNPROCESSED there is one bit for each API version V (enum api_version): bit 1 << V is set
- * if the server did not know the path of a GET in that version.
+ * if the server lacked the path of a GET in that version.
  */
 #define FETCH_UNPROCESSED 0x80u /* the server refused a GET without processing it */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the numbers of devices in containers, see numbering.h. A driver does not know which
+ * Chooses the numbers of devices in containers, see numbering.h. No API shows a driver which
  * containers use a claim, so all claims of a pod count as used by the same container.
  */
 #include "agent/claim/numbering.h"
