@@ -361,8 +361,7 @@ static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
 /*
  * Returns the slot that is best for a record of the claim; -1: no slot can be used. The best is the
  * slot in which an earlier record of the claim waits to be freed, so that no claim has two slots;
- * then any free slot; last, a slot whose last write the disk refused, or a free slot with a damaged
- * half.
+ * then any free slot; last, a slot whose last write failed, or a free slot with a damaged half.
  */
 int ledger_free_slot(const struct agent *a, const char *uid)
 {
@@ -379,7 +378,7 @@ int ledger_free_slot(const struct agent *a, const char *uid)
 void ledger_set_freeing(struct agent *a, unsigned slot)
 {
     ledger_move(a, slot, LEDGER_FREEING);
-    /* the disk does not show yet that the claim was released */
+    /* the release of the claim is not written to the disk yet */
     a->ledger->entry[slot].refused = true;
 }
 

@@ -54,8 +54,8 @@ struct ledger_entry {
     enum ledger_record record; /* how well the record is known; undefined while the slot is FREE */
     enum ledger_flush flush;
     uint8_t half; /* 0 or 1: index of the half that counts, the newer intact one (store_pick) */
-    bool damaged; /* the half other than `half` is damaged, or the disk refused its last write */
-    /* the slot's last change is not on the disk: the disk refused it, or it waits for a write */
+    bool damaged; /* the half other than `half` is damaged, or the last write to that half failed */
+    /* the slot's last change is not on the disk: the write failed, or was not tried yet */
     bool refused;
     bool tombstone; /* if HELD: a failed release may have left a tombstone of the claim */
     /* if HELD: the claim's cores are guessed, so no new claim may share its devices */
@@ -113,7 +113,7 @@ unsigned ledger_held_count(const struct agent *a);
  * store may have lost a claim.
  */
 bool ledger_may_hold(const struct agent *a);
-/* Why the store is not usable, or why it refused the last write; never NULL. */
+/* Why the store is not usable, or why the last write or flush failed; never NULL. */
 const char *ledger_trouble(const struct agent *a);
 /* The error of the last attempt to open, write or flush the store; STATUS_OK: it did not fail. */
 MUST_USE enum status ledger_failing(const struct agent *a);
@@ -269,9 +269,9 @@ bool ledger_shares(const struct agent *a);
 /*
  * Writes the CDI file of a claim, then its record. If the claim is already held, both replace the
  * earlier ones. FULL_TABLE: no free slot; FULL_BUFFER: the CDI file is too long; HOST_*: the store
- * is not open, or the disk refused a write. After a failure, `why` has one line, and the table
- * holds the same claims as before; but if the claim was already held, it may hold the devices of
- * both its records, the old one and `r`.
+ * is not open, or a write failed. After a failure, `why` has one line, and the table holds the same
+ * claims as before; but if the claim was already held, it may hold the devices of both its records,
+ * the old one and `r`.
  */
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
@@ -285,8 +285,8 @@ MUST_USE enum status ledger_put_file(struct agent *a, const struct claim_record 
 MUST_USE enum status ledger_put_record(struct agent *a, const struct claim_record *r,
                                        unsigned *slot, struct writer *why);
 /*
- * Holds a claim in the free slot that ledger_adopt chose, although the disk refused its record.
- * Until the disk accepts the record, the next process finds only the CDI file.
+ * Holds a claim in the free slot that ledger_adopt chose, although its record could not be written.
+ * Until a later write of the record succeeds, the next process finds only the CDI file.
  */
 void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot);
 /*
@@ -307,7 +307,7 @@ MUST_USE enum status ledger_read(struct agent *a, unsigned slot, const struct cl
 /*
  * Makes sure that the store has the record of a held slot. If the last write of the slot failed,
  * this writes the record again, because the disk may have performed a write that it reported as
- * failed. HOST_*: the disk refused again; `why` has one line.
+ * failed. HOST_*: the write failed again; `why` has one line.
  */
 MUST_USE enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer *why);
 /*
@@ -318,14 +318,14 @@ MUST_USE enum status ledger_ensure_cdi(struct agent *a, const struct claim_recor
                                        struct writer *why);
 /*
  * Looks for the CDI file of a claim. STATUS_OK: the claim has one; HOST_ABSENT: it has none; other
- * HOST_*: it is not known.
+ * HOST_*: the CDI root cannot be read.
  */
 MUST_USE enum status ledger_find_cdi_file(const struct agent *a, const char *uid);
 /* Whether the claim has a CDI file, or may have one because the CDI root cannot be read. */
 bool ledger_has_cdi_file(const struct agent *a, const char *uid);
 /*
  * Looks for the tombstone of a claim. STATUS_OK: the claim has one; HOST_ABSENT: it has none; other
- * HOST_*: it is not known.
+ * HOST_*: the CDI root cannot be read.
  */
 MUST_USE enum status ledger_tombstone(const struct agent *a, const char *uid);
 /*
@@ -335,11 +335,11 @@ MUST_USE enum status ledger_tombstone(const struct agent *a, const char *uid);
 MUST_USE enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_record *r);
 /*
  * Releases a claim: turns its CDI file into a tombstone, and writes the release to the store; the
- * next flush frees the slot and removes the tombstone. Writes that the disk refuses are retried
- * later, if necessary by the next process. Succeeds for an unknown claim. HOST_BUSY: another agent
- * owns the store; other HOST_*: the store is not open and no tombstone can be created, or neither
- * the store nor the CDI file can be changed. After a failure the claim is as it was before, and
- * `why` has one line.
+ * next flush frees the slot and removes the tombstone. Failed writes are retried later, if
+ * necessary by the next process. Succeeds for an unknown claim. HOST_BUSY: another agent owns the
+ * store; other HOST_*: the store is not open and no tombstone can be created, or neither the store
+ * nor the CDI file can be changed. After a failure the claim is as it was before, and `why` has one
+ * line.
  */
 MUST_USE enum status ledger_remove(struct agent *a, const char *uid, struct writer *why);
 /* Immediately flushes all writes since the last successful flush. HOST_*: `why` gets one line. */

@@ -39,8 +39,8 @@ void ledger_tidy(struct agent *a)
 }
 
 /*
- * Adds the claim `uid` to the current log line; if the ledger does not know the claim, adds only
- * the UID.
+ * Adds the claim `uid` to the current log line; adds only the UID if no slot of the ledger names
+ * the claim.
  */
 static void log_claim_of(struct agent *a, const char *uid)
 {
@@ -328,7 +328,7 @@ enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_recor
 
 /*
  * Whether the CDI root has a file of this name. HOST_ABSENT: there is no such file; other HOST_*:
- * it is not known.
+ * the CDI root cannot be read.
  */
 static enum status find_file(const struct agent *a, const char *name)
 {

@@ -5,7 +5,7 @@
  *
  * A prepared claim is stored twice, as its record and as its CDI file, and a prepare writes the CDI
  * file first. An unprepare renames the CDI file to a tombstone, frees the record, flushes, and
- * removes the tombstone. So if the process is killed, or the store refuses writes, the worst result
+ * removes the tombstone. So if the process is killed, or writes to the store fail, the worst result
  * is a claim that stays held until the kubelet repeats its call; a claim that the agent already
  * reported as prepared or unprepared stays so.
  */
@@ -222,7 +222,7 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
 /*
  * Marks a claim as unprepared by a tombstone, because its record may return in three cases:
  * - the store is not open, and may have the record;
- * - the store refused to write the release;
+ * - the release could not be written to the store;
  * - the store lost claims, and the list of claims at the API server may name this one.
  *
  * A claim without a CDI file gets a tombstone too, because the file may have been removed. Without
@@ -254,9 +254,9 @@ enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer
 }
 
 /*
- * After a release: keeps the claim held if neither the store nor its CDI file could be changed,
- * because the next process would find the claim held. The disk may have done a write that it
- * reported as failed, so this writes the record again and removes the tombstone; entry.refused
+ * After a release: keeps the claim held if neither the store nor the CDI file of the claim could be
+ * changed, because the next process would find the claim held. The disk may have done a write that
+ * it reported as failed, so this writes the record again and removes the tombstone; entry.refused
  * stays true if that fails too. HOST_IO: the claim stays held.
  */
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
@@ -274,9 +274,9 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
 }
 
 /*
- * Repeats the removal of a claim that is being freed; the next flush completes it. While the store
- * refuses the release, only the tombstone shows the release to the next process, so a missing
- * tombstone is created again.
+ * Repeats the removal of a claim that is being freed; the next flush completes it. While the
+ * release cannot be written to the store, only the tombstone shows the release to the next process,
+ * so a missing tombstone is created again.
  */
 static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
 {

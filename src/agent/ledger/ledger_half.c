@@ -283,8 +283,8 @@ static enum status write_at(struct agent *a, unsigned slot, unsigned half, struc
     struct ledger_entry *e = &l->entry[slot];
     struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
     /*
-     * A write that the disk refused may still have put its sequence number on the disk, so each
-     * attempt uses a higher one.
+     * A failed write may still have put its sequence number on the disk, so each attempt uses a
+     * higher one.
      */
     l->sequence++;
     store_half_write(&out, slot, l->sequence, record);
@@ -318,8 +318,8 @@ static enum status flags_first(struct agent *a)
 }
 
 /*
- * Whether a record that the disk refuses in `half` may be written into the other half. A torn write
- * destroys the other half, which does harm in two cases:
+ * Whether a record that could not be written into `half` may be written into the other half. A torn
+ * write destroys the other half, which does harm in two cases:
  * - The claim is held: the other half may have its only record.
  * - The slot is free, and `half` still has the record of a released claim: without the other half,
  *   the next process would find that claim held.
@@ -460,8 +460,8 @@ void flush_doubted(struct agent *a)
 }
 
 /*
- * Besides writing the slot, removes the tombstone of a held claim: the disk may have created it
- * during a failed release, although it reported an error.
+ * Besides writing the slot, removes the tombstone of a held claim: a failed release may have left
+ * one, even if creating the tombstone reported an error.
  */
 enum status slot_write(struct agent *a, unsigned slot)
 {
@@ -476,8 +476,8 @@ enum status slot_write(struct agent *a, unsigned slot)
 }
 
 /*
- * Repeats the writes that the disk refused, so that a restart does not find an unprepared claim
- * held, and so that the agent is ready as soon as the disk accepts writes.
+ * Repeats failed writes, so that a restart does not find an unprepared claim held, and so that the
+ * agent is ready as soon as writes succeed.
  */
 static void retry_refused(struct agent *a)
 {

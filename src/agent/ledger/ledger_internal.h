@@ -95,8 +95,7 @@ MUST_USE enum status slot_write(struct agent *a, unsigned slot);
  */
 MUST_USE enum status half_copy(struct agent *a, unsigned slot);
 /*
- * Copies the half that counts into the damaged half; if the disk refuses the write, the slot stays
- * `damaged`.
+ * Copies the half that counts into the damaged half; if the write fails, the slot stays `damaged`.
  */
 void half_heal(struct agent *a, unsigned slot);
 /* Keeps in memory a copy of `r`, which is the record in the half that counts. */

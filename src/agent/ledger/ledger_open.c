@@ -393,8 +393,8 @@ static bool has_record(const struct ledger_entry *e)
 
 /*
  * Copies the record of one slot into the new file. At the first opening, a slot that had a damaged
- * half gets a damaged half in the new file too, because settle_conflict must know that the slot's
- * record may be outdated.
+ * half gets a damaged half in the new file too, which shows settle_conflict that the record of the
+ * slot may be outdated.
  */
 static enum status carry_record(struct agent *a, unsigned slot)
 {
@@ -442,7 +442,10 @@ static enum status write_header(struct agent *a)
     for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
         s = header_write_copy(a, store_new, copy);
     }
-    /* the new file already has the flags; if renaming it fails, it is created again with them */
+    /*
+     * the new file already has the flags; if its rename fails, the next try creates a file with the
+     * flags again
+     */
     a->ledger->flags_due = false;
     return (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, store_new, 0) : s;
 }
@@ -460,8 +463,8 @@ static const char *aside_name(struct agent *a)
 }
 
 /*
- * Creates a store with the records that are known, and puts it in place. `aside`: the name under
- * which the existing store is kept; NULL: there is none.
+ * Creates a store with the known records, and puts it in place. `aside`: the name under which the
+ * existing store is kept; NULL: there is none.
  */
 static enum status create_store(struct agent *a, struct opening *o, const char *aside)
 {

@@ -8,12 +8,12 @@
 
 #include "agent/ledger/ledger.h"
 
-/* Flushes pending changes of the store, as far as the disk accepts them. */
+/* Flushes pending changes of the store. Changes that cannot be flushed stay pending. */
 void ledger_flush(struct agent *a);
 /*
  * Called when the list of claims at the API server is complete: flushes the adopted records, then
- * clears ledger.unlisted in memory and in the header. HOST_*: the disk refused a write, so the
- * claims must be listed again.
+ * clears ledger.unlisted in memory and in the header. HOST_*: a write failed, so the claims must be
+ * listed again.
  */
 MUST_USE enum status ledger_listed(struct agent *a);
 /*
