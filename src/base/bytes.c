@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views, readers and writers: the only cursor arithmetic of the program. */
+/* Implements the functions of base/bytes.h on bytes and numbers; base/text.c has those on text. */
 #include "base/bytes.h"
 
 #include <string.h>
 
 #include "base/assert.h"
 
-/* --- views --- */
+/* --- functions on views --- */
 
 struct view view_of(const void *data, size_t len)
 {
@@ -42,7 +42,7 @@ bool view_has(struct view a, uint8_t byte)
     return view_find(a, byte) < a.len;
 }
 
-/* --- reader --- */
+/* --- functions on readers --- */
 
 struct reader reader_of(struct view v)
 {
@@ -137,7 +137,7 @@ enum status reader_varint(struct reader *r, uint64_t *value)
     return STATUS_MORE;
 }
 
-/* --- writer --- */
+/* --- functions on writers --- */
 
 struct writer writer_of(void *data, size_t cap)
 {

@@ -28,7 +28,7 @@
 
 /* A range of borrowed bytes. */
 struct view {
-    const uint8_t *data; /* borrowed; may be NULL only when len is 0 */
+    const uint8_t *data; /* start of the bytes, borrowed; may be NULL only when len is 0 */
     size_t len;
 };
 
@@ -44,10 +44,10 @@ struct writer {
     uint8_t *data;
     size_t cap;
     size_t len; /* number of bytes written so far; <= cap */
-    bool full;  /* sticky: a value did not fit */
+    bool full;  /* a value did not fit; never becomes false again */
 };
 
-/* --- views --- */
+/* --- functions on views --- */
 
 /* View of a NUL-terminated text, without the NUL. */
 struct view view_text(const char *text);
@@ -55,37 +55,37 @@ struct view view_text(const char *text);
 struct view view_of(const void *data, size_t len);
 /* Whether both views hold the same bytes. */
 bool view_equal(struct view a, struct view b);
-/* Whether the bytes are those of the NUL-terminated text, without its NUL. */
+/* Whether the bytes of the view are those of the NUL-terminated text, without its NUL. */
 bool view_is(struct view a, const char *text);
-/* Whether the bytes start with those of the text. */
+/* Whether the view starts with the bytes of the NUL-terminated text `prefix`, without its NUL. */
 bool view_starts(struct view a, const char *prefix);
-/* Whether the bytes end with those of the text. */
+/* Whether the view ends with the bytes of the NUL-terminated text `suffix`, without its NUL. */
 bool view_ends(struct view a, const char *suffix);
-/* The bytes from index `from` on; empty if the view is shorter. */
+/* The bytes of the view from index `from` on; empty if the view has no more than `from` bytes. */
 struct view view_from(struct view a, size_t from);
-/* The first `n` bytes; all of them if the view is shorter. */
+/* The first `n` bytes of the view; the whole view if it has fewer bytes. */
 struct view view_first(struct view a, size_t n);
 /* The view without leading and trailing space, tab, CR, LF and NUL. */
 struct view view_trim(struct view a);
 /* The view without a trailing dot, which makes a DNS name absolute (RFC 1034 §3.1). */
 struct view view_without_dot(struct view a);
-/* Index of the first `byte`, or a.len. */
+/* Index of the first `byte` in the view; a.len if the view does not contain `byte`. */
 size_t view_find(struct view a, uint8_t byte);
 /* Whether the view contains `byte`. */
 bool view_has(struct view a, uint8_t byte);
-/* Whether each byte is printable ASCII and not a space. */
+/* Whether each byte of the view is printable ASCII and not a space. */
 bool view_is_visible(struct view a);
 /*
  * Parses a view of decimal digits as a number from 0 to `max`. PEER_MALFORMED: the view is empty,
- * has another character, or the number is larger.
+ * has another character, or the number is larger than `max`.
  */
 MUST_USE enum status view_decimal(struct view a, uint64_t max, uint64_t *value);
 
-/* --- reader: STATUS_MORE means that bytes are missing, and the cursor is unchanged --- */
+/* --- functions on readers; STATUS_MORE: bytes are missing, and the cursor is unchanged --- */
 
 /* Reader at the start of the view. */
 struct reader reader_of(struct view v);
-/* Number of bytes not read yet. */
+/* Number of bytes that the reader has not read yet. */
 size_t reader_left(const struct reader *r);
 /* Read the next unsigned number of 1, 2, 4 or 8 bytes. STATUS_MORE: fewer bytes are left. */
 MUST_USE enum status reader_u8(struct reader *r, uint8_t *value);
@@ -93,7 +93,8 @@ MUST_USE enum status reader_u16(struct reader *r, uint16_t *value); /* reads a b
 MUST_USE enum status reader_u32(struct reader *r, uint32_t *value); /* reads a big-endian number */
 MUST_USE enum status reader_u64(struct reader *r, uint64_t *value); /* reads a big-endian number */
 /*
- * Consumes the next `n` bytes; *out is a view of them in place. STATUS_MORE: fewer bytes are left.
+ * Consumes the next `n` bytes; *out is a view of them where they are, without a copy. STATUS_MORE:
+ * fewer bytes are left.
  */
 MUST_USE enum status reader_consume(struct reader *r, size_t n, struct view *out);
 /*
@@ -102,14 +103,14 @@ MUST_USE enum status reader_consume(struct reader *r, size_t n, struct view *out
  */
 MUST_USE enum status reader_varint(struct reader *r, uint64_t *value);
 
-/* --- writer --- */
+/* --- functions on writers --- */
 
 /* Makes an empty writer that fills the caller's buffer of `cap` bytes at `data`. */
 struct writer writer_of(void *data, size_t cap);
 size_t writer_room(const struct writer *w); /* free bytes; 0 when `full` is set */
-/* The bytes written so far; valid as long as the writer's buffer. */
+/* The bytes written so far. The view is valid as long as the writer's buffer exists. */
 struct view writer_view(const struct writer *w);
-/* Write an unsigned number of 1, 2, 3, 4 or 8 bytes. */
+/* Write an unsigned number of 1, 2, 3, 4 or 8 bytes, the most significant byte first. */
 void writer_u8(struct writer *w, uint8_t value);
 void writer_u16(struct writer *w, uint16_t value); /* writes a big-endian number */
 void writer_u24(struct writer *w, uint32_t value); /* writes a big-endian number below 2^24 */
@@ -117,9 +118,9 @@ void writer_u32(struct writer *w, uint32_t value); /* writes a big-endian number
 void writer_u64(struct writer *w, uint64_t value); /* writes a big-endian number */
 /* Writes a protobuf base-128 varint, 1 to 10 bytes. */
 void writer_varint(struct writer *w, uint64_t value);
-/* Copies `len` bytes, which must not overlap the writer's buffer. */
+/* Appends the `len` bytes at `data`, which must not overlap the writer's buffer. */
 void writer_bytes(struct writer *w, const void *data, size_t len);
-/* Copies the bytes of the view. */
+/* Appends the bytes of the view, which must not overlap the writer's buffer. */
 void writer_append(struct writer *w, struct view v);
 void writer_text(struct writer *w, const char *text); /* writes `text` without its NUL */
 /* Writes a code point up to U+10FFFF in UTF-8 (RFC 3629 §3). */
@@ -143,10 +144,10 @@ void writer_shown(struct writer *w, struct view v, size_t max);
  */
 unsigned view_unsafe(struct view v);
 /*
- * Appends text for a terminal. Writes as \xNN each byte of a control character, of a character that
- * view_unsafe returns, and of invalid UTF-8. `lines`: newlines are kept. Returns the number of
- * bytes of `v` consumed, which is less than v.len if fewer than WRITER_SAFE_ROOM bytes of room are
- * left.
+ * Appends text for a terminal. Writes as \xNN each byte of a control character, of a character for
+ * which view_unsafe does not return 0, and of invalid UTF-8. `lines`: newlines are kept. Returns
+ * the number of bytes of `v` consumed, which is less than v.len if fewer than WRITER_SAFE_ROOM
+ * bytes of room are left.
  */
 size_t writer_safe(struct writer *w, struct view v, bool lines);
 /* Room for the longest character when its bytes are written as \xNN. */
@@ -161,7 +162,7 @@ enum fill_kind { FILL_TEXT, FILL_VIEW, FILL_SHOWN, FILL_SAFE, FILL_NUMBER };
 struct fill {
     enum fill_kind kind;
     uint32_t most;    /* FILL_SHOWN: limit in bytes of the shown text */
-    const char *data; /* borrowed; FILL_NUMBER: unused */
+    const char *data; /* start of the text or bytes, borrowed; FILL_NUMBER: unused */
     uint64_t number;  /* FILL_NUMBER: the number; FILL_VIEW, FILL_SHOWN: length of `data` */
 };
 /* Makes a fill of all bytes of a view. */
@@ -184,7 +185,7 @@ static inline struct fill fill_shown(struct view v, uint32_t most)
 #define SHOWN_LONG(value, most) fill_shown((value), (most))
 /* Makes a fill of a NUL-terminated text, which writer_safe writes on one line. */
 #define SAFE(value) {.kind = FILL_SAFE, .data = (value)}
-/* Number of fills in the list; sizeof does not evaluate them. */
+/* Number of fills in the argument list; sizeof does not evaluate the fills. */
 #define FILLS_COUNT(...) (sizeof((const struct fill[]){__VA_ARGS__}) / sizeof(struct fill))
 
 /*
@@ -205,7 +206,7 @@ void writer_fill(struct writer *w, const char *form, const struct fill *fills, s
  */
 void writer_cut(struct writer *w, struct view v);
 
-/* --- NUL-terminated text in arrays --- */
+/* --- functions on NUL-terminated text in char arrays --- */
 
 /*
  * Copies `v` into text[cap] (bytes) and terminates it with NUL. FULL_BUFFER: it does not fit;
@@ -233,7 +234,7 @@ void text_fill(char *text, size_t cap, const char *form, const struct fill *fill
 MUST_USE enum status writer_end_text(struct writer *w);
 /* Like writer_end_text, but asserts that all values and the NUL fitted. */
 void writer_close_text(struct writer *w);
-/* Whether the bytes are valid UTF-8 (RFC 3629: shortest form, no surrogates). */
+/* Whether the bytes of the view are valid UTF-8 (RFC 3629: shortest form, no surrogates). */
 bool view_is_utf8(struct view v);
 
 #endif

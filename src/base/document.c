@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents as JSON and YAML; see document.h. Holds no state. */
+/* Implements base/document.h: writes documents as JSON or YAML. Holds no state. */
 #include "base/document.h"
 
 #include "base/assert.h"
@@ -8,7 +8,7 @@
 #define DOCUMENT_INDENT 2u
 /*
  * Length of "false", the longest word that YAML reads as something other than a string. Longer
- * words need no quotes.
+ * words of letters need no quotes.
  */
 #define WORD_AMBIGUOUS_MAX 5u
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output for programs. The same calls write JSON or YAML in block style (YAML 1.2). Owns only the
- * layout. The caller may empty the writer between two calls.
+ * Writes documents that other programs read. The same calls write JSON or YAML in block style (YAML
+ * 1.2). Owns only the layout. The caller may empty the writer between two calls.
  *
  * Invariants:
  * I1 The same calls write the same value as JSON and as YAML.
@@ -12,11 +12,11 @@
 
 #include "base/json.h"
 
-/* Position in the document being written. */
+/* State of a document that is being written. */
 struct document {
     struct json_writer json; /* writer of JSON; its member `out` is also used for YAML */
     bool yaml;
-    bool dash;      /* the next member continues the current line, for example after a dash */
+    bool dash;      /* YAML: the next member continues the current line, for example after a dash */
     bool empty;     /* the innermost open object or array is still empty */
     bool element;   /* the next value is an element of an array, not the value of a member */
     unsigned depth; /* YAML: levels of indentation */

@@ -14,7 +14,7 @@ enum expect {
     EXPECT_FIRST_NAME,    /* a name, or the end of an object that just began */
     EXPECT_FIRST_ELEMENT, /* a value, or the end of an array that just began */
     EXPECT_NEXT,          /* ',' or the end of the container */
-    EXPECT_NOTHING        /* the top value is complete */
+    EXPECT_NOTHING        /* no token, because the value at the top level is complete */
 };
 
 void json_open(struct json_reader *r, struct view text)
@@ -36,10 +36,11 @@ static void skip_blanks(struct reader *in)
     }
 }
 
-/* --- strings --- */
+/* --- reading strings --- */
 
 /*
- * Length of the escape sequence at the start of `v`, whose first byte is a backslash. 0: invalid.
+ * Length of the escape sequence at the start of `v`, whose first byte is a backslash. 0: no valid
+ * escape sequence.
  */
 static size_t escape_length(struct view v)
 {
@@ -83,7 +84,7 @@ static enum status read_string(struct reader *in, struct view *text)
     return PEER_MALFORMED;
 }
 
-/* --- numbers, true, false and null --- */
+/* --- reading numbers, true, false and null --- */
 
 static bool byte_is(struct view v, size_t at, uint8_t a, uint8_t b)
 {
@@ -100,7 +101,10 @@ static bool consume_digits(struct view v, size_t *at)
     return *at > start;
 }
 
-/* Length of the number at the start of `v`: int [frac] [exp] (RFC 8259 §6). 0: not a number. */
+/*
+ * Length of the number at the start of `v`: int [frac] [exp] (RFC 8259 §6). 0: `v` does not start
+ * with a number.
+ */
 static size_t number_length(struct view v)
 {
     size_t first = byte_is(v, 0, '-', '-') ? 1u : 0u;
@@ -149,7 +153,7 @@ static enum status read_scalar(struct json_reader *r, struct json_token *token)
     return STATUS_OK;
 }
 
-/* --- containers --- */
+/* --- reading objects and arrays, token by token --- */
 
 static void after_value(struct json_reader *r)
 {
@@ -273,7 +277,7 @@ enum status json_skip(struct json_reader *r, const struct json_token *token)
     if (token->kind != JSON_OBJECT_BEGIN && token->kind != JSON_ARRAY_BEGIN) {
         return r->failed;
     }
-    /* Every token inside a container consumes at least one byte, which bounds the loop. */
+    /* Every token inside a container consumes at least one byte, so the loop ends. */
     for (size_t i = reader_left(&r->in); i > 0u; i--) {
         enum status s = json_next(r, &t);
         if (s != STATUS_OK) {
@@ -288,7 +292,7 @@ enum status json_skip(struct json_reader *r, const struct json_token *token)
     return r->failed;
 }
 
-/* --- values of names, strings and numbers --- */
+/* --- decoding the text of a name, string or number --- */
 
 static uint32_t parse_hex4(struct view v)
 {
@@ -300,8 +304,8 @@ static uint32_t parse_hex4(struct view v)
 }
 
 /*
- * Decodes the \uXXXX at the start of `v`, or the two of a surrogate pair. Returns the number of
- * bytes consumed.
+ * Decodes the escape \uXXXX at the start of `v`, or both escapes of a surrogate pair. Returns the
+ * number of bytes consumed.
  */
 static size_t unescape_unicode(struct view v, struct writer *out)
 {
@@ -373,7 +377,7 @@ enum status json_integer(struct view literal, int64_t *value)
     return STATUS_OK;
 }
 
-/* --- the writer --- */
+/* --- writing JSON --- */
 
 struct json_writer json_writer_of(struct writer *out, unsigned indent)
 {
@@ -460,7 +464,7 @@ static void write_escape(struct writer *out, unsigned c)
     writer_hex(out, c, 4);
 }
 
-/* Writes the escape sequence of a one-byte character that needs one. */
+/* Writes `c`, which needs an escape and is one byte long, as its escape sequence. */
 static void write_character(struct writer *out, uint8_t c)
 {
     static const char named[] = "\"\\\b\f\n\r\t";

@@ -4,7 +4,7 @@
  * stores no values and knows no domain. It limits the depth and does not recurse.
  *
  * Invariants:
- * I1 A failure is sticky.
+ * I1 After a failure, every later call of json_next fails with the same status.
  * I2 Every token except JSON_END consumes at least one byte; no byte after the text is read.
  * I3 Exactly the UTF-8 texts of RFC 8259 are accepted, up to the depth limit.
  * I4 json_unescape writes a whole string or nothing, and never more bytes than it reads.
@@ -37,8 +37,9 @@ enum json_kind {
 /* One token of the input. */
 struct json_token {
     enum json_kind kind;
-    struct view text; /* borrowed from the input; empty for structural tokens */
-    unsigned depth;   /* number of open containers around the token; 0: the top value */
+    /* borrowed from the input; empty at the begin and end of a container, and for JSON_END */
+    struct view text;
+    unsigned depth; /* number of open containers around the token; 0: the top value */
 };
 
 /* Reading position in one text, which is borrowed until the last token is used. */
@@ -47,7 +48,8 @@ struct json_reader {
     unsigned depth;
     uint8_t stack[JSON_DEPTH_MAX]; /* '{' or '[' of each open container */
     uint8_t expect;                /* enum expect of json.c: which tokens may follow */
-    enum status failed;            /* sticky first failure, or STATUS_OK */
+    /* first failure, which every later call returns; STATUS_OK: none */
+    enum status failed;
 };
 
 /* Starts reading `text`, which must be complete. json_next reports malformed text. */
@@ -55,12 +57,12 @@ void json_open(struct json_reader *r, struct view text);
 /*
  * Reads the next token. PEER_MALFORMED: the text is not JSON (invalid UTF-8, bad escape, bad
  * number, trailing bytes, control character in a string…). FULL_BUFFER: containers are nested
- * deeper than JSON_DEPTH_MAX. Failures are sticky.
+ * deeper than JSON_DEPTH_MAX. Later calls return the same failure.
  */
 MUST_USE enum status json_next(struct json_reader *r, struct json_token *token);
 /*
- * Skips the rest of the value whose first token, `token`, was just read; a scalar has no rest.
- * Fails like json_next.
+ * Skips the rest of the value whose first token, `token`, was just read; a scalar has no rest. The
+ * statuses of a failure are those of json_next.
  */
 MUST_USE enum status json_skip(struct json_reader *r, const struct json_token *token);
 /*
@@ -69,22 +71,22 @@ MUST_USE enum status json_skip(struct json_reader *r, const struct json_token *t
  * encoding/json.
  */
 MUST_USE enum status json_unescape(struct view raw, struct writer *out);
-/* Whether the name or string, with escapes decoded, equals `text` (under 256 bytes). */
+/* Whether the name or string `raw`, with its escapes decoded, equals `text` (under 256 bytes). */
 bool json_text_is(struct view raw, const char *text);
 /*
- * Parses a JSON_NUMBER as an integer. PEER_MALFORMED: the number has a fraction or an exponent, or
- * does not fit in int64_t.
+ * Parses the text of a JSON_NUMBER token as an integer. PEER_MALFORMED: the number has a fraction
+ * or an exponent, or does not fit in int64_t.
  */
 MUST_USE enum status json_integer(struct view literal, int64_t *value);
 
-/* --- writer: adds commas and quotes; indents by `indent` spaces per level; 0: one line --- */
+/* --- functions of the JSON writer; `indent`: spaces for each level, 0: all on one line --- */
 
-/* Position in the text being written; the owner checks `out->full` at the end. */
+/* State of a JSON text that is being written; the owner checks `out->full` at the end. */
 struct json_writer {
     struct writer *out; /* writer that gets the JSON text; borrowed */
     unsigned indent;
     unsigned depth;
-    bool first; /* no comma needed before the next member or element */
+    bool first; /* the next member or element is the first in its container, so it needs no comma */
     bool after_name;
     bool markup; /* escape `<`, `>` and `&` in strings, as Go's encoder does; set by the owner */
 };

@@ -35,7 +35,7 @@ void log_init(struct log *l, enum log_level level, enum log_format format)
     l->line = writer_of(0, 0);
 }
 
-/* --- fields --- */
+/* --- the fields of a log line --- */
 
 static bool needs_quotes(struct view v)
 {
@@ -139,7 +139,7 @@ void log_line_number(struct log *l, const char *key, int64_t value)
     append_field(l, &field);
 }
 
-/* --- lines --- */
+/* --- beginning, ending and dropping log lines --- */
 
 static void open_line(struct log *l, enum log_level level, const char *event)
 {
@@ -232,7 +232,7 @@ struct view log_last(const struct log *l, uint64_t *at)
     uint64_t from = (*at > l->dropped) ? *at - l->dropped : 0u;
     ASSERT(from <= l->len);
     if (from == 0u && l->dropped > 0u) {
-        /* make_room may have dropped the start of the first buffered line */
+        /* the first buffered line may lack its start (see make_room), so skip this line */
         from = view_find(lines, (uint8_t)'\n') + 1u;
         ASSERT(from <= l->len);
     }

@@ -25,15 +25,17 @@ enum log_format { LOG_TEXT, LOG_JSON };
  * lines, then the line being built.
  */
 struct log {
-    enum log_level level; /* less important lines are dropped */
+    enum log_level level; /* lines less important than this level are dropped */
     enum log_format format;
     uint64_t wall_ms; /* current time in Unix milliseconds; the owner of the log sets it */
-    size_t len;       /* bytes in `buffer` */
+    size_t len;       /* bytes of all complete lines in `buffer` */
     /* bytes at the front of `buffer` already written out; make_room may drop some of them */
     size_t written;
-    uint64_t dropped;   /* bytes dropped from the front of `buffer` so far */
-    uint64_t lost;      /* number of lines that did not fit and are not reported yet */
-    bool cut;           /* a field of the current line did not fit */
+    uint64_t dropped; /* bytes dropped from the front of `buffer` so far */
+    /* number of lines dropped for lack of room since the last line `log_lines_lost` */
+    uint64_t lost;
+    /* a field of the current line did not fit, so the line will end with `truncated=true` */
+    bool cut;
     struct writer line; /* the current line; line.data is NULL if there is none */
     uint8_t buffer[LOG_BUFFER_BYTES];
 };
@@ -49,7 +51,7 @@ void log_init(struct log *l, enum log_level level, enum log_format format);
 void log_line_begin(struct log *l, enum log_level level, const char *event);
 /* Adds a field to the current line; `key` is plain ASCII, `value` any text. */
 void log_line_text(struct log *l, const char *key, const char *value);
-/* Adds a field whose value may come from a peer. */
+/* Adds a field whose value may have any bytes, for example bytes that a peer sent. */
 void log_line_view(struct log *l, const char *key, struct view value);
 /* Adds a field with an integer value. */
 void log_line_number(struct log *l, const char *key, int64_t value);
@@ -58,8 +60,8 @@ void log_line_end(struct log *l);
 /* The lines that wait to be written out. Valid until the next call that changes the log. */
 struct view log_pending(const struct log *l);
 /*
- * Marks the first `n` pending bytes as written out. If lines were lost earlier and there is room
- * again, also adds a line `event=log_lines_lost count=N`.
+ * Marks the first `n` pending bytes as written out. If lines were lost earlier and the buffer has
+ * room for it now, also adds a line `event=log_lines_lost count=N`.
  */
 void log_written(struct log *l, size_t n);
 /*

@@ -12,7 +12,10 @@
 /* Minimum length of a word to suggest a known word that starts with it. */
 enum { PREFIX_MIN = 3 };
 
-/* Number of changes from `a` to `b`, both of at most SUGGEST_BYTES_MAX bytes. */
+/*
+ * Smallest number of characters to insert, delete or replace to turn `a` into `b`; both have at
+ * most SUGGEST_BYTES_MAX bytes.
+ */
 static size_t distance_between(struct view a, struct view b)
 {
     /* after row i: row[j] is the distance from the first i bytes of `a` to the first j of `b` */
@@ -36,7 +39,10 @@ static size_t distance_between(struct view a, struct view b)
 
 struct suggestion suggestion_of(struct view word)
 {
-    /* about a third of the word may be wrong; "chekc" is two changes away from "check" */
+    /*
+     * a suggestion may differ from the word in about a third of its characters; "chekc" is two
+     * changes away from "check"
+     */
     return (struct suggestion){.word = word, .best = NULL, .distance = (word.len + 4u) / 3u};
 }
 

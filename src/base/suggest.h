@@ -13,8 +13,8 @@ struct suggestion {
     struct view word; /* the word that the user wrote; borrowed */
     const char *best; /* the most similar known word; borrowed; NULL: no known word is similar */
     /*
-     * changes from `word` to `best`; if `best` is NULL: the smallest number of changes that is too
-     * many
+     * number of changes that turn `word` into `best`; if `best` is NULL: the smallest number that
+     * is too many for a suggestion
      */
     size_t distance;
 };

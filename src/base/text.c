@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/chars.h"
 
-/* --- views --- */
+/* --- functions on views of text --- */
 
 struct view view_text(const char *text)
 {
@@ -101,7 +101,7 @@ enum status view_decimal(struct view a, uint64_t max, uint64_t *value)
     return STATUS_OK;
 }
 
-/* --- writer --- */
+/* --- writing text and numbers --- */
 
 void writer_text(struct writer *w, const char *text)
 {
@@ -213,7 +213,7 @@ void writer_fill(struct writer *w, const char *form, const struct fill *fills, s
     ASSERT(used == count); /* fails if there is a fill without a '%' in the form */
 }
 
-/* --- NUL-terminated text in arrays, and UTF-8 --- */
+/* --- NUL-terminated text in char arrays, and UTF-8 --- */
 
 enum status text_copy(char *text, size_t cap, struct view v)
 {
@@ -249,7 +249,7 @@ void text_fill(char *text, size_t cap, const char *form, const struct fill *fill
     writer_close_text(&w);
 }
 
-/* Longest length up to `max` that does not split a character of `v`. */
+/* Largest length, at most `max`, at which `v` can be cut without splitting a UTF-8 character. */
 static size_t cut_length(struct view v, size_t max)
 {
     size_t n = (v.len < max) ? v.len : max;
@@ -365,7 +365,7 @@ bool view_is_utf8(struct view v)
     return true;
 }
 
-/* --- text for a terminal --- */
+/* --- writing text for a terminal --- */
 
 /* Ranges of the code points that view_unsafe returns; in UTF-8 they have two or three bytes. */
 static const struct {
