@@ -73,7 +73,7 @@ enum status dns_query(struct writer *out, uint16_t id, enum dns_type type, struc
     return STATUS_OK;
 }
 
-/* --- responses --- */
+/* --- parsing responses --- */
 
 /*
  * Compares the question in the message with the question that we asked, ignoring the case of

@@ -19,7 +19,7 @@
 
 _Static_assert(GRPC_BUFFERS < UINT8_MAX, "an index of a buffer is one octet");
 
-/* --- calls --- */
+/* --- the call table --- */
 
 static struct grpc_call_id call_id(const struct grpc_server *s, const struct grpc_call *call)
 {
@@ -61,7 +61,7 @@ static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64
     return &s->calls[i];
 }
 
-/* --- header fields --- */
+/* --- the header fields of a request --- */
 
 static void parse_method(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
@@ -197,7 +197,7 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
     }
 }
 
-/* --- the message --- */
+/* --- the message of a request --- */
 
 /*
  * Reserves a shared buffer for a long message. A connection that already holds a buffer gets
@@ -453,7 +453,7 @@ static bool expire_due(struct grpc_server *s, uint64_t now_ms, struct grpc_event
     return false;
 }
 
-/* --- public functions --- */
+/* --- checks, start and end of a connection, and its events --- */
 
 static bool call_valid(const struct grpc_server *s, const struct grpc_call *call)
 {

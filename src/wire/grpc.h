@@ -68,14 +68,15 @@ struct grpc_call_id {
 
 #define GRPC_PREFIX_BYTES 5u /* compressed flag (1 octet), message length (4 octets) */
 
-struct grpc_call {   /* a call; all members are internal */
+struct grpc_call {   /* a call, as an entry of the call table; all members are internal */
     uint32_t stream; /* id of the HTTP/2 stream; 0: free entry */
     uint32_t serial;
     uint8_t state;
     uint8_t flags;
-    uint8_t refusal; /* the enum grpc_refusal to send; valid in state GRPC_CALL_REFUSED */
-    uint8_t method;  /* the id of the grpc_method that the path names */
-    uint8_t buffer;  /* index in grpc_buffers, or GRPC_BUFFERS: the message is in `small` */
+    /* why the call is refused, as enum grpc_refusal; valid in state GRPC_CALL_REFUSED */
+    uint8_t refusal;
+    uint8_t method; /* the id of the grpc_method that the path names */
+    uint8_t buffer; /* index in grpc_buffers, or GRPC_BUFFERS: the message is in `small` */
     /*
      * while the request arrives: number of received octets of the request message's prefix; later:
      * number of unsent octets of a reply message's prefix
@@ -124,7 +125,10 @@ enum grpc_event_kind {
      * whole reply message within GRPC_REPLY_MS
      */
     GRPC_EVENT_DEADLINE,
-    /* the peer's window or the send buffer has room again: the owner continues the replies begun */
+    /*
+     * the peer's window or the send buffer has room again: the owner continues the replies that it
+     * has begun
+     */
     GRPC_EVENT_WRITABLE
 };
 
@@ -135,7 +139,8 @@ struct grpc_event {
     struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
     unsigned method;          /* CALL: grpc_method.id of the path */
     struct view message;      /* CALL: the request message, valid until the next grpc_next */
-    uint64_t deadline_ms;     /* CALL: when its grpc-timeout ends; UINT64_MAX: none */
+    /* CALL: time at which the call's grpc-timeout ends; UINT64_MAX: no grpc-timeout */
+    uint64_t deadline_ms;
 };
 
 /*
@@ -146,10 +151,10 @@ struct grpc_event {
  */
 void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers,
                const struct grpc_method *methods, unsigned methods_count, uint64_t now_ms);
-/* Whether the state is consistent: for assertions and tests. */
+/* Whether the state of the connection is consistent; for assertions and tests. */
 bool grpc_valid(const struct grpc_server *s);
 /*
- * Returns the next event. STATUS_MORE: there is none yet. Any other status: the connection has
+ * Returns the next event. STATUS_MORE: there is no event yet. Any other status: the connection has
  * failed, and every reported call has already got its GONE event; the status is sticky. The owner
  * passes bytes in both directions through s->h2.
  *
@@ -192,24 +197,27 @@ unsigned grpc_calls_slow(const struct grpc_server *s, uint64_t now_ms);
 
 /*
  * Send a response message of `len` bytes: call grpc_reply_begin once, then grpc_reply_bytes until
- * all bytes are sent. grpc_reply_begin sends the response headers first if necessary; it returns
- * STATUS_MORE while there is no send room: call it again after WRITABLE. grpc_reply_bytes sets
- * *taken to the number of bytes accepted; if that is 0, WRITABLE follows. PEER_CLOSED: the call has
- * ended. A unary call sends one message, a streaming call any number.
+ * all bytes are sent. grpc_reply_begin sends the response headers first if necessary; STATUS_MORE:
+ * there is no send room, call grpc_reply_begin again after WRITABLE. grpc_reply_bytes sets *taken
+ * to the number of bytes accepted; if that is 0, WRITABLE follows. PEER_CLOSED: the call has ended.
+ * A unary call sends one message, a streaming call any number.
  */
 MUST_USE enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id call,
                                       uint32_t len);
 MUST_USE enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id call,
                                       struct view bytes, size_t *taken);
 /*
- * Sends a whole message, in parts if send room is short. STATUS_MORE: call it again after WRITABLE
- * with a message of the same length; it then continues where it stopped. Several such calls may be
- * necessary, because the peer's window may be smaller than the message. PEER_CLOSED: the call has
- * ended. After STATUS_OK another message may follow.
+ * Sends a whole message, in parts if send room is short. STATUS_MORE: after WRITABLE, call this
+ * function again with a message of the same length; it continues with the bytes that are not sent
+ * yet. Several such calls may be necessary, because the peer's window may be smaller than the
+ * message. PEER_CLOSED: the call has ended. After STATUS_OK another message may follow.
  */
 MUST_USE enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_id call,
                                         struct view message);
-/* Sends the only message of a call, then status OK. Returns what grpc_reply_message returns. */
+/*
+ * Sends the only message of a call, then status OK. STATUS_MORE and PEER_CLOSED: as for
+ * grpc_reply_message.
+ */
 MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id call,
                                     struct view message);
 /*
@@ -220,9 +228,9 @@ MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id c
 MUST_USE enum status grpc_finish(struct grpc_server *s, struct grpc_call_id call,
                                  enum grpc_status code, const char *text);
 /*
- * Stops accepting calls: sends a GOAWAY that names the last stream to be served; running calls may
- * finish. Later calls are dropped without a response, because gRPC clients then send them again on
- * another connection, whereas a response would fail them. The owner closes the connection when
+ * Stops accepting calls: sends a GOAWAY with the id of the last stream to be served; running calls
+ * may finish. Later calls are dropped without a response, because gRPC clients then send them again
+ * on another connection, whereas a response would fail them. The owner closes the connection when
  * grpc_calls_open is 0.
  */
 void grpc_drain(struct grpc_server *s);

@@ -13,9 +13,9 @@
 
 /* Values of `state` in struct grpc_call: progress of a call. */
 enum {
-    GRPC_CALL_HEAD,     /* the header list is arriving */
-    GRPC_CALL_PREFIX,   /* the message's prefix is arriving */
-    GRPC_CALL_BODY,     /* the message is arriving */
+    GRPC_CALL_HEAD,     /* the header list of the request is arriving */
+    GRPC_CALL_PREFIX,   /* the prefix of the request's message is arriving */
+    GRPC_CALL_BODY,     /* the request's message is arriving */
     GRPC_CALL_WHOLE,    /* the message is complete; the stream's input has not ended */
     GRPC_CALL_RUNNING,  /* the CALL event was returned to the owner */
     GRPC_CALL_REFUSED,  /* the refusal waits for send room */
@@ -27,13 +27,14 @@ enum {
  * Bits of `flags` in struct grpc_call: properties of the request, and what was received and sent.
  */
 #define GRPC_FLAG_POST 0x01u
-#define GRPC_FLAG_TYPE 0x02u /* content-type is application/grpc */
+#define GRPC_FLAG_TYPE 0x02u /* the request's content-type is application/grpc */
 #define GRPC_FLAG_PATH_LONG 0x04u
 #define GRPC_FLAG_TIMEOUT_BAD 0x08u
 #define GRPC_FLAG_INPUT_ENDED 0x10u
 #define GRPC_FLAG_HEAD_SENT 0x20u
 #define GRPC_FLAG_REPLY_BEGUN 0x40u /* grpc_reply_message or grpc_reply_all began a message */
-#define GRPC_FLAG_BODILESS 0x80u    /* the method is HEAD: send no body (RFC 9110 §9.3.2) */
+/* the request's method is HEAD: send no body (RFC 9110 §9.3.2) */
+#define GRPC_FLAG_BODILESS 0x80u
 
 /* Reasons to end a call without asking the owner; grpc_send.c has the responses. */
 enum grpc_refusal {
@@ -41,9 +42,9 @@ enum grpc_refusal {
     GRPC_REFUSE_TYPE,
     GRPC_REFUSE_UNKNOWN,
     /*
-     * If the request is still arriving when its refusal has been sent: for GRPC_REFUSE_METHOD,
-     * _TYPE and _UNKNOWN call_end drops the rest of the request; for the later values it resets the
-     * stream.
+     * If the request is still arriving when its refusal has been sent, call_end drops the rest of
+     * the request for METHOD, TYPE and UNKNOWN, and resets the stream for this and the later
+     * values.
      */
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,
@@ -60,7 +61,7 @@ enum grpc_refusal {
     GRPC_REFUSALS
 };
 
-/* --- grpc_send.c --- */
+/* --- functions of grpc_send.c --- */
 
 /* Releases the buffer of a long message, if the call has one. */
 void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call);

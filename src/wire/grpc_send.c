@@ -38,7 +38,7 @@ static const struct {
     [GRPC_REFUSE_DEADLINE] = {HTTP_OK, GRPC_DEADLINE_EXCEEDED, "deadline exceeded"},
 };
 
-/* --- the end of a call --- */
+/* --- releasing what a call holds --- */
 
 void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call)
 {
@@ -69,7 +69,7 @@ bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call)
            s->calls[call.index].state == GRPC_CALL_RUNNING;
 }
 
-/* --- header lists and DATA --- */
+/* --- sending header lists and DATA --- */
 
 static void header_number(struct h2 *c, const char *name, uint64_t value)
 {
@@ -209,7 +209,7 @@ static void call_end(struct grpc_server *s, struct grpc_call *call)
     grpc_call_free(s, call);
 }
 
-/* --- refusals --- */
+/* --- sending refusals --- */
 
 static void refusal_send(struct grpc_server *s, struct grpc_call *call)
 {
@@ -249,7 +249,7 @@ void grpc_refuse_due(struct grpc_server *s)
     }
 }
 
-/* --- replies --- */
+/* --- sending replies --- */
 
 static struct grpc_call *call_alive(struct grpc_server *s, struct grpc_call_id id)
 {
@@ -273,8 +273,8 @@ static enum status send_head(struct grpc_server *s, struct grpc_call *call)
 }
 
 /*
- * Sends the unsent octets of a message prefix, as far as there is room: a peer's window may be
- * smaller than a prefix. true: the prefix is sent completely.
+ * Sends the unsent octets of a message prefix, as far as the send buffer and the peer's window have
+ * room: the window may be smaller than a prefix. true: the prefix is sent completely.
  */
 static bool prefix_sent(struct grpc_server *s, struct grpc_call *call)
 {

@@ -15,7 +15,7 @@ _Static_assert(H2_RX_BYTES_MIN >= H2_SETTINGS_MAX * H2_SETTING_BYTES,
                "a whole SETTINGS must fit into the least receive buffer");
 _Static_assert(1000u % H2_CREDIT_PER_SECOND == 0u, "the credit comes back in whole milliseconds");
 
-/* --- start and checks of a connection --- */
+/* --- starting and checking a connection --- */
 
 static void check_memory(const struct h2_memory *m)
 {
@@ -119,7 +119,7 @@ enum status h2_failure(const struct h2 *c, uint32_t *code)
     return c->failure;
 }
 
-/* --- deadlines, and the refill of the abuse credit --- */
+/* --- deadlines of a connection, and the refill of its abuse credit --- */
 
 static uint64_t preface_deadline(const struct h2 *c)
 {
@@ -179,7 +179,7 @@ void h2_set_time(struct h2 *c, uint64_t now_ms)
     ASSERT(counters_valid(c));
 }
 
-/* --- bytes received and sent --- */
+/* --- received bytes and bytes to send --- */
 
 struct writer h2_rx_space(struct h2 *c)
 {
@@ -237,11 +237,11 @@ void h2_tx_commit(struct h2 *c, size_t n)
     ASSERT(buffers_valid(c));
 }
 
-/* --- control frames, §6.3 to §6.9 --- */
+/* --- handling PRIORITY and RST_STREAM (RFC 9113 §6.3, §6.4), and errors of control frames --- */
 
 /*
- * Charges the abuse credit for a frame that the peer may have sent in reaction to ours;
- * refund_credit gives such charges back when we send HEADERS or DATA.
+ * Charges the abuse credit for a frame that the peer may have sent in reaction to one of our
+ * frames; refund_credit gives such charges back when we send HEADERS or DATA.
  */
 static void charge_refundable(struct h2 *c)
 {
@@ -274,13 +274,15 @@ static enum h2_step error_on(struct h2 *c, uint32_t id, enum h2_error code, stru
     ASSERT(id != 0u && code != H2_NO_ERROR);
     struct h2_stream *s = h2_stream_find(c, id);
     if (s == NULL || s->state == H2_STREAM_RESERVED) {
-        return h2_connection_error(c, code); /* §6.4: RST_STREAM must not name an idle stream */
+        /* RFC 9113 §6.4: RST_STREAM must not name an idle stream */
+        return h2_connection_error(c, code);
     }
     return h2_stream_error(c, s, code, event);
 }
 
 /*
- * §6.3: checks a PRIORITY frame and ignores it; this engine has no priority tree (CVE-2019-9513).
+ * RFC 9113 §6.3: checks a PRIORITY frame and ignores it; this engine has no priority tree
+ * (CVE-2019-9513).
  */
 static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event *event)
 {
@@ -297,8 +299,8 @@ static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event
 }
 
 /*
- * §6.4: closes the stream that the peer reset. Each RST_STREAM is charged against the abuse credit,
- * because opening and resetting streams is cheap for the peer (CVE-2023-44487).
+ * RFC 9113 §6.4: closes the stream that the peer reset. Each RST_STREAM is charged against the
+ * abuse credit, because opening and resetting streams is cheap for the peer (CVE-2023-44487).
  */
 static enum h2_step on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event)
 {
@@ -322,11 +324,11 @@ static enum h2_step on_rst_stream(struct h2 *c, struct view fixed, struct h2_eve
     return H2_STEP_EVENT;
 }
 
-/* --- SETTINGS, §6.5 --- */
+/* --- handling SETTINGS, PUSH_PROMISE, PING and GOAWAY (RFC 9113 §6.5 to §6.8) --- */
 
 /*
- * §6.9.2: a new initial window changes the windows of all streams by the difference; a window may
- * become negative.
+ * RFC 9113 §6.9.2: a new initial window changes the windows of all streams by the difference; a
+ * window may become negative.
  */
 static enum h2_error set_peer_window(struct h2 *c, uint32_t value)
 {
@@ -347,8 +349,8 @@ static enum h2_error set_peer_window(struct h2 *c, uint32_t value)
 }
 
 /*
- * §6.5.2: applies one setting; ignores unknown settings, and settings that limit a feature which
- * this engine never uses.
+ * RFC 9113 §6.5.2: applies one setting; ignores unknown settings, and settings that limit a feature
+ * which this engine never uses.
  */
 static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
 {
@@ -428,7 +430,10 @@ static enum h2_step on_settings(struct h2 *c, struct view fixed, struct h2_event
     return H2_STEP_AGAIN;
 }
 
-/* §8.4: always an error: clients cannot push, and our SETTINGS forbid servers to push. */
+/*
+ * RFC 9113 §8.4: PUSH_PROMISE is always an error: clients cannot push, and our SETTINGS forbid
+ * servers to push.
+ */
 static enum h2_step on_push_promise(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(fixed.len == 0u);
@@ -437,8 +442,8 @@ static enum h2_step on_push_promise(struct h2 *c, struct view fixed, struct h2_e
 }
 
 /*
- * §6.7: answers a PING at once. Answers are never queued: while there is no send room, the engine
- * leaves the PING unread (CVE-2019-9512).
+ * RFC 9113 §6.7: answers a PING at once. Answers are never queued: while there is no send room, the
+ * engine leaves the PING unread (CVE-2019-9512).
  */
 static enum h2_step on_ping(struct h2 *c, struct view fixed, struct h2_event *event)
 {
@@ -460,7 +465,7 @@ static enum h2_step on_ping(struct h2 *c, struct view fixed, struct h2_event *ev
     return H2_STEP_AGAIN;
 }
 
-/* §6.8: reports a GOAWAY; skips the debug data, which follow its 8 fixed octets. */
+/* RFC 9113 §6.8: reports a GOAWAY; skips the debug data, which follow its 8 fixed octets. */
 static enum h2_step on_goaway(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(c->frame.type == H2_GOAWAY && fixed.len == 8u);
@@ -474,7 +479,10 @@ static enum h2_step on_goaway(struct h2 *c, struct view fixed, struct h2_event *
     if (last < c->goaway_last) {
         c->goaway_last = last;
     }
-    /* the charge for a repeated GOAWAY may have failed the connection */
+    /*
+     * the charge for a repeated GOAWAY may have used up the abuse credit, which fails the
+     * connection
+     */
     if (c->role == H2_CLIENT && c->failure == STATUS_OK) {
         c->sweeping = true;
         c->sweep_above = c->goaway_last;
@@ -488,7 +496,7 @@ static enum h2_step on_goaway(struct h2 *c, struct view fixed, struct h2_event *
     return H2_STEP_EVENT;
 }
 
-/* --- WINDOW_UPDATE, §6.9 --- */
+/* --- handling WINDOW_UPDATE (RFC 9113 §6.9) --- */
 
 static enum h2_step connection_update(struct h2 *c, uint32_t increment)
 {
@@ -522,8 +530,8 @@ static enum h2_step on_window_update(struct h2 *c, struct view fixed, struct h2_
     }
     if (s == NULL) {
         /*
-         * §5.1 "closed": ignores the frame, which the peer may have sent before it received our
-         * END_STREAM or RST_STREAM
+         * RFC 9113 §5.1 "closed": ignores the WINDOW_UPDATE, which the peer may have sent before it
+         * received our END_STREAM or RST_STREAM
          */
         return H2_STEP_AGAIN;
     }
@@ -538,7 +546,7 @@ static enum h2_step on_window_update(struct h2 *c, struct view fixed, struct h2_
     return H2_STEP_AGAIN;
 }
 
-/* --- receiving --- */
+/* --- the stages of receiving a frame --- */
 
 typedef enum h2_step (*handler)(struct h2 *c, struct view fixed, struct h2_event *event);
 
@@ -563,7 +571,7 @@ static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
     [H2_HEADERS] = {h2_on_headers, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM,
                     H2_FLAG_PADDED | H2_FLAG_PRIORITY},
     /*
-     * PRIORITY has no length limits here: a wrong length is a stream error (§6.3), which
+     * PRIORITY has no length limits here: a wrong length is a stream error (RFC 9113 §6.3), which
      * on_priority raises.
      */
     [H2_PRIORITY] = {on_priority, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 5, ON_STREAM, 0},
@@ -577,7 +585,7 @@ static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
     [H2_CONTINUATION] = {h2_on_continuation, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, 0},
 };
 
-/* §5.5: ignores a frame of an unknown type, and charges it against the abuse credit. */
+/* RFC 9113 §5.5: ignores a frame of an unknown type, and charges it against the abuse credit. */
 static enum h2_step on_unknown(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(fixed.len == 0u);
@@ -594,7 +602,10 @@ static const struct frame_rule *rule_of(const struct h2_frame *f)
     return f->type < H2_FRAME_TYPES ? &frame_rules[f->type] : &unknown_rule;
 }
 
-/* §3.4: compares the part of the preface that has arrived, so that a wrong octet fails at once. */
+/*
+ * RFC 9113 §3.4: compares the part of the preface that has arrived, so that the connection fails at
+ * the first wrong octet.
+ */
 static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 {
     static const uint8_t preface[] = H2_PREFACE;
@@ -618,9 +629,9 @@ static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 }
 
 /*
- * Whether the received frame is allowed now: the first frame must be SETTINGS (§3.4); while a
- * header block is incomplete, only its own CONTINUATION frames are allowed, and at other times no
- * CONTINUATION is (§6.10).
+ * Whether the received frame is allowed now: the first frame must be SETTINGS (RFC 9113 §3.4);
+ * while a header block is incomplete, only its own CONTINUATION frames are allowed; at any other
+ * time, CONTINUATION is forbidden (§6.10).
  */
 static bool order_valid(const struct h2 *c)
 {
@@ -629,7 +640,7 @@ static bool order_valid(const struct h2 *c)
     if (!c->settings_seen) {
         /*
          * The first SETTINGS must not be an acknowledgement. An acknowledgement with a payload
-         * passes here, so that settings_ack reports it as FRAME_SIZE_ERROR (§6.5).
+         * passes here, so that settings_ack reports it as FRAME_SIZE_ERROR (RFC 9113 §6.5).
          */
         return f->type == H2_SETTINGS && ((f->flags & H2_FLAG_ACK) == 0u || f->length > 0u);
     }
@@ -694,7 +705,7 @@ static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
         .length = ((uint32_t)head[0] << 16) | ((uint32_t)head[1] << 8) | head[2],
         .type = head[3],
         .flags = head[4],
-        /* §4.1: the reserved bit is ignored */
+        /* RFC 9113 §4.1: the reserved bit before the stream id is ignored */
         .stream = (((uint32_t)head[5] << 24) | ((uint32_t)head[6] << 16) |
                    ((uint32_t)head[7] << 8) | head[8]) &
                   H2_STREAM_MAX,
@@ -741,7 +752,7 @@ static enum h2_step receive_step(struct h2 *c, struct h2_event *event)
     return stages[c->stage](c, event);
 }
 
-/* --- events --- */
+/* --- returning events --- */
 
 bool h2_has_work(const struct h2 *c)
 {

@@ -91,7 +91,7 @@ enum h2_event_kind {
      * peer's error code
      */
     H2_EVENT_GOAWAY,
-    H2_EVENT_PING_ACK, /* acknowledgement of h2_ping */
+    H2_EVENT_PING_ACK, /* the peer acknowledged the PING that h2_ping sent */
     H2_EVENT_WRITABLE  /* room or window for DATA may have grown: call h2_data_room again */
 };
 
@@ -155,7 +155,8 @@ struct h2_block {    /* internal: the header block being received (RFC 9113 §4.
     uint8_t continuations;
     uint8_t size_updates;
     bool started; /* a field of the block was decoded: no table size update may follow */
-    bool discard; /* decode only to keep the compression table in sync; deliver nothing */
+    /* decode the block only to keep the compression table in sync; return no FIELD events */
+    bool discard;
     bool end_stream;
     uint64_t since_ms;
     struct h2_list list;
@@ -178,8 +179,9 @@ struct h2_memory {
     uint8_t *scratch; /* one decoded header field */
     size_t scratch_cap;
     struct h2_stream *streams;
-    unsigned streams_cap; /* a server announces it as MAX_CONCURRENT_STREAMS */
-    uint32_t window;      /* SETTINGS_INITIAL_WINDOW_SIZE that we announce, >= 1 */
+    /* number of entries of `streams`; a server announces it as MAX_CONCURRENT_STREAMS */
+    unsigned streams_cap;
+    uint32_t window; /* SETTINGS_INITIAL_WINDOW_SIZE that we announce, >= 1 */
     /* octets of DATA that the peer may have in flight on all streams, >= H2_WINDOW_DEFAULT */
     uint32_t connection_window;
     uint32_t table_size; /* SETTINGS_HEADER_TABLE_SIZE that we announce, <= HPACK_TABLE_BYTES */
@@ -223,8 +225,9 @@ struct h2 {
     uint32_t charged; /* abuse credit that our next HEADERS or DATA frames refund */
     /* the members from here to `block` are the state of receiving */
     uint8_t stage;
-    uint8_t preface_have; /* number of octets of the client's preface received */
-    bool starved;         /* h2_next cannot continue without more octets */
+    /* number of octets of the client's preface (H2_PREFACE) received so far */
+    uint8_t preface_have;
+    bool starved; /* h2_next cannot continue without more octets */
     bool rx_ended;
     bool settings_seen;  /* the peer's first SETTINGS arrived */
     bool settings_acked; /* the peer acknowledged our SETTINGS */
@@ -239,7 +242,7 @@ struct h2 {
     /* the members from here to `pings` are the state of sending */
     size_t tx_pos; /* mem.tx[tx_pos .. tx_len) is unsent */
     size_t tx_len;
-    bool building;   /* the owner is between h2_headers_begin and h2_headers_end */
+    bool building;   /* the owner has called h2_headers_begin, but not yet h2_headers_end */
     bool build_head; /* the request being built is a HEAD */
     /* our first header block was sent; it told the peer that our compression table stays empty */
     bool table_cleared;
@@ -286,7 +289,7 @@ struct h2 {
  * now_ms must not decrease from one call of this module to the next.
  */
 void h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *memory, uint64_t now_ms);
-/* Whether the state is consistent: for assertions and tests. */
+/* Whether the state of the connection is consistent; for assertions and tests. */
 bool h2_valid(const struct h2 *c);
 /*
  * Sets the current time, refills the abuse credit, and fails the connection when the preface, a
@@ -305,11 +308,12 @@ uint32_t h2_streams_max(const struct h2 *c);
  */
 MUST_USE enum status h2_failure(const struct h2 *c, uint32_t *code);
 
-/* --- bytes received and sent --- */
+/* --- received bytes, bytes to send, and events --- */
 
 /*
- * Returns the free room of the receive buffer. There is none until h2_next has processed all
- * earlier input (for which it may need send room), after h2_rx_end, and after a failure.
+ * Returns the free room of the receive buffer. There is no room until h2_next has processed all
+ * earlier input (for which it may need send room). After h2_rx_end or a failure, there is no room
+ * at all.
  */
 struct writer h2_rx_space(struct h2 *c);
 /* Accepts `n` bytes that were written into the room of h2_rx_space. */
@@ -336,14 +340,14 @@ bool h2_has_work(const struct h2 *c);
  */
 MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
 
-/* --- sending --- */
+/* --- streams, header blocks, DATA and control frames that the owner sends --- */
 
 /*
  * Client: opens a stream. STATUS_MORE: the peer's MAX_CONCURRENT_STREAMS or the send buffer is
- * exhausted. FULL_TABLE: no free entry. PEER_CLOSED: a GOAWAY was received or sent, the connection
- * failed, or stream ids are used up. Before the owner opens another stream, it must send the header
- * block of this stream or reset this stream, because streams begin in the order of their ids (RFC
- * 9113 §5.1.1).
+ * exhausted. FULL_TABLE: the stream table has no free entry. PEER_CLOSED: a GOAWAY was received or
+ * sent, the connection failed, or stream ids are used up. Before the owner opens another stream, it
+ * must send the header block of this stream or reset this stream, because streams begin in the
+ * order of their ids (RFC 9113 §5.1.1).
  */
 MUST_USE enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream);
 /* Changes the tag of a stream; ignored when the stream has ended. */
@@ -355,7 +359,7 @@ void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
  * Names are in lower case; pseudo-header fields come first.
  */
 void h2_headers_begin(struct h2 *c, uint32_t stream);
-/* Adds a field; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */
+/* Adds a field to the header block; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */
 void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive);
 /* Like h2_header, for a text that is not sensitive. */
 void h2_header_text(struct h2 *c, const char *name, const char *text);
@@ -373,25 +377,27 @@ size_t h2_headers_room(const struct h2 *c, uint32_t stream);
 size_t h2_data_room(const struct h2 *c, uint32_t stream);
 /*
  * Sends `data`, at most h2_data_room bytes, in one frame; `data` may be empty only with end_stream.
- * PEER_CLOSED: the stream has ended. STATUS_MORE: no room for an empty frame now.
+ * PEER_CLOSED: the stream has ended. STATUS_MORE: the send buffer has no room for an empty frame
+ * now.
  */
 MUST_USE enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_stream);
 /*
- * Ends a stream; no event of it follows. If a header block of the stream was sent or received, also
- * sends RST_STREAM, at once or when there is send room. Ignored when the stream has ended.
+ * Ends a stream; no event of this stream follows. If a header block of the stream was sent or
+ * received, also sends RST_STREAM, at once or when there is send room. Ignored when the stream has
+ * ended.
  */
 void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
 
 /*
- * Sends PING; H2_EVENT_PING_ACK follows when the peer acknowledges it. STATUS_MORE: no room now.
- * PEER_CLOSED: the connection failed.
+ * Sends PING; H2_EVENT_PING_ACK follows when the peer acknowledges it. STATUS_MORE: the send buffer
+ * has no room now. PEER_CLOSED: the connection failed.
  */
 MUST_USE enum status h2_ping(struct h2 *c);
 /*
  * Sends a GOAWAY (RFC 9113 §6.8), at once or when there is send room. Running streams continue; a
  * client opens no more streams.
- * - Graceful (`final` is false): names stream 2^31-1; new streams of the peer are still served.
- * - Final: names the last stream of the peer; higher streams are dropped.
+ * - Graceful (`final` is false): has 2^31-1 as last stream id; new streams of the peer are served.
+ * - Final: has the id of the peer's last stream; frames of higher streams are dropped.
  */
 void h2_goaway(struct h2 *c, enum h2_error code, bool final);
 

@@ -15,7 +15,7 @@
 #include "wire/h2_internal.h"
 #include "wire/http_status.h"
 
-/* --- rules of a header list, §8.2 and §8.3: which fields may appear where --- */
+/* --- which fields a header list may have (RFC 9113 §8.2 and §8.3) --- */
 
 /* Values of `kind` in struct h2_list: kinds of header lists with different rules (RFC 9113 §8). */
 enum { H2_LIST_REQUEST, H2_LIST_RESPONSE, H2_LIST_TRAILERS };
@@ -34,8 +34,8 @@ static void list_begin(struct h2_list *list, uint8_t kind)
 }
 
 /*
- * §8.2.1: a name has at least one character, only visible ASCII characters, no upper-case letter,
- * and a colon only as its first character.
+ * RFC 9113 §8.2.1: a name has at least one character, only visible ASCII characters, no upper-case
+ * letter, and a colon only as its first character.
  */
 static bool name_valid(struct view name)
 {
@@ -49,7 +49,7 @@ static bool name_valid(struct view name)
     return name.len > 0u;
 }
 
-/* §8.2.1: a value has no NUL, CR or LF, and no space or tab at either end. */
+/* RFC 9113 §8.2.1: a value has no NUL, CR or LF, and no space or tab at either end. */
 static bool value_valid(struct view value)
 {
     ASSERT(value.len == 0u || value.data != NULL);
@@ -85,7 +85,7 @@ static bool authority_valid(struct h2_list *list, struct view value)
     return true;
 }
 
-/* §8.3.1: accepts an absolute path, or "*", which OPTIONS uses. */
+/* RFC 9113 §8.3.1: accepts an absolute path, or "*", which OPTIONS uses. */
 static bool path_valid(struct h2_list *list, struct view value)
 {
     (void)list;
@@ -93,8 +93,8 @@ static bool path_valid(struct h2_list *list, struct view value)
 }
 
 /*
- * §8.3.2: accepts three digits from 100 on (RFC 9110 §15), except 101, which does not exist in
- * HTTP/2 (§8.6).
+ * RFC 9113 §8.3.2: accepts three digits from 100 on (RFC 9110 §15), except 101, which does not
+ * exist in HTTP/2 (RFC 9113 §8.6).
  */
 static bool status_valid(struct h2_list *list, struct view value)
 {
@@ -122,8 +122,8 @@ static const struct {
 #define PSEUDO_FIELDS (sizeof pseudo_fields / sizeof pseudo_fields[0])
 
 /*
- * §8.3: accepts a pseudo-header field that the kind of list allows, once, with a valid value, and
- * only before all regular fields.
+ * RFC 9113 §8.3: accepts a pseudo-header field that the kind of list allows, once, with a valid
+ * value, and only before all regular fields.
  */
 static bool pseudo_field(struct h2_list *list, struct view name, struct view value)
 {
@@ -140,7 +140,7 @@ static bool pseudo_field(struct h2_list *list, struct view name, struct view val
     return false;
 }
 
-/* §8.2.2: whether the field is an HTTP/1.1 connection field, which HTTP/2 forbids. */
+/* RFC 9113 §8.2.2: whether the field is an HTTP/1.1 connection field, which HTTP/2 forbids. */
 static bool connection_specific(struct view name)
 {
     static const char *const names[] = {"connection", "proxy-connection", "keep-alive",
@@ -153,7 +153,9 @@ static bool connection_specific(struct view name)
     return false;
 }
 
-/* §8.1.1: stores content-length; a repeated one must have the same value (RFC 9110 §8.6). */
+/*
+ * RFC 9113 §8.1.1: stores content-length; a repeated one must have the same value (RFC 9110 §8.6).
+ */
 static bool content_length(struct h2_list *list, struct view value)
 {
     ASSERT(list->kind != H2_LIST_TRAILERS);
@@ -192,7 +194,7 @@ static bool list_field(struct h2_list *list, struct view name, struct view value
     return name.data[0] == ':' ? pseudo_field(list, name, value) : regular_field(list, name, value);
 }
 
-/* Whether a request has all mandatory pseudo-header fields (§8.3.1; for CONNECT §8.5). */
+/* Whether a request has all mandatory pseudo-header fields (RFC 9113 §8.3.1; for CONNECT §8.5). */
 static bool request_complete(const struct h2_list *list)
 {
     ASSERT(list->kind == H2_LIST_REQUEST);
@@ -212,7 +214,7 @@ static bool list_end(const struct h2_list *list)
     return list->kind == H2_LIST_TRAILERS || list->pseudo == PSEUDO_STATUS;
 }
 
-/* --- the start of a header block --- */
+/* --- beginning a header block --- */
 
 static void discard_block(struct h2 *c, enum h2_error code)
 {
@@ -221,7 +223,7 @@ static void discard_block(struct h2 *c, enum h2_error code)
     c->block.reset_code = (uint32_t)code;
 }
 
-/* Begins a block on a stream that is in the table. */
+/* Begins a header block on a stream of the stream table. */
 static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
 {
     ASSERT(s->id == c->block.stream);
@@ -236,29 +238,32 @@ static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
     } else if (b->end_stream) {
         list_begin(&b->list, H2_LIST_TRAILERS);
     } else {
-        discard_block(c, H2_PROTOCOL_ERROR); /* §8.1: trailers must end the stream */
+        discard_block(c, H2_PROTOCOL_ERROR); /* RFC 9113 §8.1: trailers must end the stream */
     }
     return H2_STEP_AGAIN;
 }
 
-/* Begins a block on a stream that is not open yet. */
+/* Begins a header block on a stream that is not open yet. */
 static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
 {
     ASSERT(id == c->block.stream && id != 0u);
     if (c->role == H2_CLIENT || id % 2u == 0u) {
-        /* §5.1.1: a server opens no streams, and a client opens none with an even id */
+        /* RFC 9113 §5.1.1: a server opens no streams, and a client opens none with an even id */
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
     c->last_peer_id = id;
     if (h2_stream_new(c, id) == NULL) {
-        discard_block(c, H2_REFUSED_STREAM); /* §5.1.2: too many open streams */
+        discard_block(c, H2_REFUSED_STREAM); /* RFC 9113 §5.1.2: too many open streams */
     } else {
         list_begin(&c->block.list, H2_LIST_REQUEST);
     }
     return H2_STEP_AGAIN;
 }
 
-/* Begins a header block on a closed stream; the reaction depends on `past` (§5.1 "closed"). */
+/*
+ * Begins a header block on a closed stream; the reaction depends on how the stream was closed
+ * (`past`; RFC 9113 §5.1 "closed").
+ */
 static enum h2_step begin_on_closed(struct h2 *c, enum h2_past past)
 {
     ASSERT(past != H2_PAST_IDLE);
@@ -266,7 +271,7 @@ static enum h2_step begin_on_closed(struct h2 *c, enum h2_past past)
         return h2_connection_error(c, H2_STREAM_CLOSED);
     }
     if (past == H2_PAST_SKIPPED) {
-        return h2_connection_error(c, H2_PROTOCOL_ERROR); /* §5.1.1: ids only increase */
+        return h2_connection_error(c, H2_PROTOCOL_ERROR); /* RFC 9113 §5.1.1: ids only increase */
     }
     h2_charge(c);
     discard_block(c, past == H2_PAST_RESET_BY_US ? H2_NO_ERROR : H2_STREAM_CLOSED);
@@ -459,11 +464,12 @@ static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, stru
     return H2_STEP_EVENT;
 }
 
-/* --- the end of a header block --- */
+/* --- ending a header block --- */
 
 /*
- * §8.1.1: stores how many octets of DATA must follow, if that is known: as many as content-length
- * says, and none if the response has no content (RFC 9110 §6.4.1), whatever its content-length.
+ * RFC 9113 §8.1.1: stores how many octets of DATA must follow, if that is known: as many as
+ * content-length says, and none if the response has no content (RFC 9110 §6.4.1), whatever its
+ * content-length.
  */
 static void expect_body(struct h2_stream *s, const struct h2_list *list)
 {
@@ -477,8 +483,8 @@ static void expect_body(struct h2_stream *s, const struct h2_list *list)
 }
 
 /*
- * RFC 9110 §15.2: checks and counts a 1xx response, but does not deliver it; another response list
- * follows.
+ * RFC 9110 §15.2: checks and counts a 1xx response, but returns no event for it; another response
+ * list follows.
  */
 static enum h2_error end_informational(const struct h2_block *b, struct h2_stream *s)
 {
@@ -552,7 +558,8 @@ static enum h2_step end_block(struct h2 *c, struct h2_event *event)
 }
 
 /*
- * Handles the end of a frame's header block fragment; ends the block if the frame has END_HEADERS.
+ * Handles the end of the header block fragment in a frame; ends the header block if the frame has
+ * the flag END_HEADERS.
  */
 static enum h2_step end_fragment(struct h2 *c, struct h2_event *event)
 {

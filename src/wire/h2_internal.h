@@ -19,7 +19,7 @@
 
 #include "wire/h2.h"
 
-/* --- wire constants --- */
+/* --- constants of the HTTP/2 format --- */
 
 /* Frame types (RFC 9113 §6): values of the type octet in a frame header. */
 enum {
@@ -72,7 +72,7 @@ enum {
  */
 #define H2_STEP_BYTES (2u * H2_UPDATE_BYTES + H2_GOAWAY_BYTES)
 
-/* --- state --- */
+/* --- values of members of struct h2 and struct h2_stream --- */
 
 /* Values of `stage` in struct h2: the part of the input that is being received. */
 enum {
@@ -90,7 +90,8 @@ enum h2_step {
     H2_STEP_AGAIN,   /* progress was made, or the connection failed: run the next step */
     H2_STEP_EVENT,   /* *event is filled in, and h2_next returns it */
     H2_STEP_STARVED, /* more octets from the peer are needed */
-    H2_STEP_IDLE     /* nothing can be done until the owner acts */
+    /* no event now: send room or more input is needed, or the connection has failed */
+    H2_STEP_IDLE
 };
 
 /* Values of `state` in struct h2_stream. */
@@ -124,32 +125,35 @@ enum h2_past {
 /* Values of `goaway_due` in struct h2: the GOAWAY that waits for room in the send buffer. */
 enum { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
 
-/* --- h2_headers.c --- */
+/* --- functions of h2_headers.c --- */
 
 /*
- * Handle the start of a frame. `fixed` is the fixed part of the payload; c->left is the number of
- * octets after it, which are dropped unless the handler changes the stage.
+ * Handle the start of a HEADERS or CONTINUATION frame. `fixed` is the fixed part of the payload;
+ * c->left is the number of octets after it, which are dropped unless the handler changes the stage.
  */
 enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event);
-/* H2_STAGE_FRAGMENT: handles the available part of a header block fragment. */
+/* In H2_STAGE_FRAGMENT: handles the part of a header block fragment that has arrived. */
 enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
 
-/* --- h2_stream.c: buffers --- */
+/* --- functions of h2_stream.c for the buffers --- */
 
 /* Returns the octets of the payload's current part that have arrived in mem.rx. */
 struct view h2_rx_piece(const struct h2 *c);
 /* Removes the first `n` bytes of h2_rx_piece after use. */
 void h2_rx_consume(struct h2 *c, size_t n);
-/* Sets H2_STAGE_SKIP, which drops the rest of the payload, or H2_STAGE_HEADER if none is left. */
+/*
+ * Sets H2_STAGE_SKIP, which drops the rest of the payload, or H2_STAGE_HEADER if no payload is
+ * left.
+ */
 void h2_rx_skip(struct h2 *c);
 /* Ends a frame's header block fragment or data: drops the padding, then expects the next frame. */
 void h2_rx_finish_piece(struct h2 *c);
 /* Returns the number of bytes that are free in the send buffer. */
 size_t h2_tx_room(const struct h2 *c);
 /*
- * Sends H2_PREFACE (client only), SETTINGS (§3.4), and a WINDOW_UPDATE if we announce a larger
- * window for the connection than the default.
+ * Sends H2_PREFACE (client only), SETTINGS (RFC 9113 §3.4), and a WINDOW_UPDATE if we announce a
+ * larger window for the connection than the default.
  */
 void h2_send_preface(struct h2 *c);
 /* Size of the longest header list that this role accepts, counted as in RFC 9113 §6.5.2. */
@@ -160,13 +164,16 @@ void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);
 /* Sends the frames that wait for send room: GOAWAY, RST_STREAM. */
 void h2_send_due(struct h2 *c);
 
-/* --- h2_stream.c: streams and errors --- */
+/* --- functions of h2_stream.c for streams and errors --- */
 
 /* Returns the stream if owner and peer may still use it; otherwise NULL. */
 struct h2_stream *h2_stream_find(const struct h2 *c, uint32_t id);
 /* Initializes a free entry of the stream table for a new stream; NULL: the table is full. */
 struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id);
-/* Frees the stream's entry; `past` determines the reaction to later frames of the stream. */
+/*
+ * Frees the stream's entry; `past`, how the stream ended, determines the reaction to later frames
+ * of the stream.
+ */
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past);
 /* Returns what became of a stream that is not in the table (never opened, ended, reset). */
 enum h2_past h2_stream_past(const struct h2 *c, uint32_t id);
@@ -177,19 +184,25 @@ void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag);
 void h2_fail(struct h2 *c, enum status failure, enum h2_error code);
 /* Calls h2_fail with the status that belongs to the code; always returns H2_STEP_AGAIN. */
 enum h2_step h2_connection_error(struct h2 *c, enum h2_error code);
-/* Raises a stream error, RFC 9113 §5.4.2: sends RST_STREAM, charges it, returns a RESET event. */
+/*
+ * Raises a stream error, RFC 9113 §5.4.2: sends RST_STREAM, charges the abuse credit, and returns a
+ * RESET event.
+ */
 enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
                              struct h2_event *event);
-/* Sends RST_STREAM for a stream that is not in the table, and charges it; fills in no event. */
+/*
+ * Sends RST_STREAM for a stream that is not in the table, and charges the abuse credit; fills in no
+ * event.
+ */
 enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code);
 /* Charges one unit of the abuse credit; if no credit is left, fails the connection. */
 void h2_charge(struct h2 *c);
 
-/* --- h2_stream.c: DATA of the peer --- */
+/* --- functions of h2_stream.c for DATA of the peer --- */
 
 /* Handles the start of a DATA frame; takes the same arguments as h2_on_headers. */
 enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event);
-/* H2_STAGE_BODY: handles the available part of the body of a DATA frame. */
+/* In H2_STAGE_BODY: handles the part of the body of a DATA frame that has arrived. */
 enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
 
 #endif

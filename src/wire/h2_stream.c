@@ -16,7 +16,7 @@
 _Static_assert(H2_TX_RESERVE >= H2_STEP_BYTES, "full data must not stop the reading of frames");
 _Static_assert(H2_TX_BYTES_MIN >= 2u * H2_TX_RESERVE, "the least buffer must carry some data");
 
-/* --- the receive buffer --- */
+/* --- reading from the receive buffer --- */
 
 struct view h2_rx_piece(const struct h2 *c)
 {
@@ -46,7 +46,7 @@ void h2_rx_finish_piece(struct h2 *c)
     h2_rx_skip(c);
 }
 
-/* --- the send buffer --- */
+/* --- appending to the send buffer --- */
 
 size_t h2_tx_room(const struct h2 *c)
 {
@@ -86,7 +86,7 @@ static void tx_frame(struct writer *w, size_t length, uint8_t type, unsigned fla
     writer_u32(w, stream);
 }
 
-/* --- control frames --- */
+/* --- writing control frames --- */
 
 static void write_setting(struct writer *w, uint16_t id, uint32_t value)
 {
@@ -124,7 +124,10 @@ void h2_send_preface(struct h2 *c)
     write_setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
     write_setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, h2_list_max(c));
     tx_close(c, &w);
-    /* §6.9.2: the connection's window can be enlarged by WINDOW_UPDATE only, not by SETTINGS */
+    /*
+     * RFC 9113 §6.9.2: the connection's window can be enlarged by WINDOW_UPDATE only, not by
+     * SETTINGS
+     */
     if (c->mem.connection_window > H2_WINDOW_DEFAULT) {
         send_window_update(c, 0, c->mem.connection_window - H2_WINDOW_DEFAULT);
     }
@@ -255,7 +258,8 @@ static void grant_late(struct h2 *c, const struct h2_stream *s)
     }
     int64_t unused = (int64_t)c->mem.connection_window - (int64_t)c->late_granted;
     int64_t granted = s->recv_window < unused ? s->recv_window : unused;
-    c->late_granted += granted > 0 ? (uint32_t)granted : 0u; /* §6.9.2: a window may be negative */
+    /* RFC 9113 §6.9.2: a window may be negative */
+    c->late_granted += granted > 0 ? (uint32_t)granted : 0u;
 }
 
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past)
@@ -304,7 +308,7 @@ void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag)
     }
 }
 
-/* --- errors --- */
+/* --- connection errors, stream errors and the abuse credit --- */
 
 void h2_fail(struct h2 *c, enum status failure, enum h2_error code)
 {
@@ -376,7 +380,7 @@ void h2_charge(struct h2 *c)
     c->credit--;
 }
 
-/* --- output that waits for room --- */
+/* --- control frames that wait for room in the send buffer --- */
 
 /* Octets of a header block besides its fields: the frame header and one table size update. */
 #define BLOCK_OVERHEAD (H2_FRAME_HEADER_BYTES + 1u)
@@ -511,7 +515,7 @@ static void frame_sent(struct h2 *c, struct h2_stream *s, bool end_stream)
     }
 }
 
-/* --- header blocks --- */
+/* --- header blocks that the owner sends --- */
 
 size_t h2_headers_room(const struct h2 *c, uint32_t stream)
 {
@@ -640,7 +644,7 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
     return STATUS_OK;
 }
 
-/* --- DATA that the peer sends, §6.1, and the windows that we grant, §5.2 and §6.9 --- */
+/* --- DATA that the peer sends, and the windows that we grant (RFC 9113 §6.1, §5.2, §6.9) --- */
 
 /*
  * Counts `n` octets of DATA as consumed. Once half of the connection's window is consumed, grants
@@ -722,12 +726,12 @@ static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, u
         return H2_STREAM_CLOSED;
     }
     if ((s->flags & H2_STREAM_LIST_RECEIVED) == 0u) {
-        return H2_PROTOCOL_ERROR; /* §8.1: a message starts with a header list */
+        return H2_PROTOCOL_ERROR; /* RFC 9113 §8.1: a message starts with a header list */
     }
     bool end = (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
     bool known = (s->flags & H2_STREAM_LENGTH_KNOWN) != 0u;
     if (known && (length > s->body_left || (end && length < s->body_left))) {
-        return H2_PROTOCOL_ERROR; /* §8.1.1: the length differs from content-length */
+        return H2_PROTOCOL_ERROR; /* RFC 9113 §8.1.1: the length differs from content-length */
     }
     return H2_NO_ERROR;
 }

@@ -19,7 +19,7 @@
 #include "generated/hpack_huffman.h"
 #include "generated/hpack_static.h"
 
-/* --- tables --- */
+/* --- the static and the dynamic table --- */
 
 /*
  * RFC 7541 §4.1: the size of an entry is the length of its name and its value plus this overhead.
@@ -211,7 +211,7 @@ static enum status table_value(const struct hpack_decoder *d, uint32_t index, st
     return ring_copy(d, (uint32_t)e->offset + e->name_len, e->value_len, out);
 }
 
-/* --- Huffman codes, from the canonical rows in generated/ --- */
+/* --- decoding Huffman codes, by the canonical rows in generated/ --- */
 
 /* Input bits not yet decoded: the lowest `count` bits of `bits`. */
 struct bit_window {
@@ -219,7 +219,10 @@ struct bit_window {
     unsigned count;
 };
 
-/* Finds the row of the code at the start of `window`; HPACK_HUFFMAN_ROWS: the code is EOS. */
+/*
+ * Finds the row of the Huffman code at the start of `window` in hpack_huffman_rows.
+ * HPACK_HUFFMAN_ROWS: the code is EOS.
+ */
 static unsigned row_of(uint32_t window)
 {
     for (unsigned i = 0; i < HPACK_HUFFMAN_ROWS; i++) {
@@ -256,7 +259,7 @@ static void refill_bits(struct bit_window *w, struct view in, size_t *pos)
     }
 }
 
-/* Whether only padding is left: at most 7 bits, all ones (RFC 7541 §5.2). */
+/* Whether the bits that are left are only padding: at most 7 bits, all ones (RFC 7541 §5.2). */
 static bool is_padding(const struct bit_window *w)
 {
     ASSERT(w->count < 64u);
@@ -308,7 +311,7 @@ enum status hpack_huffman_decode(struct view in, struct writer *out)
     return s;
 }
 
-/* --- decoder --- */
+/* --- decoding one representation --- */
 
 enum representation_kind { INDEXED, LITERAL_INDEXING, SIZE_UPDATE, LITERAL_NEVER, LITERAL };
 
@@ -319,11 +322,11 @@ static const struct {
     uint8_t prefix_bits;
     uint8_t kind;
 } first_octets[] = {
-    {0x80, 0x80, 7, INDEXED},          /* §6.1 */
-    {0xc0, 0x40, 6, LITERAL_INDEXING}, /* §6.2.1 */
-    {0xe0, 0x20, 5, SIZE_UPDATE},      /* §6.3 */
-    {0xf0, 0x10, 4, LITERAL_NEVER},    /* §6.2.3 */
-    {0xf0, 0x00, 4, LITERAL},          /* §6.2.2 */
+    {0x80, 0x80, 7, INDEXED},          /* RFC 7541 §6.1 */
+    {0xc0, 0x40, 6, LITERAL_INDEXING}, /* RFC 7541 §6.2.1 */
+    {0xe0, 0x20, 5, SIZE_UPDATE},      /* RFC 7541 §6.3 */
+    {0xf0, 0x10, 4, LITERAL_NEVER},    /* RFC 7541 §6.2.3 */
+    {0xf0, 0x00, 4, LITERAL},          /* RFC 7541 §6.2.2 */
 };
 #define FIRST_OCTETS (sizeof first_octets / sizeof first_octets[0])
 
@@ -343,7 +346,8 @@ struct literal_string {
 
 struct representation {
     enum representation_kind kind;
-    uint32_t integer;            /* index, or the new table size */
+    /* index of a table entry, or the new table size of a size update */
+    uint32_t integer;
     struct literal_string name;  /* name of the field; set only for a literal with index 0 */
     struct literal_string value; /* value of the field; set only for a literal */
 };
@@ -505,11 +509,11 @@ enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bool block_
     return s;
 }
 
-/* --- encoder --- */
+/* --- encoding one field --- */
 
 struct static_match {
-    uint32_t exact; /* index of an entry with this name and value, 0: none */
-    uint32_t name;  /* index of the first entry with this name, 0: none */
+    uint32_t exact; /* index of an entry with this name and value; 0: no such entry */
+    uint32_t name;  /* index of the first entry with this name; 0: no such entry */
 };
 
 static struct static_match static_find(struct view name, struct view value)

@@ -44,7 +44,8 @@ struct hpack_decoder {
     uint16_t count;
     uint16_t ring_head; /* next free byte in `ring` */
     struct hpack_entry entries[HPACK_ENTRIES_MAX];
-    uint8_t ring[HPACK_TABLE_BYTES]; /* octets of the entries; they wrap around at its end */
+    /* octets of the entries; after its last byte they continue at its first byte */
+    uint8_t ring[HPACK_TABLE_BYTES];
 };
 
 /* One decoded representation. */
@@ -60,7 +61,7 @@ struct hpack_field {
  * that we announce (0: the peer must not index).
  */
 void hpack_decoder_init(struct hpack_decoder *d, uint32_t allowed_size);
-/* Whether the state is consistent (invariant I1): for assertions and tests. */
+/* Whether the state of the table is consistent (invariant I1); for assertions and tests. */
 bool hpack_valid(const struct hpack_decoder *d);
 /*
  * Decodes one representation from the front of `in`. `block_start`: only size updates were decoded

@@ -11,9 +11,9 @@
 #include "base/assert.h"
 #include "base/chars.h"
 
-/* --- sending --- */
+/* --- status codes, and sending the head of a response --- */
 
-/* Codes and reason phrases, RFC 9110 §15. */
+/* Status codes and their reason phrases, RFC 9110 §15. */
 static const char *const code_texts[HTTP1_CODES] = {
     [HTTP1_OK] = "200 OK",
     [HTTP1_NOT_FOUND] = "404 Not Found",
@@ -66,7 +66,7 @@ static void fail_malformed(struct http1 *h)
     fail_connection(h, PEER_MALFORMED, HTTP1_BAD_REQUEST);
 }
 
-/* --- words (RFC 9110 §5.6) --- */
+/* --- checking words (RFC 9110 §5.6) --- */
 
 /* Whether `v` equals `text`, ignoring the case of letters; `text` is in lower case. */
 static bool same_word(struct view v, const char *text)
@@ -95,7 +95,7 @@ static bool is_token(struct view v)
     return v.len > 0u && all_visible(v, "\"(),/:;<=>?@[\\]{}");
 }
 
-/* --- the request line (RFC 9112 §3) --- */
+/* --- parsing the request line (RFC 9112 §3) --- */
 
 /* Returns the bytes before the next space of the line; *line then begins after that space. */
 static struct view split_word(struct view *line)
@@ -192,7 +192,7 @@ static void request_line(struct http1 *h, struct view line)
     }
 }
 
-/* --- fields (RFC 9112 §5) --- */
+/* --- parsing the fields of a request (RFC 9112 §5) --- */
 
 /* RFC 9112 §6.3: with an invalid length the end of the request is unknown, so the request fails. */
 static void parse_length(struct http1 *h, struct view value)
@@ -294,7 +294,7 @@ static void request_end(struct http1 *h)
     }
 }
 
-/* --- lines --- */
+/* --- splitting received bytes into lines --- */
 
 static void line_over(struct http1 *h)
 {
@@ -437,7 +437,7 @@ bool http1_done(const struct http1 *h)
     return h->phase == HTTP1_CLOSING && h->tx.len == 0u;
 }
 
-/* --- receiving --- */
+/* --- receiving requests --- */
 
 struct writer http1_rx_space(struct http1 *h)
 {
@@ -480,7 +480,7 @@ enum status http1_next(struct http1 *h, struct view *path)
     return (h->phase == HTTP1_FAILED) ? h->failed : STATUS_MORE;
 }
 
-/* --- responding --- */
+/* --- writing responses --- */
 
 /*
  * Lengths of "XXXX\r\n" before a chunk, "\r\n" after it, and "0\r\n\r\n" at the end (RFC 9112

@@ -96,7 +96,7 @@ struct http1 {
     char path[HTTP1_PATH_CAP];
     uint8_t line[HTTP1_LINE_BYTES_MAX];
     uint8_t rx[HTTP1_RX_BYTES];
-    struct writer tx; /* bytes to be sent */
+    struct writer tx; /* the bytes that wait to be sent */
     uint8_t sent[HTTP1_TX_BYTES];
 };
 

@@ -24,7 +24,7 @@
 #define RESOURCE_PATH KUBE_RESOURCE_GROUP_PATH "/"
 #define UINT64_DIGITS 20u
 
-/* --- rules --- */
+/* --- rules of the field filter for each shape of response --- */
 
 /*
  * Asserts that a text member of a record has exactly the size that cfg/limits.h gives for its
@@ -113,7 +113,7 @@ struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view 
     return rules;
 }
 
-/* --- response --- */
+/* --- starting to parse a response --- */
 
 /* Values of `phase` in struct kube_response. */
 enum {
@@ -144,7 +144,7 @@ void kube_response_init(struct kube_response *r, enum kube_shape shape)
     r->prefix_have = 0;
 }
 
-/* --- response: header --- */
+/* --- parsing the header of a response --- */
 
 static void parse_status(struct kube_response *r, struct view value)
 {
@@ -193,7 +193,7 @@ void kube_response_field(struct kube_response *r, struct view name, struct view 
     }
 }
 
-/* --- response: body that is not protobuf --- */
+/* --- parsing a response body that is not protobuf --- */
 
 static void keep_text_byte(struct kube_response *r, uint8_t byte)
 {
@@ -228,7 +228,7 @@ static enum status consume_text(struct kube_response *r, struct reader *in)
     return (r->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
 }
 
-/* --- response: protobuf body --- */
+/* --- parsing a response body in protobuf --- */
 
 /*
  * Finds the last text field with the number `field` in a record of text fields; empty: none. Stops
@@ -382,7 +382,7 @@ enum status kube_response_end(struct kube_response *r)
 {
     /*
      * An API server sends an object with every success. A success with a text body, such as one
-     * from a proxy, must not count as an empty list.
+     * from a proxy, must not be mistaken for an empty list.
      */
     bool success = http_is_success(r->http_status);
     bool whole = true;
@@ -414,7 +414,7 @@ enum status kube_response_end(struct kube_response *r)
     return r->failed;
 }
 
-/* --- request: path --- */
+/* --- writing the path of a request --- */
 
 /* RFC 3986 §2.3: characters that need no encoding anywhere in a URI. */
 static bool is_unreserved(uint8_t c)
@@ -486,7 +486,7 @@ enum status kube_path_node_watch(struct writer *out, const char *node, const cha
     return end_path(out, before);
 }
 
-/* Writes the path of an object in a namespace; `collection` includes its slashes. */
+/* Writes a path below a namespace: `collection`, such as "/resourceclaims/", then `name`. */
 static void write_namespaced(struct writer *out, const char *ns, const char *collection,
                              const char *name)
 {
@@ -599,7 +599,7 @@ enum status kube_path_slice(struct writer *out, const char *version, const char 
     return end_path(out, before);
 }
 
-/* --- request: headers --- */
+/* --- writing the headers of a request --- */
 
 /*
  * Returns the value of Accept: media types in order of preference (Kubernetes API concepts,
@@ -648,7 +648,7 @@ enum status kube_request_send(struct h2 *c, uint32_t stream, const struct kube_r
     return h2_headers_end(c, !r->has_body);
 }
 
-/* --- request: envelope --- */
+/* --- writing the envelope of an object --- */
 
 static size_t varint_size(uint64_t value)
 {
@@ -687,7 +687,7 @@ void kube_envelope_head(struct writer *out, const char *api_version, const char 
     writer_varint(out, raw_len);
 }
 
-/* --- request: Event --- */
+/* --- writing an Event --- */
 
 static void write_message(struct writer *out, uint8_t tag, const struct writer *message)
 {

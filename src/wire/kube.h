@@ -109,11 +109,12 @@ MUST_USE enum status kube_response_next(struct kube_response *r, struct reader *
                                         struct kube_record *record);
 /*
  * Checks, when the stream has ended without an error, that the body is complete. PEER_MALFORMED:
- * the body ends inside an object or a watch frame, or a success has no protobuf body.
+ * the body ends inside an object or a watch frame, or a response with a success status has no
+ * protobuf body.
  */
 MUST_USE enum status kube_response_end(struct kube_response *r);
 
-/* --- requests --- */
+/* --- writing requests --- */
 
 /*
  * Content types of request bodies that are not protobuf. KUBE_APPLY_PATCH, for server-side apply,
@@ -128,7 +129,7 @@ struct kube_request {
     struct view path;      /* path and query */
     struct view authority; /* host:port as in the kubeconfig or service variables */
     struct view token;     /* bearer token, empty: none; sent as never-indexed field */
-    bool watch;            /* ask for a framed response (Accept …;stream=watch) */
+    bool watch;            /* ask for a response in watch frames (Accept …;stream=watch) */
     uint64_t body_len;     /* content-length; valid if has_body */
     bool has_body;
     const char *body_type; /* Content-Type, static; NULL: application/vnd.kubernetes.protobuf */
@@ -148,17 +149,19 @@ MUST_USE enum status kube_request_send(struct h2 *c, uint32_t stream, const stru
 MUST_USE enum status kube_path_node(struct writer *out, const char *node);
 /*
  * Writes the path of a watch of one node that starts at resource_version. If resource_version is
- * "", the server first sends the current state. Fails like kube_path_node.
+ * "", the server first sends the current state. FULL_BUFFER: no room in `out`, which stays
+ * unchanged.
  */
 MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
                                           const char *resource_version);
-/* Writes the path of one claim. Fails like kube_path_node. */
+/* Writes the path of one claim. FULL_BUFFER: no room in `out`, which stays unchanged. */
 MUST_USE enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
                                      const char *name);
 /*
  * Writes the path of one page of the list of claims in all namespaces; a page has at most
  * CLAIM_LIST_PAGE claims. If `continue_token` is NULL, the path is that of the first page,
- * otherwise that of the page after the one that returned the token. Fails like kube_path_node.
+ * otherwise that of the page after the one that returned the token. FULL_BUFFER: no room in `out`,
+ * which stays unchanged.
  */
 MUST_USE enum status kube_path_claims(struct writer *out, const char *version,
                                       const char *continue_token);
@@ -169,22 +172,26 @@ struct kube_manager {
 };
 /*
  * Writes the path of the status of one claim, for server-side apply by manager->driver on
- * manager->node. Fails like kube_path_node.
+ * manager->node. FULL_BUFFER: no room in `out`, which stays unchanged.
  */
 MUST_USE enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
                                             const char *name, const struct kube_manager *manager);
 /*
- * Writes the path of one Event, or of all Events of a namespace when `name` is NULL. Fails like
- * kube_path_node.
+ * Writes the path of one Event, or of all Events of a namespace when `name` is NULL. FULL_BUFFER:
+ * no room in `out`, which stays unchanged.
  */
 MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*
  * Writes the path of the list of the slices of `driver` on `node` or, if resource_version is not
- * NULL, of a watch of these slices that starts at resource_version. Fails like kube_path_node.
+ * NULL, of a watch of these slices that starts at resource_version. FULL_BUFFER: no room in `out`,
+ * which stays unchanged.
  */
 MUST_USE enum status kube_path_slices(struct writer *out, const char *version, const char *driver,
                                       const char *node, const char *resource_version);
-/* Writes the path of one slice, or of all slices when `name` is NULL. Fails like kube_path_node. */
+/*
+ * Writes the path of one slice, or of all slices when `name` is NULL. FULL_BUFFER: no room in
+ * `out`, which stays unchanged.
+ */
 MUST_USE enum status kube_path_slice(struct writer *out, const char *version, const char *name);
 
 /*
@@ -198,8 +205,8 @@ void kube_envelope_head(struct writer *out, const char *api_version, const char 
 struct kube_event {
     const char *name; /* shorter than NAME_CAP, like all names in this struct */
     const char *ns;
-    uint64_t first_wall_ms; /* eventTime */
-    uint64_t last_wall_ms;  /* lastObservedTime of the series */
+    uint64_t first_wall_ms; /* eventTime of the Event */
+    uint64_t last_wall_ms;  /* lastObservedTime of the Event's series */
     uint32_t count;         /* number of occurrences; over 1: the Event has a series */
     /* reportingInstance, at most 128 bytes; reportingController is DRIVER_NAME */
     const char *instance;

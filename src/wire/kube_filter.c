@@ -38,7 +38,7 @@ enum step { STEP_ON, STEP_RECORD, STEP_STARVED, STEP_FAILED };
  */
 static const uint8_t magic[] = {'k', '8', 's', 0};
 
-/* --- rules --- */
+/* --- checking a table of rules, and finding a rule --- */
 
 static bool rule_enters(const struct kube_rule *rule)
 {
@@ -135,7 +135,7 @@ static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
     return any;
 }
 
-/* --- open messages --- */
+/* --- entering and ending messages --- */
 
 static struct kube_frame *top_frame(struct kube_filter *f)
 {
@@ -212,7 +212,7 @@ static enum step fail_filter(struct kube_filter *f)
     return STEP_FAILED;
 }
 
-/* --- kept fields --- */
+/* --- copying kept fields into a record --- */
 
 static struct writer rest_of_record(struct kube_filter *f)
 {
@@ -337,7 +337,7 @@ static enum step end_field(struct kube_filter *f, struct kube_record *record)
     return STEP_ON;
 }
 
-/* --- one step per phase --- */
+/* --- one parsing step for each phase --- */
 
 static enum step begin_value(struct kube_filter *f, uint64_t length)
 {
@@ -523,7 +523,7 @@ static enum step filter_step(struct kube_filter *f, struct reader *in, struct ku
     return f->phase == PHASE_VALUE ? consume_value(f, in) : consume_byte(f, in);
 }
 
-/* --- public functions --- */
+/* --- the functions of kube_filter.h --- */
 
 bool kube_filter_valid(const struct kube_filter *f)
 {

@@ -40,7 +40,7 @@
 /* Values of `kind` in struct kube_rule: how the filter treats a field. */
 enum {
     KUBE_DESCEND,
-    KUBE_ENVELOPE, /* DESCEND into bytes that start with the magic k8s\0 */
+    KUBE_ENVELOPE, /* like KUBE_DESCEND, for bytes that start with the magic k8s\0 */
     KUBE_RECORD,
     /*
      * copy a field into a record of its own, emitted when the field ends; an enclosing record stays
@@ -124,7 +124,8 @@ struct kube_filter {
 };
 
 /*
- * Whether a table is a tree of at most KUBE_DEPTH_MAX levels in which every KEEP is below a RECORD.
+ * Whether a table of rules is a tree of at most KUBE_DEPTH_MAX levels in which every KEEP is below
+ * a RECORD.
  */
 bool kube_rules_valid(struct kube_rules rules);
 /*
@@ -132,7 +133,7 @@ bool kube_rules_valid(struct kube_rules rules);
  * the message. The rules are borrowed.
  */
 void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t length);
-/* Whether the parser state is consistent: for assertions and tests. */
+/* Whether the state of the parser is consistent; for assertions and tests. */
 bool kube_filter_valid(const struct kube_filter *f);
 /*
  * Continues with other rules after a record whose content determines the rules for the rest of the
@@ -142,7 +143,7 @@ void kube_filter_switch(struct kube_filter *f, struct kube_rules rules);
 /*
  * Consumes bytes from `in` until a record is complete (STATUS_OK, *record) or the input ends
  * (STATUS_MORE). If the length is known, no byte after the message is consumed, and
- * kube_filter_done is true at the end of the message. Failures are sticky.
+ * kube_filter_done is true at the end of the message. After a failure, every later call fails too.
  */
 MUST_USE enum status kube_filter_next(struct kube_filter *f, struct reader *in,
                                       struct kube_record *record);
