@@ -171,7 +171,7 @@ bool der_is_ascii(struct view text)
     return true;
 }
 
-/* --- time --- */
+/* --- parsing a time --- */
 
 /* Consumes exactly `digits` decimal digits. false: there are fewer. */
 static bool consume_digits(struct view *in, size_t digits, int64_t *value)

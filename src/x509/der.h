@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 
 #define DER_BOOLEAN 0x01u          /* one octet: 0x00 is FALSE, 0xff is TRUE */
-#define DER_INTEGER 0x02u          /* a number in two's complement */
+#define DER_INTEGER 0x02u          /* a number, encoded in two's complement */
 #define DER_BIT_STRING 0x03u       /* number of unused bits at the end, then the bits */
 #define DER_OCTET_STRING 0x04u     /* any bytes */
 #define DER_OID 0x06u              /* OBJECT IDENTIFIER */
@@ -33,11 +33,14 @@ struct der {
 
 /* Consumes an element of any tag. */
 MUST_USE bool der_any(struct view *in, struct der *out);
-/* Consumes an element with this tag; returns its content. */
+/* Consumes an element with this tag; *content is the element without its tag and length. */
 MUST_USE bool der_expect(struct view *in, unsigned tag, struct view *content);
 /* Whether the next element has this tag. */
 bool der_next_is(struct view in, unsigned tag);
-/* Consumes the next element if it has this tag (*present). false: the element is malformed. */
+/*
+ * Consumes the next element if it has this tag; *present: whether it has. false: the element is
+ * malformed.
+ */
 MUST_USE bool der_optional(struct view *in, unsigned tag, bool *present, struct view *content);
 /* Consumes a BOOLEAN. */
 MUST_USE bool der_boolean(struct view *in, bool *value);

@@ -29,7 +29,7 @@ static bool oid_under(struct view oid, const char *prefix, size_t len, unsigned 
 
 #define OID_UNDER(oid, prefix, arc) oid_under((oid), (prefix), sizeof(prefix) - 1u, (arc))
 
-/* --- names --- */
+/* --- parsing and showing names --- */
 
 static bool is_printable_string(struct view text)
 {
@@ -157,7 +157,7 @@ void x509_show_name(struct writer *w, struct view name)
     writer_text(w, "\"");
 }
 
-/* --- algorithms --- */
+/* --- parsing signature algorithms --- */
 
 /*
  * Parses an AlgorithmIdentifier's content: OID, and the whole element of its parameters, which may
@@ -291,7 +291,7 @@ static bool read_scheme(struct view in, struct x509_cert *cert)
     return true;
 }
 
-/* --- the key --- */
+/* --- parsing the public key --- */
 
 /*
  * Parses an RSAPublicKey (RFC 8017 §A.1.1). Both integers are positive; like Go, refuses an
@@ -372,7 +372,7 @@ static const char *read_spki(struct view in, struct x509_cert *cert)
     }
 }
 
-/* --- the whole certificate --- */
+/* --- parsing a whole certificate --- */
 
 struct fields {
     struct view tbs;   /* the part of tbsCertificate's content that is not parsed yet */

@@ -20,7 +20,10 @@ static struct x509_verdict refused_verdict(enum x509_reason reason, const struct
     return v;
 }
 
-/* Keeps the first refusal, which explains the most: the most likely issuers are tried first. */
+/*
+ * Keeps the first refusal, because the likeliest issuers are tried first and so their refusal
+ * explains the most.
+ */
 static void keep_first(struct x509_verdict *kept, struct x509_verdict v)
 {
     if (kept->reason == X509_TRUSTED) {
@@ -28,11 +31,11 @@ static void keep_first(struct x509_verdict *kept, struct x509_verdict v)
     }
 }
 
-/* --- one certificate --- */
+/* --- judging one certificate --- */
 
 /*
- * Compares in milliseconds: like Go, treats a certificate as expired right after the instant
- * notAfter, not one second later.
+ * Judges whether the certificate is valid at `now_ms`. Compares in milliseconds, because in Go a
+ * certificate has expired right after the instant notAfter, not one second later.
  */
 static enum x509_reason judge_time(const struct x509_cert *cert, int64_t now_ms)
 {
@@ -72,7 +75,7 @@ static enum x509_reason judge_issuer(const struct x509_search *s, const struct x
     return (cert->has_path_len && below > cert->path_len) ? X509_PATH_LEN : X509_TRUSTED;
 }
 
-/* --- whole chains --- */
+/* --- judging a whole chain --- */
 
 static const struct x509_cert *chain_at(const struct x509_search *s, size_t i)
 {
@@ -145,7 +148,7 @@ static bool judge_chain(struct x509_search *s)
     return v.reason == X509_TRUSTED;
 }
 
-/* --- candidates --- */
+/* --- finding and trying possible issuers --- */
 
 /*
  * How well the subject key identifier of a possible issuer matches the authority key identifier of
@@ -317,7 +320,7 @@ static bool try_next(struct x509_search *s)
     return judge_chain(s);
 }
 
-/* --- the verdict --- */
+/* --- running a search, and its verdict --- */
 
 static bool is_anchor_itself(const struct x509_trust *trust, const struct x509_cert *cert)
 {
@@ -394,7 +397,7 @@ bool x509_step(struct x509_search *s, struct x509_verdict *v)
     return s->over;
 }
 
-/* --- messages --- */
+/* --- the text of a verdict --- */
 
 static const struct {
     enum x509_reason reason;

@@ -33,7 +33,7 @@ enum x509_reason {
     X509_WEAK_SIGNATURE,
     X509_OTHER_SIGNATURE,
     X509_WEAK_KEY,
-    X509_ED25519_KEY, /* an Ed25519 key, which mbedTLS does not support */
+    X509_ED25519_KEY, /* the certificate has an Ed25519 key, which mbedTLS does not support */
     X509_OTHER_KEY,
     X509_USAGE,
     X509_CONSTRAINTS,
@@ -43,9 +43,10 @@ enum x509_reason {
      * searched
      */
     X509_SENT,
-    X509_CANDIDATES,  /* more than X509_CANDIDATES_MAX possible issuers */
-    X509_COMPARISONS, /* more than X509_COMPARISONS_MAX comparisons of names with constraints */
-    X509_MEMORY       /* memory was exhausted, so a signature could not be checked */
+    X509_CANDIDATES, /* the search found more than X509_CANDIDATES_MAX possible issuers */
+    /* the chain needs more than X509_COMPARISONS_MAX comparisons of names with constraints */
+    X509_COMPARISONS,
+    X509_MEMORY /* memory was exhausted, so a signature could not be checked */
 };
 
 /* Checks that `issuer` signed `child`. Returns X509_TRUSTED, or why the signature is refused. */
@@ -73,8 +74,8 @@ struct x509_frame {
     size_t at;
     uint8_t cert; /* index of the sent certificate whose issuer is searched for */
     /*
-     * 0 to 2: among the anchors, from the best match (likeness_of) to the worst; 3 to 5: the same
-     * among the sent certificates
+     * 0 to 2: among the anchors, from the best match (likeness_of) to the worst; 3 to 5: likewise,
+     * but among the sent certificates
      */
     uint8_t pass;
 };

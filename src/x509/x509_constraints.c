@@ -10,7 +10,7 @@
 #include "x509/der.h"
 #include "x509/x509_names_internal.h"
 
-/* --- well-formedness --- */
+/* --- whether name constraints are well-formed --- */
 
 /* Whether the mask is one bits followed by zero bits. */
 static bool mask_valid(struct view mask)
@@ -123,7 +123,7 @@ static bool consume_subtree(struct view *in, struct der *base)
 bool x509_constraints_valid(struct view subtrees, bool *whole)
 {
     struct der base = {0};
-    size_t ranges[2] = {0}; /* number of IPv4 and of IPv6 ranges */
+    size_t ranges[2] = {0}; /* number of IPv4 ranges and number of IPv6 ranges */
     bool odd[2] = {0};
     while (subtrees.len > 0u) {
         if (!consume_subtree(&subtrees, &base) || !subtree_valid(&base, whole)) {

@@ -221,8 +221,8 @@ static enum found read_inhibit_any_policy(const struct extension *e, struct x509
 }
 
 /*
- * Checks the encoding (RFC 5280 §4.2.1.13). Revocation lists are never fetched, but a malformed
- * extension invalidates the certificate.
+ * Checks the encoding of cRLDistributionPoints (RFC 5280 §4.2.1.13). Revocation lists are never
+ * fetched, but a malformed extension invalidates the certificate.
  */
 static enum found read_distribution_points(const struct extension *e, struct x509_cert *cert)
 {
@@ -252,7 +252,7 @@ static enum found read_distribution_points(const struct extension *e, struct x50
     return FOUND;
 }
 
-/* Checks the encoding (RFC 5280 §4.2.2.1); the locations are not used. */
+/* Checks the encoding of authorityInfoAccess (RFC 5280 §4.2.2.1); its locations are not used. */
 static enum found read_authority_access(const struct extension *e, struct x509_cert *cert)
 {
     struct view value = e->value;
@@ -273,7 +273,7 @@ static enum found read_authority_access(const struct extension *e, struct x509_c
     return FOUND;
 }
 
-/* --- all extensions --- */
+/* --- parsing all extensions of a certificate --- */
 
 struct kind {
     const char *oid;
@@ -364,7 +364,7 @@ bool x509_extensions(struct view in, struct x509_cert *cert)
     return true;
 }
 
-/* --- texts for messages --- */
+/* --- writing OIDs into messages --- */
 
 /* Appends an OID in dotted decimal. The first encoded number holds two arcs (X.690 §8.19.4). */
 static void show_arcs(struct writer *w, struct view oid)

@@ -14,6 +14,6 @@
  */
 MUST_USE bool x509_extensions(struct view in, struct x509_cert *cert);
 
-#define X509_OID_ANY_POLICY "\x55\x1d\x20\x00" /* RFC 5280 §4.2.1.4 */
+#define X509_OID_ANY_POLICY "\x55\x1d\x20\x00" /* the OID anyPolicy, RFC 5280 §4.2.1.4 */
 
 #endif

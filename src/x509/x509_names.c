@@ -10,7 +10,7 @@
 #include "x509/der.h"
 #include "x509/x509_names_internal.h"
 
-/* --- well-formedness --- */
+/* --- whether names are well-formed --- */
 
 bool x509_domain_valid(struct view name, bool constraint)
 {
@@ -85,7 +85,10 @@ static bool authority_valid(struct view authority)
     return x509_domain_valid(host, false) && (host.len > 0u || authority.len == 0u);
 }
 
-/* Stricter than Go's URL parser: refuses a user name, an IPv6 literal, and escapes in the host. */
+/*
+ * Stricter than Go's URL parser: refuses a URI with a user name, an IPv6 literal, or escapes in its
+ * host.
+ */
 bool x509_uri_authority(struct view uri, struct view *authority)
 {
     size_t scheme = scheme_len(uri);
@@ -145,7 +148,7 @@ bool x509_names_valid(struct view value, bool *some)
     return true;
 }
 
-/* --- the server's name --- */
+/* --- matching and showing the server's name --- */
 
 struct view x509_names_of(const struct x509_cert *cert)
 {

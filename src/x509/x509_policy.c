@@ -34,7 +34,8 @@ static bool all_list(const struct x509_cert *const chain[], size_t count, struct
 
 /*
  * Whether all certificates of the chain have a policy in common. anyPolicy matches every policy,
- * unless a certificate of the chain inhibits it. false if one has policy mappings.
+ * unless a certificate of the chain inhibits it. Returns false if a certificate of the chain has
+ * policy mappings.
  */
 static bool has_common(const struct x509_cert *const chain[], size_t count)
 {
