@@ -13,7 +13,7 @@
 #include "base/chars.h"
 #include "kubeconfig/yaml.h"
 
-/* --- the known keys --- */
+/* --- the keys of a kubeconfig --- */
 
 /*
  * Keys of a kubeconfig; each is an index of the table `keys`. The code handles the keys before
@@ -57,11 +57,12 @@ struct name {
 /* One pass over the text. now[k].line is the line of key k; 0: key k was not given. */
 struct walk {
     struct yaml_reader in;
-    struct writer *why;               /* borrowed; gets the reason on failure */
-    enum key at[LEVELS + 1u];         /* key of each open collection */
-    struct yaml_token now[KEY_COUNT]; /* values of the keys in the current entry and around it */
-    struct name wanted[ENTRY_KINDS];  /* names of the entries to find, as far as known */
-    unsigned line[ENTRY_KINDS];       /* line of each wanted entry; 0: not found in this pass */
+    struct writer *why;       /* borrowed; on failure, the reason is appended to it */
+    enum key at[LEVELS + 1u]; /* key of each open collection */
+    /* values of the keys in the current list entry and in the collections around it */
+    struct yaml_token now[KEY_COUNT];
+    struct name wanted[ENTRY_KINDS]; /* names of the entries to find, as far as known */
+    unsigned line[ENTRY_KINDS];      /* line of each wanted entry; 0: not found in this pass */
     struct kubeconfig found;
 };
 
@@ -69,12 +70,12 @@ enum shape { VALUE, NAME, MAP, LIST };
 
 struct key_row {
     enum key below;
-    /* name of the key, literal; for an entry of a list: its name in messages */
+    /* (literal) name of the key; for an entry of a list: the name of the entry in messages */
     const char *name;
     enum shape shape;
     size_t to;           /* VALUE, NAME: offset of the member of struct walk that gets the value */
-    const char *refused; /* literal: why the key is refused; NULL: it is accepted */
-    const char *unless;  /* literal: the only value of a refused key that is accepted */
+    const char *refused; /* (literal) why the key is refused; NULL: it is accepted */
+    const char *unless;  /* (literal) the only value of a refused key that is accepted */
 };
 
 #define NAME_OF(kind) NAME, offsetof(struct walk, wanted[kind]), NULL, NULL
@@ -124,7 +125,7 @@ static const struct key_row keys[KEY_COUNT] = {
     {USER, "as-user-extra", REFUSED(AS_REFUSED)},
 };
 
-/* --- failures --- */
+/* --- writing the reason of a failure --- */
 
 static enum status fail_malformed(struct walk *w, unsigned line, const char *what,
                                   const char *problem)
@@ -144,7 +145,7 @@ static void put_wanted(struct walk *w, unsigned kind)
     writer_text(w->why, "\"");
 }
 
-/* --- one value --- */
+/* --- checking and copying the value of one key --- */
 
 static bool is_one_line(struct view value)
 {
@@ -182,7 +183,7 @@ static enum status put_name(struct walk *w, unsigned k)
     return STATUS_OK;
 }
 
-/* Copies a key's value to the member that the table names, or refuses it. */
+/* Copies a key's value to the member that the key's row of the table names, or refuses the key. */
 static enum status copy_value(struct walk *w, unsigned k)
 {
     struct yaml_token *t = &w->now[k];
@@ -211,9 +212,9 @@ static enum status copy_value(struct walk *w, unsigned k)
     return STATUS_OK;
 }
 
-/* --- one pass --- */
+/* --- making the passes over the text --- */
 
-/* Ends an entry of contexts, clusters or users: copies its values if its name is the wanted one. */
+/* Ends an entry of contexts, clusters or users: copies its values if it has the wanted name. */
 static enum status finish_entry(struct walk *w, unsigned kind)
 {
     const struct yaml_token *t = &w->now[(unsigned)CONTEXT_NAME + kind];
@@ -258,7 +259,7 @@ static bool has_shape(unsigned k, enum json_kind kind)
         return kind == JSON_OBJECT_BEGIN || (kind == JSON_NULL && !entry);
     case LIST:
         return kind == JSON_ARRAY_BEGIN || kind == JSON_NULL;
-    default: /* VALUE, NAME: copy_value checks the values of wanted entries */
+    default: /* VALUE or NAME: copy_value checks the values of wanted entries */
         return true;
     }
 }
@@ -349,7 +350,10 @@ static enum status walk_text(struct walk *w, struct view text, uint8_t *room)
     return s;
 }
 
-/* Checks that the last pass found the wanted entry of this kind, if there is one. */
+/*
+ * Checks that the last pass found the wanted context, cluster or user (`kind`). STATUS_OK also if
+ * no entry of this kind is wanted.
+ */
 static enum status check_found(struct walk *w, unsigned kind)
 {
     if (w->line[kind] != 0u || w->wanted[kind].len == 0u) {
@@ -382,7 +386,7 @@ static enum status walk_all(struct walk *w, struct view text, uint8_t *room)
     return (s == STATUS_OK) ? check_found(w, OF_USER) : s;
 }
 
-/* --- the server's address --- */
+/* --- splitting the server's URL --- */
 
 static bool is_host(struct view host, bool bracketed)
 {
@@ -415,7 +419,10 @@ static enum status split_host(struct view text, struct view *host, struct view *
     return STATUS_OK;
 }
 
-/* Length of "https://" at the front, in any case (RFC 3986 §3.1); 0: another scheme. */
+/*
+ * Length of "https://" at the start of `server`, in any letter case (RFC 3986 §3.1); 0: another
+ * scheme.
+ */
 static size_t scheme_length(struct view server)
 {
     static const char scheme[] = "https://";
@@ -446,17 +453,20 @@ enum status kubeconfig_server(struct view server, struct view *host, uint16_t *p
     return STATUS_OK;
 }
 
-/* --- the whole file --- */
+/* --- reading a whole kubeconfig --- */
 
-/* Empties the file name if inline data is given, which takes precedence, as in client-go. */
+/*
+ * Empties `file`, the name of a file, if `data` gives the same value inline, which takes
+ * precedence, as in client-go.
+ */
 static void prefer_data(struct view data, struct view *file)
 {
     *file = (data.len > 0u) ? view_first(*file, 0) : *file;
 }
 
 /*
- * Checks that server and certificate authority are given, that the server is https, and that a
- * client certificate comes with its key.
+ * Checks that the kubeconfig gives a server and a certificate authority, that the server's URL is
+ * https, and that a client certificate comes with its key.
  */
 static enum status check_values(struct walk *w)
 {

@@ -26,7 +26,8 @@
 /* Port of an https server whose URL has none (RFC 9110 §4.2.2). */
 #define HTTPS_PORT 443u
 
-struct kubeconfig {     /* views into the caller's buffer; empty: the value is not given */
+/* Server and credentials: views into the caller's buffer; empty: not in the kubeconfig. */
+struct kubeconfig {
     struct view server; /* https://host:port */
     struct view ca_file;
     struct view ca_data; /* base64 of the authorities' certificates */

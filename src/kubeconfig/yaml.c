@@ -19,7 +19,7 @@ static enum status fail_parsing(struct yaml_reader *r, const char *problem)
     return PEER_MALFORMED;
 }
 
-/* --- lines --- */
+/* --- moving over characters and lines --- */
 
 static bool one_of(uint8_t c, const char *set)
 {
@@ -58,7 +58,8 @@ static void next_line(struct yaml_reader *r)
 }
 
 /*
- * Whether the rest of the line holds only blanks and a comment, which must follow a blank (§6.6).
+ * Whether the rest of the line holds only blanks and a comment, which must follow a blank (YAML
+ * 1.2.2 §6.6).
  */
 static bool rest_is_blank(const struct yaml_reader *r)
 {
@@ -130,7 +131,7 @@ static bool seek_in_document(struct yaml_reader *r)
     return false;
 }
 
-/* --- values of scalars --- */
+/* --- reading scalars --- */
 
 static void put_times(struct yaml_reader *r, uint8_t c, unsigned times)
 {
@@ -140,8 +141,8 @@ static void put_times(struct yaml_reader *r, uint8_t c, unsigned times)
 }
 
 /*
- * Appends `breaks` folded line ends (§6.5). A single line end becomes a space, or nothing if it is
- * escaped; n line ends become n - 1 line ends.
+ * Appends `breaks` folded line ends (YAML 1.2.2 §6.5). A single line end becomes a space, or
+ * nothing if it is escaped; n line ends become n - 1 line ends.
  */
 static void put_fold(struct yaml_reader *r, unsigned breaks, bool escaped)
 {
@@ -185,8 +186,9 @@ static uint32_t join_surrogates(struct yaml_reader *r, uint32_t c)
 static bool put_escape(struct yaml_reader *r)
 {
     /*
-     * §5.7. \L and \P are left out, because their UTF-8 is longer than the escape and might not fit
-     * into the buffer for values; the text may contain the characters themselves.
+     * The letters of the escapes (YAML 1.2.2 §5.7). \L and \P are left out, because their UTF-8 is
+     * longer than the escape and might not fit into the buffer for values; the text may contain the
+     * characters themselves.
      */
     static const char letters[] = "0abt\tnvfre \"/\\N_";
     static const uint8_t values[] = {0,  7,  8,   9,   9,   10,   11,   12,
@@ -249,7 +251,7 @@ static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
     *solid = r->values.len;
 }
 
-/* Reads a quoted scalar, and moves past its closing quote (§7.3.1, §7.3.2). */
+/* Reads a quoted scalar, and moves past its closing quote (YAML 1.2.2 §7.3.1, §7.3.2). */
 static enum status read_quoted(struct yaml_reader *r)
 {
     uint8_t quote = peek_byte(r, 0);
@@ -267,7 +269,7 @@ static enum status read_quoted(struct yaml_reader *r)
     return fail_parsing(r, "this quote is not closed");
 }
 
-/* Whether a plain scalar ends before byte `at` of its line (§7.3.3). */
+/* Whether a plain scalar ends before byte `at` of its line (YAML 1.2.2 §7.3.3). */
 static bool ends_plain(struct view line, size_t at, bool flow)
 {
     uint8_t c = line.data[at];
@@ -353,7 +355,7 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
     return STATUS_OK;
 }
 
-/* A literal or folded scalar being read (§8.1). */
+/* A literal or folded scalar being read (YAML 1.2.2 §8.1). */
 struct block {
     bool folded;
     bool some; /* at least one line of text was read */
@@ -461,7 +463,9 @@ static bool starts_plain(uint8_t c, bool flow)
     return !one_of(c, "\"'") && (flow || !one_of(c, "|>"));
 }
 
-/* Why a plain scalar cannot start with `c` when `next` follows (§7.3.3); NULL: it can. */
+/*
+ * Why a plain scalar cannot start with `c` when `next` follows (YAML 1.2.2 §7.3.3); NULL: it can.
+ */
 static const char *plain_problem(uint8_t c, uint8_t next, bool flow)
 {
     static const struct {
@@ -509,7 +513,7 @@ static enum status read_any_scalar(struct yaml_reader *r, int parent, struct yam
     return (s == STATUS_OK && quote && !flow && !*key) ? finish_line(r) : s;
 }
 
-/* --- collections --- */
+/* --- the stack of open collections --- */
 
 static bool at_dash(const struct yaml_reader *r)
 {
@@ -561,7 +565,7 @@ static enum status pop_collection(struct yaml_reader *r, struct yaml_token *t)
     return (top->flow && !in_flow(r)) ? finish_line(r) : STATUS_OK;
 }
 
-/* --- blocks --- */
+/* --- reading values and keys of block collections --- */
 
 /* Reads a value at the position: a flow collection or a scalar. */
 static enum status inline_value(struct yaml_reader *r, int parent, struct yaml_token *t)
@@ -641,7 +645,10 @@ static enum status next_key(struct yaml_reader *r, struct yaml_token *t)
     return check_name(r, t);
 }
 
-/* Whether the line at the position ends the innermost collection; `more`: false if none is left. */
+/*
+ * Whether the line at the position ends the innermost collection; `more`: whether the document has
+ * another line.
+ */
 static bool ends_collection(const struct yaml_reader *r, bool more)
 {
     const struct yaml_open *top = &r->stack[r->depth - 1u];
@@ -699,7 +706,7 @@ static enum status next_document(struct yaml_reader *r, struct yaml_token *t)
     return more ? block_value(r, -1, t) : next_line_token(r, t);
 }
 
-/* --- flow collections --- */
+/* --- reading flow collections --- */
 
 /*
  * Moves past blanks, line ends and comments in a flow collection. `line`: where the collection
@@ -761,7 +768,7 @@ static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_tok
     return (s == STATUS_OK) ? check_name(r, t) : s;
 }
 
-/* --- skipping --- */
+/* --- skipping values --- */
 
 /* Skips an anchor, an alias or a tag. */
 static void skip_word(struct yaml_reader *r, bool flow)
@@ -887,7 +894,7 @@ enum status yaml_skip(struct yaml_reader *r, const struct yaml_token *token)
     return (s == STATUS_OK) ? pop_collection(r, &end) : s;
 }
 
-/* --- the text as a whole --- */
+/* --- checking the text, and returning its tokens --- */
 
 /* Whether the text is UTF-8 without control characters other than LF, CRLF and tab. */
 static bool is_text(struct view text)

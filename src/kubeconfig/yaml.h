@@ -32,12 +32,13 @@ struct yaml_token {
 
 /* What may come next at the reading position. */
 enum yaml_expect {
-    YAML_DOCUMENT,   /* the first token of the text */
-    YAML_LINE,       /* an entry of the innermost block collection, or its end */
-    YAML_VALUE,      /* the value after "key:" in a block mapping */
-    YAML_FLOW_FIRST, /* the first entry of the innermost flow collection, or its end */
+    YAML_DOCUMENT, /* the first token of the text */
+    YAML_LINE,     /* an entry of the innermost block collection, or the end of this collection */
+    YAML_VALUE,    /* the value after "key:" in a block mapping */
+    /* the first entry of the innermost flow collection, or the end of this collection */
+    YAML_FLOW_FIRST,
     YAML_FLOW_VALUE, /* the value after a key in a flow mapping */
-    YAML_FLOW_NEXT   /* a comma, or the closing bracket */
+    YAML_FLOW_NEXT   /* a comma, or the closing bracket of the innermost flow collection */
 };
 
 /* An open collection. */
@@ -61,8 +62,9 @@ struct yaml_reader {
     unsigned depth;
     struct yaml_open stack[YAML_DEPTH_MAX];
     enum yaml_expect expect;
-    bool bad_escape;     /* the last scalar has an escape unknown to YAML */
-    const char *problem; /* message (static) for the first failure, found in `line`; NULL: none */
+    bool bad_escape; /* the last scalar has an escape unknown to YAML */
+    /* message (static) about the first failure, which is in `line`; NULL: no failure */
+    const char *problem;
 };
 
 /*
@@ -72,8 +74,8 @@ struct yaml_reader {
 void yaml_open(struct yaml_reader *r, struct view text, uint8_t *room);
 /*
  * Returns the next token; JSON_END after the last token. PEER_MALFORMED: r->problem has the reason,
- * and r->line its line; refused syntax and collections deeper than YAML_DEPTH_MAX fail as well.
- * Failures are sticky.
+ * and r->line its line; a text with refused syntax or with collections deeper than YAML_DEPTH_MAX
+ * fails as well. Later calls return the same failure.
  */
 MUST_USE enum status yaml_next(struct yaml_reader *r, struct yaml_token *token);
 /*
