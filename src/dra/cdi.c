@@ -17,7 +17,7 @@
 
 enum { CDI_INDENT = 2 };
 
-/* --- names --- */
+/* --- names of CDI files and CDI devices --- */
 
 static void file_name(enum driver_kind driver, const char *uid, const char *suffix,
                       char out[CDI_FILE_NAME_CAP])
@@ -71,7 +71,7 @@ _Static_assert(sizeof(CDI_FILE_PREFIX CDI_FILE_SUFFIX) + UID_CAP <= CDI_FILE_NAM
                    sizeof(CDI_FILE_PREFIX CDI_TOMBSTONE_SUFFIX) + UID_CAP <= CDI_FILE_NAME_CAP,
                "the longest file name fits");
 
-/* --- JSON members --- */
+/* --- writing JSON members --- */
 
 static void member_number(struct json_writer *j, const char *name, unsigned value)
 {
@@ -93,7 +93,7 @@ static void member_numbered(struct json_writer *j, const char *name, const char 
     json_string(j, writer_view(&w));
 }
 
-/* --- annotations --- */
+/* --- writing annotations --- */
 
 /* Writes an allocation result as a JSON object, without the fields that are not set. */
 static void result_object(struct writer *out, const struct claim_result *r)
@@ -150,7 +150,10 @@ static void string_numbered(struct json_writer *j, const char *before, unsigned 
     json_string(j, writer_view(&w));
 }
 
-/* Writes a member whose number is a string, because annotation values must be strings. */
+/*
+ * Writes a member with a number as its value, in a string, because annotation values must be
+ * strings.
+ */
 static void member_decimal(struct json_writer *j, const char *name, unsigned value)
 {
     json_name(j, name);
@@ -206,7 +209,7 @@ static void write_annotations(struct json_writer *j, const struct claim_record *
     json_object_end(j);
 }
 
-/* --- devices --- */
+/* --- writing CDI devices --- */
 
 /*
  * The device number inside the container: the host's number or, with zero_numbering, first_number
@@ -256,8 +259,8 @@ static void write_nodes(struct json_writer *j, const struct claim_record *r, uin
 }
 
 /*
- * Writes the device nodes of the request whose first result is `first`. If two results of the
- * request are shares of one device, writes the node of this device only once.
+ * Writes the device nodes of the request whose first result has index `first`. If two results of
+ * the request are shares of one device, writes the node of this device only once.
  */
 static void device_nodes(struct json_writer *j, const struct claim_record *r, unsigned first,
                          const char *dev_root)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and bounds that the writer and the reader of CDI annotations use. Owns nothing else. */
+/* Names and bounds that both the writer and the reader of CDI annotations use. */
 #ifndef DRA_CDI_INTERNAL_H
 #define DRA_CDI_INTERNAL_H
 

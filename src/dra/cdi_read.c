@@ -112,7 +112,7 @@ static unsigned member_of(struct members_reader *m, const char *const *names, un
     return at;
 }
 
-/* --- values --- */
+/* --- parsing values of members --- */
 
 static bool parse_text(const struct json_token *value, char *to, size_t cap)
 {
@@ -163,7 +163,7 @@ static bool parse_device(const struct json_token *value, struct claim_result *to
     return ok;
 }
 
-/* --- results --- */
+/* --- parsing allocation results --- */
 
 static bool parse_member(struct members_reader *m, struct claim_result *to)
 {
@@ -232,7 +232,7 @@ static bool is_next_result(struct view name, unsigned count)
     return view_equal(name, writer_view(&w));
 }
 
-/* --- the file --- */
+/* --- parsing the annotations and the file --- */
 
 /* Parses the annotation device-numbering: "host", "zero" or "zero+N". */
 static bool parse_numbering(const struct json_token *value, struct claim_record *r)

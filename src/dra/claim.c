@@ -13,7 +13,7 @@
 #include "base/chars.h"
 #include "cfg/identity.h"
 
-/* --- names --- */
+/* --- checking names --- */
 
 /*
  * Whether a text has the common form of labels, UIDs and names: letters, digits, '-' and, if
@@ -65,7 +65,7 @@ enum status claim_id_check(const struct claim_id *id, struct writer *why)
     return STATUS_OK;
 }
 
-/* --- records --- */
+/* --- checking, comparing and reading records --- */
 
 static bool share_like(struct view v)
 {
@@ -327,7 +327,7 @@ uint8_t claim_logical_neuron_core(const struct claim_record *r)
     return lnc;
 }
 
-/* --- the builder --- */
+/* --- starting a record, and failures of a claim --- */
 
 void claim_begin(struct claim_builder *b, const struct devices *devices, const char *driver,
                  const char *pool, const struct claim_id *wanted)
@@ -395,7 +395,7 @@ void claim_meta(struct claim_builder *b, struct view uid)
           SHOWN(view_text(b->wanted->uid)), SHOWN(uid));
 }
 
-/* --- results --- */
+/* --- adding allocation results --- */
 
 /*
  * Whether `device` is a name that this node has published or may have published: that of a Neuron
@@ -571,7 +571,7 @@ void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
     }
 }
 
-/* --- configuration --- */
+/* --- applying configurations --- */
 
 enum { SOURCE_CLASS = 1, SOURCE_CLAIM = 2 };
 
@@ -713,7 +713,10 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
         refuse_config(b, "EFA devices take no configuration");
         return;
     }
-    /* A truncated entry may have lost request names, so it may apply to any result. */
+    /*
+     * the request names of a truncated entry may be incomplete, so the entry may apply to any
+     * result
+     */
     uint32_t mask = in->truncated ? UINT32_MAX : covered_results(b, in);
     if (mask == 0u) {
         return;
@@ -755,8 +758,8 @@ void claim_allocated(struct claim_builder *b)
 }
 
 /*
- * Called after the claim's whole object was read. Returns why the claim cannot be prepared, or NULL
- * if it can.
+ * Called after the claim's whole object was read. Returns why the claim cannot be prepared; NULL:
+ * it can be prepared.
  */
 static const char *incomplete_reason(const struct claim_builder *b)
 {

@@ -24,7 +24,7 @@
 #include "dra/config.h"
 #include "dra/device.h"
 
-struct claim_id { /* The identity of a claim, as the kubelet sends it. */
+struct claim_id { /* identity of a claim, as the kubelet sends it */
     char uid[UID_CAP];
     char namespace_[NAMESPACE_CAP];
     char name[NAME_CAP];
@@ -54,8 +54,9 @@ struct claim_result {
     /* the result is for the device NODE_DEVICE_NAME, which stands for all devices of the node */
     bool node;
     uint16_t number;             /* device number, below DEVICES_MAX; 0 if `node` */
-    uint8_t logical_neuron_core; /* requested LNC; 0: none */
-    uint8_t ultraserver_mode;    /* requested number of UltraServer nodes; 0: none */
+    uint8_t logical_neuron_core; /* requested LNC; 0: the claim requests none */
+    /* requested number of UltraServer nodes; 0: the claim requests none */
+    uint8_t ultraserver_mode;
     bool admin_access;
     /* bit N: the claim has NeuronCore N of the device; 0: it has the whole device */
     uint8_t cores;
@@ -131,7 +132,7 @@ bool claim_devices_same(const struct claim_record *x, const struct claim_record 
  * same.
  */
 bool claim_results_same(const struct claim_record *x, const struct claim_record *y);
-/* The LNC of the first result that has one; 0: no result has an LNC. */
+/* The LNC of the first result that has an LNC; 0: no result has one. */
 uint8_t claim_logical_neuron_core(const struct claim_record *r);
 
 /* --- building a record from the filtered API object, in the order of its bytes --- */
@@ -152,8 +153,8 @@ struct claim_builder {
     bool allocated;
     unsigned configs; /* configuration entries added; after the first no result may follow */
     /*
-     * whether --device-numbering=zero is set; set by the caller after claim_begin, copied to the
-     * record by claim_end
+     * --device-numbering=zero is set; set by the caller after claim_begin, copied to the record by
+     * claim_end
      */
     bool zero_numbering;
     enum status failed; /* the first failure, or STATUS_OK */
@@ -253,7 +254,10 @@ MUST_USE enum status claim_end(struct claim_builder *b);
 /* Name of a consumer kind, "Pod" or "PodGroup". Never NULL. */
 const char *claim_consumer_name(enum claim_consumer_kind kind);
 
-/* Bit N: the claim holds device N, or a share of it. Results with admin access hold nothing. */
+/*
+ * Bit N: the claim holds device N, or a share of it. A result with admin access does not hold its
+ * device.
+ */
 uint64_t claim_numbers(const struct claim_record *r);
 /*
  * Whether the claim holds only shares of devices: each result that holds a device has a share ID.
@@ -284,9 +288,9 @@ uint64_t claim_result_numbers(const struct claim_record *r, unsigned at);
 /* Bit N: the claim contains device N, with or without admin access. */
 uint64_t claim_all_numbers(const struct claim_record *r);
 /*
- * Bit N: no other claim may use /dev/neuronN in the containers of this claim. Usually these are the
- * numbers at which the claim's own devices appear. For a part of a device all bits are set, because
- * NEURON_RT_VISIBLE_CORES applies to the whole container.
+ * Bit N: no other claim may use /dev/neuronN in the containers of this claim. Usually the bits are
+ * the numbers that the claim's own devices have in its containers. For a part of a device all bits
+ * are set, because NEURON_RT_VISIBLE_CORES applies to the whole container.
  */
 uint64_t claim_container_numbers(const struct claim_record *r);
 /*
@@ -299,8 +303,9 @@ uint64_t claim_container_numbers(const struct claim_record *r);
 bool claim_consecutive(const struct claim_record *r);
 /*
  * Appends what to do about a claim whose devices are not consecutive: the full name of the
- * attribute by which a claim gets as many consecutive devices on this board, or the next larger
- * number of them. `board` may be NULL, for a type without a row.
+ * attribute by which a claim gets this number of consecutive devices on the board, or the next
+ * larger number that the board has an attribute for. `board` is NULL for an instance type without a
+ * board row.
  */
 void claim_consecutive_write(struct writer *out, const struct claim_record *r,
                              const struct board *board);
@@ -326,7 +331,7 @@ void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_C
 void claim_attributes(const struct claim_result *result, const struct devices *d, unsigned index,
                       struct attributes *out);
 
-/* --- CDI --- */
+/* --- CDI files --- */
 
 /* File name of a claim's CDI file: prefix, uid, CDI_FILE_SUFFIX. */
 void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);

@@ -51,7 +51,7 @@ struct decoder {
     unsigned complaints; /* number of unknown and duplicate members so far */
 };
 
-/* --- members of the top object --- */
+/* --- reading the members of the top object --- */
 
 static enum status syntax_error(struct decoder *d)
 {
@@ -135,7 +135,7 @@ static enum status wrong_type(struct decoder *d, const char *field, const char *
     return PEER_MALFORMED;
 }
 
-/* --- first pass: apiVersion and kind --- */
+/* --- first pass over the text: apiVersion and kind --- */
 
 /*
  * If the current member is apiVersion or kind, stores its value. As in Go, a later member replaces
@@ -169,7 +169,10 @@ static enum status read_type(struct decoder *d, struct view json)
     return s;
 }
 
-/* Names both members, because a configuration that lacks one of them often lacks the other too. */
+/*
+ * Fails because the member `name` is missing. The message asks for apiVersion and kind, because a
+ * configuration that lacks one of them often lacks the other too.
+ */
 static enum status fail_missing(struct decoder *d, const char *name)
 {
     WRITE(d->why,
@@ -215,7 +218,7 @@ static enum status find_row(struct decoder *d, struct config *out)
     return STATUS_OK;
 }
 
-/* --- second pass: every member, strictly --- */
+/* --- second pass over the text: every member, strictly --- */
 
 static void add_complaint(struct decoder *d, const char *what)
 {
@@ -318,7 +321,7 @@ enum status config_decode(struct view json, struct config *out, struct writer *w
     return s;
 }
 
-/* --- checking against the node --- */
+/* --- checking a configuration against the node --- */
 
 enum status config_check(const struct config *c, unsigned lnc_allowed,
                          const struct ultraserver *ultraserver, const char *instance_type,

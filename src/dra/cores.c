@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 
-/* Number of the first used core at or after `from`; `cores` if there is none. */
+/* Number of the first used core at or after core `from`; `cores`: no used core follows. */
 static unsigned gap_end(uint8_t used, unsigned from, unsigned cores)
 {
     unsigned end = from;

@@ -87,7 +87,7 @@ const char *probe_issue_name(enum probe_issue_kind kind)
     return issue_names[kind];
 }
 
-/* --- issues --- */
+/* --- adding probe issues --- */
 
 static void printable_cut(char *text, size_t cap, struct view value)
 {
@@ -129,7 +129,7 @@ void probe_issue_count(struct probe_issues *issues, enum probe_issue_kind kind, 
     probe_issue_node(issues, kind, view_text(digits));
 }
 
-/* --- texts of the node --- */
+/* --- parsing texts that describe the whole node --- */
 
 /* The text in an array of `cap` bytes, up to its NUL if it has one, without surrounding space. */
 static struct view found_text(const char *text, size_t cap)
@@ -217,7 +217,7 @@ static void build_boot_id(struct devices *d, const struct found_node *found,
     }
 }
 
-/* --- one device --- */
+/* --- parsing the texts of one device --- */
 
 static void build_cores(const struct devices *d, struct device *device,
                         const struct found_device *found, struct probe_issues *issues)
@@ -347,7 +347,7 @@ void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME
     }
 }
 
-/* --- the table --- */
+/* --- building the table --- */
 
 /* Index in the table of the device with this number, or the index at which to insert it. */
 static unsigned place_of(const struct devices *d, uint16_t number)
@@ -393,8 +393,8 @@ static void add_device(struct devices *d, const struct found_device *found, bool
     neuron_device_name(device.number, device.name);
     if (found->number >= DEVICES_MAX) {
         /*
-         * The kernel module has no minor number this high, and a mask of device numbers has no bit
-         * for it.
+         * The kernel module has no minor number as high as DEVICES_MAX, and a mask of device
+         * numbers has no bit for it.
          */
         probe_issue_add(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
     } else if (place < d->count && d->device[place].number == found->number) {
@@ -507,7 +507,7 @@ static void report_table(const struct devices *d, const struct found_node *found
     }
 }
 
-/* --- core counts --- */
+/* --- reporting wrong core counts --- */
 
 /* Bit N: the file of device N shows the same core count as that of the device at index `at`. */
 static uint64_t with_same_cores(const struct devices *d, unsigned at)
@@ -548,7 +548,7 @@ static void report_cores(const struct devices *d, struct probe_issues *issues)
     }
 }
 
-/* --- devices that lack health files --- */
+/* --- reporting absent health files, and building whole tables --- */
 
 static void judge_readings(struct devices *d)
 {
@@ -680,7 +680,7 @@ void devices_add_node(struct devices *d, bool alone)
     d->counters = !alone;
 }
 
-/* --- queries --- */
+/* --- checking, comparing and searching tables --- */
 
 static bool text_ends(const char *text, size_t cap)
 {

@@ -29,7 +29,8 @@
 /* Identity of a device, to distinguish it from a later device with the same number. */
 struct device_place {
     /*
-     * inode of class/neuron_device/neuronN, which changes when the kernel recreates it; 0: absent
+     * inode of class/neuron_device/neuronN, which changes when the kernel creates the folder again;
+     * 0: absent
      */
     uint64_t folder;
     /* major and minor number of the device's node in <dev-root>; 0: not a character device */
@@ -94,7 +95,7 @@ struct found_node {
     struct found_device devices[DEVICES_MAX]; /* the devices found, in any order */
 };
 
-/* --- the table --- */
+/* --- the device table --- */
 
 /* One device of the table. */
 struct device {
@@ -104,7 +105,7 @@ struct device {
     /* root complex of the device's PCI function, e.g. pci0000:c8; empty: unknown */
     char pcie_root[PCIE_ROOT_CAP];
     int16_t numa_node;  /* NUMA node of the device's PCI function; -1: none or unknown */
-    uint8_t neighbours; /* entries in `neighbour`; 0: none or unknown */
+    uint8_t neighbours; /* number of entries in `neighbour`; 0: no neighbour, or unknown */
     uint16_t neighbour[NEIGHBOURS_MAX];
     struct device_place place;
     struct device_reading reading; /* what the health files showed in the last probe */
@@ -112,7 +113,7 @@ struct device {
     char name[DEVICE_NAME_CAP]; /* neuron-device-N, neuron-node, or pci-<address> */
     /* the device stands for all devices of the node; it has number 0 and no PCI address */
     bool node;
-    bool tainted;    /* the device is published with the taint of its table (taint_key) */
+    bool tainted;    /* the device is published with the taint `taint_key` of its table */
     int64_t taint_s; /* Unix time at which the taint began, in seconds */
 };
 
@@ -137,7 +138,7 @@ struct node_labels {
 /* The devices of one driver on this node, and facts about the node that apply to all of them. */
 struct devices {
     enum driver_kind driver;   /* the driver of these devices */
-    const struct board *board; /* row of the instance type; NULL: unknown type */
+    const struct board *board; /* board row of the instance type; NULL: unknown type */
     uint8_t lnc_allowed; /* bit n: a claim may ask for LNC n; 0: not configurable, or unknown */
     /* LNC from logical_nc_config, for claims that ask for no LNC; 0: the file sets none */
     uint8_t lnc_host;
@@ -149,7 +150,10 @@ struct devices {
     struct ultraserver ultraserver;
     bool unknown; /* no probe of the node has succeeded yet: the table is meaningless */
     uint16_t count;
-    /* the device for the whole node is published beside the others; all consume shared counters */
+    /*
+     * the device for the whole node is published beside the others, and all devices consume shared
+     * counters
+     */
     bool counters;
     /*
      * Number of shares of each device (KEP-5075). 0: no sharing. 1: sharing was switched off while
@@ -193,7 +197,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_IGNORED,    /* some entries of class/neuron_device were left out */
     PROBE_ISSUE_VERSION,    /* the module version is too long or not printable: it is left out */
     PROBE_ISSUE_BOOT_ID,    /* the boot id is unreadable: claim records have no boot id */
-    /* a file of class/neuron_device says "busy", or ultraserver_mode is not a list of modes */
+    /* the UltraServer leader election still runs, or ultraserver_mode is not a list of modes */
     PROBE_ISSUE_ULTRASERVER,
     PROBE_ISSUE_LNC_CONFIG,   /* logical_nc_config has no LNC of this type: it is ignored */
     PROBE_ISSUE_HEALTH_FILES, /* a device lacks health files that its kernel module should have */
@@ -209,7 +213,8 @@ enum probe_issue_kind {
 /* One issue of a probe, for the log. */
 struct probe_issue {
     enum probe_issue_kind kind;
-    uint16_t number;            /* number of the device, or PROBE_ISSUE_NO_NUMBER */
+    /* number of the device; PROBE_ISSUE_NO_NUMBER: the issue concerns the whole node */
+    uint16_t number;
     char text[SYSFS_VALUE_CAP]; /* the offending value; non-printable bytes replaced by '?' */
     const char *remedy;         /* what to do, in one clause; static text */
 };
@@ -217,7 +222,7 @@ struct probe_issue {
 #define PROBE_ISSUES_MAX (DEVICES_MAX + 8u)
 /* All issues of one probe. */
 struct probe_issues {
-    uint16_t count; /* entries of `issue`; further issues are only counted in `more` */
+    uint16_t count; /* number of entries in `issue`; further issues are only counted, in `more` */
     uint16_t more;
     struct probe_issue issue[PROBE_ISSUES_MAX];
 };
@@ -266,7 +271,7 @@ bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
 void devices_copy(struct devices *to, const struct devices *from);
 /* Whether two tables of found devices result in the same published attributes. */
 bool devices_same(const struct devices *a, const struct devices *b);
-/* Published name of the Neuron device of this number. */
+/* Writes the published name of the Neuron device with this number. */
 void neuron_device_name(unsigned number, char name[DEVICE_NAME_CAP]);
 /*
  * Whether `name` is the published name of a Neuron device whose number is at most `last`. If so,
@@ -274,25 +279,25 @@ void neuron_device_name(unsigned number, char name[DEVICE_NAME_CAP]);
  */
 MUST_USE bool neuron_device_number(struct view name, uint64_t last, uint64_t *number);
 /*
- * Published name of the device of this number. If the table does not have the device: the name of a
- * Neuron device of this number, or of the EFA device that the board's map gives this number, or
- * else "pci-?".
+ * Writes the published name of the device with this number. If the table does not have the device:
+ * the name of a Neuron device of this number, or of the EFA device that the board's map gives this
+ * number, or else "pci-?".
  */
 void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME_CAP]);
-/* Index in the table of the device with this number, or -1. */
+/* Index in the table of the device with this number; -1: the table has no such device. */
 int devices_numbered(const struct devices *d, unsigned number);
-/* Index in the table of the EFA device with this PCI address, or -1. */
+/* Index in the table of the EFA device with this PCI address; -1: the table has no such device. */
 int devices_addressed(const struct devices *d, uint32_t address);
 /*
  * Bit N: the device consumes the counter of device N. If `device` is NULL: any device of the table
- * does.
+ * consumes it.
  */
 uint64_t devices_counters(const struct devices *d, const struct device *device);
 /* Bit N: the table has a device with number N. */
 uint64_t devices_numbers(const struct devices *d);
 /* Writes the device numbers in a mask as "0,1,2"; at most DEVICE_NUMBERS_CAP bytes. */
 void device_numbers_write(struct writer *out, uint64_t numbers);
-/* Index in the table of the device with this published name, or -1. */
+/* Index in the table of the device with this published name; -1: the table has no such device. */
 int devices_find(const struct devices *d, struct view name);
 
 /* --- attributes, in the order of their keys (byte order, as the API server stores maps) --- */

@@ -19,9 +19,9 @@ struct driver_traits {
     const char *module;
     const char *software;        /* name of the driver software in messages that ask to reload it */
     const char *a_device;        /* text before "device" in messages: "a Neuron" or "an EFA" */
-    const char *cdi_kind;        /* CDI kind in its CDI files */
-    const char *cdi_prefix;      /* prefix of the names of its CDI files */
-    const char *metadata_prefix; /* prefix of the names of its metadata files */
+    const char *cdi_kind;        /* CDI kind in the CDI files of the driver */
+    const char *cdi_prefix;      /* prefix of the names of the driver's CDI files */
+    const char *metadata_prefix; /* prefix of the names of the driver's metadata files */
     /*
      * true: a device's number alone determines the names of the device and of its node. false: the
      * PCI address determines the device's name, the uverbs number its node, and the device's number

@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "dra/device_internal.h"
 
-/* --- the link of a uverbs entry --- */
+/* --- parsing the link of a uverbs entry --- */
 
 /*
  * Returns the last component of a path, which has a slash, and removes it and the slash before it
@@ -41,9 +41,12 @@ bool efa_link_parse(struct view link, struct view name, uint32_t *address,
     return true;
 }
 
-/* --- the table --- */
+/* --- building the EFA device table --- */
 
-/* Number of the first Neuron device that the map pairs with the address; -1: none. */
+/*
+ * Number of the first Neuron device that the map pairs with the address; -1: the map has no such
+ * address.
+ */
 static int mapped_number(const struct efa_map *map, const char *address)
 {
     for (unsigned i = 0; map != NULL && i < BOARD_GROUPED_DEVICES; i++) {

@@ -37,7 +37,7 @@ _Static_assert(sizeof reason_names / sizeof reason_names[0] == REASONS, "counted
 _Static_assert(HEALTH_REASON_COMPONENTS == REASON_BIT(COMPONENTS) - 1u, "a bit for each component");
 _Static_assert(HEALTH_REASON_GONE == REASON_BIT(REASONS - 1u), "a name for each bit");
 
-/* --- health files --- */
+/* --- names of the health files, and kernel module versions that have them --- */
 
 static const char *const paths[HEALTH_FILES] = {
     [HEALTH_FILE_COMPONENTS] = "stats/hardware/health_status/unhealthy_components",
@@ -95,7 +95,7 @@ unsigned health_files_of(struct view version, bool lists)
            ((lists && minor >= COMPONENTS_MINOR) ? COMPONENTS_FILE : 0u);
 }
 
-/* --- one reading --- */
+/* --- parsing one reading --- */
 
 static uint32_t component_bit(struct view word)
 {
@@ -190,7 +190,7 @@ enum health device_reading_health(const struct device_reading *r)
     return (r->reasons != 0u) ? HEALTH_UNHEALTHY : health_without_reason(r);
 }
 
-/* --- changes between readings --- */
+/* --- the health that follows from successive readings --- */
 
 static uint8_t with_bit(uint8_t bits, unsigned bit, bool set)
 {
@@ -221,8 +221,8 @@ static bool track_counter(struct health_track *h, unsigned counter, uint64_t now
 }
 
 /*
- * Tracks the counters even while unhealthy_components decides about the health (R2), so that a rise
- * during that time is not mistaken for a new one later.
+ * Tracks the counters even while unhealthy_components decides about the health (rule R2 of
+ * dra/health.h), so that a rise during that time is not mistaken for a new one later.
  */
 static void track_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
 {

@@ -75,10 +75,12 @@ struct device_reading {
     uint32_t reasons; /* bits HEALTH_REASON_… */
     bool listed;      /* unhealthy_components could be read */
     bool known;       /* the health could be read, and no reset is under way */
-    /* a file that decides about the health (R2) could not be read, or a reset is under way */
+    /* a file that decides about the health (rule R2) could not be read, or a reset is under way */
     bool blind;
     uint8_t unread; /* bit n: health file n could not be read */
-    /* bit n: health file n is absent; after device_reading_judge, only files that R5 requires */
+    /*
+     * bit n: health file n is absent; after device_reading_judge, only files that rule R5 requires
+     */
     uint8_t absent;
     uint8_t counted; /* bit n: ecc[n] is the value of counter n */
     uint64_t ecc[HEALTH_COUNTERS];
@@ -93,8 +95,8 @@ void device_reading_counter(struct device_reading *r, unsigned counter, struct v
 /* Marks a file as unreadable; `absent`: the file does not exist. */
 void device_reading_unread(struct device_reading *r, unsigned file, bool absent);
 /*
- * Completes a reading: applies R5 and sets `blind`. Bit n of `files`: the kernel module should have
- * health file n.
+ * Completes a reading: applies rule R5 and sets `blind`. Bit n of `files`: the kernel module should
+ * have health file n.
  */
 void device_reading_judge(struct device_reading *r, unsigned files);
 
@@ -102,21 +104,29 @@ void device_reading_judge(struct device_reading *r, unsigned files);
 struct health_track {
     bool seen;     /* a reading exists, or the device was missing while a claim held it */
     uint8_t state; /* health of the device, as enum health */
-    /* why the device is unhealthy, also while R3 or R4 keeps it so; 0: it is not unhealthy */
+    /*
+     * why the device is unhealthy, also while rule R3 or R4 keeps it unhealthy; 0: it is not
+     * unhealthy
+     */
     uint32_t reasons;
     uint8_t counted; /* bit n: ecc[n] holds the last value of counter n */
     uint8_t zero;    /* bit n: the last reading of counter n showed 0 instead of ecc[n] */
     uint8_t rising;  /* bit n: counter n rose within the last HEALTH_ERROR_MS */
     uint64_t ecc[HEALTH_COUNTERS];
-    uint64_t rose_ms;  /* time of the last rise of any counter */
-    uint64_t bad_ms;   /* time of the last reading that gave a reason (HEALTH_REASON_…) */
-    uint64_t fell_ms;  /* time of the last change to unhealthy */
-    uint32_t falls;    /* number of changes to unhealthy, each soon after the one before (R4) */
-    uint64_t hold_ms;  /* how long the device must stay free of errors (R4) */
+    uint64_t rose_ms; /* time of the last rise of any counter */
+    uint64_t bad_ms;  /* time of the last reading that gave a reason (HEALTH_REASON_…) */
+    uint64_t fell_ms; /* time of the last change to unhealthy */
+    /*
+     * number of changes to unhealthy, each less than HEALTH_FALLS_MS after the previous one (rule
+     * R4)
+     */
+    uint32_t falls;
+    /* how long the device must stay free of errors before it is healthy (rule R4) */
+    uint64_t hold_ms;
     uint64_t since_ms; /* time of the last change of `state` */
 };
 
-/* Applies a reading. Returns whether the state or the reasons changed. */
+/* Applies a reading to the track. Returns whether the state or the reasons changed. */
 bool device_health_apply(struct health_track *h, const struct device_reading *r, uint64_t now_ms);
 /* The health that a single reading shows, for a device without a health_track. */
 enum health device_reading_health(const struct device_reading *r);

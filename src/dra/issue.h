@@ -24,9 +24,12 @@ enum issue {
 
 /* Describes an issue in one clause for a log line. Static text; never NULL. */
 const char *issue_text(enum issue issue);
-/* The first issue of an attribute, or ISSUE_NONE. The attribute's texts need not end in NUL. */
+/*
+ * The first issue of an attribute; ISSUE_NONE: it has none. The attribute's texts need not end in
+ * NUL.
+ */
 enum issue attribute_issue(const struct attribute *attribute);
-/* The issue of a device's name, or ISSUE_NONE. Does not check the attributes. */
+/* The issue of a device's name; ISSUE_NONE: it has none. Does not check the device's attributes. */
 enum issue device_name_issue(const struct device *device);
 
 #endif

@@ -30,7 +30,7 @@ void kubelet_state_begin(struct kubelet_state *k)
     *k = (struct kubelet_state){.crc = UINT32_MAX};
 }
 
-/* --- the data: JSON written by Go --- */
+/* --- parsing the data, which is JSON that Go wrote --- */
 
 static uint32_t crc_add(uint32_t crc, uint8_t byte)
 {
@@ -129,7 +129,8 @@ static void structure_byte(struct kubelet_state *k, uint8_t byte)
 static void data_byte(struct kubelet_state *k, uint8_t byte)
 {
     if (k->failed != STATUS_OK) {
-        return; /* the first failure counts: an earlier byte of the same escape may have failed */
+        /* keep the first failure: an earlier byte of the same escape may already have failed */
+        return;
     }
     k->crc = crc_add(k->crc, byte);
     if (k->data_ended) {
@@ -145,7 +146,7 @@ static void data_byte(struct kubelet_state *k, uint8_t byte)
     }
 }
 
-/* --- the outer JSON text --- */
+/* --- parsing the outer JSON text --- */
 
 /*
  * Passes a code point to data_byte as UTF-8. The code point is in the basic multilingual plane,

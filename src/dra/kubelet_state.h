@@ -28,7 +28,7 @@
 
 /* Progress of parsing a checkpoint. Private to kubelet_state.c. */
 struct kubelet_state {
-    enum status failed; /* first failure, sticky; STATUS_OK: none */
+    enum status failed; /* first failure, which stays; STATUS_OK: no failure */
     uint8_t place;      /* position in the outer JSON text (OUTER_…) */
     /* bytes already matched: of the fixed text at `place`, or of the checksum */
     size_t matched;
@@ -38,9 +38,9 @@ struct kubelet_state {
     uint64_t sum;            /* the value of "Checksum" read so far */
     size_t head;             /* bytes read of the fixed text at the start of the data */
     bool data_ended;         /* the data's last brace was read */
-    uint8_t depth;           /* open containers in the data */
-    bool in_string;          /* inside a string of the data */
-    bool backslash;          /* the string's last byte started an escape */
+    uint8_t depth;           /* number of open objects and arrays in the data */
+    bool in_string;          /* the position is inside a string of the data */
+    bool backslash;          /* the last byte of the current string started an escape */
     bool wants_uid;          /* the next string is a UID */
     bool has_uid;            /* the current element of the list has a UID */
     bool uid_due;            /* `text` is a UID to be returned to the caller */

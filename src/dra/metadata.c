@@ -6,7 +6,7 @@
 
 enum { METADATA_INDENT = 2 };
 
-/* --- names --- */
+/* --- names and paths of metadata files --- */
 
 void metadata_file_name(enum driver_kind driver, const char *uid, unsigned at,
                         char out[CDI_FILE_NAME_CAP])
@@ -49,7 +49,7 @@ void metadata_annotation(struct view key, struct view value, char pod_claim[NAME
     }
 }
 
-/* --- devices --- */
+/* --- finding the devices of a request in the table --- */
 
 /* Sets `name` to the name of a result's device. Returns the device's index in the table, or -1. */
 static int index_of(const struct claim_result *result, const struct devices *devices,
@@ -74,7 +74,7 @@ bool metadata_known(const struct claim_record *r, unsigned at, const struct devi
     return known;
 }
 
-/* --- the documents --- */
+/* --- writing the two documents of a file --- */
 
 static void write_attribute(struct json_writer *j, const struct attribute *a)
 {

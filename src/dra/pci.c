@@ -17,7 +17,7 @@ static const struct {
 } pci_fields[PCI_FIELDS] = {
     {4, 16, (uint8_t)':'}, {2, 8, (uint8_t)':'}, {2, 5, (uint8_t)'.'}, {1, 3, 0}};
 
-/* --- addresses and names --- */
+/* --- parsing and writing addresses and names --- */
 
 bool hex_field_parse(struct view *text, unsigned digits, uint32_t *value)
 {

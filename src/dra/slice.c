@@ -23,14 +23,17 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
     c->attributes.count = 0;
 }
 
-/* The wanted device at the index of the current stored device; NULL if there is none. */
+/* The wanted device at the index of the current stored device; NULL: no device is wanted there. */
 static const struct device *wanted_device(const struct slice_compare *c)
 {
     unsigned at = c->first + c->count - 1u;
     return (c->open && at < c->wanted->count) ? &c->wanted->device[at] : NULL;
 }
 
-/* If the name is not that of the wanted device at this index, the slice differs. */
+/*
+ * The slice differs if `name` is not the name of the wanted device at the index of this stored
+ * device.
+ */
 void slice_compare_name(struct slice_compare *c, struct view name)
 {
     int found = devices_find(c->wanted, name);

@@ -27,14 +27,17 @@ struct slice_compare {
     uint64_t taken;  /* bit N: the current device consumes the counter of device N */
     uint64_t shared; /* bit N: the slice itself has the counter of device N */
     bool open;       /* a stored device has begun but has not ended */
-    bool differs;    /* a difference was found; sticky */
+    bool differs;    /* a difference was found; never becomes false again */
     /* wanted attributes of the current device; empty between devices */
     struct attributes attributes;
 };
 
 /* Starts a comparison; `wanted` is borrowed until slice_compare_end. */
 void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
-/* Begins a stored device. The first device tells where in the table the slice's devices begin. */
+/*
+ * Begins a stored device. The first one determines at which index of the table the slice's devices
+ * begin.
+ */
 void slice_compare_name(struct slice_compare *c, struct view name);
 /* Adds an attribute or capacity of the current stored device. */
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);

@@ -116,7 +116,7 @@ void slice_list_end(struct document *d)
     document_object_end(d);
 }
 
-/* --- one slice --- */
+/* --- writing the parts of a slice --- */
 
 static void write_begin(const struct slice_shown *s, struct document *d)
 {
@@ -153,8 +153,8 @@ static void write_end(const struct slice_shown *s, struct document *d)
 }
 
 /*
- * Writes the taint of a device; leaves out its time if that is unknown, as it is after a single
- * reading.
+ * Writes the taint of a device; leaves out the time of the taint if this time is unknown, as it is
+ * after a single reading.
  */
 static void write_taint(const struct devices *devices, const struct device *device,
                         struct document *d)

@@ -22,7 +22,7 @@ static const char half_magic[] = "NDRS";
 enum { STORE_FORMAT = 1, HEADER_MAGIC_BYTES = 8, HALF_MAGIC_BYTES = 4 };
 enum { NUMBERING_HOST = 0, NUMBERING_ZERO = 1 };
 
-/* Offsets of the fields in a header copy. */
+/* Offsets of the fields in a copy of the store's header, in bytes. */
 enum {
     HEADER_FORMAT_AT = 8,
     HEADER_SLOTS_AT = 12,
@@ -54,7 +54,7 @@ static uint64_t u64_at(struct view v, size_t at)
     return n;
 }
 
-/* --- header --- */
+/* --- the header of the store --- */
 
 void store_header_write(struct writer *out, const struct store_header *h)
 {
@@ -87,7 +87,7 @@ enum status store_header_read(struct view bytes, struct store_header *h)
     return STATUS_OK;
 }
 
-/* --- halves --- */
+/* --- the halves of a slot --- */
 
 uint64_t store_offset(unsigned slot, unsigned half)
 {
@@ -156,7 +156,7 @@ int store_pick(const struct store_half halves[2])
     return second ? 1 : -1;
 }
 
-/* --- records: writing --- */
+/* --- encoding records --- */
 
 static void fill_result(const struct claim_result *r, store_StoredResult *m)
 {
@@ -176,7 +176,7 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     m->ultraserver_mode = r->ultraserver_mode;
     m->has_cores = r->cores != 0u;
     m->cores = r->cores;
-    /* only an EFA device has this number; the stored name contains its PCI address */
+    /* only an EFA device has a uverbs number; its stored name contains its PCI address */
     m->has_uverbs = r->efa_address != 0u;
     m->uverbs = r->uverbs;
 }
@@ -234,7 +234,9 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
     text_set(m->pod_claim_name, sizeof m->pod_claim_name, r->pod_claim);
 }
 
-/* Encodes the message of a record. FULL_BUFFER: it does not fit, and `out` is unchanged. */
+/*
+ * Encodes the message of a record. FULL_BUFFER: the message does not fit, and `out` is unchanged.
+ */
 static enum status encode_message(const store_ClaimRecord *m, struct writer *out)
 {
     size_t room = writer_room(out);
@@ -282,7 +284,7 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
     return encode_message(&m, out);
 }
 
-/* --- records: reading --- */
+/* --- decoding records --- */
 
 /*
  * Decodes the uverbs number, and the PCI address from the name of an EFA device. Checks that the
@@ -422,9 +424,9 @@ SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /*
- * The longest record fits. Tag and length add 3 bytes to each message, and 2 or 3 bytes to each
- * string. A result has either uverbs (4 bytes) or a logical core and a mode (12 bytes), so 4 bytes
- * are subtracted from the size of a result.
+ * The longest record fits in STORE_RECORD_MAX bytes. Tag and length add 3 bytes to each message,
+ * and 2 or 3 bytes to each string. A result has either uverbs (4 bytes) or a logical core and a
+ * mode (12 bytes), so 4 bytes are subtracted from the size of a result.
  */
 _Static_assert(RESULTS_MAX *(store_StoredResult_size - 4 + 3) + 4u * UID_CAP + 3u * NAME_CAP +
                        9u * 3u + 33u + 12u + 9u + 2u + 10u + 4u + SERVER_ID_CAP + 3u + 4u +

@@ -71,8 +71,9 @@
 #define STORE_SLOT_BYTES (UINT64_C(2) * STORE_HALF_BYTES) /* bytes of a slot: two halves */
 /* Size of the claim store's file, in bytes. */
 #define STORE_FILE_BYTES (STORE_HEADER_BYTES + (uint64_t)CLAIMS_MAX * STORE_SLOT_BYTES)
-#define STORE_HALF_HEADER 24u    /* bytes of a half before its record */
-#define STORE_HEADER_WRITTEN 36u /* written bytes of a header copy; the rest is ignored */
+#define STORE_HALF_HEADER 24u /* number of bytes of a half before its record */
+/* number of bytes written of a header copy; the rest of the copy is ignored */
+#define STORE_HEADER_WRITTEN 36u
 
 /* The fields of a header that are not constant. The agent always writes generation 1. */
 struct store_header {
@@ -89,7 +90,7 @@ void store_header_write(struct writer *out, const struct store_header *h);
  */
 MUST_USE enum status store_header_read(struct view bytes, struct store_header *h);
 
-/* Offset in the file of half 0 or 1 of a slot, in bytes. */
+/* Offset in the store's file of half 0 or 1 of a slot, in bytes. */
 uint64_t store_offset(unsigned slot, unsigned half);
 
 /* The state of a half of a slot. */
@@ -119,8 +120,8 @@ int store_pick(const struct store_half halves[2]);
 MUST_USE enum status store_record_encode(const struct claim_record *r, struct writer *out);
 /*
  * Decodes a record; skips unknown fields. HOST_DAMAGED: the bytes are not a whole record, a value
- * is out of bounds, the claim was released, or it holds devices through fields that this version
- * does not know. `r` is then all zero, which is not a valid record.
+ * is out of bounds, the claim was released, or the claim holds devices through fields that this
+ * version does not know. `r` is then all zero, which is not a valid record.
  */
 MUST_USE enum status store_record_decode(struct view bytes, struct claim_record *r);
 

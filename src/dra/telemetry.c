@@ -4,7 +4,10 @@
 
 #include "base/assert.h"
 
-/* Marks a counter whose last reading was lower than the stored value, which is still kept (I2). */
+/*
+ * Marks a counter whose last reading was lower than the stored value; the stored value is kept
+ * until the next valid reading, which replaces it.
+ */
 #define FELL (UINT64_C(1) << 63)
 /* Marks a counter whose last reading failed; the stored value is kept for later comparison. */
 #define LOST (UINT64_C(1) << 62)
@@ -33,11 +36,11 @@ static const char *const core_use_names[] = {
 };
 
 #define COUNT_OF(array) (unsigned)(sizeof(array) / sizeof(array)[0])
-/* Folders of the metric files in the order of the values; values of one core are adjacent. */
+/* Folders of the metric files in the order of the values; the values of one core are adjacent. */
 static const struct {
     const char *folder;
     const char *const *names;
-    unsigned count; /* number of names */
+    unsigned count; /* number of entries in `names` */
     unsigned cores; /* number of cores that have the folder; 0: only the device has it */
 } groups[] = {
     {"hardware/", ecc_names, COUNT_OF(ecc_names), 0},

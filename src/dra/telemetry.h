@@ -51,7 +51,7 @@ struct telemetry_file {
  */
 #define TELEMETRY_READ_MS TELEMETRY_VALUES
 
-/* The values of all devices; all zero before the first reading. */
+/* The values of all devices and their cores; all zero before the first reading. */
 struct telemetry {
     unsigned turn; /* number of readings so far */
     /* [device number][index of the value]; telemetry_known decodes all but TELEMETRY_READ_MS */

@@ -23,7 +23,7 @@ static struct view text_of(const char text[ULTRASERVER_TEXT_CAP])
     return view_trim(view_first(all, view_find(all, 0)));
 }
 
-/* --- class files --- */
+/* --- parsing the files of class/neuron_device --- */
 
 /* Parses the first mode of *list, and removes it. Returns false if the list is not valid. */
 static bool next_mode(uint8_t *modes, struct view *list)
@@ -116,7 +116,7 @@ bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b)
     return same;
 }
 
-/* --- modes for claims --- */
+/* --- choosing a mode for the nodes that a claim requests --- */
 
 /* Returns a mode that the kernel module offers for this number of nodes; 0: it offers none. */
 static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
@@ -138,8 +138,9 @@ static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
 }
 
 /*
- * Appends the sizes of sets that the kernel module offers, as "1 or 2"; false: it offers none. The
- * text does not show the module's mode numbers, which mislead: its mode 4 is a set of one node.
+ * Appends the sizes of node sets that the kernel module offers, as "1 or 2"; false: the module
+ * offers no set. The text does not show the module's mode numbers, which mislead: its mode 4 is a
+ * set of one node.
  */
 static bool write_offered(const struct ultraserver *u, const char *before, struct writer *why)
 {

@@ -30,7 +30,7 @@ static bool skip(struct view *rest, const char *text)
     return starts;
 }
 
-/* Removes the word of a state from the start of *rest, and sets *state. */
+/* Removes the name of a health state from the start of *rest, and sets *state to this state. */
 static bool skip_state(struct view *rest, uint8_t *state)
 {
     bool found = false;

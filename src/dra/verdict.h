@@ -11,12 +11,12 @@
 
 #include "dra/health.h"
 
-/* What the agent says about a device. */
+/* What the agent says about the health of a device. */
 struct device_verdict {
     bool given; /* the agent has a verdict on the device */
     /*
-     * the device is unhealthy although its files show no error any more: the agent waits until it
-     * has stayed so for a while (dra/health.h, R3 and R4)
+     * the device is unhealthy although its files show no error any more: the agent waits until they
+     * have shown none for a while (rules R3 and R4 of dra/health.h)
      */
     bool waits;
     uint8_t state;    /* health of the device, as enum health */
@@ -30,7 +30,7 @@ struct device_verdict {
 void device_verdict_write(struct writer *out, const char *name, const struct device_verdict *v);
 /*
  * Reads a line that device_verdict_write wrote. Returns false for any other line; otherwise *name
- * is the device's name, which points into the line.
+ * is a view of the device's name in the line.
  */
 bool device_verdict_read(struct view line, struct view *name, struct device_verdict *v);
 
