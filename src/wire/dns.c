@@ -58,7 +58,7 @@ enum status dns_query(struct writer *out, uint16_t id, enum dns_type type, struc
     ASSERT(type == DNS_A || type == DNS_AAAA);
     writer_u16(&w, id);
     writer_u16(&w, DNS_FLAG_RECURSION_DESIRED);
-    writer_u16(&w, 1); /* number of questions */
+    writer_u16(&w, 1); /* number of questions in the message */
     writer_u16(&w, 0);
     writer_u16(&w, 0);
     writer_u16(&w, 0);

@@ -29,8 +29,8 @@ struct ip_addresses {
 
 /*
  * Appends a query with recursion desired. PEER_MALFORMED: `name` is not a host name (empty label,
- * trailing dot, label over 63 or name over 253 bytes). FULL_BUFFER: no room. On failure `out` is
- * unchanged.
+ * trailing dot, label over 63 or name over 253 bytes). FULL_BUFFER: no room in `out`. On failure
+ * `out` is unchanged.
  */
 MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type type,
                                struct view name);

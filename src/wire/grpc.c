@@ -390,7 +390,7 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
         grpc_refuse_due(s);
         out->kind = GRPC_EVENT_WRITABLE;
         return true;
-    default: /* GOAWAY; and PING_ACK, which cannot occur, because servers send no PING */
+    default: /* ignores GOAWAY; PING_ACK cannot occur, because servers send no PING */
         return false;
     }
 }

@@ -135,7 +135,7 @@ enum grpc_event_kind {
 /* An event that grpc_next returned. */
 struct grpc_event {
     enum grpc_event_kind kind;
-    struct grpc_call_id call; /* set for all kinds except WRITABLE */
+    struct grpc_call_id call; /* call that the event concerns; set for all kinds except WRITABLE */
     struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
     unsigned method;          /* CALL: grpc_method.id of the path */
     struct view message;      /* CALL: the request message, valid until the next grpc_next */
@@ -155,8 +155,8 @@ void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers,
 bool grpc_valid(const struct grpc_server *s);
 /*
  * Returns the next event. STATUS_MORE: there is no event yet. Any other status: the connection has
- * failed, and every reported call has already got its GONE event; the status is sticky. The owner
- * passes bytes in both directions through s->h2.
+ * failed, and every reported call has already got its GONE event; every later call returns the same
+ * status. The owner passes bytes in both directions through s->h2.
  *
  * grpc_next answers these requests itself, without an event (gRPC PROTOCOL-HTTP2; codes as in
  * grpc-go):

@@ -172,7 +172,7 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
         header_number(c, ":status", code);
         h2_header_text(c, "content-type", "text/plain");
         if ((enum grpc_refusal)call->refusal == GRPC_REFUSE_METHOD) {
-            /* RFC 9110 §15.5.6: a 405 response must have this field */
+            /* RFC 9110 §15.5.6: a 405 response must have the field Allow */
             h2_header_text(c, "allow", "POST");
         }
         bool bodiless = (call->flags & GRPC_FLAG_BODILESS) != 0u;

@@ -165,7 +165,8 @@ void h2_set_time(struct h2 *c, uint64_t now_ms)
     refill_credit(c);
     if (c->failure != STATUS_OK) {
         if (now_ms >= stall_deadline(c)) {
-            c->tx_pos = c->tx_len; /* the peer does not read the GOAWAY: drop it */
+            /* the peer does not read the pending bytes, so drop them, the GOAWAY included */
+            c->tx_pos = c->tx_len;
         }
         return;
     }

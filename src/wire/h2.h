@@ -74,7 +74,9 @@ enum h2_role { H2_SERVER, H2_CLIENT };
 /* Kinds of events that an HTTP/2 connection delivers. */
 enum h2_event_kind {
     H2_EVENT_FIELD, /* one header or trailer field: name, value */
-    /* the header list or the trailers are complete; end_stream: no more input follows */
+    /*
+     * the header list or the trailers are complete; end_stream: no more input follows on the stream
+     */
     H2_EVENT_HEADERS_END,
     /*
      * `data` is the next piece of the body, empty only if end_stream is set; the engine itself
@@ -303,8 +305,8 @@ unsigned h2_streams_open(const struct h2 *c);
 /* Client: SETTINGS_MAX_CONCURRENT_STREAMS of the peer; UINT32_MAX: the peer has not sent it. */
 uint32_t h2_streams_max(const struct h2 *c);
 /*
- * Returns the sticky failure, or STATUS_OK; *code (`code` may be NULL) is the HTTP/2 error code of
- * the failure.
+ * Returns the first failure of the connection; STATUS_OK: no failure. *code (`code` may be NULL) is
+ * the HTTP/2 error code of the failure.
  */
 MUST_USE enum status h2_failure(const struct h2 *c, uint32_t *code);
 
@@ -336,7 +338,8 @@ bool h2_has_work(const struct h2 *c);
 
 /*
  * Returns the next event. STATUS_MORE: no event until more input arrives, the send buffer gets
- * room, or time passes. Any other status: the sticky failure.
+ * room, or time passes. Any other status: the connection has failed, and every later call returns
+ * the same status.
  */
 MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
 

@@ -53,13 +53,14 @@ enum {
     H2_SETTING_MAX_HEADER_LIST_SIZE = 6
 };
 
-#define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113 §3.4: a client sends it first */
-#define H2_PREFACE_BYTES 24u                          /* length of H2_PREFACE */
-#define H2_FRAME_HEADER_BYTES 9u                      /* RFC 9113 §4.1: length of a frame header */
-#define H2_SETTING_BYTES 6u                           /* RFC 9113 §6.5.1: length of one setting */
-#define H2_STREAM_MAX 0x7fffffffu                     /* RFC 9113 §5.1.1: highest stream id */
-#define H2_WINDOW_MAX 0x7fffffffu                     /* RFC 9113 §6.9.1: largest window */
-#define H2_FRAME_MAX_HIGH 0xffffffu                   /* RFC 9113 §6.5.2: largest MAX_FRAME_SIZE */
+/* RFC 9113 §3.4: the first octets that a client sends */
+#define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+#define H2_PREFACE_BYTES 24u        /* length of H2_PREFACE */
+#define H2_FRAME_HEADER_BYTES 9u    /* RFC 9113 §4.1: length of a frame header */
+#define H2_SETTING_BYTES 6u         /* RFC 9113 §6.5.1: length of one setting */
+#define H2_STREAM_MAX 0x7fffffffu   /* RFC 9113 §5.1.1: highest stream id */
+#define H2_WINDOW_MAX 0x7fffffffu   /* RFC 9113 §6.9.1: largest window */
+#define H2_FRAME_MAX_HIGH 0xffffffu /* RFC 9113 §6.5.2: largest MAX_FRAME_SIZE */
 
 /* Lengths in octets of whole frames that we send, including the frame header. */
 #define H2_GOAWAY_BYTES 17u
@@ -99,13 +100,14 @@ enum {
     /* client: opened by h2_open, but no header block is sent yet; the peer sees it as idle */
     H2_STREAM_RESERVED,
     H2_STREAM_OPEN,
-    H2_STREAM_RESET_DUE /* ended; its RST_STREAM waits for room in the send buffer */
+    H2_STREAM_RESET_DUE /* the stream has ended; its RST_STREAM waits for room in the send buffer */
 };
 
 /* Bits of `flags` in struct h2_stream: what each side has sent. */
 #define H2_STREAM_LOCAL_ENDED 0x01u
 #define H2_STREAM_REMOTE_ENDED 0x02u
-#define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response received; trailers may follow */
+/* the request or the final response was received; trailers may follow */
+#define H2_STREAM_LIST_RECEIVED 0x04u
 #define H2_STREAM_LIST_SENT 0x08u
 /* body_left is valid: the peer sent content-length, or the response has no content. */
 #define H2_STREAM_LENGTH_KNOWN 0x10u

@@ -201,7 +201,7 @@ struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id)
         }
         /*
          * Until the peer acknowledges our SETTINGS, it may use the default window (RFC 9113
-         * §6.9.2), or ours if it has read the SETTINGS: allow the larger one.
+         * §6.9.2), or our window if it has read the SETTINGS: allow the larger window.
          */
         bool ours = c->settings_acked || c->mem.window > H2_WINDOW_DEFAULT;
         *s = (struct h2_stream){
@@ -718,7 +718,7 @@ static enum h2_step stray_data(struct h2 *c, uint32_t length)
     return H2_STEP_AGAIN;
 }
 
-/* Returns the stream error that this DATA frame causes, or H2_NO_ERROR. */
+/* Returns the stream error that this DATA frame causes; H2_NO_ERROR: the frame is valid. */
 static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, uint32_t length)
 {
     ASSERT(s->id == c->frame.stream && length <= c->frame.length);
@@ -731,7 +731,8 @@ static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, u
     bool end = (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
     bool known = (s->flags & H2_STREAM_LENGTH_KNOWN) != 0u;
     if (known && (length > s->body_left || (end && length < s->body_left))) {
-        return H2_PROTOCOL_ERROR; /* RFC 9113 §8.1.1: the length differs from content-length */
+        /* RFC 9113 §8.1.1: the length of the body differs from content-length */
+        return H2_PROTOCOL_ERROR;
     }
     return H2_NO_ERROR;
 }

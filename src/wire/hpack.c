@@ -322,11 +322,13 @@ static const struct {
     uint8_t prefix_bits;
     uint8_t kind;
 } first_octets[] = {
-    {0x80, 0x80, 7, INDEXED},          /* RFC 7541 §6.1 */
-    {0xc0, 0x40, 6, LITERAL_INDEXING}, /* RFC 7541 §6.2.1 */
-    {0xe0, 0x20, 5, SIZE_UPDATE},      /* RFC 7541 §6.3 */
-    {0xf0, 0x10, 4, LITERAL_NEVER},    /* RFC 7541 §6.2.3 */
-    {0xf0, 0x00, 4, LITERAL},          /* RFC 7541 §6.2.2 */
+    {0x80, 0x80, 7, INDEXED}, /* RFC 7541 §6.1: a field of a table */
+    /* RFC 7541 §6.2.1: a literal that is added to the dynamic table */
+    {0xc0, 0x40, 6, LITERAL_INDEXING},
+    {0xe0, 0x20, 5, SIZE_UPDATE},   /* RFC 7541 §6.3: a dynamic table size update */
+    {0xf0, 0x10, 4, LITERAL_NEVER}, /* RFC 7541 §6.2.3: a literal that must never be indexed */
+    /* RFC 7541 §6.2.2: a literal that is not added to the dynamic table */
+    {0xf0, 0x00, 4, LITERAL},
 };
 #define FIRST_OCTETS (sizeof first_octets / sizeof first_octets[0])
 

@@ -50,7 +50,8 @@ struct hpack_decoder {
 
 /* One decoded representation. */
 struct hpack_field {
-    struct view name; /* valid until the next call with the same decoder or scratch */
+    /* name of the field; valid until the next call with the same decoder or scratch */
+    struct view name;
     struct view value;
     bool never_indexed; /* the field came as a never-indexed literal, RFC 7541 §6.2.3 */
     bool size_update;   /* not a field: a dynamic table size update, RFC 7541 §6.3 */

@@ -537,7 +537,7 @@ void http1_body_commit(struct http1 *h, size_t n)
         writer_text(&h->tx, "\r\n");
     }
     ASSERT(n <= writer_room(&h->tx));
-    h->tx.len += n; /* the owner wrote the bytes in place */
+    h->tx.len += n; /* the owner has already written the bytes into http1_body_space */
     writer_text(&h->tx, h->old ? "" : "\r\n");
 }
 

@@ -121,7 +121,7 @@ enum {
     PHASE_OBJECT, /* in the body's only object, which is not in a frame */
     PHASE_PREFIX, /* between watch frames, or in the length prefix of a frame */
     PHASE_FRAME,  /* in the message of a watch frame, after its length prefix */
-    PHASE_TEXT    /* a body that is not protobuf */
+    PHASE_TEXT    /* in a body that is not protobuf */
 };
 
 static bool shape_is_watch(enum kube_shape shape)
@@ -669,7 +669,10 @@ static void write_text_field(struct writer *out, uint8_t tag, const char *text)
     writer_append(out, v);
 }
 
-/* Layout: runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}, all length-delimited. */
+/*
+ * Layout of the envelope: runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}, all
+ * length-delimited.
+ */
 void kube_envelope_head(struct writer *out, const char *api_version, const char *kind,
                         uint64_t raw_len)
 {

@@ -83,7 +83,7 @@ struct kube_rules {
 struct kube_record {
     uint8_t record;      /* kube_rule.record of the rule that started the record */
     bool truncated;      /* a kept field did not fit and is missing or cut */
-    struct view message; /* valid until the next call of kube_filter_next */
+    struct view message; /* the record, encoded; valid until the next call of kube_filter_next */
 };
 
 /* An open message: one whose end has not been reached. */
