@@ -12,7 +12,10 @@
 #include "dra/pci.h"
 #include "dra/issue.h"
 
-/* Group sizes in topologyN_id and devicegroupN_id (AWS Neuron DRA documentation). */
+/*
+ * Sizes of a group of devices: the N in the attributes topologyN_id and devicegroupN_id (AWS Neuron
+ * DRA documentation).
+ */
 #define SMALL_GROUP 4u
 #define LARGE_GROUP 8u
 #define FULL_GROUP 16u
@@ -154,7 +157,10 @@ static void add_grid(struct attributes *out, const struct board *board, unsigned
     if (cells >= LARGE_GROUP) {
         add_int(out, "topology8_id", number / LARGE_GROUP);
     }
-    /* x is the row and y is the column, as in recorded output of AWS's driver. */
+    /*
+     * In the grid of devices, x is the row and y is the column, as in recorded output of AWS's
+     * driver.
+     */
     add_int(out, "topology_x", number / board->grid_columns);
     add_int(out, "topology_y", number % board->grid_columns);
 }
@@ -234,7 +240,7 @@ static void add_claimed(struct attributes *out, const struct devices *d,
     unsigned all = (unit > 0u) ? (1u << device->core_count) - 1u : 0u;
     uint8_t cores = (result->cores != 0u) ? result->cores : (uint8_t)all;
     if (lnc == 0u) {
-        return; /* the LNC of the claim's containers is not known */
+        return; /* the LNC of the claim's containers is unknown, so the attributes are left out */
     }
     if (cores != 0u && claim_numbers_count(cores) % lnc == 0u) {
         cores_write(&w, cores, lnc);

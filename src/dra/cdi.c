@@ -11,7 +11,9 @@
 #include "dra/claim.h"
 #include "dra/metadata.h"
 
-/* Room for a directory, "/neuron" or "/infiniband/uverbs", and a number. */
+/*
+ * Room for the path of a device node: a directory, "/neuron" or "/infiniband/uverbs", and a number.
+ */
 #define NODE_PATH_CAP (PATH_CAP + 32u)
 #define ENV_CAP 64u
 

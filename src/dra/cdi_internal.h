@@ -6,9 +6,12 @@
 #include "cfg/identity.h"
 #include "cfg/limits.h"
 
-/* Key of an annotation in a CDI file. The CDI files of both drivers use this prefix. */
+/* Key of an annotation in a CDI file. The CDI files of both drivers use the prefix DRIVER_NAME. */
 #define ANNOTATION(name) DRIVER_NAME "/" name
-/* Room for "neuron.aws.com/result-", a number below RESULTS_MAX, and NUL. */
+/*
+ * Room for the key of a result's annotation: "neuron.aws.com/result-", a number below RESULTS_MAX,
+ * and NUL.
+ */
 #define RESULT_KEY_CAP (sizeof ANNOTATION("result-") + 2u)
 /*
  * Room for an allocation result as compact JSON, with values of the greatest length; no value needs

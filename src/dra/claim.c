@@ -649,8 +649,8 @@ static enum status read_config(const struct claim_builder *b, const struct claim
 }
 
 /*
- * Appends which configuration is at fault, because a claim can have several: its own and those of
- * its class.
+ * Appends to a failure text which configuration is at fault, because a claim can have several: its
+ * own and those of its class.
  */
 static void write_which(const struct claim_builder *b, const struct claim_config_in *in,
                         struct writer *why)

@@ -60,7 +60,8 @@ struct claim_result {
     bool admin_access;
     /* bit N: the claim has NeuronCore N of the device; 0: it has the whole device */
     uint8_t cores;
-    uint16_t uverbs;      /* EFA device: N of /dev/infiniband/uverbsN at prepare time; else 0 */
+    /* EFA device: N of /dev/infiniband/uverbsN at prepare time; Neuron device: 0 */
+    uint16_t uverbs;
     uint32_t efa_address; /* PCI address of an EFA device; 0: a Neuron device */
 };
 
@@ -98,7 +99,10 @@ struct claim_record {
     /* with zero_numbering: number of the claim's first device inside a container; otherwise 0 */
     uint8_t first_number;
     bool metadata; /* --device-metadata was set at prepare time */
-    /* if `metadata`: the claim's name in the pod's spec; empty: not made from a claim template */
+    /*
+     * if `metadata`: the claim's name in the pod's spec; empty: the claim does not come from a
+     * claim template
+     */
     char pod_claim[NAMESPACE_CAP];
     /*
      * the record was built from the API server's list of claims; the kubelet may never have asked
@@ -151,13 +155,14 @@ struct claim_builder {
     bool seen_meta;
     bool is_wanted; /* the API object has the wanted UID */
     bool allocated;
-    unsigned configs; /* configuration entries added; after the first no result may follow */
+    /* number of configuration entries added; after the first one, no result may be added */
+    unsigned configs;
     /*
      * --device-numbering=zero is set; set by the caller after claim_begin, copied to the record by
      * claim_end
      */
     bool zero_numbering;
-    enum status failed; /* the first failure, or STATUS_OK */
+    enum status failed; /* the first failure; STATUS_OK: no failure */
     char why[CLAIM_ERROR_CAP];
     /*
      * for each result: source of the applied LNC or mode; 0 none, 1 class, 2 claim; the higher
@@ -165,7 +170,9 @@ struct claim_builder {
      */
     uint8_t lnc_source[RESULTS_MAX];
     uint8_t mode_source[RESULTS_MAX];
-    /* apiVersion of the configuration that set the LNC of the result; NULL: none */
+    /*
+     * apiVersion of the configuration that set the LNC of the result; NULL: no configuration set it
+     */
     const char *lnc_version[RESULTS_MAX];
     const char *mode_version[RESULTS_MAX];
     /* for each enum config_kind; bit i: the configuration applied to result i names its request */
@@ -190,7 +197,10 @@ void claim_begin(struct claim_builder *b, const struct devices *devices, const c
  * ns/name got replaced …`. A claim that is being deleted is accepted.
  */
 void claim_meta(struct claim_builder *b, struct view uid);
-/* status.allocation.devices.results[i] as the API server sends it; views are borrowed. */
+/*
+ * An allocation result, status.allocation.devices.results[i], as the API server sends it; views are
+ * borrowed.
+ */
 struct claim_result_in {
     struct view request;
     struct view driver;
@@ -210,9 +220,12 @@ void claim_capacity(struct claim_builder *b, struct view key, struct view value)
  * twice without admin access and without distinct share IDs.
  */
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in);
-/* status.allocation.devices.config[i] as the API server sends it; views are borrowed. */
+/*
+ * A configuration entry, status.allocation.devices.config[i], as the API server sends it; views are
+ * borrowed.
+ */
 struct claim_config_in {
-    struct view source; /* the text FromClass or FromClaim */
+    struct view source; /* source of the entry: the text FromClass or FromClaim */
     /* driver of the opaque configuration; empty: the entry has no opaque configuration */
     struct view driver;
     struct view parameters; /* parameters of the opaque configuration, as JSON */

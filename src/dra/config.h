@@ -28,7 +28,8 @@ enum config_kind { CONFIG_NEURON, CONFIG_ULTRASERVER };
 struct config {
     enum config_kind kind;
     const char *api_version; /* apiVersion of the configuration; static text */
-    uint8_t value; /* NeuronConfig: logicalNeuronCore; UltraServerConfig: ultraserverMode (nodes) */
+    /* NeuronConfig: logicalNeuronCore; UltraServerConfig: ultraserverMode, a number of nodes */
+    uint8_t value;
 };
 
 /*

@@ -230,7 +230,7 @@ static void build_cores(const struct devices *d, struct device *device,
     }
     device->core_count = (uint16_t)count;
     if (count != 0u) {
-        return; /* report_cores compares the core count with that of the type */
+        return; /* report_cores compares the core count with the one of the instance type */
     }
     uint8_t value[SYSFS_VALUE_CAP + sizeof " instead of 255"];
     struct writer out = writer_of(value, sizeof value);
@@ -347,7 +347,7 @@ void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME
     }
 }
 
-/* --- building the table --- */
+/* --- building the device table --- */
 
 /* Index in the table of the device with this number, or the index at which to insert it. */
 static unsigned place_of(const struct devices *d, uint16_t number)
@@ -524,8 +524,8 @@ static uint64_t with_same_cores(const struct devices *d, unsigned at)
 #define CORES_TEXT_CAP (32u + DEVICE_NUMBERS_CAP)
 
 /*
- * Reports each core count that differs from the one of the type as one issue with all devices that
- * have it. build_cores has reported the counts that are not readable.
+ * Reports each core count that differs from the core count of the instance type as one issue with
+ * all devices that have it. build_cores has reported the counts that are not readable.
  */
 static void report_cores(const struct devices *d, struct probe_issues *issues)
 {

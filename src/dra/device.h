@@ -110,7 +110,7 @@ struct device {
     struct device_place place;
     struct device_reading reading; /* what the health files showed in the last probe */
     struct efa_function efa;
-    char name[DEVICE_NAME_CAP]; /* neuron-device-N, neuron-node, or pci-<address> */
+    char name[DEVICE_NAME_CAP]; /* published name: neuron-device-N, neuron-node, or pci-<address> */
     /* the device stands for all devices of the node; it has number 0 and no PCI address */
     bool node;
     bool tainted;    /* the device is published with the taint `taint_key` of its table */
@@ -124,7 +124,7 @@ struct device {
     " is gone: the kernel module no longer shows it (see dmesg). Delete the pod to get another "   \
     "device."
 
-/* Why a slice lacks a device of the node. */
+/* Texts that say why a slice lacks a device of the node. */
 #define DEVICE_MISSING_TEXT "the kernel module does not show it; see dmesg"
 #define DEVICE_UNHEALTHY_TEXT "it is unhealthy"
 
@@ -132,14 +132,16 @@ struct device {
 /* Labels of the Node object. Empty: the label is absent, or the Node has not been read yet. */
 struct node_labels {
     char network_layer[NETWORK_LAYERS][ATTRIBUTE_VALUE_CAP];
-    char capacity_block[ATTRIBUTE_VALUE_CAP]; /* published only for UltraServer types */
+    /* published as an attribute only for instance types of an UltraServer */
+    char capacity_block[ATTRIBUTE_VALUE_CAP];
 };
 
 /* The devices of one driver on this node, and facts about the node that apply to all of them. */
 struct devices {
     enum driver_kind driver;   /* the driver of these devices */
     const struct board *board; /* board row of the instance type; NULL: unknown type */
-    uint8_t lnc_allowed; /* bit n: a claim may ask for LNC n; 0: not configurable, or unknown */
+    /* bit n: a claim may ask for LNC n; 0: the LNC is not configurable, or unknown */
+    uint8_t lnc_allowed;
     /* LNC from logical_nc_config, for claims that ask for no LNC; 0: the file sets none */
     uint8_t lnc_host;
     /* instance type without the prefix "ml."; empty: unknown */
@@ -199,7 +201,8 @@ enum probe_issue_kind {
     PROBE_ISSUE_BOOT_ID,    /* the boot id is unreadable: claim records have no boot id */
     /* the UltraServer leader election still runs, or ultraserver_mode is not a list of modes */
     PROBE_ISSUE_ULTRASERVER,
-    PROBE_ISSUE_LNC_CONFIG,   /* logical_nc_config has no LNC of this type: it is ignored */
+    /* logical_nc_config has no LNC of this instance type: the file is ignored */
+    PROBE_ISSUE_LNC_CONFIG,
     PROBE_ISSUE_HEALTH_FILES, /* a device lacks health files that its kernel module should have */
     PROBE_ISSUE_NO_EFA,       /* the kernel driver efa has no device */
     PROBE_ISSUE_EFA_COUNT,    /* the number of EFA devices differs from the board's map */
@@ -243,8 +246,8 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
  */
 const char *devices_refusal(const struct devices *d);
 /*
- * Adds a device that was not found but is in use, unless the table has it. The device gets the core
- * count of its family; what its files would show stays unknown.
+ * Adds device `number`, which the probe did not find but a claim holds, unless the table already
+ * has it. The device gets the core count of its family; all that its files would show is unknown.
  */
 void devices_keep(struct devices *d, unsigned number);
 /*

@@ -53,7 +53,7 @@ enum {
 enum {
     HEALTH_FILE_COMPONENTS,
     HEALTH_FILE_RESET,
-    HEALTH_FILE_ECC, /* file of the first of HEALTH_COUNTERS counters */
+    HEALTH_FILE_ECC, /* the first of the files of the HEALTH_COUNTERS counters */
     HEALTH_FILE_ECC_MEMORY,
     HEALTH_FILE_ECC_REPAIRABLE,
     HEALTH_FILES
@@ -72,7 +72,7 @@ unsigned health_files_of(struct view version, bool lists);
 
 /* What one reading of a device's health files shows; all zero before a file is read. */
 struct device_reading {
-    uint32_t reasons; /* bits HEALTH_REASON_… */
+    uint32_t reasons; /* what is wrong with the device, as bits HEALTH_REASON_…; 0: nothing */
     bool listed;      /* unhealthy_components could be read */
     bool known;       /* the health could be read, and no reset is under way */
     /* a file that decides about the health (rule R2) could not be read, or a reset is under way */

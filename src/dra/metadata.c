@@ -51,7 +51,10 @@ void metadata_annotation(struct view key, struct view value, char pod_claim[NAME
 
 /* --- finding the devices of a request in the table --- */
 
-/* Sets `name` to the name of a result's device. Returns the device's index in the table, or -1. */
+/*
+ * Sets `name` to the name of a result's device. Returns the device's index in the table; -1: the
+ * table lacks the device.
+ */
 static int index_of(const struct claim_result *result, const struct devices *devices,
                     char name[DEVICE_NAME_CAP])
 {

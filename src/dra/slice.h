@@ -11,7 +11,7 @@
 
 #include "dra/device.h"
 
-/* A comparison in progress. */
+/* State of a comparison of a stored slice with the wanted devices. */
 struct slice_compare {
     const struct devices *wanted; /* table of the wanted devices; borrowed */
     unsigned first;               /* index in `wanted` of the first stored device */

@@ -24,7 +24,7 @@ struct slice_shown {
     unsigned count;
 };
 
-/* Number of parts of a slice. */
+/* Number of parts in which slice_document writes a slice. */
 unsigned slice_document_parts(const struct slice_shown *s);
 /* Writes part `part` of a slice, at most SLICE_PART_BYTES: its head, one device, or its end. */
 void slice_document(const struct slice_shown *s, unsigned part, struct document *d);

@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/chars.h"
 
-/* Modes as the kernel module and NEURON_RT_ULTRASERVER_MODE number them. */
+/* Numbers of the UltraServer modes in the kernel module and in NEURON_RT_ULTRASERVER_MODE. */
 enum { MODE_FOUR_NODES = 1, MODE_TWO_HORIZONTAL = 2, MODE_TWO_VERTICAL = 3, MODE_ONE_NODE = 4 };
 _Static_assert((unsigned)MODE_ONE_NODE == ULTRASERVER_MODE_MAX, "the highest mode");
 
@@ -25,7 +25,10 @@ static struct view text_of(const char text[ULTRASERVER_TEXT_CAP])
 
 /* --- parsing the files of class/neuron_device --- */
 
-/* Parses the first mode of *list, and removes it. Returns false if the list is not valid. */
+/*
+ * Removes the first mode from *list, and sets its bit in *modes. Returns false if the list is not
+ * valid.
+ */
 static bool next_mode(uint8_t *modes, struct view *list)
 {
     uint64_t mode = 0;
@@ -118,7 +121,10 @@ bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b)
 
 /* --- choosing a mode for the nodes that a claim requests --- */
 
-/* Returns a mode that the kernel module offers for this number of nodes; 0: it offers none. */
+/*
+ * Returns a mode that the kernel module offers for this number of nodes; 0: the module offers no
+ * such mode.
+ */
 static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
 {
     static const uint8_t of_nodes[ULTRASERVER_NODES_MAX + 1u][2] = {

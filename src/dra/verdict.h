@@ -19,8 +19,9 @@ struct device_verdict {
      * have shown none for a while (rules R3 and R4 of dra/health.h)
      */
     bool waits;
-    uint8_t state;    /* health of the device, as enum health */
-    uint32_t reasons; /* bits HEALTH_REASON_…; 0: the device is not unhealthy */
+    uint8_t state; /* health of the device, as enum health */
+    /* why the device is unhealthy, as bits HEALTH_REASON_…; 0: it is not unhealthy */
+    uint32_t reasons;
 };
 
 /*
