@@ -192,7 +192,7 @@ static void write_fill(struct writer *w, const struct fill *fill)
     case FILL_SAFE:
         w->full = writer_safe(w, view_text(fill->data), false) < strlen(fill->data) || w->full;
         break;
-    default: /* FILL_NUMBER */
+    default: /* the kind is FILL_NUMBER */
         writer_decimal(w, fill->number);
         break;
     }

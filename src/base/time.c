@@ -43,7 +43,7 @@ static void write_date(struct writer *w, uint64_t days)
     uint64_t year_of_era = (day_of_era - leap_days) / 365u;
     uint64_t year_begins = 365u * year_of_era + year_of_era / 4u - year_of_era / 100u;
     uint64_t day_of_year = day_of_era - year_begins;
-    uint64_t shifted = (5u * day_of_year + 2u) / 153u; /* months since March */
+    uint64_t shifted = (5u * day_of_year + 2u) / 153u; /* number of whole months since March */
     uint64_t month = (shifted < 10u) ? shifted + 3u : shifted - 9u;
     uint64_t year = year_of_era + era * 400u + ((month <= 2u) ? 1u : 0u);
     writer_decimal(w, year);

@@ -13,7 +13,7 @@ struct marks {
 #define PADDING 64u
 #define NO_DIGIT 255u
 
-/* Offset of the first line at or after `from` that starts with `mark`; text.len: none. */
+/* Offset of the first line at or after `from` that starts with `mark`; text.len: no line does. */
 static size_t find_mark(struct view text, size_t from, const char *mark)
 {
     bool line = true;
@@ -99,7 +99,8 @@ static size_t decode_blocks(uint8_t *text, size_t len, const struct marks *marks
             break;
         }
         /*
-         * In-place: the output never overtakes the input, because a block is longer than its DER.
+         * Decodes in place: the output never overtakes the input, because a block is longer than
+         * its DER.
          */
         size_t before = out.len;
         ASSERT(before <= begin && !out.full);

@@ -6,9 +6,12 @@
 #include "x509/der.h"
 #include "x509/x509_internal.h"
 
-#define OID_RSA "\x2a\x86\x48\x86\xf7\x0d\x01\x01"    /* pkcs-1; each algorithm adds one arc */
-#define OID_ECDSA_SHA2 "\x2a\x86\x48\xce\x3d\x04\x03" /* ecdsa-with-SHA2; each hash adds one arc */
-#define OID_SHA2 "\x60\x86\x48\x01\x65\x03\x04\x02"   /* hashAlgs of NIST; each hash adds one arc */
+/* the OID pkcs-1, to which each algorithm adds one arc */
+#define OID_RSA "\x2a\x86\x48\x86\xf7\x0d\x01\x01"
+/* the OID ecdsa-with-SHA2, to which each hash adds one arc */
+#define OID_ECDSA_SHA2 "\x2a\x86\x48\xce\x3d\x04\x03"
+/* the OID hashAlgs of NIST, to which each hash adds one arc */
+#define OID_SHA2 "\x60\x86\x48\x01\x65\x03\x04\x02"
 #define OID_EC_KEY "\x2a\x86\x48\xce\x3d\x02\x01"
 #define OID_ED25519 "\x2b\x65\x70"
 #define OID_ECDSA_SHA1 "\x2a\x86\x48\xce\x3d\x04\x01"

@@ -56,8 +56,8 @@ static bool may_sign(const struct x509_cert *cert)
 }
 
 /*
- * Whether `cert` may be an issuer in a chain: its critical extensions, validity, and path length;
- * `below` certificates stand between it and the server's certificate.
+ * Whether `cert` may be an issuer in a chain, judged by its critical extensions, validity and path
+ * length; `below` certificates stand between it and the server's certificate.
  */
 static enum x509_reason judge_issuer(const struct x509_search *s, const struct x509_cert *cert,
                                      bool is_anchor, size_t below)

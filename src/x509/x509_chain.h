@@ -105,8 +105,8 @@ struct x509_search {
     struct x509_frame frame[X509_SENT_MAX];
     struct x509_cert anchor; /* the authority at the end of the chain that is judged */
     size_t depth;
-    unsigned candidates; /* candidates tried so far */
-    unsigned checks;     /* signatures checked so far */
+    unsigned candidates; /* number of possible issuers (candidates) tried so far */
+    unsigned checks;     /* number of signatures checked so far */
     bool over;           /* the search has ended, and `verdict` is final */
     struct x509_verdict verdict;
     struct x509_verdict chain; /* why the first complete chain was refused */

@@ -7,7 +7,7 @@
 #include "x509/x509_internal.h"
 #include "x509/x509_names.h"
 
-#define OID_CE "\x55\x1d" /* id-ce; each extension adds one arc */
+#define OID_CE "\x55\x1d" /* the OID id-ce, to which each extension adds one arc */
 #define OID_AUTHORITY_ACCESS "\x2b\x06\x01\x05\x05\x07\x01\x01"
 #define OID_SERVER_AUTH "\x2b\x06\x01\x05\x05\x07\x03\x01"
 #define OID_ANY_USAGE "\x55\x1d\x25\x00"
