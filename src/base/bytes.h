@@ -165,25 +165,30 @@ struct fill {
     const char *data; /* start of the text or bytes, borrowed; FILL_NUMBER: unused */
     uint64_t number;  /* FILL_NUMBER: the number; FILL_VIEW, FILL_SHOWN: length of `data` */
 };
-/* Makes a fill of all bytes of a view. */
+/* Makes a value for a '%' of WRITE: all bytes of a view. */
 static inline struct fill fill_view(struct view v)
 {
     return (struct fill){.kind = FILL_VIEW, .data = (const char *)v.data, .number = v.len};
 }
-/* Makes a fill of untrusted bytes; writer_shown writes at most `most` of them. */
+/*
+ * Makes a value for a '%' of WRITE: untrusted bytes, of which writer_shown writes at most `most`.
+ */
 static inline struct fill fill_shown(struct view v, uint32_t most)
 {
     return (struct fill){
         .kind = FILL_SHOWN, .most = most, .data = (const char *)v.data, .number = v.len};
 }
-/* Make a fill of a NUL-terminated text, of a view, or of a number in decimal digits. */
+/* Make a value for a '%' of WRITE: a NUL-terminated text, a view, or a number in decimal digits. */
 #define TEXT(value) {.kind = FILL_TEXT, .data = (value)}
 #define VIEW(value) fill_view(value)
 #define NUMBER(value) {.kind = FILL_NUMBER, .number = (value)}
-/* Make a fill of untrusted bytes, limited to SHOWN_BYTES_MAX bytes or to `most` bytes. */
+/*
+ * Make a value for a '%' of WRITE: untrusted bytes, at most SHOWN_BYTES_MAX or at most `most` of
+ * them.
+ */
 #define SHOWN(value) fill_shown((value), SHOWN_BYTES_MAX)
 #define SHOWN_LONG(value, most) fill_shown((value), (most))
-/* Makes a fill of a NUL-terminated text, which writer_safe writes on one line. */
+/* Makes a value for a '%' of WRITE: a NUL-terminated text, which writer_safe writes on one line. */
 #define SAFE(value) {.kind = FILL_SAFE, .data = (value)}
 /* Number of fills in the argument list; sizeof does not evaluate the fills. */
 #define FILLS_COUNT(...) (sizeof((const struct fill[]){__VA_ARGS__}) / sizeof(struct fill))
