@@ -113,7 +113,7 @@ enum {
 #define H2_STREAM_LENGTH_KNOWN 0x10u
 #define H2_STREAM_HEAD 0x20u /* we sent a HEAD request: its response has no content */
 
-/* What became of a stream that is not in the table (RFC 9113 §5.1 "idle", "closed"). */
+/* What became of a stream that is not in the stream table (RFC 9113 §5.1 "idle", "closed"). */
 enum h2_past {
     H2_PAST_IDLE,
     H2_PAST_SKIPPED, /* never opened; closed because a stream with a higher id was opened */

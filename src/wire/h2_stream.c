@@ -737,7 +737,7 @@ static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, u
     return H2_NO_ERROR;
 }
 
-/* Accepts a valid DATA frame; h2_stage_body delivers its body. */
+/* Accepts a valid DATA frame; h2_stage_body returns the events for its body. */
 static enum h2_step accept_data(struct h2 *c, struct h2_stream *s, uint32_t length)
 {
     ASSERT(c->left == length && length + c->padding <= c->frame.length);

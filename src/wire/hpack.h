@@ -44,7 +44,7 @@ struct hpack_decoder {
     uint16_t count;
     uint16_t ring_head; /* next free byte in `ring` */
     struct hpack_entry entries[HPACK_ENTRIES_MAX];
-    /* octets of the entries; after its last byte they continue at its first byte */
+    /* octets of the entries; after the last byte of the ring they continue at its first byte */
     uint8_t ring[HPACK_TABLE_BYTES];
 };
 
