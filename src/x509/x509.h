@@ -17,7 +17,8 @@ enum x509_scheme {
     X509_SCHEME_OTHER, /* a scheme that is not listed here */
     X509_SCHEME_WEAK,  /* a scheme that uses MD5 or SHA-1 */
     X509_SCHEME_RSA,   /* PKCS #1 v1.5 */
-    X509_SCHEME_PSS,   /* salt as long as the hash, MGF1 with the same hash */
+    /* RSASSA-PSS whose salt is as long as the hash, with MGF1 of the same hash */
+    X509_SCHEME_PSS,
     X509_SCHEME_ECDSA
 };
 
