@@ -83,7 +83,7 @@ struct found_node {
     char driver_version[SYSFS_VALUE_CAP];
     char boot_id[SYSFS_VALUE_CAP];
     char lnc_config[SYSFS_VALUE_CAP]; /* the host's file logical_nc_config; empty: absent */
-    /* facts about the UltraServer; empty for other instance types */
+    /* facts about the UltraServer; empty: the instance type belongs to no UltraServer */
     struct found_ultraserver ultraserver;
     bool unknown; /* the probe failed: `count` is 0 and meaningless */
     uint16_t count;
@@ -185,7 +185,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_NO_TYPE, /* the product name is unreadable or is not an instance type */
     /* the instance type has no board row, but its family is known and determines the LNC */
     PROBE_ISSUE_UNKNOWN_TYPE,
-    PROBE_ISSUE_UNKNOWN_FAMILY, /* the type's family is unknown, and so is its LNC */
+    PROBE_ISSUE_UNKNOWN_FAMILY, /* the family of the instance type is unknown, and so is its LNC */
     PROBE_ISSUE_REFUSED_TYPE,   /* the agent refuses this family: no device is published */
     PROBE_ISSUE_COUNT,          /* the number of devices differs from the board's row */
     /*

@@ -61,8 +61,8 @@ MUST_USE bool efa_link_parse(struct view link, struct view name, uint32_t *addre
 
 /*
  * Replaces the Neuron devices in *d with the EFA devices; keeps the instance type, board row and
- * boot id. `before`: the table of the previous probe, or NULL. Never fails: leaves out uncertain
- * values and reports them as issues.
+ * boot id. `before`: the table of the previous probe; NULL: there was no earlier probe. Never
+ * fails: leaves out uncertain values and reports them as issues.
  */
 void efas_build(struct devices *d, const struct devices *before, const struct found_efas *found,
                 struct probe_issues *issues);

@@ -39,14 +39,14 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
  * begin.
  */
 void slice_compare_name(struct slice_compare *c, struct view name);
-/* Adds an attribute or capacity of the current stored device. */
+/* Compares an attribute or capacity of the current stored device with the wanted ones. */
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);
-/* Adds a taint of the current stored device. */
+/* Compares a taint of the current stored device with the wanted taint. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
                          const char *effect);
 /*
- * Adds a counter that the current stored device consumes, or, outside a device, a counter that the
- * slice itself has.
+ * Compares and records a counter that the current stored device consumes or, outside a device, a
+ * counter that the slice itself has.
  */
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value);
 /* Compares the name of the slice's counter set with COUNTER_SET_NAME. */
