@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's frame: accepts facts from the host, returns orders for the host, and runs the steps.
- * A step calls each room (a sub-folder of src/agent), and passes each result of the API server to
- * the room that requested it. The frame decides nothing about devices, claims or slices.
+ * The agent's frame: accepts facts from the host, tells the host which actions to execute (orders),
+ * and runs the agent's steps. A step calls each room (a sub-folder of src/agent), and passes each
+ * result of the API server to the room that requested it. The frame decides nothing about devices,
+ * claims or slices.
  */
 #include "agent/api/backoff.h"
 #include "agent/api/client.h"
@@ -47,8 +48,8 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
 {
     struct agent *a = instance_neuron();
     /*
-     * Write only the fields that differ from zero, so that untouched pages of the tables stay
-     * non-resident.
+     * Write only the fields that differ from zero: pages of the agent's tables that nothing has
+     * written use no memory.
      */
     ASSERT(settings != NULL && files != NULL);
     a->settings = settings;
@@ -82,7 +83,10 @@ struct agent *agent_add_efa(struct agent *a, const struct files *files)
     return e;
 }
 
-/* Adopts the devices that the probe left in the scratch memory, and updates claims and slices. */
+/*
+ * Adopts the devices that a probe wrote into a->scratch. If the devices changed, rechecks the
+ * claims; if the devices or their health changed, lets the publisher update the slices.
+ */
 static void adopt_found(struct agent *a)
 {
     enum inventory_change change = inventory_adopt(a);
@@ -90,7 +94,7 @@ static void adopt_found(struct agent *a)
         reconcile_devices(a);
     }
     if (a->draining) {
-        return; /* a driver that is switched off reports and publishes nothing */
+        return; /* the EFA driver without --efa publishes no device and reports no health */
     }
     bool health = inventory_apply_health(a, ledger_numbers(a), ledger_shares(a));
     if (change == INVENTORY_OTHER || (change == INVENTORY_SAME && health)) {
@@ -114,8 +118,8 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
     struct agent *e = a->next;
     ASSERT(e != NULL && inventory_is_known(a));
     /*
-     * efas_build keeps only the instance type, board and boot id of the Neuron devices that are
-     * copied here
+     * of the copied table of Neuron devices, efas_build keeps only the instance type, the board and
+     * the boot id
      */
     devices_copy(&e->scratch.devices, a->devices);
     efas_build(&e->scratch.devices, e->devices, found, &e->scratch.issues);
@@ -123,8 +127,9 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
 }
 
 /*
- * Does the work of the claim store in a step. When the store has just been opened, applies its
- * claims to the published content, so that the first slices list the devices in use.
+ * Opens the claim store and hands it over to another agent, as far as one step can. If this step
+ * opened the store, applies its claims to the published content, so that the first slices list the
+ * devices in use.
  */
 static void store_step(struct agent *a)
 {
@@ -202,8 +207,8 @@ void agent_stop(struct agent *a, uint64_t now_ms)
 }
 
 /*
- * Returns whether no driver has a running call or unsent bytes. If `expired` (the time limit for
- * stopping has passed), first ends all running calls.
+ * Returns whether no driver has a running call of the kubelet or unsent bytes. If `expired` (the
+ * time limit for stopping has passed), first ends all running calls.
  */
 static bool drivers_quiet(struct agent *a, bool expired)
 {
@@ -264,7 +269,10 @@ static void driver_remove(struct agent *a)
     a->next = NULL;
 }
 
-/* Closes the EFA driver's sockets and ends its last calls, then removes the driver. */
+/*
+ * Closes the EFA driver's sockets, waits for the kubelet's last calls to it or ends them at the
+ * time limit, then removes the driver.
+ */
 static void driver_leave(struct agent *a)
 {
     struct agent *e = a->next;
@@ -318,7 +326,7 @@ void agent_time_old(struct agent *a)
 
 /* --- passing results of the API server to the folders that sent the requests --- */
 
-/* Ignores a record of a response, for senders that need only the result of their request. */
+/* Ignores a record of a response, for rooms that need only the result of their request. */
 static void pass_record(struct agent *a, const struct api_result *r,
                         const struct kube_record *record)
 {
@@ -455,14 +463,17 @@ static void serve_api(struct agent *a)
 {
     struct api_event event;
     /*
-     * Each event consumes a frame or a byte of the input, or ends a request, so the number of
-     * events is bounded.
+     * Each event consumes an HTTP/2 frame or a byte of the input, or ends a request, so the number
+     * of events is bounded.
      */
     for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && api_next(a, &event); i++) {
         api_event(a, &event);
     }
     if (registration_was_asked(a) || (a->next != NULL && registration_was_asked(a->next))) {
-        /* the kubelet has found the agent, so claims may arrive soon: connect at once */
+        /*
+         * the kubelet has found the agent, so claims may arrive soon: connect to the API server at
+         * once
+         */
         api_hurry(a);
     }
     api_step(a);
@@ -614,7 +625,10 @@ void agent_step(struct agent *a)
     stop_step(a);
 }
 
-/* Clears the flag of a pending order; returns whether the flag was set. */
+/*
+ * Clears the flag that an order (an action for the host) is pending; returns whether the flag was
+ * set.
+ */
 static bool clear_pending(bool *pending)
 {
     bool was = *pending;
@@ -636,9 +650,7 @@ enum agent_order agent_next_order(struct agent *a)
     if (registration_wants_socket(a)) {
         return ORDER_RENEW_REGISTRATION;
     }
-    /*
-     * an order about the API connection, which all drivers share, is returned for only one of them
-     */
+    /* All drivers share the API connection: an order about it is returned for one driver only. */
     enum agent_order order = api_order(a);
     if (order == ORDER_NONE && clear_pending(&a->order_exit)) {
         order = ORDER_EXIT;
@@ -651,7 +663,7 @@ bool agent_step_due(const struct agent *a)
     return a->step_now || (a->next != NULL && a->next->step_now);
 }
 
-/* The latest time at which the work of this driver needs the next step. */
+/* The latest time at which the next step must run for this driver. */
 static uint64_t driver_deadline(const struct agent *a)
 {
     uint64_t at = a->step_now ? a->now_ms : links_deadline(a);

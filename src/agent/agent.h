@@ -17,7 +17,7 @@
  * I2 Progress: while the time does not change, the agent requests a bounded number of steps; in any
  *    second, it requests steps at a bounded number of times.
  * I3 A claim that was answered as prepared is held and has its CDI file until it is unprepared, or
- *    released for a reason of recovery/reconcile.h.
+ *    released for one of the reasons in recovery/reconcile.h.
  * I4 After a restart, the new process holds the claims that the old process held.
  * I5 The API server's token is sent only on LINK_API, and appears in no log line.
  * I6 The amount of data that the agent sends to a peer is bounded by the peer's input and by the
@@ -46,8 +46,9 @@ enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_GRPC_HEALTH, LINK_METRICS
 /* Actions that only the host can execute. */
 enum agent_order {
     ORDER_NONE,
-    ORDER_CONNECT_API, /* connect by TLS, then call agent_api_opened or agent_api_failed */
-    /* read the token again and call agent_api_identity, even if the token is unchanged */
+    /* connect to the API server by TLS, then call agent_api_opened or agent_api_failed */
+    ORDER_CONNECT_API,
+    /* read the bearer token again and call agent_api_identity, even if the token is unchanged */
     ORDER_READ_TOKEN,
     ORDER_CLOSE_API,          /* close the API connection now, without a call of agent_api_ended */
     ORDER_RENEW_REGISTRATION, /* unlink the registration socket and create it again */
@@ -62,8 +63,8 @@ enum agent_order {
 };
 
 /*
- * Initializes the agent, of which the program has only one. Settings and files are borrowed for the
- * agent's life. `seed` feeds the jitter of backoffs. Never returns NULL.
+ * Initializes the agent, of which the program has only one. `settings` and `files` are borrowed for
+ * the agent's life. `seed` feeds the jitter of backoffs. Never returns NULL.
  */
 struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
                          uint64_t now_ms, uint64_t wall_ms);
@@ -137,7 +138,7 @@ void agent_api_ended(struct agent *a, const char *why);
 void agent_host_log(struct agent *a, int log_id, const char *text);
 /*
  * Sets whether the kubelet can connect to the service socket. Before the first call, the agent
- * assumes that it can.
+ * assumes that the kubelet can connect.
  */
 void agent_service(struct agent *a, bool serves);
 /*
@@ -173,9 +174,15 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_
  * once; UINT64_MAX: not before another link of the kind has ended.
  */
 uint64_t agent_link_room_ms(const struct agent *a, enum link_kind kind);
-/* Whether a link of this kind is free; if not, agent_link_open returns -1 and may close a link. */
+/*
+ * Whether a link of this kind is free; if no link is free, agent_link_open returns -1 and may begin
+ * to close a link.
+ */
 bool agent_link_free(const struct agent *a, enum link_kind kind);
-/* Space for bytes received on a link; empty: the host must not read from the connection now. */
+/*
+ * Space for the next bytes that arrive on a link; empty: the host must not read from the link's
+ * connection now.
+ */
 struct writer agent_link_rx(struct agent *a, unsigned link);
 /* Accepts `n` bytes that were written into the space of agent_link_rx. */
 void agent_link_rx_commit(struct agent *a, unsigned link, size_t n);
@@ -183,7 +190,10 @@ void agent_link_rx_commit(struct agent *a, unsigned link, size_t n);
  * Reports that no more input of a link follows: the peer closed its side, or the descriptor failed.
  */
 void agent_link_end(struct agent *a, unsigned link);
-/* Bytes to send on a link, valid until the next call; empty: there are none now. */
+/*
+ * Returns the bytes to send on a link, valid until the next call of a function of this header;
+ * empty: there are no bytes to send now.
+ */
 struct view agent_link_tx(struct agent *a, unsigned link);
 /* Removes the first `n` bytes of agent_link_tx, after the host has sent them. */
 void agent_link_tx_commit(struct agent *a, unsigned link, size_t n);
@@ -197,14 +207,20 @@ bool agent_link_done(struct agent *a, unsigned link);
 
 /* Does all work that is possible with the bytes, facts and time that the host has passed in. */
 void agent_step(struct agent *a);
-/* Returns the next order for the host. After each step, call it until it returns ORDER_NONE. */
+/*
+ * Returns the next order for the host. After each step, call this function until it returns
+ * ORDER_NONE.
+ */
 enum agent_order agent_next_order(struct agent *a);
 /*
  * Whether agent_step must be called at once, for example because the host has sent bytes and the
  * link can now take more output.
  */
 bool agent_step_due(const struct agent *a);
-/* The latest time at which agent_step must be called again, on the clock of now_ms. */
+/*
+ * The latest time at which agent_step must be called again, on the clock that agent_time passes as
+ * now_ms.
+ */
 uint64_t agent_deadline(const struct agent *a);
 /* The log lines to write out; call agent_log_written afterwards. */
 struct view agent_log(const struct agent *a);

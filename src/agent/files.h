@@ -30,7 +30,10 @@ enum files_holder {
     HOLDER_OLDER /* an agent of an older release, which has no LOCK_NEXT and locks the whole file */
 };
 
-/* Position in a listing of a directory; all zero before the first page. Only the port writes it. */
+/*
+ * Position in the listing of a directory's names; all zero before the first page. Only the files
+ * port writes this struct.
+ */
 struct listing {
     uint32_t pages; /* number of pages returned so far */
     int place;
@@ -49,7 +52,7 @@ enum process_value {
 
 /*
  * The functions of the files port. This struct must exist as long as the agent does; every function
- * gets `ctx`.
+ * gets `ctx` as its first argument.
  */
 struct files {
     void *ctx; /* data of the port, opaque to the agent */
@@ -103,13 +106,17 @@ struct files {
     enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
                           const char *aside) MUST_USE;
     /*
-     * Acquires one of the locks on a file of FILES_STATE until unlock or the end of the port;
-     * creates the file if absent. STATUS_OK: the port has the lock now, or had it already.
-     * HOST_BUSY: another process has the lock. If the file was removed or replaced since an earlier
-     * call, both locks are lost, and this call acquires its lock on the file that has the name now.
+     * Acquires one of the two locks on a file of FILES_STATE until `unlock`, or until the port
+     * closes the file; creates the file if absent. STATUS_OK: the port has the lock now, or had it
+     * already. HOST_BUSY: another process has the lock. If the file was removed or replaced since
+     * an earlier call, both locks are lost, and this call acquires its lock on the file that has
+     * the name now.
      */
     enum status (*lock)(void *ctx, const char *name, enum files_lock which) MUST_USE;
-    /* Releases one of the locks; releasing LOCK_OWNER also closes the store's file. */
+    /*
+     * Releases one of the two locks on the lock file; releasing LOCK_OWNER also closes the claim
+     * store's file.
+     */
     void (*unlock)(void *ctx, enum files_lock which);
     /*
      * Returns which other process holds the lock `which` on the file that the last call of `lock`

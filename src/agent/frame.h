@@ -67,7 +67,7 @@ struct agent {
     const struct telemetry *telemetry;
     uint64_t now_ms;
     uint64_t wall_ms;             /* time of day of this step, in Unix milliseconds */
-    struct randomness randomness; /* random numbers, drawn by api/backoff.c */
+    struct randomness randomness; /* state of the random numbers that api/backoff.c draws */
     uint64_t started_ms;
     bool started;      /* the first step of the agent has begun */
     bool service_lost; /* the kubelet cannot connect to the service socket */
@@ -77,13 +77,14 @@ struct agent {
     char other_driver[SOCKET_PATH_CAP];
     bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
     /*
-     * `draining`, and claims may be left: this was logged, and the host was ordered to open the
-     * sockets
+     * set if `draining` and claims may be left: the driver was logged as kept, and the host was
+     * ordered to open its sockets
      */
     bool drains;
     bool stopping;
-    uint64_t stop_ms; /* if `stopping`: when the agent ends the calls that still run */
-    bool step_now;    /* a step is needed at once, because something changed between two steps */
+    /* if `stopping`: time at which the agent ends the kubelet's calls that still run */
+    uint64_t stop_ms;
+    bool step_now; /* a step is needed at once, because something changed between two steps */
     bool order_open_sockets;
     bool order_close_registration;
     bool order_end_driver;
@@ -92,7 +93,7 @@ struct agent {
     struct scratch scratch;
 };
 
-/* Returns the current time in microseconds, to measure durations that are reported. */
+/* Returns the current time in microseconds, to measure durations for log lines and metrics. */
 static inline uint64_t agent_clock_us(const struct agent *a)
 {
     const struct files *f = a->files;

@@ -7,8 +7,8 @@ struct agent;
 
 /*
  * instance_neuron returns the driver of the Neuron devices, instance_efa that of the EFA devices,
- * with pointers to the state of each room. These functions write only the pointers: untouched pages
- * of the tables stay non-resident.
+ * with pointers to the state of each room. These functions write only the pointers: pages of the
+ * tables that nothing has written use no memory.
  */
 struct agent *instance_neuron(void);
 struct agent *instance_efa(void);

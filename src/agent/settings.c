@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses the command line and the environment. Finds the command and, for each setting, the flag or
- * variable that sets it; derives paths from the settings. settings_value.c parses single values.
+ * environment variable that sets it; derives paths from the settings. settings_value.c parses
+ * single values.
  */
 #include "agent/settings.h"
 
@@ -14,8 +15,8 @@
 #include "cfg/identity.h"
 
 /*
- * For each row of the table of flags: the value that was given, and the flag or variable that gave
- * it. A name of NULL means that neither gave a value, so the default applies.
+ * For each row of the table of flags: the value that the user gave, and the flag or environment
+ * variable that gave it. A name of NULL means that neither gave a value, so the default applies.
  */
 struct given {
     struct setting_source source[SETTINGS_COUNT];
@@ -40,8 +41,8 @@ static void parse_variable(struct given *given, struct view entry)
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         const struct setting_row *row = setting_row(i);
         /*
-         * An empty variable is valid for a taint, and means no taint. For any other setting an
-         * empty variable counts as not set, because charts write an empty value where no value is
+         * An empty environment variable is valid for a taint, and means no taint. For any other
+         * setting it counts as not set, because charts write an empty value where no value is
          * given.
          */
         bool counts = row->variable != NULL && (value.len > 0u || row->kind == KIND_TAINT);
@@ -63,7 +64,7 @@ static void parse_environment(struct given *given, const char *const *env)
 
 /*
  * Writes an error: the text `what`, the wrong word in quotes, and the known word that `meant`
- * suggests for it.
+ * suggests instead.
  */
 static enum status refuse_word(struct writer *why, const char *what, const struct suggestion *meant)
 {
@@ -86,8 +87,8 @@ static const struct alias {
 enum { ALIASES = sizeof aliases / sizeof aliases[0] };
 
 /*
- * Returns the flag whose name or alias is `name`. "": there is no such flag; then `meant` may
- * suggest one.
+ * Returns the flag whose name or alias is `name`. Returns "" if there is no such flag; then `meant`
+ * may suggest a similar one.
  */
 static const char *flag_of(struct view name, struct suggestion *meant)
 {
@@ -129,8 +130,9 @@ static bool has_joined_value(struct view word)
 
 /*
  * Reads the value of a flag from the next word. A switch (true or false) needs no value: without
- * one it means true, and it consumes the next word only if that is a value of a switch. Values may
- * start with one dash (-1), flags start with two. false: the value is missing.
+ * one it means true, and this function consumes the next word only if that word is true, false, 1
+ * or 0. Values may start with one dash (-1), flags start with two. Returns false if the value is
+ * missing.
  */
 static bool next_value(struct words *words, const struct setting_row *row, struct view *value)
 {
@@ -147,8 +149,8 @@ static bool next_value(struct words *words, const struct setting_row *row, struc
 }
 
 /*
- * Replaces klog's verbosity, a decimal number, by a value of --log-level. false: *value is not a
- * number from 0 to KLOG_VERBOSITY_MAX.
+ * Replaces klog's verbosity, a decimal number, by the value of --log-level that corresponds to it.
+ * Returns false if *value is not a number from 0 to KLOG_VERBOSITY_MAX.
  */
 static bool verbosity_level(const struct setting_row *row, struct view *value)
 {
@@ -434,9 +436,9 @@ static enum status derive_driver(struct settings *out, enum driver_kind kind, st
 }
 
 /*
- * Derives name, shares and socket paths of both drivers from the settings. Without --efa, a name
- * that is too long for the socket paths of the EFA driver is accepted, because no earlier run with
- * --efa can have used it.
+ * Derives the name, the number of shares and the socket paths of both drivers from the settings.
+ * Without --efa, a name that is too long for the socket paths of the EFA driver is accepted,
+ * because no earlier run with --efa can have used it.
  */
 static enum status derive_drivers(struct settings *out, struct writer *why)
 {
@@ -466,7 +468,7 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     memset(&given, 0, sizeof given);
     while (words.next < words.count) {
         if (is_flag(view_text(words.args[words.next]))) {
-            /* this call moves past the flag and its value */
+            /* parse_flag moves `words` past the flag and its value */
             enum status s = parse_flag(&given, &words, out);
             ASSERT(s == STATUS_OK); /* settings_parse has already accepted the flag and its value */
         } else {
@@ -500,9 +502,9 @@ static enum status derive_paths(struct settings *out, struct writer *why)
 }
 
 /*
- * Refuses a flag without a variable, such as --watch or --pod, for a command that does not read it,
- * because the user expects an effect. Other flags that a command does not read are ignored, so that
- * the same list of flags serves all commands.
+ * Refuses a flag that has no environment variable, such as --watch or --pod, for a command that
+ * does not read it, because the user expects the flag to have an effect. Other flags that a command
+ * does not read are ignored, so that the same list of flags serves all commands.
  */
 static enum status interactive_check(const struct settings *out, const struct given *given,
                                      struct writer *why)

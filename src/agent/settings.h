@@ -5,7 +5,7 @@
  *
  * Invariants:
  * I1 An error is one line without control characters.
- * I2 An error names the flag, the variable or the word at fault.
+ * I2 An error names the flag, the environment variable or the word at fault.
  * I3 If parsed settings are written out as flags, parsing these flags yields the same settings.
  * I4 Durations are those of Go's time.ParseDuration without a sign, down to milliseconds.
  * I5 Sockets have absolute paths that unix(7) can bind.
@@ -51,7 +51,8 @@ enum tls_min { TLS_MIN_1_2, TLS_MIN_1_3 };
 struct driver {
     enum driver_kind kind;
     char name[DRIVER_CAP];
-    unsigned shares; /* number of claims that may share one device at a time; 1: none share it */
+    /* number of claims that may share one device at a time; 1: claims do not share devices */
+    unsigned shares;
     char registration_socket[SOCKET_PATH_CAP]; /* full path of the registration socket */
     /* full path of the service socket, in the directory of the claim store */
     char service_socket[SOCKET_PATH_CAP];
@@ -60,7 +61,7 @@ struct driver {
 /* All settings of a run. Texts end in NUL; an empty text means that the setting is not set. */
 struct settings {
     enum settings_command command;
-    /* the command that COMMAND_HELP explains; COMMAND_HELP: the whole program */
+    /* the command that `help` explains; COMMAND_HELP: `help` explains the whole program */
     enum settings_command topic;
     char operand[PATH_CAP]; /* second word of the command line, if the command accepts an operand */
     enum settings_output output;
@@ -76,12 +77,14 @@ struct settings {
     char cdi_root[PATH_CAP];
     char registrar_dir[PATH_CAP];
     /*
-     * directory with a subdirectory for each driver, which has the service socket and the claim
-     * store
+     * directory with one subdirectory for each driver, in which the driver has its service socket
+     * and its claim store
      */
     char plugins_dir[PATH_CAP];
-    char pod_uid[UID_CAP];     /* UID in the names of the sockets; empty: the names have no UID */
-    char neuron_dir[PATH_CAP]; /* host directory of the Neuron runtime's settings */
+    /* UID of the agent's pod, a part of the names of the sockets; empty: the names have no UID */
+    char pod_uid[UID_CAP];
+    /* directory on the host that contains the Neuron runtime's settings */
+    char neuron_dir[PATH_CAP];
     /*
      * directory of the device plugins' sockets; default: "device-plugins" in the parent of
      * plugins_dir
@@ -89,8 +92,9 @@ struct settings {
     char device_plugins_dir[PATH_CAP];
     /* the kubelet's checkpoint; default: "dra_manager_state" in the parent of plugins_dir */
     char kubelet_state[PATH_CAP];
-    int32_t healthcheck_port; /* port of the health service; -1: off; 0: any free port */
-    /* address of the health service; empty: all addresses */
+    /* port of the health service; -1: the service is off; 0: any free port */
+    int32_t healthcheck_port;
+    /* address on which the health service listens; empty: all addresses */
     char healthcheck_address[ADDRESS_TEXT_CAP];
     int32_t metrics_port;
     char metrics_address[ADDRESS_TEXT_CAP];
@@ -135,34 +139,34 @@ struct settings_input {
 
 /*
  * Parses `args` (without the program name) and `env` ("NAME=value" texts, NULL-terminated); the
- * texts are not kept. A flag takes precedence over its variable. Both `--flag value` and
- * `--flag=value` are valid; if a flag is given several times, the last one applies. A switch (true
- * or false) alone means true, and the word after it is its value only if it is true, false, 1 or 0.
- * `-o VALUE` and `-oVALUE` mean --output. klog's `-v N`, `-vN` and `--v=N` mean --log-level=debug
- * if N is at least KLOG_DEBUG_VERBOSITY, else --log-level=info. An empty variable counts as not
- * set, except UNHEALTHY_TAINT. The first word without dashes is the command, the second one its
- * operand; COMMAND_VERSION and COMMAND_HELP ignore everything else.
+ * texts are not kept. A flag takes precedence over its environment variable. Both `--flag value`
+ * and `--flag=value` are valid; if a flag is given several times, the last one applies. A switch
+ * (true or false) alone means true, and the word after it is its value only if it is true, false, 1
+ * or 0. `-o VALUE` and `-oVALUE` mean --output. klog's `-v N`, `-vN` and `--v=N` mean
+ * --log-level=debug if N is at least KLOG_DEBUG_VERBOSITY, else --log-level=info. An empty
+ * environment variable counts as not set, except UNHEALTHY_TAINT. The first word without dashes is
+ * the command, the second one its operand; COMMAND_VERSION and COMMAND_HELP ignore everything else.
  *
- * PEER_MALFORMED: `why` gets one line with the flag, variable or word at fault and the remedy; *out
- * is unusable then.
+ * PEER_MALFORMED: `why` gets one line with the flag, environment variable or word at fault and the
+ * remedy; *out is unusable then.
  */
 MUST_USE enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
                                     const char *const *env, struct writer *why);
 /*
  * Appends setting `index` (from 0) of a parsed input, as one line: flag, value, and the source of
- * the value (flag, variable or default). false: there is no such setting.
+ * the value (flag, environment variable or default). Returns false if there is no such setting.
  */
 bool settings_source(const struct settings_input *in, unsigned index, struct writer *out);
 /*
  * Appends part `part` (from 0) of the text of --help, at most 2 KiB. For COMMAND_HELP: an
- * introduction, then each flag with its variable, default and meaning, then the exit codes. For
- * another command: its description and examples, then the flags that it reads, then its usage.
- * false: there is no such part.
+ * introduction, then each flag with its environment variable, default and meaning, then the exit
+ * codes. For another command: its description and examples, then the flags that it reads, then its
+ * usage. Returns false if there is no such part.
  */
 bool settings_help(struct writer *out, enum settings_command topic, unsigned part);
 /*
- * Appends the script that completes commands, flags and their values in a shell, at most 4 KiB.
- * `name`: an operand of the command `completion`.
+ * Appends the shell script that completes commands, flags and their values, at most 4 KiB. `name`:
+ * the shell, as an operand of the command `completion`.
  */
 void settings_completion(const char *name, struct writer *out);
 

@@ -12,7 +12,7 @@
 enum setting_kind {
     /* DNS-1123 subdomain; the command `run` needs a node name, as settings.c checks */
     KIND_NODE_NAME,
-    KIND_FOLDER, /* absolute path, normalised */
+    KIND_FOLDER, /* absolute path, which is stored normalised */
     KIND_FILE,   /* path of a file that only this program opens; may be relative or empty */
     /* like KIND_FILE, but ':' is refused, because other programs read it as a separator */
     KIND_KUBECONFIG,
@@ -39,14 +39,19 @@ struct setting_row {
     const char *flag; /* name of the flag, with its dashes */
     /* name of the environment variable; NULL: none, as for flags of interactive commands */
     const char *variable;
-    const char *default_value; /* text parsed like a given value; NULL: the field stays all zero */
-    const char *default_text;  /* text that --help shows as the default if default_value is NULL */
-    const char *help;          /* text of the flag's line in --help */
+    /*
+     * default value, as text that is parsed like a value from the user; NULL: the setting's field
+     * stays all zero
+     */
+    const char *default_value;
+    const char *default_text; /* text that --help shows as the default if default_value is NULL */
+    const char *help;         /* text of the flag's line in --help */
     enum setting_kind kind;
     uint16_t offset; /* offset of the setting's field in struct settings */
     uint16_t size;   /* size of the setting's field in bytes */
     /*
-     * bit N: the command with index N reads the setting; the bit of the command `run` is not used
+     * bit N: the command with index N in enum settings_command reads the setting; the bit of `run`
+     * is not used
      */
     uint16_t readers;
     uint32_t least_ms; /* smallest valid value of a KIND_DURATION, in milliseconds */
@@ -57,14 +62,14 @@ struct setting_row {
 /* Number of rows in the table of flags; each flag has one row. */
 #define SETTINGS_COUNT 41u
 
-/* A row of the table of commands. Texts are literals. */
+/* A row of the table of commands. All strings are literals. */
 struct command_row {
     const char *name;
     /* words of which one must follow the command; unused elements are NULL */
     const char *operand[COMMAND_OPERANDS_MAX];
     /*
-     * word that --help shows for the path that must follow the command, as DIRECTORY; NULL: no path
-     * follows
+     * word that --help shows for the path that must follow the command, for example DIRECTORY;
+     * NULL: no path follows
      */
     const char *directory;
     const char *help; /* line of the command in --help, which also begins the command's own help */
@@ -72,18 +77,22 @@ struct command_row {
     /* examples in the command's own help; NULL: the command has no help of its own */
     const char *example;
 };
-/* The commands, indexed by enum settings_command; --help has the same order. */
+/* The commands, indexed by enum settings_command; --help lists them in this sequence. */
 extern const struct command_row command_rows[COMMANDS];
 
 /*
- * The row of the table of flags with this index, which must be below SETTINGS_COUNT; --help has the
- * same order.
+ * The row of the table of flags with this index, which must be below SETTINGS_COUNT; --help lists
+ * the flags by increasing index.
  */
 const struct setting_row *setting_row(unsigned index);
 
-/* The text of a value, and for error messages the flag or variable that gave it. */
+/*
+ * The text of a setting's value, and for error messages the flag or environment variable that gave
+ * it.
+ */
 struct setting_source {
-    const char *name; /* name of the flag or variable; borrowed from the row */
+    /* name of the flag or environment variable; borrowed from the row of the table of flags */
+    const char *name;
     struct view text;
 };
 

@@ -538,7 +538,8 @@ static void topic_tail(struct writer *out, const struct command_row *row)
 }
 
 /*
- * Whether the command reads the setting. The command `run` reads each setting that has a variable.
+ * Whether the command reads the setting. The command `run` reads each setting that has an
+ * environment variable.
  */
 static bool is_read_by(const struct setting_row *row, enum settings_command command)
 {
@@ -551,8 +552,8 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
     ASSERT(out != NULL);
     const struct command_row *command = &command_rows[topic];
     /*
-     * true: write the help of this command; false: it has no help of its own, so write that of the
-     * program
+     * true: write the help of this command; false: the command has no help of its own, so write the
+     * program's help
      */
     bool one = command->example != NULL;
     if (part > SETTINGS_COUNT + 1u) {
@@ -578,21 +579,22 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
 /* --- completion scripts for shells --- */
 
 /*
- * The texts in which the completion scripts of the shells differ. Each script has a case for each
- * word that may stand before the cursor.
+ * The texts in which the completion scripts of the shells differ. Each script has one branch of a
+ * `case` or `switch` statement for each word that may stand before the cursor.
  */
 static const struct shell {
-    const char *begin; /* start of the completion script, before its first case */
+    const char *begin; /* start of the completion script, before its first branch */
     const char *before;
     /*
-     * texts before and after the word of a case; the words that may follow that word are written
-     * next
+     * `before` and `after` surround the word of a branch; then come the words that may follow that
+     * word
      */
     const char *after;
-    const char *end;   /* text at the end of a case */
-    const char *files; /* text of a case that offers file names, because no words may follow */
+    const char *end; /* text at the end of a branch */
+    /* text of a branch that offers file names, because no known words may follow */
+    const char *files;
     const char *others;
-    const char *tail; /* end of the completion script, after its last case */
+    const char *tail; /* end of the completion script, after its last branch */
 } shells[SHELLS] = {
     [SHELL_BASH] = {.begin = "_neuron_dra_agent() {\n"
                              "    local list\n"
@@ -635,8 +637,8 @@ static const struct shell {
                             "complete -c " AGENT_NAME " -f -a '(__neuron_dra_agent)'\n"}};
 
 /*
- * Writes the case for `word`: it offers the words that may follow `word` or, if there are none,
- * file names.
+ * Writes the completion script's branch for `word`, which offers the words that may follow `word`
+ * or, if there are none, file names.
  */
 static void complete_after(struct writer *out, const struct shell *shell, const char *word,
                            const char *const *follow, unsigned most)

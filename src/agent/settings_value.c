@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses the value of a single setting by the kind of its row: number, name, path, duration, taint
- * and so on. Decides which values are valid, and writes why a value is invalid. Knows no command
- * line.
+ * and so on. Decides which values are valid, and writes why a value is invalid. Does not parse the
+ * command line.
  */
 #include <string.h>
 
@@ -15,7 +15,10 @@
 /* Maximum number of bytes of an invalid value that an error quotes. */
 #define QUOTE_MAX 400u
 
-/* Writes the error about an invalid value: its flag or variable, the value, and the problem. */
+/*
+ * Writes the error about an invalid value: its flag or environment variable, the value, and the
+ * problem.
+ */
 static enum status refuse_setting(const struct setting_source *source, struct writer *why,
                                   const char *problem)
 {

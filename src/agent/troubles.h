@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Texts about problems of the node, which the agent's pages and the commands other than `run` share
- * (troubles.c). Owns no state; does not detect problems.
+ * (troubles.c). Owns no state; the callers detect the problems.
  */
 #ifndef AGENT_TROUBLES_H
 #define AGENT_TROUBLES_H
@@ -16,8 +16,8 @@
 #define TROUBLE_LINE "trouble: "
 
 /*
- * Appends the text about a device plugin that offers the same devices as the driver of this kind.
- * `name`: file name of the plugin's socket.
+ * Appends the text about a device plugin that offers the same devices as the driver of kind
+ * `driver`. `name`: file name of the plugin's socket.
  */
 void trouble_device_plugin(const struct settings *settings, enum driver_kind driver,
                            const char *name, struct writer *out);
