@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tracks the states of all devices, logs changes of them, and determines how they affect the
- * slices.
+ * Tracks the health of all devices, logs each change of it, and decides how the slices show an
+ * unhealthy device.
  */
 #include "agent/node/device_states.h"
 
@@ -27,10 +27,11 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
     devices_name(a->devices, number, name);
     log_begin(a, id);
     log_text(a, "device", name);
-    if (text[0] != '\0') { /* a healthy device has no text */
+    if (text[0] != '\0') { /* the text of a healthy device is empty */
         log_text(a, "text", text);
     }
-    if ((h->reasons & HEALTH_REASON_GONE) != 0u) { /* a device that is gone cannot be reset */
+    /* A device that is gone cannot be reset: replace the remedy of the log catalogue. */
+    if ((h->reasons & HEALTH_REASON_GONE) != 0u) {
         log_remedy(a, "see dmesg; delete its pods, and replace the instance if the device stays "
                       "away");
     }
@@ -62,8 +63,8 @@ static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
 
 /*
  * Gets what the last probe read about a device's health. If `certain` is false, that probe failed
- * or found no device. false is returned for a device without a state: it was never found, and no
- * claim holds it.
+ * or found no device. Returns false for a device whose health is not tracked, because no probe ever
+ * found it and no claim holds it.
  */
 static bool reading_of(const struct agent *a, unsigned number, bool certain,
                        struct device_reading *r)

@@ -19,15 +19,15 @@
 enum device_listing { LISTED, LISTED_TAINTED, LISTED_NOT };
 
 /*
- * The states of all devices. Arrays are indexed by device number; bit N of a mask is the device
- * with number N.
+ * The health of all devices over time. Arrays are indexed by device number; bit N of a mask is the
+ * device with number N.
  */
 struct device_states {
     struct health_track device[DEVICES_MAX];
     uint32_t logged[DEVICES_MAX]; /* element N: reasons logged since device N was last healthy */
     uint64_t unhealthy;
     uint64_t held; /* mask of the devices that claims hold */
-    bool shared;   /* whether claims hold shares of devices */
+    bool shared;   /* a claim holds only a share of a device */
     uint64_t kept; /* mask of the held devices that the last probe did not find */
     /* mask of the unhealthy devices whose taint the API server did not keep */
     uint64_t untaintable;
@@ -36,8 +36,9 @@ struct device_states {
 
 /*
  * Applies a probe whose devices are in a->devices; returns whether the published content changes.
- * `held`: devices that claims hold; `shared`: claims hold shares of devices. If `certain` is false,
- * the last probe failed or found no device, and a->devices comes from an earlier probe.
+ * `held`: mask of the devices that claims hold; `shared`: a claim holds only a share of a device
+ * (--efa-share or --share-cores). If `certain` is false, the last probe failed or found no device,
+ * and a->devices comes from an earlier probe.
  */
 bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certain);
 /* Returns how the device with this number must be published. */
@@ -49,13 +50,13 @@ enum device_listing device_states_listing(const struct agent *a, unsigned number
 const struct health_track *device_states_track(const struct agent *a, unsigned number);
 uint32_t device_states_changes(const struct agent *a);
 /*
- * Returns the verdict on the device with this number. It is not given if the device was never found
- * and no claim holds it.
+ * Returns the verdict on the health of the device with this number. Its member `given` is false if
+ * no probe ever found the device and no claim holds it.
  */
 struct device_verdict device_states_verdict(const struct agent *a, unsigned number);
 /* Whether a claim holds this device although the last probe did not find it. */
 bool device_states_keeps(const struct agent *a, unsigned number);
-/* Whether claims hold shares of devices. */
+/* Whether a claim holds only a share of a device (--efa-share or --share-cores). */
 bool device_states_are_shared(const struct agent *a);
 /* Whether the API server did not keep the taint of at least one of these devices. */
 bool device_states_lack_taint(const struct agent *a, uint64_t devices);

@@ -15,7 +15,7 @@ struct node_inventory {
     bool known;   /* the node was probed at least once */
     bool missing; /* the last probe found no device, and the devices found earlier are kept */
     uint64_t missing_ms; /* when a probe first found that the devices are missing */
-    uint32_t issues_sum; /* checksum of the issues that were last logged; 0: none */
+    uint32_t issues_sum; /* checksum of the issues that were last logged; 0: none were logged */
     struct devices devices;
 };
 
@@ -28,13 +28,14 @@ enum inventory_change {
 
 /*
  * Adopts a probe's devices and issues, which are in a->scratch, and logs what is new. Logs nothing
- * for a driver that is switched off.
+ * for the EFA driver without --efa.
  */
 enum inventory_change inventory_adopt(struct agent *a);
 /*
  * Applies the health of the devices from the last probe; returns whether the published content
  * changes. If that probe failed or found no device, an unhealthy device stays unhealthy. `held`:
- * devices that claims hold; `shared`: claims hold shares of devices.
+ * mask of the devices that claims hold; `shared`: a claim holds only a share of a device
+ * (--efa-share or --share-cores).
  */
 bool inventory_apply_health(struct agent *a, uint64_t held, bool shared);
 /* Whether the node was probed at least once. */

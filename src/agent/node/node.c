@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads and watches the Node. The watch starts without a version, so that the server first reports
- * the current state, and continues from the last version. If the ClusterRole grants no watch on
- * nodes, or if the watch stays silent, the publisher's rounds read the Node instead.
+ * Reads and watches the Node. The watch starts without a resourceVersion, so that the server first
+ * reports the current state, and continues from the last resourceVersion. If the ClusterRole grants
+ * no watch on nodes, or if the watch stays silent, the publisher's rounds read the Node instead.
  */
 #include "agent/api/backoff.h"
 #include "agent/api/retry.h"
@@ -139,8 +139,8 @@ static void parse_meta(struct agent *a, struct view message)
 static void parse_label(struct node_facts *now, struct view message)
 {
     /*
-     * The first four labels are set by the AWS cloud controller manager. The instance type has an
-     * old and a new name.
+     * The AWS cloud controller manager sets the first four of these labels of the Node. The label
+     * of the instance type has an old and a new name.
      */
     const struct {
         const char *key;
@@ -186,7 +186,9 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
 
 /* --- the watch of the Node --- */
 
-/* Handles a silent watch: the Node is read instead, after report.wait_ms and in later rounds. */
+/*
+ * Handles a watch of the Node that reports nothing: plans a GET of the Node after report.wait_ms.
+ */
 static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = a->node_object;
@@ -203,7 +205,7 @@ static void watch_refused(struct agent *a, const struct api_result *r, struct wa
     struct node_object *n = a->node_object;
     n->get_due_ms = (n->presence == NODE_UNKNOWN) ? a->now_ms : n->get_due_ms;
     if (report.first) {
-        /* this refusal must be logged even if an equal one was logged before */
+        /* log this refusal even if it equals the last logged one */
         n->refusal.doing = NULL;
         if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
             log_api_refusal_end(a, &n->refusal, NODE_REMEDY);
@@ -239,15 +241,15 @@ static void watch_reported(struct agent *a, const struct api_result *r, struct w
     case WATCH_BOOKMARK:
     case WATCH_OUTDATED:
     case WATCH_NO_ROOM:
-        break; /* nothing to do: the watch continues, or reopens on its own */
+        break; /* nothing to do: watch.c continues or reopens the watch */
     }
 }
 
 /*
  * Whether the watch may handle this record. Before the Node is known, the watch must ignore the end
  * of any event that does not contain the Node, for example a bookmark: such an event must not end
- * the wait for the Node. The watch must not continue from the version of such an event either,
- * because it would then never report a Node with an older version.
+ * the wait for the Node. The watch must not continue from the resourceVersion of such an event
+ * either, because it would then never report a Node with an older resourceVersion.
  */
 static bool event_counts(const struct node_object *n, const struct kube_record *record)
 {
@@ -283,7 +285,10 @@ static void get_refused(struct agent *a, const struct api_result *r)
     if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
         watch_from(&n->watch, view_text(""));
-        /* a long wait suffices, because a working watch reports the Node at once */
+        /*
+         * wait long before the next GET, because a working watch reports the Node as soon as it
+         * exists
+         */
         wait = agent_jitter(a, API_REFUSED_MS);
     }
     n->get_due_ms = a->now_ms + wait;

@@ -47,13 +47,16 @@ void node_watch_end(struct agent *a, const struct api_result *r);
 void node_disconnected(struct agent *a);
 /* Whether the Node's UID, labels, presence or kubelet version changed since the last call. */
 bool node_changed(struct agent *a);
-/* Called when a round starts: plans a read of the Node if the watch of the Node is unusable. */
+/*
+ * Called when a round of the publisher starts: plans a read of the Node if the watch of the Node is
+ * unusable.
+ */
 void node_refresh(struct agent *a);
-/* Reads the Node again, even if its watch reports no change. */
+/* Plans a GET of the Node now, even if the watch of the Node reports no change. */
 void node_read(struct agent *a);
 /*
- * Whether the current round may go on: the Node's UID and labels are known, and no GET of the Node
- * is awaited.
+ * Whether the publisher's current round may go on: the Node's UID and labels are known, and no GET
+ * of the Node is awaited.
  */
 bool node_ready(const struct agent *a);
 /* The facts of the Node as last read; the texts are empty before the first read. Never NULL. */

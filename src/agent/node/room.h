@@ -17,16 +17,17 @@ struct node_object {
     enum node_presence presence;
     /* facts about the Node that slices use have changed since the last node_changed */
     bool changed;
-    bool awaited;            /* a round waits for the end of a GET of the Node */
-    struct kube_watch watch; /* while this watch is unusable, rounds read the Node */
-    uint64_t get_due_ms;     /* when to GET the Node; UINT64_MAX: no GET is planned */
+    bool awaited; /* a round of the publisher waits for the end of a GET of the Node */
+    /* watch of the Node; while it is unusable, the publisher's rounds read the Node by a GET */
+    struct kube_watch watch;
+    uint64_t get_due_ms; /* when to GET the Node; UINT64_MAX: no GET is planned */
     uint64_t get_backoff_ms;
     uint64_t read_ms; /* when a GET last found the Node; 0: no GET has found it yet */
     struct refusal refusal;
-    /* the instance type in the Node's label when a mismatch was last logged */
+    /* value of the Node's instance type label when its mismatch with the probe was last logged */
     char type_logged[ATTRIBUTE_VALUE_CAP];
     struct node_facts facts;
-    struct node_facts now; /* facts of the Node object that is being read */
+    struct node_facts now; /* facts of the Node so far, while records of it are being parsed */
 };
 
 /* The state of src/agent/node for one driver. */
