@@ -5,8 +5,8 @@
  * any part is unreadable, the whole list fails, because a wrong "none" could make an operator
  * remove the driver.
  *
- * handle_event passes the events of api_next to this file and to version.c; agent.c does the
- * corresponding work in a process that serves the kubelet.
+ * handle_event passes the events of api_next to this file and to version.c. In a process that
+ * serves the kubelet, agent.c passes the events instead.
  */
 #include "agent/commands/reservations.h"
 
@@ -22,7 +22,8 @@
 void reservations_init(struct agent *a, const struct reservations *k)
 {
     ASSERT(!k->running && k->found == 0u);
-    api_hurry(a); /* a user waits for the output, so connect without waiting API_START_MS */
+    /* a user waits for the output, so connect to the API server without waiting API_START_MS */
+    api_hurry(a);
 }
 
 /* --- requests for pages of the list of claims --- */
@@ -112,7 +113,7 @@ static void parse_page(struct reservations *k, struct view message)
 static void handle_record(const struct settings *s, struct reservations *k,
                           const struct kube_record *r)
 {
-    /* A truncated configuration is no error, because the configuration is not shown. */
+    /* Accept a truncated configuration, because the command does not show it. */
     k->broken = k->broken || (r->truncated && r->record != KUBE_CONFIG);
     switch (r->record) {
     case KUBE_LIST_META:
@@ -182,12 +183,12 @@ static void page_end(struct agent *a, struct reservations *k, const struct api_r
                                                              : retry_wait(a, r, &k->backoff_ms));
 }
 
-/* --- the step function of the command --- */
+/* --- the step function of the command `reservations` --- */
 
 /*
- * Handles the end of the connection to the API server. The list waits for the next connection,
- * except if the server refused the token: then it fails, because a command gets no other token
- * while it runs.
+ * Handles the end of the connection to the API server. The list waits for the next connection. If
+ * the server refused the token, the list fails instead, because a command gets no other token while
+ * it runs.
  */
 static void connection_lost(struct reservations *k, const char *why)
 {
@@ -243,8 +244,8 @@ uint64_t reservations_deadline(const struct agent *a, const struct reservations 
 }
 
 /*
- * Whether the list could not be requested again yet, because there is no connection or no API
- * version.
+ * Whether the list cannot be requested yet, because there is no connection to the API server or no
+ * API version is known.
  */
 static bool is_waiting(const struct agent *a, const struct reservations *k)
 {

@@ -18,9 +18,11 @@
 
 /* The results of reservations_step. */
 enum reservations_state {
-    /* call again when bytes have arrived, or at the time of reservations_deadline */
+    /*
+     * call reservations_step again when bytes have arrived, or at the time of reservations_deadline
+     */
     RESERVATIONS_WAIT,
-    RESERVATIONS_CLAIM, /* `claim` is a reserved claim; call again at once */
+    RESERVATIONS_CLAIM, /* `claim` is a reserved claim; call reservations_step again at once */
     RESERVATIONS_END,   /* all reserved claims were reported */
     RESERVATIONS_FAILED /* reading the list failed; reservations_trouble has the reason */
 };
@@ -38,15 +40,15 @@ struct reservations {
     struct claim_reservation claim;
     char token[CONTINUE_CAP];  /* token of the next page; empty: the first page is next */
     char why[CLAIM_ERROR_CAP]; /* why the last page failed; empty: the last page did not fail */
-    uint16_t http;             /* HTTP status with which the last page failed; 0: no response */
+    uint16_t http; /* HTTP status with which the last page failed; 0: the server sent no response */
 };
 
 /* Must be called once, after agent_init. `k` must be all zero, which this function only asserts. */
 void reservations_init(struct agent *a, const struct reservations *k);
 /*
- * Advances the list as far as the received bytes and the time allow, up to one claim; the host
- * executes the orders afterwards, as after agent_step. Transient failures are retried forever: the
- * caller sets a time limit.
+ * Advances the list as far as the received bytes and the time allow, up to one claim; the host then
+ * executes the orders of agent_next_order, as after agent_step. Transient failures are retried
+ * forever: the caller sets a time limit.
  */
 enum reservations_state reservations_step(struct agent *a, struct reservations *k);
 /* The latest time at which reservations_step must be called again. */
@@ -54,8 +56,8 @@ uint64_t reservations_deadline(const struct agent *a, const struct reservations 
 /* Why the list is not complete yet, or has failed. Never NULL; may contain text from the server. */
 const char *reservations_trouble(const struct agent *a, const struct reservations *k);
 /*
- * What to do about the trouble in reservations_trouble, as a text to append to it; empty: that text
- * already has the remedy. Static text.
+ * The remedy for the problem that reservations_trouble states, as a static text to append; empty:
+ * reservations_trouble already states the remedy.
  */
 const char *reservations_remedy(const struct agent *a, const struct reservations *k);
 
