@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shows a device of a claim: the contents of its metadata file (dra/metadata.h) and, in addition,
- * its current health and the nearest devices of the other driver.
+ * Shows a device of a claim: what the claim's device metadata file (dra/metadata.h) contains about
+ * it, its current health, and the nearest devices of the other driver (Neuron or EFA).
  */
 #include "base/assert.h"
 #include "command/command_internal.h"
 #include "dra/slice_document.h"
 #include "dra/pci.h"
 
-/* The device of an allocation result, with its current attributes. */
+/* The device in a result of a claim's allocation, with its current attributes. */
 struct device_shown {
     char name[DEVICE_NAME_CAP];
-    int index;       /* index in the table of devices; -1: the kernel does not show the device */
+    /* index of the device in the table of devices; -1: the kernel does not show the device */
+    int index;
     unsigned neuron; /* device number; used only for Neuron devices */
-    /* the device's attributes; empty if the kernel does not show the device */
+    /* current attributes of the device; empty if the kernel does not show the device */
     struct attributes all;
 };
 
@@ -85,8 +86,8 @@ static void write_attribute(const struct attribute *a, struct writer *out)
 }
 
 /*
- * Writes one device as text. Not inlined, because the caller's stack frame, which contains all
- * attributes, must not become larger.
+ * Writes one device as text. Not inlined, so that its buffers do not enlarge the caller's stack
+ * frame, which contains all attributes of a device.
  */
 __attribute__((noinline)) static void write_device(const struct inventory *v,
                                                    const struct device_shown *s, struct writer *out)

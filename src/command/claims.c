@@ -82,10 +82,11 @@ void command_outline_text(const struct store_outline *o, const char *driver, str
 }
 
 /*
- * Returns the result whose device part number `part` shows, or NULL if the part shows no device:
+ * Returns the allocation result whose device is shown by part number `part` of the claim's output,
+ * or NULL if the part shows no device:
  * - Part 1 to r->count: the result with index part - 1, if it names one device.
- * - Each later part stands for one device number, and *number gets this number: the result for the
- *   whole node, if the device with this number belongs to that result.
+ * - Each later part stands for one device number, which *number gets: the result for the whole
+ *   node, if the device with this number belongs to that result.
  */
 static const struct claim_result *device_part(const struct claim_shown *c, unsigned part,
                                               unsigned *number)
@@ -151,7 +152,7 @@ bool command_claim_text(const struct claim_shown *c, unsigned part, struct write
     return true;
 }
 
-/* Writes the members that identify a claim. */
+/* Writes the members of a JSON or YAML object that identify a claim. */
 static void id_document(const struct claim_id *id, const char *driver, struct document *d)
 {
     document_text(d, "driver", driver);

@@ -11,15 +11,17 @@
  */
 void command_health_text(const struct inventory *v, const struct device *d, struct writer *out);
 /*
- * Writes the health of a device as a member "health" and, if there are reasons, the reasons as a
- * member "reasons". `device` is NULL if the kernel does not show the device.
+ * Writes the health of a device as a member "health" of a JSON or YAML object and, if there are
+ * reasons, the reasons as a member "reasons". `device` is NULL if the kernel does not show the
+ * device.
  */
 void command_health_document(const struct inventory *v, const struct device *device,
                              struct document *d);
 /*
- * Write one device of a claim's result: its health, the nearest devices of the other driver, and
- * its attributes. The text shows only the attributes about topology, groups and logical cores.
- * `number`: number of the device if the result is for the whole node; otherwise ignored.
+ * Write one device of a claim's allocation result: its health, the nearest devices of the other
+ * driver (Neuron or EFA), and its attributes. The text output shows only the attributes about
+ * topology, groups and logical cores. `number`: number of the device if the result is for the whole
+ * node; otherwise ignored.
  */
 void command_device_text(const struct inventory *v, const struct claim_result *result,
                          unsigned number, struct writer *out);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shows the node's devices as a table, as a grid with their holders, and as a document. */
+/*
+ * Shows the node's devices as text (a table, and a grid with the claims that hold them) or as a
+ * JSON or YAML document.
+ */
 #include "command/command.h"
 
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "command/command_internal.h"
 
-#define COLOUR_RED 1u /* ANSI red; used only for bad health */
+#define COLOUR_RED 1u /* ANSI colour red (31); used only for unhealthy devices */
 /* Claims use the ANSI colours 32 to 36, which are readable on black and on white. */
 #define COLOUR_CLAIMS 2u
 #define COLOURS 5u
@@ -17,7 +20,7 @@
  */
 #define TEXT_COLUMNS 80u
 #define HEALTH_COLUMN_MOST 26u
-/* Room for " and 65535 other claims". */
+/* Size of a buffer for the text " and 65535 other claims". */
 #define OTHERS_CAP 32u
 /* Shown instead of a claim's name if it is unknown whether a claim holds the device. */
 #define HOLDER_UNKNOWN "?"
@@ -39,7 +42,7 @@ static const char *const health_names[DEVICE_HEALTHS] = {[DEVICE_HEALTHY] = "hea
                                                          [DEVICE_UNHEALTHY] = "unhealthy",
                                                          [DEVICE_UNREADABLE] = "unreadable",
                                                          [DEVICE_GONE] = "gone"};
-/* Room for the longest health name, a separator, and the reasons. */
+/* Size of a buffer for the longest health name, a separator, and the reasons. */
 #define HEALTH_COLUMN_CAP (HEALTH_TEXT_CAP + 16u)
 
 void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *id, const char *pod)
@@ -55,7 +58,7 @@ void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *
     }
 }
 
-/* The device of this number, or NULL if the kernel does not show it. */
+/* Returns the device with this number, or NULL if the kernel does not show the device. */
 static const struct device *device_of(const struct inventory *v, unsigned number)
 {
     int index = devices_numbered(&v->devices, number);
@@ -80,13 +83,13 @@ static bool is_efa(const struct inventory *v)
 
 /* Differences between the table of Neuron devices and the table of EFA devices. */
 static const struct form {
-    const char *before; /* text before the table: an empty line separates the two tables */
+    const char *before; /* text before the table; before the second table, an empty line */
     const char *longest_name;
-    const char *column; /* heading of the second column */
+    const char *column; /* heading of the table's second column */
     size_t column_width;
     const char *noun;
-    const char *remedy; /* what to do about an unhealthy device */
-    const char *list;   /* name of the array in the document */
+    const char *remedy; /* text: what an operator must do about an unhealthy device */
+    const char *list;   /* name of the array of devices in the JSON or YAML output */
     const char *issue_list;
 } forms[DRIVERS] = {
     [DRIVER_NEURON] = {"", DEVICE_NAME_PREFIX "10", "CORES", 7, "device",
@@ -101,7 +104,7 @@ static const struct form *form_of(const struct inventory *v)
     return &forms[v->devices.driver];
 }
 
-/* Whether the board's map pairs EFA device `number` with Neuron device `neuron`. */
+/* Whether the board's EFA map pairs EFA device `number` with Neuron device `neuron`. */
 static bool belongs_to(const struct inventory *v, unsigned number, unsigned neuron)
 {
     const struct board *board = v->devices.board;
@@ -110,7 +113,10 @@ static bool belongs_to(const struct inventory *v, unsigned number, unsigned neur
            text_is(map->address[number], map->address[neuron]);
 }
 
-/* Sets `text` to an EFA device's Neuron devices, as "0,1"; empty: no map names the EFA device. */
+/*
+ * Sets `text` to the numbers of the Neuron devices that the board's EFA map pairs with an EFA
+ * device, as "0,1"; empty: the board has no such map, or the map lacks the EFA device.
+ */
 static void neurons_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
 {
     struct writer w = writer_of(text, DEVICE_NAME_CAP);
@@ -137,8 +143,8 @@ static const struct device_verdict *verdict_on(const struct inventory *v, const 
 }
 
 /*
- * The reasons why a device is unhealthy: those of the agent, and those that its files show now,
- * which the agent may not have read yet.
+ * The reasons why a device is unhealthy: those of the agent, and those that the device's files in
+ * sysfs show now, which the agent may not have read yet.
  */
 static uint32_t reasons_of(const struct inventory *v, const struct device *d)
 {
@@ -166,7 +172,10 @@ static enum device_health health_read(const struct inventory *v, const struct de
     return verdict_on(v, d)->given ? of[verdict_on(v, d)->state] : DEVICE_UNKNOWN;
 }
 
-/* Whether the agent keeps the device unhealthy although its files show no error any more. */
+/*
+ * Whether the agent keeps the device unhealthy although the device's files in sysfs no longer show
+ * an error.
+ */
 static bool is_waiting(const struct inventory *v, const struct device *d)
 {
     return health_read(v, d) == DEVICE_UNHEALTHY && d->reading.reasons == 0u &&
@@ -185,19 +194,20 @@ static bool is_bad(const struct inventory *v, unsigned number)
 
 /* Why the health of a device is unknown. */
 enum unknown_reason {
-    UNKNOWN_VERDICT, /* no agent gives a verdict, and the files show no error now */
+    UNKNOWN_VERDICT, /* no agent gives a verdict, and the device's files show no error now */
     UNKNOWN_UNSEEN,  /* the agent has not probed the device yet */
-    /* the agent could not read files at its last probe, but they can be read now */
+    /* the agent could not read files of the device at its last probe, but they can be read now */
     UNKNOWN_BEFORE,
     UNKNOWN_PORT,
     UNKNOWN_ABSENT,
     UNKNOWN_BLIND,
-    UNKNOWN_COUNTERS, /* the kernel module counts errors, and does not list bad components */
+    /* the kernel module counts errors, but does not list the device's bad components */
+    UNKNOWN_COUNTERS,
     UNKNOWN_MODULE,
     UNKNOWN_REASONS
 };
 
-/* Why the health of a device whose files show that it is healthy is unknown. */
+/* Why the health of a device is unknown although its files show that it is healthy. */
 static enum unknown_reason unknown_verdict(const struct inventory *v, const struct device *d)
 {
     if (v->verdicts == VERDICTS_MISSING) {
@@ -220,7 +230,7 @@ static enum unknown_reason unknown_reason(const struct inventory *v, const struc
     } else if (d->reading.counted != 0u) {
         reason = UNKNOWN_COUNTERS;
     } else {
-        /* kernel modules before 2.24 have no health files: UNKNOWN_MODULE */
+        /* UNKNOWN_MODULE stays: kernel modules before 2.24 have no health files */
     }
     return reason;
 }
@@ -288,7 +298,7 @@ static unsigned order_of(const struct inventory *v, unsigned number)
     return n;
 }
 
-/* --- text --- */
+/* --- text output of the command `devices` --- */
 
 static size_t column_width(size_t width, const char *text)
 {
@@ -310,8 +320,8 @@ static const char *pod_of(const struct holder *h)
 }
 
 /*
- * Sets `text` to the number of other claims that hold shares of the device, as " +2"; empty: there
- * are none.
+ * Sets `text` to the number of claims beside h->claim that hold shares of the device, as " +2";
+ * empty: there are none.
  */
 static void others_short(const struct holder *h, char text[OTHERS_CAP])
 {
@@ -322,8 +332,8 @@ static void others_short(const struct holder *h, char text[OTHERS_CAP])
 }
 
 /*
- * Length of the longest claim name or, if `pods`, of the longest pod name in the table together
- * with the number of other claims.
+ * Length of the longest claim name in the table or, if `pods`, of the longest pod name with the
+ * number of other claims that follows it.
  */
 static size_t longest(const struct inventory *v, bool pods)
 {
@@ -342,8 +352,8 @@ static size_t longest(const struct inventory *v, bool pods)
 /*
  * Computes the widths of the columns. The health column is as wide as its longest text, but at most
  * HEALTH_COLUMN_MOST. Names of claims and pods share the remaining width: if they do not fit, each
- * column gets half of it, or what the other one leaves. The legend and the documents show the names
- * in full.
+ * of the two columns gets half of that width, or what the other column leaves. The legend, JSON and
+ * YAML show the names in full.
  */
 static struct columns columns_of(const struct inventory *v)
 {
@@ -367,8 +377,8 @@ static struct columns columns_of(const struct inventory *v)
 }
 
 /*
- * Largest length up to `most` at which the text can be cut: not inside a UTF-8 character, nor
- * inside an escape that writer_safe wrote. most < v.len.
+ * Largest length up to `most` (which is less than v.len) at which the text can be cut without
+ * cutting a UTF-8 character or an escape that writer_safe wrote.
  */
 static size_t cut_length(struct view v, size_t most)
 {
@@ -395,7 +405,7 @@ static void write_cut(struct writer *out, const char *text, size_t most)
     }
 }
 
-/* Writes a cell and the gap after it. */
+/* Writes one cell of the table in `width` characters, including the gap after the cell. */
 static void write_padded(struct writer *out, const char *text, size_t width)
 {
     size_t before = out->len;
@@ -439,8 +449,8 @@ static void cores_text(const struct inventory *v, unsigned number, char text[DEV
 }
 
 /*
- * Writes the pod, and how many other claims hold shares: " and 2 other claims" or, if that does not
- * fit into `width`, " +2".
+ * Writes the pod of the claim that holds a device, and how many other claims hold shares of the
+ * device: " and 2 other claims" or, if that does not fit into `width`, " +2".
  */
 static void write_pod(const struct holder *h, size_t width, struct writer *out)
 {
@@ -481,8 +491,8 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
         colour_end(v, out);
     }
     /*
-     * The row of a free device has no claim column, so that it stays short even if a claim has a
-     * long name.
+     * The row of a free device has no claim column, so that the row stays short even if another
+     * device's claim has a long name.
      */
     if (is_held(v, number)) {
         write_padded(out, h->claim, c.claim);
@@ -520,7 +530,10 @@ static void write_cell(const struct inventory *v, unsigned number, struct writer
     }
 }
 
-/* LNC that applies if a claim requests no LNC. 0: the instance type has no configurable LNC. */
+/*
+ * The logical NeuronCore configuration (LNC) that applies if a claim requests none. 0: the instance
+ * type has no configurable LNC.
+ */
 static unsigned lnc_of(const struct devices *d)
 {
     unsigned lnc = (d->lnc_allowed != 0u) ? board_family(d->instance_type)->lnc_default : 0u;
@@ -528,8 +541,8 @@ static unsigned lnc_of(const struct devices *d)
 }
 
 /*
- * Whether an EFA device belongs to several Neuron devices. If so, a claim for as many EFA devices
- * as Neuron devices stays pending.
+ * Whether the board's EFA map assigns one EFA device to several Neuron devices. If so, a claim for
+ * as many EFA devices as Neuron devices stays pending.
  */
 static bool is_shared(const struct inventory *v)
 {
@@ -592,14 +605,14 @@ static void write_unknowns(const struct inventory *v, struct writer *out)
 }
 
 /*
- * Text that says what the agent waits for before an unhealthy device without errors counts as
- * healthy again.
+ * Text about an unhealthy device whose files show no error any more: what the agent waits for
+ * before the device counts as healthy.
  */
 #define WAITING "its files show no error now; the agent waits until it stays so"
 
 /*
- * Writes one line for each device that the agent keeps unhealthy, and one line if the agent gave no
- * verdicts.
+ * Writes one line for each device that the agent keeps unhealthy although its files show no error,
+ * and one line if the agent gave no verdicts on the devices' health.
  */
 static void write_verdicts(const struct inventory *v, struct writer *out)
 {
@@ -620,8 +633,8 @@ static const char *plural(unsigned count)
 }
 
 /*
- * Writes one line for each reason why a claim may hold a device although the table does not show
- * it.
+ * Writes one line for each reason why a claim may hold a device although the table of devices shows
+ * no claim for that device.
  */
 static void write_doubts(const struct inventory *v, struct writer *out)
 {
@@ -699,8 +712,8 @@ bool command_unhealthy(const struct inventory *v, unsigned number, struct writer
     char health[HEALTH_COLUMN_CAP];
     bool gone = health_of(v, number) == DEVICE_GONE;
     /*
-     * Without any device the kernel module is at fault: one issue reports that, so the devices are
-     * not reported one by one.
+     * If the probe found no device at all, the kernel module is at fault. One issue of the probe
+     * reports that, so missing devices are not reported one by one.
      */
     bool shown = is_held(v, number) || v->devices.count > 0u;
     if (!is_listed(v, number) || !is_bad(v, number) || !shown) {
@@ -715,7 +728,10 @@ bool command_unhealthy(const struct inventory *v, unsigned number, struct writer
     return true;
 }
 
-/* Parts of the text: the head, a row per device number, the grid, the legend, the issues. */
+/*
+ * Numbers of the parts of the text output: the head, a row per device number, the grid, a line of
+ * the legend per device number, the issues.
+ */
 enum {
     PART_ROWS = 1,
     PART_GRID = PART_ROWS + DEVICES_MAX,
@@ -723,7 +739,10 @@ enum {
     PART_ISSUES = PART_LEGEND + DEVICES_MAX
 };
 
-/* Writes a part of the text that follows the rows: the grid, a line of the legend, or an issue. */
+/*
+ * Writes one part of the text output that follows the rows of the table: the grid, a line of the
+ * legend, or an issue.
+ */
 static void write_below(const struct inventory *v, unsigned part, struct writer *out)
 {
     if (part == (unsigned)PART_GRID) {
@@ -735,7 +754,10 @@ static void write_below(const struct inventory *v, unsigned part, struct writer 
     } else if (!is_efa(v) && is_first(v, part - PART_LEGEND)) {
         write_legend(v, part - PART_LEGEND, out);
     } else {
-        /* the legend has one line for each claim, written for the claim's first device */
+        /*
+         * nothing to write: the legend has one line for each claim, written for the first device of
+         * the claim
+         */
     }
 }
 
@@ -752,15 +774,21 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
     } else if (part == 0u && !v->rows_only) {
         write_head(v, out);
     } else {
-        /* nothing to write: the device is not listed, or the caller wants no table head */
+        /*
+         * nothing to write: the output does not list the device, or --no-headers omits the head of
+         * the table
+         */
     }
     ASSERT(!out->full);
     return true;
 }
 
-/* --- document --- */
+/* --- JSON and YAML output of the command `devices` --- */
 
-/* Writes the Neuron devices of an EFA device, and the EFA device's RDMA name and uverbs number. */
+/*
+ * Writes members of a JSON or YAML object: the Neuron devices of an EFA device, and the EFA
+ * device's RDMA name and uverbs number.
+ */
 static void efa_document(const struct inventory *v, unsigned number, struct document *d)
 {
     const struct device *device = device_of(v, number);
@@ -840,7 +868,10 @@ static void issue_document(const struct probe_issue *issue, struct document *d)
     document_element(d, writer_view(&w));
 }
 
-/* Starts the document. The inventory of the EFA devices only adds arrays to the open document. */
+/*
+ * Starts the JSON or YAML document of the command `devices`. The inventory of the EFA devices only
+ * adds its members to the document that the Neuron devices started.
+ */
 static void start_document(const struct inventory *v, struct document *d)
 {
     if (!is_efa(v)) {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shows the reserved claims of the cluster, for people and for programs. */
+/* Shows the reserved claims of the cluster, as text or as a JSON or YAML document. */
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "command/command.h"
 
-/* The names come from a server that the user chose: hide control characters from the terminal. */
+/*
+ * An argument of WRITE: a name from the API server, with control characters escaped for the
+ * terminal.
+ */
 #define NAME(text) SHOWN_LONG(view_text(text), NAME_CAP)
 
 void command_reservation_text(const struct claim_reservation *c, struct writer *out)

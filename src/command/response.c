@@ -15,7 +15,7 @@
 /* Digits of a chunk's size: more than the agent sends, and few enough for 32 bits. */
 #define SIZE_DIGITS_MAX 7u
 
-/* Index of the first occurrence of `text`, or v.len. */
+/* Index of the first occurrence of `text` in `v`; v.len: there is none. */
 static size_t index_of_text(struct view v, const char *text)
 {
     size_t i = 0;
@@ -31,14 +31,14 @@ static bool go_to(struct page_response *r, enum response_stage stage)
     return true;
 }
 
-/* Removes the first `n` bytes of *rest, then goes to `stage`. */
+/* Removes the first `n` bytes of *rest, and makes `stage` the stage that is parsed next. */
 static bool go_on(struct page_response *r, struct view *rest, size_t n, enum response_stage stage)
 {
     *rest = view_from(*rest, n);
     return go_to(r, stage);
 }
 
-/* Parses the head of the response. Returns false if *rest does not have the whole head yet. */
+/* Parses the head of the HTTP response. Returns false if *rest does not have the whole head yet. */
 static bool read_head(struct page_response *r, struct view *rest)
 {
     uint64_t code = 0;
@@ -75,7 +75,10 @@ static bool read_size(struct page_response *r, struct view *rest)
     return go_on(r, rest, n + sizeof LINE_END - 1u, (size == 0u) ? RESPONSE_LAST : RESPONSE_BODY);
 }
 
-/* Consumes a line end: that of a chunk, or the empty line after the last chunk. */
+/*
+ * Consumes a line end of the HTTP response: the one after a chunk, or the empty line after the last
+ * chunk.
+ */
 static bool read_line_end(struct page_response *r, struct view *rest, enum response_stage next)
 {
     if (rest->len < sizeof LINE_END - 1u) {
@@ -85,7 +88,7 @@ static bool read_line_end(struct page_response *r, struct view *rest, enum respo
                                         : go_to(r, RESPONSE_BAD);
 }
 
-/* Consumes and returns the next piece of the body; empty if *rest is empty. */
+/* Consumes and returns the next piece of the HTTP response's body; empty if *rest is empty. */
 static struct view read_body(struct page_response *r, struct view *rest)
 {
     struct view piece = r->chunked ? view_first(*rest, r->left) : *rest;
@@ -97,7 +100,10 @@ static struct view read_body(struct page_response *r, struct view *rest)
     return piece;
 }
 
-/* Parses the current stage and goes to the next one. Returns false if *rest has too few bytes. */
+/*
+ * Parses the current stage of the HTTP response, and sets the next stage. Returns false if *rest
+ * has too few bytes.
+ */
 static bool next_stage(struct page_response *r, struct view *rest)
 {
     switch (r->stage) {

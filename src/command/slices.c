@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shows the ResourceSlices that an agent would create, in the format of kubectl, for reviewers and
- * for the node templates of autoscalers. The attributes come from device_attributes.
+ * for the node templates of autoscalers. device_attributes provides the attributes of the devices.
  */
 #include "base/assert.h"
 #include "base/suggest.h"
@@ -21,7 +21,7 @@ bool command_board(const char *type, struct found_node *out)
         d->number = i;
         d->node_exists = true;
         d->reading.known = true; /* without hardware, every device counts as healthy */
-        /* without hardware, no NUMA node is known */
+        /* without hardware, the NUMA node is unknown, which sysfs shows as -1 */
         text_set(d->numa_node, sizeof d->numa_node, "-1");
         WRITE_TEXT(d->core_count, sizeof d->core_count, "%",
                    NUMBER(board_family(type)->cores_per_device));
@@ -39,7 +39,8 @@ bool command_board_efas(const char *type, struct found_efas *out)
         bool good = pci_address_parse(view_text(map->address[i]), &efa.address);
         ASSERT(good);
         text_set(efa.port_state, sizeof efa.port_state, "4: ACTIVE");
-        bool known = false; /* two Neuron devices may share an EFA device */
+        /* whether the list already has this EFA device, which two Neuron devices may share */
+        bool known = false;
         for (unsigned k = 0; k < out->count; k++) {
             known = known || out->efa[k].address == efa.address;
         }
@@ -66,15 +67,15 @@ void command_board_unknown(const char *type, struct writer *out)
 }
 
 /*
- * Whether there are several slices, which form a list: the slice with the counters is the first,
- * the slice with the EFA devices the last.
+ * Whether the output is a list of several slices: the slice with the shared counters is the first
+ * one, the slice with the EFA devices the last one.
  */
 static bool is_list(const struct inventory *v)
 {
     return v->efa || v->devices.counters;
 }
 
-/* Completes the output, unless the second inventory continues it. */
+/* Ends the output, unless the inventory of the EFA devices continues it. */
 static void write_end(const struct inventory *v, struct document *d)
 {
     if (v->efa && v->devices.driver == DRIVER_NEURON) {

@@ -6,12 +6,14 @@
 #include "base/assert.h"
 #include "command/command.h"
 
-#define TAR_MODE 0x180u /* read and write for the owner */
+#define TAR_MODE 0x180u /* mode of each file in the archive: the owner may read and write */
 #define TAR_SUM_AT 148u
 #define TAR_SUM_DIGITS 6u
 #define TAR_PREFIX_AT 345u
 
-/* Latest file time that fits the header, in the year 2242: a wrong clock may give a later time. */
+/*
+ * Latest file time that the header can hold, in the year 2242; a wrong clock may give a later time.
+ */
 #define TAR_TIME_MAX (((uint64_t)1 << 33u) - 1u)
 
 static void write_octal(struct writer *out, uint64_t value, unsigned digits)
@@ -25,7 +27,7 @@ static void write_octal(struct writer *out, uint64_t value, unsigned digits)
     writer_u8(out, 0);
 }
 
-/* Writes a text, then NULs up to the length of its field, `bytes`. */
+/* Writes a text into a header field of `bytes` bytes, and fills the rest of the field with NULs. */
 static void write_field(struct writer *out, struct view text, size_t bytes)
 {
     ASSERT(text.len <= bytes);
@@ -49,14 +51,15 @@ void command_tar_header(const char *folder, const char *name, uint64_t size, uin
 {
     struct writer header = writer_of(&out->data[out->len], writer_room(out));
     write_field(&header, view_text(name), TAR_NAME_BYTES);
-    /* the mode of the file; the next two fields are owner and group */
+    /* three fields of the header: mode of the file, owner, group */
     write_octal(&header, TAR_MODE, 7);
     write_octal(&header, 0, 7);
     write_octal(&header, 0, 7);
     write_octal(&header, size, 11);
     write_octal(&header, (wall_s < TAR_TIME_MAX) ? wall_s : TAR_TIME_MAX, 11);
     /*
-     * 8 spaces, with which the checksum is computed and which it then replaces; "0": a plain file
+     * the checksum counts its own field as 8 spaces, and replaces them below; "0" means a plain
+     * file
      */
     writer_text(&header, "        0");
     write_field(&header, view_text(""), TAR_NAME_BYTES);
