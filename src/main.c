@@ -6,7 +6,7 @@
  * - probe, check: 0 the answer is yes; 1 the answer is no, or the command failed
  * - bundle: 0 all files are written; 1 a file is missing, or the command failed
  * - reservations: 0 no claim is reserved; 1 some claims are reserved; 2 unknown
- * - agent and other commands: 0 a signal stopped the agent, or the command succeeded; 1 failure
+ * - `run` and all other commands: 0 a signal stopped the agent, or the command succeeded; 1 failure
  *
  * Each failure prints one line on stderr.
  */
@@ -38,7 +38,7 @@ static int print_refusal(struct view why, int exit_code)
     int error = 0;
     ASSERT(why.len <= WHY_BYTES);
     writer_text(&w, AGENT_NAME ": ");
-    w.cap--; /* keep room for the end of the line */
+    w.cap--; /* keep room for the newline */
     size_t shown = writer_safe(&w, why, false);
     ASSERT(shown <= why.len);
     w.cap++;
@@ -49,7 +49,7 @@ static int print_refusal(struct view why, int exit_code)
 
 /*
  * print_help and print_version must not be inlined, because their buffers would then be on main's
- * stack.
+ * stack while the agent runs.
  */
 __attribute__((noinline)) static int print_help(enum settings_command topic)
 {
@@ -112,7 +112,10 @@ int main(int argc, char **argv)
                       "here"),
             EXIT_CANNOT_RUN);
     }
-    /* The program name in argv[0] is ignored, because the image has the binary under two names. */
+    /*
+     * Ignore the program name in argv[0], because the container image has the binary under two
+     * names.
+     */
     const struct settings_input input = {.args = (const char *const *)argv + ((argc > 0) ? 1 : 0),
                                          .count = (argc > 0) ? (unsigned)argc - 1u : 0u,
                                          .env = (const char *const *)environ};
