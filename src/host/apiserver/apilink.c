@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the API server, phase by phase; see apilink.h. If an attempt to connect fails,
- * calls agent_api_failed; if an open connection fails, calls agent_api_ended. Both calls pass the
- * agent one line of text.
+ * Opens and serves the connection to the API server, phase by phase (enum apilink_phase); see
+ * apilink.h. If an attempt to connect fails, calls agent_api_failed; if an open connection fails,
+ * calls agent_api_ended. Both calls pass the agent one line of text.
  */
 #include "host/apiserver/apilink.h"
 
@@ -53,8 +53,8 @@ void apilink_close(struct apilink *l)
 }
 
 /*
- * Ends the attempt and reports "<doing> <authority>: <reason>" to the agent. If `doing` is empty,
- * reports only the reason.
+ * Ends the attempt to connect to the API server and reports "<doing> <authority>: <reason>" to the
+ * agent. If `doing` is empty, reports only the reason.
  */
 static void fail_attempt(struct apilink *l, enum status status, const char *doing,
                          struct view reason, uint64_t now_ms)
@@ -72,12 +72,13 @@ static void fail_attempt(struct apilink *l, enum status status, const char *doin
     agent_api_failed(l->agent, status, text, now_ms);
 }
 
-/* --- TLS --- */
+/* --- the TLS handshake with the API server --- */
 
 static void report_opened(struct apilink *l, uint64_t now_ms)
 {
     const struct credentials *c = &l->credentials;
-    credentials_wipe(&l->credentials); /* the open connection needs only the token */
+    /* the open connection needs only the token, not the keys and certificates */
+    credentials_wipe(&l->credentials);
     l->phase = APILINK_OPEN;
     l->worked = true;
     l->token_ms = now_ms + TOKEN_REFRESH_MS;
@@ -116,7 +117,7 @@ static void shake_start(struct apilink *l, uint64_t now_ms)
     shake_turn(l, now_ms);
 }
 
-/* --- TCP --- */
+/* --- the TCP connection to the API server --- */
 
 static void socket_tune(int fd)
 {
@@ -130,7 +131,7 @@ static void socket_tune(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked, sizeof unacked);
 }
 
-/* Starts a TCP connection to one address. false: the attempt failed at once. */
+/* Starts a TCP connection to one address. Returns false if connect(2) failed at once. */
 static bool connect_start(struct apilink *l, const struct ip_address *a)
 {
     l->fd = socket(a->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -156,8 +157,8 @@ static enum status connect_status(int error)
 }
 
 /*
- * Tries the remaining addresses in turn until one connection starts. Each address gets an equal
- * share of the time left.
+ * Tries the remaining addresses in turn until connect(2) to one of them starts. Divides the time
+ * left equally among the remaining addresses.
  */
 static void connect_next(struct apilink *l, uint64_t now_ms)
 {
@@ -198,7 +199,7 @@ static void connect_turn(struct apilink *l, short revents, uint64_t now_ms)
     connect_next(l, now_ms);
 }
 
-/* --- name resolution --- */
+/* --- the addresses of the API server's name --- */
 
 static const char *resolve_words(enum status s)
 {
@@ -262,7 +263,7 @@ void apilink_start(struct apilink *l, uint64_t now_ms)
     handle_resolved(l, s, now_ms);
 }
 
-/* --- open connection --- */
+/* --- the open connection --- */
 
 static void report_lost(struct apilink *l)
 {
@@ -275,8 +276,8 @@ static void report_lost(struct apilink *l)
 }
 
 /*
- * Adds the cost of a read to read_us. If the peer sends without pause, read_us runs ahead of the
- * clock.
+ * Adds the time that a read of `bytes` bytes costs to read_us. If the peer sends without pause,
+ * read_us runs ahead of the clock.
  */
 static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 {
@@ -287,7 +288,7 @@ static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 
 /*
  * Reads the TLS records that arrived with one read of the socket, as far as the agent has room for
- * them; the next turn reads the remaining records.
+ * them; the next turn of the main loop reads the remaining records.
  */
 static enum status read_records(struct writer *w, size_t *got)
 {
@@ -343,7 +344,8 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
     bool more = (revents & (POLLIN | POLLOUT | POLLHUP | POLLERR)) != 0 || tls_pending() > 0u;
     struct writer room = agent_link_rx(l->agent, LINK_API);
     if (writer_room(&room) == 0u && (revents & (POLLHUP | POLLERR)) != 0) {
-        report_lost(l); /* otherwise poll would report the broken connection in each turn */
+        /* otherwise poll(2) would report the broken connection in each turn of the main loop */
+        report_lost(l);
         return;
     }
     if (more && !l->slow) {
@@ -432,15 +434,16 @@ int apilink_interest(struct apilink *l, short *events)
 }
 
 /*
- * Continues the handshake. While reads are paused because the server sent too fast, does nothing
- * until the attempt's deadline.
+ * Continues the TLS handshake. While reads are paused because the server sent too fast, does
+ * nothing until the attempt's deadline.
  */
 static void shake_on(struct apilink *l, uint64_t now_ms)
 {
     if (l->slow && now_ms < l->attempt_ms) {
         return;
     }
-    count_read(l, now_ms, H2_FRAME_MAX); /* estimate: each turn reads one whole TLS record */
+    /* estimate: each turn of the handshake reads one whole TLS record */
+    count_read(l, now_ms, H2_FRAME_MAX);
     shake_turn(l, now_ms);
 }
 
@@ -471,7 +474,10 @@ bool apilink_eager(struct apilink *l)
         return false;
     }
     if (l->phase != APILINK_OPEN) {
-        /* received bytes or an unfinished step: continue the handshake without a new event */
+        /*
+         * continue the handshake without a new event if TLS has received bytes or an unfinished
+         * step
+         */
         return tls_pending() > 0u || (tls_wants() & (unsigned)TLS_WANTS_TURN) != 0u;
     }
     if (tls_pending() == 0u) {
@@ -482,8 +488,9 @@ bool apilink_eager(struct apilink *l)
 }
 
 /*
- * Returns the time of the next turn: normally `at_ms`. While reads are paused because the server
- * sent too fast, returns the time when they may resume, if that is earlier.
+ * Returns the time by which apilink_turn must be called again: normally `at_ms`. While reads are
+ * paused because the server sent too fast, returns the time when they may resume, if that is
+ * earlier.
  */
 static uint64_t slowed_deadline(const struct apilink *l, uint64_t at_ms)
 {

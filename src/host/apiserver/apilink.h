@@ -11,7 +11,7 @@
 #include "host/apiserver/credentials.h"
 #include "host/apiserver/resolver.h"
 
-/* Progress of the connection. */
+/* Progress of the connection to the API server. */
 enum apilink_phase {
     APILINK_IDLE,
     APILINK_RESOLVING,
@@ -20,7 +20,7 @@ enum apilink_phase {
     APILINK_OPEN
 };
 
-/* The connection, or the attempt to open one. */
+/* The connection to the API server, or the attempt to open it. */
 struct apilink {
     struct agent *agent; /* the agent, which gets agent_api_opened, _failed and _ended; borrowed */
     const struct settings *settings; /* the settings of the agent; borrowed */
@@ -28,21 +28,23 @@ struct apilink {
     int fd;                /* descriptor of the socket; -1: none */
     bool tls;              /* a TLS session exists */
     bool token_trouble;    /* a token failure was logged, and the token is still unreadable */
-    bool read_wants_write; /* TLS must send before it can read more */
-    unsigned turn;  /* number of failed attempts; selects the first address of the next attempt */
-    unsigned first; /* index of the first address of this attempt */
-    unsigned next;  /* number of addresses tried in this attempt */
-    bool worked;    /* the last attempt succeeded: the next one tries `address` first */
+    bool read_wants_write; /* TLS must send bytes before it can read more */
+    /* number of failed attempts to connect; selects the first address of the next attempt */
+    unsigned turn;
+    /* index in the resolved addresses of the first address that this attempt tries */
+    unsigned first;
+    unsigned next; /* number of addresses tried in this attempt */
+    bool worked; /* the last attempt to connect succeeded: the next attempt tries `address` first */
     struct ip_address address; /* the last address tried */
     bool slow;                 /* the server sent too fast: no reads until read_us allows them */
     uint64_t read_us;    /* virtual clock in microseconds; each read advances it, see API_READ_US */
     int error;           /* errno of the last failed attempt to connect to an address */
-    uint64_t attempt_ms; /* deadline of the whole attempt */
+    uint64_t attempt_ms; /* deadline of the whole attempt to connect */
     uint64_t address_ms; /* deadline for connecting to `address` */
     uint64_t token_ms;   /* time of the next read of the token file */
     /*
      * Length of the last write that TLS did not complete; the next write must repeat these bytes.
-     * 0: none.
+     * 0: the last write is complete.
      */
     size_t unsent;
     struct resolver resolver;
@@ -54,13 +56,13 @@ struct apilink {
  */
 void apilink_init(struct apilink *l, struct agent *agent, const struct settings *settings);
 /*
- * Closes the connection, if any, and starts a new one. Reports the outcome by agent_api_opened or
- * agent_api_failed, perhaps before this function returns.
+ * Closes the connection to the API server, if any, and starts a new attempt to connect. Reports the
+ * outcome by agent_api_opened or agent_api_failed, perhaps before this function returns.
  */
 void apilink_start(struct apilink *l, uint64_t now_ms);
 /* Reads the token file again, if there is one, and passes the token to the agent. */
 void apilink_read_token(struct apilink *l);
-/* Closes the connection. Does not report the end to the agent. */
+/* Closes the connection to the API server without reporting the end to the agent. */
 void apilink_close(struct apilink *l);
 /*
  * Sends the agent's last bytes, as far as the socket accepts them at once, and closes the
@@ -70,7 +72,10 @@ void apilink_end(struct apilink *l);
 
 /* Returns the descriptor for poll(2) and sets *events; -1: no descriptor to wait for. */
 int apilink_interest(struct apilink *l, short *events);
-/* Continues the connection after poll returned `revents`; 0: no event, but a timer may be due. */
+/*
+ * Continues the connection after poll(2) returned `revents`; `revents` 0: no event, but a timer may
+ * be due.
+ */
 void apilink_turn(struct apilink *l, short revents, uint64_t now_ms);
 /* Passes one piece of the agent's output to TLS. Returns whether any bytes were accepted. */
 bool apilink_write(struct apilink *l);

@@ -14,7 +14,7 @@
 #include "x509/pem.h"
 #include "host/system.h"
 
-#define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
+#define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* the token, and 16 bytes for white space around it */
 
 /*
  * Endings of an error line, with the remedy. OF_SETTINGS: a setting names the file. OF_KUBECONFIG:
@@ -51,7 +51,7 @@ static enum status read_file(const char *path, struct writer *out, const char *w
     return HOST_ABSENT;
 }
 
-/* --- PEM --- */
+/* --- PEM texts: CA, client certificate and key --- */
 
 /* Rejects a text that is not PEM (RFC 7468 §2) before a connection is opened. */
 static enum status pem_check(const struct pem *pem, const char *what, const char *from,
@@ -96,7 +96,7 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
     return pem_check(pem, what, "in the kubeconfig", why);
 }
 
-/* --- token --- */
+/* --- the bearer token --- */
 
 /* Checks and stores a token. *changed: the token differs from the previous token. */
 static enum status token_set(struct credentials *c, struct view raw, const char *from,
@@ -117,7 +117,8 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
         return FULL_BUFFER;
     }
     *changed = !view_is(token, c->token);
-    explicit_bzero(c->token, sizeof c->token); /* erases the end of a longer old token */
+    /* erases the old token, whose end would stay behind a shorter new token */
+    explicit_bzero(c->token, sizeof c->token);
     text_cut(c->token, sizeof c->token, token);
     return STATUS_OK;
 }
@@ -171,7 +172,7 @@ static enum status address_set(struct credentials *c, struct view host, uint16_t
     return STATUS_OK;
 }
 
-/* --- kubeconfig --- */
+/* --- credentials that a kubeconfig names or contains --- */
 
 /*
  * Writes the path of the file `name` to `out`; a relative name is relative to the kubeconfig's
@@ -237,7 +238,10 @@ static enum status token_from_config(struct credentials *c, const char *path,
                                      const struct kubeconfig *k, struct writer *why)
 {
     bool changed = false;
-    /* If the kubeconfig has both a token file and a token, the file wins, as in client-go. */
+    /*
+     * If the kubeconfig has both a token file and a token, the agent uses the file, as client-go
+     * does.
+     */
     if (k->token_file.len > 0u) {
         enum status s = path_beside(c->token_file, path, k->token_file, why);
         return (s == STATUS_OK) ? token_read(c, &changed, why) : s;
@@ -292,7 +296,7 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
     return (s == STATUS_OK) ? token_from_config(c, path, &k, why) : s;
 }
 
-/* --- service account of the pod --- */
+/* --- credentials of the pod's service account --- */
 
 /* Returns the value of an environment variable; NULL: the variable is not set. */
 static const char *environment_value(const char *name)

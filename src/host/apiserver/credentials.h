@@ -22,25 +22,28 @@ struct pem {
 };
 
 /*
- * The agent has one instance, of about 400 KiB. Its pages that receive no credential are never
- * touched, so they use no memory.
+ * The agent has one instance, of about 400 KiB. Memory pages of it that receive no credential are
+ * never written, so they use no memory.
  */
 struct credentials {
     uint16_t port;
-    /* name or address of the server, without a trailing dot; IPv6 without brackets */
+    /*
+     * name or address of the API server, without a trailing dot; an IPv6 address without brackets
+     */
     char host[API_HOST_CAP];
-    /* Name for the certificate check; keeps a trailing dot. */
+    /* Name of the API server for the check of its certificate; keeps a trailing dot. */
     char server_name[API_HOST_CAP + 1u];
-    char authority[API_HOST_CAP + 8u]; /* host and port; IPv6 in brackets; omits port 443 */
-    const char *remedy;                /* static text: how an operator provides a missing file */
+    /* host and port of the API server; an IPv6 address in brackets; omits port 443 */
+    char authority[API_HOST_CAP + 8u];
+    const char *remedy; /* static text: how an operator provides a missing file */
     /* path of the token file; empty: there is none, so `token` never changes */
     char token_file[PATH_CAP];
-    char token[TOKEN_CAP]; /* bearer token; empty: none */
+    char token[TOKEN_CAP]; /* bearer token; empty: there is none */
     struct pem ca;
     struct pem cert;
     struct pem key;
     size_t text_len; /* number of bytes of the kubeconfig in `pems` */
-    /* First holds the text of the kubeconfig; once that is parsed, holds the PEM texts. */
+    /* Holds the text of the kubeconfig until it is parsed, then the PEM texts. */
     uint8_t pems[CA_BYTES_MAX + 2u * PEM_BYTES_MAX];
     uint8_t values[KUBECONFIG_BYTES_MAX]; /* values of the kubeconfig's keys */
 };
@@ -58,7 +61,10 @@ MUST_USE enum status credentials_load(struct credentials *c, const char *kubecon
                                       struct writer *why);
 /* Returns the credentials for tls_start; valid until credentials_wipe. */
 struct tls_identity credentials_identity(const struct credentials *c);
-/* Overwrites keys, certificates and the kubeconfig's text; address and token stay. */
+/*
+ * Overwrites keys, certificates and the kubeconfig's text; keeps the address of the API server and
+ * the token.
+ */
 void credentials_wipe(struct credentials *c);
 /*
  * Reads the token file again, if one is configured. *changed: the token has changed. On failure the

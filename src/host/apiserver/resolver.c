@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stub resolver for one name at a time. Each try sends the A and the AAAA query to one server,
- * from a new socket and with new query ids, so that the local port and the ids differ from those of
- * the last try (RFC 5452 §4).
+ * A DNS stub resolver for one name at a time. Each try sends the A and the AAAA query to one
+ * server, from a new socket and with new query ids, so that the local port and the ids differ from
+ * those of the last try (RFC 5452 §4).
  */
 #include "host/apiserver/resolver.h"
 
@@ -105,7 +105,7 @@ static void file_lines(struct resolver *r, const char *path,
     struct writer text = writer_of(r->file, sizeof r->file);
     int error = 0;
     if (file_read_start(path, &text, &error) != STATUS_OK) {
-        return; /* the file cannot be read: the caller uses the next source */
+        return; /* the file cannot be read: the caller uses the next source of addresses */
     }
     struct view rest = writer_view(&text);
     while (rest.len > 0u) {
@@ -129,7 +129,8 @@ static enum status query_send(const struct resolver *r, uint16_t id, enum dns_ty
 }
 
 /*
- * Sends both queries to the next server of the list. PEER_TIMEOUT: DNS_TRIES_MAX tries have failed.
+ * Sends the A and the AAAA query to the next name server of the list. PEER_TIMEOUT: DNS_TRIES_MAX
+ * tries have failed.
  */
 static enum status try_next(struct resolver *r, uint64_t now_ms)
 {
@@ -149,7 +150,7 @@ static enum status try_next(struct resolver *r, uint64_t now_ms)
         return errno_status(errno);
     }
     if (address_connect(r->fd, server, DNS_PORT) != 0) {
-        r->try_ms = now_ms; /* no route: the next step tries the next server */
+        r->try_ms = now_ms; /* no route to this name server: the next step tries the next one */
         return STATUS_MORE;
     }
     enum status s = query_send(r, r->id, DNS_A);
@@ -192,7 +193,7 @@ enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms
 
 /*
  * Evaluates a datagram as the response to the query of type `type`; ignores the datagram if its id
- * or its name differs.
+ * or its name differs from that of the query.
  */
 static void answer_note(struct resolver *r, struct view message, enum dns_type type)
 {
@@ -206,8 +207,8 @@ static void answer_note(struct resolver *r, struct view message, enum dns_type t
 }
 
 /*
- * Reads one datagram; false: there is none. A failed socket counts as an error response to both
- * queries.
+ * Reads one datagram from the name server; false: no datagram has arrived. A failed socket counts
+ * as an error response to both queries.
  */
 static bool read_answer(struct resolver *r)
 {
@@ -228,7 +229,10 @@ enum status resolver_step(struct resolver *r, uint64_t now_ms)
 {
     bool more = true;
     ASSERT(r->fd >= 0 && r->servers > 0u);
-    /* Two responses are expected; the limit leaves excess datagrams to the next turn. */
+    /*
+     * Two responses are expected; the limit leaves excess datagrams to the next turn of the main
+     * loop.
+     */
     for (unsigned i = 0; i < DNS_DATAGRAMS_PER_STEP && more && r->answered != ANSWERED_ALL; i++) {
         more = read_answer(r);
     }

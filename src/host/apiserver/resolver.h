@@ -8,7 +8,8 @@
  *
  * Invariants:
  * I1 An IP literal is its own address; no server is queried.
- * I2 The first API_ADDRESSES_MAX lines of /etc/hosts with the name are used, in their order.
+ * I2 The first API_ADDRESSES_MAX lines of /etc/hosts with the name are used, from the first to the
+ *    last.
  * I3 While a query runs, there are 1 to NAMESERVERS_MAX name servers.
  */
 #ifndef HOST_APISERVER_RESOLVER_H
@@ -22,9 +23,9 @@ struct resolver {
     int fd;            /* descriptor of the UDP socket; -1: no query is running */
     uint16_t id;       /* id of the A query; the AAAA query has the next number */
     unsigned answered; /* answered queries; bit 0: A, bit 1: AAAA */
-    bool refused;      /* a server answered with an error, or is unreachable */
-    unsigned tries;    /* number of tries so far; each try queries one server */
-    uint64_t try_ms;   /* when to try the next server */
+    bool refused;      /* a name server answered with an error, or is unreachable */
+    unsigned tries;    /* number of tries so far; each try queries one name server */
+    uint64_t try_ms;   /* when to try the next name server */
     unsigned servers;
     struct ip_address server[NAMESERVERS_MAX];
     struct ip_addresses found;
@@ -32,10 +33,10 @@ struct resolver {
 };
 
 /*
- * Starts to resolve `host`; before the first call, set r->fd to -1; no other member needs a value.
- * STATUS_OK: r->found has at least one address. STATUS_MORE: call resolver_step when r->fd is
- * readable, or at r->try_ms. PEER_MALFORMED: `host` is not a host name. HOST_*: a socket cannot be
- * opened.
+ * Starts to resolve `host`. Before the first call, set r->fd to -1; no other member of *r needs a
+ * value. STATUS_OK: r->found has at least one address. STATUS_MORE: call resolver_step when r->fd
+ * is readable, or at r->try_ms. PEER_MALFORMED: `host` is not a host name. HOST_*: a socket cannot
+ * be opened.
  */
 MUST_USE enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms);
 /*
@@ -43,7 +44,7 @@ MUST_USE enum status resolver_start(struct resolver *r, struct view host, uint64
  * the name has no address. PEER_TIMEOUT: no server sent a usable response.
  */
 MUST_USE enum status resolver_step(struct resolver *r, uint64_t now_ms);
-/* Closes the socket; the addresses found stay. */
+/* Closes the socket; r->found keeps its addresses. */
 void resolver_end(struct resolver *r);
 
 #endif

@@ -29,7 +29,10 @@
 #include <psa/crypto.h>
 #include <psa/crypto_extra.h>
 
-/* Each block of the arena has a header of eight words (library/memory_buffer_alloc.c). */
+/*
+ * Size of the header of each block of the arena: eight words (mbedTLS,
+ * library/memory_buffer_alloc.c).
+ */
 #define BLOCK_HEADER_BYTES 64u
 /*
  * An upper bound of the bytes that one step of a handshake allocates. The check of an RSA-4096
@@ -44,11 +47,12 @@ struct tls_session {
     mbedtls_x509_crt cert;
     struct tls_verifier verifier;
     mbedtls_pk_context key;
-    struct tls_hello hello;     /* checks the TLS versions in the server's first messages */
-    struct tls_failure failure; /* failure of the last call; code 0: none */
-    const char *protocols[2];   /* NULL-terminated; not const, as the library requires */
+    struct tls_hello hello; /* checks the TLS versions in the server's first messages */
+    /* failure of the last call of mbedTLS; code 0: the call succeeded */
+    struct tls_failure failure;
+    const char *protocols[2]; /* ALPN protocols, ended by NULL; not const, as mbedTLS requires */
     char name[TLS_NAME_CAP];
-    size_t unsent;     /* length of an unfinished tls_write, 0: none */
+    size_t unsent; /* length of the data of an unfinished tls_write; 0: no write is unfinished */
     unsigned receives; /* number of socket reads that this call may still make, see receive_bytes */
     size_t ahead_at;   /* offset in `ahead` of the first byte that the library has not read */
     size_t ahead_len;
@@ -78,7 +82,7 @@ static const int suites[] = {
     0,
 };
 
-/* --- arena --- */
+/* --- the arena: the memory of mbedTLS --- */
 
 /* Initializes the arena, then PSA, which allocates its key slots from the arena. */
 static bool arena_open(void)
@@ -242,8 +246,8 @@ static void free_all(void)
 }
 
 /*
- * Translates an error of the library about the client's CA, certificate or key: the arena is
- * exhausted, or the file is invalid.
+ * Translates an error that mbedTLS returned for the CA, the client certificate or its key: the
+ * arena is exhausted, or the PEM text is invalid.
  */
 static enum status refuse_own(int code, const char *what, struct writer *why)
 {
@@ -257,8 +261,9 @@ static enum status refuse_own(int code, const char *what, struct writer *why)
 }
 
 /*
- * Counts the valid certificates among the authorities. Invalid certificates are ignored if at least
- * one is valid. *fault: what is wrong with the first invalid certificate; NULL: all are valid.
+ * Counts the valid certificates of the authorities to trust (`anchors`). Invalid certificates are
+ * ignored if at least one is valid. *fault: what is wrong with the first invalid certificate; NULL:
+ * all are valid.
  */
 static size_t count_readable(struct view anchors, const char **fault)
 {
@@ -346,8 +351,8 @@ static enum status load_identity(const struct tls_identity *id, struct writer *w
 }
 
 /*
- * Sets the server name for SNI, without a final dot. false: send no SNI, because the name is an IP
- * address (RFC 6066 §3).
+ * Sets the server name for SNI, without a final dot. Returns false if the name is an IP address,
+ * for which TLS sends no SNI (RFC 6066 §3).
  */
 static bool sni_of(char sni[TLS_NAME_CAP])
 {
@@ -439,14 +444,15 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
 /* --- handshake and transfers --- */
 
 /*
- * If `code` is a connection reset, looks for an alert that the server sent before the reset: a
- * server that rejects the client sends an alert and closes, and a write then fails while the alert
- * is still unread. Returns the alert, or `code` if there is none. Before the end of a TLS 1.2
- * handshake the alert is not encrypted (RFC 5246 §7.2).
+ * If `code` means that the connection was reset, looks for an alert that the server sent before the
+ * reset: a server that rejects the client sends an alert and closes, and a write then fails while
+ * the alert is still unread. Returns the alert, or `code` if there is none. Before the end of a TLS
+ * 1.2 handshake the alert is not encrypted (RFC 5246 §7.2).
  */
 static int alert_instead(int code)
 {
-    unsigned char record[7] = {0}; /* record type, version, length; alert level, description */
+    /* bytes of an alert: record type, version (2 bytes), length (2 bytes), level, description */
+    unsigned char record[7] = {0};
     if (code != MBEDTLS_ERR_NET_CONN_RESET) {
         return code;
     }
@@ -465,9 +471,9 @@ static int alert_instead(int code)
 }
 
 /*
- * Whether a reset probably means that the server rejects the client's certificate. In TLS 1.3 (RFC
- * 8446 §4.4) the server may close while the client still sends CertificateVerify or Finished, and
- * the client cannot yet decrypt the alert.
+ * Whether the error `code`, a connection reset, probably means that the server rejects the client's
+ * certificate. In TLS 1.3 (RFC 8446 §4.4) the server may close while the client still sends
+ * CertificateVerify or Finished, and the client cannot yet decrypt the alert.
  */
 static bool is_refused(int code)
 {
@@ -479,8 +485,8 @@ static bool is_refused(int code)
 }
 
 /*
- * Ends a call in which the library returned `stop`. Returns STATUS_MORE, or stores the failure for
- * tls_explain and returns the verdict on it.
+ * Ends a call of tls_handshake, tls_read or tls_write with the code `stop` of mbedTLS. Returns
+ * STATUS_MORE, or stores the failure for tls_explain and returns the verdict on it.
  */
 static enum status end_step(int stop, struct writer *why)
 {
@@ -506,8 +512,8 @@ static enum status end_step(int stop, struct writer *why)
 }
 
 /*
- * Continues to verify the server's certificate. Returns STATUS_MORE even when the server is
- * trusted, because the next step must continue the handshake.
+ * Continues to verify the server's certificate. Returns STATUS_MORE even when the server turns out
+ * to be trusted, because the handshake must then continue.
  */
 static enum status continue_verdict(struct writer *why)
 {
@@ -516,8 +522,8 @@ static enum status continue_verdict(struct writer *why)
         return STATUS_MORE;
     }
     /*
-     * Send the alert that mbedTLS's own verifier would send. A failure to send it does not change
-     * the verdict.
+     * Send the alert that mbedTLS's own verifier would send. Ignore a failure to send, because the
+     * verdict on the server is final.
      */
     (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                          tls_verify_alert(&session.verifier));
@@ -623,11 +629,16 @@ void tls_end(void)
         return;
     }
     if (is_usable() && session.failure.code == 0 && session.unsent == 0u) {
-        /* Try only once: a peer that does not read its input may get no close_notify. */
+        /*
+         * Try to send close_notify only once: a server that does not read its input may not get it.
+         */
         (void)mbedtls_ssl_close_notify(&session.ssl);
     }
     if (session.failure.established && session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
-        /* RFC 8446 §6.2 requires this alert, and mbedTLS does not send it after the handshake. */
+        /*
+         * RFC 8446 §6.2 requires the alert unexpected_message, and mbedTLS does not send it after
+         * the handshake.
+         */
         (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                              MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE);
     }

@@ -19,19 +19,19 @@
  * handshake ends, the other texts until tls_start returns.
  */
 struct tls_identity {
-    uint8_t *ca_pem; /* any number of certificates of the authorities to trust */
+    uint8_t *ca_pem; /* certificates of the authorities to trust, any number of them */
     size_t ca_len;
     uint8_t *cert_pem;
     size_t cert_len; /* length of the client certificate's PEM text; 0: no client certificate */
     uint8_t *key_pem;
     size_t key_len;
-    const char *server_name; /* DNS name, or IP literal without brackets */
+    const char *server_name; /* DNS name of the server, or its IP literal without brackets */
     bool with_tls12;         /* also offer TLS 1.2; otherwise only TLS 1.3 */
 };
 
 /*
- * Bits: the events that the connection waits for. TLS_WANTS_TURN: no event; call again in the next
- * turn.
+ * Bits: the events that the connection waits for. TLS_WANTS_TURN: no event; call tls_handshake
+ * again in the next turn of the main loop.
  */
 enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2, TLS_WANTS_TURN = 4 };
 
@@ -82,7 +82,7 @@ size_t tls_pending(void);
 void tls_end(void);
 /* Returns an upper bound of the arena's highest use so far, in bytes, with block headers. */
 size_t tls_arena_peak(void);
-/* Bytes that the last session did not return to the arena. More than 0 is a leak. */
+/* Returns how many bytes the last session did not return to the arena; more than 0 means a leak. */
 size_t tls_arena_leak(void);
 
 #endif

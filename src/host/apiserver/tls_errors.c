@@ -59,8 +59,8 @@ static const struct reason reasons[] = {
      "the server sent a TLS message that is not supported; after the handshake that is KeyUpdate"},
 };
 
-/* Alerts of RFC 8446 §6 and RFC 7301; the code is the alert's number. */
-#define CERTIFICATE_FIRST 42 /* first alert about the client's certificate */
+/* Verdicts and texts for the alerts of RFC 8446 §6 and RFC 7301, by the number of the alert. */
+#define CERTIFICATE_FIRST 42 /* number of the first alert about the client's certificate */
 #define CERTIFICATE_LAST 49
 #define NOT_ACCEPTED "the server does not accept our client certificate: "
 
@@ -120,7 +120,10 @@ bool tls_is_exhausted(int code)
     return false;
 }
 
-/* Whether the socket or the peer caused the error, which rules out a full arena as its cause. */
+/*
+ * Whether the socket or the server caused the error `code`, so that a full arena cannot be the
+ * cause.
+ */
 static bool is_outside(int code)
 {
     return code == MBEDTLS_ERR_SSL_CONN_EOF || code == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ||
@@ -149,7 +152,10 @@ static const struct reason *judge_code(const struct tls_failure *failure)
     return find_reason(reasons, COUNT_OF(reasons), failure->code);
 }
 
-/* Whether the server may support only TLS 1.2, which was not offered. */
+/*
+ * Whether the failure suggests that the server supports only TLS 1.2, which the agent did not
+ * offer.
+ */
 static bool is_for_tls12(const struct tls_failure *failure)
 {
     if (!failure->only_tls13 || is_starved(failure)) {

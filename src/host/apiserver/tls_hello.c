@@ -14,7 +14,8 @@
 #define RANDOM_BYTES 32u
 #define VERSION_TLS12 0x0303u
 #define VERSION_TLS13 0x0304u
-#define SUITES_TLS13 0x13u /* first octet of each TLS 1.3 suite (RFC 8446 §B.4) */
+/* first octet of the number of each TLS 1.3 cipher suite (RFC 8446 §B.4) */
+#define SUITES_TLS13 0x13u
 
 /* Extensions that only a TLS 1.3 ServerHello or HelloRetryRequest may have (RFC 8446 §4.2). */
 #define EXTENSION_PRE_SHARED_KEY 41u
@@ -22,7 +23,10 @@
 #define EXTENSION_COOKIE 44u
 #define EXTENSION_KEY_SHARE 51u
 
-/* Random of a HelloRetryRequest (RFC 8446 §4.1.3): the SHA-256 of "HelloRetryRequest". */
+/*
+ * Value of the field random in a HelloRetryRequest (RFC 8446 §4.1.3): the SHA-256 of
+ * "HelloRetryRequest".
+ */
 static const uint8_t retry_random[RANDOM_BYTES] = {
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
@@ -47,7 +51,8 @@ static bool consume_bytes(struct view *in, size_t n, struct view *out)
 }
 
 /*
- * Removes a number of one or two octets, in network byte order, from `in`. false: `in` is shorter.
+ * Removes a number of `octets` octets (one or two), in network byte order, from `in`. Returns false
+ * if `in` is shorter.
  */
 static bool consume_number(struct view *in, size_t octets, unsigned *number)
 {
@@ -63,8 +68,9 @@ static bool consume_number(struct view *in, size_t octets, unsigned *number)
 }
 
 /*
- * Records in `hello` what an extension says about the version. false: supported_versions is
- * repeated, malformed, or names another version than TLS 1.3 (RFC 8446 §4.2.1).
+ * Records in `hello` what an extension of the ServerHello says about the TLS version. false:
+ * supported_versions is repeated, malformed, or names another version than TLS 1.3 (RFC 8446
+ * §4.2.1).
  */
 static bool read_extension(unsigned type, struct view value, struct hello *hello)
 {
@@ -88,8 +94,8 @@ static bool read_extension(unsigned type, struct view value, struct hello *hello
 }
 
 /*
- * Reads the extensions, if there are any: a ServerHello of TLS 1.2 may have none. false: they are
- * malformed.
+ * Reads the extensions of a ServerHello; a ServerHello of TLS 1.2 may have none. Returns false if
+ * they are malformed.
  */
 static bool read_extensions(struct view in, struct hello *hello)
 {

@@ -19,8 +19,8 @@
 /* Verdicts on a ServerHello. */
 enum tls_hello_verdict {
     TLS_HELLO_GOOD,
-    TLS_HELLO_OLD,  /* TLS 1.2, which was not offered */
-    TLS_HELLO_MIXED /* mixed versions, or not a valid ServerHello */
+    TLS_HELLO_OLD,  /* the ServerHello chooses TLS 1.2, which the client did not offer */
+    TLS_HELLO_MIXED /* the ServerHello mixes TLS versions, or is invalid */
 };
 
 /*
@@ -32,14 +32,14 @@ struct tls_hello {
     bool done;           /* the ServerHello is complete; all further bytes are ignored */
     bool retried;        /* a HelloRetryRequest was received */
     uint16_t suite;      /* cipher suite of the HelloRetryRequest */
-    uint16_t header_len; /* bytes of the current record's header read so far */
-    uint16_t left;       /* bytes of the current record not read yet */
-    uint16_t len;        /* bytes of the current message read so far */
+    uint16_t header_len; /* number of bytes of the current record's header read so far */
+    uint16_t left;       /* number of bytes of the current record that are not read yet */
+    uint16_t len;        /* number of bytes of the current message read so far */
     uint8_t header[5];
     uint8_t message[TLS_HELLO_BYTES_MAX];
 };
 
-/* Reads the next bytes from the server, in the order in which the library gets them. */
+/* Reads the next bytes from the server, in the same sequence as mbedTLS gets them. */
 enum tls_hello_verdict tls_hello_read(struct tls_hello *h, struct view data);
 
 #endif

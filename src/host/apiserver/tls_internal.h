@@ -8,17 +8,18 @@
 
 #include "host/apiserver/tls.h"
 
-/* Random bytes for mbedTLS. Returns 0, or an error code of the library. */
+/* Writes random bytes for mbedTLS. Returns 0, or an error code of mbedTLS. */
 int tls_random(void *context, unsigned char *data, size_t len);
 
 /* Why a session failed: a code of mbedTLS, an alert and the verdict on the certificate. */
 struct tls_failure {
-    int code;       /* code of mbedTLS, negative; 0: no failure */
-    unsigned alert; /* number of the alert, if code is MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
+    int code; /* code of mbedTLS, negative; 0: no failure */
+    /* number of the alert that the server sent, if code is MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
+    unsigned alert;
     /* Why the server's certificate is refused; empty: the certificate is not refused. Borrowed. */
     const char *distrust;
-    bool tight;       /* the arena was nearly full */
-    bool only_tls13;  /* TLS 1.2 was not offered */
+    bool tight;       /* the arena was nearly full before the failure */
+    bool only_tls13;  /* the agent did not offer TLS 1.2 */
     bool established; /* the handshake is complete */
     /*
      * The connection was reset after the client sent its certificate: the server probably rejects
@@ -28,8 +29,8 @@ struct tls_failure {
 };
 
 /*
- * Returns the verdict of tls_handshake for a failure; the caller may ignore the verdict. Writes one
- * line to `why`, unless `why` is NULL.
+ * Returns the status that tls_handshake returns for this failure; the caller may ignore it. Writes
+ * one line to `why`, unless `why` is NULL.
  */
 enum status tls_judge(const struct tls_failure *failure, struct writer *why);
 /* Whether a code of mbedTLS means that the arena is exhausted. */

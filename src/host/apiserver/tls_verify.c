@@ -18,14 +18,15 @@
 #include <mbedtls/rsa.h>
 #include <mbedtls/ssl.h>
 
-#define RSA_BITS_MIN 1024u           /* smallest key that Go's crypto/rsa accepts */
-#define RSA_BITS_MAX 4096u           /* largest key that fits in MBEDTLS_MPI_MAX_SIZE */
+#define RSA_BITS_MIN 1024u /* bits of the smallest RSA key that Go's crypto/rsa accepts */
+#define RSA_BITS_MAX 4096u /* bits of the largest RSA key that fits in MBEDTLS_MPI_MAX_SIZE */
 #define RSA_EXPONENT_MAX 0x7fffffffu /* largest public exponent that Go's crypto/rsa accepts */
 #define HASH_BYTES_MAX 64u
-#define KEY_BYTES_MAX 640u    /* a subjectPublicKeyInfo of RSA-4096 has 550 bytes */
-#define KEY_ARENA_BYTES 1024u /* arena bytes for an RSA-4096 key, with block headers */
+/* room for a subjectPublicKeyInfo; that of an RSA-4096 key has 550 bytes */
+#define KEY_BYTES_MAX 640u
+#define KEY_ARENA_BYTES 1024u /* bytes of the arena that an RSA-4096 key uses, with block headers */
 
-/* --- signatures --- */
+/* --- checks of certificate signatures --- */
 
 /*
  * Whether reading a key failed for lack of memory. For an RSA key, the library reports a lack of
@@ -140,7 +141,7 @@ static enum x509_reason check_signature(void *context, const struct x509_cert *c
     return reason;
 }
 
-/* --- verdict on the server --- */
+/* --- verdict on the server's certificates --- */
 
 void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host)
 {
@@ -186,8 +187,8 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
 }
 
 /*
- * Replaces the key of the server's certificate. The library uses this key to verify that the server
- * has the private key.
+ * Replaces the public key in mbedTLS's copy of the server's certificate by the key in `cert`. The
+ * library uses it to verify that the server has the private key.
  */
 static enum x509_reason replace_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
 {
@@ -199,7 +200,8 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
 {
     struct tls_verifier *v = verifier;
     ASSERT(depth == 0);
-    *flags = 0; /* lets the handshake continue; tls_verify_on returns the verdict later */
+    /* no flag: mbedTLS continues the handshake; tls_verify_on returns the verdict later */
+    *flags = 0;
     v->trust.now_ms = (int64_t)clock_wall_ms();
     v->unread = read_sent(v, sent);
     if (v->unread.reason == X509_TRUSTED) {
@@ -254,7 +256,10 @@ uint8_t tls_verify_alert(const struct tls_verifier *v)
 
 /* --- replacements for functions of mbedTLS's x509_crt.c --- */
 
-/* The library's configuration points to one of these profiles; this verifier ignores them. */
+/*
+ * A configuration of mbedTLS points to one of these certificate profiles; this verifier ignores
+ * them.
+ */
 const mbedtls_x509_crt_profile mbedtls_x509_crt_profile_default = {0};
 const mbedtls_x509_crt_profile mbedtls_x509_crt_profile_suiteb = {0};
 
@@ -281,7 +286,10 @@ void mbedtls_x509_crt_free(mbedtls_x509_crt *crt)
     }
 }
 
-/* Appends a copy of the certificate to the list, because the verdict needs all certificates. */
+/*
+ * Appends a copy of the certificate to the list `chain`, because the verdict on the server needs
+ * all certificates.
+ */
 int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *buf, size_t buflen)
 {
     mbedtls_x509_crt *last = chain;

@@ -19,11 +19,11 @@
 
 #include <mbedtls/x509_crt.h>
 
-/* Progress of the verdict. */
+/* Progress towards the verdict on the server. */
 enum tls_verify_state {
-    TLS_NO_CERTIFICATE, /* no certificate received yet */
+    TLS_NO_CERTIFICATE, /* the server has not sent its certificates yet */
     TLS_UNVERIFIED,
-    TLS_VERIFIED /* the verdict is final */
+    TLS_VERIFIED /* the verdict on the server is final */
 };
 
 /* State of a verifier, one for each session; private to tls_verify.c. */
@@ -35,7 +35,7 @@ struct tls_verifier {
     enum tls_verify_state state;
     struct x509_verdict unread;  /* X509_TRUSTED, or why a received certificate is unusable */
     enum x509_reason key_reason; /* X509_TRUSTED, or why the server's key is unusable */
-    enum x509_reason reason;     /* reason of the final verdict */
+    enum x509_reason reason;     /* reason of the final verdict on the server */
     /* Why the server is not trusted; empty: the server is trusted, or there is no verdict yet. */
     char text[X509_TEXT_CAP];
 };
@@ -50,13 +50,15 @@ void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view
  * because tls_verify_on decides later. `sent` is borrowed until the verdict is final.
  */
 int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flags);
-/* Whether certificates were received and the verdict is not final yet. */
+/*
+ * Whether the server's certificates were received and the verdict on the server is not final yet.
+ */
 bool tls_verify_pending(const struct tls_verifier *v);
-/* Whether the verdict is final, and the server is trusted. */
+/* Whether the verdict on the server is final, and the server is trusted. */
 bool tls_verify_trusted(const struct tls_verifier *v);
 /*
- * Continues to verify the certificates; checks at most one signature per call. STATUS_MORE: call
- * again. PEER_UNTRUSTED: `text` has the reason.
+ * Continues to verify the server's certificates; checks at most one signature per call. STATUS_OK:
+ * the server is trusted. STATUS_MORE: call again. PEER_UNTRUSTED: v->text has the reason.
  */
 MUST_USE enum status tls_verify_on(struct tls_verifier *v);
 /* Returns the alert for a server that is not trusted (RFC 8446 §6.2). */
