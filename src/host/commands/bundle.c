@@ -21,7 +21,7 @@
 #define MFD_NOEXEC_SEAL 0x8u /* flag of memfd_create(2) since Linux 6.3 */
 #endif
 
-/* --- content of a single file --- */
+/* --- the content of one file of the bundle --- */
 
 static enum status copy_failed(struct writer *why, const char *from, int error)
 {
@@ -30,7 +30,7 @@ static enum status copy_failed(struct writer *why, const char *from, int error)
 }
 
 /*
- * Copies the file open as `fd` to the output, until the file ends, an error occurs, or
+ * Copies the file that is open as `fd` to m->out_fd, until the file ends, an error occurs, or
  * BUNDLE_FILE_BYTES_MAX bytes are copied. *n: what the last read(2) returned.
  */
 static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, struct writer *why)
@@ -42,7 +42,7 @@ static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, stru
         *n = read(fd, m->part, sizeof m->part);
         m->out.len = (*n > 0) ? (size_t)*n : 0u;
         copied += m->out.len;
-        /* writes without escapes, so that the copy has the same bytes as the file */
+        /* output_flush does not escape bytes, so the copy equals the file */
         s = (*n > 0) ? output_flush(&m->out, m->out_fd, why) : STATUS_OK;
     }
     return s;
@@ -83,7 +83,7 @@ __attribute__((noinline)) static enum status write_versions(struct command_memor
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer unused = writer_of(bytes, sizeof bytes);
     bool known = uname(&kernel) == 0;
-    /* Ignore a failed probe here, because the bundle's file devices.txt reports it. */
+    /* Ignore a failed probe here, because the bundle's file devices.txt reports the failure. */
     (void)(commands_node(m, &unused) == STATUS_OK);
     writer_text(&m->out, AGENT_NAME " " AGENT_VERSION ", build " BUILD_ID "\n");
     known_or_not(&m->out, "kernel: ", known ? kernel.release : "");
@@ -93,7 +93,7 @@ __attribute__((noinline)) static enum status write_versions(struct command_memor
     return commands_flush(m, why);
 }
 
-/* --- table of all files --- */
+/* --- the table of the bundle's files --- */
 
 enum entry_kind {
     ENTRY_COMMAND,
@@ -110,7 +110,8 @@ struct entry {
     const char *name;
     enum settings_command command;
     enum settings_output output;
-    enum driver_kind driver; /* driver whose claim store is copied; EFA only with --efa */
+    /* driver whose claim store is copied; the EFA driver's store is copied only with --efa */
+    enum driver_kind driver;
     const char *page;
 };
 
@@ -169,7 +170,7 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
     return s;
 }
 
-/* --- directory of the bundle --- */
+/* --- the directory or archive of the bundle --- */
 
 /* Whether to write the bundle as a tar archive to standard output: its operand is "-". */
 static bool is_tar(const struct command_memory *m)
@@ -196,7 +197,11 @@ static enum status print_entry(struct command_memory *m, const char *folder, con
     size_t before = why->len;
     enum status s = commands_flush(m, why);
     if (s != STATUS_OK && is_tar(m)) {
-        why->len = before; /* a line lost on standard error does not make the archive fail */
+        /*
+         * Ignore the failure: the archive is complete even if this line does not reach standard
+         * error.
+         */
+        why->len = before;
         s = STATUS_OK;
     }
     return s;
@@ -243,7 +248,9 @@ static enum status member_write(struct command_memory *m, const char *name, stru
         s = output_flush(&m->out, STDOUT_FILENO, why);
     }
     if (s == STATUS_OK && at < size) {
-        /* the header states the full size, so missing content damages the rest of the archive */
+        /*
+         * the tar header states the full size, so missing content damages the rest of the archive
+         */
         WRITE(why, "the archive is incomplete: % cannot be read back: %", TEXT(name),
               ERRNO((n < 0) ? errno : EIO));
         return HOST_IO;
@@ -253,8 +260,8 @@ static enum status member_write(struct command_memory *m, const char *name, stru
 }
 
 /*
- * Checks that standard output can get a tar archive, and creates the anonymous file. HOST_*,
- * PEER_MALFORMED: `why` gets a line.
+ * Checks that standard output can receive a tar archive, and creates the anonymous file. On failure
+ * (HOST_* or PEER_MALFORMED) `why` gets one line.
  */
 static enum status tar_begin(struct command_memory *m, struct writer *why)
 {
@@ -283,7 +290,7 @@ static enum status tar_end(struct command_memory *m, struct writer *why)
     return output_flush(&m->out, STDOUT_FILENO, why);
 }
 
-/* --- one file --- */
+/* --- writing one file of the bundle --- */
 
 /*
  * Writes one file of the bundle into its directory; removes it if its content is incomplete. Does
@@ -309,8 +316,8 @@ static enum status file_write(struct command_memory *m, const struct settings_in
 }
 
 /*
- * Writes one file of the bundle, and prints a line about it. HOST_*: standard output failed, or the
- * content of a member of the archive cannot be read back.
+ * Writes one file of the bundle, and prints a line about it. Fails (HOST_*) if standard output
+ * failed, or if the content of a member of the archive cannot be read back.
  */
 static enum status entry_write(struct command_memory *m, const struct settings_input *input,
                                const struct entry *e, const char *name, struct writer *why)
@@ -335,7 +342,8 @@ static bool is_cdi_file(const struct command_memory *m, struct view name)
 }
 
 /*
- * Copies all CDI files of the agent. *error: errno if their directory cannot be read; 0: success.
+ * Copies all CDI files of the agent into the bundle. *error: errno if the directory of CDI files
+ * cannot be read; 0: success.
  */
 static enum status cdi_write_all(struct command_memory *m, int *error, struct writer *why)
 {
@@ -386,7 +394,9 @@ __attribute__((noinline)) static int directory_ready(const char *path)
     return empty ? error : ENOTEMPTY;
 }
 
-/* Prepares the directory of the bundle. HOST_*, PEER_MALFORMED: `why` gets a line. */
+/*
+ * Prepares the directory of the bundle. On failure (HOST_* or PEER_MALFORMED) `why` gets one line.
+ */
 static enum status directory_prepare(const char *directory, struct writer *why)
 {
     int error = directory_ready(directory);

@@ -6,8 +6,8 @@
 #include "host/commands/commands.h"
 
 /*
- * Writes the files of the bundle; `input` is the source of the settings. Returns a status as
- * commands_print does, or PEER_MALFORMED if the directory of the bundle is not empty. Sets
+ * Writes the files of the bundle; `input` is the source of the settings. Returns the same statuses
+ * as commands_print, or PEER_MALFORMED if the directory of the bundle is not empty. Sets
  * m->answer_no if a file of the bundle is missing.
  */
 MUST_USE enum status bundle_write(struct command_memory *m, const struct settings_input *input,

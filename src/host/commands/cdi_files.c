@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the CDI files of claims, and finds out whether they agree with the claim store, and which
- * claims only a CDI file shows. Like the agent (agent/recovery/reconcile.c), the commands treat
- * such a file as evidence that its claim holds devices. Changes no file.
+ * Reads the CDI files of claims, compares them with the claim store, and finds the claims that the
+ * store lacks. Like the agent (agent/recovery/reconcile.c), the commands treat the CDI file of such
+ * a claim as evidence that the claim holds devices. Changes no file.
  */
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 #include "host/commands/commands_internal.h"
 #include "host/system.h"
 
-/* Reads the CDI file of this name of the selected driver into m->cdi[0]. */
+/* Reads the CDI file `name` of the selected driver into m->cdi[0]. */
 static enum status read_cdi(struct command_memory *m, const char *name, struct writer *stored)
 {
     char path[COMMAND_PATH_CAP];
@@ -40,7 +40,7 @@ enum cdi_state commands_cdi_state(struct command_memory *m)
     return same ? CDI_GOOD : CDI_DIFFERENT;
 }
 
-/* --- claims that the store has --- */
+/* --- the list of claims in the claim store --- */
 
 void commands_stored_begin(struct command_memory *m)
 {
@@ -72,7 +72,7 @@ static const struct stored_claim *find_stored(const struct command_memory *m, co
     return NULL;
 }
 
-/* --- claims that only a CDI file shows --- */
+/* --- claims that have a CDI file but are not in the claim store --- */
 
 void commands_witness_begin(struct command_memory *m)
 {
@@ -91,7 +91,8 @@ __attribute__((noinline)) static bool read_witness(struct command_memory *m, con
     const struct stored_claim *known = find_stored(m, uid);
     enum status s = read_cdi(m, name, &stored);
     if (s == HOST_ABSENT) {
-        return false; /* the claim was unprepared meanwhile */
+        /* the agent has removed the CDI file meanwhile, because the claim was unprepared */
+        return false;
     }
     s = (s == STATUS_OK) ? cdi_read(writer_view(&stored), &m->record) : s;
     bool good = s == STATUS_OK && m->record.driver == m->driver && text_is(m->record.id.uid, uid);

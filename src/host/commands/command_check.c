@@ -17,9 +17,9 @@
 #include "host/servers.h"
 #include "host/system.h"
 
-/* --- findings --- */
+/* --- printing the findings --- */
 
-/* In a document each byte of a finding can become six, as in \u001b. */
+/* In a JSON or YAML document each byte of a finding can become six, as in \u001b. */
 _Static_assert(6u * FINDING_BYTES_MAX + 1024u <= COMMAND_PART_BYTES, "an escaped finding fits");
 
 /*
@@ -56,11 +56,12 @@ static enum status add_hindrance(struct command_memory *m, struct view text, str
     return add_finding(m, hindrance(m), text, why);
 }
 
-/* --- the node --- */
+/* --- checks of the node and its devices --- */
 
 /*
  * Adds an issue of the probe: as a reason if the agent refuses the instance family, else as a
- * warning. If an agent responds, its page /readyz has that reason, so it is not added here.
+ * warning. If an agent responds, its page /readyz has that reason, so this function does not add
+ * the reason.
  */
 static enum status check_issue(struct command_memory *m, const struct probe_issue *issue,
                                struct writer *why)
@@ -135,7 +136,10 @@ static enum status check_socket(struct command_memory *m, const char *path, stru
     return add_hindrance(m, writer_view(&line), why);
 }
 
-/* Adds a warning about the claim in m->record, whose CDI file has this state and name. */
+/*
+ * Adds a warning about the claim in m->record: `state` is the state of its CDI file, `file` the
+ * name of that file.
+ */
 static enum status add_cdi(struct command_memory *m, enum cdi_state state, const char *file,
                            struct writer *why)
 {
@@ -151,8 +155,8 @@ static enum status add_cdi(struct command_memory *m, enum cdi_state state, const
 }
 
 /*
- * Compares the CDI file of the claim in this slot again, after a pause, because the agent may be
- * preparing or unpreparing the claim.
+ * Compares the CDI file of the claim in this slot with the record again, after a pause, because the
+ * agent may be preparing or unpreparing the claim.
  */
 static enum cdi_state cdi_again(struct command_memory *m, unsigned slot)
 {
@@ -191,9 +195,9 @@ static enum status check_claim(struct command_memory *m, unsigned slot, struct w
     return (s == STATUS_OK) ? check_claim_cdi(m, slot, why) : s;
 }
 
-/* --- claims that only a CDI file shows --- */
+/* --- claims that have a CDI file but are not in the claim store --- */
 
-/* Reads which claims the store has now. */
+/* Reads the list of the claims that are in the claim store now. */
 static void load_stored(struct command_memory *m)
 {
     commands_stored_begin(m);
@@ -300,8 +304,8 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
 }
 
 /*
- * Adds the troubles that do not stop the agent from being ready, such as missing rights at the API
- * server.
+ * Adds as warnings the troubles that /statusz lists and that leave the agent ready, such as missing
+ * rights at the API server.
  */
 static enum status check_troubles(struct command_memory *m, struct writer *why)
 {
@@ -341,7 +345,7 @@ static enum status check_device_plugin(struct command_memory *m, unsigned driver
     return add_hindrance(m, writer_view(&line), why);
 }
 
-/* Adds the reasons of /readyz, one in each line of its body. */
+/* Adds the reasons why the agent is not ready: one in each line of the body of /readyz. */
 static enum status add_reasons(struct command_memory *m, struct view body, struct writer *why)
 {
     enum status s = STATUS_OK;
@@ -377,9 +381,9 @@ static enum status check_agent(struct command_memory *m, struct writer *why)
     return (code != HTTP_OK) ? add_reasons(m, body, why) : STATUS_OK;
 }
 
-/* --- the command --- */
+/* --- the command `check` --- */
 
-/* Checks a driver's devices, sockets and claim store. */
+/* Checks the devices, sockets and claim store of one driver. */
 static enum status check_driver(struct command_memory *m, unsigned driver, struct writer *why)
 {
     const struct driver *names = &m->settings->driver[driver];
@@ -396,7 +400,7 @@ static enum status check_driver(struct command_memory *m, unsigned driver, struc
     return (s == STATUS_OK && !m->agent_responds) ? check_device_plugin(m, driver, why) : s;
 }
 
-/* Prints all findings of one kind. */
+/* Prints all findings of one kind: the reasons or the warnings. */
 static enum status print_findings(struct command_memory *m, enum finding_kind kind,
                                   struct writer *why)
 {
@@ -414,7 +418,7 @@ static enum status print_findings(struct command_memory *m, enum finding_kind ki
     } else if (m->agent_responds) {
         s = check_troubles(m, why);
     } else {
-        /* without a running agent, no troubles are known */
+        /* without a running agent, there is no page /statusz that lists troubles */
     }
     for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
         s = check_driver(m, d, why);

@@ -20,11 +20,15 @@ struct page {
     const char *path;
     int fd;
     uint64_t end_ms;
-    int sink;    /* descriptor for the body, except that of a 404; -1: the body stays in m->page */
-    size_t sunk; /* bytes written to the sink */
-    bool write_failed;   /* the sink failed, and `why` has a line about it */
-    struct writer bytes; /* received bytes that are not parsed yet */
-    struct writer body;  /* the body, if it has no sink */
+    /*
+     * descriptor to which the body is written, unless the status code is 404; -1: the body stays in
+     * m->page
+     */
+    int sink;
+    size_t sunk;         /* number of bytes written to `sink` */
+    bool write_failed;   /* a write to `sink` failed, and `why` has a line about the failure */
+    struct writer bytes; /* received bytes of the response that are not parsed yet */
+    struct writer body;  /* the body, if `sink` is -1 */
     struct page_response response;
     struct writer *why;
 };
@@ -33,8 +37,8 @@ struct page {
 #define PAGE_CUT ECONNRESET
 
 /*
- * Waits until the socket has one of the events. Returns 0 or an errno; ETIMEDOUT: the time limit
- * has passed.
+ * Waits until the socket of the page has one of the events `events`. Returns 0 or an errno;
+ * ETIMEDOUT: the time limit has passed.
  */
 static int page_wait(const struct page *p, short events)
 {
@@ -73,8 +77,8 @@ static int page_connect(struct page *p, const struct settings *s)
 }
 
 /*
- * Sends the request. The agent closes the connection after the page, which frees its place in the
- * agent's table. Returns 0 or an errno.
+ * Sends the HTTP request. It asks the agent to close the connection after the page, so that the
+ * agent's link becomes free. Returns 0 or an errno.
  */
 static int page_ask(const struct page *p)
 {
@@ -91,8 +95,8 @@ static int page_ask(const struct page *p)
 }
 
 /*
- * Writes a piece of the body to the sink. The time for this write does not count against the time
- * limit, which is for the agent.
+ * Writes a piece of the body to the sink. Extends the time limit by the duration of this write,
+ * because the limit is for the agent alone.
  */
 static int page_sink(struct page *p, struct view piece)
 {
@@ -106,7 +110,9 @@ static int page_sink(struct page *p, struct view piece)
     return p->write_failed ? EIO : 0;
 }
 
-/* Keeps a piece of the body: in the sink, or in memory. Returns 0 or an errno. */
+/*
+ * Keeps a piece of the body: writes it to `sink`, or appends it to p->body. Returns 0 or an errno.
+ */
 static int page_keep(struct page *p, struct view piece)
 {
     if (p->sink >= 0 && p->response.code != HTTP_NOT_FOUND) {
@@ -119,7 +125,10 @@ static int page_keep(struct page *p, struct view piece)
     return 0;
 }
 
-/* Parses the received bytes, and keeps the body among them. Returns 0 or an errno. */
+/*
+ * Parses the received bytes of the response, and keeps the pieces of the body among them. Returns 0
+ * or an errno.
+ */
 static int page_parse(struct page *p)
 {
     int error = 0;
@@ -138,7 +147,7 @@ static int page_parse(struct page *p)
 }
 
 /*
- * Waits for bytes of the response, then reads once. *end: the peer has closed the connection.
+ * Waits for bytes of the response, then reads once. *end: the agent has closed the connection.
  * Returns 0 or an errno.
  */
 static int page_read_some(struct page *p, bool *end)
@@ -153,7 +162,9 @@ static int page_read_some(struct page *p, bool *end)
     return (n < 0) ? errno : 0;
 }
 
-/* Reads until the response is complete or the peer closes the connection. Returns 0 or an errno. */
+/*
+ * Reads until the response is complete or the agent closes the connection. Returns 0 or an errno.
+ */
 static int page_read(struct page *p)
 {
     int error = 0;
@@ -184,8 +195,8 @@ static int page_try(struct command_memory *m, struct page *p)
 }
 
 /*
- * After a pause, removes from the sink, a file, the bytes of the page that ended early. false: the
- * file cannot be written.
+ * Prepares a new request after a page that ended early: waits, and empties the file `sink`. Returns
+ * false if the file cannot be emptied.
  */
 static bool page_again(struct page *p)
 {
@@ -225,7 +236,7 @@ static void page_failed(const struct settings *s, const struct page *p, int erro
 
 /*
  * Requests and reads the page, and repeats this if the page ends early. Returns 0, or an errno
- * after p->why got one line. ECONNREFUSED: there is no agent, or none that serves pages.
+ * after p->why got one line. ECONNREFUSED: no agent runs, or the agent that runs serves no pages.
  */
 static int page_run(struct command_memory *m, struct page *p)
 {

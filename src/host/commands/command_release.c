@@ -19,12 +19,15 @@
 #include "pb_encode.h"
 
 /*
- * Time limit for the call. The agent must write to its disk within this limit, which normally takes
- * much less time.
+ * Time limit for the call NodeUnprepareResources, in which the agent writes to its disk; the call
+ * normally takes much less time.
  */
 #define RELEASE_MAX_MS 10000u
 #define METHOD "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources"
-/* Room for the request: three texts, the longest of 253 bytes, with their tags and lengths. */
+/*
+ * Size of a buffer for the request: three texts, the longest of 253 bytes, with their tags and
+ * lengths.
+ */
 #define REQUEST_BYTES 1024u
 #define REPLY_BYTES 4096u
 
@@ -33,9 +36,10 @@ struct call_out {
     uint64_t end_ms;
     uint32_t stream;
     bool ended;
-    unsigned code; /* grpc-status; CODE_NONE: none was received */
+    unsigned code; /* value of grpc-status in the response; CODE_NONE: not received yet */
     struct writer text;
-    struct writer reply; /* received bytes, with the five-byte message prefix */
+    /* received bytes of the response, with the five-byte prefix of a gRPC message */
+    struct writer reply;
 };
 #define CODE_NONE 16u
 
@@ -58,7 +62,7 @@ static void put_request(struct writer *out, const struct claim_id *id)
     ASSERT(!out->full);
 }
 
-/* --- the response --- */
+/* --- the response to NodeUnprepareResources --- */
 
 /*
  * Reads the first entry of the response's `claims` map. false: the message is malformed, or the map
@@ -77,7 +81,10 @@ static bool read_entry(struct view message, dra_NodeUnprepareResourcesResponse_C
            pb_decode(&bytes, dra_NodeUnprepareResourcesResponse_ClaimsEntry_fields, entry);
 }
 
-/* Evaluates the response. STATUS_OK: the claim is released. Otherwise `why` gets one line. */
+/*
+ * Evaluates the response to NodeUnprepareResources. STATUS_OK: the claim is released. Otherwise
+ * `why` gets one line.
+ */
 static enum status judge_reply(const struct call_out *c, const struct claim_id *id,
                                struct writer *why)
 {
@@ -99,7 +106,7 @@ static enum status judge_reply(const struct call_out *c, const struct claim_id *
     return STATUS_OK;
 }
 
-/* --- the call --- */
+/* --- the call of NodeUnprepareResources --- */
 
 static void on_event(struct call_out *c, const struct h2_event *e)
 {
@@ -139,7 +146,10 @@ static void send_head(struct h2 *h, uint32_t stream)
     h2_header(h, "te", view_text("trailers"), false);
 }
 
-/* Waits until the socket is readable or, if `sends` is set, writable. Returns 0 or an errno. */
+/*
+ * Waits until the connection to the agent is readable or, if `sends` is set, writable. Returns 0 or
+ * an errno.
+ */
 static int wait_ready(const struct call_out *c, bool sends, short *ready)
 {
     uint64_t now_ms = clock_now_ms();
@@ -186,7 +196,10 @@ static enum status send_call(struct call_out *c, struct h2 *h, const struct clai
     return (s == STATUS_OK) ? h2_data(h, c->stream, writer_view(&request), true) : s;
 }
 
-/* Handles all HTTP/2 events in the received bytes. STATUS_MORE: the call needs more bytes. */
+/*
+ * Handles all HTTP/2 events in the received bytes. STATUS_MORE: the response to the call needs more
+ * bytes.
+ */
 static enum status handle_events(struct call_out *c, struct h2 *h)
 {
     struct h2_event e;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All commands but `run`; see commands.h. Each command is a process that ends after its output. */
+/*
+ * Runs all commands but `run`; see commands.h. Each command is a process that ends after its
+ * output.
+ */
 #include "host/commands/commands.h"
 
 #include <poll.h>
@@ -25,7 +28,7 @@ static bool write_part(struct command_memory *m, unsigned part)
                                 : command_devices_document(&m->inventory, part, &m->document);
 }
 
-/* --- devices of an instance type --- */
+/* --- the devices of an instance type (--board) --- */
 
 static enum status board_load(struct command_memory *m, struct writer *why)
 {
@@ -36,8 +39,8 @@ static enum status board_load(struct command_memory *m, struct writer *why)
     }
     devices_build(&v->devices, &m->probe.found, &v->issues);
     /*
-     * Drop the issues: without hardware all values are missing, so issues about missing values mean
-     * nothing.
+     * Drop the issues of the instance type's devices: without hardware all values are missing, and
+     * each would be reported as an issue.
      */
     v->issues.count = 0;
     return STATUS_OK;
@@ -87,7 +90,7 @@ static enum status write_parts(struct command_memory *m, enum status loaded, str
 }
 
 /*
- * Prints one driver's devices. `loaded`: verdict of the call that loaded the devices. If the claim
+ * Prints one driver's devices. `loaded`: status of the call that loaded the devices. If the claim
  * store cannot be read, sets m->holders and appends the reason to `why`, but still prints the
  * devices. Not inlined, so that the stack frame of the caller stays small.
  */
@@ -104,13 +107,13 @@ __attribute__((noinline)) static enum status write_inventory(struct command_memo
     }
     enum status s = write_parts(m, loaded, &failed);
     if (s != STATUS_OK) {
-        /* report why the output is incomplete, instead of the failure of the claim store */
+        /* let `why` report why the output is incomplete, not why the claim store cannot be read */
         *why = failed;
     }
     return s;
 }
 
-/* Whether the output is about an instance type, and not about this node. */
+/* Whether the output shows an instance type (--board) instead of this node. */
 static bool is_offline(const struct command_memory *m)
 {
     return m->settings->board[0] != '\0' && m->settings->command != COMMAND_BUNDLE;
@@ -131,13 +134,17 @@ static enum status note_forecast(struct command_memory *m, struct writer *why)
           TEXT(bundle ? "# " : AGENT_NAME ": "), VIEW(m->forecast));
     enum status s = output_flush(&m->out, bundle ? m->out_fd : STDERR_FILENO, why);
     if (s != STATUS_OK && !bundle) {
-        why->len = before; /* print the slices even if the note cannot be written */
+        /* print the slices even if the line about their origin cannot be written */
+        why->len = before;
         s = STATUS_OK;
     }
     return s;
 }
 
-/* Writes comments about the devices that the printed YAML lacks; JSON has no comments. */
+/*
+ * Writes YAML comments about the devices that the printed slices lack; writes nothing into JSON,
+ * which has no comments.
+ */
 static enum status note_left_out(struct command_memory *m, struct writer *why)
 {
     const struct devices *d = &m->inventory.devices;
@@ -181,8 +188,9 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
 
 /*
  * Prints the slices that the running agent of this node publishes, as that agent reports them. If
- * no agent runs, or its release lacks this page, prints the slices that an agent would publish.
- * Fails if the agent is busy or its page ends early, because the agent may publish other slices.
+ * no agent runs, or its release has no page with the slices, prints the slices that an agent would
+ * publish. Fails if the agent is busy or the page ends early, because the running agent may publish
+ * other slices.
  */
 static enum status run_slices(struct command_memory *m, struct writer *why)
 {
@@ -217,8 +225,8 @@ static void write_damaged(struct command_memory *m, unsigned slot, const char *d
 }
 
 /*
- * Whether the command is `claims` with --pod. This command prints the claims of one pod with the
- * current state of their devices.
+ * Whether the command is `claims` with --pod. With this flag, the command prints the claims of one
+ * pod with the current state of their devices.
  */
 static bool of_one_pod(const struct command_memory *m)
 {
@@ -229,7 +237,10 @@ static enum status write_record(struct command_memory *m, const char *driver, en
                                 struct writer *why)
 {
     const struct claim_shown shown = {.record = &m->record,
-                                      /* text output for a single driver omits the driver's name */
+                                      /*
+                                       * the text output omits the driver's name if there is a
+                                       * single driver
+                                       */
                                       .driver = (m->settings->efa || !commands_are_text(m)) ? driver
                                                                                             : NULL,
                                       .cdi = cdi,
@@ -280,7 +291,7 @@ static bool is_wanted(const struct command_memory *m, enum slot_state state)
            view_is(view_from(pod, slash + 1u), r->consumer.name);
 }
 
-/* Opens the store of a driver. HOST_*: `why` gets one line. */
+/* Opens the claim store of a driver. On failure (HOST_*) `why` gets one line. */
 static enum status store_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
     commands_driver(m, m->settings->driver[driver].kind);
@@ -291,7 +302,10 @@ static enum status store_ready(struct command_memory *m, unsigned driver, struct
     return s;
 }
 
-/* Opens the store and, with --pod, loads the devices. HOST_*: `why` gets one line. */
+/*
+ * Opens the claim store of a driver and, with --pod, loads the devices. On failure (HOST_*) `why`
+ * gets one line.
+ */
 static enum status sources_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
     enum status s = store_ready(m, driver, why);
@@ -299,8 +313,8 @@ static enum status sources_ready(struct command_memory *m, unsigned driver, stru
 }
 
 /*
- * Prints the claims that only CDI files show. Their consumers are not known, so --pod prints none.
- * Not inlined, so that the stack frame of the caller stays small.
+ * Prints the claims that only CDI files show. The pods of such claims are unknown, so --pod prints
+ * no such claim. Not inlined, so that the stack frame of the caller stays small.
  */
 __attribute__((noinline)) static enum status
 write_witnesses(struct command_memory *m, unsigned driver, bool *any, struct writer *why)
@@ -315,7 +329,7 @@ write_witnesses(struct command_memory *m, unsigned driver, bool *any, struct wri
         }
     }
     int error = commands_witness_end(m);
-    (void)error; /* ignored here: the command `check` reports a CDI root that cannot be read */
+    (void)error; /* ignore the error: the command `check` reports a CDI root that cannot be read */
     return s;
 }
 
@@ -344,7 +358,10 @@ static void claims_begin(struct command_memory *m)
     }
 }
 
-/* Completes the output. HOST_ABSENT: no claim was prepared for the pod that --pod names. */
+/*
+ * Completes the output of the command `claims`. HOST_ABSENT: no claim was prepared for the pod that
+ * --pod names.
+ */
 static enum status claims_end(struct command_memory *m, bool any, struct writer *why)
 {
     bool missing = of_one_pod(m) && !any;
@@ -372,8 +389,8 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
     enum status s = STATUS_OK;
     bool any = false;
     /*
-     * Read the data of all drivers before printing: if some cannot be read, print nothing, because
-     * a partial list would look complete.
+     * Read the data of all drivers before printing: if the data of one driver cannot be read, print
+     * nothing, because a partial list would look complete.
      */
     for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
         s = sources_ready(m, d, why);
@@ -503,8 +520,8 @@ enum status commands_print(struct command_memory *m, struct writer *why)
 }
 
 /*
- * With --watch: waits until the next check for changes is due. false: standard output is a pipe or
- * terminal whose reader has closed it.
+ * With --watch: waits until the next check for changes is due. Returns false if standard output is
+ * a pipe or terminal whose reader has closed it.
  */
 static bool watch_wait(void)
 {
@@ -512,7 +529,7 @@ static bool watch_wait(void)
     return poll(&out, 1, (int)WATCH_MS) <= 0;
 }
 
-/* With --watch: separates the next output from the previous one. */
+/* With --watch: writes what separates the next output from the previous output. */
 static enum status write_separator(struct command_memory *m, struct writer *why)
 {
     bool yaml = m->output == OUTPUT_YAML;

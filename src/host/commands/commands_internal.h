@@ -10,77 +10,87 @@
 #include "host/commands/commands.h"
 #include "wire/http_status.h"
 
-/* Room for the path of a file: a directory from the settings and the longest file name. */
+/*
+ * Size of a buffer for the path of a file: a directory from the settings and the longest file name.
+ */
 #define COMMAND_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP + 16u)
 
-/* Whether the output is text for people, and not a document. */
+/* Whether the output format is text, not JSON or YAML. */
 bool commands_are_text(const struct command_memory *m);
-/* Writes bytes to `fd` unchanged. HOST_*: `why` gets a line with the output and the reason. */
+/*
+ * Writes bytes to `fd` unchanged. On failure (HOST_*) `why` gets one line that names the output and
+ * the reason.
+ */
 MUST_USE enum status output_write(int fd, struct view bytes, struct writer *why);
 /*
  * Writes text to `fd` and escapes characters that a terminal would interpret or not show
  * (writer_safe). The commands print all text from files and from the agent by this function, except
  * for what `bundle` copies into its files, and the lines of `reservations`, whose values are
- * already escaped. `colour`: does not escape the colours of the command `devices`. HOST_*: `why`
- * gets a line.
+ * already escaped. `colour`: does not escape the colours of the command `devices`. On failure
+ * (HOST_*) `why` gets one line.
  */
 MUST_USE enum status commands_write(int fd, struct view text, bool colour, struct writer *why);
-/* Writes m->out to m->out_fd by commands_write, and empties m->out. HOST_*: `why` gets a line. */
+/*
+ * Writes m->out to m->out_fd by commands_write, and empties m->out. On failure (HOST_*) `why` gets
+ * one line.
+ */
 MUST_USE enum status commands_flush(struct command_memory *m, struct writer *why);
-/* Selects the driver whose store is read: sets m->driver and m->state_dir. */
+/* Selects the driver whose claim store is read: sets m->driver and m->state_dir. */
 void commands_driver(struct command_memory *m, enum driver_kind driver);
 /* Returns how many drivers the settings enable. */
 unsigned commands_drivers(const struct command_memory *m);
 /*
- * Probes the node and sets the devices of m->inventory, but not their holders. HOST_*: `why` gets
- * one line.
+ * Probes the node and sets the devices of m->inventory, but not their holders. On failure (HOST_*)
+ * `why` gets one line.
  */
 MUST_USE enum status commands_node(struct command_memory *m, struct writer *why);
 /*
  * Replaces the devices in m->inventory with the EFA devices: those of the node or, if `offline`, of
- * the type of --board. HOST_*: `why` gets a line.
+ * the instance type of --board. On failure (HOST_*) `why` gets one line.
  */
 MUST_USE enum status commands_efas(struct command_memory *m, bool offline, struct writer *why);
 /*
- * Loads the devices of a driver on this node, and the agent's verdicts on them. HOST_*: `why` gets
- * a line.
+ * Loads the devices of a driver on this node, and the agent's verdicts on their health. On failure
+ * (HOST_*) `why` gets one line.
  */
 MUST_USE enum status commands_devices(struct command_memory *m, unsigned driver,
                                       struct writer *why);
 /*
- * Opens the store of the selected driver. STATUS_OK: it has a valid header. HOST_ABSENT: there is
- * no store. HOST_BUSY: its name is in use by a directory, or by another kind of file.
+ * Opens the claim store of the selected driver. STATUS_OK: the store has a valid header.
+ * HOST_ABSENT: there is no store. HOST_BUSY: the store's file name belongs to a directory, or to
+ * another kind of file.
  */
 MUST_USE enum status commands_store(struct command_memory *m);
-/* Reads a slot of the open store into m->record or m->outline. */
+/* Reads a slot of the open claim store into m->record or m->outline. */
 enum slot_state commands_slot(struct command_memory *m, unsigned slot);
-/* Appends why commands_store failed with `s`, and the remedy. */
+/* Appends the reason why commands_store returned the status `s`, and the remedy. */
 void commands_store_trouble(const struct command_memory *m, enum status s, struct writer *why);
 /*
  * Replaces the holders in m->inventory with the claims that hold devices of a driver, also from
- * records that a newer agent wrote and, where the store lacks them, from CDI files. HOST_*: the
- * store cannot be read; `why` gets a line, and the holders are those that the CDI files show.
+ * records that a newer agent wrote and, for claims that the store lacks, from CDI files. On failure
+ * (HOST_*) the store cannot be read, `why` gets one line, and the holders are those that the CDI
+ * files show.
  */
 MUST_USE enum status commands_holders(struct command_memory *m, enum driver_kind driver,
                                       struct writer *why);
 /* --- the agent's verdicts (verdicts.c) --- */
 
 /*
- * Returns the agent's page /statusz, which is read once for each output; empty: no agent serves it.
- * Valid until another page is read.
+ * Returns the body of the agent's page /statusz, which is read once for each output; empty: no
+ * agent serves that page. Valid until another page is read.
  */
 struct view commands_status(struct command_memory *m);
 /*
- * Forgets the page /statusz, because another page was read. `absent`: no agent runs, so
- * commands_status does not request the page again.
+ * Forgets the body of the page /statusz, because another page was read into the same memory.
+ * `absent`: no agent runs, so commands_status does not request the page again.
  */
 void commands_status_forget(struct command_memory *m, bool absent);
-/* Sets the agent's verdicts on the devices that m->inventory has. */
+/* Sets the running agent's verdicts on the health of the devices in m->inventory. */
 void commands_verdicts(struct command_memory *m);
 
 /* --- CDI files (cdi_files.c) --- */
 
-/* How the CDI file of the claim in m->record compares with the record. */
+/* Returns how the CDI file of the claim in m->record compares with that record. */
 enum cdi_state commands_cdi_state(struct command_memory *m);
 /*
  * Maintain the list m->stored of the claims in the selected driver's store: empty the list; add the
@@ -90,8 +100,9 @@ void commands_stored_begin(struct command_memory *m);
 void commands_stored_add(struct command_memory *m, enum slot_state state);
 /* A CDI file that shows a claim or devices that the claim store lacks. */
 struct witness {
-    bool read;        /* m->record is the claim of the file; false: the file cannot be read */
-    bool alone;       /* the store lacks the claim; false: it has the claim with fewer devices */
+    bool read; /* the file was read, and m->record is its claim; false: the file cannot be read */
+    /* the claim store lacks the claim; false: the store has the claim, but with fewer devices */
+    bool alone;
     uint64_t numbers; /* bit N: only this file shows that the claim holds device N */
     char file[CDI_FILE_NAME_CAP];
 };
@@ -103,7 +114,7 @@ struct witness {
 void commands_witness_begin(struct command_memory *m);
 bool commands_witness_next(struct command_memory *m, struct witness *w);
 int commands_witness_end(struct command_memory *m);
-/* Adds to the holders of m->inventory the claims and devices that only CDI files show. */
+/* Adds the claims that only CDI files show to the holders in m->inventory. */
 void commands_witness_hold(struct command_memory *m);
 
 /* The command `check`: prints to m->out_fd, and sets m->answer_no if the node is not ready. */
@@ -111,27 +122,27 @@ MUST_USE enum status command_check(struct command_memory *m, struct writer *why)
 /*
  * If a page ends early, the page_ functions repeat the request, up to PAGE_RETRIES_MAX times.
  *
- * Reads a page of the agent. Returns its HTTP status code, or 0 with a line in `why` if there is no
- * whole response. *body is valid until the next page is read.
+ * Reads a page of the agent. Returns the HTTP status code of the response, or 0 with one line in
+ * `why` if the response is missing or incomplete. *body is valid until the next page is read.
  */
 unsigned page_get(struct command_memory *m, const char *path, struct view *body,
                   struct writer *why);
 /*
  * Writes a page of at most BUNDLE_FILE_BYTES_MAX to m->out_fd, an empty file, for every status code
- * except 404. HOST_*: the page is missing, incomplete, too long or cannot be written; `why` gets
- * one line, and the file may have a part of the page.
+ * except 404. Fails (HOST_*) if the page is missing, incomplete or too long, or cannot be written;
+ * then `why` gets one line, and the file may have a part of the page.
  */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
 /*
  * Prints a page to m->out_fd by commands_write, if the page is complete and its status code is 200;
- * otherwise prints nothing. HOST_*: `why` gets one line. *absent: no agent runs, or it has no such
- * page.
+ * otherwise prints nothing. On failure (HOST_*) `why` gets one line. *absent: no agent runs, or the
+ * running agent has no such page.
  */
 MUST_USE enum status page_print(struct command_memory *m, const char *path, bool *absent,
                                 struct writer *why);
 /*
- * Makes the agent behind this service socket unprepare the claim, as the kubelet would. HOST_*: the
- * claim is not released, and `why` gets one line.
+ * Makes the agent that serves this service socket unprepare the claim, as the kubelet would. On
+ * failure (HOST_*) the claim may still be held, and `why` gets one line.
  */
 MUST_USE enum status release_call(struct command_memory *m, const char *socket_path,
                                   const struct claim_id *id, struct writer *why);

@@ -29,7 +29,8 @@ static void orders_carry_out(struct reservations_memory *m, uint64_t now_ms)
             apilink_end(&m->api);
         } else {
             /*
-             * the other orders concern server sockets and drivers, which this process does not run
+             * ignore the other orders: they concern server sockets and drivers, which this process
+             * does not have
              */
         }
         order = agent_next_order(m->agent);
@@ -55,15 +56,15 @@ static uint64_t wait_turn(struct reservations_memory *m, bool at_once)
     now_ms = clock_now_ms();
     agent_time(m->agent, now_ms, clock_wall_ms());
     if (ready <= 0) {
-        slot.revents = 0; /* a failed poll does not set revents */
+        slot.revents = 0; /* if poll(2) fails, it does not set revents */
     }
     apilink_turn(&m->api, slot.revents, now_ms);
     return now_ms;
 }
 
 /*
- * Runs the agent until a claim is read or the list has ended. RESERVATIONS_WAIT: the time limit has
- * passed.
+ * Runs the agent until a claim is read or the list has ended. RESERVATIONS_WAIT: the time limit of
+ * the command has passed.
  */
 static enum reservations_state next_claim(struct reservations_memory *m)
 {
@@ -114,8 +115,8 @@ static enum status print_end(struct reservations_memory *m, const struct setting
 }
 
 /*
- * Writes the line for a failure. SHOWN_LONG cuts and escapes the server's text, which may be long
- * and contain line ends.
+ * Writes the error line of the command `reservations`. SHOWN_LONG cuts and escapes the server's
+ * text, which may be long and contain line ends.
  */
 static void write_trouble(const struct reservations_memory *m, struct writer *why)
 {
@@ -147,7 +148,8 @@ static enum status print_all(struct reservations_memory *m, const struct setting
 enum status reservations_print(struct reservations_memory *m, const struct settings *settings,
                                bool *some, struct writer *why)
 {
-    static const struct files none; /* no file access: this process prepares no claim */
+    /* a files port without functions: this process prepares no claim */
+    static const struct files none;
     uint64_t now_ms = clock_now_ms();
     ASSERT(m->agent == NULL);
     if (tls_setup() != STATUS_OK) {

@@ -11,22 +11,26 @@
 #include "command/command.h"
 #include "host/apiserver/apilink.h"
 
-/* Memory of the command. Overlaps the memory of the loop, which does not run in this process. */
+/*
+ * Memory of the command `reservations`. Overlaps the memory of the main loop, which does not run in
+ * this process.
+ */
 struct reservations_memory {
     struct agent *agent; /* the agent that connects to the API server; borrowed */
     enum settings_output output;
-    uint64_t end_ms; /* when the command's time limit ends */
+    uint64_t end_ms; /* time at which the command's time limit ends */
     struct apilink api;
     struct reservations list;
     struct document document;
-    struct writer out;                     /* writes into `part` */
-    uint8_t part[COMMAND_PART_BYTES / 2u]; /* room for one claim with every byte escaped */
+    struct writer out; /* writes into the buffer `part` */
+    /* buffer for the output about one claim, even if every byte is escaped */
+    uint8_t part[COMMAND_PART_BYTES / 2u];
 };
 
 /*
  * Prints the reserved claims, each as soon as it is read. `m` must be all zero. STATUS_OK: the list
- * is complete; *some: the list has at least one claim. Other verdicts: the answer is unknown, and
- * `why` gets one line with the reason and the remedy. Calls agent_init; call once.
+ * is complete; *some: the list has at least one claim. Other statuses: the list could not be read
+ * completely, and `why` gets one line with the reason and the remedy. Calls agent_init; call once.
  */
 MUST_USE enum status reservations_print(struct reservations_memory *m,
                                         const struct settings *settings, bool *some,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what several commands need, the devices of the node and the claim store, and writes all
- * their output. Decides nothing and prints no command's output itself.
+ * Functions that several commands use: they read the devices of the node and the claim store, and
+ * write output to a descriptor. The commands decide what they print.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,10 @@ enum status output_flush(struct writer *out, int fd, struct writer *why)
     return s;
 }
 
-/* Length of a colour sequence of `devices` at the start of the text; 0: there is none. */
+/*
+ * Length of the escape sequence for a colour (of the command `devices`) with which the text starts;
+ * 0: there is none.
+ */
 static size_t colour_length(struct view v)
 {
     static const char begin[] = ANSI_ESCAPE "[1;3";
@@ -47,7 +50,10 @@ static size_t colour_length(struct view v)
     if (view_starts(v, end)) {
         return sizeof end - 1u;
     }
-    /* the byte of the colour must be a digit: any other byte could be a control character */
+    /*
+     * the byte that selects the colour must be a digit, because any other byte could be a control
+     * character
+     */
     bool begins = view_starts(v, begin) && v.len > sizeof begin &&
                   is_digit(v.data[sizeof begin - 1u]) && v.data[sizeof begin] == 'm';
     return begins ? sizeof begin + 1u : 0u;
@@ -90,9 +96,9 @@ bool commands_are_text(const struct command_memory *m)
 /* --- devices of the node --- */
 
 /*
- * Returns 0 or the errno that shows that --sysfs-root has no sysfs. This distinguishes a wrong path
- * from a node without devices: both lack the class of the kernel module, but the node has sysfs.
- * Not inlined, so that its buffer is not on the stack while devices are read.
+ * Returns 0 or the errno that shows that --sysfs-root has no sysfs. This distinguishes a wrong
+ * --sysfs-root from a node without devices: both lack the class neuron_device, but the node has
+ * sysfs. Not inlined, so that its buffer is not on the stack while devices are read.
  */
 __attribute__((noinline)) static int find_sysfs(const struct command_memory *m)
 {
@@ -124,7 +130,7 @@ enum status commands_efas(struct command_memory *m, bool offline, struct writer 
     if (!offline) {
         error = efas_probe(m->settings, &m->efas);
     } else if (!command_board_efas(m->settings->board, &m->efas)) {
-        error = ENOENT; /* unreachable: board_load has checked that the type is known */
+        error = ENOENT; /* unreachable: board_load has checked that the instance type is known */
     }
     if (error != 0) {
         WRITE(why,
@@ -154,7 +160,7 @@ unsigned commands_drivers(const struct command_memory *m)
 
 /*
  * Reads a part of the store directly, because the files port would take the store's lock. Calls
- * pread(2) once; the caller treats a short result as damage.
+ * pread(2) once; the caller treats a result that is too short as damage of the store.
  */
 static struct view store_part(const struct command_memory *m, uint64_t offset, void *bytes,
                               size_t cap)
@@ -229,7 +235,7 @@ void commands_store_trouble(const struct command_memory *m, enum status s, struc
     }
 }
 
-/* --- who holds the devices --- */
+/* --- the claims that hold the devices --- */
 
 static void holder_load(struct command_memory *m, unsigned slot)
 {
@@ -259,7 +265,8 @@ enum status commands_holders(struct command_memory *m, enum driver_kind driver, 
     for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
         holder_load(m, slot);
     }
-    s = (s == HOST_ABSENT) ? STATUS_OK : s; /* no store: the driver has prepared no claim */
+    /* without a claim store, the driver has prepared no claim */
+    s = (s == HOST_ABSENT) ? STATUS_OK : s;
     v->holders_unknown = s != STATUS_OK;
     if (s != STATUS_OK) {
         commands_store_trouble(m, s, why);

@@ -33,7 +33,10 @@ void commands_status_forget(struct command_memory *m, bool absent)
     m->status_why_len = 0;
 }
 
-/* Sets the verdict on the device of this name, if the inventory's driver has it. */
+/*
+ * Sets the verdict on the health of the device `name`, if the device belongs to the inventory's
+ * driver.
+ */
 static void set_verdict(struct inventory *v, struct view name, const struct device_verdict *verdict)
 {
     char known[DEVICE_NAME_CAP];
