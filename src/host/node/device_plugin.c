@@ -13,7 +13,7 @@
 
 struct plugin_search {
     const char *directory;
-    enum driver_kind driver; /* driver whose devices the plugin would offer */
+    enum driver_kind driver; /* driver whose devices the device plugin would offer */
     char *name;              /* output: the socket's file name, SOCKET_PATH_CAP bytes */
     unsigned sockets;        /* number of sockets tested so far */
     bool found;
@@ -47,7 +47,10 @@ static bool is_served(struct plugin_search *l, const char *name)
            !socket_is_dead(path);
 }
 
-/* Sets l->found and l->name if a plugin serves a socket in l->directory. Returns 0 or an errno. */
+/*
+ * Sets l->found and l->name if a device plugin serves a socket in l->directory. Returns 0 or an
+ * errno.
+ */
 static int scan_directory(struct plugin_search *l)
 {
     struct directory d;
@@ -86,7 +89,7 @@ bool other_driver_scan(const struct settings *settings, enum driver_kind driver,
     struct writer p = writer_of(path, SOCKET_PATH_CAP);
     WRITE(&n, "%" REGISTRATION_SOCKET_SUFFIX, TEXT(ours->name));
     WRITE(&p, "%/%" REGISTRATION_SOCKET_SUFFIX, TEXT(settings->registrar_dir), TEXT(ours->name));
-    /* No process can serve a socket at a path that is too long for unix(7). */
+    /* A path that is too long for unix(7) belongs to no served socket. */
     bool good = writer_end_text(&n) == STATUS_OK && writer_end_text(&p) == STATUS_OK;
     bool own = good && strcmp(path, ours->registration_socket) == 0;
     return good && (taken || !own) && is_served(&l, name);

@@ -25,8 +25,8 @@
 /*
  * Scans for a device plugin of the driver's devices. `name` is the result of the previous scan,
  * empty before the first scan. The scan sets `name` to the file name of one served socket, cut if
- * it is too long, or empties `name` if no plugin is found. While a plugin serves its socket, each
- * scan returns the same name. If the directory is absent, there is no plugin.
+ * it is too long, or empties `name` if no device plugin is found. While a plugin serves its socket,
+ * each scan returns the same name. If the directory is absent, there is no plugin.
  *
  * Returns 0, or the errno if the directory cannot be read; `name` is unchanged then. A scan makes
  * at most DIRECTORY_READS_MAX reads and DEVICE_PLUGIN_SOCKETS_MAX connections.

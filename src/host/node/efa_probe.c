@@ -18,13 +18,16 @@
 #define DRIVER_FOLDER "bus/pci/drivers/efa"
 #define VERBS_FOLDER "class/infiniband_verbs"
 static const char verbs_prefix[] = "uverbs";
-/* Room for "uverbs", the five digits of a uint16, and NUL. */
+/* Size of a buffer for "uverbs", the five digits of a uint16, and NUL. */
 #define VERBS_NAME_CAP 12u
-/* Room for a path below the sysfs root: the longest folder, an RDMA device's name, and a file. */
+/*
+ * Size of a buffer for a path below the sysfs root: the longest folder, an RDMA device's name, and
+ * a file.
+ */
 #define EFA_REST_CAP (64u + RDMA_NAME_CAP)
 #define EFA_PATH_CAP (PATH_CAP + EFA_REST_CAP)
 
-/* The arguments of folder_list; `take` handles each name in the folder. */
+/* The arguments of folder_list; the function `take` handles each name in the folder. */
 struct efa_listing {
     const struct settings *settings;
     struct found_efas *out;
@@ -35,7 +38,7 @@ static void rest_path(char path[EFA_PATH_CAP], const char *sysfs_root, const cha
                       const char *name, const char *file)
 {
     WRITE_TEXT(path, EFA_PATH_CAP, "%/%/%%", TEXT(sysfs_root), TEXT(folder), TEXT(name),
-               TEXT(file)); /* the path fits, because `name` is valid */
+               TEXT(file)); /* the path fits into its buffer, because `name` is valid */
 }
 
 /* Reads one value of sysfs and removes white space around it. Empty: the file is unreadable. */
@@ -67,7 +70,7 @@ static void accept_function(const struct efa_listing *l, const struct directory_
     out->count++;
 }
 
-/* --- entries of RDMA devices --- */
+/* --- entries of EFA devices in class/infiniband_verbs --- */
 
 static struct found_efa *find_efa(struct found_efas *out, uint32_t address)
 {
@@ -94,7 +97,10 @@ static void probe_node_file(const char *dev_root, const char *name, struct found
     efa->place.node = special ? (uint64_t)st.st_rdev : 0u;
 }
 
-/* Whether the text is a file name. A slash or a leading dot could lead out of the folder. */
+/*
+ * Whether the text is a plain file name. A slash or a leading dot could make the path lead out of
+ * the folder.
+ */
 static bool is_name(const char *text)
 {
     struct view v = view_text(text);
@@ -140,7 +146,7 @@ static void accept_verbs(const struct efa_listing *l, const struct directory_ent
     }
     struct found_efa *efa = find_efa(l->out, address);
     if (efa == NULL) {
-        return; /* the entry belongs to an RDMA device of another driver */
+        return; /* the entry belongs to an RDMA device of another kernel driver */
     }
     efa->verbs = true;
     efa->number = (uint16_t)number;
@@ -152,11 +158,11 @@ static void accept_verbs(const struct efa_listing *l, const struct directory_ent
     }
 }
 
-/* --- whole probe --- */
+/* --- the probe of all EFA devices --- */
 
 /*
- * Calls the handler for each name in a folder of sysfs. Returns 0, even if the folder is absent. If
- * it cannot be read, returns an errno, and the devices are unknown.
+ * Calls l->take for each name in a folder of sysfs. Returns 0, even if the folder is absent. If the
+ * folder cannot be read, returns an errno, and the devices are unknown.
  */
 static int folder_list(const struct efa_listing *l, const char *folder)
 {

@@ -20,8 +20,8 @@
  */
 MUST_USE int efas_probe(const struct settings *settings, struct found_efas *found);
 /*
- * Finds which device and which device node have uverbs number `number` now, with two system calls.
- * Returns 0, or the errno of the call that failed; members that were not read are 0.
+ * Finds which EFA device and which device node have uverbs number `number` now, with two system
+ * calls. Returns 0, or the errno of the call that failed; members that were not read are 0.
  */
 MUST_USE int efa_identify(const char *sysfs_root, const char *dev_root, unsigned number,
                           struct device_place *out);

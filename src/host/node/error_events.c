@@ -73,8 +73,8 @@ bool error_events_poll(struct error_events *e, const char *sysfs_root, const str
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         if (e->fd[i] >= 0 && slots[i].fd == e->fd[i] && slots[i].revents != 0) {
             /*
-             * Open and read the file again before the next probe, so that an error during the probe
-             * is reported too.
+             * Open and read hw_error_event again before the next probe, so that an error during the
+             * probe is reported too.
              */
             close_file(e, i);
             e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);

@@ -17,9 +17,12 @@
 #include "host/node/reading.h"
 #include "host/system.h"
 
-/* Room for a folder or file of sysfs, a slash, "neuron", the five digits of a uint16, and NUL. */
+/*
+ * Size of a buffer for a folder or file of sysfs, a slash, "neuron", the five digits of a uint16,
+ * and NUL.
+ */
 #define DEVICE_PATH_CAP 80u
-/* Room for a root directory from the settings, and a path below it. */
+/* Size of a buffer for a root directory from the settings, and a path below it. */
 #define PROBE_PATH_CAP (PATH_CAP + DEVICE_PATH_CAP)
 
 static const char device_prefix[] = "neuron";
@@ -35,14 +38,18 @@ static bool is_shortage(int error)
 }
 
 /*
- * Copies a value. Valid values contain no NUL and do not fill the buffer. Any other value is cut
- * and ends in '?', which makes it invalid: the cut value alone could look valid.
+ * Copies the value of a sysfs file. Valid values contain no NUL and do not fill the buffer. Any
+ * other value is cut and ends in '?', which makes it invalid, because a cut value without '?' could
+ * look valid.
  */
 static void copy_value(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CAP], size_t len)
 {
     if (len == SYSFS_VALUE_CAP) {
         bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
-        /* text_cut could drop the first '?' if a byte of a UTF-8 character followed it */
+        /*
+         * a second '?', because text_cut could drop the first one if a byte of a UTF-8 character
+         * followed
+         */
         bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?';
     }
     struct view text = view_trim(view_of(bytes, len));
@@ -81,8 +88,8 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
 }
 
 /*
- * Copies a value to a shorter array. Empties the array if the value does not fit, because a cut
- * value could look valid.
+ * Copies the value of a sysfs file to a shorter array. Empties the array if the value does not fit,
+ * because a cut value could look valid.
  */
 static void copy_fitting(char *text, size_t cap, struct view value)
 {
@@ -95,19 +102,21 @@ void probe_value(const char *path, char value[SYSFS_VALUE_CAP])
     (void)value_at(AT_FDCWD, path, value, &error);
 }
 
-/* --- probe of the whole node --- */
+/* --- values of the node, such as its instance type --- */
 
 struct probe_run {
     const struct settings *settings;
     struct probe *probe;
     struct found_node *out; /* the findings: member `found` of `probe` */
-    int fd;                 /* class directory; -1: absent, or cannot be opened */
-    int error;              /* 0, or the errno that makes the findings incomplete */
-    bool all;               /* read all files of the current device, known values too */
-    int *kept;              /* kept descriptors of the current device; NULL: none are kept */
+    /* descriptor of class/neuron_device; -1: the directory is absent, or cannot be opened */
+    int fd;
+    int error; /* errno of a failure that makes the findings incomplete; 0: no failure */
+    bool all;  /* read all files of the current device, even those whose value is known */
+    /* descriptors of the current device's health files that stay open; NULL: none stays open */
+    int *kept;
 };
 
-/* Reads a value of the node if it is still empty; with `all`, reads it again in any case. */
+/* Reads a value of the node if the value is still empty or `all` is set. */
 static void node_value(struct probe_run *l, const char *root, const char *rest, bool all,
                        char value[SYSFS_VALUE_CAP])
 {
@@ -158,7 +167,10 @@ static void ultraserver_read(struct probe_run *l, bool all, struct found_ultrase
     char before[ULTRASERVER_TEXT_CAP];
     memcpy(before, u->modes, sizeof before);
     ultraserver_value(l, "ultraserver_mode", true, u->modes);
-    /* If the modes have changed, a new election may have changed the ids too. */
+    /*
+     * If the file with the modes has changed, a new leader election may have changed the node ids
+     * too.
+     */
     bool changed = all || strncmp(before, u->modes, sizeof before) != 0;
     ultraserver_value(l, "node_id_2", changed, u->node_id[ULTRASERVER_PAIR]);
     ultraserver_value(l, "node_id_4", changed, u->node_id[ULTRASERVER_QUAD]);
@@ -191,10 +203,10 @@ static void device_value(struct probe_run *l, const char *name, const char *file
     }
 }
 
-/* --- health files --- */
+/* --- health files of a device --- */
 
 /*
- * Whether the file, from which a read returned `n` bytes, is in sysfs: its size is at least
+ * Whether the file `fd`, from which a read returned `n` bytes, is in sysfs: its size is at least
  * SYSFS_PAGE_MIN, it has no blocks, and the read returned less than its size. A file elsewhere may
  * be replaced while the old descriptor stays valid, so its descriptor must not be kept.
  */
@@ -235,7 +247,7 @@ static ssize_t health_file_open(struct probe_run *l, const char *path, unsigned 
     return n;
 }
 
-/* Reads a health file; false: unreadable. */
+/* Reads a health file of a device. Returns false if the file is unreadable. */
 static bool health_value(struct probe_run *l, const char *name, unsigned which,
                          char value[SYSFS_VALUE_CAP], struct device_reading *r)
 {
@@ -248,7 +260,8 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
     if (fd > 0) {
         n = pread(fd, bytes, sizeof bytes, 0);
         if (n < 0) {
-            (void)close(fd); /* the kernel has removed the file; open it by name */
+            /* the kernel has removed this file: open the file of the same name again */
+            (void)close(fd);
         }
     }
     /*
@@ -306,9 +319,9 @@ void probe_close(struct probe *p)
     }
 }
 
-/* --- devices --- */
+/* --- the values of one device --- */
 
-/* Device number (st_rdev) of a device node; 0: not a character device. */
+/* Device number (st_rdev) of a device node; 0: the file is not a character device. */
 static uint64_t node_of(const struct stat *st)
 {
     return S_ISCHR(st->st_mode) ? (uint64_t)st->st_rdev : 0u;
@@ -316,7 +329,8 @@ static uint64_t node_of(const struct stat *st)
 
 /*
  * Finds the root complex of a PCI device. The link in bus/pci/devices leads to
- * ../../../devices/pci<domain>:<bus>/…/<address> (pci-sysfs.c). Empty: the link has another form.
+ * ../../../devices/pci<domain>:<bus>/…/<address> (pci-sysfs.c). Sets `root` to an empty text if the
+ * link has another form.
  */
 static void read_root(const char *path, const char *address, char root[PCIE_ROOT_CAP])
 {
@@ -358,7 +372,7 @@ static void read_pci(struct probe_run *l, bool all, struct found_device *d)
         node_value(l, l->settings->sysfs_root, file, true, value);
         copy_fitting(d->numa_node, sizeof d->numa_node, view_text(value));
     } else {
-        /* keep the known values until the next complete read of this device */
+        /* keep the known NUMA node and PCIe root until the next complete read of this device */
     }
 }
 
@@ -388,7 +402,10 @@ static void read_device(struct probe_run *l, const char *name, bool all, unsigne
     read_health(l, name, &d->reading);
 }
 
-/* Parses the number of a directory "neuronN" as the kernel writes it; false: another name. */
+/*
+ * Parses the number in the name of a directory "neuronN" as the kernel writes it. Returns false for
+ * another name.
+ */
 static bool device_number(const char *name, uint16_t *number)
 {
     uint64_t n = 0;
@@ -411,7 +428,7 @@ static void device_path(char path[DEVICE_PATH_CAP], const char *folder, unsigned
     WRITE_TEXT(path, DEVICE_PATH_CAP, "%%%", TEXT(folder), TEXT(device_prefix), NUMBER(number));
 }
 
-/* Inode of a directory; 0: not a directory. */
+/* Inode of the directory `name`; 0: there is no directory of this name. */
 static uint64_t directory_inode(struct probe_run *l, const char *name)
 {
     struct stat st;
@@ -427,8 +444,8 @@ static void accept_entry(struct probe_run *l, const char *name)
     struct found_node *out = l->out;
     uint16_t number = 0;
     /*
-     * Only a directory is a device; a plain file is an attribute of the class, such as
-     * ultraserver_mode.
+     * In class/neuron_device each directory is a device; a plain file is an attribute of the class,
+     * such as ultraserver_mode.
      */
     uint64_t folder = (name[0] == '.') ? 0u : directory_inode(l, name);
     if (folder == 0u) {
@@ -455,8 +472,8 @@ static void class_open(struct probe_run *l)
 }
 
 /*
- * Reads the class directory to its end and returns the checksum of its names and inodes. `take`:
- * also probes each device.
+ * Reads class/neuron_device to its end and returns the checksum of the names and inodes in it.
+ * `take`: also probes each device.
  */
 static uint32_t class_read(struct probe_run *l, bool take)
 {
@@ -481,8 +498,8 @@ static void probe_all(struct probe_run *l)
 {
     struct found_node *out = l->out;
     /*
-     * The table of devices is not cleared, so that its unused memory stays untouched: most nodes
-     * use a quarter of it.
+     * Do not clear the table of devices, so that its unused memory pages are never written: most
+     * nodes use a quarter of the table.
      */
     out->count = 0;
     out->ignored = 0;
@@ -498,8 +515,8 @@ static void probe_all(struct probe_run *l)
 }
 
 /*
- * Probes the devices of an unchanged class directory; reads the device with index `turn`
- * completely. false: that device was replaced although the directory looks the same.
+ * Probes the devices if class/neuron_device is unchanged; reads the device with index `turn`
+ * completely. Returns false if that device was replaced although the names and inodes are the same.
  */
 static bool probe_known(struct probe_run *l, unsigned turn)
 {
@@ -542,7 +559,7 @@ int probe_node(const struct settings *settings, struct probe *p)
     return l.error;
 }
 
-/* --- probe of one device --- */
+/* --- identity, memory use and errors of one device --- */
 
 int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
                  struct device_place *out)
@@ -604,8 +621,8 @@ int probe_open_errors(const char *sysfs_root, unsigned number)
     reading_begins(path);
     int fd = path_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
     /*
-     * Accept only a plain file: poll(2) would report a FIFO without a writer, for instance, in each
-     * turn.
+     * Accept only a plain file: for a FIFO without a writer, for instance, poll(2) would report an
+     * event in each turn of the reader's loop.
      */
     bool plain = fd >= 0 && descriptor_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (fd >= 0 && !(plain && read(fd, bytes, sizeof bytes) >= 0)) {

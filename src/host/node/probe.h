@@ -11,17 +11,20 @@
 #include "agent/settings.h"
 #include "dra/device.h"
 
-/* State that one probe passes to the next; all zero before the first. */
+/* State that one probe of the node passes to the next probe; all zero before the first probe. */
 struct probe {
     struct found_node found;
-    bool known;       /* the last probe read the class directory without an error */
-    uint32_t listing; /* CRC-32C of the names and inodes in the class directory */
+    bool known;       /* the last probe read class/neuron_device without an error */
+    uint32_t listing; /* CRC-32C of the names and inodes in class/neuron_device */
     /*
      * Index of the device that the next probe reads completely. If it equals found.count, the next
      * probe reads the facts of the node again instead.
      */
     unsigned turn;
-    /* Descriptors of health files, by index in `found`. 0: not open; -1: the file was absent. */
+    /*
+     * Descriptors of health files, by index of the device in `found`. 0: the file is not open; -1:
+     * the file was absent.
+     */
     int kept[HEALTH_DEVICES_KEPT][HEALTH_FILES];
 };
 
@@ -47,21 +50,24 @@ struct probe {
  * may be missing from it.
  */
 MUST_USE int probe_node(const struct settings *settings, struct probe *p);
-/* Closes the kept descriptors; the next probe opens the files again. */
+/* Closes the health files that a probe keeps open; the next probe opens them again. */
 void probe_close(struct probe *p);
 /*
- * Finds which device and which device node have this number now, with two system calls. Returns 0,
- * or the errno of the first call that failed; members of *out that were not read are 0.
+ * Finds which Neuron device and which device node have number `number` now, with two system calls.
+ * Returns 0, or the errno of the first call that failed; members of *out that were not read are 0.
  */
 MUST_USE int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
                           struct device_place *out);
 /*
- * Reads the file device_mem/total of a core, with three system calls. Returns 0, or the errno of
- * the call that failed.
+ * Reads the memory use of a core (its file device_mem/total), with three system calls. Returns 0,
+ * or the errno of the call that failed.
  */
 MUST_USE int probe_memory(const char *sysfs_root, unsigned number, unsigned core,
                           char value[SYSFS_VALUE_CAP]);
-/* Reads one file of sysfs, cut as in probe_node; empty: unreadable. */
+/*
+ * Sets `value` to the content of one file of sysfs, cut as in probe_node; empty: the file is
+ * unreadable.
+ */
 void probe_value(const char *path, char value[SYSFS_VALUE_CAP]);
 /*
  * Reads the UltraServer files of class/neuron_device (modes, and results of the leader election):

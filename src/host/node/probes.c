@@ -32,7 +32,7 @@ uint64_t probes_deadline(const struct probes *l)
     return earlier(l->due_ms, readers_deadline(&l->readers));
 }
 
-/* --- results for the agents --- */
+/* --- passing findings to the agents --- */
 
 static void log_failure(struct probes *l, struct agent *agent, const char *what, int error)
 {
@@ -43,7 +43,7 @@ static void log_failure(struct probes *l, struct agent *agent, const char *what,
 
 /*
  * Passes the Neuron devices to the agent. After a failed probe, the agent keeps the devices of the
- * previous probe; the same failure is not logged twice in a row.
+ * previous probe; a failure equal to the last one is not logged again.
  */
 static void report_node(struct probes *l)
 {
@@ -108,8 +108,8 @@ static void log_changed(const struct probes *l)
 }
 
 /*
- * Marks all counters as not read. The agent may get the findings of the same probe again, and these
- * counters must not count as a second reading (dra/health.h).
+ * Marks all counters as not read. The agent may get the findings of the same probe again, and must
+ * not treat the counters in them as a second reading (dra/health.h).
  */
 static void counters_forget(struct found_node *found)
 {

@@ -14,12 +14,13 @@ struct probes {
     const struct settings *settings;
     struct agent *agent; /* agent of the first driver, borrowed */
     struct agent *efa;   /* agent of the EFA driver, borrowed; NULL: the driver does not run */
-    bool efas;           /* whether to probe the EFA devices too */
+    bool efas;           /* each probe includes the EFA devices */
     struct readers readers;
     uint64_t due_ms; /* time of the next periodic probe */
     bool wanted;     /* start a probe as soon as a reader is idle */
-    bool told;       /* the agents have received findings, or were told that none arrived in time */
-    int error;       /* errno of the last probe; 0: it succeeded */
+    /* the agents have received findings, or were told that no findings arrived in time */
+    bool told;
+    int error; /* errno with which the last probe failed; 0: the last probe succeeded */
     int efa_error;
     /*
      * Findings of the last probe. The first agent borrows the member telemetry, see
@@ -43,13 +44,14 @@ void probes_first(struct probes *l, struct agent *agent, struct agent *efa);
 /* Sets the slots for poll(2), one for each reader. */
 void probes_interest(const struct probes *l, struct pollfd slots[READERS]);
 /*
- * Receives the answers of the readers and starts probes. Call in each turn before the agent's step.
- * Returns whether the periodic probe is due, which is also the time for other periodic scans.
+ * Receives the answers of the readers and starts probes. Call in each turn of the main loop, before
+ * agent_step. Returns whether the periodic probe is due, which is also the time for other periodic
+ * scans.
  */
 bool probes_turn(struct probes *l, const struct pollfd slots[READERS], uint64_t now_ms);
 /* Returns the time by which probes_turn must be called again. */
 uint64_t probes_deadline(const struct probes *l);
-/* Ends the readers. */
+/* Ends the reader processes. */
 void probes_end(struct probes *l);
 
 #endif

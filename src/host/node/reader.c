@@ -19,7 +19,7 @@ struct reading_process {
     const struct settings *settings;
     struct reader_page *page;
     int fd;
-    bool ended; /* the agent has ended */
+    bool ended; /* the agent's process has ended */
     struct error_events errors;
 };
 
@@ -28,7 +28,7 @@ static void send_byte(struct reading_process *r, uint8_t byte)
     r->ended = r->ended || write(r->fd, &byte, sizeof byte) != (ssize_t)sizeof byte;
 }
 
-/* --- tasks --- */
+/* --- the tasks of the reader process --- */
 
 static void run_probe(struct reading_process *r)
 {
@@ -58,7 +58,7 @@ static int64_t core_memory(const char *sysfs_root, unsigned number, unsigned cor
 
 /*
  * Reads the memory use of each core. If the file of one core is absent, the kernel module has no
- * such files, and the remaining cores are not tried.
+ * such files: does not try those of the remaining cores.
  */
 static void device_memory(struct reading_process *r, unsigned number)
 {
@@ -89,8 +89,8 @@ static void run_task(struct reading_process *r)
     if (page->task == (uint32_t)READER_PROBE) {
         run_probe(r);
         /*
-         * Open these files before answering, because the agent treats a reader that has answered as
-         * idle.
+         * Open the files hw_error_event before answering, because the agent treats a reader that
+         * has answered as idle.
          */
         error_events_follow(&r->errors, r->settings->sysfs_root, &page->result.probe);
     }
@@ -105,7 +105,7 @@ static void run_task(struct reading_process *r)
     send_byte(r, READER_ANSWER);
 }
 
-/* --- main loop of the process --- */
+/* --- main loop of the reader process --- */
 
 static void receive_question(struct reading_process *r)
 {
@@ -123,8 +123,8 @@ static void run_turn(struct reading_process *r)
     uint64_t now_ms = clock_now_ms();
     uint64_t armed_ms = error_events_armed_ms(&r->errors);
     /*
-     * Time limit for poll(2) while error events are ignored: at most ERROR_EVENT_GAP_MS. Else
-     * unused.
+     * Time limit for poll(2) while error events are ignored: at most ERROR_EVENT_GAP_MS. Otherwise
+     * poll(2) does not use it.
      */
     uint64_t wait_ms = armed_ms - now_ms;
     slots[0] = (struct pollfd){.fd = r->fd, .events = POLLIN};
@@ -150,8 +150,8 @@ static void run_turn(struct reading_process *r)
 }
 
 /*
- * Enters the sandbox: the process may read files below three directories (with a kubeconfig, all
- * files), and may write none.
+ * Enters the sandbox: from then on, the reader process may read files below three directories (all
+ * files if there is a kubeconfig), and may write no file.
  */
 static void restrict_self(const struct settings *s)
 {
@@ -179,8 +179,7 @@ void reader_run(const struct settings *settings, struct reader_page *page, int f
     struct reading_process r = {.settings = settings, .page = page, .fd = fd};
     bool named = prctl(PR_SET_NAME, "neuron-dra-read") == 0;
     /*
-     * Make the kernel kill this process when the agent ends: a reader that hangs cannot notice the
-     * end of the agent.
+     * Make the kernel kill this process when the agent ends: a reader that hangs cannot end itself.
      */
     bool bound = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     ASSERT(named && bound);

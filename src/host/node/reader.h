@@ -25,8 +25,11 @@ struct sysfs_probe {
     int error; /* errno if the probe failed and the devices are unknown; 0: success */
     int efa_error;
     struct probe probe;
-    struct found_efas efas; /* EFA devices, if `efas` of the page is set */
-    /* last member: its memory stays untouched if no flag asks for metrics */
+    struct found_efas efas; /* the EFA devices, if `efas` in struct reader_page is set */
+    /*
+     * last member, so that its memory pages are never written if no flag asks for metrics of
+     * devices
+     */
     struct telemetry telemetry;
 };
 
@@ -35,13 +38,13 @@ enum reader_task { READER_PROBE, READER_MEMORY, READER_ULTRASERVER };
 /* Bytes on the socket pair: a question, its answer, and the report of an error event. */
 enum { READER_ASK = 1, READER_ANSWER, READER_EVENT };
 
-/* Memory shared by one reader and the agent. */
+/* Memory that one reader process and the agent share. */
 struct reader_page {
-    struct reading_note note; /* what the reader is reading; written by the reader */
-    /* This member and the next four are written by the agent. */
+    struct reading_note note; /* what the reader is reading; only the reader writes this member */
+    /* The agent writes this member and the next four members. */
     struct reading_left_out left_out;
     bool efas;        /* READER_PROBE: include the EFA devices */
-    uint32_t task;    /* the task, as enum reader_task */
+    uint32_t task;    /* the task that the reader must do, as enum reader_task */
     uint64_t numbers; /* READER_MEMORY: devices to read; bit N: device N */
     /*
      * Set when another reader takes over the probes: this reader then closes its open files and
@@ -49,11 +52,11 @@ struct reader_page {
      */
     bool forget;
     /*
-     * The answer: this member and all that follow, valid until the next question.
+     * The reader's answer: this member and all members after it, valid until the next question.
      * memory[device][core]: bytes in use, or -errno.
      */
     int64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX];
-    int ultraserver_error; /* errno of a failed read; 0: success */
+    int ultraserver_error; /* errno with which reading the UltraServer files failed; 0: success */
     struct found_ultraserver ultraserver;
     struct sysfs_probe result;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's side of the reader processes; see readers.h. */
+/* Starts the reader processes, gives them tasks and receives their answers; see readers.h. */
 #include "host/node/readers.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include "host/system.h"
 
 /*
- * Maximum number of bytes that one turn receives from a reader. A reader sends one byte for its
- * answer, and one for each error event, at most once a second. Further bytes wait for the next
- * turn.
+ * Maximum number of bytes that the agent receives from a reader in one turn of the main loop. A
+ * reader sends one byte for its answer, and one for each error event, at most once a second.
+ * Further bytes wait for the next turn.
  */
 #define HEARD_MAX 8u
 
@@ -56,7 +56,7 @@ enum status readers_begin(struct readers *r, const struct settings *settings, st
 {
     union {
         void *begin;
-        intptr_t value; /* address of the mapping as a number; -1: MAP_FAILED */
+        intptr_t value; /* address that mmap(2) returned, as a number; -1: MAP_FAILED */
     } map = {.begin = mmap(NULL, READERS * sizeof(struct reader_page), PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
     struct reader_page *pages = map.begin;
@@ -84,7 +84,7 @@ void readers_end(struct readers *r)
     }
 }
 
-/* --- answers and hanging reads --- */
+/* --- answers of readers, and hanging reads --- */
 
 void readers_interest(const struct readers *r, struct pollfd slots[READERS])
 {
@@ -125,8 +125,8 @@ static bool is_reading(uint32_t step)
 }
 
 /*
- * Copies from the page which file the reader is reading. While the reader lists a directory, there
- * is no such file, and x->file becomes "sysfs".
+ * Copies from the shared page the name of the file that the reader is reading. While the reader
+ * lists a directory, there is no such file, and x->file becomes "sysfs".
  */
 static void copy_note(struct reader_state *x)
 {
@@ -159,7 +159,7 @@ static void hang_begins(struct readers *r, unsigned i)
     }
 }
 
-/* Marks a reader that has made no progress for READ_HANG_MS. */
+/* Marks a reader as hanging that has made no progress for READ_HANG_MS. */
 static void mark_hanging(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
@@ -225,8 +225,8 @@ uint64_t readers_deadline(const struct readers *r)
 /* --- questions to readers --- */
 
 /*
- * Tells a reader to leave out what the other readers are reading, so that one hanging file does not
- * block two readers.
+ * Tells a reader to leave out the subjects that the other readers are reading, so that a hanging
+ * read of one file does not block two readers.
  */
 static void leave_out(const struct readers *r, struct reader_state *x)
 {
@@ -249,7 +249,8 @@ static bool is_among(const struct reading_subject *of, uint64_t numbers)
 }
 
 /*
- * Whether the reader is set to skip a device whose memory is wanted; bit N of `numbers`: device N.
+ * Whether the reader must leave out one of the devices in `numbers` (bit N: device N), whose memory
+ * use is wanted.
  */
 static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
 {
@@ -261,9 +262,9 @@ static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
 }
 
 /*
- * Gives a task to a reader. `numbers`: the devices for READER_MEMORY, otherwise 0. false: the
- * reader cannot be asked now, or another reader is reading one of these devices. If the reader has
- * ended, receive_bytes detects that.
+ * Gives a task to a reader. `numbers`: bit N: device N, for the task READER_MEMORY; otherwise 0.
+ * Returns false if the reader cannot be asked now, or if another reader is reading a file of one of
+ * these devices. If the reader has ended, receive_bytes detects that.
  */
 static bool ask_reader(const struct readers *r, struct reader_state *x, enum reader_task task,
                        uint64_t numbers)
@@ -285,7 +286,7 @@ static bool ask_reader(const struct readers *r, struct reader_state *x, enum rea
 }
 
 /*
- * Returns the index of an idle reader; returns `other` only if no other reader is idle. -1: no
+ * Returns the index of an idle reader; the reader `other` only if it is the only idle one. -1: no
  * reader is idle.
  */
 static int idle_reader(const struct readers *r, int other)
@@ -311,8 +312,8 @@ static bool all_hang(const struct readers *r)
 /* --- probes of the node --- */
 
 /*
- * Returns a number of devices from a reader's page, at most `max`. Reads it only once, because the
- * reader process can change it at any time.
+ * Returns a number of devices from a reader's page, at most `max`. Reads the number only once,
+ * because the reader process can change it at any time.
  */
 static unsigned count_of(const volatile uint16_t *count, unsigned max)
 {
@@ -381,8 +382,8 @@ static void efa_texts_end(struct found_efas *f)
 }
 
 /*
- * Copies the findings of a probe from a reader's page, or to it, and makes the copy valid. Copies
- * only the devices in use, and no descriptors.
+ * Copies the findings of a probe from or to a reader's page, and makes the copy valid. Copies only
+ * the devices in use, and no descriptors.
  */
 static void copy_result(struct sysfs_probe *to, const struct sysfs_probe *from)
 {
@@ -453,13 +454,16 @@ static struct found_efa *efa_of(struct found_efas *f, uint32_t address)
     return NULL;
 }
 
-/* Copies the file values of a device from the previous probe, unless the device was replaced. */
+/*
+ * Copies the values of a device's files from the previous probe, unless the device was replaced
+ * since then.
+ */
 static void device_keep(struct found_device *to, const struct found_device *from)
 {
     if (from->place.folder == to->place.folder) {
         struct found_device kept = *from;
         kept.place = to->place;
-        /* Copied as a byte, because it may not be a valid bool yet; see bool_end. */
+        /* Copy node_exists as a byte, because it may not be a valid bool yet; see bool_end. */
         memcpy(&kept.node_exists, &to->node_exists, sizeof kept.node_exists);
         *to = kept;
     }
@@ -503,7 +507,7 @@ void readers_result(const struct readers *r, struct sysfs_probe *last)
     copy_result(last, &page->result);
 }
 
-/* Whether a read of one of this subject's files hangs. */
+/* Whether a reader hangs while reading one of this subject's files. */
 static bool is_silent(const struct readers *r, enum reading_kind kind, uint32_t id)
 {
     bool silent = false;
@@ -538,12 +542,12 @@ void readers_mark(const struct readers *r, struct sysfs_probe *result)
 
 /* --- memory use of devices --- */
 
-/* How far a reader has progressed in reading the memory use of certain devices. */
+/* How far a reader has progressed in reading the memory use of the devices that the agent wants. */
 enum progress { UNRELATED, UNDER_WAY, LATE, ANSWERED };
 
 /*
- * Returns whether reader `i` is reading a file of one of these devices, for any task, and whether
- * that read is late.
+ * Returns whether reader `i` is reading a file of one of the devices in `numbers`, for any task,
+ * and whether that read is late.
  */
 static enum progress file_progress(const struct readers *r, unsigned i, uint64_t numbers)
 {
@@ -584,7 +588,7 @@ enum status readers_memory_read(struct readers *r, uint64_t numbers)
     }
     int free = idle_reader(r, r->prober);
     if (most == UNRELATED && free >= 0) {
-        /* if the question cannot be sent, a later turn asks again */
+        /* if the question cannot be sent, a later call of this function asks again */
         (void)ask_reader(r, &r->reader[free], READER_MEMORY, numbers);
     }
     if (most == ANSWERED) {

@@ -12,19 +12,24 @@
 
 #include "host/node/reader.h"
 
-/* The agent's view of one reader. */
+/* What the agent knows about one reader process. */
 struct reader_state {
     int fd;
     struct reader_page *page;
-    bool busy;         /* the reader has not answered its last question yet */
-    bool answered;     /* the reader answered in this turn; not set for a probe */
-    bool hangs;        /* no progress for READ_HANG_MS, and the task is not finished yet */
-    bool changed;      /* the hang began or ended in this turn */
+    bool busy; /* the reader has not answered its last question yet */
+    /*
+     * the answer of the reader arrived in this turn of the main loop; not set for the answer to a
+     * probe
+     */
+    bool answered;
+    bool hangs; /* the reader made no progress for READ_HANG_MS, and its task is not finished yet */
+    bool changed;      /* the reader's hang began or ended in this turn of the main loop */
     uint32_t step;     /* value of page->note.step that the agent last saw */
     uint64_t since_ms; /* when `step` was first seen, or when the last question was sent */
     uint64_t hung_since_ms;
-    enum reader_task task; /* last task that the reader got */
-    uint64_t numbers;      /* READER_MEMORY: devices to read; 0: the answer is no longer needed */
+    enum reader_task task; /* the last task that the reader got */
+    /* for the task READER_MEMORY: bit N: read device N; 0: the agent no longer needs the answer */
+    uint64_t numbers;
     /* The subject of the file in which the reader hangs or last hung. */
     struct reading_subject of;
     char file[READING_FILE_CAP];
@@ -34,10 +39,11 @@ struct reader_state {
 struct readers {
     struct reader_state reader[READERS];
     int prober;   /* index of the reader that probes and reports error events; -1: none */
-    bool probing; /* a probe is running */
-    bool probed;  /* the answer to a probe arrived in this turn */
-    bool stirred; /* a device reported an error in this turn */
-    bool changed; /* a hang began or ended in this turn */
+    bool probing; /* a reader is running a probe of the node */
+    bool probed;  /* the answer to a probe arrived in this turn of the main loop */
+    /* the reader `prober` reported an error of a device in this turn of the main loop */
+    bool stirred;
+    bool changed; /* the hang of a reader began or ended in this turn of the main loop */
     bool ended;   /* a reader process has ended: the agent must restart */
     /* index of the reader that answered readers_memory_read or delays the answer; -1: none */
     int memory;
@@ -55,15 +61,18 @@ MUST_USE enum status readers_begin(struct readers *r, const struct settings *set
 void readers_end(struct readers *r);
 /* Sets the slots for poll(2), one for each reader. */
 void readers_interest(const struct readers *r, struct pollfd slots[READERS]);
-/* Begins a turn of the loop: receives answers, and detects hanging reads. */
+/*
+ * Call at the start of a turn of the main loop: receives the answers of the readers, and detects
+ * hanging reads.
+ */
 void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_t now_ms);
 /* Returns the time by which readers_turn must be called again; UINT64_MAX: no limit. */
 uint64_t readers_deadline(const struct readers *r);
 
 /*
  * Starts a probe of the node; `efas`: the probe includes the EFA devices. `last`: the previous
- * probe, whose values are used for subjects that another reader is reading now. false: a probe is
- * running, or no reader is idle.
+ * probe, whose values are used for subjects that another reader is reading now. Returns false if a
+ * probe is running, or if no reader is idle.
  */
 MUST_USE bool readers_probe(struct readers *r, const struct sysfs_probe *last, bool efas);
 /*
@@ -78,13 +87,13 @@ void readers_result(const struct readers *r, struct sysfs_probe *last);
 void readers_mark(const struct readers *r, struct sysfs_probe *result);
 
 /*
- * Makes a reader read the current memory use of these devices. STATUS_OK: the values were read, and
- * readers_memory returns them until the end of the turn. STATUS_MORE: the values are not read yet;
- * call again in a later turn. HOST_BUSY: a file takes longer than READ_WAIT_MS, or every reader
- * hangs; readers_why names the file.
+ * Makes a reader read the current memory use of the devices in `numbers` (bit N: device N).
+ * STATUS_OK: the values were read, and readers_memory returns them until the end of this turn of
+ * the main loop. STATUS_MORE: the values are not read yet; call again in a later turn. HOST_BUSY: a
+ * file takes longer than READ_WAIT_MS, or every reader hangs; readers_why names the file.
  */
 MUST_USE enum status readers_memory_read(struct readers *r, uint64_t numbers);
-/* Returns the bytes in use of a core, or -errno. */
+/* Returns the number of bytes of device memory that a core uses, or -errno. */
 int64_t readers_memory(const struct readers *r, unsigned number, unsigned core);
 /*
  * Reads the UltraServer files of class/neuron_device as they are now. Waits at most READ_BRIEF_MS;

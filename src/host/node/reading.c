@@ -5,7 +5,8 @@
 #include <string.h>
 
 static struct {
-    struct reading_note *note; /* note of the reader process; NULL: this process is not a reader */
+    /* where this process records what it reads; NULL: this process is not a reader */
+    struct reading_note *note;
     const struct reading_left_out *left_out;
 } the_reading;
 

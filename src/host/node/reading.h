@@ -14,7 +14,7 @@
 
 /* Kinds of subjects. Each file belongs to one subject, which has a kind and an id. */
 enum reading_kind {
-    READING_NODE,   /* facts of the node; id 0 */
+    READING_NODE,   /* the files with facts of the node; id: 0 */
     READING_DEVICE, /* a Neuron device; id: its number */
     READING_EFA,    /* an EFA device; id: its PCI address */
     READING_NOTHING
@@ -27,9 +27,9 @@ struct reading_subject {
 
 /* What a reader is reading; written by the reader, read by the agent. */
 struct reading_note {
-    uint32_t step; /* counts starts and ends of reads: odd while a file is read */
+    uint32_t step; /* number of starts and ends of reads so far: odd while a file is being read */
     struct reading_subject of;
-    char file[READING_FILE_CAP]; /* end of the file's path */
+    char file[READING_FILE_CAP]; /* last bytes of the path of the file that is being read */
 };
 
 /* Subjects whose files the reader must not read. */
@@ -44,12 +44,13 @@ struct reading_left_out {
  */
 void reading_here(struct reading_note *note, const struct reading_left_out *left_out);
 /*
- * Records the subject of the next reads. false: the caller must not read files of this subject now.
+ * Records the subject of the files that are read next. Returns false if the caller must not read
+ * files of this subject now.
  */
 MUST_USE bool reading_of(enum reading_kind kind, uint32_t id);
 /*
- * Record the start and the end of the read of one file. Call before the file is opened, and after
- * it is closed.
+ * reading_begins records the start of reading one file, reading_ends the end. Call them before the
+ * file is opened and after it is closed.
  */
 void reading_begins(const char *path);
 void reading_ends(void);

@@ -6,7 +6,7 @@
 #include "host/node/reading.h"
 #include "host/system.h"
 
-/* Room for the folder of a device and the longest path below it. */
+/* Size of a buffer for the folder of a device and the longest path below that folder. */
 #define TELEMETRY_PATH_CAP (PATH_CAP + 128u)
 
 static void file_path(const struct settings *s, unsigned number, const struct telemetry_file *f,

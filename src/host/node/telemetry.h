@@ -13,7 +13,7 @@
 
 /*
  * Reads the files of one device of *found, the next one in each call: at most TELEMETRY_VALUES
- * files with three system calls each, and only those that a flag asks for. Values of unreadable
+ * files with three system calls each, and only the files that a flag asks for. Values of unreadable
  * files become unknown.
  */
 void telemetry_read(const struct settings *settings, const struct found_node *found,
