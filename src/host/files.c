@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Implements the files port on the real file system: replaces each CDI file as a whole, and writes
- * the claim store in place. The agent decides what is written. The agent never sees an errno: this
- * folder translates it into an enum status.
+ * the claim store in place. The agent decides what is written. The agent gets an enum status
+ * instead of each errno, which the files port translates.
  */
 #include "host/files.h"
 
@@ -19,7 +19,10 @@
 
 #define FILE_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP)
 
-/* Stores the errno of a failure for port_why and port_remedy. Returns its enum status. */
+/*
+ * Stores the errno of a failure for port_why and port_remedy. Returns the enum status of that
+ * errno.
+ */
 static enum status keep_error(struct host_files *f, int error)
 {
     f->error = error;
@@ -60,7 +63,9 @@ static int open_for_write(const struct host_files *f, enum files_dir dir, const 
     return fd;
 }
 
-/* Flushes a directory, so that names created or moved in it survive a power cut. */
+/*
+ * Flushes a directory to the disk, so that file names created or moved in it survive a power cut.
+ */
 static enum status flush_directory(struct host_files *f, const char *path)
 {
     int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -143,8 +148,8 @@ static enum status lock_bytes(struct host_files *f, int fd, struct flock bytes)
 }
 
 /*
- * Locks the claim store file itself, if it is open for writing. This keeps a second agent from
- * writing to the store even after someone removed the lock file because it seemed stale.
+ * Locks the claim store file itself, if it is open for writing. With this lock a second agent
+ * cannot write to the store even after someone removed the lock file because it seemed stale.
  */
 static enum status inode_lock(struct host_files *f)
 {
@@ -157,8 +162,9 @@ static enum status inode_lock(struct host_files *f)
 }
 
 /*
- * Ensures that f->state_fd is the file `name`, open for writing if `write` is set. Creates a
- * missing file only if `create` is set, so that the agent notices a store that has vanished.
+ * Ensures that f->state_fd is a descriptor of the file `name`, open for writing if `write` is set.
+ * Creates a missing file only if `create` is set, so that the agent notices a store that has
+ * vanished.
  */
 static enum status state_open(struct host_files *f, const char *name, bool write, bool create)
 {
@@ -202,7 +208,11 @@ static enum status read_at(struct host_files *f, int fd, uint64_t offset, struct
         }
         out->len += (n > 0) ? (size_t)n : 0u;
         if (n >= 0 && (size_t)n < room) {
-            break; /* a plain file returns fewer bytes than requested only at its end */
+            /*
+             * read(2) of a plain file returns fewer bytes than requested only at the end of the
+             * file
+             */
+            break;
         }
     }
     return STATUS_OK;
@@ -254,7 +264,7 @@ static bool is_temporary(const struct host_files *f, const char *name)
     return strcmp(name, f->temporary) == 0;
 }
 
-/* Closes the descriptor if it is open, and sets it to -1. */
+/* Closes the descriptor *fd if it is open, and sets *fd to -1. */
 static void drop_descriptor(int *fd)
 {
     if (*fd >= 0) {
@@ -320,8 +330,8 @@ static const char *port_temporary(void *ctx)
 
 /*
  * Whether a temporary file is left over: it is old, and no process has locked it. Tests the age
- * first, because the test of the lock sets a lock, and another process could then fail to lock the
- * file that it has just created.
+ * first, because the test of the lock sets a lock for a moment, and another process could then fail
+ * to lock the file that it has just created.
  */
 static bool is_leftover(int fd)
 {
@@ -370,8 +380,8 @@ static enum status port_tidy(void *ctx)
 }
 
 /*
- * Writes to a file that already has its final name. Offset 0: empties or creates the file first.
- * Any other offset: continues the file. On failure removes the file.
+ * Writes to a file under its final name. Offset 0: empties or creates the file first. Any other
+ * offset: continues the file. On failure removes the file.
  */
 static enum status write_whole(struct host_files *f, const char *name, uint64_t offset,
                                struct view bytes)
@@ -507,7 +517,7 @@ static enum status port_remove(void *ctx, enum files_dir dir, const char *name, 
     return (s == STATUS_OK && dir == FILES_STATE) ? flush_directory(f, f->state_dir) : s;
 }
 
-/* --- lock file --- */
+/* --- the lock file of the claim store --- */
 
 /*
  * Opens the lock file, unless it is already open. If the open file no longer has the name `name`,
@@ -577,7 +587,7 @@ static enum files_holder port_holder(void *ctx, enum files_lock which)
     return (byte.l_len == 0) ? HOLDER_OLDER : HOLDER_AGENT;
 }
 
-/* --- directory listing --- */
+/* --- listing the files of a directory --- */
 
 static void list_name(const char *name, const char *prefix, struct writer *out)
 {
@@ -588,8 +598,8 @@ static void list_name(const char *name, const char *prefix, struct writer *out)
 }
 
 /*
- * A page of a listing receives all names that one read of the directory returns. They always fit,
- * because each directory record is longer than the name in it.
+ * A page of a listing receives all names that one read of the directory returns. All these names
+ * fit, because each directory record is longer than the name in it.
  */
 _Static_assert(LIST_PAGE_BYTES >= DIRECTORY_READ_BYTES, "the names of a read fit a page");
 
@@ -649,13 +659,13 @@ static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer 
     size_t room = writer_room(out);
     enum status s = read_at(f, f->kubelet_state_fd, offset, out);
     if (s != STATUS_OK || writer_room(out) > 0u || room == 0u) {
-        /* The read failed, or the whole checkpoint was read: close the file. */
+        /* Close the checkpoint file if the read failed or the whole file was read. */
         drop_descriptor(&f->kubelet_state_fd);
     }
     return s;
 }
 
-/* --- devices --- */
+/* --- identity and memory use of devices --- */
 
 static enum status port_device(void *ctx, unsigned number, struct device_place *place)
 {
@@ -702,10 +712,11 @@ static const char *port_why(void *ctx)
 {
     struct host_files *f = ctx;
     if (f->by_reader) {
-        return f->words; /* port_memory_read has written the text */
+        return f->words; /* port_memory_read has written this text */
     }
     if (f->error == ELOOP) {
-        return "it is a symbolic link"; /* ELOOP from open(2) with O_NOFOLLOW */
+        /* open(2) with O_NOFOLLOW returns ELOOP for a symbolic link */
+        return "it is a symbolic link";
     }
     return errno_words(f->error, f->words);
 }

@@ -28,19 +28,29 @@ struct host_files {
     const char *cdi_dir;
     /* directory of the claim store, created with mode 0750 when a write needs it; borrowed */
     const char *state_dir;
-    const char *sysfs_root; /* path of the sysfs root; borrowed */
+    const char *sysfs_root; /* path of the sysfs root directory; borrowed */
     const char *dev_root;   /* directory of the device nodes; borrowed */
     /* Path of the kubelet's checkpoint; borrowed, set by the owner of this struct. */
     const char *kubelet_state;
-    int kubelet_state_fd; /* open while a checkpoint is read in several calls; otherwise -1 */
-    /* Processes that read device memory; borrowed, set by the owner of this struct. */
+    /* descriptor of the kubelet's checkpoint while it is read in several calls; otherwise -1 */
+    int kubelet_state_fd;
+    /*
+     * The reader processes, which read the memory use of devices; borrowed, set by the owner of
+     * this struct.
+     */
     struct readers *readers;
-    /* measures the process, set by the owner of this struct; borrowed; NULL: not measured */
+    /*
+     * measures the resource use of the process; borrowed, set by the owner of this struct; NULL:
+     * not measured
+     */
     struct usage *usage;
     bool efa;     /* the driver's devices are EFA devices, numbered by their uverbs number */
     int state_fd; /* descriptor of the open file `state_name`; -1: none */
     bool state_writable;
-    /* In this turn of the loop, `state_name` was found to lead to the file open as state_fd. */
+    /*
+     * This turn of the main loop has checked that `state_name` leads to the file that is open as
+     * state_fd.
+     */
     bool state_checked;
     struct file_identity state_identity; /* device and inode of the file open as state_fd */
     /* The claim store file is new, and its directory is not flushed to the disk yet. */
@@ -49,24 +59,26 @@ struct host_files {
     int temporary_fd; /* descriptor of the locked temporary CDI file; -1: none */
     /* Name of the temporary CDI file; files.temporary returns it. */
     char temporary[CDI_FILE_NAME_CAP];
-    uint64_t flush_us; /* duration of the last fdatasync(2) of the claim store */
+    uint64_t flush_us; /* duration of the last fdatasync(2) of the claim store, in microseconds */
     int lock_fd;       /* descriptor of the lock file; -1: none */
     bool lock_writable;
-    int error; /* errno of the last failure */
+    int error; /* errno of the last failed function of the port */
     /*
      * The last failure was a read that hangs in a reader process. In this case `words` has the name
      * of the file that the process reads, and `error` is not used.
      */
     bool by_reader;
-    char words[READING_FILE_CAP + 64u]; /* text for an operator about the last failure */
+    /* buffer for the text about the last failure that port_why returns */
+    char words[READING_FILE_CAP + 64u];
 };
 
 /* Initializes `f` and returns a files port with `f` as its ctx. Opens no file. */
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir,
                              const char *sysfs_root, const char *dev_root);
 /*
- * Marks the start of a turn of the loop. Once per turn, the port checks that the file name of the
- * claim store still leads to the open file, because another process may move or delete the file.
+ * Marks the start of a turn of the main loop. Once per turn, the port checks that the file name of
+ * the claim store still leads to the open file, because another process may move or delete the
+ * file.
  */
 void host_files_turn(struct host_files *f);
 /* Closes all descriptors of the port, which also releases its locks. */

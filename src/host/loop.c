@@ -49,23 +49,24 @@ struct host_driver {
     struct server server[SERVERS];
     struct server_links links;
     char state_dir[PATH_CAP];
-    char device_plugin[SOCKET_PATH_CAP]; /* name of a device plugin's socket; empty: none */
+    /* file name of a device plugin's socket; empty: no plugin was found */
+    char device_plugin[SOCKET_PATH_CAP];
 };
 
 /* All state of the running agent that is outside struct agent; lives as long as the process. */
 struct host {
     const struct settings *settings;
-    struct agent *agent; /* agent of the first driver */
+    struct agent *agent; /* the agent of the first driver (Neuron) */
     unsigned drivers;    /* number of running drivers */
     struct host_driver driver[DRIVERS];
     int signal_fd;
     int log_fd;    /* stderr, or the same file opened again */
-    bool log_free; /* writes to log_fd never block */
+    bool log_free; /* a write to log_fd never blocks */
     struct loop_time time;
-    int plugin_error;  /* errno of the last scan for device plugins; 0: it succeeded */
-    uint64_t check_ms; /* time of the next check of the socket files */
+    int plugin_error;  /* errno of the last scan for device plugins; 0: the scan succeeded */
+    uint64_t check_ms; /* time of the next check of the server sockets' files */
     struct usage usage;
-    bool eager; /* the last turn left work to do, so poll must not wait */
+    bool eager; /* the last turn of the main loop left work to do, so poll(2) must not wait */
     bool exiting;
     struct pollfd slots[SLOTS];
     struct apilink api;
@@ -83,14 +84,14 @@ struct host {
 _Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
                "the host layer keeps to its budget");
 
-/* A process runs either the loop or one command, so the two can share this memory. */
+/* A process runs either the main loop or one command, so the two can share this memory. */
 static union {
     struct host loop;
     struct command_memory command;
     struct reservations_memory reservations;
 } the_host;
 
-/* --- log --- */
+/* --- writing the agent's log --- */
 
 /*
  * Returns how many bytes of `lines` to pass to one write(2), at most STDERR_WRITE_MAX: whole lines,
@@ -178,7 +179,10 @@ static void accept_some(const struct host *h, struct host_driver *d, struct serv
 
 /* --- waiting for events --- */
 
-/* Sets the slots of one driver for poll(2); a driver that does not run gets empty slots. */
+/*
+ * Sets the slots of one driver for poll(2); the slots of a driver that does not run have descriptor
+ * -1.
+ */
 static void driver_poll_fill(struct host *h, unsigned at)
 {
     struct host_driver *d = &h->driver[at];
@@ -237,8 +241,8 @@ static uint64_t due_ms(struct host *h)
 }
 
 /*
- * Returns when TCP connections need a turn even if poll(2) reports no event: transfers that pace.h
- * refuses are allowed again, or a port needs a round (strangers.h).
+ * Returns when TCP connections need a turn of the main loop even if poll(2) reports no event,
+ * because pace.h allows transfers again or a port needs a round (strangers.h).
  */
 static uint64_t pace_ms(const struct host *h)
 {
@@ -255,7 +259,7 @@ static void poll_slots(struct host *h, uint64_t wait_ms)
     /* EINVAL is impossible: descriptors_enough has raised the limit on open files */
     ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
     for (unsigned i = 0; i < SLOTS && ready <= 0; i++) {
-        h->slots[i].revents = 0; /* a failed poll does not set revents */
+        h->slots[i].revents = 0; /* if poll(2) fails, it does not set revents */
     }
 }
 
@@ -270,9 +274,9 @@ static bool links_ready(const struct host *h)
 }
 
 /*
- * Waits for events or the next time limit, then sets the time of the turn. If a limit has passed
- * during the wait, polls the descriptors once more, so that bytes which arrived before that limit
- * are not missed.
+ * Waits for events or the next time limit, then sets the time of this turn of the main loop. If a
+ * limit has passed during the wait, polls the descriptors once more, so that bytes which arrived
+ * before that limit are not missed.
  */
 static void wait_and_poll(struct host *h)
 {
@@ -290,7 +294,7 @@ static void wait_and_poll(struct host *h)
     loop_time_set(&h->time, clock_ms, due, links_ready(h));
 }
 
-/* --- one turn of the loop --- */
+/* --- one turn of the main loop --- */
 
 static void read_signals(struct host *h)
 {
@@ -418,8 +422,8 @@ static void orders_carry_out(struct host *h)
 }
 
 /*
- * Steps the agent, carries out its orders and writes its output. Repeats this while output is
- * written and the agent has work, at most STEPS_PER_TURN times.
+ * Calls agent_step, carries out the agent's orders and sends its output. Repeats this while output
+ * was sent and the agent has more work, at most STEPS_PER_TURN times.
  */
 static void agent_turn(struct host *h)
 {
@@ -441,7 +445,8 @@ static void driver_turn(struct host *h, unsigned at, bool old)
     struct host_driver *d = &h->driver[at];
     const struct pollfd *servers = &h->slots[SLOT_SERVER + at * SERVERS];
     const struct pollfd *links = &h->slots[SLOT_LINK + at * SERVER_LINKS];
-    for (unsigned i = 0; i < SERVER_LINKS; i++) { /* the links of the TCP ports come last */
+    /* Read the links of the TCP ports last: they have the highest indexes. */
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
         server_link_read(&d->links, i, links[i].revents, h->time.now_ms);
     }
     for (unsigned i = 0; i < SERVERS; i++) {
@@ -474,8 +479,8 @@ static void run_turn(struct host *h)
     poll_fill(h);
     wait_and_poll(h);
     /*
-     * Compare now_ms with the clock before this turn's work, so that slow work does not delay new
-     * connections.
+     * Compare now_ms with the clock before the work of this turn of the main loop, so that slow
+     * work does not delay new connections.
      */
     bool old = loop_time_is_old(&h->time, clock_now_ms());
     for (unsigned d = 0; d < h->drivers; d++) {
@@ -488,7 +493,7 @@ static void run_turn(struct host *h)
     read_signals(h);
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->time.now_ms);
     for (unsigned d = h->drivers; d > 0u; d--) {
-        /* the first driver's turn comes last, because it has the TCP ports */
+        /* handle the first driver last, because it has the TCP ports */
         driver_turn(h, d - 1u, old);
     }
     if (!old) {
@@ -505,8 +510,9 @@ static void run_turn(struct host *h)
 /* --- start and end of the process --- */
 
 /*
- * Opens /dev/null for missing descriptors 0 to 2; otherwise the first socket or file would become
- * stdout or stderr. The descriptors stay open as long as the process. HOST_*: `why` gets a line.
+ * Opens /dev/null for each of the descriptors 0 to 2 that is closed; otherwise a socket or file
+ * that is opened later would become stdin, stdout or stderr. These descriptors stay open until the
+ * process ends. On failure (HOST_*) `why` gets one line.
  */
 static enum status standard_descriptors(struct writer *why)
 {
@@ -523,8 +529,8 @@ static enum status standard_descriptors(struct writer *why)
 }
 
 /*
- * Raises the limit on open files to what all connections, the store and a probe need. poll(2) fails
- * with EINVAL if its array is longer than this limit.
+ * Raises the limit on open files to the number that all connections, the claim store and a probe
+ * need. poll(2) fails with EINVAL if its array is longer than this limit.
  */
 static enum status descriptors_enough(void)
 {
@@ -604,7 +610,8 @@ static enum status process_begin(struct host *h, struct writer *why)
 
 /*
  * Sets `path` to the directory of the kubelet's checkpoint; the sandbox needs a rule for the
- * directory, because the kubelet replaces the file. false: the directory is absent, or is the root.
+ * directory, because the kubelet replaces the file. Returns false if the directory is absent, or is
+ * the root.
  */
 static bool kubelet_directory(const struct settings *s, char path[PATH_CAP])
 {
@@ -626,7 +633,10 @@ static void sandbox_begin(struct host *h)
     bool in_pod = s->kubeconfig[0] == '\0';
     struct sandbox_paths paths;
     paths.write[0] = h->driver[DRIVER_NEURON].state_dir;
-    /* the EFA driver's state directory, or again the Neuron driver's if only that one runs */
+    /*
+     * directory of the EFA driver's claim store; if only the Neuron driver runs, that of the Neuron
+     * driver again
+     */
     paths.write[3] = h->driver[h->drivers - 1u].state_dir;
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;
@@ -710,7 +720,8 @@ static void agent_begin(struct host *h)
     if (h->drivers > (unsigned)DRIVER_EFA) {
         h->driver[DRIVER_EFA].agent = agent_add_efa(h->agent, driver_begin(h, DRIVER_EFA));
     }
-    h->eager = true; /* run the agent's first step without waiting for an event */
+    /* let the first turn of the main loop run agent_step without waiting for an event */
+    h->eager = true;
     apilink_init(&h->api, h->agent, h->settings);
     for (unsigned d = 0; d < h->drivers; d++) {
         server_links_init(&h->driver[d].links, h->driver[d].agent);
@@ -719,8 +730,8 @@ static void agent_begin(struct host *h)
 }
 
 /*
- * Fails if the credentials can never work. A missing file is not a failure, because it may appear
- * later; until then, the agent serves the kubelet. Does not contact the server.
+ * Fails if the credentials for the API server are invalid. Accepts a missing file, because the file
+ * may appear later; until then, the agent serves the kubelet. Does not connect to the API server.
  */
 static enum status credentials_check(struct host *h, struct writer *why)
 {
@@ -763,7 +774,7 @@ static bool has_efa_driver(const struct settings *s)
 }
 
 /*
- * Fails if a reader process has ended. The sandbox forbids forking a new one, so the whole agent
+ * Fails if a reader process has ended. The sandbox forbids forking a new reader, so the whole agent
  * must restart.
  */
 static enum status readers_whole(const struct host *h, struct writer *why)

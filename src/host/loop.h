@@ -10,7 +10,7 @@
 #include "agent/settings.h"
 
 /*
- * Runs the agent until SIGTERM or SIGINT, then stops cleanly and returns STATUS_OK. Other verdicts:
+ * Runs the agent until SIGTERM or SIGINT, then stops cleanly and returns STATUS_OK. Other statuses:
  * the agent cannot start, or cannot continue, and `why` gets one line with the reason and the
  * remedy. `settings` is borrowed. Call once.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of the loop; see loop_time.h. */
+/* Sets the time that all decisions of one turn of the main loop use; see loop_time.h. */
 #include "host/loop_time.h"
 
 #include "base/assert.h"

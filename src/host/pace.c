@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits on transfers of TCP connections; see pace.h. In each time window a fixed number of
+ * Limits the transfers of TCP connections; see pace.h. In each time window a fixed number of
  * transfers is allowed for all TCP connections together. The first transfers of a new connection do
- * not count: a health check needs no more than these, so it is answered even if other connections
- * use up every window. The rounds of strangers.h, which accept connections, have a separate limit
- * and window for each port.
+ * not count: a health check needs no more than these transfers, so the agent answers it even if
+ * other connections use up every window. The rounds of strangers.h, which accept connections, have
+ * separate limits and a separate time window for each port.
  */
 #include "host/pace.h"
 

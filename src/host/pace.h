@@ -19,13 +19,20 @@
 /* Counters of transfers on all TCP connections, and of rounds (strangers.h) on each port. */
 struct pace {
     uint64_t window_ms; /* end of the current window */
-    unsigned used;      /* transfers of all TCP connections in this window, except free ones */
+    /*
+     * number of transfers of all TCP connections in this window, without the free transfers of new
+     * connections
+     */
+    unsigned used;
     /* For each TCP link: how many free transfers its connection still has. */
     uint8_t first[STRANGER_LINKS];
-    /* Counters of one port. */
+    /* Counters of one TCP port. */
     struct pace_port {
         uint64_t window_ms; /* end of the current window */
-        /* Numbers in this window: rounds begun, connections accepted, connections given a link. */
+        /*
+         * Number of rounds begun, of connections accepted, and of connections that got a link, in
+         * this window.
+         */
         unsigned rounds;
         unsigned accepts;
         unsigned places;
@@ -39,12 +46,13 @@ uint64_t pace_round_ms(const struct pace *p, enum link_kind kind, uint64_t now_m
 /* Counts a round that pace_round_ms allowed. */
 void pace_round(struct pace *p, enum link_kind kind, uint64_t now_ms);
 /*
- * pace_accept: whether the port's window allows accepting one more connection. pace_place: whether
- * it allows giving a link to one more connection. Both count the connection if they return true.
+ * pace_accept: whether the port may accept one more connection in this window. pace_place: whether
+ * it may give a link to one more connection in this window. Both count the connection if they
+ * return true.
  */
 MUST_USE bool pace_accept(struct pace *p, enum link_kind kind);
 MUST_USE bool pace_place(struct pace *p, enum link_kind kind);
-/* Whether the link may transfer now: one read(2) or one send(2). */
+/* Whether the link may make one transfer now: one read(2) or one send(2). */
 bool pace_allows(const struct pace *p, unsigned link, uint64_t now_ms);
 /* Counts a transfer that pace_allows allowed. */
 void pace_count(struct pace *p, unsigned link, uint64_t now_ms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handles a failed assertion: writes one line to stderr and exits with code 1. A restart loses no
- * claim, because the store is on disk. Calls no function that contains an assertion, and does not
- * block if no process reads stderr.
+ * claim, because the store is on disk. Calls no function that contains an assertion. If no process
+ * reads stderr, drops the line and does not block.
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -42,7 +42,10 @@ static size_t append_text(char line[PANIC_LINE_BYTES], size_t len, const char *t
     return len + n;
 }
 
-/* Like append_text, but escapes `text` for the quotation marks of a log line. */
+/*
+ * Like append_text, but escapes the characters of `text` that may not stand between the quotation
+ * marks of a log line.
+ */
 static size_t append_quoted(char line[PANIC_LINE_BYTES], size_t len, const char *text)
 {
     size_t end = len;

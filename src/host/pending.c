@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepted TCP connections that have no link in the agent; see pending.h. */
+/* Manages accepted TCP connections that have no link in the agent; see pending.h. */
 #include "host/pending.h"
 
 #include <errno.h>
@@ -23,14 +23,17 @@ static void entry_close(struct pending_link *l)
     *l = (struct pending_link){.fd = -1};
 }
 
-/* --- entries --- */
+/* --- entries of the table of pending connections --- */
 
 static bool is_older(const struct pending_link *l, const struct pending_link *than)
 {
     return than == NULL || l->since_ms < than->since_ms;
 }
 
-/* Returns the oldest connection with these values of `heard` and `closing`; NULL: there is none. */
+/*
+ * Returns the oldest pending connection with these values of `heard` and `closing`; NULL: there is
+ * none.
+ */
 static struct pending_link *find_oldest(struct pending *p, bool heard, bool closing)
 {
     struct pending_link *found = NULL;
@@ -120,21 +123,24 @@ bool pending_waits(const struct pending *p, bool heard)
     return waits;
 }
 
-/* --- input --- */
+/* --- input of pending connections --- */
 
 void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS])
 {
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         const struct pending_link *l = &p->link[i];
         /*
-         * Do not poll a connection whose peer has sent something: it already waits for a link, and
-         * more input would only wake the loop.
+         * Do not poll a connection whose peer has sent something: the connection already waits for
+         * a link, and more input would only wake the main loop.
          */
         slots[i] = (struct pollfd){.fd = l->heard ? -1 : l->fd, .events = POLLIN};
     }
 }
 
-/* Reads once and drops the input. false: the peer has closed the connection, or the read failed. */
+/*
+ * Reads once from a closing connection and drops the input. Returns false if the peer has closed
+ * the connection or the read failed.
+ */
 static bool drop_input(const struct pending_link *l)
 {
     uint8_t bytes[PENDING_DROP_BYTES];
@@ -143,8 +149,8 @@ static bool drop_input(const struct pending_link *l)
 }
 
 /*
- * Sets l->heard if the peer has sent something; leaves the input unread. false: the connection is
- * closed or broken and has no input, so it needs no link.
+ * Sets l->heard if the peer has sent something; leaves the input unread. Returns false if the
+ * connection is closed or broken and has no input, so that it needs no link.
  */
 static bool check_input(struct pending_link *l)
 {

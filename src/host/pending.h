@@ -18,21 +18,24 @@ struct pending_link {
     int fd;            /* descriptor of the connection; -1: the entry is free */
     uint32_t peer;     /* number that distinguishes peers; see agent_link_open */
     uint64_t since_ms; /* when the connection was accepted, or when its closing began */
-    bool heard;        /* the peer has sent something */
-    bool closing;      /* the sending side is shut down; input is dropped until the peer closes */
+    bool heard;        /* the peer has sent at least one byte */
+    /*
+     * the agent's sending side is shut down; input is dropped until the peer closes the connection
+     */
+    bool closing;
 };
 
-/* The pending connections of one port. */
+/* The pending connections of one TCP port. */
 struct pending {
     struct pending_link link[PENDING_LINKS];
 };
 
-/* Initializes all entries as free. */
+/* Initializes the table of a port's pending connections as empty. */
 void pending_init(struct pending *p);
 /*
  * Whether one more connection may be accepted: an entry is free, or holds a connection that may be
  * replaced. A connection may be replaced if its peer has been silent for STRANGER_ROUND_MS, or if
- * it is closing. false: new connections wait in the kernel's queue.
+ * it is closing. If false, new connections must wait in the kernel's queue.
  */
 bool pending_room(struct pending *p, uint64_t now_ms);
 /*
@@ -47,9 +50,12 @@ void pending_add(struct pending *p, int fd, uint32_t peer, uint64_t now_ms);
  * until the peer closes it, for at most LINK_CLOSE_MS.
  */
 void pending_linger(struct pending *p, int fd, uint64_t now_ms);
-/* Sets the slots for poll(2), one for each entry. */
+/* Sets the slots for poll(2), one for each entry of `p`. */
 void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS]);
-/* Handles the events in `slots`, and closes connections whose time limit has passed. */
+/*
+ * Handles the events of poll(2) in `slots`, and closes pending connections whose time limit has
+ * passed.
+ */
 void pending_handle(struct pending *p, const struct pollfd slots[PENDING_LINKS], uint64_t now_ms);
 /*
  * Whether any connection waits for a link in the agent. If `heard` is true, considers only
@@ -62,7 +68,7 @@ struct pending_link pending_remove(struct pending *p, unsigned i);
  * Returns the time by which pending_handle must be called: the earliest time limit of a connection.
  */
 uint64_t pending_due(const struct pending *p);
-/* Closes all connections. */
+/* Closes all pending connections of the port. */
 void pending_close(struct pending *p);
 
 #endif

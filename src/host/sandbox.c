@@ -19,21 +19,24 @@
 #include "host/sandbox_calls.h"
 #include "host/system.h"
 
-/* --- memory: core files and debuggers --- */
+/* --- protecting the memory from core files and debuggers --- */
 
 enum status sandbox_guard_memory(void)
 {
-    /* A size of 0 prevents core files; if core_pattern is a pipe, only PR_SET_DUMPABLE does. */
+    /*
+     * A limit of 0 bytes prevents core files; if core_pattern is a pipe, only PR_SET_DUMPABLE
+     * prevents them.
+     */
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
     /*
-     * Makes the system call directly, because musl's setrlimit(3) adds 3 KB of code for several
-     * threads.
+     * Make the system call prlimit64 directly, because musl's setrlimit(3) adds 3 KB of code for
+     * several threads.
      */
     bool limited = syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL) == 0;
     return (limited && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0) ? STATUS_OK : HOST_DENIED;
 }
 
-/* --- paths: landlock --- */
+/* --- restricting paths by landlock --- */
 
 /* System call numbers of landlock, the same on every architecture (asm-generic/unistd.h). */
 enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446 };
@@ -54,12 +57,15 @@ enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
      ACCESS_MAKE_SOCK | ACCESS_TRUNCATE)
 
 /*
- * Returns all rights of a landlock ABI version. The ruleset handles all of them, so that the kernel
- * refuses each right that no rule grants.
+ * Returns all access rights of a landlock ABI version. The ruleset handles all of them, so that the
+ * kernel refuses each right that no rule grants.
  */
 static uint64_t rights_known(long abi)
 {
-    /* Number of rights in versions 1 to 5; versions 4 and 6 add no right about paths. */
+    /*
+     * Number of access rights about paths in the ABI versions 1 to 5 of landlock; versions 4 and 6
+     * add none.
+     */
     static const uint8_t rights[] = {13, 14, 15, 15, 16};
     size_t last = sizeof rights - 1u;
     size_t at = ((size_t)abi - 1u < last) ? (size_t)abi - 1u : last;
@@ -75,7 +81,7 @@ struct path_beneath_attribute {
     int32_t parent_fd;
 } __attribute__((packed));
 
-/* Removes the last component of a path. false: the path is already the root. */
+/* Removes the last component of a path. Returns false if the path is already the root. */
 static bool path_up(char path[PATH_CAP])
 {
     const char *slash = strrchr(path, '/');
@@ -99,8 +105,8 @@ static bool is_mount_point(const char path[PATH_CAP])
 }
 
 /*
- * Whether the path is a symbolic link. A rule for the link's parent would not cover the link's
- * target.
+ * Whether the path is a symbolic link. A landlock rule for the link's parent would not cover the
+ * link's target.
  */
 static bool is_link(const char *path)
 {
@@ -109,8 +115,8 @@ static bool is_link(const char *path)
 }
 
 /*
- * Opens the directory to which the rule for `path` applies. *root: the opened directory is the
- * root. Returns -1 on failure.
+ * Opens the directory to which the landlock rule for `path` applies. *root: the opened directory is
+ * the root. Returns the descriptor, or -1 on failure.
  */
 static int rule_open(const char *path, bool fixed, bool *root)
 {
@@ -129,8 +135,8 @@ static int rule_open(const char *path, bool fixed, bool *root)
 /* A landlock ruleset that is being built, and what to report about its rules. */
 struct rules {
     long ruleset;
-    uint64_t known;      /* rights that this kernel supports */
-    const char *failed;  /* path whose rule could not be added; NULL: none */
+    uint64_t known;      /* access rights that the kernel's landlock supports */
+    const char *failed;  /* path whose rule could not be added; NULL: all rules were added */
     struct writer *wide; /* gets a line if a rule applies to the whole file system */
 };
 
@@ -157,7 +163,7 @@ static bool rule_add(struct rules *r, const char *path, uint64_t access, bool fi
     return good;
 }
 
-/* Adds a rule for a directory; does nothing if `path` is NULL. */
+/* Adds a landlock rule for a directory; does nothing if `path` is NULL. */
 static bool accept_rule(struct rules *r, const char *path, uint64_t access, bool fixed)
 {
     return path == NULL || rule_add(r, path, access, fixed);
@@ -201,7 +207,7 @@ static long restrict_paths(const struct sandbox_paths *paths, struct rules *r)
     return good ? abi : 0;
 }
 
-/* --- system calls: seccomp --- */
+/* --- restricting system calls by seccomp --- */
 
 /*
  * Encodes a classic BPF instruction on struct seccomp_data. The number has the layout of struct
@@ -221,7 +227,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "INSTRUCTION puts the 
 #define RETURN_EPERM 0x00050001u
 #define MODE_FILTER 2
 
-/* Layout of struct sock_fprog. */
+/* A seccomp filter; has the layout of struct sock_fprog in linux/filter.h. */
 struct program {
     uint16_t len;
     const uint64_t *instructions;
@@ -264,7 +270,7 @@ static bool restrict_calls(bool reader)
     return prctl(PR_SET_SECCOMP, MODE_FILTER, &program, 0, 0) == 0;
 }
 
-/* --- the whole sandbox --- */
+/* --- entering the sandbox: paths and system calls --- */
 
 void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struct writer *wide)
 {

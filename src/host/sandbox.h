@@ -22,13 +22,14 @@ MUST_USE enum status sandbox_guard_memory(void);
  * absent; NULL: no directory.
  */
 struct sandbox_paths {
-    const char *write[4]; /* everything below may be read, created, changed and removed */
-    const char *read[3];  /* everything below may be read */
-    /* Like `read`, but only for directories that are never removed and created again. */
+    /* files and directories at any depth below these may be read, created, changed and removed */
+    const char *write[4];
+    const char *read[3]; /* files and directories at any depth below these may be read */
+    /* Like `read`, but each must be a directory that is never removed and created again. */
     const char *fixed[3];
-    /* A directory: files at any depth below may be read, but directories may not be listed. */
+    /* Files at any depth below this directory may be read, but no directory may be listed. */
     const char *file;
-    bool reader; /* allow READER_CALLS instead of SANDBOX_CALLS */
+    bool reader; /* allow the system calls of READER_CALLS instead of SANDBOX_CALLS */
 };
 
 /*

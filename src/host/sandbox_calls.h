@@ -13,12 +13,12 @@
  * sys/syscall.h.
  */
 #define SANDBOX_CALLS(X)                                                                           \
-    /* waiting and time */                                                                         \
+    /* system calls for waiting and time */                                                        \
     X(SYS_poll, "waits for descriptors and for the next time limit")                               \
     X(SYS_restart_syscall, "the kernel continues a poll after SIGSTOP and SIGCONT by it")          \
     X(SYS_clock_gettime, "reads the clocks, where the vDSO cannot")                                \
     X(SYS_exit_group, "ends the process")                                                          \
-    /* sockets */                                                                                  \
+    /* system calls for sockets */                                                                 \
     X(SYS_socket, "makes server sockets and connections to the API server and to name servers")    \
     X(SYS_bind, "gives server sockets their paths and ports")                                      \
     X(SYS_umask, "gives them their mode")                                                          \
@@ -32,7 +32,7 @@
     X(SYS_sendto, "sends to peers, the API server and name servers")                               \
     X(SYS_recvfrom, "sees whether a stranger on a TCP port has sent something")                    \
     X(SYS_shutdown, "ends the agent's side of a connection to a TCP port")                         \
-    /* files */                                                                                    \
+    /* system calls for files */                                                                   \
     X(SYS_openat, "opens files and directories")                                                   \
     X(SYS_close, "closes descriptors")                                                             \
     X(SYS_newfstatat, "looks at devices, sockets, the claim store and directories")                \
@@ -48,7 +48,7 @@
     X(SYS_renameat2, "puts whole files in their place")                                            \
     X(SYS_unlink, "removes CDI files and sockets of its own")                                      \
     X(SYS_mkdir, "makes the plugin directory and the CDI directory again")                         \
-    /* randomness */                                                                               \
+    /* system calls for randomness */                                                              \
     X(SYS_getrandom, "seeds TLS")
 
 /*

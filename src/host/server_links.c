@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections that peers opened; see server_links.h. */
+/* Moves bytes between connections that peers opened and the agent's links; see server_links.h. */
 #include "host/server_links.h"
 
 #include <errno.h>
@@ -25,8 +25,9 @@ static void link_close(struct host_link *l)
 }
 
 /*
- * Closes a connection that the agent has finished with; or, if a TCP peer may still send, hands the
- * connection to pending_linger, which closes it later, so that the peer gets the last bytes.
+ * Closes a connection that the agent has finished with. If a TCP peer may still send, hands the
+ * connection to pending_linger instead, so that the peer gets the last bytes before the connection
+ * is closed.
  */
 static void link_leave(struct server_links *s, unsigned i, uint64_t now_ms)
 {
@@ -49,9 +50,12 @@ static void link_end(struct server_links *s, unsigned i, bool broken)
     }
 }
 
-/* --- transfers --- */
+/* --- reading from and writing to connections --- */
 
-/* Whether to read from a link now: poll reported input or its end, and pace.h allows a transfer. */
+/*
+ * Whether to read from a link now: poll(2) reported input or the end of the input, and pace.h
+ * allows a transfer.
+ */
 static bool link_readable(const struct server_links *s, unsigned i, short revents, uint64_t now_ms)
 {
     const struct host_link *l = &s->link[i];
@@ -83,7 +87,7 @@ void server_link_read(struct server_links *s, unsigned i, short revents, uint64_
 /*
  * Drops the output for a peer that is gone, so that the agent can end the link. The drop does not
  * count as a transfer (pace.h): a broken connection is not polled, so if the drop had to wait for
- * the next window, nothing would wake the loop at that time.
+ * the next time window, nothing would wake the main loop at that time.
  */
 static bool link_drop(struct server_links *s, unsigned i)
 {
@@ -94,7 +98,10 @@ static bool link_drop(struct server_links *s, unsigned i)
     return n > 0u;
 }
 
-/* Writes to a link at most once. Returns whether any bytes were written or dropped. */
+/*
+ * Sends the agent's output on a link by at most one send(2). Returns whether any bytes were sent or
+ * dropped.
+ */
 static bool link_write(struct server_links *s, unsigned i, uint64_t now_ms)
 {
     const struct host_link *l = &s->link[i];
@@ -188,7 +195,8 @@ static struct pollfd link_interest(struct server_links *s, unsigned i, uint64_t 
     p.events |= out ? POLLOUT : 0;
     /*
      * After the end of the input, the descriptor is polled only for output: poll(2) reports a
-     * hang-up even if no events are requested, and would return at once in each turn.
+     * hang-up even if no events are requested, and would return at once in each turn of the main
+     * loop.
      */
     p.fd = (l->ended && !out) ? -1 : l->fd;
     if (!pace_allows(&s->pace, i, now_ms)) {

@@ -17,7 +17,7 @@
 /* One connection. Its index in struct server_links is also the index of its link in the agent. */
 struct host_link {
     int fd;        /* descriptor of the connection; -1: none */
-    bool ended;    /* the peer has closed its side */
+    bool ended;    /* the peer has closed its side of the connection */
     bool broken;   /* the connection has failed, so nothing more can be sent */
     uint32_t peer; /* number that distinguishes peers; see agent_link_open */
 };
@@ -26,7 +26,7 @@ struct host_link {
 struct server_links {
     struct agent *agent; /* the agent of the driver; borrowed */
     struct pace pace;
-    bool paced; /* some link must not transfer before pace_next_ms */
+    bool paced; /* at least one link must not transfer bytes before the time of pace_next_ms */
     struct pending health;
     struct pending metrics;
     struct host_link link[SERVER_LINKS];
@@ -41,10 +41,13 @@ void server_links_init(struct server_links *s, struct agent *agent);
  */
 bool server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
                        uint64_t now_ms);
-/* Sets the slots for poll(2) on each link. */
+/* Sets the slots for poll(2), one for each link. */
 void server_links_interest(struct server_links *s, struct pollfd slots[SERVER_LINKS],
                            uint64_t now_ms);
-/* Returns when links that pace.h holds back may transfer again; UINT64_MAX: none is held back. */
+/*
+ * Returns when the links whose transfers pace.h delays may transfer again; UINT64_MAX: no link is
+ * delayed.
+ */
 uint64_t server_links_due(const struct server_links *s);
 /*
  * Reads from a link at most once, as much as fits into the agent's buffer, so that no peer keeps
@@ -52,11 +55,11 @@ uint64_t server_links_due(const struct server_links *s);
  */
 void server_link_read(struct server_links *s, unsigned i, short revents, uint64_t now_ms);
 /*
- * Writes once on each link that has output, then closes the connections that the agent has finished
- * with. Returns whether any bytes were written or dropped.
+ * Sends once on each link that has output, then closes the connections that the agent has finished
+ * with. Returns whether any bytes were sent or dropped.
  */
 bool server_links_flush(struct server_links *s, uint64_t now_ms);
-/* Closes all connections. */
+/* Closes all connections that peers opened to the driver. */
 void server_links_close(struct server_links *s);
 
 #endif

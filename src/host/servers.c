@@ -56,7 +56,7 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
              settings->metrics_address);
 }
 
-/* --- texts for the log --- */
+/* --- log lines about server sockets --- */
 
 static void name_write(const struct server *s, struct writer *out)
 {
@@ -73,7 +73,7 @@ static void name_write(const struct server *s, struct writer *out)
           TEXT(s->listener.path));
 }
 
-/* Returns the remedy for a unix socket that cannot be opened. */
+/* Returns the remedy for a server's unix socket that cannot be opened. */
 static const char *remedy_for(const struct server *s, int error)
 {
     if (error == EEXIST) {
@@ -124,7 +124,7 @@ static void log_trouble(const struct server *s, struct agent *agent, int error)
     log_text(agent, LOG_ID_SOCKET_OPEN_FAILED, &w);
 }
 
-/* --- sockets of earlier pods --- */
+/* --- removing sockets that earlier pods left --- */
 
 /*
  * Whether the text is a UUID (RFC 9562 §4), the form of a UID that the API server creates. This
@@ -187,7 +187,8 @@ static void remove_stale(const struct server *s, struct agent *agent)
     while (directory_next(&d, &e)) {
         remove_if_stale(s, dir, e.name, agent);
     }
-    (void)directory_close(&d); /* on failure stale sockets stay until the next start */
+    /* if the directory cannot be read, stale sockets stay until the next start */
+    (void)directory_close(&d);
 }
 
 void servers_remove_stale(const struct server servers[SERVERS], struct agent *agent)
@@ -265,8 +266,8 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
     /*
-     * If another process has replaced the file, do not take the name back: otherwise two agents
-     * would replace each other's socket forever.
+     * If another process has replaced the socket file, leave that file: otherwise two agents would
+     * replace each other's socket forever.
      */
     writer_text(&w, s->taken
                         ? " now belongs to another process, perhaps a second agent; it is created"

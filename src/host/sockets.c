@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Implements the server sockets: unix(7) stream sockets with checked peers, and TCP ports for IPv6
- * and IPv4. Logs nothing and retries nothing; the loop decides when to try again.
+ * and IPv4. Logs nothing and retries nothing; servers.c decides when to try again.
  */
 #include "host/sockets.h"
 
@@ -29,7 +29,7 @@ static enum status stale_remove(const char *path, int *error)
 {
     struct stat st;
     if (link_stat(path, &st) != 0) {
-        return STATUS_OK; /* the file is absent; bind reports other failures */
+        return STATUS_OK; /* the file is absent, or cannot be examined: then bind(2) reports why */
     }
     if (!S_ISSOCK(st.st_mode)) {
         *error = EEXIST;
@@ -215,7 +215,7 @@ static enum status open_tcp(struct listener *l, int fd, int family, int *error)
     return STATUS_OK;
 }
 
-/* --- both kinds of socket --- */
+/* --- opening and closing unix sockets and TCP ports --- */
 
 static enum status open_family(struct listener *l, int family, int *error)
 {
@@ -266,7 +266,10 @@ void listener_close(struct listener *l)
     if (l->fd < 0) {
         return;
     }
-    /* Compare the files first: while the socket is open, no other file can get its inode number. */
+    /*
+     * Compare the socket file before closing the socket: while it is open, no other file can get
+     * its inode number.
+     */
     if (l->path != NULL && listener_file(l) == LISTENER_FILE_OURS) {
         (void)unlink(l->path);
     }
@@ -313,7 +316,7 @@ static uint32_t address_folded(const struct sockaddr_in6 *from)
     struct reader r = reader_of(view_of(from, sizeof *from));
     uint32_t word = 0;
     uint32_t folded = 0;
-    enum status s = reader_u32(&r, &word); /* skips family and port */
+    enum status s = reader_u32(&r, &word); /* the first word has the family and the port */
     for (size_t i = 1; i < sizeof *from / sizeof word && s == STATUS_OK; i++) {
         s = reader_u32(&r, &word);
         folded ^= word;
@@ -356,7 +359,10 @@ enum status listener_accept(const struct listener *l, struct accepted *out)
     }
     out->peer = is_local(out->fd, &from) ? 0u : address_folded(&from);
     int on = 1;
-    /* Only an optimisation, so failures are ignored: TCP_NODELAY sends small responses at once. */
+    /*
+     * TCP_NODELAY makes the kernel send small responses at once. A failure is ignored, because the
+     * connection works without this option.
+     */
     (void)setsockopt(out->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return STATUS_OK;
 }

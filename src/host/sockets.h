@@ -2,7 +2,7 @@
 /*
  * The agent's server sockets: two unix sockets for the kubelet, TCP ports for health and metrics.
  * Owns their descriptors and socket files; knows nothing of the bytes that pass through them. Logs
- * nothing: returns verdicts to the loop.
+ * nothing: returns the result of each call to the main loop.
  */
 #ifndef HOST_SOCKETS_H
 #define HOST_SOCKETS_H
@@ -14,10 +14,10 @@
 
 /* A server socket, open or not. */
 struct listener {
-    const char *path;    /* unix socket, borrowed; NULL: TCP */
-    const char *address; /* TCP: address to listen on, borrowed; NULL or empty: all */
+    const char *path;    /* path of the unix socket, borrowed; NULL: the listener is a TCP port */
+    const char *address; /* TCP: address to listen on, borrowed; NULL or empty: all addresses */
     uint16_t port;       /* TCP port; 0: the kernel chooses it, and listener_open stores it */
-    int fd;              /* descriptor of the listening socket; -1: not open */
+    int fd;              /* descriptor of the listening socket; -1: the listener is not open */
     dev_t device;        /* device and inode number of the socket file that listener_open created */
     ino_t inode;
 };
@@ -25,8 +25,8 @@ struct listener {
 /*
  * Opens the listener. For a unix socket, first removes an existing socket file of this name; only
  * the owner can read and write the new file. Does not create the directory. TCP without an address
- * listens on all IPv6 and IPv4 addresses. HOST_*: *error is the errno (EEXIST: the path exists and
- * is not a socket).
+ * listens on all IPv6 and IPv4 addresses. On failure (HOST_*) *error is the errno (EEXIST: the path
+ * exists and is not a socket).
  */
 MUST_USE enum status listener_open(struct listener *l, int *error);
 /* Closes the listener, and removes its socket file unless another file has replaced it. */
@@ -58,15 +58,16 @@ MUST_USE int address_connect(int fd, const struct ip_address *a, uint16_t port);
 
 /* What listener_accept returns: an accepted connection, or the reason why there is none. */
 struct accepted {
-    int fd; /* STATUS_OK: non-blocking descriptor, owned by the caller */
+    int fd; /* with STATUS_OK: non-blocking descriptor of the connection, owned by the caller */
     /*
-     * STATUS_OK: identifies the peer. Unix socket: the process id. TCP: a number computed from the
-     * peer's address, or 0 if the peer is in the same network namespace.
+     * With STATUS_OK: identifies the peer. Unix socket: the peer's process id. TCP: a number
+     * computed from the peer's address, or 0 if the peer is in the same network namespace.
      */
     uint32_t peer;
-    bool heard; /* the peer has sent something already; set by the caller */
-    uid_t uid;  /* HOST_DENIED: user id of the peer */
-    int error;  /* HOST_IO: the errno */
+    /* the peer has already sent bytes; the caller of listener_accept sets this member */
+    bool heard;
+    uid_t uid; /* with HOST_DENIED: user id of the refused peer */
+    int error; /* with HOST_IO: errno of the failure */
 };
 /*
  * Accepts one connection. STATUS_MORE: no connection is ready. HOST_DENIED: the peer of a unix

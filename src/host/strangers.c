@@ -47,14 +47,14 @@ uint64_t strangers_due(const struct server_links *l, enum link_kind kind, uint64
         at = 0;
     }
     /*
-     * If round_ms is later than now, the port has reached the limits of its window and waits for
-     * the next one.
+     * If round_ms is later than now_ms, the port has reached the limits of its time window (pace.h)
+     * and waits for the next window.
      */
     uint64_t round_ms = pace_round_ms(&l->pace, kind, now_ms);
     return (round_ms > now_ms) ? round_ms : at;
 }
 
-/* --- one round of a port --- */
+/* --- one round of a TCP port --- */
 
 static void poll_pending(struct pending *p, uint64_t now_ms)
 {
@@ -116,7 +116,10 @@ static unsigned next_of(const struct server_links *l, enum link_kind kind, bool 
     return next;
 }
 
-/* Gives a link to one pending connection. Returns whether this round may give another. */
+/*
+ * Gives a link to one pending connection. Returns whether this round may give a link to another
+ * connection.
+ */
 static bool place_one(struct server_links *l, enum link_kind kind, uint64_t now_ms)
 {
     struct pending *p = pending_at(l, kind);
@@ -147,8 +150,8 @@ void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms)
     }
     pace_round(&l->pace, s->kind, now_ms);
     /*
-     * Poll first: a connection whose peer has sent something since the last poll must not be
-     * replaced.
+     * Poll the pending connections first: a connection whose peer has sent something since the last
+     * poll must not be replaced.
      */
     poll_pending(p, now_ms);
     accept_some(l, s, now_ms);

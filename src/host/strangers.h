@@ -5,8 +5,8 @@
  * the connections, pace.h the limits.
  *
  * A connection whose peer has sent nothing gets a link only if one is free; it never replaces
- * another connection. Other connections get links in this order: first those whose peer has the
- * fewest links; among these, the oldest first.
+ * another connection. Among the other connections, the next link goes to a connection whose peer
+ * has the fewest links; among those, to the oldest one.
  */
 #ifndef HOST_STRANGERS_H
 #define HOST_STRANGERS_H
@@ -14,9 +14,9 @@
 #include "host/server_links.h"
 #include "host/servers.h"
 
-/* Whether a server of this kind is a TCP port. */
+/* Whether the server sockets of this kind are TCP ports. */
 bool strangers_come(enum link_kind kind);
-/* Whether the next round of a port may begin now. */
+/* Whether the next round of a TCP port may begin now. */
 bool strangers_may(const struct server_links *l, enum link_kind kind, uint64_t now_ms);
 /* Sets the slots for poll(2) on the pending connections of a port. */
 void strangers_interest(const struct server_links *l, enum link_kind kind,

@@ -17,7 +17,10 @@
 #include "base/assert.h"
 #include "cfg/limits.h"
 
-/* Replaces strerror(3), which would link a table of every errno and the code for locales. */
+/*
+ * Texts of errnos; they replace strerror(3), which would link a table of every errno and the code
+ * for locales.
+ */
 static const struct {
     int error;
     enum status status;
@@ -200,7 +203,7 @@ enum status directory_make(const char *path, mode_t mode, int *error)
         }
         part[i] = path[i];
     }
-    /* The directory may exist although mkdir failed, for instance on a read-only root. */
+    /* mkdir(2) may fail although the directory exists, for instance below a read-only root. */
     struct stat st;
     if (path_stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         return STATUS_OK;
@@ -299,7 +302,10 @@ void directory_open(struct directory *d, const char *path)
     directory_begin(d, path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
 }
 
-/* Reads the next directory records. false: none is left, or the directory cannot be read. */
+/*
+ * Reads the next directory records. Returns false if no record is left, or if the directory cannot
+ * be read.
+ */
 static bool records_read(struct directory *d)
 {
     if (d->fd < 0 || d->error != 0) {
@@ -367,8 +373,8 @@ uint64_t random_seed(void)
 {
     uint64_t seed = 0;
     /*
-     * Do not wait: soon after boot, the kernel may not have random numbers yet, and the fallback is
-     * good enough for jitter.
+     * GRND_NONBLOCK: soon after boot, the kernel may not have random numbers yet; the fallback
+     * below is good enough for jitter.
      */
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
         seed = clock_wall_ms() * 2654435761u + (uint64_t)getpid();

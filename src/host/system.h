@@ -15,7 +15,9 @@
 /* Size of a buffer for the text of any errno, including its NUL. */
 #define ERRNO_WORDS_CAP sizeof "unexpected error (errno -2147483648)"
 
-/* Verdict of an errno: HOST_NO_SPACE, HOST_DENIED, HOST_ABSENT or HOST_IO. */
+/*
+ * Returns the status that stands for an errno: HOST_NO_SPACE, HOST_DENIED, HOST_ABSENT or HOST_IO.
+ */
 MUST_USE enum status errno_status(int error);
 /*
  * The text of an errno for an operator; static, never NULL. The text of an unknown number is
@@ -29,21 +31,23 @@ const char *errno_words(int error, char text[ERRNO_WORDS_CAP]);
 
 /*
  * Appends a whole file to `out`. FULL_BUFFER: the file does not fit into the rest of `out`, and
- * *error is EFBIG. HOST_*: *error is the errno. On failure `out` is unchanged, and the bytes that
- * were read are overwritten, because they may be secret. Does not block on a FIFO, and never
- * acquires a controlling terminal.
+ * *error is EFBIG. HOST_*: the file cannot be read, and *error is the errno. On failure `out` is
+ * unchanged, and the bytes that were read are overwritten, because they may be secret. Does not
+ * block on a FIFO, and never acquires a controlling terminal.
  */
 MUST_USE enum status file_read_whole(const char *path, struct writer *out, int *error);
-/* Like file_read_whole, but if the file does not fit into `out`, reads only its first part. */
+/*
+ * Like file_read_whole, but if the file does not fit into `out`, reads only as many bytes as fit.
+ */
 MUST_USE enum status file_read_start(const char *path, struct writer *out, int *error);
 /*
- * Writes all bytes at `offset`; -1: at the current position of the descriptor. HOST_*: *error is
- * the errno, and some bytes may have been written.
+ * Writes all bytes at `offset`; -1: at the current position of the descriptor. On failure (HOST_*)
+ * *error is the errno, and some bytes may have been written.
  */
 MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, int *error);
 /*
  * Creates the directory and its missing parents, each with `mode`. Existing directories stay
- * unchanged. HOST_*: *error is the errno; some parents may have been created.
+ * unchanged. On failure (HOST_*) *error is the errno, and some parents may have been created.
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
@@ -54,15 +58,15 @@ void path_join(char *path, size_t cap, const char *directory, const char *rest);
  * with the cause in errno.
  */
 MUST_USE int path_stat(const char *path, struct stat *st);
-/* lstat(2): does not follow a symbolic link at the end of the path. */
+/* lstat(2) of `path`: does not follow a symbolic link at the end of the path. */
 MUST_USE int link_stat(const char *path, struct stat *st);
-/* fstatat(2): `name` is in the directory `fd`; follows a symbolic link. */
+/* fstatat(2) of the file `name` in the directory `fd`; follows a symbolic link. */
 MUST_USE int entry_stat(int fd, const char *name, struct stat *st);
-/* fstat(2): the file that is open as `fd`. */
+/* fstat(2) of the file that is open as `fd`. */
 MUST_USE int descriptor_stat(int fd, struct stat *st);
 /*
- * open(2) by one system call; musl's open also calls fcntl(2) for O_CLOEXEC, for kernels before
- * 2.6.23.
+ * open(2) by a single system call; with O_CLOEXEC, musl's open also calls fcntl(2), for kernels
+ * before 2.6.23.
  */
 MUST_USE int path_open(const char *path, int flags, mode_t mode);
 /* rename(2); avoids stdio.h, which declares rename. Returns 0, or -1 with the cause in errno. */
@@ -70,7 +74,7 @@ MUST_USE int path_rename(const char *from, const char *to);
 
 /* One entry of a directory. */
 struct directory_entry {
-    uint64_t inode;   /* inode of the entry; for a symbolic link, not of its target */
+    uint64_t inode;   /* inode of the entry; for a symbolic link, the inode of the link itself */
     const char *name; /* points into the records of struct directory */
 };
 /*
@@ -79,13 +83,13 @@ struct directory_entry {
  */
 struct directory {
     int fd;    /* descriptor of the directory; -1: it could not be opened */
-    int error; /* errno of a failure, after which entries may be missing; 0: no failure */
+    int error; /* errno of a failure that may have left out entries; 0: no failure */
     unsigned reads;
-    size_t len; /* length of the records in `bytes` */
+    size_t len; /* number of bytes in `bytes` that directory records fill */
     size_t at;
     uint8_t bytes[DIRECTORY_READ_BYTES];
 };
-/* Opens the directory; directory_close reports a failure. */
+/* Opens the directory `path`; directory_close returns the errno of a failure. */
 void directory_open(struct directory *d, const char *path);
 /*
  * Uses the open directory `fd` from its current position; directory_close closes it. If `fd` is
@@ -93,8 +97,8 @@ void directory_open(struct directory *d, const char *path);
  */
 void directory_begin(struct directory *d, int fd);
 /*
- * Reads the next entry. false: no entry is left, or reading failed (see directory_close). out->name
- * is valid until the next call.
+ * Reads the next entry. Returns false if no entry is left, or if reading failed (see
+ * directory_close). out->name is valid until the next call.
  */
 MUST_USE bool directory_next(struct directory *d, struct directory_entry *out);
 /*
@@ -104,15 +108,21 @@ MUST_USE bool directory_next(struct directory *d, struct directory_entry *out);
  */
 int directory_close(struct directory *d);
 
-/* Milliseconds of a clock that never steps (CLOCK_MONOTONIC). */
+/* Returns the time, in milliseconds, of a clock that nobody can set (CLOCK_MONOTONIC). */
 uint64_t clock_now_ms(void);
-/* Microseconds of a clock that never steps (CLOCK_MONOTONIC). */
+/* Returns the time, in microseconds, of a clock that nobody can set (CLOCK_MONOTONIC). */
 uint64_t clock_now_us(void);
 /* Processor time that this process has used, in microseconds. */
 uint64_t clock_cpu_us(void);
-/* Unix time in milliseconds (CLOCK_REALTIME); this clock may step. */
+/*
+ * Returns the Unix time in milliseconds (CLOCK_REALTIME); this time jumps when somebody sets the
+ * clock.
+ */
 uint64_t clock_wall_ms(void);
-/* A number that differs between processes and starts: for jitter and DNS ids, not for secrets. */
+/*
+ * Returns a number that differs for each process and each start of the program: for jitter and DNS
+ * ids, not for secrets.
+ */
 uint64_t random_seed(void);
 
 #endif

@@ -21,7 +21,7 @@ void usage_begin(struct usage *u)
 
 /*
  * Returns the number of open descriptors. One poll(2) of all descriptor numbers suffices, because
- * it marks the numbers that are not open.
+ * poll(2) marks the numbers that are not open.
  */
 static uint64_t count_open(struct usage *u)
 {

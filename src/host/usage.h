@@ -12,17 +12,21 @@
 #include "agent/files.h"
 #include "cfg/limits.h"
 
-/* State of the measurement: facts from the start of the process, and working memory. */
+/* State for measuring the process: facts from the start of the process, and working memory. */
 struct usage {
-    int statm_fd; /* /proc/self/statm, opened before the sandbox forbids it; -1: no /proc */
+    /*
+     * descriptor of /proc/self/statm, opened before the sandbox forbids that; -1: the file cannot
+     * be opened
+     */
+    int statm_fd;
     uint64_t start_ms;
     uint64_t max_fds;
     struct pollfd slots[DESCRIPTORS_NEEDED];
 };
 
 /*
- * Initializes the measurement. Call before sandbox_enter, and after the limit of open files was
- * raised.
+ * Opens /proc/self/statm, and reads the facts that stay the same while the process runs. Call
+ * before sandbox_enter, and after the limit of open files was raised.
  */
 void usage_begin(struct usage *u);
 /*
