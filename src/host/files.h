@@ -45,7 +45,7 @@ struct host_files {
      */
     struct usage *usage;
     bool efa;     /* the driver's devices are EFA devices, numbered by their uverbs number */
-    int state_fd; /* descriptor of the open file `state_name`; -1: none */
+    int state_fd; /* descriptor of the file `state_name`; -1: the file is not open */
     bool state_writable;
     /*
      * This turn of the main loop has checked that `state_name` leads to the file that is open as
@@ -56,11 +56,11 @@ struct host_files {
     /* The claim store file is new, and its directory is not flushed to the disk yet. */
     bool state_created;
     char state_name[CDI_FILE_NAME_CAP];
-    int temporary_fd; /* descriptor of the locked temporary CDI file; -1: none */
+    int temporary_fd; /* descriptor of the locked temporary CDI file; -1: there is no such file */
     /* Name of the temporary CDI file; files.temporary returns it. */
     char temporary[CDI_FILE_NAME_CAP];
     uint64_t flush_us; /* duration of the last fdatasync(2) of the claim store, in microseconds */
-    int lock_fd;       /* descriptor of the lock file; -1: none */
+    int lock_fd;       /* descriptor of the lock file; -1: the file is not open */
     bool lock_writable;
     int error; /* errno of the last failed function of the port */
     /*

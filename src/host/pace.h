@@ -18,7 +18,7 @@
 
 /* Counters of transfers on all TCP connections, and of rounds (strangers.h) on each port. */
 struct pace {
-    uint64_t window_ms; /* end of the current window */
+    uint64_t window_ms; /* end of the current time window for transfers */
     /*
      * number of transfers of all TCP connections in this window, without the free transfers of new
      * connections
@@ -28,7 +28,7 @@ struct pace {
     uint8_t first[STRANGER_LINKS];
     /* Counters of one TCP port. */
     struct pace_port {
-        uint64_t window_ms; /* end of the current window */
+        uint64_t window_ms; /* end of the port's current time window */
         /*
          * Number of rounds begun, of connections accepted, and of connections that got a link, in
          * this window.

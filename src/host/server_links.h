@@ -16,7 +16,7 @@
 
 /* One connection. Its index in struct server_links is also the index of its link in the agent. */
 struct host_link {
-    int fd;        /* descriptor of the connection; -1: none */
+    int fd;        /* descriptor of the connection; -1: the link has no connection */
     bool ended;    /* the peer has closed its side of the connection */
     bool broken;   /* the connection has failed, so nothing more can be sent */
     uint32_t peer; /* number that distinguishes peers; see agent_link_open */

@@ -32,15 +32,17 @@ struct reservations {
     enum reservations_state state;
     bool running;    /* the request for a page of the list is in flight */
     bool described;  /* the metadata of the list has arrived */
-    bool broken;     /* a part of the current page was unreadable */
+    bool broken;     /* a part of the current page of the list was unreadable */
     bool ours;       /* the current claim has devices of this driver */
-    uint64_t due_ms; /* earliest time of the request for the next page */
+    uint64_t due_ms; /* earliest time of the request for the next page of the list */
     uint64_t backoff_ms;
     uint32_t found; /* number of reserved claims that were reported */
     struct claim_reservation claim;
-    char token[CONTINUE_CAP];  /* token of the next page; empty: the first page is next */
-    char why[CLAIM_ERROR_CAP]; /* why the last page failed; empty: the last page did not fail */
-    uint16_t http; /* HTTP status with which the last page failed; 0: the server sent no response */
+    char token[CONTINUE_CAP]; /* token of the next page; empty: the first page is next */
+    /* why the last failed request for a page failed; empty: no request has failed yet */
+    char why[CLAIM_ERROR_CAP];
+    /* HTTP status of the last failed request for a page; 0: the server sent no response */
+    uint16_t http;
 };
 
 /* Must be called once, after agent_init. `k` must be all zero, which this function only asserts. */

@@ -25,7 +25,7 @@ struct apilink {
     struct agent *agent; /* the agent, which gets agent_api_opened, _failed and _ended; borrowed */
     const struct settings *settings; /* the settings of the agent; borrowed */
     enum apilink_phase phase;
-    int fd;                /* descriptor of the socket; -1: none */
+    int fd;                /* descriptor of the connection's socket; -1: there is no socket */
     bool tls;              /* a TLS session exists */
     bool token_trouble;    /* a token failure was logged, and the token is still unreadable */
     bool read_wants_write; /* TLS must send bytes before it can read more */

@@ -22,8 +22,8 @@ struct pem {
 };
 
 /*
- * The agent has one instance, of about 400 KiB. Memory pages of it that receive no credential are
- * never written, so they use no memory.
+ * The credentials for the API server. The agent has one instance of this struct, of about 400 KiB;
+ * memory pages that receive no credential are never written, so they use no memory.
  */
 struct credentials {
     uint16_t port;

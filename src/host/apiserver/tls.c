@@ -84,7 +84,10 @@ static const int suites[] = {
 
 /* --- the arena: the memory of mbedTLS --- */
 
-/* Initializes the arena, then PSA, which allocates its key slots from the arena. */
+/*
+ * Initializes the arena, then PSA (mbedTLS's interface for cryptography), which allocates its key
+ * slots from the arena.
+ */
 static bool arena_open(void)
 {
     mbedtls_memory_buffer_alloc_init(arena, sizeof arena);
@@ -225,7 +228,7 @@ static int on_receive(void *context, unsigned char *data, size_t len)
     return n;
 }
 
-/* --- start of a session --- */
+/* --- the start of a TLS session --- */
 
 static void init_all(void)
 {
@@ -441,7 +444,7 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
     return s;
 }
 
-/* --- handshake and transfers --- */
+/* --- the handshake, and reading and writing after it --- */
 
 /*
  * If `code` means that the connection was reset, looks for an alert that the server sent before the

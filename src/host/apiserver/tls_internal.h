@@ -13,7 +13,7 @@ int tls_random(void *context, unsigned char *data, size_t len);
 
 /* Why a session failed: a code of mbedTLS, an alert and the verdict on the certificate. */
 struct tls_failure {
-    int code; /* code of mbedTLS, negative; 0: no failure */
+    int code; /* error code of mbedTLS, negative; 0: no failure */
     /* number of the alert that the server sent, if code is MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
     unsigned alert;
     /* Why the server's certificate is refused; empty: the certificate is not refused. Borrowed. */
@@ -33,7 +33,7 @@ struct tls_failure {
  * one line to `why`, unless `why` is NULL.
  */
 enum status tls_judge(const struct tls_failure *failure, struct writer *why);
-/* Whether a code of mbedTLS means that the arena is exhausted. */
+/* Whether an error code of mbedTLS means that the arena is exhausted. */
 bool tls_is_exhausted(int code);
 
 #endif

@@ -16,8 +16,8 @@ struct probes {
     struct agent *efa;   /* agent of the EFA driver, borrowed; NULL: the driver does not run */
     bool efas;           /* each probe includes the EFA devices */
     struct readers readers;
-    uint64_t due_ms; /* time of the next periodic probe */
-    bool wanted;     /* start a probe as soon as a reader is idle */
+    uint64_t due_ms; /* time of the next periodic probe of the node */
+    bool wanted;     /* a probe must start as soon as a reader is idle */
     /* the agents have received findings, or were told that no findings arrived in time */
     bool told;
     int error; /* errno with which the last probe failed; 0: the last probe succeeded */

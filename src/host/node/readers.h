@@ -38,14 +38,21 @@ struct reader_state {
 /* All reader processes, and what they reported last. */
 struct readers {
     struct reader_state reader[READERS];
-    int prober;   /* index of the reader that probes and reports error events; -1: none */
+    /*
+     * index of the reader that probes the node and reports error events; -1: there is no such
+     * reader
+     */
+    int prober;
     bool probing; /* a reader is running a probe of the node */
     bool probed;  /* the answer to a probe arrived in this turn of the main loop */
     /* the reader `prober` reported an error of a device in this turn of the main loop */
     bool stirred;
     bool changed; /* the hang of a reader began or ended in this turn of the main loop */
     bool ended;   /* a reader process has ended: the agent must restart */
-    /* index of the reader that answered readers_memory_read or delays the answer; -1: none */
+    /*
+     * index of the reader that answered readers_memory_read or delays the answer; -1: there is no
+     * such reader
+     */
     int memory;
     uint64_t now_ms;
 };
