@@ -102,7 +102,7 @@ bool this_boot[UIDS];       /* and that was in this boot */
 bool told[UIDS];            /* the last answer was a prepare, whether it binds the agent or not */
 #endif
 bool ended[UIDS];           /* the last answer was an unprepare that went well */
-bool forgotten[UIDS];       /* the kubelet lost its checkpoint while a container ran */
+bool forgotten[UIDS];       /* a container runs that the kubelet does not protect: unprepared, or its checkpoint was lost */
 
 /*
  * The claim that the agent works for, + 1; 0: for none. The pod and the API object of the other claim stand still
@@ -368,7 +368,9 @@ inline unprepare(x)
         :: tombstone[x] -> STEP(AGENT, tombstone[x] = false)
         :: else
         fi
-    :: SLOT[x] == FREEING
+    :: SLOT[x] == FREEING && mem[me].unlisted && !tombstone[x] -> /* remove_again */
+        STEP(AGENT, tombstone[x] = true; cdi[x] = 0)
+    :: SLOT[x] == FREEING && !(mem[me].unlisted && !tombstone[x])
     fi;
     sync();
     d_step {
@@ -440,7 +442,8 @@ inline adopt_listed(x)
 inline adopt_file(x)
 {
     if
-    :: cdi[x] && SLOT[x] == EMPTY -> write_record(x, cdi[x])
+    :: d_step { cdi[x] && SLOT[x] == EMPTY -> d = cdi[x] };
+        STEP(AGENT, cached[x] = d; SLOT[x] = HELD; RECORD[x] = d; newer[x] = false; d = 0)
     :: else
     fi;
     if
@@ -607,7 +610,7 @@ proctype kubelet(byte x)
     :: d_step { MAY_MOVE && pod[x] == RUNNING -> used[x] = 0; forgotten[x] = false; pod[x] = (listed[x] -> ENDING : NO_POD) }
     :: d_step { MAY_MOVE && pod[x] == STARTING && call[x] == NO_CALL -> pod[x] = (listed[x] -> ENDING : NO_POD) }
     :: WHEN(pod[x] == ENDING && CALLS_ANEW, KUBELET,
-        call[x] = UNPREPARE; TELL(x, false); ACQUIT(x))
+        call[x] = UNPREPARE; TELL(x, false); forgotten[x] = (used[x] != 0); ACQUIT(x))
     :: d_step { MAY_MOVE && call[x] == ANSWERED && pod[x] == ENDING ->
         call[x] = NO_CALL; pod[x] = NO_POD; listed[x] = false; WRITES }
     /* a container that outlived its pod */

@@ -44,13 +44,6 @@ UNUSED_OK static struct view copy_of(unsigned n)
     return view_of(bytes[turn], v.len);
 }
 
-UNUSED_OK static struct disk_file *tombstone_of(unsigned n)
-{
-    char name[CDI_FILE_NAME_CAP];
-    cdi_tombstone_name(DRIVER_NEURON, api.claim[n].uid, name);
-    return disk_find(FILES_CDI, name);
-}
-
 /* Another claim asks for the device of claim 0; empty: it gets it. */
 UNUSED_OK static const char *rival_error(void)
 {

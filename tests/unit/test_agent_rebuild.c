@@ -512,6 +512,58 @@ static void test_unprepared_of_a_damaged_store(void **state)
     assert_int_equal(held(), 1);
 }
 
+/*
+ * The disk refuses the flush of a release, and the tombstone is lost: a repeated unprepare creates
+ * the tombstone again, because the list still names the claim.
+ */
+static void test_tombstone_lost_before_the_flush(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    disk_unlink(store());
+    api.claims_http = 500;
+    up_again();
+    assert_int_equal(held(), USED);
+    disk.refuse_flush = true;
+    disk.refusal = HOST_IO;
+    unprepare_well(1, 1);
+    disk_unlink(tombstone_of(1));
+    unprepare_well(1, 1);
+    assert_non_null(tombstone_of(1));
+    disk.refuse_flush = false;
+    api.claims_http = 0;
+    pass(60000);
+    assert_false(world.agent->ledger->unlisted);
+    pass_looks();
+    assert_int_equal(held(), USED - 1u);
+    assert_null(tombstone_of(1));
+}
+
+/* The CDI root refuses the tombstone: the release keeps its slot until a tombstone is created. */
+static void test_tombstone_refused_before_the_list(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    disk_unlink(store());
+    api.claims_http = 500;
+    up_again();
+    assert_int_equal(held(), USED);
+    disk_unlink(cdi_of(1));
+    disk_refuse(FILES_CDI, HOST_NO_SPACE);
+    unprepare_well(1, 1);
+    assert_int_equal(held(), USED - 1u);
+    pass(20000);
+    disk_refuse(FILES_CDI, STATUS_OK);
+    api.claims_http = 0;
+    pass(60000);
+    assert_false(world.agent->ledger->unlisted);
+    assert_int_equal(held(), USED - 1u);
+    pass(60000);
+    assert_int_equal(world.agent->ledger->freeing, 0);
+}
+
 /* --- pages --- */
 
 static void test_pages(void **state)
@@ -582,6 +634,8 @@ int main(void)
         cmocka_unit_test(test_forbidden),
         cmocka_unit_test(test_unprepared_before_the_list),
         cmocka_unit_test(test_unprepared_of_a_damaged_store),
+        cmocka_unit_test(test_tombstone_lost_before_the_flush),
+        cmocka_unit_test(test_tombstone_refused_before_the_list),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_outdated_token),
         cmocka_unit_test(test_tokens_always_outdated),

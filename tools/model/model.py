@@ -43,7 +43,7 @@ DEPTH_MAX = 4000000
 AT_ONCE = 4
 NOT_SHOWN = [
     "The model has two claims of one device each and two devices; it is no proof for more.",
-    "Faults are bounded: with two claims one crash, reboot, loss or deletion by force in a run, with one claim two.",
+    "Faults are bounded: with two claims one crash, reboot, loss or deletion by force in a run, with one claim three.",
     "Errors of the disk, torn writes, damaged halves, shares and parts of devices, and the EFA driver are not "
     "modelled: the simulator and the crash states cover them.",
     "The release of a claim that is over assumes that the API server answers, that the kubelet writes its checkpoint, "

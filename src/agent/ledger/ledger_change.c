@@ -274,16 +274,20 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
 }
 
 /*
- * Repeats the removal of a claim that is being freed; the next flush completes it. While the
- * release cannot be written to the store, only the tombstone shows the release to the next process,
- * so a missing tombstone is created again.
+ * Repeats the removal of a claim that is being freed; the next flush completes it. Creates a
+ * missing tombstone again in two cases:
+ * - The store refuses the release, so only the tombstone shows it to the next process.
+ * - The list of claims is due and may name the claim. FREEING_FILE needs no tombstone for that: the
+ *   list does not adopt such a claim, and settle_slot creates the tombstone.
  */
 static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
 {
     int slot = ledger_freeing_slot(a, uid);
     bool refused = slot >= 0 && a->ledger->entry[slot].refused;
-    return (refused && ledger_tombstone(a, uid) != STATUS_OK) ? remove_unread(a, uid, why)
-                                                              : STATUS_OK;
+    bool listed = a->ledger->unlisted && !ledger_freeing_file(a, uid);
+    return ((refused || listed) && ledger_tombstone(a, uid) != STATUS_OK)
+               ? remove_unread(a, uid, why)
+               : STATUS_OK;
 }
 
 enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)

@@ -519,6 +519,19 @@ static enum status rewrite_unsynced(struct agent *a)
     return s;
 }
 
+/*
+ * Removes the CDI file of a claim that was released without a tombstone. If the list of claims is
+ * due, creates the tombstone, because the list may name the claim.
+ */
+static enum status remove_left_file(struct agent *a, const char *uid)
+{
+    if (!a->ledger->unlisted) {
+        return cdi_remove(a, uid);
+    }
+    enum status s = cdi_bury(a, uid);
+    return (s == HOST_ABSENT) ? cdi_mark_gone(a, uid) : s;
+}
+
 /* Removes the files of a claim whose release is on the disk, then frees its slot. */
 static void settle_slot(struct agent *a, unsigned slot)
 {
@@ -534,7 +547,7 @@ static void settle_slot(struct agent *a, unsigned slot)
         status_ignore(unmarked, "a tombstone of no record means nothing");
     }
     bool file = e->state == LEDGER_FREEING_FILE;
-    if (file && (elsewhere || cdi_remove(a, a->ledger->id[slot].uid) == STATUS_OK)) {
+    if (file && (elsewhere || remove_left_file(a, a->ledger->id[slot].uid) == STATUS_OK)) {
         ledger_move(a, slot, LEDGER_FREEING);
         enum status s = slot_write(a, slot);
         status_ignore(s, "the next flush tries it again");
@@ -542,8 +555,8 @@ static void settle_slot(struct agent *a, unsigned slot)
         ledger_move(a, slot, LEDGER_FREE);
     } else {
         /*
-         * The CDI file could not be removed, so the slot keeps the record that marks the claim as
-         * released.
+         * The CDI file could not be removed, or the tombstone could not be created, so the record
+         * that marks the claim as released stays.
          */
     }
 }

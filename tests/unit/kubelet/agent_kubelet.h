@@ -275,6 +275,13 @@ UNUSED_OK static struct disk_file *cdi_of(unsigned n)
     return disk_find(FILES_CDI, name);
 }
 
+UNUSED_OK static struct disk_file *tombstone_of(unsigned n)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(DRIVER_NEURON, api.claim[n].uid, name);
+    return disk_find(FILES_CDI, name);
+}
+
 /* The content of a file of less than a page, until the next call. */
 UNUSED_OK static struct view file_content(const struct disk_file *f)
 {
