@@ -5,72 +5,6 @@
  */
 #include "tests/unit/kubelet/agent_kubelet.h"
 
-/* --- the EFA driver's files: the same disk, a claim store of its own --- */
-
-static struct files efa_port;
-
-static const char *place(enum files_dir dir, const char *name, char text[DISK_NAME_CAP])
-{
-    int n = snprintf(text, DISK_NAME_CAP, "%s%s", dir == FILES_STATE ? "efa-" : "", name);
-    assert_true(n > 0 && (unsigned)n < DISK_NAME_CAP);
-    return text;
-}
-
-static enum status efa_read(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
-                            struct writer *out)
-{
-    char text[DISK_NAME_CAP];
-    return disk_files.read(ctx, dir, place(dir, name, text), offset, out);
-}
-
-static enum status efa_write(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
-                             struct view bytes)
-{
-    char text[DISK_NAME_CAP];
-    return disk_files.write(ctx, dir, place(dir, name, text), offset, bytes);
-}
-
-static enum status efa_commit(void *ctx, enum files_dir dir, const char *name,
-                              const char *final_name)
-{
-    char text[DISK_NAME_CAP];
-    char final_text[DISK_NAME_CAP];
-    const char *last = final_name != NULL ? place(dir, final_name, final_text) : NULL;
-    return disk_files.commit(ctx, dir, place(dir, name, text), last);
-}
-
-static enum status efa_remove(void *ctx, enum files_dir dir, const char *name, const char *aside)
-{
-    char text[DISK_NAME_CAP];
-    char aside_text[DISK_NAME_CAP];
-    const char *other = aside != NULL ? place(dir, aside, aside_text) : NULL;
-    return disk_files.remove(ctx, dir, place(dir, name, text), other);
-}
-
-static enum status efa_lock(void *ctx, const char *name, enum files_lock which)
-{
-    char text[DISK_NAME_CAP];
-    disk_writer(DRIVER_EFA);
-    enum status s = disk_files.lock(ctx, place(FILES_STATE, name, text), which);
-    disk_writer(DRIVER_NEURON);
-    return s;
-}
-
-static void efa_unlock(void *ctx, enum files_lock which)
-{
-    disk_writer(DRIVER_EFA);
-    disk_files.unlock(ctx, which);
-    disk_writer(DRIVER_NEURON);
-}
-
-static enum files_holder efa_holder(void *ctx, enum files_lock which)
-{
-    disk_writer(DRIVER_EFA);
-    enum files_holder holder = disk_files.holder(ctx, which);
-    disk_writer(DRIVER_NEURON);
-    return holder;
-}
-
 /* --- a node whose agent has had --efa once --- */
 
 /* As start() of the harness, with the second driver. */
@@ -78,21 +12,13 @@ static void start_both(void)
 {
     static const struct found_efas nothing;
     static struct agent *memory;
-    efa_port = disk_files;
-    efa_port.read = efa_read;
-    efa_port.write = efa_write;
-    efa_port.commit = efa_commit;
-    efa_port.remove = efa_remove;
-    efa_port.lock = efa_lock;
-    efa_port.unlock = efa_unlock;
-    efa_port.holder = efa_holder;
     if (memory != NULL) {
         memset((void *)memory, 0, sizeof(struct agents));
     }
     world.exited = false;
     memory = agent_init(&world.settings, &disk_files, 42, world.now_ms, WALL_MS(world.now_ms));
     world.agent = memory;
-    (void)agent_add_efa(memory, &efa_port);
+    (void)agent_add_efa(memory, &efa_files);
     agent_found(memory, &world.found);
     agent_found_efas(memory, &nothing);
     world.poked = true;
@@ -104,7 +30,7 @@ static const char *const off[] = {"--efa=false"};
 /* Overwrites the EFA driver's claim store, so that nobody knows what it held. */
 static void damage_store(void)
 {
-    struct disk_file *f = disk_find(FILES_STATE, "efa-" STORE_FILE_NAME);
+    struct disk_file *f = disk_find(FILES_STATE, EFA_STORE_NAME);
     assert_non_null(f);
     file_fill(f, 0, 0xa5, STORE_FILE_BYTES);
 }

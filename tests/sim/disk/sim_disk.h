@@ -12,6 +12,7 @@
 #define TESTS_SIM_SIM_DISK_H
 
 #include "agent/files.h"
+#include "cfg/identity.h"
 
 /* Files at one time: one CDI file per claim, the store, its lock and its damaged ones. */
 #define DISK_FILES_MAX 320u
@@ -117,6 +118,10 @@ struct disk {
 extern struct disk disk;
 /* The port over it. */
 extern const struct files disk_files;
+/* The port of the EFA driver: the same disk, its claim store in a directory of its own. */
+extern const struct files efa_files;
+/* Name of the EFA driver's claim store on the disk. */
+#define EFA_STORE_NAME "efa-" STORE_FILE_NAME
 
 /* An empty disk without faults, as on a new node. What disk_freeze kept stays in the pool. */
 void disk_clear(void);

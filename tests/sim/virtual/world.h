@@ -230,11 +230,6 @@ void world_node_again(struct world *w, const char *uid);
 
 /* --- stored.c: what the API server stores --- */
 
-/* The files of the EFA driver: on the same disk, its claim store in a directory of its own. */
-extern const struct files efa_files;
-/* Name of the EFA driver's claim store on the disk. */
-#define EFA_STORE_NAME "efa-" STORE_FILE_NAME
-
 /* Size of the agent's one instance. */
 extern const size_t agent_bytes;
 /* A second instance: agent_init of another copy of agent.c. */

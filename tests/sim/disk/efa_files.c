@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files port of the EFA driver: that of the disk, but for the claim store and what belongs to
- * it, which lie in a directory of their own, as the name says. See world.h.
+ * it, which lie in a directory of their own, as the name says. See sim_disk.h.
  */
 #include <stdio.h>
 
 #include "base/assert.h"
 #include "tests/sim/disk/sim_disk.h"
-#include "tests/sim/virtual/world.h"
 
 static const char *place(enum files_dir dir, const char *name, char text[DISK_NAME_CAP])
 {
