@@ -99,6 +99,27 @@ static void test_claims_may_be_left(void **state)
     assert_non_null(strstr(metrics, "driver_kept\"} 1\n"));
 }
 
+/* The driver that is kept creates no slice, and empties one that is stored. */
+static void test_no_slice_is_created(void **state)
+{
+    (void)state;
+    begin_kept();
+    pass(60000);
+    assert_int_equal(api_slices(), 1); /* that of neuron.aws.com */
+    assert_non_null(strstr(page_get("/slicesz"), "driver: neuron.aws.com"));
+    assert_null(strstr(page_get("/slicesz"), "driver: dra.net"));
+    struct sim_object *s = api_slice_foreign("efa", "dra.net", NODE_NAME);
+    api_slice_add(s, view_text("\x32\x06\x0a\x04rdma")); /* field 6, a device of that name */
+    assert_int_equal(slice_devices(s), 1);
+    pass(60000);
+    assert_int_equal(slice_devices(api_slice_named("efa")), 0);
+    assert_int_equal(api_slices(), 2);
+    assert_non_null(strstr(page_get("/slicesz"), "driver: dra.net"));
+    api_slice_delete(api_slice_named("efa"));
+    pass(60000);
+    assert_int_equal(api_slices(), 1);
+}
+
 /* Both end when the agent is asked to, whatever one of them still waits for. */
 static void test_stop(void **state)
 {
@@ -127,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claims_may_be_left),
+        cmocka_unit_test(test_no_slice_is_created),
         cmocka_unit_test(test_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,26 +30,28 @@ static bool is_made(const struct publish *p)
 }
 
 /*
- * Number of slices that the driver publishes; 0: the wanted content is not built yet. Without a
- * plan, the number is one slice for all devices, and one more if the driver publishes shared
- * counters.
+ * Number of slices; without a plan: one for all devices, and one for shared counters if needed.
+ * Without wanted content: 0. A driver that is draining creates no slice, so it has those of its
+ * plan.
  */
-static unsigned slices_of(const struct publish *p)
+static unsigned slices_of(const struct agent *a)
 {
+    const struct publish *p = a->publish;
     if (!is_made(p)) {
         return 0;
     }
-    return is_planned(p) ? p->plan.parts : (p->wanted.devices.counters ? 2u : 1u);
+    return (is_planned(p) || a->draining) ? p->plan.parts : (p->wanted.devices.counters ? 2u : 1u);
 }
 
-static struct slice_shown slice_at(struct publish *p, unsigned index)
+static struct slice_shown slice_at(const struct agent *a, unsigned index)
 {
+    struct publish *p = a->publish;
     struct slice_shown s = {.driver = p->wanted.driver,
                             .node_name = p->wanted.node_name,
                             .devices = &p->wanted.devices,
                             .attributes = &p->attributes,
                             .generation = p->plan.generation,
-                            .slices = slices_of(p),
+                            .slices = slices_of(a),
                             .counters = p->wanted.devices.counters && index == 0u};
     if (is_planned(p)) {
         s.first = p->plan.part[index].first;
@@ -72,14 +74,14 @@ bool listing_known(const struct agent *a)
 
 unsigned listing_slices(const struct agent *a)
 {
-    return slices_of(a->publish);
+    return slices_of(a);
 }
 
 bool listing_part(const struct agent *a, unsigned part, struct document *d)
 {
     unsigned left = part;
-    for (unsigned i = 0; i < slices_of(a->publish); i++) {
-        struct slice_shown s = slice_at(a->publish, i);
+    for (unsigned i = 0; i < slices_of(a); i++) {
+        struct slice_shown s = slice_at(a, i);
         if (left < slice_document_parts(&s)) {
             slice_document(&s, left, d);
             return true;

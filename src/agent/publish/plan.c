@@ -268,7 +268,17 @@ void plan_make(struct plan *p, unsigned devices, bool counters)
     mark_writes(p);
 }
 
-/* --- carrying out the plan: deletes and writes --- */
+void plan_make_empty(struct plan *p)
+{
+    if (p->seen_count > 0u) {
+        plan_make(p, 0, false);
+        return;
+    }
+    p->parts = 0;
+    p->made++;
+}
+
+/* --- carrying out the plan --- */
 
 /* Index of the next slice that must be deleted; -1: there is none. */
 static int next_delete(const struct plan *p)

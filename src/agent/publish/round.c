@@ -155,7 +155,7 @@ static void complete_round(struct agent *a, bool reported)
     if (current) {
         r->current_wall_ms = a->wall_ms;
     }
-    if (current && !reported) {
+    if (current && !reported && a->publish->plan.parts > 0u) {
         log_current(a);
     }
     if (current) {
@@ -336,7 +336,11 @@ static void list_complete(struct agent *a, const struct api_result *result)
         return;
     }
     slice_watch_listed(a, result);
-    plan_make(plan, a->publish->wanted.devices.count, a->publish->wanted.devices.counters);
+    if (a->draining) {
+        plan_make_empty(plan);
+    } else {
+        plan_make(plan, a->publish->wanted.devices.count, a->publish->wanted.devices.counters);
+    }
     report_foreign(a);
     if (plan->overflow > 0u) {
         /* the next round handles the listed slices that did not fit into the plan */
