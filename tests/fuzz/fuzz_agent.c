@@ -277,7 +277,7 @@ static void kubelet_calls(struct fuzz *in)
     for (unsigned i = 0; i < batch.count; i++) {
         name_claim(&claims[i], ((what & 15u) + i) % CLAIMS);
     }
-    enum status s = sim_kubelet_call(&kubelet, &batch, &number);
+    enum status s = sim_kubelet_call(&kubelet, world.now_ms, &batch, &number);
     CHECK(s == STATUS_OK || s == PEER_NOT_FOUND || s == STATUS_MORE || s == FULL_TABLE);
 }
 

@@ -311,7 +311,7 @@ static void call(enum sim_method method, const struct sim_claim *claims, unsigne
         .method = method, .driver = DRIVER_NAME, .claims = claims, .count = count};
     unsigned number = 0;
     world.answered = false;
-    assert_int_equal(sim_kubelet_call(&kubelet, &batch, &number), STATUS_OK);
+    assert_int_equal(sim_kubelet_call(&kubelet, world.now_ms, &batch, &number), STATUS_OK);
     settle();
     assert_true(world.answered);
     assert_int_equal(world.code, GRPC_OK);
@@ -423,7 +423,7 @@ static void test_registration_socket_gone(void **state)
     begin(1000);
     assert_int_equal(sim_kubelet_socket(&kubelet, SOCKET, false), STATUS_OK);
     settle();
-    assert_int_equal(sim_kubelet_call(&kubelet, &batch, &number), PEER_NOT_FOUND);
+    assert_int_equal(sim_kubelet_call(&kubelet, world.now_ms, &batch, &number), PEER_NOT_FOUND);
 }
 
 static void test_stops_when_asked(void **state)

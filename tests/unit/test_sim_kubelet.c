@@ -191,7 +191,7 @@ static enum status call(unsigned count)
     const struct sim_batch batch = {
         .method = SIM_PREPARE, .driver = DRIVER, .claims = claims, .count = count};
     unsigned number = 0;
-    enum status s = sim_kubelet_call(&kubelet, &batch, &number);
+    enum status s = sim_kubelet_call(&kubelet, plugin.now_ms, &batch, &number);
     settle();
     return s;
 }
@@ -300,6 +300,22 @@ static void test_silent_plugin(void **state)
     logged("answered NodePrepareResources: context deadline exceeded;");
 }
 
+/* The limit of a call counts from the call, however long the connection was idle before. */
+static void test_call_after_an_idle_time(void **state)
+{
+    (void)state;
+    begin(true, true);
+    appear();
+    plugin.log[0] = 0;
+    plugin.silent = true;
+    plugin.now_ms += 60000;
+    assert_int_equal(call(1), STATUS_OK);
+    pass(44999);
+    logged("");
+    pass(1);
+    logged("answered NodePrepareResources: context deadline exceeded;");
+}
+
 static void test_judges_replies(void **state)
 {
     (void)state;
@@ -354,7 +370,7 @@ int main(void)
         cmocka_unit_test(test_versions),         cmocka_unit_test(test_refused_plugins),
         cmocka_unit_test(test_tries_again),      cmocka_unit_test(test_refused_verdict),
         cmocka_unit_test(test_silent_plugin),    cmocka_unit_test(test_judges_replies),
-        cmocka_unit_test(test_lost_connections),
+        cmocka_unit_test(test_lost_connections), cmocka_unit_test(test_call_after_an_idle_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,7 +270,7 @@ static void command(const struct host_words *words)
     }
     batch.method = strcmp(words->at[0], "prepare") == 0 ? SIM_PREPARE : SIM_UNPREPARE;
     batch.driver = words->at[DRIVER_WORD];
-    enum status s = sim_kubelet_call(&kubelet, &batch, &call);
+    enum status s = sim_kubelet_call(&kubelet, host_now_ms(), &batch, &call);
     if (s == PEER_NOT_FOUND) {
         host_say("failed DRA driver %s is not registered", batch.driver);
     } else if (s == STATUS_OK) {

@@ -68,11 +68,13 @@ static void send_rest(struct sim_grpc *c, struct sim_call *call)
     }
 }
 
-enum status sim_grpc_call(struct sim_grpc *c, const struct sim_grpc_request *r)
+enum status sim_grpc_call(struct sim_grpc *c, uint64_t now_ms, const struct sim_grpc_request *r)
 {
     struct sim_call *call = free_call(c);
     uint32_t stream = 0;
-    ASSERT(r->message.len <= GRPC_MESSAGE_BYTES_MAX && r->limit_ms > 0);
+    ASSERT(r->message.len <= GRPC_MESSAGE_BYTES_MAX && r->limit_ms > 0 && now_ms >= c->now_ms);
+    c->now_ms = now_ms; /* an idle connection was told the time when it was last stepped */
+    h2_set_time(&c->h2, now_ms);
     if (call == NULL) {
         return FULL_TABLE;
     }

@@ -53,8 +53,12 @@ struct sim_grpc_result {
 };
 
 void sim_grpc_init(struct sim_grpc *c, uint64_t now_ms);
-/* FULL_TABLE: SIM_CALLS_MAX are under way. STATUS_MORE: the peer takes no stream now. */
-MUST_USE enum status sim_grpc_call(struct sim_grpc *c, const struct sim_grpc_request *r);
+/*
+ * Starts a call, whose limit counts from `now_ms`. FULL_TABLE: SIM_CALLS_MAX are under way.
+ * STATUS_MORE: the peer takes no stream now.
+ */
+MUST_USE enum status sim_grpc_call(struct sim_grpc *c, uint64_t now_ms,
+                                   const struct sim_grpc_request *r);
 /*
  * Next ended call. STATUS_MORE: none now. Others: the connection failed (sticky), and every call
  * was reported UNAVAILABLE before.

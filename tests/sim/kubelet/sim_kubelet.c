@@ -117,7 +117,7 @@ static void ask(struct sim_kubelet *k, struct sim_plugin *p, const char *path, s
         .tag = 0,
         .limit_ms = strcmp(path, GET_INFO) == 0 ? SIM_GET_INFO_MS : SIM_NOTIFY_MS,
     };
-    if (sim_grpc_call(&p->channel[REGISTRATION].grpc, &r) != STATUS_OK) {
+    if (sim_grpc_call(&p->channel[REGISTRATION].grpc, k->now_ms, &r) != STATUS_OK) {
         attempt_failed(k, p, "the registration connection takes no call");
     }
 }

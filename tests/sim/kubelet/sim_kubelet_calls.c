@@ -55,7 +55,8 @@ static void write_claims(struct writer *w, const struct sim_batch *batch)
     }
 }
 
-static enum status send_call(struct sim_plugin *p, const struct sim_batch *batch, unsigned call)
+static enum status send_call(const struct sim_kubelet *k, struct sim_plugin *p,
+                             const struct sim_batch *batch, unsigned call)
 {
     static const uint32_t limit_ms = SIM_CALL_MS;
     uint8_t message[GRPC_MESSAGE_BYTES_MAX];
@@ -77,11 +78,14 @@ static enum status send_call(struct sim_plugin *p, const struct sim_batch *batch
         .tag = call,
         .limit_ms = limit_ms,
     };
-    return sim_grpc_call(&p->channel[SERVICE].grpc, &r);
+    return sim_grpc_call(&p->channel[SERVICE].grpc, k->now_ms, &r);
 }
 
-enum status sim_kubelet_call(struct sim_kubelet *k, const struct sim_batch *batch, unsigned *call)
+enum status sim_kubelet_call(struct sim_kubelet *k, uint64_t now_ms, const struct sim_batch *batch,
+                             unsigned *call)
 {
+    ASSERT(now_ms >= k->now_ms);
+    k->now_ms = now_ms;
     struct sim_plugin *p = plugin_of(k, batch->driver);
     ASSERT(batch->count <= CLAIMS_PER_CALL_MAX);
     if (p == NULL) {
@@ -95,7 +99,7 @@ enum status sim_kubelet_call(struct sim_kubelet *k, const struct sim_batch *batc
         if (pending->used) {
             continue;
         }
-        enum status s = send_call(p, batch, i);
+        enum status s = send_call(k, p, batch, i);
         pending->used = s == STATUS_OK;
         pending->lost = false;
         pending->plugin = (unsigned)(p - k->plugin);

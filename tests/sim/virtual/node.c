@@ -337,7 +337,7 @@ bool world_ask(struct world *w, enum driver_kind driver, bool unprepare, const c
     text_set(claim.name, sizeof claim.name, name);
     text_set(claim.uid, sizeof claim.uid, uid);
     *answered = (struct answered){.text = "no answer"};
-    if (sim_kubelet_call(&world_kubelet, &batch, &answered->call) != STATUS_OK) {
+    if (sim_kubelet_call(&world_kubelet, w->now_ms, &batch, &answered->call) != STATUS_OK) {
         text_cut(answered->text, sizeof answered->text, view_text("not connected"));
         return false;
     }
