@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shows the claims in the claim store: decodes a slot with dra/store.h and writes its claim. */
 #include "base/assert.h"
+#include "base/chars.h"
+#include "cfg/identity.h"
 #include "command/command_internal.h"
 
 static const char *const cdi_states[CDI_STATES] = {[CDI_GOOD] = "good",
@@ -249,4 +251,32 @@ bool command_claim_document(const struct claim_shown *c, unsigned part, struct d
         command_device_document(c->node, result, number, d);
     }
     return true;
+}
+
+/* --- claims that are not held --- */
+
+#define UID_CHARACTERS 36u /* of a UUID as RFC 9562 writes it: 8-4-4-4-12 hexadecimal digits */
+
+static bool has_uid_form(struct view uid)
+{
+    for (size_t i = 0; i < uid.len; i++) {
+        bool hyphen = i == 8u || i == 13u || i == 18u || i == 23u;
+        if (hyphen ? uid.data[i] != '-' : !is_hex_digit(uid.data[i])) {
+            return false;
+        }
+    }
+    return uid.len == UID_CHARACTERS;
+}
+
+void command_not_held(const char *uid, struct writer *out)
+{
+    struct view text = view_text(uid);
+    if (has_uid_form(text)) {
+        writer_text(out, "no claim of this UID is held here; see " AGENT_NAME " claims");
+        return;
+    }
+    WRITE(out,
+          "\"%\" is malformed as the UID of a claim, which has 8-4-4-4-12 hexadecimal digits: "
+          "copy it from \"" AGENT_NAME " claims\"",
+          SHOWN(text));
 }

@@ -83,6 +83,9 @@ func TestRelease(t *testing.T) {
 	if got := a.command(address, "release", "5b2f0c1e-7d3a-4e8f-9a60-0d3c2b1a4f5e"); got.code != 1 || !strings.Contains(got.stderr, "no claim of this UID is held here") {
 		t.Errorf("a UID that is not held: %+v", got)
 	}
+	if got := a.command(address, "release", "nothex"); got.code != 1 || !strings.Contains(got.stderr, `"nothex" is malformed as the UID of a claim`) {
+		t.Errorf("a malformed UID: %+v", got)
+	}
 	if got, want := a.commandOK(address, "release", string(claim.UID)), "released claim default/gone ("+string(claim.UID)+") of neuron.aws.com\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

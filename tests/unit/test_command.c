@@ -549,6 +549,36 @@ static void test_claim(void **state)
     has("  CDI file: good\n");
 }
 
+/* What `release` says of a claim that it does not find. */
+static void test_not_held(void **state)
+{
+    static const char *const malformed[] = {
+        "nothex",
+        "ml/llama-0",
+        "5b2f0c1e-7d3a-4e8f-9a60-0d3c2b1a4f5",
+        "5b2f0c1e-7d3a-4e8f-9a60-0d3c2b1a4f5e0",
+        "5b2f0c1e-7d3a-4e8f-9a60-0d3c2b1a4f5g",
+        "5b2f0c1e07d3a-4e8f-9a60-0d3c2b1a4f5e",
+        "5b2f0c1e-7d3a-4e8f-9a60-0d3c2b1a-f5e",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
+        char line[256];
+        struct writer w = writer_of(line, sizeof line);
+        command_not_held(malformed[i], &w);
+        assert_int_equal(writer_end_text(&w), STATUS_OK);
+        assert_int_equal(line[0], '"');
+        assert_non_null(strstr(line, malformed[i]));
+        assert_non_null(strstr(line, "is malformed as the UID of a claim"));
+        assert_non_null(strstr(line, "copy it from \"neuron-dra-agent claims\""));
+    }
+    char line[256];
+    struct writer w = writer_of(line, sizeof line);
+    command_not_held("5B2F0c1e-7d3a-4e8f-9a60-0d3c2b1a4f5e", &w);
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    assert_string_equal(line, "no claim of this UID is held here; see neuron-dra-agent claims");
+}
+
 /* cfg/deploy/operate.md prints the devices of a claim as the program does. */
 static void test_claim_of_the_page(void **state)
 {
@@ -821,6 +851,7 @@ int main(void)
         cmocka_unit_test(test_empty_documents),
         cmocka_unit_test(test_boards),
         cmocka_unit_test(test_claim),
+        cmocka_unit_test(test_not_held),
         cmocka_unit_test(test_claim_of_the_page),
         cmocka_unit_test(test_longest_claim),
         cmocka_unit_test(test_devices_of_a_claim),

@@ -468,7 +468,7 @@ static enum status run_release(struct command_memory *m, struct writer *why)
         s = release_at(m, d, &any, why);
     }
     if (s == STATUS_OK && !any) {
-        writer_text(why, "no claim of this UID is held here; see " AGENT_NAME " claims");
+        command_not_held(m->settings->operand, why);
         return HOST_ABSENT;
     }
     return s;
