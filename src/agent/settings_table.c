@@ -5,6 +5,7 @@
  */
 #include "agent/settings_internal.h"
 #include "base/assert.h"
+#include "boards/board.h"
 #include "cfg/identity.h"
 
 #define FIELD(member)                                                                              \
@@ -651,6 +652,20 @@ static void complete_after(struct writer *out, const struct shell *shell, const 
     writer_text(out, shell->end);
 }
 
+/* Writes the case for a flag whose value is an instance type: the types that the agent knows. */
+static void complete_board(struct writer *out, const struct shell *shell, const char *flag)
+{
+    unsigned index = 0;
+    const struct board *row = board_at(index);
+    WRITE(out, "%%%", TEXT(shell->before), TEXT(flag), TEXT(shell->after));
+    while (row != NULL) {
+        WRITE(out, "%%", TEXT((index == 0u) ? "" : " "), TEXT(row->instance_type));
+        index++;
+        row = board_at(index);
+    }
+    writer_text(out, shell->end);
+}
+
 static void complete_value(struct writer *out, const struct shell *shell,
                            const struct setting_row *row)
 {
@@ -660,6 +675,10 @@ static void complete_value(struct writer *out, const struct shell *shell,
     } else if (row->kind == KIND_CHOICE || row->kind == KIND_FOLDER || row->kind == KIND_FILE ||
                row->kind == KIND_KUBECONFIG) {
         complete_after(out, shell, row->flag, row->choices, SETTING_CHOICES_MAX);
+    } else if (row->offset == offsetof(struct settings, board)) {
+        complete_board(out, shell, row->flag);
+    } else {
+        /* free text: nothing to complete */
     }
 }
 

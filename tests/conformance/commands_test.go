@@ -377,7 +377,7 @@ func TestCompletions(t *testing.T) {
 		script := run(t, nil, "completion", shell).stdout
 		for typed, want := range map[string]string{"devi": "devices", "--kubec": "--kubeconfig", "probe ": "liveness readiness",
 			"completion ": "bash fish zsh", "devices -o j": "json", "slices --output ": "json text yaml", "run --device-numbering z": "zero",
-			"run --kubeconfig ": c.file, "bundle ": c.file} {
+			"devices --board trn2.4": "trn2.48xlarge", "run --kubeconfig ": c.file, "bundle ": c.file} {
 			cmd := c.run(script, append([]string{"neuron-dra-agent"}, strings.Split(typed, " ")...))
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), "HOME="+dir)

@@ -596,6 +596,7 @@ static void test_completion(void **state)
                                         "    probe) list=\"liveness readiness\" ;;\n",
                                         "    bundle) list=\"\" ;;\n",
                                         "    --output) list=\"text json yaml\" ;;\n",
+                                        "    --board) list=\"",
                                         "    --sandbox) list=\"true false\" ;;\n",
                                         "    --kubeconfig) list=\"\" ;;\n",
                                         " --board ",

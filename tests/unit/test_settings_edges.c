@@ -4,6 +4,7 @@
 #include "settings_lines.h"
 
 #include "agent/settings_internal.h"
+#include "boards/board.h"
 
 static char line[4096];
 
@@ -151,6 +152,12 @@ static void test_completion_of_each_shell(void **state)
         settings_completion(shells[i], &w);
         assert_false(w.full);
         assert_non_null(strstr(text[i], "reservations"));
+        const char *types = strstr(text[i], "--board");
+        assert_non_null(types);
+        for (unsigned b = 0; board_at(b) != NULL; b++) {
+            types = strstr(types, board_at(b)->instance_type);
+            assert_non_null(types); /* in the order of the table */
+        }
         assert_true(i == 0 || strcmp(text[i], text[i - 1u]) != 0);
     }
 }
