@@ -5,6 +5,8 @@
  */
 #include "command/command.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "command/command_internal.h"
@@ -16,11 +18,14 @@
 #define COLUMN_GAP 2u
 #define LETTERS 26u
 /*
- * Width of a terminal, which no row exceeds, and maximum width of the health column, in characters.
+ * Width of a terminal, which no line exceeds, and maximum width of the health column, in
+ * characters.
  */
 #define TEXT_COLUMNS 80u
 #define HEALTH_COLUMN_MOST 26u
-/* Size of a buffer for the text " and 65535 other claims". */
+#define INDENT "      " /* of a line that continues the line before */
+#define INDENT_COLUMNS (sizeof INDENT - 1u)
+/* Room for " and 65535 other claims". */
 #define OTHERS_CAP 32u
 /* Shown instead of a claim's name if it is unknown whether a claim holds the device. */
 #define HOLDER_UNKNOWN "?"
@@ -504,6 +509,68 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     write_pod(h, c.pod, out);
 }
 
+/* --- lines below the table --- */
+
+static void insert_text(struct writer *out, size_t at, const char *text)
+{
+    struct view v = view_text(text);
+    ASSERT(at <= out->len);
+    size_t moved = out->len - at;
+    writer_append(out, v); /* makes room */
+    ASSERT(!out->full);
+    memmove(&out->data[at + v.len], &out->data[at], moved);
+    memcpy(&out->data[at], v.data, v.len);
+}
+
+/* Whether the byte of a line takes a column; not so inside a colour's ANSI escape. */
+static bool takes_column(uint8_t c, bool *escape)
+{
+    bool inside = *escape || c == (uint8_t)ANSI_ESCAPE[0];
+    *escape = inside && c != (uint8_t)'m';
+    return !inside && (c & 0xc0u) != 0x80u; /* nor is there one for a later byte of a character */
+}
+
+/* Breaks a line at its space `space` or, if that is 0, before `at`; returns where the line ends. */
+static size_t break_line(struct writer *out, size_t space, size_t at)
+{
+    if (space == 0u) {
+        insert_text(out, at, "\n" INDENT);
+        return at;
+    }
+    out->data[space] = (uint8_t)'\n';
+    insert_text(out, space + 1u, INDENT);
+    return space;
+}
+
+/*
+ * Breaks the lines from `from` on that are over TEXT_COLUMNS wide: at a space or, if a name leaves
+ * none, inside the name.
+ */
+static void wrap_lines(struct writer *out, size_t from)
+{
+    bool escape = false;
+    size_t column = 0;
+    size_t space = 0; /* the last one at which the line can be broken; 0: none */
+    size_t i = from;
+    while (i < out->len) {
+        uint8_t c = out->data[i];
+        column += takes_column(c, &escape) ? 1u : 0u;
+        if (c == (uint8_t)'\n') {
+            column = 0;
+            space = 0;
+        } else if (column > TEXT_COLUMNS) {
+            i = break_line(out, space, i);
+            column = 0;
+            space = 0;
+        } else if (c == (uint8_t)' ' && column > INDENT_COLUMNS) {
+            space = i;
+        } else {
+            /* a character inside a word */
+        }
+        i++;
+    }
+}
+
 static void write_letter(const struct inventory *v, unsigned number, struct writer *out)
 {
     unsigned order = order_of(v, number);
@@ -681,15 +748,25 @@ static void write_grid(const struct inventory *v, struct writer *out)
                          : "");
 }
 
+/* A line that is too wide is broken where it leaves the names whole, if they fit a line. */
 static void write_legend(const struct inventory *v, unsigned number, struct writer *out)
 {
     const struct holder *h = &v->holder[number];
     writer_text(out, "   ");
     write_letter(v, number, out);
     writer_text(out, "  ");
+    size_t begin = out->len;
+    size_t line = begin - INDENT_COLUMNS; /* without the colours, which take no column */
     WRITE(out, "%", SAFE(h->claim));
+    if (out->len - line >= TEXT_COLUMNS) { /* with the comma after it */
+        line = break_line(out, 0, begin + view_find(view_text(h->claim), '/') + 1u) + 1u;
+    }
+    size_t claim_end = out->len;
     if (h->pod[0] != '\0') {
         WRITE(out, ", pod %", SAFE(h->pod));
+    }
+    if (out->len - line > TEXT_COLUMNS && h->pod[0] != '\0') {
+        (void)break_line(out, claim_end + 1u, 0);
     }
     writer_text(out, "\n");
 }
@@ -768,7 +845,9 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
         return false;
     }
     if (part >= (unsigned)PART_GRID) {
+        size_t before = out->len;
         write_below(v, part, out);
+        wrap_lines(out, before);
     } else if (part > 0u && is_listed(v, part - PART_ROWS)) {
         write_row(v, part - PART_ROWS, out);
     } else if (part == 0u && !v->rows_only) {

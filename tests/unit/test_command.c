@@ -1,32 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands print: tables, documents in both forms, slots of a store, responses. */
-#include "tests/unit/node/claim_harness.h"
-
-#include "command/command.h"
-
-static struct inventory inventory;
-static struct claim_record record;
-static char part[COMMAND_PART_BYTES];
-static char text[256u * 1024u];
-
-/* Everything that the parts of a command are, together. */
-static const char *whole(bool (*more)(unsigned number, struct writer *out))
-{
-    struct writer all = writer_of(text, sizeof text);
-    struct writer w = writer_of(part, sizeof part);
-    for (unsigned i = 0; more(i, &w); i++) {
-        assert_false(w.full);
-        writer_append(&all, writer_view(&w));
-        w.len = 0;
-    }
-    assert_int_equal(writer_end_text(&all), STATUS_OK);
-    return text;
-}
-
-static bool table_part(unsigned number, struct writer *out)
-{
-    return command_devices_text(&inventory, number, out);
-}
+#include "tests/unit/node/command_table.h"
 
 static struct document document;
 
@@ -46,34 +20,6 @@ static bool slice_part(unsigned number, struct writer *out)
         document = document_of(out, yaml);
     }
     return command_slices(&inventory, DRIVER_NAME, "node-1", number, &document);
-}
-
-static void node(unsigned count)
-{
-    memset(&inventory, 0, sizeof inventory);
-    fill_devices(&inventory.devices, board_find("trn2.48xlarge"), 0, count);
-    for (unsigned i = 0; i < count; i++) {
-        inventory.devices.device[i].core_count = 8;
-        inventory.devices.device[i].reading.known = true;
-    }
-}
-
-static void hold(const char *name, const char *pod, unsigned first, unsigned count)
-{
-    record_begin(&record);
-    (void)snprintf(record.id.name, sizeof record.id.name, "%s", name);
-    (void)snprintf(record.consumer.name, sizeof record.consumer.name, "%s", pod);
-    for (unsigned i = 0; i < count; i++) {
-        record_add(&record, "train", first + i);
-    }
-    command_hold(&inventory, claim_numbers(&record), &record.id, record.consumer.name);
-}
-
-static void has(const char *words)
-{
-    if (strstr(text, words) == NULL) {
-        fail_msg("no \"%s\" in:\n%s", words, text);
-    }
 }
 
 static void test_table(void **state)
@@ -294,43 +240,6 @@ static void test_left_out(void **state)
     assert_true(view_is(writer_view(&w), "# neuron-device-3 is left out: it is unhealthy\n"));
 }
 
-/* The rows fit a terminal, however long the names are; the legend has the whole names. */
-static void test_rows_fit_a_terminal(void **state)
-{
-    static const char claim[] =
-        "a-name-that-is-as-long-as-the-longest-that-anybody-gives-to-a-claim";
-    static const char pod[] = "a-pod-whose-name-is-long-as-well-as-those-of-jobs-are-0-x7k2p";
-    (void)state;
-    node(16);
-    device_reading_components(&inventory.devices.device[1].reading, view_text("hbm,sram,dma,tpb"),
-                              true);
-    hold(claim, pod, 1, 2);
-    hold("llama", pod, 3, 1);
-    hold("mistral", "m-0", 3, 1);
-    inventory.rows_only = true;
-    whole(table_part);
-    unsigned rows = 0;
-    for (const char *at = text; *at != '\0'; rows++) {
-        size_t len = strcspn(at, "\n");
-        assert_in_range(len, 1, 80);
-        at += len + 1u;
-    }
-    assert_int_equal(rows, 16);
-    assert_null(strstr(text, "NAME"));
-    has("neuron-device-1   8      unhealthy: hbm, sram, u~");
-    has("neuron-device-3   8      healthy");
-    has(" +1\n");
-    inventory.rows_only = false;
-    whole(table_part);
-    has(claim);
-    has(pod);
-    /* short names have all of their columns */
-    node(16);
-    hold("llama", pod, 1, 1);
-    whole(table_part);
-    has("training/llama  a-pod-whose-name-is-long");
-}
-
 /* Whatever a name has in it, it stays on its line, and no terminal obeys it. */
 static void test_names_are_shown_safely(void **state)
 {
@@ -350,54 +259,6 @@ static void test_names_are_shown_safely(void **state)
     text[w.len] = '\0';
     has("training/a\\x1b[2J\\x0ab\n");
     has(" p\\xe2\\x80\\xae\\xff\n");
-}
-
-/* A name is cut before an escape or a character that does not fit, not inside it. */
-static void test_cut_between_characters(void **state)
-{
-    (void)state;
-    for (unsigned before = 0; before < 4u; before++) {
-        for (unsigned kind = 0; kind < 2u; kind++) {
-            char name[NAME_CAP] = "aaaa";
-            char claim[NAME_CAP];
-            name[before] = '\0';
-            for (unsigned i = 0; i < 24u; i++) {
-                strcat(name, (kind == 0u) ? "\x1b" : "\xe2\x82\xac");
-            }
-            (void)memset(claim, 'c', sizeof claim);
-            claim[sizeof claim - 1u] = '\0';
-            node(1);
-            hold(claim, name, 0, 1);
-            inventory.rows_only = true;
-            whole(table_part);
-            assert_true(view_is_utf8(view_text(text)));
-            char *cut = strrchr(text, '~');
-            assert_non_null(cut);
-            assert_memory_equal(cut - 4, (kind == 0u) ? "\\x1b" : cut - 4, 4);
-            inventory.rows_only = false;
-        }
-    }
-}
-
-/* The column of pods has room for the number of claims that share a device. */
-static void test_sharers_fit(void **state)
-{
-    char claim[NAME_CAP];
-    (void)state;
-    (void)memset(claim, 'c', sizeof claim);
-    claim[sizeof claim - 1u] = '\0';
-    node(2);
-    hold(claim, "llama-0", 0, 1);
-    hold(claim, "llama-0", 0, 1);
-    inventory.rows_only = true;
-    whole(table_part);
-    has("~  llama-0 +1\n");
-    node(2);
-    hold(claim, "", 0, 1);
-    inventory.holder[0].others = 65535;
-    inventory.rows_only = true;
-    whole(table_part);
-    has("~  - +65535\n");
 }
 
 static void test_admin_holds_nothing(void **state)
@@ -842,9 +703,6 @@ int main(void)
         cmocka_unit_test(test_no_verdicts),
         cmocka_unit_test(test_uncertain_holders),
         cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_rows_fit_a_terminal),
-        cmocka_unit_test(test_cut_between_characters),
-        cmocka_unit_test(test_sharers_fit),
         cmocka_unit_test(test_admin_holds_nothing),
         cmocka_unit_test(test_devices_as_document),
         cmocka_unit_test(test_yaml_quotes),

@@ -133,8 +133,8 @@ struct sim_batch {
 const char *sim_kubelet_called(struct sim_kubelet *k, const char *driver);
 /*
  * Calls at `now_ms` the driver's newest registered plugin that is connected; *call names it in the
- * event to come. PEER_NOT_FOUND: the driver is not registered. STATUS_MORE: it is, but not connected
- * now. FULL_TABLE: too many calls are under way.
+ * event to come. PEER_NOT_FOUND: the driver is not registered. STATUS_MORE: it is, but is not
+ * connected now. FULL_TABLE: too many calls are under way.
  */
 MUST_USE enum status sim_kubelet_call(struct sim_kubelet *k, uint64_t now_ms,
                                       const struct sim_batch *batch, unsigned *call);
