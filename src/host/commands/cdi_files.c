@@ -85,7 +85,7 @@ void commands_witness_begin(struct command_memory *m)
  * buffers are not on the stack while a claim is written.
  */
 __attribute__((noinline)) static bool read_witness(struct command_memory *m, const char *name,
-                                                   const char *uid, struct witness *w)
+                                                   const char *uid, struct cdi_witness *w)
 {
     struct writer stored;
     const struct stored_claim *known = find_stored(m, uid);
@@ -96,7 +96,7 @@ __attribute__((noinline)) static bool read_witness(struct command_memory *m, con
     }
     s = (s == STATUS_OK) ? cdi_read(writer_view(&stored), &m->record) : s;
     bool good = s == STATUS_OK && m->record.driver == m->driver && text_is(m->record.id.uid, uid);
-    *w = (struct witness){.read = good, .alone = known == NULL};
+    *w = (struct cdi_witness){.read = good, .alone = known == NULL};
     text_cut(w->file, sizeof w->file, view_text(name));
     if (!good) {
         return w->alone;
@@ -105,7 +105,7 @@ __attribute__((noinline)) static bool read_witness(struct command_memory *m, con
     return w->alone || w->numbers != 0u;
 }
 
-bool commands_witness_next(struct command_memory *m, struct witness *w)
+bool commands_witness_next(struct command_memory *m, struct cdi_witness *w)
 {
     struct directory_entry found;
     char uid[UID_CAP];
@@ -126,7 +126,7 @@ int commands_witness_end(struct command_memory *m)
 void commands_witness_hold(struct command_memory *m)
 {
     struct inventory *v = &m->inventory;
-    struct witness w;
+    struct cdi_witness w;
     commands_witness_begin(m);
     while (commands_witness_next(m, &w)) {
         if (w.read) {

@@ -213,14 +213,14 @@ static void load_stored(struct command_memory *m)
  */
 static bool has_witness(struct command_memory *m)
 {
-    struct witness w;
+    struct cdi_witness w;
     load_stored(m);
     commands_witness_begin(m);
     bool has = commands_witness_next(m, &w);
     return commands_witness_end(m) != 0 || has;
 }
 
-static enum status add_witness(struct command_memory *m, const struct witness *w,
+static enum status add_witness(struct command_memory *m, const struct cdi_witness *w,
                                struct writer *why)
 {
     struct writer line = writer_of(m->line, sizeof m->line);
@@ -241,7 +241,7 @@ static enum status add_witness(struct command_memory *m, const struct witness *w
 static enum status check_witnesses(struct command_memory *m, struct writer *why)
 {
     enum status s = STATUS_OK;
-    struct witness w;
+    struct cdi_witness w;
     if (m->finding != FINDING_WARNING || !has_witness(m)) {
         return STATUS_OK;
     }

@@ -320,7 +320,7 @@ __attribute__((noinline)) static enum status
 write_witnesses(struct command_memory *m, unsigned driver, bool *any, struct writer *why)
 {
     enum status s = STATUS_OK;
-    struct witness w;
+    struct cdi_witness w;
     commands_witness_begin(m);
     while (s == STATUS_OK && commands_witness_next(m, &w)) {
         if (w.read && w.alone && !of_one_pod(m)) {

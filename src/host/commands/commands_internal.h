@@ -98,12 +98,11 @@ enum cdi_state commands_cdi_state(struct command_memory *m);
  */
 void commands_stored_begin(struct command_memory *m);
 void commands_stored_add(struct command_memory *m, enum slot_state state);
-/* A CDI file that shows a claim or devices that the claim store lacks. */
-struct witness {
-    bool read; /* the file was read, and m->record is its claim; false: the file cannot be read */
-    /* the claim store lacks the claim; false: the store has the claim, but with fewer devices */
-    bool alone;
-    uint64_t numbers; /* bit N: only this file shows that the claim holds device N */
+/* A CDI file that shows more than the claim store. */
+struct cdi_witness {
+    bool read;        /* m->record is the claim of the file; false: the file cannot be read */
+    bool alone;       /* the store lacks the claim; false: it has it, with fewer devices */
+    uint64_t numbers; /* bit N: the claim holds device N, by this file alone */
     char file[CDI_FILE_NAME_CAP];
 };
 /*
@@ -112,7 +111,7 @@ struct witness {
  * read completely.
  */
 void commands_witness_begin(struct command_memory *m);
-bool commands_witness_next(struct command_memory *m, struct witness *w);
+bool commands_witness_next(struct command_memory *m, struct cdi_witness *w);
 int commands_witness_end(struct command_memory *m);
 /* Adds the claims that only CDI files show to the holders in m->inventory. */
 void commands_witness_hold(struct command_memory *m);
