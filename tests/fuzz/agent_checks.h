@@ -8,8 +8,8 @@
 #define TESTS_FUZZ_AGENT_CHECKS_H
 
 #include "tests/fuzz/agent_world.h"
+#include "tests/fuzz/fuzz_frame.h"
 
-#define FRAME_HEAD 9u
 #define CALLS_TOLD 8u     /* answers under way on one connection whose octets are kept */
 #define ANSWER_KEPT 4096u /* of one answer: a few claims */
 #define UIDS_MAX 16u

@@ -57,16 +57,6 @@ static void stranger_opens(struct fuzz *in, struct stranger *p)
     }
 }
 
-static void put_frame(struct writer *w, uint8_t type, uint8_t flags, uint32_t stream,
-                      struct view payload)
-{
-    writer_u24(w, (uint32_t)payload.len);
-    writer_u8(w, type);
-    writer_u8(w, flags);
-    writer_u32(w, stream);
-    writer_append(w, payload);
-}
-
 static void stranger_frames(struct fuzz *in, struct stranger *p)
 {
     uint8_t bytes[300];
@@ -74,7 +64,7 @@ static void stranger_frames(struct fuzz *in, struct stranger *p)
     uint8_t type = fuzz_u8(in);
     uint8_t flags = fuzz_u8(in);
     uint8_t stream = fuzz_u8(in);
-    put_frame(&w, type & 15u, flags, stream, fuzz_text(in));
+    frame_put(&w, type & 15u, flags, stream, fuzz_text(in));
     stranger_hears(p, writer_view(&w), type >> 4);
 }
 
@@ -132,8 +122,8 @@ static void stranger_calls(struct fuzz *in, struct stranger *p)
     CHECK(!b.full && !m.full);
     message[3] = (uint8_t)((m.len - GRPC_PREFIX_BYTES) >> 8);
     message[4] = (uint8_t)(m.len - GRPC_PREFIX_BYTES);
-    put_frame(&w, 1, 4, stream | 1u, writer_view(&b));
-    put_frame(&w, 0, (path & 16u) == 0u, stream | 1u, writer_view(&m));
+    frame_put(&w, 1, 4, stream | 1u, writer_view(&b));
+    frame_put(&w, 0, (path & 16u) == 0u, stream | 1u, writer_view(&m));
     CHECK(!w.full);
     stranger_hears(p, writer_view(&w), path >> 5);
 }

@@ -678,11 +678,7 @@ static bool send_frame(struct frame f)
 {
     static uint8_t bytes[FRAME_HEAD + FRAME_BYTES];
     struct writer w = writer_of(bytes, sizeof bytes);
-    writer_u24(&w, (uint32_t)f.payload.len);
-    writer_u8(&w, f.type);
-    writer_u8(&w, f.flags);
-    writer_u32(&w, f.stream);
-    writer_append(&w, f.payload);
+    frame_put(&w, f.type, f.flags, f.stream, f.payload);
     CHECK(!w.full);
     f.unknown = f.stream == 0u || our_stream(f.stream) == NULL;
     f.closed = f.unknown && f.stream != 0u && h2_stream_past(&engine.c, f.stream) != H2_PAST_IDLE;

@@ -8,10 +8,10 @@
 #define TESTS_FUZZ_GRPC_H
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_frame.h"
 #include "wire/grpc.h"
 
 #define MODEL_STREAMS 128u /* a script opens no more on one connection */
-#define FRAME_HEAD 9u
 #define REPLY_BYTES 6000u
 
 /* What the peer said on one stream, and what was sent on it. */
@@ -294,15 +294,6 @@ static inline void peer_time(struct peer *p, uint64_t ms, bool modelled)
 }
 
 /* --- what the peer sends --- */
-
-static inline void frame_head(struct writer *w, size_t len, uint8_t type, uint8_t flags,
-                              uint32_t stream)
-{
-    writer_u24(w, (uint32_t)len);
-    writer_u8(w, type);
-    writer_u8(w, flags);
-    writer_u32(w, stream);
-}
 
 /* Preface, SETTINGS and the acknowledgement of ours. */
 static inline void write_preface(struct writer *w)

@@ -8,11 +8,11 @@
 #define TESTS_FUZZ_H2_H
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_frame.h"
 #include "wire/h2.h"
 
 #define SEEN_STREAMS 2048u /* ids 1, 3, … below twice this are followed event by event */
 #define OWNED_STREAMS 64u
-#define FRAME_HEAD 9u
 
 /* Where a stream's events stand: `seen` of struct link. */
 enum { SEEN_NOTHING, SEEN_FIELD, SEEN_HEAD, SEEN_TRAILER, SEEN_END, SEEN_RESET };

@@ -48,22 +48,12 @@ static void run_receive(struct run *r, struct view bytes)
     link_receive(r->l, bytes, &r->cuts);
 }
 
-static void write_head(struct writer *w, size_t length, uint8_t type, uint8_t flags,
-                       uint32_t stream)
-{
-    writer_u24(w, (uint32_t)length);
-    writer_u8(w, type);
-    writer_u8(w, flags);
-    writer_u32(w, stream);
-}
-
 static void run_frame(struct run *r, uint8_t type, uint8_t flags, uint32_t stream,
                       struct view payload)
 {
     static uint8_t bytes[FRAME_HEAD + FILL_BYTES + 256u];
     struct writer w = writer_of(bytes, sizeof bytes);
-    write_head(&w, payload.len, type, flags, stream);
-    writer_append(&w, payload);
+    frame_put(&w, type, flags, stream, payload);
     CHECK(!w.full);
     run_receive(r, writer_view(&w));
 }
