@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elements of DER, of any length. The first proof shows what der_any and der_expect promise: the
- * parts of an element lie inside the input. The others call stubs with that promise.
+ * parts of an element lie inside the input. The others call stubs with that promise
+ * (der_stubs.h).
  */
-#include "stubs.h"
+#include "der_stubs.h"
 
 #include "x509/der.c"
 
@@ -25,42 +26,6 @@ void proof_der_element(void)
         CHECK(present ? in.len < before.len : in.len == before.len);
         CHECK(view_within(content, before) && view_within(in, before));
     }
-}
-
-/* Cuts any part off the front of the input. */
-static struct view stub_cut(struct view *in)
-{
-    size_t header = any_u8();
-    ASSUME(header >= 2u && header <= 6u && header <= in->len);
-    struct view content = {NULL, any_length(in->len - header)};
-    if (content.len > 0u) {
-        content.data = in->data + header;
-    }
-    size_t used = header + content.len;
-    *in = (struct view){(used < in->len) ? in->data + used : NULL, in->len - used};
-    return content;
-}
-
-bool stub_der_any(struct view *in, struct der *out)
-{
-    stub_check_view(*in);
-    if (in->len < 2u || any_bool()) {
-        return false;
-    }
-    out->tag = any_u8();
-    out->content = stub_cut(in);
-    return true;
-}
-
-bool stub_der_expect(struct view *in, unsigned tag, struct view *content)
-{
-    struct der e = {0};
-    (void)tag;
-    if (!stub_der_any(in, &e)) {
-        return false;
-    }
-    *content = e.content;
-    return true;
 }
 
 void proof_der_numbers(void)

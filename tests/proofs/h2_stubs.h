@@ -9,6 +9,35 @@
 #include "stubs.h"
 #include "wire/h2_internal.h"
 
+#define STREAMS 2u
+
+static struct h2 connection;
+static struct h2_stream streams[STREAMS];
+
+/*
+ * A connection of either role that has not failed, with a receive buffer of any length and any
+ * content, and two streams in any state. The callers add what their functions rely on.
+ */
+static struct h2 *any_engine(void)
+{
+    struct h2 c;
+    connection = c;
+    struct h2_stream s0;
+    struct h2_stream s1;
+    streams[0] = s0;
+    streams[1] = s1;
+    struct view rx = any_view(ANY_LENGTH);
+    connection.mem.rx = (uint8_t *)rx.data;
+    connection.mem.rx_cap = rx.len;
+    connection.mem.streams = streams;
+    connection.mem.streams_cap = STREAMS;
+    connection.rx_len = any_length(rx.len);
+    connection.rx_pos = any_length(connection.rx_len);
+    ASSUME(connection.role == H2_SERVER || connection.role == H2_CLIENT);
+    ASSUME(connection.failure == STATUS_OK);
+    return &connection;
+}
+
 enum h2_step stub_connection_error(struct h2 *c, enum h2_error code)
 {
     CHECK(code <= H2_HTTP_1_1_REQUIRED);
