@@ -331,6 +331,28 @@ static void test_refused_token(void **state)
     prepare_well(0, 1);
 }
 
+/* An agent whose first request is refused says why it is not ready, and the remedy. */
+static void test_refused_token_at_the_start(void **state)
+{
+    char text[1024] = "";
+    (void)state;
+    world_new();
+    api.authorization = "Bearer fresh";
+    node_up();
+    pass(5000);
+    assert_false(agent_ready(world.agent));
+    for (unsigned i = 0; strstr(text, "the API server cannot be asked") == NULL; i++) {
+        struct writer why = writer_of(text, sizeof text - 1);
+        memset(text, 0, sizeof text);
+        assert_true(ready_reason(world.agent, i, &why));
+    }
+    assert_string_equal(text, "the API server cannot be asked: it does not accept the agent's "
+                              "token: " API_TOKEN_REMEDY);
+    world.token = "fresh";
+    pass(60000);
+    assert_true(agent_ready(world.agent));
+}
+
 /* Who was refused need not wait with another token. */
 static void test_new_token_ends_the_pause(void **state)
 {
@@ -564,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_rotated_token_and_a_write),
         cmocka_unit_test(test_rotated_token_is_wiped),
         cmocka_unit_test(test_refused_token),
+        cmocka_unit_test(test_refused_token_at_the_start),
         cmocka_unit_test(test_new_token_ends_the_pause),
         cmocka_unit_test(test_token_that_comes_late),
         cmocka_unit_test(test_mute_server_is_left),

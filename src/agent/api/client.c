@@ -50,6 +50,11 @@ bool api_draining(const struct agent *a)
     return a->api->connection.state == API_DRAINING;
 }
 
+bool api_token_refused(const struct agent *a)
+{
+    return a->now_ms < a->api->client.refused_ms;
+}
+
 bool api_ready(const struct agent *a)
 {
     return api_connected(a) && !a->stopping;

@@ -255,7 +255,9 @@ void api_hurry(struct agent *a);
     "delete the agent's pod to get a new token; outside a pod, renew the token of its kubeconfig"
 /* Whether the last request of this kind was refused with 403 Forbidden. */
 bool api_forbidden(const struct agent *a, enum api_kind kind);
-/* Whether requests can start now on the connection. */
+/* Whether all requests but claim GETs pause, because the server refused the token. */
+bool api_token_refused(const struct agent *a);
+/* Whether requests can start now. */
 bool api_ready(const struct agent *a);
 /* Whether there is a connection that accepts requests. */
 bool api_connected(const struct agent *a);

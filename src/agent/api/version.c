@@ -90,7 +90,9 @@ bool version_pending(const struct agent *a)
 const char *version_waits_for(const struct agent *a)
 {
     const char *why = "all requests are busy";
-    if (!api_ready(a)) {
+    if (api_token_refused(a)) {
+        why = "it does not accept the agent's token: " API_TOKEN_REMEDY;
+    } else if (!api_ready(a)) {
         why = api_trouble(a);
     } else if (a->api->version.state == VERSION_NONE) {
         why = "it serves none of resource.k8s.io/v1, v1beta2 and v1beta1; enable one of them";
