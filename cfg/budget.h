@@ -72,6 +72,8 @@ _Static_assert(METRICS_SCRAPES < METRICS_LINKS, "scrapes leave places");
 /* In each window every TCP connection can read once and write once. */
 _Static_assert(STRANGER_TRANSFERS >= 2u * (GRPC_HEALTH_LINKS + METRICS_LINKS),
                "nobody is left out");
+/* Each tried issuer adds at most one certificate to the server's own in a chain. */
+_Static_assert(X509_SENT_MAX > X509_CANDIDATES_MAX, "the longest chain has a frame for each");
 /* A request head with the longest token fits the send buffer. */
 _Static_assert(TOKEN_CAP + KUBE_PATH_CAP + NAME_CAP + 512u <= H2_CLIENT_TX_BYTES,
                "a request head fits");

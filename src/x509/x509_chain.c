@@ -13,9 +13,7 @@ static struct x509_verdict refused_verdict(enum x509_reason reason, const struct
     if (issuer != NULL) {
         v.about_issuer = true;
         v.subject = issuer->subject;
-    }
-    if (reason == X509_CRITICAL && issuer != NULL) {
-        v.detail = issuer->unhandled;
+        v.detail = (reason == X509_CRITICAL) ? issuer->unhandled : v.detail;
     }
     return v;
 }
@@ -89,18 +87,18 @@ static bool allows_servers(const struct x509_cert *cert)
 }
 
 /*
- * Checks that the extended key usages of every certificate of the chain allow servers, because the
- * usages of an issuer also restrict the certificates below it.
+ * Checks that the extended key usages of every issuer of the chain allow servers, because they also
+ * restrict the certificates below it. judge_own has checked those of the server's certificate.
  */
 static struct x509_verdict judge_usages(const struct x509_search *s)
 {
     if (!allows_servers(&s->anchor)) {
         return refused_verdict(X509_USAGE, &s->anchor);
     }
-    for (size_t i = s->depth; i > 0u; i--) {
+    for (size_t i = s->depth; i > 1u; i--) {
         const struct x509_cert *cert = chain_at(s, i - 1u);
         if (!allows_servers(cert)) {
-            return refused_verdict(X509_USAGE, (i > 1u) ? cert : NULL);
+            return refused_verdict(X509_USAGE, cert);
         }
     }
     return refused_verdict(X509_TRUSTED, NULL);
@@ -263,8 +261,7 @@ static bool is_in_chain(const struct x509_search *s, const struct x509_cert *can
 static bool candidate_fits(struct x509_search *s, const struct x509_cert *candidate, bool is_anchor)
 {
     const struct x509_cert *child = chain_at(s, s->depth - 1u);
-    bool full = !is_anchor && s->depth == X509_SENT_MAX;
-    if (full || candidate->key == X509_KEY_OTHER || is_in_chain(s, candidate)) {
+    if (candidate->key == X509_KEY_OTHER || is_in_chain(s, candidate)) {
         return false;
     }
     enum x509_reason reason = X509_NO_AUTHORITY;
@@ -288,6 +285,7 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
     return reason == X509_TRUSTED;
 }
 
+/* Never full: cfg/budget.h compares X509_SENT_MAX with the candidates, one certificate each. */
 static void push_frame(struct x509_search *s, size_t cert)
 {
     ASSERT(s->depth < X509_SENT_MAX && cert < s->sent->count);

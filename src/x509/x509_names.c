@@ -103,7 +103,7 @@ bool x509_uri_authority(struct view uri, struct view *authority)
     }
     rest = view_from(rest, 2);
     size_t end = 0;
-    while (end < rest.len && rest.data[end] != 0u && !view_has(view_text("/?#"), rest.data[end])) {
+    while (end < rest.len && !view_has(view_text("/?#"), rest.data[end])) {
         end++;
     }
     *authority = view_first(rest, end);
@@ -178,7 +178,7 @@ static bool is_hostname(struct view host, bool pattern)
     for (size_t i = wild ? 2u : 0u; i < host.len; i++) {
         uint8_t c = host.data[i];
         bool inner = c == '-' || c == '.';
-        if ((inner && empty) || (!inner && c != '_' && !is_alphanumeric(c))) {
+        if (inner ? empty : (c != '_' && !is_alphanumeric(c))) {
             return false;
         }
         empty = c == '.';

@@ -8,180 +8,17 @@
 
 #include "unit.h"
 
-#include "x509/der.h"
+#include "certificates.h"
 #include "host/apiserver/tls.h"
 #include "host/apiserver/tls_verify.h"
 #include "x509/x509_chain.h"
-
-/* --- DER --- */
-
-static uint8_t pool[1u << 20];
-static size_t pool_len;
-
-/* An element with the parts as its content; valid until the next test. */
-static struct view element(unsigned tag, const struct view *part, size_t count)
-{
-    struct writer w = writer_of(&pool[pool_len], sizeof pool - pool_len);
-    size_t len = 0;
-    for (size_t i = 0; i < count; i++) {
-        len += part[i].len;
-    }
-    writer_u8(&w, (uint8_t)tag);
-    if (len >= 256) {
-        writer_u8(&w, 0x82);
-        writer_u16(&w, (uint16_t)len);
-    } else {
-        writer_text(&w, (len >= 128) ? "\x81" : "");
-        writer_u8(&w, (uint8_t)len);
-    }
-    for (size_t i = 0; i < count; i++) {
-        writer_append(&w, part[i]);
-    }
-    assert_false(w.full);
-    pool_len += w.len;
-    return writer_view(&w);
-}
-
-#define DER(tag, ...)                                                                              \
-    element((tag), (const struct view[]){__VA_ARGS__},                                             \
-            sizeof((const struct view[]){__VA_ARGS__}) / sizeof(struct view))
-#define BYTES(literal) view_of((literal), sizeof(literal) - 1)
-#define NONE view_of(NULL, 0)
-#define OID(literal) DER(DER_OID, BYTES(literal))
-#define NUL DER(0x05u, NONE)
-
-/* A list of the same element. */
-static struct view repeated(unsigned tag, struct view e, size_t count)
-{
-    static struct view parts[600];
-    assert_true(count <= sizeof parts / sizeof parts[0]);
-    for (size_t i = 0; i < count; i++) {
-        parts[i] = e;
-    }
-    return element(tag, parts, count);
-}
-
-/* The same element, some times in a row. */
-static struct view copies(struct view e, size_t count)
-{
-    struct view list = repeated(DER_SEQUENCE, e, count);
-    struct der d = {0};
-    assert_true(der_any(&list, &d));
-    return d.content;
-}
-
-/* --- certificates --- */
-
-#define HOST "api.test"
-#define NOW INT64_C(1800000000) /* 2027 */
-#define DNS(name) DER(DER_CONTEXT(2u), view_text(name))
-#define IP(bytes) DER(DER_CONTEXT(7u), BYTES(bytes))
-#define BASIC_CONSTRAINTS "\x55\x1d\x13"
-#define ALTERNATIVE_NAMES "\x55\x1d\x11"
-#define NAME_CONSTRAINTS "\x55\x1d\x1e"
-#define EC_KEY "\x2a\x86\x48\xce\x3d\x02\x01"
-#define P256 "\x2a\x86\x48\xce\x3d\x03\x01\x07"
-#define RSA_KEY "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01"
-#define ECDSA_SHA256 "\x2a\x86\x48\xce\x3d\x04\x03\x02"
-
-/* What differs from a usual certificate; empty views: nothing. */
-struct spec {
-    const char *subject;
-    const char *issuer;
-    const char *ends; /* UTCTime */
-    struct view version;
-    struct view serial;
-    struct view algorithm; /* of the outer signature */
-    struct view inner;     /* the same in the signed part */
-    struct view spki;
-    struct view extension[3]; /* further ones */
-};
-
-static struct view or_usual(struct view given, struct view usual)
-{
-    return (given.len > 0) ? given : usual;
-}
-
-static struct view name_of(const char *text)
-{
-    struct view pair = DER(DER_SEQUENCE, OID("\x55\x04\x03"), DER(0x0cu, view_text(text)));
-    return DER(DER_SEQUENCE, DER(DER_SET, pair));
-}
-
-static struct view key_of(struct view algorithm, struct view parameters, struct view bits)
-{
-    struct view unused = BYTES("\0");
-    return DER(DER_SEQUENCE, DER(DER_SEQUENCE, algorithm, parameters),
-               DER(DER_BIT_STRING, unused, bits));
-}
-
-static struct view ec_point(size_t octets)
-{
-    static uint8_t point[160] = {4};
-    return view_of(point, 1 + 2 * octets);
-}
-
-static struct view rsa_spki(struct view modulus, struct view parameters)
-{
-    struct view pair =
-        DER(DER_SEQUENCE, DER(DER_INTEGER, modulus), DER(DER_INTEGER, BYTES("\x01\x00\x01")));
-    return key_of(OID(RSA_KEY), parameters, pair);
-}
-
-static struct view extension(struct view oid, bool critical, struct view value)
-{
-    struct view mark = critical ? DER(DER_BOOLEAN, BYTES("\xff")) : NONE;
-    return DER(DER_SEQUENCE, oid, mark, DER(DER_OCTET_STRING, value));
-}
-
-static struct view certificate(const struct spec *s)
-{
-    struct view algorithm = DER(DER_SEQUENCE, OID(ECDSA_SHA256));
-    struct view usual_key = key_of(OID(EC_KEY), OID(P256), ec_point(32));
-    struct view validity =
-        DER(DER_SEQUENCE, DER(DER_UTC_TIME, view_text("200101000000Z")),
-            DER(DER_UTC_TIME, view_text((s->ends != NULL) ? s->ends : "400101000000Z")));
-    struct view version = DER(DER_INTEGER, BYTES("\x02"));
-    struct view serial = DER(DER_INTEGER, BYTES("\x01"));
-    struct view list = DER(DER_SEQUENCE, s->extension[0], s->extension[1], s->extension[2]);
-    struct view tbs = DER(DER_SEQUENCE, DER(DER_CONTEXT_OUTER(0u), or_usual(s->version, version)),
-                          or_usual(s->serial, serial), or_usual(s->inner, algorithm),
-                          name_of(s->issuer), validity, name_of(s->subject),
-                          or_usual(s->spki, usual_key), DER(DER_CONTEXT_OUTER(3u), list));
-    return DER(DER_SEQUENCE, tbs, or_usual(s->algorithm, algorithm),
-               DER(DER_BIT_STRING, BYTES("\0sig")));
-}
-
-static struct view names_extension(struct view names)
-{
-    return extension(OID(ALTERNATIVE_NAMES), false, names);
-}
-
-static struct view ca_extension(void)
-{
-    return extension(OID(BASIC_CONSTRAINTS), true,
-                     DER(DER_SEQUENCE, DER(DER_BOOLEAN, BYTES("\xff"))));
-}
-
-static struct view root_with(struct view further)
-{
-    return certificate(&(struct spec){"root", "root", .extension = {ca_extension(), further}});
-}
-
-/* That the names of these GeneralSubtrees are permitted (0) or excluded (1). */
-static struct view constraints(unsigned which, struct view subtrees)
-{
-    struct view list = DER(DER_CONTEXT_OUTER(which), subtrees);
-    return extension(OID(NAME_CONSTRAINTS), true, DER(DER_SEQUENCE, list));
-}
-
-#define PERMITTED(name) constraints(0, DER(DER_SEQUENCE, (name)))
 
 /* --- verdicts --- */
 
 static struct {
     unsigned calls;
     enum x509_reason verdict[2]; /* of the first check, and of all others */
+    struct view child[4];        /* of the first checks */
 } checks;
 
 static enum x509_reason check(void *context, const struct x509_cert *child,
@@ -189,6 +26,9 @@ static enum x509_reason check(void *context, const struct x509_cert *child,
 {
     (void)context;
     assert_true(view_equal(child->issuer, issuer->subject));
+    if (checks.calls < COUNT(checks.child)) {
+        checks.child[checks.calls] = child->raw;
+    }
     return checks.verdict[checks.calls++ > 0];
 }
 
@@ -235,10 +75,8 @@ static struct view names_and(struct view further)
 
 static int start(void **state)
 {
-    (void)state;
-    pool_len = 0;
     memset(&checks, 0, sizeof checks);
-    return 0;
+    return forget_elements(state);
 }
 
 #define NOT_SIGNED "it is not signed by the given certificate authority"
@@ -291,7 +129,6 @@ static void test_one_signature_a_step(void **state)
     assert_int_equal(v.hint, X509_BAD_SIGNATURE);
 }
 
-/* 520 names under 500 constraints, none of which they violate. */
 /* As in Go: it expires within its last second, not behind it. */
 static void test_time(void **state)
 {
@@ -314,6 +151,7 @@ static void test_time(void **state)
     assert_int_equal(judge(&search, &trust, &sent).reason, X509_FUTURE);
 }
 
+/* 520 names under 500 constraints, none of which they violate. */
 static void test_too_many_comparisons(void **state)
 {
     (void)state;
@@ -375,6 +213,67 @@ static void test_memory_outweighs(void **state)
     }
 }
 
+/* A bundle may hold elements that are no certificates, and bytes that are no element. */
+static void test_anchors_among_others(void **state)
+{
+    struct view names = SEQ(DNS(HOST));
+    (void)state;
+    assert_string_equal(explain(names, joined(NUL, joined(root_with(NONE), CUT("\x30")))), "it ");
+    assert_string_equal(explain(names, joined(NUL, CUT("\x30"))), NOT_SIGNED);
+    assert_string_equal(explain(names, joined(CUT("\x30"), root_with(NONE))), NOT_SIGNED);
+}
+
+/* An authority whose kind of key is unknown signs nothing. */
+static void test_unknown_key_of_authority(void **state)
+{
+    struct view spki = key_of(OID("\x2a\x03\x04"), NONE, BYTES("key"));
+    struct spec root = {"root", "root", .spki = spki, .extension = {ca_extension()}};
+    (void)state;
+    assert_string_equal(explain(SEQ(DNS(HOST)), certificate(&root)), NOT_SIGNED);
+    assert_int_equal(checks.calls, 0);
+}
+
+/* Judges a server's certificate of issuer "mid" with two certificates of that subject beside it. */
+static struct x509_verdict judge_beside(const struct spec *one, const struct spec *two)
+{
+    static struct x509_search search;
+    static struct x509_sent sent;
+    struct spec own = {"server", "mid", .extension = {names_extension(SEQ(DNS(HOST)))}};
+    struct x509_trust trust = {
+        .anchors = root_with(NONE), .host = view_text(HOST), .now_ms = NOW * 1000, .check = check};
+    sent.count = 3;
+    assert_int_equal(x509_read(certificate(&own), &sent.cert[0]), STATUS_OK);
+    assert_int_equal(x509_read(certificate(one), &sent.cert[1]), STATUS_OK);
+    assert_int_equal(x509_read(certificate(two), &sent.cert[2]), STATUS_OK);
+    struct x509_verdict v = judge(&search, &trust, &sent);
+    assert_true(view_equal(checks.child[0], sent.cert[0].raw));
+    return v;
+}
+
+/*
+ * An issuer may have the subject of a certificate in the chain with another key, or, as in Go, with
+ * the same key when only one of the two has alternative names; the same issuer does not come twice.
+ */
+static void test_issuer_in_chain(void **state)
+{
+    struct view names = names_extension(SEQ(DNS("mid.test")));
+    struct spec own = {"mid", "mid", .extension = {ca_extension()}};
+    struct spec other_key = {"mid", "root", .extension = {ca_extension()}};
+    struct spec named = {"mid", "root", .extension = {ca_extension(), names}};
+    (void)state;
+    other_key.spki = rsa_spki(BYTES("\x7f\x01"), NUL);
+    assert_int_equal(judge_beside(&own, &other_key).reason, X509_TRUSTED);
+    assert_int_equal(checks.calls, 3);
+    assert_true(view_equal(checks.child[1], certificate(&own)));
+    checks.calls = 0;
+    assert_int_equal(judge_beside(&own, &named).reason, X509_TRUSTED);
+    assert_int_equal(checks.calls, 3);
+    assert_true(view_equal(checks.child[1], certificate(&own)));
+    checks.calls = 0;
+    assert_int_equal(judge_beside(&own, &own).reason, X509_NO_ISSUER);
+    assert_int_equal(checks.calls, 2);
+}
+
 /* --- what cannot be read --- */
 
 static void test_faults(void **state)
@@ -391,7 +290,7 @@ static void test_faults(void **state)
         {{.spki = key_of(ec, OID("\x2b\x81\x04\x00\x21"), ec_point(28))}, NULL},
         {{.spki = key_of(ec, OID("\x2b\x81\x04\x00\x23"), ec_point(66))}, NULL},
         {{.spki = rsa_spki(modulus, NUL)}, NULL},
-        {{.version = DER(DER_INTEGER, BYTES("\x03"))}, "version"},
+        {{.version = DER(DER_CONTEXT_OUTER(0u), INTEGER("\x03"))}, "version"},
         {{.serial = DER(DER_INTEGER, BYTES("\x81"))}, "serial number, which is negative"},
         {{.algorithm = DER(DER_SEQUENCE, OID(RSA_KEY))}, "signature algorithm"},
         {{.ends = "301301000000Z"}, "validity"},
@@ -502,6 +401,17 @@ static struct view sha2(unsigned bits)
     return DER(DER_SEQUENCE, DER(DER_OID, oid), NUL);
 }
 
+/* The scheme of a certificate that is signed by RSASSA-PSS with these parameters. */
+static enum x509_scheme scheme_of(struct view parameters)
+{
+    struct x509_cert cert;
+    struct view algorithm = SEQ(OID(RSA_PSS), parameters);
+    struct spec spec = {"x", "x", .algorithm = algorithm, .inner = algorithm};
+    assert_int_equal(x509_read(certificate(&spec), &cert), STATUS_OK);
+    assert_true((cert.scheme == X509_SCHEME_PSS) == (cert.hash_bits > 0));
+    return cert.scheme;
+}
+
 /* RFC 8017 §A.2.3: one hash for the message and its mask, and a salt as long as that. */
 static void test_pss(void **state)
 {
@@ -534,6 +444,52 @@ static void test_pss(void **state)
         assert_int_equal(x509_read(certificate(&spec), &cert), STATUS_OK);
         assert_int_equal(cert.scheme, rows[i].good ? X509_SCHEME_PSS : X509_SCHEME_OTHER);
         assert_int_equal(cert.hash_bits, rows[i].good ? rows[i].hash : 0);
+    }
+}
+
+/* What is not in the form of RFC 8017 §A.2.3 is no scheme that is known. */
+static void test_pss_forms(void **state)
+{
+    struct view of_hash = sha2(256);
+    struct view sha256 = OID("\x60\x86\x48\x01\x65\x03\x04\x02\x01");
+    struct view hash = DER(DER_CONTEXT_OUTER(0u), of_hash);
+    struct view mask = DER(DER_CONTEXT_OUTER(1u), SEQ(OID(MGF1), of_hash));
+    struct view salt = DER(DER_CONTEXT_OUTER(2u), INTEGER("\x20"));
+    const struct view hashes[] = {
+        NUL,
+        SEQ(NUL),
+        SEQ(OID("\x2a\x03\x04")),
+        SEQ(OID("\x60\x86\x48\x01\x65\x03\x04\x03\x01")),
+        SEQ(OID("\x60\x86\x48\x01\x65\x03\x04\x02\x00")),
+        SEQ(OID("\x60\x86\x48\x01\x65\x03\x04\x02\x04")),
+        SEQ(sha256, INTEGER("\x01")),
+        joined(of_hash, NUL),
+    };
+    const struct view parameters[] = {
+        NUL,
+        SEQ(mask, salt),
+        SEQ(hash, salt),
+        SEQ(hash, DER(DER_CONTEXT_OUTER(1u), NUL), salt),
+        SEQ(hash, DER(DER_CONTEXT_OUTER(1u), joined(SEQ(OID(MGF1), of_hash), NUL)), salt),
+        SEQ(hash, DER(DER_CONTEXT_OUTER(1u), SEQ(NUL, of_hash)), salt),
+        SEQ(hash, DER(DER_CONTEXT_OUTER(1u), SEQ(sha256, of_hash)), salt),
+        SEQ(hash, mask),
+        SEQ(hash, mask, DER(DER_CONTEXT_OUTER(2u), NUL)),
+        SEQ(hash, mask, salt, NUL),
+        SEQ(hash, mask, salt, DER(DER_CONTEXT_OUTER(3u), NUL)),
+    };
+    (void)state;
+    assert_int_equal(scheme_of(SEQ(hash, mask, salt)), X509_SCHEME_PSS);
+    struct view bare = SEQ(sha256);
+    struct view bare_mask = DER(DER_CONTEXT_OUTER(1u), SEQ(OID(MGF1), bare));
+    assert_int_equal(scheme_of(SEQ(DER(DER_CONTEXT_OUTER(0u), bare), bare_mask, salt)),
+                     X509_SCHEME_PSS);
+    for (unsigned i = 0; i < COUNT(hashes); i++) {
+        struct view other = DER(DER_CONTEXT_OUTER(0u), hashes[i]);
+        assert_int_equal(scheme_of(SEQ(other, mask, salt)), X509_SCHEME_OTHER);
+    }
+    for (unsigned i = 0; i < COUNT(parameters); i++) {
+        assert_int_equal(scheme_of(parameters[i]), X509_SCHEME_OTHER);
     }
 }
 
@@ -576,10 +532,14 @@ int main(void)
         cmocka_unit_test_setup(test_too_many_comparisons, start),
         cmocka_unit_test_setup(test_issuers, start),
         cmocka_unit_test_setup(test_memory_outweighs, start),
+        cmocka_unit_test_setup(test_anchors_among_others, start),
+        cmocka_unit_test_setup(test_unknown_key_of_authority, start),
+        cmocka_unit_test_setup(test_issuer_in_chain, start),
         cmocka_unit_test_setup(test_faults, start),
         cmocka_unit_test_setup(test_elements, start),
         cmocka_unit_test_setup(test_object_identifiers, start),
         cmocka_unit_test_setup(test_pss, start),
+        cmocka_unit_test_setup(test_pss_forms, start),
         cmocka_unit_test_setup(test_rsa_key_without_memory, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
