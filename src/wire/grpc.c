@@ -252,14 +252,15 @@ static void prefix_complete(struct grpc_server *s, struct grpc_call *call)
     }
 }
 
-/* Moves up to `want` bytes from the front of *data to `to`; returns the number of bytes moved. */
+/*
+ * Moves up to `want` bytes from the front of *data to `to`; returns the number of bytes moved, at
+ * least 1, because neither `want` nor *data is empty.
+ */
 static uint32_t move_front(uint8_t *to, uint32_t want, struct view *data)
 {
     uint32_t n = data->len < want ? (uint32_t)data->len : want;
 
-    if (n > 0u) {
-        memcpy(to, data->data, n);
-    }
+    memcpy(to, data->data, n);
     *data = view_from(*data, n);
     return n;
 }

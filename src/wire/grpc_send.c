@@ -192,14 +192,14 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
 
 /*
  * Ends a call whose response is complete. If the request is still arriving, either drops its rest
- * or makes the peer stop with RST_STREAM (RFC 9113 §8.1).
+ * or makes the peer stop with RST_STREAM (RFC 9113 §8.1). Only a refusal is sent before the end of
+ * the request: a call runs from that end on.
  */
 static void call_end(struct grpc_server *s, struct grpc_call *call)
 {
     bool goes_on = (call->flags & GRPC_FLAG_INPUT_ENDED) == 0u;
 
-    if (goes_on && call->state == GRPC_CALL_REFUSED &&
-        (enum grpc_refusal)call->refusal <= GRPC_REFUSE_UNKNOWN) {
+    if (goes_on && (enum grpc_refusal)call->refusal <= GRPC_REFUSE_UNKNOWN) {
         call->state = GRPC_CALL_ANSWERED;
         return;
     }

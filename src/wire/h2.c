@@ -732,8 +732,8 @@ static enum h2_step stage_skip(struct h2 *c, struct h2_event *event)
     ASSERT(c->padding == 0u && c->left <= H2_FRAME_MAX);
     (void)event;
     struct view piece = h2_rx_piece(c);
-    if (c->left > 0u && piece.len == 0u) {
-        return H2_STEP_STARVED;
+    if (piece.len == 0u) {
+        return H2_STEP_STARVED; /* the stage begins, and goes on, with bytes left */
     }
     h2_rx_consume(c, piece.len);
     if (c->left == 0u) {

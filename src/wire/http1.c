@@ -423,7 +423,7 @@ void http1_set_time(struct http1 *h, uint64_t now_ms)
     if (h->phase == HTTP1_FAILED || now_ms < http1_deadline(h)) {
         return;
     }
-    bool half = h->phase == HTTP1_READING && h->part != HTTP1_NOTHING && h->tx.len == 0u;
+    bool half = h->phase == HTTP1_READING && h->part != HTTP1_NOTHING; /* nothing is being sent */
     h->tx.len = 0;
     fail_connection(h, PEER_TIMEOUT, half ? HTTP1_TIMEOUT : HTTP1_OK);
 }
