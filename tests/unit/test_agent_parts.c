@@ -308,6 +308,177 @@ static void test_stored_in_part(void **state)
     check_pool(1, 15, 1);
 }
 
+/* --- shares and counters that the server refuses or drops --- */
+
+static void begin_shared(void)
+{
+    static const char *const flags[] = {"--share-cores"};
+    world_new();
+    settings_set(flags, 1);
+}
+
+/* How many stored devices several claims may have. */
+static unsigned shared_devices(void)
+{
+    struct reader in = reader_of(slice_spec(api_slice_only()));
+    struct sim_field f;
+    unsigned n = 0;
+    while (proto_next(&in, &f)) {
+        n += (f.number == 6 && proto_get(f.bytes, 12).value == 1) ? 1 : 0;
+    }
+    return n;
+}
+
+static void check_unshared(void)
+{
+    assert_int_equal(slice_devices(api_slice_only()), 16);
+    assert_int_equal(shared_devices(), 0);
+    assert_int_equal(said("device_sharing_dropped"), 1);
+    assert_true(publish_current(world.agent));
+    api_forget();
+    pass(600000);
+    assert_int_equal(api_writes(), 0);
+}
+
+static void test_shares_kept(void **state)
+{
+    (void)state;
+    begin_shared();
+    start_with(16);
+    pass(10000);
+    assert_int_equal(shared_devices(), 16);
+    assert_int_equal(said("device_sharing_dropped"), 0);
+    assert_true(publish_current(world.agent));
+}
+
+static void test_shares_dropped(void **state)
+{
+    (void)state;
+    begin_shared();
+    api.drops_shares = true;
+    start_with(16);
+    pass(60000);
+    check_unshared();
+}
+
+static void test_shares_refused(void **state)
+{
+    (void)state;
+    begin_shared();
+    api.write_http = 422;
+    start_with(16);
+    assert_int_equal(said("device_sharing_dropped"), 1);
+    api.write_http = 0;
+    pass(60000);
+    check_unshared();
+}
+
+/* A server of beta versions keeps no shares: nothing is tried. */
+static void test_shares_of_beta_server(void **state)
+{
+    (void)state;
+    begin_shared();
+    api.served = SERVES(API_V1BETA2);
+    start_with(16);
+    pass(60000);
+    assert_int_equal(api_asked("PUT "), 0);
+    check_unshared();
+}
+
+/* Too many devices are cut, and stay shared. */
+static void test_shares_of_cut_slices(void **state)
+{
+    (void)state;
+    begin_shared();
+    api.devices_max = 8;
+    api.devices_http = 413;
+    start_with(16);
+    pass(60000);
+    check_pool(2, 16, 1);
+    assert_int_equal(said("device_sharing_dropped"), 0);
+}
+
+static void begin_counters(void)
+{
+    static const char *const flags[] = {"--ultraserver-devices", "both"};
+    world_new();
+    settings_set(flags, 2);
+    found_set("trn2u.48xlarge", 16, 8);
+    (void)snprintf(world.found.ultraserver.modes, sizeof world.found.ultraserver.modes, "1,3,4");
+    for (unsigned n = 0; n < ULTRASERVER_SIZES; n++) {
+        (void)snprintf(world.found.ultraserver.node_id[n], 2, "2");
+        (void)snprintf(world.found.ultraserver.server_id[n], 17, "00000000000000a%u", n);
+    }
+}
+
+/* A server that calls counters invalid gets the node alone. */
+static void test_counters_refused(void **state)
+{
+    (void)state;
+    begin_counters();
+    api.write_http = 422;
+    start();
+    register_driver();
+    pass(2000);
+    assert_string_equal(publish_reason(world.agent), "the API server keeps no shared counters");
+    api.write_http = 0;
+    pass(60000);
+    assert_int_equal(slice_devices(api_slice_only()), 1);
+    assert_true(publish_current(world.agent));
+}
+
+/* Too many devices are cut, and still take from the counters. */
+static void test_counters_of_cut_slices(void **state)
+{
+    (void)state;
+    begin_counters();
+    api.devices_max = 10;
+    api.devices_http = 413;
+    start();
+    register_driver();
+    pass(60000);
+    assert_int_equal(api_slices(), 3);
+    assert_true(world.agent->publish->wanted.devices.counters);
+    assert_true(publish_current(world.agent));
+}
+
+/* --- deletes that fail --- */
+
+static void start_with_double(unsigned http)
+{
+    world_new();
+    start_with(16);
+    kill_agent();
+    (void)api_slice_double(api_slice_only(), "double");
+    api_forget();
+    log_forget();
+    api.delete_http = http;
+    start();
+    register_driver();
+    pass(2000);
+}
+
+static void test_deletes_that_fail(void **state)
+{
+    (void)state;
+    start_with_double(409);
+    log_has("slice_write_conflicted");
+    assert_null(strstr(world.log, "api_request_failed"));
+    assert_false(publish_current(world.agent));
+    start_with_double(500);
+    log_has("event=api_request_failed doing=\"delete slice\"");
+    assert_false(publish_current(world.agent));
+    api.delete_http = 0;
+    pass(60000);
+    assert_int_equal(api_slices(), 1);
+    assert_true(publish_current(world.agent));
+    /* it is gone already: the round goes on, and the next list would show it */
+    start_with_double(404);
+    assert_int_equal(api_asked("DELETE "), 1);
+    assert_true(publish_current(world.agent));
+    assert_null(strstr(world.log, "api_request_failed"));
+}
+
 /* --- answers with other objects --- */
 
 static void test_answer_with_another_object(void **state)
@@ -391,6 +562,14 @@ int main(void)
         cmocka_unit_test(test_order_of_writes),
         cmocka_unit_test(test_generation_never_falls),
         cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_shares_kept),
+        cmocka_unit_test(test_shares_dropped),
+        cmocka_unit_test(test_shares_refused),
+        cmocka_unit_test(test_shares_of_beta_server),
+        cmocka_unit_test(test_shares_of_cut_slices),
+        cmocka_unit_test(test_counters_refused),
+        cmocka_unit_test(test_counters_of_cut_slices),
+        cmocka_unit_test(test_deletes_that_fail),
         cmocka_unit_test(test_stored_in_part),
         cmocka_unit_test(test_answer_with_another_object),
         cmocka_unit_test(test_lost_event),

@@ -470,6 +470,25 @@ static void test_forbidden_in_one_namespace(void **state)
 }
 
 /* Of two such namespaces the second one stops all Events, but for a while only. */
+/* Events of another namespace that wait beside the refused ones are sent. */
+static void test_forbidden_beside_others(void **state)
+{
+    (void)state;
+    begin();
+    took.denied_ns = "ml";
+    refuse_registration("no");
+    refuse_claims(1, 2);
+    refuse_registration("no again");
+    assert_int_equal(took.asked, 1);
+    pass(OUTGOING_GAP_MS + K8S_EVENT_REFILL_MS + SECOND);
+    for (unsigned i = 0; i < took.posts; i++) {
+        assert_string_equal(took.event[i].ns, "default");
+    }
+    assert_non_null(strstr(took.event[1].note, "no again"));
+    pass(K8S_EVENTS_DROPPED_MS);
+    assert_int_equal(world.agent->report->count[LOG_ID_K8S_EVENTS_DROPPED], 2);
+}
+
 static void test_forbidden_in_two_namespaces(void **state)
 {
     (void)state;
@@ -661,6 +680,7 @@ int main(void)
         cmocka_unit_test(test_full_table),
         cmocka_unit_test(test_forbidden),
         cmocka_unit_test(test_forbidden_in_one_namespace),
+        cmocka_unit_test(test_forbidden_beside_others),
         cmocka_unit_test(test_forbidden_in_two_namespaces),
         cmocka_unit_test(test_namespace_ends),
         cmocka_unit_test(test_not_served),

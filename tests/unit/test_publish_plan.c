@@ -390,7 +390,41 @@ static void test_lossy_until_it_is_exact(void **state)
     assert_true(plan_complete(&plan));
 }
 
+/* What the server dropped of the counters is no loss of the devices that stand there next. */
+static void test_lossy_counters_go(void **state)
+{
+    (void)state;
+    plan_list_begin(&plan);
+    assert_null(plan_next_write(&plan));
+    plan_make(&plan, 17, true);
+    struct slice_seen answer = answer_of(plan_next_write(&plan));
+    answer.exact = false;
+    assert_true(plan_written(&plan, &answer));
+    assert_true(plan.part[0].counters && plan.part[0].lossy && !plan.part[1].lossy);
+    assert_true(plan_lossy(&plan));
+    plan_list_begin(&plan);
+    plan_make(&plan, 17, false);
+    assert_false(plan.part[0].counters || plan.part[0].lossy);
+}
+
 /* --- the cut --- */
+
+/* Slices that are smaller than any cut, or as large as no cut, set none. */
+static void test_cut_of_odd_slices(void **state)
+{
+    static const unsigned counts[] = {SLICE_DEVICES_MIN - 1u, SLICE_DEVICES_MIN,
+                                      SLICE_DEVICES_MAX - 1u, SLICE_DEVICES_MAX};
+    (void)state;
+    for (unsigned i = 0; i < COUNT(counts); i++) {
+        struct row two[] = {{"a", 0, counts[i], 4, 2, false},
+                            {"b", (int)counts[i], counts[i], 4, 2, false},
+                            {NULL, 0, 0, 0, 0, false}};
+        bool usable = counts[i] >= SLICE_DEVICES_MIN && counts[i] < SLICE_DEVICES_MAX;
+        memset(&plan, 0, sizeof plan);
+        list(two, 64);
+        assert_int_equal(plan.cut, usable ? counts[i] : SLICE_DEVICES_MAX);
+    }
+}
 
 static void test_cut_smaller(void **state)
 {
@@ -506,6 +540,8 @@ int main(void)
         cmocka_unit_test_setup(test_lossy_that_changes_is_written, setup),
         cmocka_unit_test_setup(test_lossy_is_forgotten, setup),
         cmocka_unit_test_setup(test_lossy_until_it_is_exact, setup),
+        cmocka_unit_test_setup(test_lossy_counters_go, setup),
+        cmocka_unit_test_setup(test_cut_of_odd_slices, setup),
         cmocka_unit_test_setup(test_cut_smaller, setup),
         cmocka_unit_test_setup(test_smallest_cut_of_all_devices, setup),
         cmocka_unit_test_setup(test_cut_is_adopted_once, setup),

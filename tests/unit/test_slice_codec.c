@@ -353,6 +353,85 @@ static void test_name_cut_off(void **state)
     assert_false(slice_observe(&observer, &record));
 }
 
+/* --- records that are odd --- */
+
+#define KINDS 8u
+
+/* What a server or another client may have stored in one record. */
+enum oddity { PLAIN, EXTRA, NO_EXTRA, UNREADABLE, CUT };
+
+/* Reads a slice whose first record of this kind is odd; `extra` is the field of that name. */
+static bool exact_with(struct view sent, unsigned kind, unsigned extra, enum oddity oddity)
+{
+    static struct kube_response answer;
+    static uint8_t bytes[KUBE_RECORD_BYTES_MAX + 2u];
+    struct kube_record record;
+    struct reader in = reader_of(sent);
+    unsigned seen = 0;
+    kube_response_init(&answer, KUBE_SHAPE_SLICE);
+    kube_response_field(&answer, view_text(":status"), view_text("200"));
+    kube_response_field(&answer, view_text("content-type"),
+                        view_text("application/vnd.kubernetes.protobuf"));
+    slice_observe_begin(&observer, &wanted);
+    while (kube_response_next(&answer, &in, &record) == STATUS_OK) {
+        if (record.record == kind && seen++ == 0) {
+            struct writer w = writer_of(bytes, sizeof bytes);
+            writer_append(&w, record.message);
+            if (oddity == EXTRA || oddity == NO_EXTRA) {
+                writer_u8(&w, (uint8_t)(extra << 3));
+                writer_u8(&w, (oddity == EXTRA) ? 1 : 0);
+            }
+            record.message = (oddity == UNREADABLE) ? view_text("\xff") : writer_view(&w);
+            record.truncated = oddity == CUT;
+        }
+        (void)slice_observe(&observer, &record);
+    }
+    assert_true(seen > 0);
+    return observer.seen.exact;
+}
+
+/* A record that cannot be read, is cut off, or holds more, differs from what is wanted. */
+static void test_odd_records(void **state)
+{
+    static const struct {
+        unsigned kind;
+        unsigned extra; /* number of the field; 0: it has none */
+        bool cut;       /* a record of this kind may be cut off */
+        bool counters;  /* of the slice with the shared counters */
+    } rows[KINDS] = {
+        {KUBE_SLICE_NAME, 0, false, false},    {KUBE_SLICE_ATTRIBUTE, 6, false, false},
+        {KUBE_SLICE_CAPACITY, 3, true, false}, {KUBE_SLICE_TAINT, 0, true, false},
+        {KUBE_SLICE_DEVICE, 2, false, false},  {KUBE_SLICE_SPEC, 6, false, false},
+        {KUBE_SLICE_COUNTER, 0, true, true},   {KUBE_SLICE_COUNTERS, 0, false, true},
+    };
+    (void)state;
+    wanted.devices.device[0].tainted = true;
+    wanted.devices.device[0].taint_s = 1764158400;
+    wanted.devices.taint_key = "neuron.aws.com/unhealthy";
+    wanted.devices.taint_effect = "NoSchedule";
+    devices_add_node(&wanted.devices, false);
+    wanted.devices.counters = true;
+    for (unsigned i = 0; i < KINDS; i++) {
+        struct slice_request r = request(SLICE_UPDATE, API_V1, 0, rows[i].counters ? 0 : 16);
+        r.counters = rows[i].counters;
+        struct view sent = body_in_pieces(&r, 4096);
+        assert_true(exact_with(sent, rows[i].kind, 0, PLAIN));
+        assert_false(exact_with(sent, rows[i].kind, 0, UNREADABLE));
+        assert_true(!rows[i].cut || !exact_with(sent, rows[i].kind, 0, CUT));
+        if (rows[i].extra > 0) {
+            assert_false(exact_with(sent, rows[i].kind, rows[i].extra, EXTRA));
+            assert_true(exact_with(sent, rows[i].kind, rows[i].extra, NO_EXTRA));
+        }
+    }
+    /* stated instead of left out: the device is not shared, and the slice is not for all nodes */
+    struct slice_request r = request(SLICE_UPDATE, API_V1, 0, 16);
+    struct view sent = body_in_pieces(&r, 4096);
+    assert_true(exact_with(sent, KUBE_SLICE_DEVICE, 3, NO_EXTRA));
+    assert_false(exact_with(sent, KUBE_SLICE_DEVICE, 3, EXTRA));
+    assert_true(exact_with(sent, KUBE_SLICE_SPEC, 7, NO_EXTRA));
+    assert_false(exact_with(sent, KUBE_SLICE_SPEC, 7, EXTRA));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +448,7 @@ int main(void)
         cmocka_unit_test_setup(test_scope, setup),
         cmocka_unit_test_setup(test_outdated, setup),
         cmocka_unit_test_setup(test_name_cut_off, setup),
+        cmocka_unit_test_setup(test_odd_records, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,8 +118,8 @@ unsigned plan_cut_smaller(struct plan *p)
 {
     unsigned now = plan_devices_part(p)->count;
     unsigned half = (now + 1u) / 2u;
-    if (half < SLICE_DEVICES_MIN || half == now) {
-        return 0;
+    if (half < SLICE_DEVICES_MIN) {
+        return 0; /* so that half a slice is always smaller than a whole one */
     }
     p->cut = half;
     plan_forget_losses(p);

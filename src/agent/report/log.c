@@ -59,7 +59,7 @@ static void append_to_note(struct event_draft *e, struct view v)
     text_cut(end, sizeof e->note - e->len, v);
     size_t added = strlen(end);
     e->len += added;
-    e->full = e->full || added < v.len;
+    e->full = added < v.len;
 }
 
 static void add_to_note(struct event_draft *e, const char *key, struct view value)

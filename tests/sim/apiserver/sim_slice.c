@@ -134,7 +134,13 @@ enum status sim_slice_from_v1(struct view body, enum sim_version to, struct writ
 
 /* --- a server that does not know an attribute --- */
 
-enum { DEVICE_ATTRIBUTES = 2, DEVICE_TAKES = 4, DEVICE_TAINTS = 8, ENTRY_KEY = 1 };
+enum {
+    DEVICE_ATTRIBUTES = 2,
+    DEVICE_TAKES = 4,
+    DEVICE_TAINTS = 8,
+    DEVICE_SHARED = 12,
+    ENTRY_KEY = 1
+};
 
 static bool is_attribute(const struct sim_field *f, const char *key)
 {
@@ -143,6 +149,9 @@ static bool is_attribute(const struct sim_field *f, const char *key)
     }
     if (view_is(view_text(key), SIM_COUNTERS)) {
         return f->number == DEVICE_TAKES;
+    }
+    if (view_is(view_text(key), SIM_SHARES)) {
+        return f->number == DEVICE_SHARED;
     }
     return f->number == DEVICE_ATTRIBUTES && view_is(sim_field_bytes(f->bytes, ENTRY_KEY), key);
 }

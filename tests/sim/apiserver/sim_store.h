@@ -85,9 +85,10 @@ MUST_USE enum status sim_slice_to_v1(struct view body, enum sim_version from, st
 MUST_USE enum status sim_slice_from_v1(struct view body, enum sim_version to, struct writer *w);
 #define SIM_TAINTS "taints"     /* no attribute: the taints of the devices */
 #define SIM_COUNTERS "counters" /* no attribute: shared counters, and what devices take of them */
+#define SIM_SHARES "shares"     /* no attribute: that several claims may have a device */
 /*
- * Writes the body of a slice (v1 layout) without the attributes of that key, or without SIM_TAINTS
- * or SIM_COUNTERS; NULL: no device.
+ * Writes the body of a slice (v1 layout) without the attributes of that key, or without SIM_TAINTS,
+ * SIM_COUNTERS or SIM_SHARES; NULL: no device.
  */
 void sim_slice_without(struct view body, const char *key, struct writer *w);
 

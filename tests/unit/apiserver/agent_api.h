@@ -97,6 +97,7 @@ static struct {
     enum api_group group;
     unsigned connections;
     unsigned write_http;     /* answer of POST and PUT instead of 200, 0: none */
+    unsigned delete_http;    /* answer of DELETE of a slice, 0: none */
     unsigned devices_max;    /* more in one slice are refused, 0: no such limit */
     unsigned devices_http;   /* by this: 413 or 422 */
     const char *cause_field; /* of a 422; NULL: it names no cause */
@@ -119,6 +120,7 @@ static struct {
     unsigned streams_max;          /* that it announces */
     bool drops_taints;             /* stores devices without their taints */
     bool drops_counters;           /* stores slices without shared counters */
+    bool drops_shares;             /* stores devices as exclusive */
     bool drops_devices;            /* stores slices without their devices */
     bool no_version;               /* lists carry no resourceVersion */
     bool pages;                    /* lists name a next page */

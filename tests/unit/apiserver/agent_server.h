@@ -218,6 +218,7 @@ static void meet_write(const struct sim_api_event *e)
     struct view spec = proto_get(proto_get(view_from(e->body, 4), 2).bytes, 2).bytes;
     check_write(e);
     if (e->asked == SIM_ASK_DELETE) {
+        refuse(e, api.delete_http, NULL);
         return;
     }
     if (api.devices_max > 0 && proto_count(spec, 6) > api.devices_max) {
@@ -369,6 +370,7 @@ static void api_say(void)
     standing(SIM_FAULT_UNSELECTED, api.any_selector, SIM_ASK_LIST | SIM_ASK_WATCH);
     const char *key = api.drops_counters ? SIM_COUNTERS : NULL;
     key = api.drops_taints ? SIM_TAINTS : key;
+    key = api.drops_shares ? SIM_SHARES : key;
     bool drops = api.drops_devices || key != NULL;
     const struct sim_fault dropped = {.asked = drops ? SIM_ASK_CREATE | SIM_ASK_UPDATE : 0,
                                       .key = key};
