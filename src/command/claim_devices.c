@@ -49,8 +49,8 @@ static void nearest_efa(const struct inventory *v, unsigned neuron, char name[DE
     const struct efa_map *map = (board != NULL) ? board->efa : NULL;
     uint32_t address = 0;
     name[0] = '\0';
-    if (map != NULL && neuron < BOARD_GROUPED_DEVICES &&
-        pci_address_parse(view_text(map->address[neuron]), &address)) {
+    ASSERT(neuron < BOARD_GROUPED_DEVICES);
+    if (map != NULL && pci_address_parse(view_text(map->address[neuron]), &address)) {
         efa_device_name(address, name);
     }
 }

@@ -583,8 +583,8 @@ static void write_cell(const struct inventory *v, unsigned number, struct writer
 {
     bool good = !is_bad(v, number);
     bool held = is_held(v, number);
-    WRITE(out, "  %%%", TEXT((number < 10u) ? " " : ""), NUMBER(number),
-          TEXT((good || !held) ? " " : ""));
+    bool one_mark = good || !held;
+    WRITE(out, "  %%%", TEXT((number < 10u) ? " " : ""), NUMBER(number), TEXT(one_mark ? " " : ""));
     if (!good) {
         write_colour(v, COLOUR_RED, out);
         writer_text(out, "!");

@@ -289,6 +289,183 @@ static void test_longest_message(void **state)
     assert_int_equal(strlen(reservations_trouble(world.agent, &list)), CLAIM_ERROR_CAP - 1);
 }
 
+/* --- lists as no honest server sends them --- */
+
+/* One claim of such a list. */
+struct listed {
+    const char *uid;
+    const char *driver[2]; /* of its results; NULL: none */
+    const char *pool[2];
+    const char *consumer[2]; /* NULL: none */
+    size_t parameters;       /* length of those of a configuration; 0: there is none */
+};
+
+static struct view message_of(uint8_t *to, size_t cap, unsigned field, struct view content)
+{
+    struct writer w = writer_of(to, cap);
+    put_view(&w, field, content);
+    assert_false(w.full);
+    return writer_view(&w);
+}
+
+static void put_listed(struct writer *list_w, const struct listed *c)
+{
+    static uint8_t meta_bytes[256];
+    static uint8_t devices_bytes[32768];
+    static uint8_t one[32768];
+    static uint8_t two[32768];
+    static uint8_t claim_bytes[32768];
+    static char json[20000];
+    struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
+    struct writer devices = writer_of(devices_bytes, sizeof devices_bytes);
+    struct writer claim = writer_of(claim_bytes, sizeof claim_bytes);
+    put_str(&meta, 1, "claim-a");
+    put_str(&meta, 3, "ml");
+    put_str(&meta, 5, c->uid);
+    put_view(&claim, 1, writer_view(&meta));
+    for (unsigned i = 0; i < 2 && c->driver[i] != NULL; i++) {
+        struct writer result = writer_of(one, sizeof one);
+        put_str(&result, 1, "r");
+        put_str(&result, 2, c->driver[i]);
+        put_str(&result, 3, c->pool[i]);
+        put_str(&result, 4, "d");
+        put_view(&devices, 1, writer_view(&result));
+    }
+    if (c->parameters > 0) {
+        memset(json, ' ', c->parameters);
+        json[c->parameters] = '\0';
+        struct writer opaque = writer_of(one, sizeof one);
+        put_str(&opaque, 1, DRIVER_NAME);
+        put_view(&opaque, 2, message_of(two, sizeof two, 1, view_text(json)));
+        struct view configuration = message_of(two, sizeof two, 1, writer_view(&opaque));
+        put_view(&devices, 2, message_of(one, sizeof one, 3, configuration));
+    }
+    struct writer status = writer_of(two, sizeof two);
+    put_view(&status, 1, message_of(one, sizeof one, 1, writer_view(&devices)));
+    for (unsigned i = 0; i < 2 && c->consumer[i] != NULL; i++) {
+        struct writer consumer = writer_of(one, sizeof one);
+        put_str(&consumer, 3, "pods");
+        put_str(&consumer, 4, c->consumer[i]);
+        put_view(&status, 2, writer_view(&consumer));
+    }
+    put_view(&claim, 3, writer_view(&status));
+    put_view(list_w, 2, writer_view(&claim));
+}
+
+/* The list of these claims, with its metadata behind them unless the token is NULL. */
+static void list_is(const struct listed *c, size_t count, const char *token)
+{
+    static uint8_t bytes[60000];
+    uint8_t meta_bytes[512];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
+    for (size_t i = 0; i < count; i++) {
+        put_listed(&w, &c[i]);
+    }
+    if (token != NULL) {
+        put_str(&meta, 2, "42");
+        put_str(&meta, 3, token);
+        put_view(&w, 1, writer_view(&meta));
+    }
+    assert_false(w.full);
+    api.claims_list = writer_view(&w);
+}
+
+#define UID "c1a10000-0000-4000-8000-000000000001"
+#define GOOD {UID, {DRIVER_NAME}, {"pool"}, {"pod-a"}, 0}
+
+/* A list that is not understood to its last byte never ends as a whole one. */
+static void test_unreadable_lists(void **state)
+{
+    static const struct {
+        struct listed claim;
+        const char *token;
+    } rows[] = {
+        {{"\xff", {DRIVER_NAME}, {"pool"}, {"pod-a"}, 0}, ""},
+        {{UID UID, {DRIVER_NAME}, {"pool"}, {"pod-a"}, 0}, ""},
+        {{UID, {"\xff"}, {"pool"}, {"pod-a"}, 0}, ""},
+        {{UID, {DRIVER_NAME}, {"pool"}, {"\xff"}, 0}, ""},
+        {GOOD, "\xff"},
+        {GOOD, NULL},
+    };
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct listed two[] = {rows[i].claim, GOOD};
+        begin();
+        list_is(two, 2, rows[i].token);
+        assert_int_equal(read_list(), RESERVATIONS_FAILED);
+        trouble_has("the response is not a readable ResourceClaimList");
+        assert_int_equal(api_asked(LISTS), 1);
+    }
+    begin();
+    api.claims_list = view_of("\x12\x05", 2);
+    assert_int_equal(read_list(), RESERVATIONS_FAILED);
+    trouble_has("the response is not a readable ResourceClaimList");
+}
+
+static void test_impossible_token(void **state)
+{
+    static const struct listed claims[] = {GOOD};
+    static char token[2000];
+    (void)state;
+    memset(token, '%', 480); /* each takes three bytes of a path */
+    begin();
+    list_is(claims, 1, token);
+    assert_int_equal(read_list(), RESERVATIONS_FAILED);
+    trouble_has("the token of the next page is none");
+    assert_int_equal(list.found, 1);
+}
+
+/* The first device of this driver and the first pod stand for all; the rest may be long. */
+static void test_first_of_several(void **state)
+{
+    static const struct listed claims[] = {
+        {UID, {DRIVER_NAME, DRIVER_NAME}, {"pool-a", "pool-b"}, {"pod-a", "pod-b"}, 0},
+        {UID, {"gpu.example.com", DRIVER_NAME}, {"pool-a", "pool-b"}, {"pod-c"}, 19000},
+        {UID, {"gpu.example.com"}, {"pool-a"}, {"pod-d"}, 0},
+    };
+    (void)state;
+    begin();
+    list_is(claims, 3, "");
+    assert_int_equal(read_list(), RESERVATIONS_END);
+    assert_int_equal(list.found, 2);
+    assert_string_equal(seen[0].pool, "pool-a");
+    assert_string_equal(seen[0].consumer, "pod-a");
+    assert_int_equal(seen[0].consumers, 2);
+    assert_string_equal(seen[1].pool, "pool-b");
+    assert_string_equal(seen[1].consumer, "pod-c");
+}
+
+/* Claims for EFA devices count with --efa alone. */
+static void test_claims_of_efa(void **state)
+{
+    static const struct listed claims[] = {{UID, {"efa.test"}, {"pool"}, {"pod-a"}, 0}, GOOD};
+    (void)state;
+    begin();
+    text_set(world.settings.efa_driver, sizeof world.settings.efa_driver, "efa.test");
+    list_is(claims, 2, "");
+    assert_int_equal(read_list(), RESERVATIONS_END);
+    assert_int_equal(list.found, 1);
+    begin();
+    text_set(world.settings.efa_driver, sizeof world.settings.efa_driver, "efa.test");
+    world.settings.efa = true;
+    list_is(claims, 2, "");
+    assert_int_equal(read_list(), RESERVATIONS_END);
+    assert_int_equal(list.found, 2);
+}
+
+/* The list is under way: nothing failed, and the time was short. */
+static void test_short_time(void **state)
+{
+    (void)state;
+    begin();
+    (void)claim_add(0);
+    assert_int_equal(read_list(), RESERVATIONS_END);
+    list.state = RESERVATIONS_WAIT;
+    trouble_has("the list is too long for the time");
+    remedy_is(REACH);
+}
+
 /* --- lines --- */
 
 static char text[COMMAND_PART_BYTES];
@@ -363,6 +540,11 @@ int main(void)
         cmocka_unit_test(test_outdated_token),
         cmocka_unit_test(test_broken_off),
         cmocka_unit_test(test_longest_message),
+        cmocka_unit_test(test_unreadable_lists),
+        cmocka_unit_test(test_impossible_token),
+        cmocka_unit_test(test_first_of_several),
+        cmocka_unit_test(test_claims_of_efa),
+        cmocka_unit_test(test_short_time),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_longest_document),
     };

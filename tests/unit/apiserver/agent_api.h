@@ -115,6 +115,7 @@ static struct {
     unsigned list_http;
     bool lists_claims; /* to whoever lists them; else they seem to be none */
     unsigned claims_http;
+    struct view claims_list;       /* the message of the list; empty: that of the stored claims */
     const char *claims_message;    /* of that refusal; NULL: the usual one */
     unsigned claims_gone;          /* further pages that are refused with 410 */
     unsigned streams_max;          /* that it announces */

@@ -240,9 +240,11 @@ static void meet_write(const struct sim_api_event *e)
  */
 static void meet_claims(const struct sim_api_event *e)
 {
-    static uint8_t bytes[96];
+    static uint8_t bytes[65536];
     struct writer out = writer_of(bytes, sizeof bytes);
-    put_envelope(&out, "resource.k8s.io/v1", "ResourceClaimList", view_of("\x0a\0", 2));
+    bool given = api.claims_list.len > 0;
+    put_envelope(&out, "resource.k8s.io/v1", "ResourceClaimList",
+                 given ? api.claims_list : view_of("\x0a\0", 2));
     refuse(e, api.claims_http, api.claims_message);
     if (api.claims_gone > 0 && strstr(e->path, "&continue=") != NULL) {
         api.claims_gone--;
@@ -253,7 +255,7 @@ static void meet_claims(const struct sim_api_event *e)
             (void)api_claim_store(api.claim[i].ns, api.claim[i].name);
         }
     }
-    if (!api.lists_claims && api.claims_http == 0) {
+    if ((given || !api.lists_claims) && api.claims_http == 0) {
         meet(e, SIM_FAULT_PAGE, (struct sim_fault){.type = PROTOBUF, .body = writer_view(&out)});
     }
 }
