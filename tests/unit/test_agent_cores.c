@@ -132,6 +132,80 @@ static void test_switched_off(void **state)
     assert_null(strstr(why, "delete resourceclaim"));
 }
 
+/* --- parts as the scheduler gives them --- */
+
+static void begin_sharing(void)
+{
+    static const char *const flags[] = {"--share-cores", "--claim-status=true"};
+    world_new();
+    settings_set(flags, 2);
+    node_up();
+}
+
+/* Claim n of a pod of its own, with so many cores of device 4. */
+static struct api_claim *part_claim(unsigned n, const char *cores)
+{
+    static char share[API_CLAIMS][40];
+    static char pod[API_CLAIMS][40];
+    struct api_claim *c = claim_add(n);
+    (void)snprintf(share[n], sizeof share[n], "5ad9b0c4-0000-4000-8000-0000000000%02x", n);
+    (void)snprintf(pod[n], sizeof pod[n], "pod-%u", n);
+    c->consumer_uid = pod[n];
+    c->result[0].device = "neuron-device-4";
+    c->result[0].share = share[n];
+    c->result[0].cores = cores;
+    return c;
+}
+
+static uint8_t cores_of(unsigned n)
+{
+    const struct claim_record *r = NULL;
+    int slot = ledger_find(world.agent, api.claim[n].uid);
+    assert_true(slot >= 0);
+    assert_int_equal(ledger_read(world.agent, (unsigned)slot, &r), STATUS_OK);
+    return r->result[0].cores;
+}
+
+/* Each claim gets cores of its own; the one that finds none waits until a holder is known gone. */
+static void test_prepared_parts(void **state)
+{
+    uint8_t all = 0;
+    (void)state;
+    begin_sharing();
+    for (unsigned n = 0; n < 4; n++) {
+        (void)part_claim(n, "2");
+        prepare_well(n, 1);
+        assert_int_equal(all & cores_of(n), 0);
+        all |= cores_of(n);
+    }
+    assert_int_equal(all, 0xff);
+    (void)part_claim(4, "2");
+    const char *why = prepare_error(prepare_now(4, 1), 4);
+    assert_non_null(strstr(why, "device neuron-device-4 has no 2 free cores side by side"));
+    api.claim[1].uid[0] = '\0'; /* deleted, and the kubelet never said so */
+    pass(600000);
+    prepare_well(4, 1);
+    assert_int_equal(cores_of(4), 0x0c);
+}
+
+/* The status names the share of each device. */
+static void test_status_of_parts(void **state)
+{
+    (void)state;
+    begin_sharing();
+    struct api_claim *c = part_claim(0, "8");
+    c->results = 2;
+    c->result[1] = c->result[0];
+    c->result[1].request = "second";
+    c->result[1].share = "5ad9b0c4-0000-4000-8000-0000000000ff";
+    prepare_well(0, 1);
+    pass(1000);
+    const char *first = strstr(took.status, "{\"pool\":\"node-a\",\"shareID\":\"5ad9b0c4-0000-4000-"
+                                            "8000-000000000000\",\"driver\":");
+    assert_non_null(first);
+    assert_non_null(strstr(first, "\"shareID\":\"5ad9b0c4-0000-4000-8000-0000000000ff\""));
+}
+
 /*
  * The disk refuses the new record of a held claim, and then the copy of the earlier one: the store
  * may have either. Of a part and a whole device the claim holds the whole device; of two parts it
@@ -172,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_beside_others),          cmocka_unit_test(test_kept),
         cmocka_unit_test(test_other_device_since),     cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_prepared_parts),         cmocka_unit_test(test_status_of_parts),
         cmocka_unit_test(test_neither_record_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

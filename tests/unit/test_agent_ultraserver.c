@@ -318,6 +318,30 @@ static void test_prepared(void **state)
     assert_true(cdi_has(NODE_CLAIM, "\"/dev/neuron15\""));
 }
 
+/* The claim's status names the mode; the node and its first device are two entries. */
+static void test_status(void **state)
+{
+    const char *flags[] = {"--ultraserver-devices", "both", "--claim-status=true"};
+    (void)state;
+    begin_with("both");
+    kill_agent();
+    settings_set(flags, 3);
+    struct api_claim *both = claim_add(OTHER_NODE_CLAIM + 1u);
+    both->results = 2;
+    both->result[0] = (struct api_allocation){"a", "neuron-node", NULL, .admin = true};
+    both->result[1] = (struct api_allocation){"b", "neuron-device-0", NULL, .admin = true};
+    start();
+    register_driver();
+    pass(5000);
+    prepare_well(NODE_CLAIM, 1);
+    pass(1000);
+    assert_non_null(strstr(took.status, "\"data\":{\"ultraserverMode\":4}"));
+    prepare_well(OTHER_NODE_CLAIM + 1u, 1);
+    pass(1000);
+    assert_non_null(strstr(took.status, "\"device\":\"neuron-node\""));
+    assert_non_null(strstr(took.status, "\"device\":\"neuron-device-0\""));
+}
+
 /* Without a configuration the runtime decides. */
 static void test_prepared_without_a_mode(void **state)
 {
@@ -477,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_taints_dropped),
         cmocka_unit_test(test_vanished_in_use),
         cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_status),
         cmocka_unit_test(test_prepared_without_a_mode),
         cmocka_unit_test(test_given_once),
         cmocka_unit_test(test_election),

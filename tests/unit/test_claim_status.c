@@ -195,6 +195,43 @@ static void test_many_gone(void **state)
     assert_non_null(strstr(took.status, "\"name\":\"claim-39\""));
 }
 
+/* A status that is being written stays under way, however many claims go meanwhile. */
+static void test_many_gone_beside_a_write(void **state)
+{
+    (void)state;
+    begin();
+    for (unsigned n = 16; n < 40; n++) {
+        claim_add(n)->result[0].admin = true;
+    }
+    prepare(16, 24);
+    pass(MINUTE);
+    took.mute = true;
+    prepare(3, 1);
+    unprepare(16, 24);
+    took.mute = false;
+    unsigned before = took.status_asked;
+    assert_int_equal(api_asked("(reset /apis/resource.k8s.io/v1/namespaces/ml"), 0);
+    pass(5 * MINUTE);
+    assert_int_equal(took.status_asked - before, CLAIM_STATUS_GONE_MAX + 1);
+    assert_non_null(strstr(took.status, "neuron-device-3"));
+}
+
+/* An agent that hands over writes no status any more, not even the one under way. */
+static void test_retired(void **state)
+{
+    (void)state;
+    begin();
+    took.mute = true;
+    prepare(3, 2);
+    took.mute = false;
+    claim_status_retire(world.agent);
+    claim_status_retire(world.agent);
+    world.poked = true;
+    pass(5 * MINUTE);
+    assert_int_equal(api_asked("(reset /apis/resource.k8s.io/v1/namespaces/ml"), 1);
+    assert_int_equal(took.status_asked, 1);
+}
+
 /* --- refusals --- */
 
 static void test_forbidden(void **state)
@@ -304,6 +341,8 @@ int main(void)
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_unprepared_under_way),
         cmocka_unit_test(test_many_gone),
+        cmocka_unit_test(test_many_gone_beside_a_write),
+        cmocka_unit_test(test_retired),
         cmocka_unit_test(test_forbidden),
         cmocka_unit_test(test_answers_that_end_it),
         cmocka_unit_test(test_server_errors),

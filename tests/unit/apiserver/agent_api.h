@@ -56,7 +56,9 @@ static const char *const api_label_keys[API_LABELS] = {
 struct api_allocation {
     const char *request;
     const char *device;
-    const char *pool; /* NULL: ours */
+    const char *pool;  /* NULL: ours */
+    const char *share; /* ID of a share of the device; NULL: the whole device */
+    const char *cores; /* that the share consumes, as a quantity */
     bool admin;
 };
 
@@ -182,6 +184,20 @@ static void put_configuration(struct writer *devices, const char *request, const
     put_view(devices, 2, writer_view(&config));
 }
 
+/* The share of a device that a result has, and what it consumes. */
+static void put_share(struct writer *result, const struct api_allocation *r)
+{
+    uint8_t quantity_bytes[32];
+    uint8_t entry_bytes[128];
+    struct writer quantity = writer_of(quantity_bytes, sizeof quantity_bytes);
+    struct writer entry = writer_of(entry_bytes, sizeof entry_bytes);
+    put_str(result, 9, r->share);
+    put_str(&quantity, 1, r->cores);
+    put_str(&entry, 1, "cores");
+    put_view(&entry, 2, writer_view(&quantity));
+    put_view(result, 10, writer_view(&entry));
+}
+
 static void put_claim(struct writer *object, const struct api_claim *c)
 {
     uint8_t inner_bytes[20000];
@@ -196,6 +212,9 @@ static void put_claim(struct writer *object, const struct api_claim *c)
         put_str(&result, 4, r->device);
         if (r->admin) {
             put_int(&result, 5, 1);
+        }
+        if (r->share != NULL) {
+            put_share(&result, r);
         }
         put_view(&devices, 1, writer_view(&result));
     }
