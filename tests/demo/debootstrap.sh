@@ -51,7 +51,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Cr
 folder=$(mktemp -d /var/tmp/neuron-debian-XXXXXX)
 # The namespace unmounts what is below when its last process ends; lazily, in case one still runs.
 cleanup() {
-    for place in "$folder"/*/proc "$folder"/*/sys "$folder"/*/dev "$folder"/*/run; do
+    for place in "$folder"/*/proc "$folder"/*/sys "$folder"/*/dev "$folder"/*/run "$folder"/*; do
         umount -l "$place" 2>/dev/null || true
     done
     rm -rf --one-file-system "$folder"
@@ -59,10 +59,15 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
 
+# How this machine reaches package registries: mirrors, proxies, and the authorities that sign for them. The paths of
+# authorities are those of Debian's ca-certificates, which the new system installs too.
+names='https?_proxy|no_proxy|GOPROXY|GONOSUMDB|GOSUMDB|NODE_EXTRA_CA_CERTS|PIP_CERT|PIP_INDEX_URL|SSL_CERT_FILE'
+reach=$(env | grep -E "^($names)=" | xargs)
+
 inside() {
-    # shellcheck disable=SC2086 # a list of words
+    # shellcheck disable=SC2086 # lists of words
     chroot $user "$target" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$home" \
-        LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
+        LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive $reach "$@"
 }
 
 system_make() {
@@ -75,6 +80,9 @@ system_make() {
     # How this machine reaches its mirror: proxies, and whether the mirror may be an old copy.
     apt-config dump | grep -E '^Acquire::(http|https|ftp|Check-Valid-Until|Check-Date)\b' \
         >"$target/etc/apt/apt.conf.d/90host" || true
+    mkdir -p "$target/usr/local/share/ca-certificates"
+    cp -r /usr/local/share/ca-certificates/. "$target/usr/local/share/ca-certificates/" 2>/dev/null || true
+    mount --bind "$target" "$target" # the root of a system is a mount, which private mounts rely on
     mount -t proc proc "$target/proc"
     if [ -n "$e2e" ]; then
         mount --rbind /sys "$target/sys" # with the cgroups, which containers need
