@@ -64,9 +64,14 @@ trap 'exit 1' INT TERM HUP
 names='https?_proxy|no_proxy|GOPROXY|GONOSUMDB|GOSUMDB|NODE_EXTRA_CA_CERTS|PIP_CERT|PIP_INDEX_URL|SSL_CERT_FILE'
 reach=$(env | grep -E "^($names)=" | xargs)
 
+# Runs a command in the new system, as the root of a mount namespace: `make e2e` enters namespaces by nsenter, which goes to
+# the root of a namespace, and would leave that of chroot.
+# shellcheck disable=SC2016 # variables of that shell
+enter='cd "$1" && pivot_root . . && umount -l . && cd / && shift && exec "$@"'
 inside() {
     # shellcheck disable=SC2086 # lists of words
-    chroot $user "$target" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$home" \
+    unshare --mount --propagation private sh -c "$enter" sh "$target" \
+        chroot $user / /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$home" \
         LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive $reach "$@"
 }
 
@@ -168,7 +173,7 @@ check_leftovers() {
     left=$(find "$target/tmp" -mindepth 1 -maxdepth 1 | head -n 5)
     [ -z "$left" ] || fail "$suite: left behind in /tmp: $left"
     for process in /proc/[0-9]*; do
-        if [ "$(readlink "$process/root" || true)" = "$target" ]; then
+        if [ "$(stat -L -c %d:%i "$process/root" || true)" = "$(stat -c %d:%i "$target")" ]; then
             fail "$suite: still running: $(tr '\0' ' ' <"$process/cmdline")"
         fi
     done
