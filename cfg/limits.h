@@ -603,6 +603,11 @@
  * and the claims stay held.
  */
 #define KUBELET_STATE_BYTES_MAX 1048576u
+/*
+ * The list of all claims starts at a random moment within this time, because many agents may have
+ * lost their stores for one reason. New claims wait for the list meanwhile.
+ */
+#define REBUILD_SPREAD_MS 2000u
 /* Wait before tombstones are checked again: by then the change that frees the record is flushed. */
 #define RECONCILE_TOMBSTONE_MS 5000u
 /* Time limit of a claim GET: a GET that hangs must leave time for a retry in the kubelet's 45 s. */

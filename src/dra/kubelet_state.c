@@ -13,6 +13,8 @@ enum { OUTER_HEAD, OUTER_DATA, OUTER_MIDDLE, OUTER_SUM, OUTER_END };
  * ClaimInfoStateList: the object of the data, the list and the element are open.
  */
 #define ELEMENT_DEPTH 3u
+/* Value of `depth` among the drivers of an element. */
+#define DRIVERS_DEPTH 4u
 #define DEPTH_MAX 16u
 /*
  * Value of `escape` just after a backslash; lower values are the number of \u digits still to read.
@@ -24,10 +26,12 @@ static const char outer_middle[] = ",\"Checksum\":";
 static const char data_head[] = "{\"kind\":\"DRACheckpoint\",\"apiVersion\":\""
                                 "checkpoint.dra.kubelet.k8s.io/v1\",\"ClaimInfoStateList\":";
 
-void kubelet_state_begin(struct kubelet_state *k)
+void kubelet_state_begin(struct kubelet_state *k, const char *driver)
 {
     ASSERT(k != NULL);
-    *k = (struct kubelet_state){.crc = UINT32_MAX};
+    memset(k, 0, sizeof *k);
+    k->crc = UINT32_MAX;
+    k->driver = view_text(driver);
 }
 
 /* --- parsing the data, which is JSON that Go wrote --- */
@@ -41,31 +45,59 @@ static uint32_t crc_add(uint32_t crc, uint8_t byte)
     return sum;
 }
 
-/*
- * Consumes a byte of a string. Stores up to UID_CAP + 1 bytes, so that string_end detects a UID
- * that is too long.
- */
+/* Whether the position is directly in a list element, or among its drivers. */
+static bool in_named(const struct kubelet_state *k)
+{
+    return k->depth == ELEMENT_DEPTH ||
+           (k->depth == DRIVERS_DEPTH && k->member == MEMBER_DRIVERS);
+}
+
+/* Consumes a byte of a string. `text` is full if the string is too long for any of its uses. */
 static void string_byte(struct kubelet_state *k, uint8_t byte)
 {
-    if (k->depth == ELEMENT_DEPTH && k->len < sizeof k->text) {
+    if (in_named(k) && k->len < sizeof k->text) {
         k->text[k->len] = (char)byte;
         k->len++;
     }
 }
 
-/* Ends a string; if the parser expects a UID here, checks that the string can be a UID. */
-static void string_end(struct kubelet_state *k)
+/* Copies the string that just ended to a field of `cap` bytes; false: it is no name or UID. */
+static bool take_text(const struct kubelet_state *k, char *field, size_t cap)
 {
-    k->in_string = false;
-    if (!k->wants_uid || k->depth != ELEMENT_DEPTH) {
-        return;
+    bool good = k->len > 0u && k->len < cap && memchr(k->text, '\\', k->len) == NULL;
+    if (good) {
+        memcpy(field, k->text, k->len);
+        field[k->len] = '\0';
     }
-    k->wants_uid = false;
-    bool good =
-        k->len > 0u && k->len < UID_CAP && !k->has_uid && memchr(k->text, '\\', k->len) == NULL;
+    return good;
+}
+
+/* Takes a UID that is the value of "ClaimUID". */
+static void take_uid(struct kubelet_state *k)
+{
+    bool good = !k->has_uid && take_text(k, k->claim.id.uid, sizeof k->claim.id.uid);
     k->failed = good ? STATUS_OK : PEER_MALFORMED;
     k->has_uid = true;
-    k->uid_due = good;
+}
+
+/* Ends a string; if it is the value of a member that matters, keeps it. */
+static void string_end(struct kubelet_state *k)
+{
+    struct claim_id *id = &k->claim.id;
+    k->in_string = false;
+    if (k->depth != ELEMENT_DEPTH || k->member == MEMBER_OTHER) {
+        return;
+    }
+    if (k->member == MEMBER_UID) {
+        take_uid(k);
+    } else if (k->member == MEMBER_NAME) {
+        (void)take_text(k, id->name, sizeof id->name);
+    } else if (k->member == MEMBER_NAMESPACE) {
+        (void)take_text(k, id->namespace_, sizeof id->namespace_);
+    } else {
+        /* "DriverState" has no string as its value: no driver is known */
+    }
+    k->member = MEMBER_OTHER;
 }
 
 static void in_string(struct kubelet_state *k, uint8_t byte)
@@ -84,24 +116,57 @@ static void open_container(struct kubelet_state *k)
     k->failed = (k->depth < DEPTH_MAX) ? STATUS_OK : PEER_MALFORMED;
     k->depth++;
     if (k->depth == ELEMENT_DEPTH) {
+        memset(&k->claim, 0, sizeof k->claim);
         k->has_uid = false;
+        k->member = MEMBER_OTHER;
+    }
+    if (k->depth == DRIVERS_DEPTH && k->member == MEMBER_UID) {
+        k->failed = PEER_MALFORMED; /* a UID must be a string */
     }
 }
 
 static void close_container(struct kubelet_state *k)
 {
-    /* the data starts with the opening brace of an object, and ends with its closing brace */
-    ASSERT(k->depth > 0u);
-    bool good = !k->wants_uid && (k->depth != ELEMENT_DEPTH || k->has_uid);
+    ASSERT(k->depth > 0u); /* the head opens the data, and its end is the end of the data */
+    bool element = k->depth == ELEMENT_DEPTH;
+    bool good = !element || (k->has_uid && k->member != MEMBER_UID);
     k->failed = good ? STATUS_OK : PEER_MALFORMED;
     k->depth = (uint8_t)(k->depth - (good ? 1u : 0u));
+    k->claim_due = good && element;
     k->data_ended = good && k->depth == 0u;
+}
+
+/* Finds out which member of an element the string that just ended names. */
+static enum kubelet_member member_named(struct view name)
+{
+    static const char *const names[] = {[MEMBER_OTHER] = "",
+                                        [MEMBER_UID] = "ClaimUID",
+                                        [MEMBER_NAME] = "ClaimName",
+                                        [MEMBER_NAMESPACE] = "Namespace",
+                                        [MEMBER_DRIVERS] = "DriverState"};
+    unsigned at = sizeof names / sizeof names[0] - 1u;
+    while (at > 0u && !view_is(name, names[at])) {
+        at--;
+    }
+    return (enum kubelet_member)at;
+}
+
+/* The string that just ended is the name of a member, or of a driver. */
+static void name_end(struct kubelet_state *k)
+{
+    struct view name = view_of((const uint8_t *)k->text, k->len);
+    if (k->depth == ELEMENT_DEPTH) {
+        k->member = member_named(name);
+    } else if (in_named(k)) {
+        k->claim.of_driver = k->claim.of_driver || view_equal(name, k->driver);
+    } else {
+        /* the name of a member that does not matter */
+    }
 }
 
 /* Consumes a byte of the data that is outside a string. */
 static void structure_byte(struct kubelet_state *k, uint8_t byte)
 {
-    bool in_element = k->depth == ELEMENT_DEPTH;
     switch (byte) {
     case '"':
         k->in_string = true;
@@ -116,12 +181,14 @@ static void structure_byte(struct kubelet_state *k, uint8_t byte)
         close_container(k);
         break;
     case ':':
-        k->wants_uid = in_element && k->len < sizeof k->text &&
-                       view_is(view_of((const uint8_t *)k->text, k->len), "ClaimUID");
+        name_end(k);
         break;
     default:
-        /* fails if a value other than a string stands where a UID must be */
-        k->failed = k->wants_uid ? PEER_MALFORMED : STATUS_OK;
+        if (k->depth == ELEMENT_DEPTH) {
+            /* a comma, or a value without quotes, which a UID never is */
+            k->failed = (k->member == MEMBER_UID) ? PEER_MALFORMED : STATUS_OK;
+            k->member = MEMBER_OTHER;
+        }
         break;
     }
 }
@@ -266,20 +333,15 @@ static void outer_byte(struct kubelet_state *k, uint8_t byte)
     }
 }
 
-bool kubelet_state_next(struct kubelet_state *k, struct reader *in, char uid[UID_CAP])
+const struct kubelet_claim *kubelet_state_next(struct kubelet_state *k, struct reader *in)
 {
     uint8_t byte = 0;
-    /* The loop ends, because each iteration consumes a byte. */
-    while (k->failed == STATUS_OK && !k->uid_due && reader_u8(in, &byte) == STATUS_OK) {
+    k->claim_due = false;
+    /* Each iteration consumes a byte. */
+    while (k->failed == STATUS_OK && !k->claim_due && reader_u8(in, &byte) == STATUS_OK) {
         outer_byte(k, byte);
     }
-    if (k->failed != STATUS_OK || !k->uid_due) {
-        return false;
-    }
-    k->uid_due = false;
-    memcpy(uid, k->text, k->len);
-    uid[k->len] = '\0';
-    return true;
+    return (k->failed == STATUS_OK && k->claim_due) ? &k->claim : NULL;
 }
 
 enum status kubelet_state_end(const struct kubelet_state *k)

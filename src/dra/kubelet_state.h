@@ -13,11 +13,12 @@
  * bytes are JSON again:
  *
  *   {"kind":"DRACheckpoint","apiVersion":"checkpoint.dra.kubelet.k8s.io/v1",
- *    "ClaimInfoStateList":[{"ClaimUID":UID,…},…]}, or null instead of the list.
+ *    "ClaimInfoStateList":[{"ClaimUID":UID,"ClaimName":NAME,"Namespace":NAMESPACE,…,
+ *                           "DriverState":{DRIVER:…,…}},…]}, or null instead of the list.
  *
  * Invariants:
  * I1 STATUS_OK of kubelet_state_end means that every byte was read, the checksum is right, the kind
- *    and version are known, and every ClaimUID was returned.
+ *    and version are known, and every claim was returned.
  * I2 A failure is sticky.
  */
 #ifndef DRA_KUBELET_STATE_H
@@ -25,6 +26,17 @@
 
 #include "base/bytes.h"
 #include "cfg/limits.h"
+#include "dra/claim.h"
+
+/* A claim of the checkpoint. */
+struct kubelet_claim {
+    /* The namespace and the name are empty if the checkpoint has none, or one that is too long. */
+    struct claim_id id;
+    bool of_driver; /* the claim has devices of the driver that kubelet_state_begin got */
+};
+
+/* The member of a list element whose value comes next. */
+enum kubelet_member { MEMBER_OTHER, MEMBER_UID, MEMBER_NAME, MEMBER_NAMESPACE, MEMBER_DRIVERS };
 
 /* Progress of parsing a checkpoint. Private to kubelet_state.c. */
 struct kubelet_state {
@@ -38,23 +50,28 @@ struct kubelet_state {
     uint64_t sum;            /* the value of "Checksum" read so far */
     size_t head;             /* bytes read of the fixed text at the start of the data */
     bool data_ended;         /* the data's last brace was read */
-    uint8_t depth;           /* number of open objects and arrays in the data */
-    bool in_string;          /* the position is inside a string of the data */
-    bool backslash;          /* the last byte of the current string started an escape */
-    bool wants_uid;          /* the next string is a UID */
-    bool has_uid;            /* the current element of the list has a UID */
-    bool uid_due;            /* `text` is a UID to be returned to the caller */
-    size_t len;              /* length of `text` */
-    char text[UID_CAP + 1u]; /* last string directly in a list element; may be cut */
+    uint8_t depth;           /* open containers in the data */
+    bool in_string;          /* inside a string of the data */
+    bool backslash;          /* the string's last byte started an escape */
+    enum kubelet_member member; /* in an element: the member whose value comes next or is read */
+    bool has_uid;               /* the current element of the list has a UID */
+    bool claim_due;             /* `claim` is complete, and to be returned to the caller */
+    struct view driver;         /* name of the driver; borrowed */
+    struct kubelet_claim claim; /* what was read of the current element */
+    size_t len;                 /* length of `text` */
+    char text[NAME_CAP];        /* last string in a list element or in its drivers; may be cut */
 };
 
-/* Starts parsing a checkpoint. */
-void kubelet_state_begin(struct kubelet_state *k);
 /*
- * Continues parsing. Returns true if it found the next claim: `uid` gets the claim's UID, and the
- * caller calls again with the rest of `in`. Returns false if `in` is consumed, or parsing failed.
+ * Starts parsing a checkpoint. `driver`: name of the driver whose claims get `of_driver`; borrowed
+ * until parsing ends.
  */
-bool kubelet_state_next(struct kubelet_state *k, struct reader *in, char uid[UID_CAP]);
+void kubelet_state_begin(struct kubelet_state *k, const char *driver);
+/*
+ * Continues parsing. Returns the next claim, which is valid until the next call; the caller calls
+ * again with the rest of `in`. NULL: `in` is consumed, or parsing failed.
+ */
+const struct kubelet_claim *kubelet_state_next(struct kubelet_state *k, struct reader *in);
 /*
  * Ends parsing. STATUS_OK: the checkpoint is complete. PEER_MALFORMED: the checkpoint is damaged.
  * PEER_UNSUPPORTED: the checkpoint has another kind, version or layout.

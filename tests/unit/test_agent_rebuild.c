@@ -154,7 +154,9 @@ static void test_allocated_again(void **state)
     up_again();
     for (unsigned look = 0; look < 8u; look++) {
         api.claim[4].unallocated = (look % 2u) == 0u;
-        unsigned slot = (unsigned)ledger_find(world.agent, api.claim[4].uid);
+        int found = ledger_find(world.agent, api.claim[4].uid);
+        assert_true(found >= 0);
+        unsigned slot = (unsigned)found;
         uint64_t due_ms = world.agent->recovery->reconcile.check[slot].due_ms;
         while (world.agent->recovery->reconcile.check[slot].due_ms == due_ms) {
             pass(1000);

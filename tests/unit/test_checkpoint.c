@@ -10,17 +10,20 @@
 #define CLAIM "\\\"ClaimUID\\\":\\\"u-1\\\""
 
 static unsigned uids;
+static struct kubelet_claim last;
 
 static struct kubelet_state parse(const char *text)
 {
     struct kubelet_state k;
     struct reader in = reader_of(view_text(text));
-    char uid[UID_CAP];
-    kubelet_state_begin(&k);
+    kubelet_state_begin(&k, "d");
     uids = 0;
-    while (kubelet_state_next(&k, &in, uid)) {
-        assert_string_equal(uid, "u-1");
+    const struct kubelet_claim *c = kubelet_state_next(&k, &in);
+    while (c != NULL) {
+        assert_string_equal(c->id.uid, "u-1");
+        last = *c;
         uids++;
+        c = kubelet_state_next(&k, &in);
     }
     return k;
 }
@@ -79,6 +82,41 @@ static void test_strings(void **state)
     }
 }
 
+/* The names of a claim and its drivers: only whole texts in their own places count. */
+static void test_members(void **state)
+{
+    static const struct {
+        const char *list;
+        const char *name;
+        const char *namespace_;
+        bool ours;
+    } rows[] = {
+        {"[{" CLAIM "}]", "", "", false},
+        {"[{\\\"ClaimName\\\":\\\"n\\\"," CLAIM ",\\\"Namespace\\\":\\\"m\\\"}]", "n", "m", false},
+        {"[{" CLAIM ",\\\"ClaimName\\\":null,\\\"Namespace\\\":7}]", "", "", false},
+        {"[{" CLAIM ",\\\"ClaimName\\\":{\\\"Namespace\\\":\\\"m\\\"}}]", "", "", false},
+        {"[{" CLAIM ",\\\"Namespace\\\":\\\"" LONG "\\\"}]", "", "", false},
+        {"[{" CLAIM ",\\\"ClaimName\\\":\\\"a\\\\\\\"b\\\"}]", "", "", false},
+        {"[{" CLAIM ",\\\"DriverState\\\":{\\\"d\\\":{}}}]", "", "", true},
+        {"[{" CLAIM ",\\\"DriverState\\\":{\\\"c\\\":{},\\\"d\\\":{\\\"e\\\":1}}}]", "", "", true},
+        {"[{" CLAIM ",\\\"DriverState\\\":{\\\"c\\\":{\\\"d\\\":{}}}}]", "", "", false},
+        {"[{" CLAIM ",\\\"DriverState\\\":{\\\"dd\\\":{}}}]", "", "", false},
+        {"[{" CLAIM ",\\\"PodUIDs\\\":{\\\"d\\\":{}}}]", "", "", false},
+        {"[{" CLAIM ",\\\"DriverState\\\":\\\"d\\\",\\\"x\\\":{\\\"d\\\":1}}]", "", "", false},
+        {"[{" CLAIM ",\\\"DriverState\\\":null,\\\"x\\\":{\\\"d\\\":1}}]", "", "", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(verdict(rows[i].list), STATUS_OK);
+        assert_int_equal(uids, 1);
+        if (strcmp(last.id.name, rows[i].name) != 0 ||
+            strcmp(last.id.namespace_, rows[i].namespace_) != 0 ||
+            last.of_driver != rows[i].ours) {
+            fail_msg("row %zu: %s/%s %d", i, last.id.namespace_, last.id.name, last.of_driver);
+        }
+    }
+}
+
 static void test_sums(void **state)
 {
     static const char *const sums[] = {"}", "x}", "-1}", "99999999999}", "4294967296}", "1", "1}}"};
@@ -96,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_members),
         cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

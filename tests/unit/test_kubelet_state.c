@@ -28,21 +28,22 @@ static const char two[] =
     "e-a\\\",\\\"DeviceName\\\":\\\"neuron-device-1\\\",\\\"ShareID\\\":\\\"5a\\\",\\\"R"
     "equestNames\\\":null,\\\"CDIDeviceIDs\\\":null}]}}}]}\",\"Checksum\":2640470015}";
 
-static char found[4][UID_CAP];
+static struct kubelet_claim found[4];
 static unsigned count;
 
 static enum status parse(struct view text, size_t piece)
 {
     struct kubelet_state k;
-    kubelet_state_begin(&k);
+    kubelet_state_begin(&k, "neuron.aws.com");
     count = 0;
     while (text.len > 0u) {
         struct reader in = reader_of(view_first(text, piece));
-        char uid[UID_CAP];
-        while (kubelet_state_next(&k, &in, uid)) {
+        const struct kubelet_claim *c = kubelet_state_next(&k, &in);
+        while (c != NULL) {
             assert_true(count < 4u);
-            memcpy(found[count], uid, sizeof uid);
+            found[count] = *c;
             count++;
+            c = kubelet_state_next(&k, &in);
         }
         text = view_from(text, piece < text.len ? piece : text.len);
     }
@@ -57,8 +58,13 @@ static void test_claims(void **state)
         assert_int_equal(count, 0);
         assert_int_equal(parse(view_text(two), piece), STATUS_OK);
         assert_int_equal(count, 2);
-        assert_string_equal(found[0], "c1a10000-0000-4000-8000-000000000000");
-        assert_string_equal(found[1], "c1a10000-0000-4000-8000-000000000001");
+        assert_string_equal(found[0].id.uid, "c1a10000-0000-4000-8000-000000000000");
+        assert_string_equal(found[1].id.uid, "c1a10000-0000-4000-8000-000000000001");
+        for (unsigned i = 0; i < 2u; i++) {
+            assert_string_equal(found[i].id.namespace_, "ml");
+            assert_string_equal(found[i].id.name, (i == 0u) ? "claim-0" : "claim-1");
+            assert_true(found[i].of_driver);
+        }
     }
 }
 

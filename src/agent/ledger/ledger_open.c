@@ -70,6 +70,7 @@ static void give_up_store(struct agent *a)
     l->usable = false;
     l->known = false;
     l->unlisted = false;
+    l->created = false;
     l->flags_due = false;
     l->dirty = false;
     l->doubt = false;
@@ -562,8 +563,19 @@ static enum status create_first(struct agent *a, struct opening *o)
     s = create_store(a, o, NULL);
     if (s == STATUS_OK) {
         log_one(a, LOG_ID_STORE_CREATED, "file", STORE_FILE_NAME);
+        a->ledger->created = true;
     }
     return s;
+}
+
+/* Notes whether FILES_STATE is untouched, before the lock of the store is the first file in it. */
+static void look_at_directory(struct agent *a)
+{
+    const struct files *f = a->files;
+    struct ledger *l = a->ledger;
+    if (!l->known && f->untouched != NULL) {
+        l->untouched = l->untouched || f->untouched(f->ctx);
+    }
 }
 
 /* Opens the store for the first time in this process, and loads it into the table. */
@@ -638,7 +650,10 @@ static bool open_store(struct agent *a)
     struct ledger *l = a->ledger;
     struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
     ASSERT(!l->usable);
-    /* Lock the store first: this agent must not judge or repair a store that another agent uses. */
+    look_at_directory(a);
+    /*
+     * Locks the store first: this agent must not judge or repair a store that another agent uses.
+     */
     enum status s = handover_acquire(a);
     if (s != STATUS_OK) {
         if (s == HOST_BUSY && !l->busy) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists the claims at the API server, see rebuild.h. The list is read as a stream, page by page;
- * for each claim of this node, the agent performs the checks of a prepare, writes the CDI file,
- * which the next start of a container needs, and then adopts the claim. After a failure the list
- * starts again from the first page; claims already adopted stay held.
+ * Reads the claims in use at the API server, see rebuild.h. For each claim of this node, the agent
+ * performs the checks of a prepare, writes the CDI file, which the next start of a container needs,
+ * and then adopts the claim. A list is read as a stream, page by page; after a failure it starts
+ * again from the first page. Claims already adopted stay held.
  *
  * A page borrows one of the fetches (fetch.h) with its claim builder, because a separate builder
  * for pages would take 28 KiB of memory, and fetches wait for the list anyway.
@@ -19,8 +19,10 @@
 #include "agent/ledger/ledger.h"
 #include "agent/ledger/ledger_open.h"
 #include "agent/node/inventory.h"
+#include "agent/recovery/reconcile.h"
 #include "agent/recovery/room.h"
 #include "agent/recovery/unlisted.h"
+#include "agent/recovery/witness.h"
 #include "agent/report/log.h"
 #include "base/assert.h"
 #include "base/time.h"
@@ -29,10 +31,16 @@
 
 static const char doing[] = "list resourceclaims";
 
-static bool may_list(const struct agent *a)
+/* Whether claims in use are to be found, and the devices are known with which they are checked. */
+static bool is_wanted(const struct agent *a)
 {
-    return !a->recovery->rebuild.running && ledger_is_unlisted(a) && unlisted_blocks(a) &&
-           !a->devices->unknown && !inventory_is_missing(a) && api_ready(a) && version_ready(a);
+    return ledger_is_unlisted(a) && unlisted_blocks(a) && !a->devices->unknown &&
+           !inventory_is_missing(a);
+}
+
+static bool may_ask(const struct agent *a)
+{
+    return !a->recovery->rebuild.running && is_wanted(a) && api_ready(a) && version_ready(a);
 }
 
 /* --- requests for pages of the list of claims --- */
@@ -44,14 +52,11 @@ static void first_page(struct rebuild *k)
     k->claims = 0;
 }
 
-void rebuild_step(struct agent *a)
+static void next_page(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
     struct rebuild *k = &a->recovery->rebuild;
     struct writer out = writer_of(path, sizeof path);
-    if (!may_list(a) || a->now_ms < k->due_ms) {
-        return;
-    }
     const char *token = (k->token[0] != '\0') ? k->token : NULL;
     if (kube_path_claims(&out, version_name(a), token) != STATUS_OK) {
         first_page(k); /* the page token does not fit into a path, so the list starts again */
@@ -75,11 +80,6 @@ void rebuild_step(struct agent *a)
     k->token[0] = '\0';
 }
 
-uint64_t rebuild_deadline(const struct agent *a)
-{
-    return may_list(a) ? later(a->recovery->rebuild.due_ms, a->now_ms) : UINT64_MAX;
-}
-
 static void page_over(struct agent *a)
 {
     fetch_release(a, a->recovery->rebuild.fetch);
@@ -92,6 +92,8 @@ void rebuild_retire(struct agent *a)
         page_over(a);
     }
     first_page(&a->recovery->rebuild);
+    a->recovery->rebuild.way = REBUILD_UNDECIDED;
+    a->recovery->rebuild.after[0] = '\0';
     a->recovery->rebuild.rebuilt = 0;
 }
 
@@ -299,20 +301,33 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
 
 /* --- the end of the response for a page --- */
 
-static void list_complete(struct agent *a)
+/* Begins again, after a wait, with the first page or the first named claim. */
+static void begin_again(struct agent *a)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    first_page(k);
+    k->after[0] = '\0';
+    k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
+}
+
+/* All claims in use are held: records that in the store. */
+static void all_found(struct agent *a)
 {
     struct rebuild *k = &a->recovery->rebuild;
     if (ledger_listed(a) != STATUS_OK) {
-        first_page(k);
-        k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
+        begin_again(a);
         return;
     }
-    log_begin(a, LOG_ID_CLAIMS_LISTED);
-    log_number(a, "pages", k->pages);
-    log_number(a, "claims", k->claims);
-    log_number(a, "rebuilt", k->rebuilt);
-    log_end(a);
+    if (k->way != REBUILD_UNDECIDED) {
+        log_begin(a, LOG_ID_CLAIMS_LISTED);
+        log_number(a, "pages", k->pages);
+        log_number(a, "claims", k->claims);
+        log_number(a, "rebuilt", k->rebuilt);
+        log_end(a);
+    }
     first_page(k);
+    k->way = REBUILD_LISTED; /* a loss that is found later needs the list */
+    k->after[0] = '\0';
     k->rebuilt = 0;
     k->failing = false;
     k->backoff_ms = 0;
@@ -362,6 +377,157 @@ void rebuild_end(struct agent *a, const struct api_result *r)
     }
     k->pages++;
     if (k->token[0] == '\0') {
-        list_complete(a);
+        all_found(a);
     }
+}
+
+/* --- the claims that the kubelet's checkpoint names --- */
+
+static void list_instead(struct agent *a)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    k->way = REBUILD_LISTED;
+    k->due_ms = a->now_ms + agent_random(a) % REBUILD_SPREAD_MS;
+    first_page(k);
+}
+
+/* Reads the next claim that the checkpoint names; all were read: the rebuild is complete. */
+static void next_named(struct agent *a)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    struct writer discarded = writer_of(NULL, 0);
+    /* the store may have been given up and opened again: then another agent has written it */
+    enum status s =
+        ledger_is_created(a) ? witness_next(a, k->after, &k->id) : PEER_UNSUPPORTED;
+    if (s == PEER_NOT_FOUND) {
+        all_found(a);
+        return;
+    }
+    if (s != STATUS_OK || claim_id_check(&k->id, &discarded) != STATUS_OK) {
+        list_instead(a);
+        return;
+    }
+    int fetch = fetch_start(a, &k->id, k->history, CLAIM_GET_MS);
+    if (fetch < 0) {
+        k->due_ms = api_later(a);
+        return;
+    }
+    k->running = true;
+    k->fetch = (unsigned)fetch;
+    k->broken = false;
+}
+
+/* Adopts the named claim, which was read; it may wait for its pod, and be held already. */
+static void adopt_named(struct agent *a, struct fetch *f)
+{
+    if (!is_settled(a) && !is_others(a, &f->builder.record) && !is_held(a, &f->builder.record)) {
+        hold_claim(a, &f->builder);
+    }
+}
+
+/* The named claim needs no other look: continues with the next one. */
+static void named_over(struct agent *a)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    k->history = 0;
+    if (k->broken) {
+        begin_again(a);
+        return;
+    }
+    text_set(k->after, sizeof k->after, k->id.uid);
+    k->backoff_ms = 0;
+    k->claims++;
+}
+
+/*
+ * Handles a named claim that could not be read, or that no prepare would accept. A claim that the
+ * API server does not know, or that has no device of this node, needs nothing: the kubelet will
+ * unprepare it.
+ */
+static void named_failed(struct agent *a, const struct fetch *f)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    if (f->state == FETCH_REPEAT) {
+        k->history = f->history;
+    } else if (f->state == FETCH_TRANSIENT || f->failed == PEER_TIMEOUT) {
+        uint64_t wait_ms = agent_backoff(a, &k->backoff_ms);
+        k->due_ms = a->now_ms + later(wait_ms, f->retry_after_ms);
+    } else if (f->whole || f->failed == PEER_NOT_FOUND) {
+        if (f->failed != PEER_NOT_FOUND) {
+            log_claim_failed(a, f->builder.why);
+        }
+        named_over(a);
+    } else {
+        list_instead(a);
+    }
+}
+
+/* Handles the named claim, if its GET has ended. */
+static void handle_named(struct agent *a)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    struct fetch *f = fetch_at(a, k->fetch);
+    if (f->state == FETCH_RUNNING) {
+        return;
+    }
+    if (f->state == FETCH_DONE && ledger_is_usable(a)) {
+        adopt_named(a, f);
+        named_over(a);
+    } else if (f->state != FETCH_DONE) {
+        named_failed(a, f);
+    } else {
+        begin_again(a); /* the store is closed, so the claim cannot be held */
+    }
+    page_over(a);
+}
+
+/* --- periodic work --- */
+
+/*
+ * Whether no claim can be in use: neither the store nor the CDI root ever had one. While the CDI
+ * root was not listed completely, that is unknown.
+ */
+static bool is_first(const struct agent *a)
+{
+    return ledger_is_first(a) && ledger_held_count(a) == 0u && reconcile_is_complete(a);
+}
+
+static void decide_way(struct agent *a)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    if (is_first(a)) {
+        all_found(a);
+    } else if (ledger_is_created(a)) {
+        k->way = REBUILD_NAMED;
+    } else {
+        list_instead(a);
+    }
+}
+
+void rebuild_step(struct agent *a)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    if (k->running && k->way == REBUILD_NAMED) {
+        handle_named(a);
+    }
+    if (k->way == REBUILD_UNDECIDED && is_wanted(a) && a->now_ms >= k->due_ms) {
+        decide_way(a);
+    }
+    if (!may_ask(a) || a->now_ms < k->due_ms) {
+        return;
+    }
+    if (k->way == REBUILD_NAMED) {
+        next_named(a);
+    } else if (k->way == REBUILD_LISTED) {
+        next_page(a);
+    } else {
+        /* the store refused to be written: due_ms says when that is tried again */
+    }
+}
+
+uint64_t rebuild_deadline(const struct agent *a)
+{
+    const struct rebuild *k = &a->recovery->rebuild;
+    bool due = (k->way == REBUILD_UNDECIDED) ? is_wanted(a) : may_ask(a);
+    return due ? later(k->due_ms, a->now_ms) : UINT64_MAX;
 }

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recovers claims that the store has lost (rebuild.c): when the store is new, or a part of it was
- * lost, the agent lists all claims at the API server, and holds again those that are in use on this
- * node. Owns struct rebuild. Internal to src/agent.
+ * lost, the agent finds the claims that are in use on this node, and holds them again. Owns struct
+ * rebuild. Internal to src/agent.
+ *
+ * A list of all claims costs as much as the cluster is large, so the agent asks for less if it can:
+ * 1. Nothing, if it created the store in a directory that never had a file (ledger_is_first), and
+ *    the CDI root has no claim either.
+ * 2. The claims that the kubelet's checkpoint names, each by its name (named.c), if it created the
+ *    store and the checkpoint is a witness (witness_next).
+ * 3. Otherwise all claims, page by page.
  *
  * Invariants:
  * I1 While ledger.unlisted is set, a prepare gives devices only to claims that were held before.
- * I2 A list clears ledger.unlisted only if the API server returned all of its pages, from the first
- *    to the last.
+ * I2 ledger.unlisted is cleared only if nothing can be lost (1), if the API server answered for each
+ *    claim of a complete checkpoint (2), or returned all pages, from the first to the last (3).
  * I3 A claim that the kubelet unprepares while the list is read is not adopted.
  */
 #ifndef AGENT_RECOVERY_REBUILD_H
@@ -17,21 +24,29 @@
 #include "agent/report/refusal.h"
 #include "dra/claim.h"
 
+/* How the agent finds the claims in use. */
+enum rebuild_way {
+    REBUILD_UNDECIDED,
+    REBUILD_NAMED, /* it reads the claims that the kubelet's checkpoint names */
+    REBUILD_LISTED /* it lists all claims */
+};
+
 /* State of the rebuild of the claim store from the API server. */
 struct rebuild {
-    bool running;   /* a request for a page of the list is in flight */
-    unsigned fetch; /* while `running`: index of the fetch that the page borrows */
-    bool broken;    /* the current page could not be read, or a claim in it could not be adopted */
-    bool ours;      /* the current claim has devices of this node */
-    bool reserved;  /* the current claim is reserved for a consumer */
-    /* a page failed since the last complete list, and the failure was not transient */
-    bool failing;
-    uint64_t due_ms; /* earliest time of the request for the next page */
+    enum rebuild_way way;
+    bool running;    /* the request for a page or for a named claim is in flight */
+    unsigned fetch;  /* while `running`: index of the fetch of the named claim, or lent for the page */
+    uint8_t history; /* named claim: what happened to its earlier GETs, see fetch.h */
+    char after[UID_CAP]; /* REBUILD_NAMED: the last claim that was read; empty: none */
+    bool broken;     /* the current page could not be read, or a claim in it not adopted */
+    bool ours;       /* the current claim has devices of this node */
+    bool reserved;   /* the current claim is reserved for a consumer */
+    bool failing;    /* since the last complete list, a page failed, and not transiently */
+    uint64_t due_ms; /* earliest time for the next page */
     uint64_t backoff_ms;
-    /* number of pages of the current list that were read; `claims`: number of claims in them */
-    uint32_t pages;
-    uint32_t claims;
-    uint32_t rebuilt; /* number of claims that were adopted since the last complete list */
+    uint32_t pages; /* pages of the current list that were read */
+    uint32_t claims; /* claims that were read, in pages or by their names */
+    uint32_t rebuilt; /* number of claims adopted since the last complete list */
     struct refusal refusal;
     struct claim_id id; /* the current claim; empty UID: there is none, or it is skipped */
     /* name of the next claim in the spec of its pod, from the claim's annotation */

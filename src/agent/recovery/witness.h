@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "base/bytes.h"
+#include "dra/claim.h"
 
 /*
  * Whether the kubelet will never unprepare the claim: its checkpoint was written after
@@ -22,5 +23,14 @@ bool witness_unlisted(struct agent *a, const char *uid, uint64_t since_wall_ms, 
  * file.
  */
 bool witness_exists(struct agent *a);
+
+/*
+ * Finds the next claim of this driver that the kubelet may use: of those in its checkpoint, the one
+ * with the smallest UID above `after` ("" is below all). STATUS_OK: *next. PEER_NOT_FOUND: the
+ * checkpoint is complete and lists no such claim. Any other status: the checkpoint proves nothing,
+ * because it is absent, damaged, of an unknown version, not written since the node was booted, or
+ * lists a claim without its name. Reads the whole file.
+ */
+MUST_USE enum status witness_next(struct agent *a, const char *after, struct claim_id *next);
 
 #endif

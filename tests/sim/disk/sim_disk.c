@@ -243,6 +243,7 @@ struct disk_file *disk_make(enum files_dir dir, const char *name)
     f = &disk.file[i];
     *f = (struct disk_file){.used = true, .dir = dir};
     text_set(f->name, sizeof f->name, name);
+    disk.touched[disk.driver] = disk.touched[disk.driver] || dir == FILES_STATE;
     return f;
 }
 
@@ -344,6 +345,7 @@ void disk_clear(void)
     disk.memory_status = STATUS_OK;
     disk.memory_read = STATUS_OK;
     disk.ultraserver = NULL;
+    memset(disk.touched, 0, sizeof disk.touched);
     disk_kubelet_state(NULL, 0, UINT64_MAX, false);
 }
 
@@ -672,18 +674,15 @@ static uint32_t crc32(const char *bytes, size_t len)
     return ~crc;
 }
 
-void disk_kubelet_state(const char *const *uid, unsigned count, uint64_t written_ms, bool damaged)
+/* Writes the checkpoint with these bytes as the elements of its list. */
+static void write_checkpoint(struct view elements, uint64_t written_ms)
 {
     static char data[DISK_KUBELET_STATE_MAX / 2u];
     struct writer plain = writer_of(data, sizeof data);
     struct writer out = writer_of(disk.kubelet_state, sizeof disk.kubelet_state);
     writer_text(&plain, "{\"kind\":\"DRACheckpoint\",\"apiVersion\":"
                         "\"checkpoint.dra.kubelet.k8s.io/v1\",\"ClaimInfoStateList\":[");
-    for (unsigned i = 0; i < count; i++) {
-        writer_text(&plain, (i > 0u) ? ",{\"ClaimUID\":\"" : "{\"ClaimUID\":\"");
-        writer_text(&plain, uid[i]);
-        writer_text(&plain, "\",\"PodUIDs\":{\"pod\":{}}}");
-    }
+    writer_append(&plain, elements);
     writer_text(&plain, "]}");
     writer_text(&out, "{\"Data\":\"");
     for (size_t i = 0; i < plain.len; i++) {
@@ -694,10 +693,43 @@ void disk_kubelet_state(const char *const *uid, unsigned count, uint64_t written
     writer_decimal(&out, crc32(data, plain.len));
     writer_text(&out, "}");
     ASSERT(!out.full && !plain.full);
-    disk.kubelet_state[out.len / 2u] ^= damaged ? 1 : 0;
     disk.kubelet_state_len = out.len;
     disk.kubelet_state_ms = written_ms;
     disk.kubelet_state_status = STATUS_OK;
+}
+
+void disk_kubelet_state(const char *const *uid, unsigned count, uint64_t written_ms, bool damaged)
+{
+    static char elements[DISK_KUBELET_STATE_MAX / 2u];
+    struct writer out = writer_of(elements, sizeof elements);
+    for (unsigned i = 0; i < count; i++) {
+        writer_text(&out, (i > 0u) ? ",{\"ClaimUID\":\"" : "{\"ClaimUID\":\"");
+        writer_text(&out, uid[i]);
+        writer_text(&out, "\",\"PodUIDs\":{\"pod\":{}}}");
+    }
+    write_checkpoint(writer_view(&out), written_ms);
+    disk.kubelet_state[disk.kubelet_state_len / 2u] ^= damaged ? 1 : 0;
+}
+
+void disk_kubelet_claims(const struct claim_id *const *claim, unsigned count, const char *driver,
+                         uint64_t written_ms)
+{
+    static char elements[DISK_KUBELET_STATE_MAX / 2u];
+    struct writer out = writer_of(elements, sizeof elements);
+    for (unsigned i = 0; i < count; i++) {
+        WRITE(&out, "%{\"ClaimUID\":\"%\",\"ClaimName\":\"%\",\"Namespace\":\"%\",",
+              TEXT((i > 0u) ? "," : ""), TEXT(claim[i]->uid), TEXT(claim[i]->name),
+              TEXT(claim[i]->namespace_));
+        WRITE(&out, "\"PodUIDs\":{\"pod\":{}},\"DriverState\":{\"%\":{\"Devices\":null}}}",
+              TEXT(driver));
+    }
+    write_checkpoint(writer_view(&out), written_ms);
+}
+
+static bool disk_untouched(void *ctx)
+{
+    ASSERT(ctx == &disk);
+    return !disk.touched[disk.driver];
 }
 
 static enum status disk_read_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
@@ -732,6 +764,7 @@ const struct files disk_files = {
     .list = disk_list,
     .unlock = disk_unlock,
     .holder = disk_holder,
+    .untouched = disk_untouched,
     .kubelet_state = disk_read_kubelet_state,
     .device = disk_device,
     .temporary = disk_temporary,

@@ -12,7 +12,7 @@
 #define TESTS_SIM_SIM_DISK_H
 
 #include "agent/files.h"
-#include "cfg/identity.h"
+#include "dra/claim.h"
 
 /* Files at one time: one CDI file per claim, the store, its lock and its damaged ones. */
 #define DISK_FILES_MAX 320u
@@ -112,6 +112,7 @@ struct disk {
     uint64_t kubelet_state_ms;
     size_t kubelet_state_len;
     char kubelet_state[DISK_KUBELET_STATE_MAX];
+    bool touched[DRIVERS]; /* by driver: FILES_STATE had a file since the disk was cleared */
     uint64_t flush_us; /* how long a flush takes; the model's clock does not move by it */
 };
 
@@ -147,6 +148,12 @@ void disk_power_cut(bool (*lost)(void *ctx), void *ctx);
  * a byte of it is another one then.
  */
 void disk_kubelet_state(const char *const *uid, unsigned count, uint64_t written_ms, bool damaged);
+/*
+ * The kubelet writes its checkpoint at this Unix time, with these claims, each with devices of the
+ * driver.
+ */
+void disk_kubelet_claims(const struct claim_id *const *claim, unsigned count, const char *driver,
+                         uint64_t written_ms);
 /* The process of that number calls the port from now on: 0, or 1 where two run. */
 void disk_process(unsigned number);
 /* The driver that calls the port from now on, an enum driver_kind: each has its own temporary files

@@ -360,7 +360,7 @@ UNUSED_OK static void up_again(void)
 {
     start();
     register_driver();
-    pass(3000);
+    pass(3000 + REBUILD_SPREAD_MS);
 }
 
 UNUSED_OK static void lose_files(void)
