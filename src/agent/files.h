@@ -133,11 +133,6 @@ struct files {
     enum status (*list)(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
                         struct writer *out) MUST_USE;
     /*
-     * Whether FILES_STATE had no file since it was made, as far as the file system tells. The port
-     * answers for the time before the agent's first call. If this pointer is NULL, that is unknown.
-     */
-    bool (*untouched)(void *ctx) MUST_USE;
-    /*
      * Appends bytes of the kubelet's checkpoint file to `out`, from `offset` until `out` is full or
      * the file ends. Offset 0 opens the file again, because the kubelet replaces it; the following
      * calls read the same file. *written_ms: when the kubelet wrote the checkpoint, in Unix

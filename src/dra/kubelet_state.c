@@ -48,8 +48,7 @@ static uint32_t crc_add(uint32_t crc, uint8_t byte)
 /* Whether the position is directly in a list element, or among its drivers. */
 static bool in_named(const struct kubelet_state *k)
 {
-    return k->depth == ELEMENT_DEPTH ||
-           (k->depth == DRIVERS_DEPTH && k->member == MEMBER_DRIVERS);
+    return k->depth == ELEMENT_DEPTH || (k->depth == DRIVERS_DEPTH && k->member == MEMBER_DRIVERS);
 }
 
 /* Consumes a byte of a string. `text` is full if the string is too long for any of its uses. */

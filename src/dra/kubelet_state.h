@@ -28,14 +28,14 @@
 #include "cfg/limits.h"
 #include "dra/claim.h"
 
-/* A claim of the checkpoint. */
+/* A claim that the checkpoint lists. */
 struct kubelet_claim {
     /* The namespace and the name are empty if the checkpoint has none, or one that is too long. */
     struct claim_id id;
     bool of_driver; /* the claim has devices of the driver that kubelet_state_begin got */
 };
 
-/* The member of a list element whose value comes next. */
+/* The member of a list element that is being read. */
 enum kubelet_member { MEMBER_OTHER, MEMBER_UID, MEMBER_NAME, MEMBER_NAMESPACE, MEMBER_DRIVERS };
 
 /* Progress of parsing a checkpoint. Private to kubelet_state.c. */
@@ -44,20 +44,20 @@ struct kubelet_state {
     uint8_t place;      /* position in the outer JSON text (OUTER_…) */
     /* bytes already matched: of the fixed text at `place`, or of the checksum */
     size_t matched;
-    uint8_t escape;          /* outer string: ESCAPE_KIND, or number of \u digits still to read */
-    uint32_t escaped;        /* value of the \u digits read so far */
-    uint32_t crc;            /* CRC of the data read so far */
-    uint64_t sum;            /* the value of "Checksum" read so far */
-    size_t head;             /* bytes read of the fixed text at the start of the data */
-    bool data_ended;         /* the data's last brace was read */
-    uint8_t depth;           /* open containers in the data */
-    bool in_string;          /* inside a string of the data */
-    bool backslash;          /* the string's last byte started an escape */
-    enum kubelet_member member; /* in an element: the member whose value comes next or is read */
+    uint8_t escape;   /* outer string: ESCAPE_KIND, or number of \u digits still to read */
+    uint32_t escaped; /* value of the \u digits read so far */
+    uint32_t crc;     /* CRC of the data read so far */
+    uint64_t sum;     /* the value of "Checksum" read so far */
+    size_t head;      /* bytes read of the fixed text at the start of the data */
+    bool data_ended;  /* the data's last brace was read */
+    uint8_t depth;    /* number of open objects and arrays in the data */
+    bool in_string;   /* the position is inside a string of the data */
+    bool backslash;   /* the last byte of the current string started an escape */
+    enum kubelet_member member; /* the member of the current list element that is being read */
     bool has_uid;               /* the current element of the list has a UID */
-    bool claim_due;             /* `claim` is complete, and to be returned to the caller */
+    bool claim_due;             /* `claim` is complete, and must be returned to the caller */
     struct view driver;         /* name of the driver; borrowed */
-    struct kubelet_claim claim; /* what was read of the current element */
+    struct kubelet_claim claim; /* the members of the current list element that were read */
     size_t len;                 /* length of `text` */
     char text[NAME_CAP];        /* last string in a list element or in its drivers; may be cut */
 };

@@ -665,13 +665,7 @@ static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer 
     return s;
 }
 
-static bool port_untouched(void *ctx)
-{
-    const struct host_files *f = ctx;
-    return f->untouched;
-}
-
-/* --- devices --- */
+/* --- identity and memory use of devices --- */
 
 static enum status port_device(void *ctx, unsigned number, struct device_place *place)
 {
@@ -790,7 +784,6 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                           .list = port_list,
                           .unlock = port_unlock,
                           .holder = port_holder,
-                          .untouched = port_untouched,
                           .kubelet_state = port_kubelet_state,
                           .device = port_device,
                           .memory_read = port_memory_read,

@@ -32,10 +32,12 @@ struct host_files {
     const char *dev_root;   /* directory of the device nodes; borrowed */
     /* Path of the kubelet's checkpoint; borrowed, set by the owner of this struct. */
     const char *kubelet_state;
-    /* state_dir never had a file before this process; set by the owner of this struct */
-    bool untouched;
-    int kubelet_state_fd; /* open while a checkpoint is read in several calls; otherwise -1 */
-    /* Processes that read device memory; borrowed, set by the owner of this struct. */
+    /* descriptor of the kubelet's checkpoint while it is read in several calls; otherwise -1 */
+    int kubelet_state_fd;
+    /*
+     * The reader processes, which read the memory use of devices; borrowed, set by the owner of
+     * this struct.
+     */
     struct readers *readers;
     /*
      * measures the resource use of the process; borrowed, set by the owner of this struct; NULL:

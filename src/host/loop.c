@@ -701,7 +701,6 @@ static struct files *driver_begin(struct host *h, unsigned at)
     struct host_driver *d = &h->driver[at];
     const struct settings *s = h->settings;
     d->files = host_files_init(&d->disk, s->cdi_root, d->state_dir, s->sysfs_root, s->dev_root);
-    d->disk.untouched = directory_untouched(d->state_dir); /* before the sockets are made there */
     d->disk.kubelet_state = s->kubelet_state;
     d->disk.readers = &h->probes.readers;
     d->disk.usage = &h->usage;

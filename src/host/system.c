@@ -341,37 +341,6 @@ int directory_close(struct directory *d)
     return d->error;
 }
 
-/*
- * Offsets in struct statx (linux/stat.h), whose name the C library may declare too: the mask, and
- * the times of birth and of the last change, each 64 bits of seconds and 32 of nanoseconds.
- */
-enum { STATX_BYTES = 256, STATX_MASK_AT = 0, STATX_BORN_AT = 0x50, STATX_CHANGED_AT = 0x70 };
-enum { STATX_TIME_BYTES = 12, STATX_WANTS_CHANGED = 0x40, STATX_WANTS_BORN = 0x800 };
-
-bool directory_untouched(const char *path)
-{
-    uint8_t st[STATX_BYTES] = {0};
-    const unsigned wanted = (unsigned)STATX_WANTS_CHANGED | (unsigned)STATX_WANTS_BORN;
-    struct directory d;
-    struct directory_entry entry;
-    bool empty = true;
-    uint32_t mask = 0;
-    if (syscall(SYS_statx, AT_FDCWD, path, 0, wanted, st) != 0) {
-        return false;
-    }
-    memcpy(&mask, &st[STATX_MASK_AT], sizeof mask);
-    if ((mask & wanted) != wanted ||
-        memcmp(&st[STATX_BORN_AT], &st[STATX_CHANGED_AT], STATX_TIME_BYTES) != 0) {
-        return false;
-    }
-    /* a file may have been made within the same tick of the file system's clock */
-    directory_open(&d, path);
-    while (empty && directory_next(&d, &entry)) {
-        empty = strcmp(entry.name, ".") == 0 || strcmp(entry.name, "..") == 0;
-    }
-    return directory_close(&d) == 0 && empty;
-}
-
 static uint64_t clock_us(clockid_t id)
 {
     struct timespec t = {0};

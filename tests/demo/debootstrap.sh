@@ -64,8 +64,8 @@ trap 'exit 1' INT TERM HUP
 names='https?_proxy|no_proxy|GOPROXY|GONOSUMDB|GOSUMDB|NODE_EXTRA_CA_CERTS|PIP_CERT|PIP_INDEX_URL|SSL_CERT_FILE'
 reach=$(env | grep -E "^($names)=" | xargs)
 
-# Runs a command in the new system, as the root of a mount namespace: `make e2e` enters namespaces by nsenter, which goes to
-# the root of a namespace, and would leave that of chroot.
+# Runs a command in the new system, as the root of a mount namespace: `make e2e` enters namespaces by nsenter, which
+# goes to the root of a namespace, and would leave that of chroot.
 # shellcheck disable=SC2016 # variables of that shell
 enter='cd "$1" && pivot_root . . && umount -l . && cd / && shift && exec "$@"'
 inside() {

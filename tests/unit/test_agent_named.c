@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A new store asks for no more claims than may have been lost: for none in a directory that never
- * had a file, for those that the kubelet's checkpoint names, and for all only if neither tells.
+ * A new store asks for no more claims than may have been lost: for those that the kubelet's
+ * checkpoint names, for none on a node where nothing shows that the driver has run there, and for
+ * all only otherwise.
  */
 #include "tests/unit/kubelet/agent_kubelet.h"
 
@@ -74,32 +75,63 @@ static void test_first_start(void **state)
     assert_int_equal(held(), 1);
 }
 
-/* The API server need not even be there: nothing can have been lost. */
+/* Without an API server the slices are not known, so that new claims wait for it. */
 static void test_first_start_without_a_server(void **state)
 {
     (void)state;
     world_new();
+    disk.kubelet_state_status = HOST_ABSENT;
+    api.lists_claims = true;
     api.reachable = false;
     node_up();
+    assert_true(world.agent->ledger->unlisted);
+    api.reachable = true;
+    pass(REBUILD_SLICES_MS / 2u);
+    assert_false(world.agent->ledger->unlisted);
+    assert_int_equal(api_asked(LISTS), 0);
+}
+
+/* No Node, thus no slices: the agent lists all claims after REBUILD_SLICES_MS. */
+static void test_first_start_without_a_node(void **state)
+{
+    (void)state;
+    world_new();
+    disk.kubelet_state_status = HOST_ABSENT;
+    api.lists_claims = true;
+    api.node_absent = true;
+    node_up();
+    pass(REBUILD_SLICES_MS - 5000u);
+    assert_int_equal(api_asked(LISTS), 0);
+    assert_true(world.agent->ledger->unlisted);
+    pass(10000);
+    assert_int_equal(api_asked(LISTS), 1);
     assert_false(world.agent->ledger->unlisted);
 }
 
-/* A driver of this name was here, or a CDI file of a claim is: all claims are listed. */
+/* Signs that the driver ran on this node: a slice, a CDI file, a claim in an old checkpoint. */
 static void test_not_the_first(void **state)
 {
     (void)state;
-    for (unsigned kind = 0; kind < 2; kind++) {
+    for (unsigned kind = 0; kind < 4; kind++) {
         begin();
-        disk.touched[0] = kind == 0;
-        if (kind == 1) {
+        disk.kubelet_state_status = HOST_ABSENT;
+        if (kind > 0u) {
+            api_slice_delete(api_slice_only());
+        }
+        if (kind == 1u) {
             struct disk_file *f =
                 disk_make(FILES_CDI, "neuron.aws.com-claim_c1a10000-0000-4000-8000-"
                                      "000000000009.json");
             disk_set_len(f, 1);
+        } else if (kind == 2u) {
+            checkpoint(USED, OURS);
+            disk.kubelet_state_ms = 1;
         }
         up_again();
-        assert_int_equal(api_asked(LISTS), 1);
-        assert_int_equal(held(), USED);
+        bool sign = kind < 3u;
+        assert_int_equal(api_asked(LISTS), sign ? 1 : 0);
+        assert_int_equal(held(), sign ? USED : 0);
+        assert_false(world.agent->ledger->unlisted);
     }
 }
 
@@ -276,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_start),
         cmocka_unit_test(test_first_start_without_a_server),
+        cmocka_unit_test(test_first_start_without_a_node),
         cmocka_unit_test(test_not_the_first),
         cmocka_unit_test(test_first_start_on_a_full_disk),
         cmocka_unit_test(test_named),

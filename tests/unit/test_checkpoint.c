@@ -110,8 +110,7 @@ static void test_members(void **state)
         assert_int_equal(verdict(rows[i].list), STATUS_OK);
         assert_int_equal(uids, 1);
         if (strcmp(last.id.name, rows[i].name) != 0 ||
-            strcmp(last.id.namespace_, rows[i].namespace_) != 0 ||
-            last.of_driver != rows[i].ours) {
+            strcmp(last.id.namespace_, rows[i].namespace_) != 0 || last.of_driver != rows[i].ours) {
             fail_msg("row %zu: %s/%s %d", i, last.id.namespace_, last.id.name, last.of_driver);
         }
     }

@@ -29,11 +29,6 @@ bool ledger_is_created(const struct agent *a)
     return a->ledger->created;
 }
 
-bool ledger_is_first(const struct agent *a)
-{
-    return a->ledger->created && a->ledger->untouched;
-}
-
 bool ledger_is_flushed(const struct agent *a)
 {
     return !a->ledger->dirty;

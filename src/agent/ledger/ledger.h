@@ -104,14 +104,9 @@ bool ledger_is_usable(const struct agent *a);
 bool ledger_is_busy(const struct agent *a);
 /* Whether the store may lack claims that were prepared on this node. */
 bool ledger_is_unlisted(const struct agent *a);
-/* Whether this process created the store, because there was none, and neither a part of one. */
+/* Whether this process created the store, because the disk had no store and no part of one. */
 bool ledger_is_created(const struct agent *a);
-/*
- * Whether this process created the store in a directory that never had a file: no driver of this
- * name has run on the node yet, so none has prepared a claim.
- */
-bool ledger_is_first(const struct agent *a);
-/* Whether all writes to the store were flushed to the disk. */
+/* Whether all writes to the store have been flushed to the disk. */
 bool ledger_is_flushed(const struct agent *a);
 /* Number of held claims. */
 unsigned ledger_held_count(const struct agent *a);

@@ -568,16 +568,6 @@ static enum status create_first(struct agent *a, struct opening *o)
     return s;
 }
 
-/* Notes whether FILES_STATE is untouched, before the lock of the store is the first file in it. */
-static void look_at_directory(struct agent *a)
-{
-    const struct files *f = a->files;
-    struct ledger *l = a->ledger;
-    if (!l->known && f->untouched != NULL) {
-        l->untouched = l->untouched || f->untouched(f->ctx);
-    }
-}
-
 /* Opens the store for the first time in this process, and loads it into the table. */
 static enum status open_first(struct agent *a, struct opening *o, enum status header)
 {
@@ -650,10 +640,7 @@ static bool open_store(struct agent *a)
     struct ledger *l = a->ledger;
     struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
     ASSERT(!l->usable);
-    look_at_directory(a);
-    /*
-     * Locks the store first: this agent must not judge or repair a store that another agent uses.
-     */
+    /* Lock the store first: this agent must not judge or repair a store that another agent uses. */
     enum status s = handover_acquire(a);
     if (s != STATUS_OK) {
         if (s == HOST_BUSY && !l->busy) {

@@ -29,11 +29,11 @@ struct kept_record {
 /* The claim table, and the state of the claim store. */
 struct ledger {
     struct handover handover;
-    bool usable;             /* the store is open */
-    bool busy;               /* another agent owns the store, so this agent does not use it */
-    bool unlisted;           /* the store may lack claims of this node: STORE_UNLISTED */
-    bool created;            /* this process created the store, and found no earlier one */
-    bool untouched;          /* FILES_STATE had no file before this process, see files.untouched */
+    bool usable; /* the store is open */
+    bool busy;   /* another agent owns the store, so this agent does not use it */
+    /* the store may lack claims of this node; the flag STORE_UNLISTED in the header says so */
+    bool unlisted;
+    bool created;            /* this process created the store, because there was none */
     bool known;              /* this process opened the store, and has owned it since then */
     bool flags_due;          /* the header must record `unlisted` before any half is written */
     bool dirty;              /* halves were written since the last successful flush */

@@ -195,6 +195,11 @@ uint64_t publish_verified_wall_ms(const struct agent *a)
     return a->publish->round.current_wall_ms;
 }
 
+enum first_list publish_first_list(const struct agent *a)
+{
+    return a->publish->round.first_list;
+}
+
 unsigned publish_device_count(const struct agent *a)
 {
     return a->publish->wanted.devices.count;

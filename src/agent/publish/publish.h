@@ -60,6 +60,11 @@ int64_t publish_generation(const struct agent *a);
  * yet.
  */
 uint64_t publish_verified_wall_ms(const struct agent *a);
+/*
+ * What the first complete list of slices in this process shows: whether this driver published on
+ * this node before.
+ */
+enum first_list publish_first_list(const struct agent *a);
 /* Number of devices in the wanted slices. */
 unsigned publish_device_count(const struct agent *a);
 /* Why the stored slices are not known to match the wanted ones. Never NULL. */

@@ -332,6 +332,9 @@ static void list_complete(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish->round;
     struct plan *plan = &a->publish->plan;
+    if (r->first_list == FIRST_LIST_UNKNOWN) {
+        r->first_list = (plan->seen_count > 0u) ? FIRST_LIST_FULL : FIRST_LIST_EMPTY;
+    }
     if (keeps_stored(a)) {
         return;
     }

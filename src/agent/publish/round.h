@@ -32,6 +32,13 @@ enum stored_state {
     STORED_REPORTED /* the stored slices match the wanted ones, and this was logged */
 };
 
+/* Slices of this driver and node in the first complete list that this process received. */
+enum first_list {
+    FIRST_LIST_UNKNOWN, /* no list is complete yet */
+    FIRST_LIST_EMPTY,   /* the list had no slice */
+    FIRST_LIST_FULL     /* the list had slices */
+};
+
 /* Why the server refused a request, according to the causes in its Status. */
 struct refusal_cause {
     /* message of the first cause in the Status; empty: it has no cause */
@@ -46,6 +53,7 @@ struct refusal_cause {
 struct round {
     enum round_step step;
     enum stored_state stored;
+    enum first_list first_list;
     /* why the stored slices may differ from the wanted ones, static text; NULL: no known reason */
     const char *trouble;
     bool partial;     /* the server returned only the first page of the list */

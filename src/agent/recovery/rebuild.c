@@ -19,6 +19,7 @@
 #include "agent/ledger/ledger.h"
 #include "agent/ledger/ledger_open.h"
 #include "agent/node/inventory.h"
+#include "agent/publish/publish.h"
 #include "agent/recovery/reconcile.h"
 #include "agent/recovery/room.h"
 #include "agent/recovery/unlisted.h"
@@ -31,7 +32,7 @@
 
 static const char doing[] = "list resourceclaims";
 
-/* Whether claims in use are to be found, and the devices are known with which they are checked. */
+/* Whether the agent must find the claims in use, and knows the devices that checks need. */
 static bool is_wanted(const struct agent *a)
 {
     return ledger_is_unlisted(a) && unlisted_blocks(a) && !a->devices->unknown &&
@@ -94,6 +95,7 @@ void rebuild_retire(struct agent *a)
     first_page(&a->recovery->rebuild);
     a->recovery->rebuild.way = REBUILD_UNDECIDED;
     a->recovery->rebuild.after[0] = '\0';
+    a->recovery->rebuild.slices_by_ms = 0;
     a->recovery->rebuild.rebuilt = 0;
 }
 
@@ -310,7 +312,7 @@ static void begin_again(struct agent *a)
     k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
 }
 
-/* All claims in use are held: records that in the store. */
+/* Records in the store that all claims in use are held. */
 static void all_found(struct agent *a)
 {
     struct rebuild *k = &a->recovery->rebuild;
@@ -391,14 +393,16 @@ static void list_instead(struct agent *a)
     first_page(k);
 }
 
-/* Reads the next claim that the checkpoint names; all were read: the rebuild is complete. */
+/*
+ * Requests the next claim that the checkpoint names. If all of them were read, the rebuild is
+ * complete.
+ */
 static void next_named(struct agent *a)
 {
     struct rebuild *k = &a->recovery->rebuild;
     struct writer discarded = writer_of(NULL, 0);
     /* the store may have been given up and opened again: then another agent has written it */
-    enum status s =
-        ledger_is_created(a) ? witness_next(a, k->after, &k->id) : PEER_UNSUPPORTED;
+    enum status s = ledger_is_created(a) ? witness_next(a, k->after, &k->id) : PEER_UNSUPPORTED;
     if (s == PEER_NOT_FOUND) {
         all_found(a);
         return;
@@ -417,7 +421,7 @@ static void next_named(struct agent *a)
     k->broken = false;
 }
 
-/* Adopts the named claim, which was read; it may wait for its pod, and be held already. */
+/* Adopts the named claim, which was read, unless it is held already or waits for its pod. */
 static void adopt_named(struct agent *a, struct fetch *f)
 {
     if (!is_settled(a) && !is_others(a, &f->builder.record) && !is_held(a, &f->builder.record)) {
@@ -425,7 +429,7 @@ static void adopt_named(struct agent *a, struct fetch *f)
     }
 }
 
-/* The named claim needs no other look: continues with the next one. */
+/* Ends the work on the named claim, so that the next one follows. */
 static void named_over(struct agent *a)
 {
     struct rebuild *k = &a->recovery->rebuild;
@@ -484,23 +488,42 @@ static void handle_named(struct agent *a)
 /* --- periodic work --- */
 
 /*
- * Whether no claim can be in use: neither the store nor the CDI root ever had one. While the CDI
- * root was not listed completely, that is unknown.
+ * Decides by the ResourceSlices when the kubelet's checkpoint does not tell. A driver that was on
+ * this node before has left slices, so without slices no claim can have been lost.
  */
-static bool is_first(const struct agent *a)
+static void decide_by_slices(struct agent *a)
 {
-    return ledger_is_first(a) && ledger_held_count(a) == 0u && reconcile_is_complete(a);
+    struct rebuild *k = &a->recovery->rebuild;
+    enum first_list first = publish_first_list(a);
+    bool clean = ledger_held_count(a) == 0u && reconcile_is_complete(a);
+    if (k->slices_by_ms == 0u) {
+        k->slices_by_ms = a->now_ms + REBUILD_SLICES_MS;
+    }
+    if (first == FIRST_LIST_EMPTY && clean) {
+        all_found(a);
+    } else if (first == FIRST_LIST_FULL || !clean || a->now_ms >= k->slices_by_ms) {
+        list_instead(a);
+    } else {
+        k->due_ms = a->now_ms + REBUILD_LOOK_MS;
+    }
 }
 
 static void decide_way(struct agent *a)
 {
     struct rebuild *k = &a->recovery->rebuild;
-    if (is_first(a)) {
-        all_found(a);
-    } else if (ledger_is_created(a)) {
-        k->way = REBUILD_NAMED;
-    } else {
+    if (!ledger_is_created(a)) {
         list_instead(a);
+        return;
+    }
+    enum status s = witness_next(a, "", &k->id);
+    if (s == PEER_NOT_FOUND) {
+        all_found(a);
+    } else if (s == STATUS_OK) {
+        k->way = REBUILD_NAMED;
+    } else if (k->id.uid[0] != '\0') {
+        list_instead(a); /* the kubelet has used this driver */
+    } else {
+        decide_by_slices(a);
     }
 }
 
@@ -521,7 +544,7 @@ void rebuild_step(struct agent *a)
     } else if (k->way == REBUILD_LISTED) {
         next_page(a);
     } else {
-        /* the store refused to be written: due_ms says when that is tried again */
+        /* the way is not decided yet, or the store could not be written: tried again at due_ms */
     }
 }
 

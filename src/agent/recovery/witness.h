@@ -26,10 +26,11 @@ bool witness_exists(struct agent *a);
 
 /*
  * Finds the next claim of this driver that the kubelet may use: of those in its checkpoint, the one
- * with the smallest UID above `after` ("" is below all). STATUS_OK: *next. PEER_NOT_FOUND: the
- * checkpoint is complete and lists no such claim. Any other status: the checkpoint proves nothing,
- * because it is absent, damaged, of an unknown version, not written since the node was booted, or
- * lists a claim without its name. Reads the whole file.
+ * with the smallest UID above `after` ("" is below all). STATUS_OK: *next has it. PEER_NOT_FOUND:
+ * the checkpoint is complete and lists no such claim. Any other status: the checkpoint may lack
+ * claims, because it is absent, damaged, of an unknown version, not written since the node was
+ * booted, or lists a claim without its name; *next has the claim that was found nevertheless, or an
+ * empty UID. Reads the whole file.
  */
 MUST_USE enum status witness_next(struct agent *a, const char *after, struct claim_id *next);
 

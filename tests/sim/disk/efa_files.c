@@ -117,14 +117,6 @@ static enum status efa_kubelet_state(void *ctx, uint64_t offset, struct writer *
     return disk_files.kubelet_state(ctx, offset, out, written_ms);
 }
 
-static bool efa_untouched(void *ctx)
-{
-    disk_writer(DRIVER_EFA);
-    bool untouched = disk_files.untouched(ctx);
-    disk_writer(DRIVER_NEURON);
-    return untouched;
-}
-
 static uint64_t efa_flush_us(void *ctx)
 {
     return disk_files.flush_us(ctx);
@@ -145,7 +137,6 @@ const struct files efa_files = {
     .list = efa_list,
     .unlock = efa_unlock,
     .holder = efa_holder,
-    .untouched = efa_untouched,
     .kubelet_state = efa_kubelet_state,
     .device = efa_device,
     .temporary = efa_temporary,

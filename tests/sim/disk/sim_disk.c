@@ -243,7 +243,6 @@ struct disk_file *disk_make(enum files_dir dir, const char *name)
     f = &disk.file[i];
     *f = (struct disk_file){.used = true, .dir = dir};
     text_set(f->name, sizeof f->name, name);
-    disk.touched[disk.driver] = disk.touched[disk.driver] || dir == FILES_STATE;
     return f;
 }
 
@@ -345,7 +344,6 @@ void disk_clear(void)
     disk.memory_status = STATUS_OK;
     disk.memory_read = STATUS_OK;
     disk.ultraserver = NULL;
-    memset(disk.touched, 0, sizeof disk.touched);
     disk_kubelet_state(NULL, 0, UINT64_MAX, false);
 }
 
@@ -726,12 +724,6 @@ void disk_kubelet_claims(const struct claim_id *const *claim, unsigned count, co
     write_checkpoint(writer_view(&out), written_ms);
 }
 
-static bool disk_untouched(void *ctx)
-{
-    ASSERT(ctx == &disk);
-    return !disk.touched[disk.driver];
-}
-
 static enum status disk_read_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
                                            uint64_t *written_ms)
 {
@@ -764,7 +756,6 @@ const struct files disk_files = {
     .list = disk_list,
     .unlock = disk_unlock,
     .holder = disk_holder,
-    .untouched = disk_untouched,
     .kubelet_state = disk_read_kubelet_state,
     .device = disk_device,
     .temporary = disk_temporary,
