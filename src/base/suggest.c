@@ -9,7 +9,10 @@
 
 #include "base/assert.h"
 
-/* Minimum length of a word to suggest a known word that starts with it. */
+/*
+ * Minimum number of bytes of an abbreviated word: a known word that starts with it may be
+ * suggested, even if the known word is much longer.
+ */
 enum { PREFIX_MIN = 3 };
 
 /*

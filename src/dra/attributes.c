@@ -226,9 +226,9 @@ static void add_cores(struct attributes *out, const struct devices *d, const str
 }
 
 /*
- * Adds logicalNeuronCore, the LNC of the claim's containers (the LNC in `result`, or else the
- * runtime's default), and logicalCores, the range of the claim's cores on the device, counted in
- * logical cores of this LNC.
+ * Adds two attributes: logicalNeuronCore, the LNC of the claim's containers (the LNC in `result`,
+ * or else the runtime's default), and logicalCores, the range of the claim's cores on the device,
+ * counted in logical cores of this LNC.
  */
 static void add_claimed(struct attributes *out, const struct devices *d,
                         const struct device *device, const struct claim_result *result)

@@ -197,7 +197,7 @@ unsigned claim_numbers_count(uint64_t numbers)
     return count;
 }
 
-/* Whether all device numbers inside a container are below DEVICES_MAX, as on the host. */
+/* Whether all device numbers in a container are below DEVICES_MAX, the limit on the host too. */
 static bool numbering_valid(const struct claim_record *r)
 {
     unsigned devices = claim_numbers_count(claim_all_numbers(r));

@@ -176,7 +176,7 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     m->ultraserver_mode = r->ultraserver_mode;
     m->has_cores = r->cores != 0u;
     m->cores = r->cores;
-    /* only an EFA device has a uverbs number; its stored name contains its PCI address */
+    /* only an EFA device has a uverbs number; its PCI address is stored as a part of its name */
     m->has_uverbs = r->efa_address != 0u;
     m->uverbs = r->uverbs;
 }

@@ -40,8 +40,8 @@ enum key {
 };
 
 /*
- * Number of nested collections that a pass enters: the root, a list, its entry, and the mapping in
- * the entry.
+ * Maximum depth of the mappings and lists that the parser enters: the root mapping has depth 1, a
+ * list in it 2, an entry of the list 3, and the mapping in the entry 4. Deeper ones are skipped.
  */
 #define LEVELS 4u
 #define ENTRY_DEPTH 2u

@@ -64,9 +64,11 @@ struct kube_rule {
     uint8_t parent;
     uint8_t kind;   /* kind of the rule, KUBE_DESCEND to KUBE_PRESENT */
     uint8_t field;  /* field number in the parent message, 1 to 255, or KUBE_ANY_FIELD */
-    uint8_t record; /* RECORD…: number of the record, reported as kube_record.record */
-    uint8_t as;     /* KEEP…, PRESENT, RECORD_FIELD: new field number in the record */
-    uint16_t limit; /* KEEP…: maximum number of bytes kept; 0: limited only by the record */
+    uint8_t record; /* RECORD and RECORD_FIELD: the value that kube_record.record reports */
+    /* KEEP, KEEP_CUT, PRESENT, RECORD_FIELD: field number under which the record has the field */
+    uint8_t as;
+    /* KEEP and KEEP_CUT: maximum number of bytes kept; 0: limited only by the record */
+    uint16_t limit;
 };
 /* As `parent` or `top`: the outermost message, which no rule enters. */
 #define KUBE_ROOT 255u

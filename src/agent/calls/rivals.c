@@ -112,8 +112,8 @@ static bool stays_beside(const struct agent *a, unsigned slot, const struct clai
 void rivals_find(struct agent *a, const struct claim_record *r, struct rivals *found)
 {
     /*
-     * When sharing is switched off, devices that claims share already stay shared, but no new claim
-     * joins them.
+     * While sharing is switched off, the new claim cannot share a device with a claim that holds a
+     * part of it. Claims that were prepared earlier keep the devices that they share.
      */
     bool sharing = a->driver->shares > 1u;
     *found = (struct rivals){.firm = -1};

@@ -121,7 +121,10 @@ static void warn_claims(struct agent *a, const struct claim_record *r, unsigned 
     }
 }
 
-/* Logs each other held claim of the same pod whose settings contradict those of the claim. */
+/*
+ * Compares the claim of `r`, which is in `slot`, with every other held claim of the same pod, and
+ * logs those whose LNC differs.
+ */
 static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slot)
 {
     bool pod = r->consumer.kind == (uint8_t)CONSUMER_POD && r->consumer.uid[0] != '\0';

@@ -30,10 +30,10 @@ void slicesz_begin(const struct agent *a, struct slicesz *s, bool yaml);
  */
 bool slicesz_outdated(const struct agent *a, const struct slicesz *s);
 /*
- * Appends bytes of a page that is not outdated until `out` is full; true: the page is complete.
- * Each call builds the current part again, in scratch.body, and copies the next bytes of it, so
- * that no buffer must hold the whole page. An empty `out` of METRICS_LINE_BYTES_MAX has space for
- * any note.
+ * Appends the next bytes of the page, until `out` is full; true: the page is complete. Call it only
+ * if slicesz_outdated returns false. Each call builds the current part of the page again, in
+ * scratch.body, and copies the next bytes of it, so that no buffer must hold the whole page. The
+ * line of a note is not split; it fits into an empty `out` of METRICS_LINE_BYTES_MAX.
  */
 bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out);
 

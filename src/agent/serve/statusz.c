@@ -207,8 +207,9 @@ bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
         return true;
     }
     /*
-     * The devices come before the troubles, whose number may change: a page is sent in several
-     * pieces, and each device must appear in it.
+     * The lines about devices come before the lines about troubles. The page is sent in several
+     * pieces, and the number of troubles may change between two pieces: if the troubles came first,
+     * this change would renumber the lines about devices, and the page could lack or repeat one.
      */
     if (write_device(a, &left, out) || write_troubles(a, &left, out)) {
         return true;

@@ -35,7 +35,7 @@ struct tls_verifier {
     enum tls_verify_state state;
     struct x509_verdict unread;  /* X509_TRUSTED, or why a received certificate is unusable */
     enum x509_reason key_reason; /* X509_TRUSTED, or why the server's key is unusable */
-    enum x509_reason reason;     /* reason of the final verdict on the server */
+    enum x509_reason reason;     /* TLS_VERIFIED: X509_TRUSTED, or why the server is refused */
     /* Why the server is not trusted; empty: the server is trusted, or there is no verdict yet. */
     char text[X509_TEXT_CAP];
 };
