@@ -5,12 +5,81 @@
  */
 #include "tests/unit/kubelet/agent_kubelet.h"
 
+#include "command/command.h"
+
+/* --- the EFA driver's files: the same disk, a claim store of its own --- */
+
+static struct files efa_port;
+
+static const char *place(enum files_dir dir, const char *name, char text[DISK_NAME_CAP])
+{
+    int n = snprintf(text, DISK_NAME_CAP, "%s%s", dir == FILES_STATE ? "efa-" : "", name);
+    assert_true(n > 0 && (unsigned)n < DISK_NAME_CAP);
+    return text;
+}
+
+static enum status efa_read(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                            struct writer *out)
+{
+    char text[DISK_NAME_CAP];
+    return disk_files.read(ctx, dir, place(dir, name, text), offset, out);
+}
+
+static enum status efa_write(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                             struct view bytes)
+{
+    char text[DISK_NAME_CAP];
+    return disk_files.write(ctx, dir, place(dir, name, text), offset, bytes);
+}
+
+static enum status efa_commit(void *ctx, enum files_dir dir, const char *name,
+                              const char *final_name)
+{
+    char text[DISK_NAME_CAP];
+    char final_text[DISK_NAME_CAP];
+    const char *last = final_name != NULL ? place(dir, final_name, final_text) : NULL;
+    return disk_files.commit(ctx, dir, place(dir, name, text), last);
+}
+
+static enum status efa_remove(void *ctx, enum files_dir dir, const char *name, const char *aside)
+{
+    char text[DISK_NAME_CAP];
+    char aside_text[DISK_NAME_CAP];
+    const char *other = aside != NULL ? place(dir, aside, aside_text) : NULL;
+    return disk_files.remove(ctx, dir, place(dir, name, text), other);
+}
+
+static enum status efa_lock(void *ctx, const char *name, enum files_lock which)
+{
+    char text[DISK_NAME_CAP];
+    disk_writer(DRIVER_EFA);
+    enum status s = disk_files.lock(ctx, place(FILES_STATE, name, text), which);
+    disk_writer(DRIVER_NEURON);
+    return s;
+}
+
+static void efa_unlock(void *ctx, enum files_lock which)
+{
+    disk_writer(DRIVER_EFA);
+    disk_files.unlock(ctx, which);
+    disk_writer(DRIVER_NEURON);
+}
+
+static enum files_holder efa_holder(void *ctx, enum files_lock which)
+{
+    disk_writer(DRIVER_EFA);
+    enum files_holder holder = disk_files.holder(ctx, which);
+    disk_writer(DRIVER_NEURON);
+    return holder;
+}
+
 /* --- a node whose agent has had --efa once --- */
+
+static struct found_efas efas; /* that the kernel shows; without any, no list of claims is read */
 
 /* As start() of the harness, with the second driver. */
 static void start_both(void)
 {
-    static const struct found_efas nothing;
     static struct agent *memory;
     if (memory != NULL) {
         memset((void *)memory, 0, sizeof(struct agents));
@@ -20,7 +89,7 @@ static void start_both(void)
     world.agent = memory;
     (void)agent_add_efa(memory, &efa_files);
     agent_found(memory, &world.found);
-    agent_found_efas(memory, &nothing);
+    agent_found_efas(memory, &efas);
     world.poked = true;
     settle();
 }
@@ -39,6 +108,7 @@ static void damage_store(void)
 static void begin_kept(void)
 {
     world_new();
+    memset(&efas, 0, sizeof efas);
     settings_set(off, 1);
     (void)claim_add(0);
     start_both();
@@ -144,12 +214,118 @@ static void test_stop(void **state)
     }
 }
 
+/* --- how the driver leaves --- */
+
+/* The host opens its sockets, once it is known that it stays. */
+static void test_sockets_of_the_driver(void **state)
+{
+    (void)state;
+    begin_kept();
+    struct agent *efa = world.agent->next;
+    assert_int_equal(agent_next_order(efa), ORDER_OPEN_SOCKETS);
+    assert_int_equal(agent_next_order(efa), ORDER_NONE);
+}
+
+/* Once the list shows that it holds nothing, it closes its sockets and ends, and that is logged. */
+static void test_driver_ends(void **state)
+{
+    (void)state;
+    begin_kept();
+    struct agent *efa = world.agent->next;
+    assert_int_equal(agent_next_order(efa), ORDER_OPEN_SOCKETS);
+    api.claims_http = 0;
+    assert_true(command_board_efas("trn2.48xlarge", &efas));
+    agent_found_efas(world.agent, &efas);
+    pass(2 * world.settings.reconcile_ms);
+    assert_null(world.agent->next);
+    assert_int_equal(said("event=driver_ended"), 1);
+    assert_int_equal(agent_next_order(efa), ORDER_CLOSE_REGISTRATION);
+    assert_int_equal(agent_next_order(efa), ORDER_END_DRIVER);
+    assert_int_equal(agent_next_order(efa), ORDER_NONE);
+    /* the other driver goes on alone */
+    prepare_well(0, 1);
+    assert_true(publish_current(world.agent));
+}
+
+/* A driver that was never used ends when the list of claims has been read. */
+static void test_unused_driver_ends(void **state)
+{
+    (void)state;
+    world_new();
+    assert_true(command_board_efas("trn2.48xlarge", &efas));
+    settings_set(off, 1);
+    start_both();
+    register_driver();
+    pass(2 * world.settings.reconcile_ms);
+    assert_null(world.agent->next);
+    assert_int_equal(said("event=driver_ended"), said("event=driver_kept"));
+}
+
+/* --- both drivers in use --- */
+
+static void begin_both(void)
+{
+    static const char *const on[] = {"--efa=true"};
+    world_new();
+    assert_true(command_board_efas("trn2.48xlarge", &efas));
+    settings_set(on, 1);
+    start_both();
+    register_driver();
+    pass(5000);
+    assert_non_null(world.agent->next);
+    log_forget();
+}
+
+/* Another driver of the same name publishes its own slices: ours are not written meanwhile. */
+static void test_another_efa_driver(void **state)
+{
+    (void)state;
+    begin_both();
+    struct agent *efa = world.agent->next;
+    agent_other_driver(efa, "");
+    agent_other_driver(efa, "/var/lib/kubelet/plugins/dra.net/dra.sock");
+    agent_other_driver(efa, "/var/lib/kubelet/plugins/dra.net/dra.sock");
+    world.poked = true;
+    pass(5000);
+    assert_int_equal(
+        said("event=other_driver_found driver=dra.net socket=/var/lib/kubelet/plugins/"), 1);
+    assert_int_equal(said("event=other_driver_gone"), 0);
+    agent_other_driver(efa, "");
+    world.poked = true;
+    pass(5000);
+    assert_int_equal(said("event=other_driver_gone"), 1);
+    assert_string_equal(efa->other_driver, "");
+}
+
+/* A step is due at once when either of the two says so. */
+static void test_step_due(void **state)
+{
+    (void)state;
+    begin_both();
+    struct agent *efa = world.agent->next;
+    assert_false(agent_step_due(world.agent));
+    efa->step_now = true;
+    assert_true(agent_step_due(world.agent));
+    efa->step_now = false;
+    world.agent->step_now = true;
+    assert_true(agent_step_due(world.agent));
+    world.agent->step_now = false;
+    world.agent->next = NULL;
+    assert_false(agent_step_due(world.agent));
+    world.agent->next = efa;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claims_may_be_left),
         cmocka_unit_test(test_no_slice_is_created),
         cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_sockets_of_the_driver),
+        cmocka_unit_test(test_driver_ends),
+        cmocka_unit_test(test_unused_driver_ends),
+        cmocka_unit_test(test_another_efa_driver),
+        cmocka_unit_test(test_step_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  * logged.
  */
 #include "agent/ledger/ledger_open.h"
+#include "base/crc32c.h"
 #include "tests/unit/kubelet/agent_kubelet.h"
 
 static void begin(void)
@@ -496,6 +497,126 @@ static void test_claim_in_two_slots(void **state)
     }
 }
 
+/* --- openings beside what was left --- */
+
+/* What a newer agent began to create is left alone, until an operator says otherwise. */
+static void test_new_store_of_a_newer_agent(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    for (unsigned copy = 0; copy < 2; copy++) {
+        uint8_t header[STORE_HEADER_WRITTEN];
+        struct writer w = writer_of(header, sizeof header);
+        disk_get(store(), copy * (STORE_HEADER_BYTES / 2), &w);
+        header[11] = 9; /* format */
+        w.len = sizeof header - 4;
+        w.full = false;
+        writer_u32(&w, crc32c(0, writer_view(&w)));
+        disk_set(store(), copy * (STORE_HEADER_BYTES / 2), writer_view(&w));
+    }
+    disk_rename(store(), STORE_FILE_NAME ".new");
+    start();
+    register_driver();
+    pass(60000);
+    assert_false(world.agent->ledger->usable);
+    assert_null(disk_find(FILES_STATE, STORE_FILE_NAME));
+    assert_int_equal(said("event=store_created"), 0);
+}
+
+/* --- every call of an opening --- */
+
+static void leave_store(void)
+{
+}
+
+static void lose_store(void)
+{
+    disk_unlink(store());
+}
+
+static void spoil_header(void)
+{
+    file_fill(store(), 0, 0xee, STORE_HEADER_BYTES);
+}
+
+static void spoil_slots(void)
+{
+    file_fill(store(), store_offset(0, 0), 0xee, STORE_HALF_BYTES);
+    file_fill(store(), store_offset(1, 0), 0xee, 2u * STORE_HALF_BYTES);
+    file_fill(store(), store_offset(2, 1), 0xee, STORE_HALF_BYTES);
+    file_fill(store(), store_offset(9, 1), 0xee, STORE_HALF_BYTES);
+}
+
+static void shorten_store(void)
+{
+    disk_set_len(store(), STORE_FILE_BYTES - STORE_HALF_BYTES);
+}
+
+/* The agent starts on such a store; its call number `at` of the disk fails. 0: none does. */
+static void open_with_failure(void (*spoil)(void), unsigned at, enum fault fault,
+                              enum status failure)
+{
+    begin();
+    kill_agent();
+    spoil();
+    disk_fault((at > 0) ? fault : FAULT_NONE, at, false, failure);
+    start();
+    register_driver();
+    pass(5000);
+}
+
+/* The calls of an opening that fail, one at a time: the first and last ones, some between. */
+static unsigned next_call(unsigned at, unsigned calls)
+{
+    return at + ((at < 12u || calls - at < 18u) ? 1u : 97u);
+}
+
+/* Whatever fails while the store is opened, it is opened in the end, and no claim is lost. */
+static void test_openings_that_fail(void **state)
+{
+    static void (*const spoils[])(void) = {leave_store, lose_store, spoil_header, spoil_slots,
+                                           shorten_store};
+    static const struct {
+        enum fault fault;
+        enum status failure;
+    } rows[] = {{FAULT_ERROR, HOST_IO}, {FAULT_ERROR_AFTER, HOST_DENIED}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
+        open_with_failure(spoils[i], 0, FAULT_NONE, STATUS_OK);
+        unsigned calls = disk.calls;
+        for (unsigned k = 0; k < 2; k++) {
+            for (unsigned at = 1; at <= calls; at = next_call(at, calls)) {
+                open_with_failure(spoils[i], at, rows[k].fault, rows[k].failure);
+                disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+                pass(600000);
+                all_is_well();
+            }
+        }
+    }
+}
+
+/* The store is removed while the agent runs, and making it again fails. */
+static void test_making_again_that_fails(void **state)
+{
+    (void)state;
+    unsigned calls = 1;
+    for (unsigned at = 0; at <= calls; at = (at == 0) ? 1 : next_call(at, calls)) {
+        begin();
+        lose_store();
+        disk_fault((at > 0) ? FAULT_ERROR : FAULT_NONE, at, true, HOST_IO);
+        (void)prepare_soon(3, 1);
+        calls = (at == 0) ? disk.calls : calls;
+        disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+        pass(60000);
+        prepare_well(3, 1);
+        unprepare_well(3, 1);
+        all_is_well();
+        restart();
+        all_is_well();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +641,9 @@ int main(void)
         cmocka_unit_test(test_newer_record_and_list),
         cmocka_unit_test(test_unprepare_of_a_newer_agents_record),
         cmocka_unit_test(test_claim_in_two_slots),
+        cmocka_unit_test(test_new_store_of_a_newer_agent),
+        cmocka_unit_test(test_openings_that_fail),
+        cmocka_unit_test(test_making_again_that_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

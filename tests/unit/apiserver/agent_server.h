@@ -204,8 +204,11 @@ static void check_write(const struct sim_api_event *e)
     struct view meta = proto_get(object, 1).bytes;
     struct view conditions = proto_get(object, 2).bytes;
     if (e->asked == SIM_ASK_CREATE) {
+        char wanted_text[80];
+        proto_text(proto_get(object, 2).bytes, 1, text, sizeof text);
+        (void)snprintf(wanted_text, sizeof wanted_text, NODE_NAME "-%.60s-", text);
         proto_text(meta, 2, text, sizeof text);
-        assert_string_equal(text, NODE_NAME "-neuron.aws.com-");
+        assert_string_equal(text, wanted_text);
     } else if (e->asked == SIM_ASK_UPDATE) {
         assert_true(proto_get(meta, 5).bytes.len > 0 && proto_get(meta, 6).bytes.len > 0);
     } else {
