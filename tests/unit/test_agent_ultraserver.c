@@ -318,6 +318,22 @@ static void test_prepared(void **state)
     assert_true(cdi_has(NODE_CLAIM, "\"/dev/neuron15\""));
 }
 
+/* Two configurations of one request that differ: the last one counts, and that is logged. */
+static void test_ambiguous_mode(void **state)
+{
+    (void)state;
+    begin();
+    struct api_claim *c = node_claim(OTHER_NODE_CLAIM, MODE("4"));
+    c->results = 2;
+    c->result[1] = c->result[0];
+    c->result[1].request = "second";
+    c->result[0].admin = c->result[1].admin = true;
+    c->parameters_of = "second";
+    c->more_parameters = MODE("1");
+    prepare_well(OTHER_NODE_CLAIM, 1);
+    log_has("ultraserverMode=1 other=4");
+}
+
 /* The claim's status names the mode; the node and its first device are two entries. */
 static void test_status(void **state)
 {
@@ -501,6 +517,7 @@ int main(void)
         cmocka_unit_test(test_taints_dropped),
         cmocka_unit_test(test_vanished_in_use),
         cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_ambiguous_mode),
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_prepared_without_a_mode),
         cmocka_unit_test(test_given_once),

@@ -148,6 +148,34 @@ static void test_unreadable_label(void **state)
     assert_string_equal(node_object.now.labels.network_layer[0], "n1");
 }
 
+/* --- reads of the Node --- */
+
+/* A read that is under way is not asked for again; a watch that runs is no read. */
+static void test_read_under_way(void **state)
+{
+    (void)state;
+    struct api_exchange *x = &api.client.exchange[API_SLOT_NODE];
+    node_object.watch.unusable = true;
+    node_object.get_due_ms = UINT64_MAX;
+    agent.now_ms = 5000;
+    x->state = EXCHANGE_OVER;
+    x->result.kind = API_GET_NODE;
+    node_refresh(&agent);
+    node_read(&agent);
+    assert_false(node_object.awaited);
+    assert_int_equal(node_object.get_due_ms, UINT64_MAX);
+    x->result.kind = API_WATCH_NODE;
+    node_read(&agent);
+    assert_int_equal(node_object.get_due_ms, 5000);
+    assert_false(node_object.awaited);
+    agent.now_ms = 6000;
+    node_read(&agent); /* it is due already */
+    assert_int_equal(node_object.get_due_ms, 5000);
+    node_refresh(&agent);
+    assert_true(node_object.awaited);
+    assert_int_equal(node_object.get_due_ms, 6000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +184,7 @@ int main(void)
         cmocka_unit_test_setup(test_type_of_the_node, setup),
         cmocka_unit_test_setup(test_waiting, setup),
         cmocka_unit_test_setup(test_unreadable_label, setup),
+        cmocka_unit_test_setup(test_read_under_way, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
