@@ -263,7 +263,7 @@ static void driver_remove(struct agent *a)
     struct agent *e = a->next;
     ledger_flush(e);
     if (e->drains) {
-        log_one(e, LOG_ID_DRIVER_ENDED, "text", "no claim of it is held any more");
+        log_one(e, LOG_ID_DRIVER_ENDED, "text", "the driver holds no claim any more");
     }
     e->order_end_driver = true;
     a->next = NULL;

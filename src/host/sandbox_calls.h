@@ -15,13 +15,13 @@
 #define SANDBOX_CALLS(X)                                                                           \
     /* system calls for waiting and time */                                                        \
     X(SYS_poll, "waits for descriptors and for the next time limit")                               \
-    X(SYS_restart_syscall, "the kernel continues a poll after SIGSTOP and SIGCONT by it")          \
+    X(SYS_restart_syscall, "lets the kernel continue a poll after SIGSTOP and SIGCONT")            \
     X(SYS_clock_gettime, "reads the clocks, where the vDSO cannot")                                \
     X(SYS_exit_group, "ends the process")                                                          \
     /* system calls for sockets */                                                                 \
     X(SYS_socket, "makes server sockets and connections to the API server and to name servers")    \
     X(SYS_bind, "gives server sockets their paths and ports")                                      \
-    X(SYS_umask, "gives them their mode")                                                          \
+    X(SYS_umask, "gives server sockets their mode")                                                \
     X(SYS_listen, "opens server sockets")                                                          \
     X(SYS_accept4, "takes the kubelet's, probes' and scrapers' connections")                       \
     X(SYS_connect,                                                                                 \
@@ -30,12 +30,12 @@
     X(SYS_getsockopt, "reads who the peer is, and why a connection failed")                        \
     X(SYS_setsockopt, "sets TCP options")                                                          \
     X(SYS_sendto, "sends to peers, the API server and name servers")                               \
-    X(SYS_recvfrom, "sees whether a stranger on a TCP port has sent something")                    \
+    X(SYS_recvfrom, "reads whether an unknown peer of a TCP port has sent data")                   \
     X(SYS_shutdown, "ends the agent's side of a connection to a TCP port")                         \
     /* system calls for files */                                                                   \
     X(SYS_openat, "opens files and directories")                                                   \
     X(SYS_close, "closes descriptors")                                                             \
-    X(SYS_newfstatat, "looks at devices, sockets, the claim store and directories")                \
+    X(SYS_newfstatat, "checks devices, sockets, the claim store and directories")                  \
     X(SYS_getdents64, "lists devices, CDI files and sockets")                                      \
     X(SYS_readlink, "reads behind which PCI root complex a device is")                             \
     X(SYS_read, "reads files, sockets and the signal descriptor")                                  \
@@ -47,8 +47,8 @@
     X(SYS_fcntl, "locks bytes of the claim store's lock file")                                     \
     X(SYS_renameat2, "puts whole files in their place")                                            \
     X(SYS_unlink, "removes CDI files and sockets of its own")                                      \
-    X(SYS_mkdir, "makes the plugin directory and the CDI directory again")                         \
-    /* system calls for randomness */                                                              \
+    X(SYS_mkdir, "makes the plugin directory and the CDI root again")                              \
+    /* randomness */                                                                               \
     X(SYS_getrandom, "seeds TLS")
 
 /*
@@ -57,12 +57,12 @@
  */
 #define READER_CALLS(X)                                                                            \
     X(SYS_poll, "waits for the agent and for errors of devices")                                   \
-    X(SYS_restart_syscall, "the kernel continues a poll after SIGSTOP and SIGCONT by it")          \
+    X(SYS_restart_syscall, "lets the kernel continue a poll after SIGSTOP and SIGCONT")            \
     X(SYS_clock_gettime, "reads the clock, where the vDSO cannot")                                 \
     X(SYS_exit_group, "ends the process")                                                          \
     X(SYS_openat, "opens files and directories")                                                   \
-    X(SYS_close, "closes them")                                                                    \
-    X(SYS_newfstatat, "looks at devices and their files")                                          \
+    X(SYS_close, "closes files and directories")                                                   \
+    X(SYS_newfstatat, "checks devices and their files")                                            \
     X(SYS_getdents64, "lists devices")                                                             \
     X(SYS_readlink, "reads behind which PCI root complex a device is")                             \
     X(SYS_read, "reads files, and what the agent asks")                                            \

@@ -165,9 +165,10 @@ def catalogue(root):
             "## Pages of the metrics port\n",
             table(["path", "response"], [[f"`{row[1]}`", row[2]] for row in rows_of(read(root, PAGES), "PAGES", 3)]),
             "## System calls\n",
-            "After its start the agent can make no other ones: seccomp refuses them with EPERM (`--sandbox`).\n",
+            "After its start the agent can make only these system calls: "
+            "seccomp refuses all others with EPERM (`--sandbox`).\n",
             calls(root, "SANDBOX_CALLS"),
-            "These are all that the processes which read sysfs for it can make:\n",
+            "The processes that read sysfs for the agent can make only these:\n",
             calls(root, "READER_CALLS")]
     return "\n".join(text)
 

@@ -149,7 +149,7 @@ void handover_retire(struct agent *a)
     handover_move(&a->ledger->handover, HANDOVER_RETIRED);
     a->files->unlock(a->files->ctx, LOCK_OWNER);
     log_one(a, LOG_ID_STORE_HANDED_OVER, "text",
-            "this one serves no claim until the other one has ended");
+            "this agent serves no claim until the other agent has ended");
 }
 
 uint64_t handover_deadline(const struct agent *a)

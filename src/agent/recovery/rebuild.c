@@ -139,7 +139,7 @@ static bool is_others(struct agent *a, const struct claim_record *r)
 {
     bool others = ledger_listed_rival(a, r) >= 0;
     if (others) {
-        log_claim_failed(a, "a device of it is held by another claim, which was prepared here");
+        log_claim_failed(a, "another claim, prepared here, holds one of its devices");
     }
     return others;
 }

@@ -34,7 +34,7 @@
       "the agent removed a socket at start that an earlier pod of the agent left behind", "none")  \
     X(LOG_ID_PEER_DENIED, LOG_WARN, "peer_denied",                                                 \
       "the agent disconnected a peer that runs as another user",                                   \
-      "connect as root or as the user of the agent; the agent serves nobody else")                 \
+      "connect as root or as the user of the agent; the agent serves no other user")               \
     X(LOG_ID_ACCEPT_FAILED, LOG_WARN, "accept_failed", "a connection could not be accepted",       \
       "raise the limit that the text names: descriptors (ulimit -n), or the memory limit of the "  \
       "pod")                                                                                       \
@@ -45,12 +45,12 @@
       "a peer broke the protocol; the agent closed its connection",                                \
       "see who connects: ss -xp and ss -tnp on the node; the socket serves gRPC over HTTP/2")      \
     X(LOG_ID_CONNECTION_FAILURES_SUPPRESSED, LOG_WARN, "connection_failures_suppressed",           \
-      "more peers of a TCP port broke the protocol than are logged one by one",                    \
+      "peers of a TCP port broke the protocol so often that some failures have no line",           \
       "see who connects to the health or metrics port: ss -tnp on the node")                       \
     /* events about the node and its devices */                                                    \
     X(LOG_ID_PROBE_FAILED, LOG_WARN, "probe_failed",                                               \
       "the devices of the node could not be read; the agent keeps those of the last successful "   \
-      "look",                                                                                      \
+      "probe",                                                                                     \
       "give the process memory and descriptors, and the right to read the sysfs root")             \
     X(LOG_ID_SYSFS_READ_STALLED, LOG_WARN, "sysfs_read_stalled",                                   \
       "a read of a file in sysfs hangs in the kernel; its device is unhealthy until the read "     \
@@ -68,7 +68,7 @@
       "reloaded")                                                                                  \
     X(LOG_ID_DEVICE_ISSUE_FOUND, LOG_WARN, "device_issue_found",                                   \
       "a fact about the node or a device is missing or unexpected",                                \
-      "depends on the issue; each line states its own")                                            \
+      "depends on the issue; each line states its own remedy")                                     \
     X(LOG_ID_DEVICE_UNHEALTHY, LOG_WARN, "device_unhealthy",                                       \
       "a device is unhealthy: new pods do not get it, and it stays in the slice for the pods "     \
       "that have it",                                                                              \
@@ -95,9 +95,9 @@
       "run only one of the two on this node: exclude the node from the other DaemonSet by a "      \
       "nodeSelector, or set draDriver.efa.enabled=false")                                          \
     X(LOG_ID_OTHER_DRIVER_GONE, LOG_INFO, "other_driver_gone",                                     \
-      "no other driver of that name serves a socket on this node any more", "none")                \
+      "no other EFA driver of the same name serves a socket on this node any more", "none")        \
     X(LOG_ID_DEVICE_PLUGIN_SEARCH_FAILED, LOG_WARN, "device_plugin_search_failed",                 \
-      "the directory of device plugins cannot be read; the agent goes by what it last read there", \
+      "the directory of device plugins cannot be read; the agent uses what it last read there",    \
       "give the agent the right to read the directory, or correct "                                \
       "--kubelet-device-plugins-directory-path")                                                   \
     X(LOG_ID_NODE_CHANGED, LOG_INFO, "node_changed",                                               \
@@ -129,7 +129,7 @@
       "the token file cannot be read; the agent keeps the previous token",                         \
       "see that the service account volume is mounted: kubectl describe pod")                      \
     X(LOG_ID_API_CONNECTION_DRAINED, LOG_INFO, "api_connection_drained",                           \
-      "the API server asked for another connection (GOAWAY) and no request is left on this one",   \
+      "the API server asked for a new connection (GOAWAY); the old one has no request left",       \
       "none")                                                                                      \
     X(LOG_ID_API_REQUEST_FAILED, LOG_ERROR, "api_request_failed",                                  \
       "the API server refused a request or did not answer it",                                     \
@@ -139,7 +139,7 @@
       "the API server returned another object than the requested one; the agent ignores it",       \
       "check for a proxy or an admission webhook between the agent and the API server")            \
     X(LOG_ID_RESOURCE_API_VERSION_SELECTED, LOG_INFO, "resource_api_version_selected",             \
-      "the agent uses this version of resource.k8s.io from now on", "none")                        \
+      "the agent chose a version of resource.k8s.io, which it uses from now on", "none")           \
     X(LOG_ID_RESOURCE_API_NOT_SERVED, LOG_ERROR, "resource_api_not_served",                        \
       "the API server serves no version of resource.k8s.io that the agent supports",               \
       "Kubernetes 1.34 serves v1 by default; on 1.32 and 1.33 start the API server with "          \
@@ -152,7 +152,7 @@
     /* events about ResourceSlices */                                                              \
     X(LOG_ID_SLICE_PUBLISHED, LOG_INFO, "slice_published", "a ResourceSlice was written", "none")  \
     X(LOG_ID_SLICE_VERIFIED, LOG_INFO, "slice_verified",                                           \
-      "the stored ResourceSlices are the wanted ones", "none")                                     \
+      "the stored ResourceSlices are those that the agent publishes", "none")                      \
     X(LOG_ID_SLICE_DRIFT_DETECTED, LOG_WARN, "slice_drift_detected",                               \
       "a stored ResourceSlice was changed, duplicated or deleted", "none, the agent restores it")  \
     X(LOG_ID_SLICE_FIELDS_DROPPED, LOG_ERROR, "slice_fields_dropped",                              \
@@ -171,8 +171,8 @@
       "scheduler and kubelet (1.36 enables it by default), then restart the agent; or set "        \
       "--efa-share=1 or --share-cores=false")                                                      \
     X(LOG_ID_SLICE_ITEM_OMITTED, LOG_ERROR, "slice_item_omitted",                                  \
-      "the API server would reject the slice because of this device or attribute; the rest is "    \
-      "published",                                                                                 \
+      "the API server would reject the slice because of a device or an attribute; the agent "      \
+      "publishes the rest",                                                                        \
       "check where the value comes from: sysfs, a label of the Node, or a setting of the agent")   \
     X(LOG_ID_SLICE_SPLIT, LOG_WARN, "slice_split",                                                 \
       "a ResourceSlice is too large for the API server; its devices are spread over more slices",  \
@@ -200,17 +200,17 @@
     X(LOG_ID_CLAIM_UNPREPARED, LOG_INFO, "claim_unprepared", "a claim was unprepared", "none")     \
     X(LOG_ID_CLAIM_FAILED, LOG_WARN, "claim_failed",                                               \
       "a claim could not be prepared or unprepared",                                               \
-      "each error states its own; the kubelet retries")                                            \
+      "each error states its own remedy; the kubelet retries")                                     \
     X(LOG_ID_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                      \
-      "a claim configures its devices; the name is that of AWS's own driver", "none")              \
+      "a claim configures its devices; AWS's own driver gives the event this name", "none")        \
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, LOG_WARN, "claim_config_ambiguous",                           \
       "a request, or a container that uses both of the named requests or claims, has two "         \
       "contradictory settings; the last one counts",                                               \
-      "depends on which settings contradict each other; each line states its own")                 \
+      "depends on which settings contradict each other; each line states its own remedy")          \
     X(LOG_ID_CLAIM_DEVICES_SCATTERED, LOG_WARN, "claim_devices_scattered",                         \
       "the Neuron devices of a prepared claim are not consecutive on the host: the kernel "        \
       "module counts cores from the first of them on, and reaches devices of other pods",          \
-      "depends on the instance type and the number of devices; each line states its own")          \
+      "depends on the instance type and the number of devices; each line states its own remedy")   \
     X(LOG_ID_CLAIM_STATUS_REFUSED, LOG_WARN, "claim_status_refused",                               \
       "the status of a claim's devices was not written; the claim itself is not affected",         \
       "allow patch of resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch "  \
@@ -219,12 +219,12 @@
       "the CDI file of a prepared claim was missing or changed; the agent wrote it again", "none") \
     X(LOG_ID_CLAIM_ADOPTED, LOG_WARN, "claim_adopted",                                             \
       "a claim has no record in the claim store, but it has a CDI file, or the API server lists "  \
-      "it as in use on this node; the agent holds it",                                             \
+      "it as in use on this node; the agent keeps its devices from other claims",                  \
       "none: an unprepare frees the claim, and so does the agent once the API server no longer "   \
       "knows the claim")                                                                           \
     X(LOG_ID_CLAIMS_LISTED, LOG_INFO, "claims_listed",                                             \
-      "the claim store was new or damaged, so the agent listed the claims of the cluster; it "     \
-      "holds those in use on this node",                                                           \
+      "the claim store was new or damaged, so the agent listed the claims of the cluster and "     \
+      "keeps the devices of those in use here",                                                    \
       "none")                                                                                      \
     X(LOG_ID_CLAIM_RELEASED, LOG_WARN, "claim_released",                                           \
       "a held claim is no longer in use; its devices are free again", "none")                      \
@@ -267,15 +267,15 @@
       "calls from now on",                                                                         \
       "none")                                                                                      \
     X(LOG_ID_STORE_DAMAGED, LOG_ERROR, "store_damaged", "the claim store is missing or damaged",   \
-      "depends on the damage; each line states its own")                                           \
+      "depends on the damage; each line states its own remedy")                                    \
     X(LOG_ID_STORE_HALF_DAMAGED, LOG_WARN, "store_half_damaged",                                   \
       "one half of a slot of the claim store, or one copy of its header, cannot be read; the "     \
       "agent uses the other one",                                                                  \
       "none after a loss of power, which can tear a write; otherwise check the disk")              \
     X(LOG_ID_STORE_CONFLICT, LOG_ERROR, "store_conflict",                                          \
       "two records of the claim store name the same claim or the same device",                     \
-      "none if the other claim was released; otherwise delete one of the two claims once no pod "  \
-      "uses it")                                                                                   \
+      "none if the agent released one of the two claims (other=released); otherwise delete one "   \
+      "of them once no pod uses it")                                                               \
     X(LOG_ID_STORE_FAILED, LOG_ERROR, "store_failed", "the claim store cannot be read or written", \
       "check the free space and the permissions of the plugin directory")                          \
     /* events about Kubernetes Events */                                                           \
@@ -285,8 +285,8 @@
       "allow create and patch of events in events.k8s.io; for any other cause see the API "        \
       "server's message")                                                                          \
     X(LOG_ID_K8S_EVENTS_DROPPED, LOG_WARN, "k8s_events_dropped",                                   \
-      "more Kubernetes Events were pending than fit; some were not sent",                          \
-      "read the log, it has all of them")
+      "the queue of Kubernetes Events was full; some were not sent",                               \
+      "read the log, which has all events")
 
 /* Makes the identifier of a catalogue row, for enum log_id. */
 #define LOG_ID_NUMBER(id, level, name, cause, remedy) id,

@@ -24,7 +24,7 @@
     X(PAGE_HEALTH, "/healthz", "200 and ok while the agent's loop runs")                           \
     X(PAGE_STATUS, "/statusz", "versions, health of each device, troubles that /readyz lacks")     \
     X(PAGE_SLICES, "/slicesz", "the ResourceSlices that the agent publishes, as YAML")             \
-    X(PAGE_SLICES_JSON, "/slicesz.json", "the same as JSON")                                       \
+    X(PAGE_SLICES_JSON, "/slicesz.json", "the ResourceSlices that the agent publishes, as JSON")   \
     X(PAGE_LOG, "/logz", "the last log lines; 404 for a peer outside the agent's network namespace")
 
 #define PAGE_NUMBER(id, path, response) id,
