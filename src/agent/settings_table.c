@@ -48,7 +48,7 @@ static const struct setting_row setting_rows[] = {
      FIELD(tls_min),
      .default_value = "1.3",
      .choices = {[TLS_MIN_1_2] = "1.2", [TLS_MIN_1_3] = "1.3"},
-     .help = "oldest version of TLS by which the agent connects to the API server"},
+     .help = "oldest TLS version that the agent accepts from the API server"},
     {.flag = "--cdi-root",
      .readers = BY_CLAIMS | READ_BY(COMMAND_DEVICES),
      .variable = "CDI_ROOT",
@@ -69,8 +69,9 @@ static const struct setting_row setting_rows[] = {
      .kind = KIND_FOLDER,
      FIELD(plugins_dir),
      .default_value = "/var/lib/kubelet/plugins",
-     .help = "its subdirectory " DRIVER_NAME " holds the service socket and " STORE_FILE_NAME
-             "; that of the EFA driver has its name"},
+     .help =
+         "directory of the kubelet's plugins; the agent has its service socket and " STORE_FILE_NAME
+         " in a subdirectory for each driver, such as " DRIVER_NAME},
     {.flag = "--pod-uid",
      .readers = READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_RELEASE) | READ_BY(COMMAND_BUNDLE),
      .variable = "POD_UID",
@@ -85,21 +86,23 @@ static const struct setting_row setting_rows[] = {
      .kind = KIND_FOLDER,
      FIELD(device_plugins_dir),
      .default_text = "device-plugins next to the plugins directory",
-     .help = "a socket there with \"neuron\" in its name, or \"efa\" with --efa, is that of a "
-             "device plugin, beside which the agent is not ready"},
+     .help = "directory of the device plugins' sockets; the agent is not ready while a "
+             "socket there has \"neuron\" in its name, or with --efa \"efa\""},
     {.flag = "--kubelet-state-file",
      .variable = "KUBELET_STATE_FILE",
      .kind = KIND_FILE,
      FIELD(kubelet_state),
      .default_text = "dra_manager_state next to the plugins directory",
-     .help = "the kubelet's checkpoint of claims: one that it lists is not released without an "
-             "unprepare; where it cannot be read, none is, see the command release"},
+     .help =
+         "the kubelet's checkpoint of claims: without an unprepare, the agent releases no claim "
+         "that the file lists, and no claim at all while it cannot read the file; see the "
+         "command release"},
     {.flag = "--healthcheck-port",
      .variable = "HEALTHCHECK_PORT",
      .kind = KIND_PORT,
      FIELD(healthcheck_port),
      .default_value = "51515",
-     .help = "gRPC health service; -1: off; 0: any free port, see the log"},
+     .help = "port of the gRPC health service; -1: off; 0: any free port, which the log names"},
     {.flag = "--healthcheck-bind-address",
      .variable = "HEALTHCHECK_BIND_ADDRESS",
      .kind = KIND_ADDRESS,
@@ -112,14 +115,16 @@ static const struct setting_row setting_rows[] = {
      .kind = KIND_PORT,
      FIELD(metrics_port),
      .default_value = "51516",
-     .help = "HTTP pages such as /metrics and /readyz; -1: off; 0: any free port, see the log"},
+     .help =
+         "port of HTTP pages such as /metrics and /readyz; -1: off; 0: any free port, which the "
+         "log names"},
     {.flag = "--metrics-bind-address",
      .readers = BY_PAGES,
      .variable = "METRICS_BIND_ADDRESS",
      .kind = KIND_ADDRESS,
      FIELD(metrics_address),
      .default_text = "all addresses",
-     .help = "IP address of this node on which these pages are served"},
+     .help = "IP address of this node on which the HTTP pages are served"},
     {.flag = "--sysfs-root",
      .readers = BY_NODE | READ_BY(COMMAND_CLAIMS),
      .variable = "SYSFS_ROOT",
@@ -146,7 +151,7 @@ static const struct setting_row setting_rows[] = {
      .kind = KIND_FOLDER,
      FIELD(neuron_dir),
      .default_value = "/opt/aws/neuron",
-     .help = "the host's logical_nc_config is read there: the LNC of claims that ask for none"},
+     .help = "directory of the host's logical_nc_config, the LNC of claims that ask for none"},
     {.flag = "--instance-type",
      .readers = BY_NODE | READ_BY(COMMAND_CLAIMS),
      .variable = "INSTANCE_TYPE",
@@ -172,15 +177,16 @@ static const struct setting_row setting_rows[] = {
                  [ULTRASERVER_BOTH] = "both",
                  [ULTRASERVER_DEVICES] = "devices"},
      .help =
-         "what a node of an UltraServer publishes: itself as one device, its devices, or both by "
-         "shared counters; auto: both from Kubernetes 1.36 on, else node"},
+         "what a node of an UltraServer publishes; node: all of it as one device; devices: each "
+         "device; both: these two, with shared counters; auto: both from Kubernetes 1.36 on, else "
+         "node"},
     {.flag = "--unhealthy-taint",
      .readers = READ_BY(COMMAND_SLICES),
      .variable = "UNHEALTHY_TAINT",
      .kind = KIND_TAINT,
      FIELD(taint_key),
      .default_value = DRIVER_NAME "/unhealthy:NoSchedule",
-     .help = "taint of an unhealthy device; empty: it is not published instead"},
+     .help = "taint of an unhealthy device; empty: the agent does not publish such a device"},
     {.flag = "--share-cores",
      .readers = READ_BY(COMMAND_SLICES),
      .variable = "SHARE_CORES",
@@ -196,22 +202,23 @@ static const struct setting_row setting_rows[] = {
      FIELD(efa),
      .default_value = "false",
      .help =
-         "also serve the EFA devices of the node, as a second driver; the commands show it then"},
+         "also serve the EFA devices of the node, as a second driver; commands then show them too"},
     {.flag = "--efa-driver-name",
      .readers = BY_DRIVERS,
      .variable = "EFA_DRIVER_NAME",
      .kind = KIND_DRIVER,
      FIELD(efa_driver),
      .default_value = EFA_DRIVER_NAME,
-     .help = "name of the driver of the EFA devices; dranet and AWS's chart of it use the default"},
+     .help = "name of the driver of the EFA devices; AWS's EFA driver (dranet) uses the default"},
     {.flag = "--efa-share",
      .readers = READ_BY(COMMAND_SLICES),
      .variable = "EFA_SHARE",
      .kind = KIND_SHARES,
      FIELD(efa_share),
      .default_value = "1",
-     .help = "claims that one EFA device can have at a time, if each asks for less than all of its "
-             "capacity \"shares\"; 1: one claim"},
+     .help =
+         "how many claims can share an EFA device, if each asks for less than all of its capacity "
+         "\"shares\"; 1: no sharing"},
     {.flag = "--claim-status",
      .variable = "CLAIM_STATUS",
      .kind = KIND_BOOL,
@@ -223,13 +230,14 @@ static const struct setting_row setting_rows[] = {
      .kind = KIND_BOOL,
      FIELD(device_metadata),
      .default_value = "false",
-     .help = "mount a file into each container that says which devices it got, with attributes"},
+     .help = "mount a file into each container that lists its devices with their attributes"},
     {.flag = "--device-metrics",
      .variable = "DEVICE_METRICS",
      .kind = KIND_BOOL,
      FIELD(device_metrics),
      .default_value = "false",
-     .help = "also serve errors, memory and power of each device as metrics, one read a round"},
+     .help = "also serve errors, memory and power of each device as metrics; in each "
+             "--health-interval the agent reads those of one device"},
     {.flag = "--neuron-monitor-metrics",
      .variable = "NEURON_MONITOR_METRICS",
      .kind = KIND_BOOL,
@@ -242,7 +250,7 @@ static const struct setting_row setting_rows[] = {
      .kind = KIND_BOOL,
      FIELD(check_device_memory),
      .default_value = "true",
-     .help = "prepare no new claim while a process still has memory of one of its devices"},
+     .help = "prepare no new claim while a process still has memory of one of the claim's devices"},
     {.flag = "--require-consecutive",
      .variable = "REQUIRE_CONSECUTIVE",
      .kind = KIND_BOOL,
@@ -261,14 +269,14 @@ static const struct setting_row setting_rows[] = {
      FIELD(reconcile_ms),
      .default_value = "10m",
      .least_ms = RECONCILE_INTERVAL_MIN_MS,
-     .help = "how often claims, CDI files and ResourceSlices are compared with the API server's"},
+     .help = "how often the agent compares claims, CDI files and slices with the API server's"},
     {.flag = "--health-interval",
      .variable = "HEALTH_INTERVAL",
      .kind = KIND_DURATION,
      FIELD(health_ms),
      .default_value = "5s",
      .least_ms = HEALTH_INTERVAL_MIN_MS,
-     .help = "how often the devices are looked for and their health is read"},
+     .help = "how often the agent looks for devices and reads their health"},
     {.flag = "--log-format",
      .variable = "LOG_FORMAT",
      .kind = KIND_CHOICE,
@@ -283,39 +291,42 @@ static const struct setting_row setting_rows[] = {
      .default_value = "info",
      .choices =
          {[LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"},
-     .help = "events below this level are not logged; also -v N, as of klog: from 4 on debug, else "
-             "info"},
+     .help =
+         "least severe events that are logged; also -v N, as klog has it: debug from 4 on, else "
+         "info"},
     {.flag = "--output",
      .readers = BY_OUTPUT,
      .kind = KIND_CHOICE,
      FIELD(output),
      .default_value = "text",
      .choices = {[OUTPUT_TEXT] = "text", [OUTPUT_JSON] = "json", [OUTPUT_YAML] = "yaml"},
-     .help = "also -o: form in which devices, slices, claims, reservations and check print"},
+     .help = "output format of devices, slices, claims, reservations and check; also -o"},
     {.flag = "--board",
      .readers = BY_DEVICES,
      .kind = KIND_TEXT,
      FIELD(board),
      .default_text = "this node",
-     .help = "instance type of which devices and slices print what a node of it has"},
+     .help = "instance type; devices and slices print what a node of that type has"},
     {.flag = "--no-headers",
      .readers = READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_CLAIMS),
      .kind = KIND_BOOL,
      FIELD(no_headers),
      .default_value = "false",
-     .help = "devices prints a row for each device alone; claims nothing where there are none"},
+     .help =
+         "devices prints only the rows of devices; claims prints nothing if there are no claims"},
     {.flag = "--watch",
      .readers = READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_CLAIMS),
      .kind = KIND_BOOL,
      FIELD(watch),
      .default_value = "false",
-     .help = "also -w: devices and claims print again when something has changed, until ^C"},
+     .help = "devices and claims print again after each change, until ^C; also -w"},
     {.flag = "--pod",
      .readers = READ_BY(COMMAND_CLAIMS),
      .kind = KIND_POD,
      FIELD(pod),
      .default_text = "all pods",
-     .help = "pod of which claims prints the claims, and their devices as the node has them now"}};
+     .help =
+         "claims prints only the claims of this pod, and their devices as the node has them now"}};
 _Static_assert(sizeof setting_rows / sizeof setting_rows[0] == SETTINGS_COUNT,
                "SETTINGS_COUNT in settings_internal.h is the number of rows");
 
@@ -341,44 +352,44 @@ const struct command_row command_rows[COMMANDS] = {
                                      "run --log-format json\n"},
     [COMMAND_DEVICES] = {.name = "devices",
                          .help = "print the devices, their health and the claims that hold them",
-                         .more = "A device that is gone is one that the instance type has, or a\n"
-                                 "claim holds, and the kernel does not show.",
+                         .more = "A device is gone when the instance type has it, or a claim\n"
+                                 "holds it, but the kernel does not show it.",
                          .example =
                              SELF "devices\n" SELF "devices --board trn2.48xlarge -o yaml\n"},
     [COMMAND_SLICES] = {.name = "slices",
                         .help = "print the ResourceSlices that the agent of this node publishes",
-                        .more =
-                            "The agent says what it publishes: taints, what it leaves out, and\n"
-                            "what auto chose. Without an agent, prints what one with these\n"
-                            "settings would publish here, with --board what one of a type\n"
-                            "would; both without attributes of the Node's labels.",
+                        .more = "Asks the running agent, which also says what it leaves out and\n"
+                                "what --ultraserver-devices auto chose. Without an agent, prints\n"
+                                "what one with these settings would publish here; with --board,\n"
+                                "what one on a node of that type would. These two lack the\n"
+                                "attributes from labels of the Node.",
                         .example = SELF "slices -o json\n" SELF "slices --board trn2.48xlarge\n"},
     [COMMAND_CLAIMS] = {.name = "claims",
                         .help = "print the prepared claims",
-                        .more = "Each with its devices, configuration and the state of its CDI\n"
-                                "file, as the claim store of this node has them.",
+                        .more = "Prints each claim in the claim store of this node with its\n"
+                                "devices, its configuration and the state of its CDI file.",
                         .example = SELF "claims\n" SELF "claims --pod default/llama-0\n" SELF
                                         "claims -o json\n"},
     [COMMAND_RESERVATIONS] = {.name = "reservations",
                               .help = "print the claims of the cluster that pods hold or wait for",
                               .more =
-                                  "Reads the API server. The exit code is 0 when there is none\n"
-                                  "and the driver may be uninstalled, 1 when there is one, and\n"
-                                  "2 when it cannot be told.",
+                                  "Asks the API server. The exit code is 0 when no claim is\n"
+                                  "reserved and the driver may be uninstalled, 1 when some are,\n"
+                                  "and 2 when the claims cannot be read.",
                               .example = SELF "reservations\n" SELF
                                               "reservations --kubeconfig admin.conf -o json\n"},
     [COMMAND_RELEASE] = {.name = "release",
                          .directory = "CLAIM-UID",
-                         .help = "release a held claim that nobody unprepares any more",
-                         .more = "Has the agent of this node unprepare it, as the kubelet does.\n"
-                                 "Whoever runs it asserts that no container uses its devices:\n"
+                         .help = "release a held claim that the kubelet does not unprepare",
+                         .more = "Has the agent of this node unprepare the claim, as the kubelet\n"
+                                 "does. Run it only when no container uses the claim's devices:\n"
                                  "look for its processes first (neuron-ls, or the claim's pod in\n"
-                                 "crictl ps). Its devices are free for other claims then.",
+                                 "crictl ps). Then other claims can get the devices.",
                          .example = SELF "release 5b2f0c1e-7d3a-4e8f-9a60-0d3c2b1a4f5e\n"},
     [COMMAND_CHECK] = {.name = "check",
                        .help = "print whether the node is ready, each reason why not, and warnings",
-                       .more = "The reasons are those of the agent's /readyz. What else is wrong\n"
-                               "in the node's directories and on /statusz is a warning. The exit\n"
+                       .more = "The reasons are those of the agent's /readyz. Other faults in\n"
+                               "the node's directories or on /statusz are warnings. The exit\n"
                                "code is 0 when the node is ready, even with warnings, else 1.",
                        .example = SELF "check\n" SELF "check -o json\n"},
     [COMMAND_PROBE] = {.name = "probe",
@@ -387,26 +398,28 @@ const struct command_row command_rows[COMMANDS] = {
                        .example = SELF "probe readiness\n"},
     [COMMAND_BUNDLE] = {.name = "bundle",
                         .directory = "DIRECTORY|-",
-                        .help = "write what a report of a problem needs, into a directory or a tar",
-                        .more = "Slices, claims, CDI files, claim store, versions, the value of\n"
-                                "each option, the agent's pages and last log lines; no token and\n"
-                                "no kubeconfig. The directory is made, or is empty; with - a tar\n"
-                                "archive goes to standard output. The exit code is 0 when every\n"
-                                "file was written, else 1.",
+                        .help =
+                            "write what a problem report needs into a directory or a tar archive",
+                        .more = "The bundle has slices, claims, CDI files, claim store, versions,\n"
+                                "the value of each option, the agent's pages and last log lines;\n"
+                                "it has no token and no kubeconfig. A missing directory is made,\n"
+                                "an existing one must be empty; with - a tar archive goes to\n"
+                                "standard output. The exit code is 0 when every file was\n"
+                                "written, else 1.",
                         .example = SELF "bundle /tmp/neuron\n  kubectl exec POD -- " AGENT_NAME
                                         " bundle - > node.tar\n"},
     [COMMAND_COMPLETION] =
         {.name = "completion",
          .operand = {[SHELL_BASH] = "bash", [SHELL_ZSH] = "zsh", [SHELL_FISH] = "fish"},
-         .help = "print the script for the completion of a shell",
+         .help = "print the completion script for a shell",
          .example = "  source <(" AGENT_NAME " completion bash)\n  " AGENT_NAME
                     " completion fish | source\n"},
     [COMMAND_VERSION] = {.name = "version",
                          .help = "print version and build (also --version)",
                          .example = SELF "version\n"},
-    [COMMAND_HELP] = {.name = "help",
-                      .help =
-                          "print this text (also --help), or with a command that of the command"}};
+    [COMMAND_HELP] = {
+        .name = "help",
+        .help = "print this text (also --help); help COMMAND prints the help of a command"}};
 
 #define SETTING_KINDS ((unsigned)KIND_POD + 1u)
 
@@ -504,21 +517,22 @@ static void help_head(struct writer *out)
                 " " AGENT_VERSION ": Kubernetes DRA driver\n" DRIVER_NAME
                 " for AWS Neuron devices\n\n"
                 "Usage: " AGENT_NAME " [COMMAND] [FLAG VALUE | FLAG=VALUE]...\n\n"
-                "Commands (all but run may run beside an agent, and change nothing of it;\n"
+                "Commands (all but run may run beside an agent; only release changes its claims;\n"
                 " see COMMAND --help):\n");
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         help_command(out, &command_rows[i]);
     }
-    writer_text(out, "\nFlags (a flag wins over its variable; the last of equal flags counts;\n"
-                     " an empty variable counts as not set, except UNHEALTHY_TAINT;\n"
-                     " durations as in 1h30m, 10m, 1.5s, 500ms):\n");
+    writer_text(out,
+                "\nFlags (a flag wins over its variable; of a repeated flag the last one counts;\n"
+                " an empty variable counts as not set, except UNHEALTHY_TAINT;\n"
+                " durations as in 1h30m, 10m, 1.5s, 500ms):\n");
 }
 
 static void help_tail(struct writer *out)
 {
     writer_text(out, "\nExit codes: 0 stopped when asked to, 1 cannot run, 2 bad usage;\n"
-                     "of probe, check and bundle: 0 yes, 1 no;\n"
-                     "of reservations: 0 none, 1 some, 2 not known.\n");
+                     "of probe and check: 0 alive or ready, 1 not; of bundle: 0 complete, 1 not;\n"
+                     "of reservations: 0 no claim, 1 some claims, 2 not known.\n");
 }
 
 static void topic_head(struct writer *out, const struct command_row *row)
@@ -527,7 +541,7 @@ static void topic_head(struct writer *out, const struct command_row *row)
     if (row->more != NULL) {
         WRITE(out, "\n%\n", TEXT(row->more));
     }
-    WRITE(out, "\nExamples:\n%\nOptions (the others of " AGENT_NAME " --help have no effect):\n",
+    WRITE(out, "\nExamples:\n%\nOptions (other flags of " AGENT_NAME " --help have no effect):\n",
           TEXT(row->example));
 }
 

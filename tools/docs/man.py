@@ -29,7 +29,7 @@ The command
 which is the default, is that driver; it runs in the pods of a DaemonSet.
 The other commands print what is on the node, and may run beside it.
 .Pp
-A flag wins over its variable, and the last of equal flags counts.
+A flag wins over its variable, and of a repeated flag the last one counts.
 An empty variable counts as not set, except
 .Ev UNHEALTHY_TAINT .
 Durations are written as in 1h30m, 10m, 1.5s and 500ms.

@@ -153,7 +153,7 @@ EFA_SHARE: efa.share
 {{- end }}
 
 {{/* The flags of extraArgs as variables, so that commands in the pod, which do not have its arguments, read the same settings.
-A flag without a value is a switch; of equal flags the last one counts. Refuses what the agent would refuse. */}}
+A flag without a value is a switch; of a repeated flag the last one counts. Refuses what the agent would refuse. */}}
 {{- define "agent.argumentVariables" -}}
 {{- $variables := fromYaml (.Files.Get "files/flags.yaml") }}
 {{- $given := dict }}
