@@ -4,7 +4,7 @@
 #include "base/assert.h"
 
 #define RIVAL                                                                                      \
-    " runs on this node and gives away the same devices: let only one of the two run here; its "   \
+    " runs on this node and allocates the same devices: let only one of the two run here; its "    \
     "socket is "
 
 void trouble_device_plugin(const struct settings *settings, enum driver_kind driver,

@@ -244,7 +244,7 @@ static void write_unknown(const struct inventory *v, enum unknown_reason reason,
 {
     static const char *const texts[UNKNOWN_REASONS] = {
         [UNKNOWN_VERDICT] = "its files show no error, but the agent's verdict is not available",
-        [UNKNOWN_UNSEEN] = "the agent has not looked at it yet",
+        [UNKNOWN_UNSEEN] = "the agent has not read its files yet",
         [UNKNOWN_BEFORE] = "the agent could not read its files, or it was being reset",
         [UNKNOWN_PORT] = "the state of its port cannot be read",
         [UNKNOWN_ABSENT] = "a file that the module should have is absent",
@@ -675,7 +675,7 @@ static void write_unknowns(const struct inventory *v, struct writer *out)
  * Text about an unhealthy device whose files show no error any more: what the agent waits for
  * before the device counts as healthy.
  */
-#define WAITING "its files show no error now; the agent waits until it stays so"
+#define WAITING "its files show no error now; the agent waits for more readings without errors"
 
 /*
  * Writes one line for each device that the agent keeps unhealthy although its files show no error,
@@ -686,7 +686,7 @@ static void write_verdicts(const struct inventory *v, struct writer *out)
     for (unsigned i = 0; i < v->devices.count; i++) {
         const struct device *d = &v->devices.device[i];
         if (is_waiting(v, d)) {
-            WRITE(out, "% is held back:\n  " WAITING "\n", TEXT(d->name));
+            WRITE(out, "% still counts as unhealthy:\n  " WAITING "\n", TEXT(d->name));
         }
     }
     if (v->verdicts == VERDICTS_MISSING && v->verdicts_missing.len > 0u) {
@@ -713,7 +713,7 @@ static void write_doubts(const struct inventory *v, struct writer *out)
               NUMBER(v->damaged_slots), TEXT((v->damaged_slots == 1u) ? " is" : "s are"));
     }
     if (v->witnesses > 0u) {
-        WRITE(out, "% claim% held by CDI files alone: the claim store lacks them; run \"check\"\n",
+        WRITE(out, "% claim% recorded only in CDI files, not in the claim store; run \"check\"\n",
               NUMBER(v->witnesses), TEXT((v->witnesses == 1u) ? " is" : "s are"));
     }
     if (v->cdi_unlisted) {

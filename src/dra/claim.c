@@ -423,10 +423,11 @@ static void unknown_device(struct claim_builder *b, struct view device)
         return;
     }
     if (view_is(device, NODE_DEVICE_NAME) && d->ultraserver.member) {
-        WRITE(&why,
-              ": it is all devices of the type, of which only % are here (see dmesg); delete the "
-              "pod to get another node",
-              NUMBER(d->count));
+        WRITE(
+            &why,
+            ": it needs all devices of the instance type, and only % are here (see dmesg); delete "
+            "the pod to get another node",
+            NUMBER(d->count));
         return;
     }
     WRITE(&why, "; devices here: %", TEXT((d->count == 0u) ? "none" : d->device[0].name));

@@ -12,11 +12,12 @@
 
 static const char *const texts[ISSUES] = {
     [ISSUE_NONE] = "none",
-    [ISSUE_NAME] = "the name is no DNS label of at most 63 characters",
-    [ISSUE_KEY] = "the key is no C identifier of at most 32 characters, with or without a domain",
+    [ISSUE_NAME] = "the name is not a DNS label of at most 63 characters",
+    [ISSUE_KEY] =
+        "the key is not a C identifier of at most 32 characters, with or without a domain",
     [ISSUE_LENGTH] = "the value is longer than 64 bytes",
     [ISSUE_UTF8] = "the value is not UTF-8",
-    [ISSUE_VERSION] = "the value is no semantic version",
+    [ISSUE_VERSION] = "the value is not a semantic version",
 };
 
 const char *issue_text(enum issue issue)

@@ -336,7 +336,7 @@ static enum status walk_text(struct walk *w, struct view text, uint8_t *room)
     enum status s = next_token(w, &t);
     if (s == STATUS_OK && t.json.kind != JSON_OBJECT_BEGIN) {
         return fail_malformed(
-            w, t.line, "this is no kubeconfig: ",
+            w, t.line, "this is not a kubeconfig: ",
             "it must be a mapping with current-context, contexts, clusters and users");
     }
     w->at[1] = ROOT;

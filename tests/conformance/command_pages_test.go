@@ -153,7 +153,7 @@ func TestBusyAgent(t *testing.T) {
 	}
 	s = startPages(t, func(_ string, _ int, w io.Writer) { fmt.Fprint(w, "SSH-2.0-x\r\n\r\n") })
 	if got := a.command(s.address, "slices"); got.code != 1 || got.stdout != "" || strings.Contains(got.stderr, "would publish") ||
-		!strings.Contains(got.stderr, "what responds there is another program; find it by ss -ltnp") {
+		!strings.Contains(got.stderr, "another program has this port; find it by ss -ltnp") {
 		t.Errorf("another program: %+v", got)
 	}
 }

@@ -839,9 +839,9 @@ func TestCheckFiles(t *testing.T) {
 	}
 	check(t, os.Remove(a.cdiDir()))
 	contains(t, a.command(address, "check").stdout, "claims.store has 2 damaged slots; ",
-		"CDI directory "+a.cdiDir()+": no such file or directory; ")
+		"CDI root "+a.cdiDir()+": no such file or directory; ")
 	check(t, os.WriteFile(a.cdiDir(), nil, 0o600))
-	contains(t, a.command(address, "check").stdout, "CDI directory "+a.cdiDir()+" is no directory; ")
+	contains(t, a.command(address, "check").stdout, "CDI root "+a.cdiDir()+" is not a directory; ")
 }
 
 // A device that is unhealthy is a line of check, whether an agent runs or not.
@@ -877,7 +877,7 @@ func TestDrippingPage(t *testing.T) {
 	}()
 	a := newAgent(t, "trn2.48xlarge")
 	got := a.command(listener.Addr().String(), "probe", "readiness")
-	if got.code != 1 || !strings.Contains(got.stderr, "no agent responds to /readyz") || !strings.Contains(got.stderr, "timed out; if it runs here, it hangs") {
+	if got.code != 1 || !strings.Contains(got.stderr, "no agent responds to /readyz") || !strings.Contains(got.stderr, "timed out; if the agent runs here, it hangs") {
 		t.Errorf("probe: %+v", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-const pluginReason = "a Neuron device plugin runs on this node and gives away the same devices: let only one of the two run here; its socket is "
+const pluginReason = "a Neuron device plugin runs on this node and allocates the same devices: let only one of the two run here; its socket is "
 
 // devicePlugins is the kubelet's directory for device plugins. What is above it is not above the agent's own directories, so
 // that no other rule of the sandbox lets the agent read it.

@@ -173,7 +173,7 @@ func TestCommandsBesideBothDrivers(t *testing.T) {
 	check(t, os.Rename(filepath.Join(a.node, "sys"), filepath.Join(a.node, "sys.away")))
 	waitFor(t, "reasons of both drivers", func() bool {
 		_, text := page(t, address, "/readyz")
-		return strings.Contains(text, driverName+": the last look found none") && strings.Contains(text, efaDriver+": the last look found none")
+		return strings.Contains(text, driverName+": the last probe found none") && strings.Contains(text, efaDriver+": the last probe found none")
 	})
 	a.kill()
 	check(t, os.Remove(filepath.Join(a.dir, "p", efaDriver, "claims.store")))

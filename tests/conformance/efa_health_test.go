@@ -129,7 +129,7 @@ func TestEFADriverReload(t *testing.T) {
 	a.waitLog(mark, "event=devices_missing", "driver="+efaDriver)
 	waitFor(t, "the reason", func() bool {
 		code, text := page(t, address, "/readyz")
-		return code == 503 && text == efaDriver+": the last look found none of the node's devices: is the kernel module efa loaded?\n"
+		return code == 503 && text == efaDriver+": the last probe found none of the node's devices: is the kernel module efa loaded?\n"
 	})
 	check(t, os.Rename(driver+".away", driver))
 	a.waitLog(mark, "event=devices_found", "driver="+efaDriver, "devices=8")

@@ -45,7 +45,7 @@ func (a *agent) unready(address, reason string) {
 	})
 }
 
-const efaRival = " runs on this node and gives away the same devices: let only one of the two run here; its socket is "
+const efaRival = " runs on this node and allocates the same devices: let only one of the two run here; its socket is "
 
 // dranet beside the agent, by the socket that it has: noticed, named in log, Event and readiness, and no fight about slices.
 func TestOtherEFADriver(t *testing.T) {

@@ -96,13 +96,13 @@ func TestRelease(t *testing.T) {
 	k.prepareOK(named(next))
 	a.kill()
 	if got := a.command(address, "release", string(next.UID)); got.code != 1 || !strings.Contains(got.stderr, "no agent answers at "+a.serviceSocket()) ||
-		!strings.Contains(got.stderr, "is it running here") {
+		!strings.Contains(got.stderr, "check that the agent runs here") {
 		t.Errorf("without an agent: %+v", got)
 	}
 	// In its place another program, and one that hangs.
 	for words, serve := range map[string]func(c net.Conn){
-		"what answers there does not speak gRPC": func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
-		"timed out; it hangs: delete its pod":    func(net.Conn) {},
+		"another program answers there, without gRPC": func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
+		"timed out; the agent hangs: delete its pod":    func(net.Conn) {},
 	} {
 		check(t, os.RemoveAll(a.serviceSocket()))
 		listener, err := net.Listen("unix", a.serviceSocket())

@@ -196,5 +196,5 @@ func TestReservationsAskedAgain(t *testing.T) {
 	if code, took := cmd.ProcessState.ExitCode(), time.Since(start); code != 2 || took > 35*time.Second {
 		t.Errorf("without an API server: exit code %d after %v", code, took)
 	}
-	contains(t, stderr.String(), "cannot be told: ", "connection refused")
+	contains(t, stderr.String(), "the reserved claims cannot be read: ", "connection refused")
 }

@@ -281,7 +281,7 @@ func TestUltraServerIncomplete(t *testing.T) {
 		t.Errorf("published: %+v", devices)
 	}
 	c := api.addClaim(configure(newClaim("node", "req=node"), fromClaim, nodes(4)))
-	contains(t, k.prepareError(named(c)), nodeDevice, "all devices of the type", "only 15 are here")
+	contains(t, k.prepareError(named(c)), nodeDevice, "all devices of the instance type", "only 15 are here")
 	a.noCDI()
 	// the operator's way to use the others
 	a.kill()

@@ -47,9 +47,9 @@ func TestCommandsTellTheVerdict(t *testing.T) {
 				a.waitLog(from, "event=device_recovered", c.name)
 				continue
 			}
-			const waits = "its files show no error now; the agent waits until it stays so"
-			waitFor(t, "a device that is held back", func() bool {
-				return strings.Contains(a.commandOK(address, "devices"), c.name+" is held back:\n  "+waits+"\n")
+			const waits = "its files show no error now; the agent waits for more readings without errors"
+			waitFor(t, "a device that stays unhealthy", func() bool {
+				return strings.Contains(a.commandOK(address, "devices"), c.name+" still counts as unhealthy:\n  "+waits+"\n")
 			})
 			contains(t, a.command(address, "check").stdout, "warning: "+c.name+" is unhealthy: hbm; "+waits+"\n")
 			break
@@ -83,7 +83,7 @@ func TestCommandsBelieveCDIFiles(t *testing.T) {
 	}
 	check(t, os.WriteFile(path, bytes, 0o600))
 	contains(t, a.commandOK(address, "devices"), "neuron-device-0   8      unknown  default/gap  -\n", "neuron-device-8   8      unknown  default/gap  -\n",
-		"16 devices, 3 held", "1 claim is held by CDI files alone: ")
+		"16 devices, 3 held", "1 claim is recorded only in CDI files, ")
 	contains(t, a.commandOK(address, "claims"), "default/gap\n", "uid: "+string(claim.UID), "neuron-device-8 (request req)",
 		"CDI file: alone: the claim store has no intact record of the claim; ")
 	contains(t, a.command(address, "check").stdout, "warning: claim default/gap: CDI file "+a.cdiFile(claim)+" is its only record: ")
@@ -107,7 +107,7 @@ func TestCommandsBelieveCDIFiles(t *testing.T) {
 	for _, put := range []func() error{func() error { return os.Mkdir(path, 0o700) }, func() error { return syscall.Mkfifo(path, 0o600) }} {
 		check(t, os.Remove(path))
 		check(t, put())
-		contains(t, a.command(address, "check").stdout, "claims.store is no plain file; move away what has its name")
+		contains(t, a.command(address, "check").stdout, "claims.store is not a plain file; move away what has its name")
 	}
 }
 

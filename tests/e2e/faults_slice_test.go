@@ -212,16 +212,16 @@ var answerFaults = []fault{
 			}
 			x.Pass()
 		})},
-	{item: 4, name: "422", says: unready("not known to be the wanted ones"), what: "each POST is invalid for 12 s, then another content is wanted", hold: 12 * time.Second,
+	{item: 4, name: "422", says: unready("not confirmed as up to date"), what: "each POST is invalid for 12 s, then another content is wanted", hold: 12 * time.Second,
 		off: both(slowly(2, "create"), labelGone), after: event("APIRequestFailed", "spec.devices[0].attributes"),
 		on: func(w *world) { w.proxy.Add(proxy.Rule{Kinds: []string{"create"}, Act: invalid}) }},
 	{item: 5, name: "429", what: "plain text and Retry-After: 3 for each list, 10 s", on: every(tooMany("3"), "list"),
 		hold: 10 * time.Second, off: clearRules, after: keptRetryAfter},
 	{item: 5, name: "429 for everything", what: "plain text and Retry-After: 1, 6 s", on: every(tooMany("1")),
 		hold: 6 * time.Second, off: clearRules},
-	{item: 5, name: "500", says: unready("not known to be the wanted ones"), what: "for everything, 6 s", hold: 6 * time.Second, off: clearRules,
+	{item: 5, name: "500", says: unready("not confirmed as up to date"), what: "for everything, 6 s", hold: 6 * time.Second, off: clearRules,
 		on: every(fail(500, "InternalError", "etcdserver: leader changed"))},
-	{item: 5, name: "503", says: unready("not known to be the wanted ones"), what: "for everything, 6 s", hold: 6 * time.Second, off: clearRules,
+	{item: 5, name: "503", says: unready("not confirmed as up to date"), what: "for everything, 6 s", hold: 6 * time.Second, off: clearRules,
 		on: every(func(x *proxy.Exchange) {
 			x.Text(503, "apiserver is shutting down\n", http.Header{"Retry-After": {"1"}})
 		})},

@@ -797,7 +797,7 @@ static void test_table_full(void **state)
         claim_add(n);
     }
     prepare_well(0, 2);
-    check_refused(2, "all places of the claim store are in use; unprepare claims first");
+    check_refused(2, "all slots of the claim store are in use; unprepare claims first");
     unprepare_well(0, 1);
     prepare_well(2, 1);
 }

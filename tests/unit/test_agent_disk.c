@@ -563,7 +563,7 @@ static void test_unready_without_a_place(void **state)
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         world.agent->ledger->entry[i] = first;
     }
-    check_unready("all places of the claim store are in use");
+    check_unready("all slots of the claim store are in use");
     world.agent->ledger->entry[1].state = LEDGER_FREE;
     assert_true(agent_ready(world.agent));
 }

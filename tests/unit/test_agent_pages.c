@@ -119,10 +119,10 @@ static void test_reasons(void **state)
     start();
     pass(2000);
     page_is("/readyz", "503 Service Unavailable",
-            "the kubelet has not registered the driver: it has not connected to the registration "
-            "socket\n"
-            "the stored ResourceSlices are not known to be the wanted ones: the Node is not "
-            "known yet\n"
+            "the kubelet has not registered the driver: the kubelet has not connected to the "
+            "registration socket\n"
+            "the stored ResourceSlices are not confirmed as up to date: the Node is not known "
+            "yet\n"
             "the API server cannot be asked: 10.0.0.1:443: connection refused\n"
             "the claim store is new or lost a part: no new claim is prepared until the claims in "
             "use on this node were listed at the API server\n");
@@ -156,7 +156,7 @@ static void plugin_is(const char *name)
 }
 
 #define PLUGIN_REASON                                                                              \
-    "a Neuron device plugin runs on this node and gives away the same devices: let only one of "   \
+    "a Neuron device plugin runs on this node and allocates the same devices: let only one of "    \
     "the two run here; its socket is /var/lib/kubelet/device-plugins/"
 
 /* Beside a device plugin the agent is not ready, and does its work all the same. */

@@ -541,7 +541,7 @@ static void test_left_out(void **state)
     }
     assert_int_equal(said("slice_item_omitted"), 2);
     log_has("item=neuronDriverVersion");
-    log_has("no DNS label");
+    log_has("not a DNS label");
     const struct sim_object *s = api_slice_only();
     assert_int_equal(slice_devices(s), 15);
     assert_true(publish_current(world.agent));

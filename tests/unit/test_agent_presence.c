@@ -56,7 +56,8 @@ static void test_changed(void **state)
     (void)state;
     begin();
     disk.device[1].node = 0;
-    check_refused("requested device neuron-device-1 has a node that is no character device" REMEDY);
+    check_refused(
+        "requested device neuron-device-1 has a node that is not a character device" REMEDY);
     disk.device[1].node = 1002;
     check_refused("requested device neuron-device-1 changed since the last probe; try again");
     disk.device[1] = (struct device_place){.folder = 102, .node = 1001};
@@ -321,7 +322,7 @@ static void test_memory_hangs(void **state)
     disk.memory_read = HOST_BUSY;
     struct view reply = prepare_now(1, 1);
     assert_string_equal(prepare_error(reply, 1),
-                        "the memory of its devices cannot be looked at: host-busy; the claim is "
+                        "the memory of its devices cannot be read: host-busy; the claim is "
                         "prepared once the file is read");
     assert_null(cdi_of(1));
     world.settings.check_device_memory = false;

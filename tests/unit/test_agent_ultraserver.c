@@ -234,9 +234,8 @@ static void test_incomplete(void **state)
     assert_int_equal(slice_devices(api_slice_only()), 0);
     assert_string_equal(
         prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM),
-        "device neuron-node not found on node node-a: it is all devices of the "
-        "type, of which only 15 are here (see dmesg); delete the pod to get another "
-        "node");
+        "device neuron-node not found on node node-a: it needs all devices of the instance type, "
+        "and only 15 are here (see dmesg); delete the pod to get another node");
     world.found.count = 16;
     look();
     pass(60000);

@@ -460,8 +460,9 @@ static void test_incomplete_node(void **state)
     (void)state;
     devices.count = 15;
     add("a", "neuron-node");
-    refused("device neuron-node not found on node node-1: it is all devices of the type, of which "
-            "only 15 are here (see dmesg); delete the pod to get another node");
+    refused(
+        "device neuron-node not found on node node-1: it needs all devices of the instance type, "
+        "and only 15 are here (see dmesg); delete the pod to get another node");
 }
 
 static void test_node_of_another_type(void **state)

@@ -156,9 +156,9 @@ static void test_verdicts_of_the_agent(void **state)
     has("16 devices, 0 held, 3 unhealthy or gone");
     has("health of 1 device is unknown:\n  kernel module 2.30.2.0 has only error counters, and the "
         "agent sees none rise\n");
-    has("health of 1 device is unknown:\n  the agent has not looked at it yet\n");
+    has("health of 1 device is unknown:\n  the agent has not read its files yet\n");
     has("health of 1 device is unknown:\n  the agent could not read its files");
-    has("neuron-device-2 is held back:\n  its files show no error now; the agent waits until");
+    has("neuron-device-2 still counts as unhealthy:\n  its files show no error now; the agent");
     document.yaml = true;
     whole(document_part);
     has("  health: unhealthy\n  reasons: \"hbm\"\n  withoutErrorsNow: true\n");
@@ -218,7 +218,7 @@ static void test_uncertain_holders(void **state)
     text_set(inventory.cdi_file, sizeof inventory.cdi_file, "x.json");
     whole(table_part);
     has("1 slot is damaged in the claim store: devices without a claim may be held");
-    has("2 claims are held by CDI files alone: ");
+    has("2 claims are recorded only in CDI files, ");
     has("the CDI root cannot be read: ");
     has("1 CDI file cannot be read: devices without a claim may be held; see\n  x.json\n");
 }

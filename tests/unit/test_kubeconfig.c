@@ -465,17 +465,17 @@ static void test_duplicates(void **state)
 static void test_shapes(void **state)
 {
     (void)state;
-    read_bad("", PEER_MALFORMED, "line 1: this is no kubeconfig");
-    read_bad("# nothing\n\n", PEER_MALFORMED, "this is no kubeconfig");
-    read_bad("just text\n", PEER_MALFORMED, "line 1: this is no kubeconfig");
-    read_bad("- a\n- b\n", PEER_MALFORMED, "line 1: this is no kubeconfig");
+    read_bad("", PEER_MALFORMED, "line 1: this is not a kubeconfig");
+    read_bad("# nothing\n\n", PEER_MALFORMED, "this is not a kubeconfig");
+    read_bad("just text\n", PEER_MALFORMED, "line 1: this is not a kubeconfig");
+    read_bad("- a\n- b\n", PEER_MALFORMED, "line 1: this is not a kubeconfig");
     read_bad("users: x\n", PEER_MALFORMED, "line 1: users must be a list");
     read_bad("users:\n  a: b\n", PEER_MALFORMED, "line 2: users must be a list");
     read_bad("users:\n- a\n", PEER_MALFORMED, "line 2: users: each entry must be a mapping");
     read_bad("users:\n-\n- a: b\n", PEER_MALFORMED, "line 2: users: each entry must be a mapping");
     read_bad("users:\n- user: text\n", PEER_MALFORMED, "line 2: user must be a mapping");
     read_bad("current-context: [ ]\n", PEER_MALFORMED, "line 1: current-context must be a single");
-    read_bad("[]\n", PEER_MALFORMED, "line 1: this is no kubeconfig");
+    read_bad("[]\n", PEER_MALFORMED, "line 1: this is not a kubeconfig");
     read_bad("current-context:\n  a: b\n", PEER_MALFORMED, "must be a single value");
 }
 

@@ -117,8 +117,8 @@ static void test_what_is_told(void **state)
     e->guessed = true;
     assert_non_null(strstr(told(0), "which is gone"));
     part(0x0c);
-    assert_string_equal(told(0), HELD "), of whose part it is not known which cores they are: "
-                                      "nobody joins it before its pod is prepared again or ends");
+    assert_string_equal(told(0), HELD "), whose cores are not known: no claim joins it before "
+                                      "its pod is prepared again or ends");
 }
 
 /* Of several devices the one is named that the other claim has. */

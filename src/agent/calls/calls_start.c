@@ -66,7 +66,7 @@ static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Cla
         return GRPC_OK;
     }
     if (c->count >= CLAIMS_PER_CALL_MAX) {
-        *text = "more claims in one call than this driver takes; see its limits by --version";
+        *text = "the call has more claims than this driver takes; --version prints its limits";
         return GRPC_RESOURCE_EXHAUSTED;
     }
     int at = free_operation(a, c->unprepare);

@@ -74,8 +74,8 @@ void rivals_write(struct agent *a, unsigned slot, const struct claim_record *r, 
     write_claim_name(id, why);
     if (e->guessed && claim_joins(r)) {
         WRITE(why,
-              " (%), of whose part it is not known which cores they are: nobody joins it before "
-              "its pod is prepared again or ends",
+              " (%), whose cores are not known: no claim joins it before its pod is prepared again "
+              "or ends",
               TEXT(id->uid));
     } else if (ledger_shares_rest(a, e) && !node && a->driver->shares <= 1u) {
         WRITE(why,

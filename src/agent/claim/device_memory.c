@@ -115,7 +115,7 @@ enum status device_memory_read(const struct agent *a, const struct claim_record 
     if (s == HOST_BUSY) {
         const char *reason = a->files->why(a->files->ctx);
         WRITE(why,
-              "the memory of its devices cannot be looked at: %; the claim is prepared once the "
+              "the memory of its devices cannot be read: %; the claim is prepared once the "
               "file is read",
               TEXT(reason));
     }

@@ -18,7 +18,7 @@ static const char *place_difference(enum status s, const struct device_place *no
     if (s != STATUS_OK) {
         text = (now->folder == 0u) ? " is gone from sysfs: " : " has no device node: ";
     } else if (now->node == 0u && probed->node != 0u) {
-        text = " has a node that is no character device";
+        text = " has a node that is not a character device";
     } else if (now->node != probed->node || now->folder != probed->folder) {
         text = changed;
     }

@@ -42,7 +42,7 @@ static void request_page(struct agent *a, struct reservations *k)
         return;
     }
     if (kube_path_claims(&out, version_name(a), token) != STATUS_OK) {
-        text_set(k->why, sizeof k->why, "the token of the next page is none");
+        text_set(k->why, sizeof k->why, "the token of the next page is not valid");
         k->state = RESERVATIONS_FAILED;
         return;
     }

@@ -397,7 +397,7 @@ const char *ledger_reason(const struct agent *a, enum status s)
     case HOST_DAMAGED:
         return "its content is damaged";
     case PEER_UNSUPPORTED:
-        return "its format is another one";
+        return "it has another format";
     default:
         return a->files->why(a->files->ctx);
     }
@@ -411,7 +411,7 @@ static const char *remedy_by_status(enum status s)
 {
     switch (s) {
     case HOST_BUSY:
-        return "it is tried again; end the other agent of this node";
+        return "the agent tries again; end the other agent of this node";
     case HOST_NO_SPACE:
         return "free space there";
     case HOST_DENIED:

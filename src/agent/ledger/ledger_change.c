@@ -16,7 +16,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-static const char no_slot[] = "all places of the claim store are in use; unprepare claims first";
+static const char no_slot[] = "all slots of the claim store are in use; unprepare claims first";
 
 /* --- adding claims (prepare) --- */
 

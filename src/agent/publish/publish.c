@@ -174,7 +174,7 @@ bool publish_current(const struct agent *a)
 
 const char *publish_reason(const struct agent *a)
 {
-    const char *why = "no round that compares them has ended yet";
+    const char *why = "the agent has not compared them yet";
     if (node_presence(a) == NODE_ABSENT) {
         why = "the API server has no Node of this name";
     } else if (a->publish->round.trouble != NULL) {

@@ -124,8 +124,8 @@ static void write_registration(const struct agent *a, struct writer *out)
     if (r->last_error[0] != '\0') {
         writer_text(out, r->last_error);
     } else {
-        writer_text(out, r->asked ? "it called GetInfo and has reported nothing since"
-                                  : "it has not connected to the registration socket");
+        writer_text(out, r->asked ? "the kubelet called GetInfo and has reported nothing since"
+                                  : "the kubelet has not connected to the registration socket");
     }
 }
 
@@ -144,7 +144,7 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         break;
     case REASON_STORE:
         writer_text(out, (ledger_is_usable(a) && ledger_failing(a) == STATUS_OK)
-                             ? "all places of the claim store are in use"
+                             ? "all slots of the claim store are in use"
                              : ledger_trouble(a));
         break;
     case REASON_CDI:
@@ -158,7 +158,8 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         writer_text(out, "the devices of the node are not known: the sysfs root cannot be read");
         break;
     case REASON_MISSING:
-        WRITE(out, "the last look found none of the node's devices: is the kernel module % loaded?",
+        WRITE(out,
+              "the last probe found none of the node's devices: is the kernel module % loaded?",
               TEXT(driver_traits(a->driver->kind)->module));
         break;
     case REASON_REFUSED_TYPE:
@@ -171,7 +172,7 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         trouble_other_driver(a->driver->name, a->other_driver, out);
         break;
     case REASON_SLICES:
-        WRITE(out, "the stored ResourceSlices are not known to be the wanted ones: %",
+        WRITE(out, "the stored ResourceSlices are not confirmed as up to date: %",
               TEXT(publish_reason(a)));
         break;
     case REASON_API:

@@ -275,7 +275,7 @@ static enum status tar_begin(struct command_memory *m, struct writer *why)
         m->member_fd = memfd_create("bundle", MFD_CLOEXEC);
     }
     if (m->member_fd < 0) {
-        WRITE(why, "bundle - needs an anonymous file, and none can be made: %; give a directory",
+        WRITE(why, "bundle - cannot make the anonymous file that it needs: %; give a directory",
               ERRNO(errno));
         return errno_status(errno);
     }

@@ -126,13 +126,13 @@ static enum status check_socket(struct command_memory *m, const char *path, stru
     if (!there) {
         WRITE(&line, "socket %: %", TEXT(path), ERRNO(errno));
     } else if (!S_ISSOCK(st.st_mode)) {
-        WRITE(&line, "socket % is no socket", TEXT(path));
+        WRITE(&line, "% is not a socket", TEXT(path));
     } else if (socket_is_dead(path)) {
         WRITE(&line, "socket %: nobody listens", TEXT(path));
     } else {
         return STATUS_OK;
     }
-    writer_text(&line, "; is the agent running, with this --pod-uid and these directories?");
+    writer_text(&line, "; check that the agent runs, with this --pod-uid and these directories");
     return add_hindrance(m, writer_view(&line), why);
 }
 
@@ -256,7 +256,7 @@ static enum status check_witnesses(struct command_memory *m, struct writer *why)
         return s;
     }
     struct writer line = writer_of(m->line, sizeof m->line);
-    WRITE(&line, "CDI directory %: %; a claim may be held that only its CDI file shows",
+    WRITE(&line, "CDI root %: %; claims recorded only in CDI files may hold devices",
           TEXT(m->settings->cdi_root), ERRNO(error));
     return add_finding(m, FINDING_WARNING, writer_view(&line), why);
 }
@@ -295,9 +295,9 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
         return STATUS_OK;
     }
     if (error == 0) {
-        WRITE(&line, "CDI directory % is no directory", TEXT(m->settings->cdi_root));
+        WRITE(&line, "CDI root % is not a directory", TEXT(m->settings->cdi_root));
     } else {
-        WRITE(&line, "CDI directory %: %", TEXT(m->settings->cdi_root), ERRNO(error));
+        WRITE(&line, "CDI root %: %", TEXT(m->settings->cdi_root), ERRNO(error));
     }
     writer_text(&line, "; see --cdi-root, and cdi_spec_dirs of the container runtime");
     return add_hindrance(m, writer_view(&line), why);

@@ -219,18 +219,19 @@ static void page_failed(const struct settings *s, const struct page *p, int erro
         WRITE(p->why, "the agent at port % %: %", NUMBER((uint64_t)s->metrics_port),
               TEXT((error == EFBIG) ? "sends a page that is too long" : "ends a page early"),
               TEXT(p->path));
-        writer_text(p->why, (error == EFBIG) ? "; is it the agent?" : "; try again");
+        writer_text(p->why, (error == EFBIG) ? "; check that --metrics-port is the agent's"
+                                             : "; try again");
         return;
     }
     WRITE(p->why, "no agent responds to % at port %: ", TEXT(p->path),
           NUMBER((uint64_t)s->metrics_port));
     if (error == EPROTO) {
-        writer_text(p->why, "what responds there is another program; find it by ss -ltnp, and see "
-                            "--metrics-port");
+        writer_text(p->why,
+                    "another program has this port; find it by ss -ltnp, and check --metrics-port");
     } else if (error == ETIMEDOUT) {
-        WRITE(p->why, "%; if it runs here, it hangs: delete its pod", ERRNO(error));
+        WRITE(p->why, "%; if the agent runs here, it hangs: delete its pod", ERRNO(error));
     } else {
-        WRITE(p->why, "%; is it running here, with this --metrics-port?", ERRNO(error));
+        WRITE(p->why, "%; check that the agent runs here, with this --metrics-port", ERRNO(error));
     }
 }
 

@@ -255,11 +255,11 @@ enum status release_call(struct command_memory *m, const char *socket_path,
     if (error != 0) {
         WRITE(why, "no agent answers at %: ", TEXT(socket_path));
         if (error == EPROTO) {
-            writer_text(why, "what answers there does not speak gRPC; find it by ss -lxp");
+            writer_text(why, "another program answers there, without gRPC; find it by ss -lxp");
         } else if (error == ETIMEDOUT) {
-            WRITE(why, "%; it hangs: delete its pod", ERRNO(error));
+            WRITE(why, "%; the agent hangs: delete its pod", ERRNO(error));
         } else {
-            WRITE(why, "%; is it running here, with this --pod-uid?", ERRNO(error));
+            WRITE(why, "%; check that the agent runs here, with this --pod-uid", ERRNO(error));
         }
         return HOST_IO;
     }

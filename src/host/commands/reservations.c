@@ -120,7 +120,7 @@ static enum status print_end(struct reservations_memory *m, const struct setting
  */
 static void write_trouble(const struct reservations_memory *m, struct writer *why)
 {
-    WRITE(why, "which claims are reserved cannot be told: %%",
+    WRITE(why, "the reserved claims cannot be read: %%",
           SHOWN_LONG(view_text(reservations_trouble(m->agent, &m->list)), CLAIM_ERROR_CAP),
           TEXT(reservations_remedy(m->agent, &m->list)));
 }

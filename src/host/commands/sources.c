@@ -223,7 +223,7 @@ void commands_store_trouble(const struct command_memory *m, enum status s, struc
         writer_text(why, " has another format; use the commands of the agent that wrote it");
         break;
     case HOST_BUSY:
-        writer_text(why, " is no plain file; move away what has its name: an agent that starts "
+        writer_text(why, " is not a plain file; move away what has its name: an agent that starts "
                          "makes the store again");
         break;
     case HOST_DAMAGED:

@@ -53,8 +53,8 @@ static void set_verdict(struct inventory *v, struct view name, const struct devi
 void commands_verdicts(struct command_memory *m)
 {
     static const char old[] =
-        "/statusz names none of these devices: the agent is of an older release, or has not looked "
-        "at them yet";
+        "/statusz names none of these devices: the agent is an older release, or has not read "
+        "their files yet";
     struct inventory *v = &m->inventory;
     struct view rest = commands_status(m);
     memset(v->verdict, 0, sizeof v->verdict);
