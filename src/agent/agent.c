@@ -459,6 +459,16 @@ static void api_event(struct agent *a, const struct api_event *event)
     }
 }
 
+/*
+ * Whether the driver needs the connection at once: the kubelet has just found the agent, so claims
+ * may arrive soon, or one of its calls is running.
+ */
+static bool needs_api(const struct agent *a)
+{
+    bool found = api_pending(a) && registration_was_asked(a);
+    return found || calls_open_before(a, UINT64_MAX);
+}
+
 static void serve_api(struct agent *a)
 {
     struct api_event event;
@@ -469,11 +479,7 @@ static void serve_api(struct agent *a)
     for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && api_next(a, &event); i++) {
         api_event(a, &event);
     }
-    if (registration_was_asked(a) || (a->next != NULL && registration_was_asked(a->next))) {
-        /*
-         * the kubelet has found the agent, so claims may arrive soon: connect to the API server at
-         * once
-         */
+    if (needs_api(a) || (a->next != NULL && needs_api(a->next))) {
         api_hurry(a);
     }
     api_step(a);

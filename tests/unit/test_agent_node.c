@@ -43,16 +43,14 @@ static const char *attribute(const char *key)
 /* --- the watch --- */
 
 /*
- * API group, Node, list, create, watch; the last is missing where nothing has to be created. And
- * the list of claims, of a node whose claim store is new.
+ * API group, Node, list, create, watch; the fourth is missing where nothing has to be created.
  */
 static void test_requests_of_a_start(void **state)
 {
     (void)state;
     world_new();
     node_up();
-    assert_int_equal(api_asked(""), 6);
-    assert_int_equal(api_asked("GET /apis/resource.k8s.io/v1/resourceclaims?limit=500\n"), 1);
+    assert_int_equal(api_asked(""), 5);
     assert_int_equal(api_asked(NODE_READS), 0);
     assert_int_equal(api_asked(NODE_WATCHES), 1);
     api_forget();
@@ -318,7 +316,7 @@ static void test_watch_without_the_node_moved(void **state)
     settle();
     api_end("");
     api.node_silent = false;
-    pass(3000);
+    pass(3000 + API_RECONNECT_MS);
     check_right();
 }
 

@@ -388,7 +388,7 @@ static void test_refusals_are_retried_slowly(void **state)
 {
     (void)state;
     refused(403, 15, 20);
-    refused(500, 15, 30);
+    refused(500, 15, 60);
 }
 
 static void test_retry_after(void **state)

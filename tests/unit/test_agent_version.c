@@ -69,8 +69,8 @@ static void test_each_version_alone(void **state)
     for (unsigned i = 0; i < API_VERSIONS; i++) {
         up(SERVES(i), GROUP_TELLS);
         check_published();
-        /* group, Node, list, create, watch, list of claims: the same six for every version */
-        assert_int_equal(all_asked(), 6);
+        /* group, Node, list, create, watch: the same five for every version */
+        assert_int_equal(all_asked(), 5);
         assert_int_equal(group_asked(), 1);
         assert_int_equal(api_asked(list[i]), 2);
         log_has(said[i]);
@@ -89,7 +89,7 @@ static void test_best_of_several(void **state)
         }
         up(served, GROUP_TELLS);
         check_published();
-        assert_int_equal(all_asked(), 6);
+        assert_int_equal(all_asked(), 5);
         assert_int_equal(world.agent->api->version.now, best);
     }
 }
@@ -165,7 +165,7 @@ static void test_change_with_the_connection(void **state)
         check_published();
         assert_int_equal(api_writes(), 0);
         assert_int_equal(group_asked(), 1);
-        assert_true(all_asked() <= 5);
+        assert_true(all_asked() <= 8); /* three, the claim, and what v1 was asked in vain */
         assert_non_null(api_watch_of(SIM_SLICE));
     }
 }
@@ -308,6 +308,21 @@ static void test_claim_refused_by_a_stranger(void **state)
     }
 }
 
+/* The API server restarts: watch of the Node, list and watch of the slices. */
+static void test_requests_after_a_restart(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1), GROUP_TELLS);
+    pass(API_BACKOFF_MAX_MS);
+    api_forget();
+    api_end("the server restarts");
+    pass(API_RECONNECT_MS + 1000);
+    check_published();
+    assert_non_null(api_watch_of(SIM_SLICE));
+    assert_int_equal(all_asked(), 3);
+    assert_int_equal(api_writes(), 0);
+}
+
 /* --- answers that tell nothing --- */
 
 static void test_group_tells_nothing(void **state)
@@ -324,7 +339,7 @@ static void test_group_tells_nothing(void **state)
             assert_int_equal(all_asked() - api_asked("GET /apis/resource.k8s.io/v1/namespaces/") -
                                  api_asked("GET /apis/resource.k8s.io/v1beta2/namespaces/") -
                                  api_asked("GET /apis/resource.k8s.io/v1beta1/namespaces/"),
-                             6 + i);
+                             5 + i);
             assert_int_equal(world.agent->api->version.now, i);
         }
     }
@@ -430,7 +445,7 @@ static void test_named_but_not_listed(void **state)
     up(SERVES(API_V1), GROUP_TELLS);
     api.list_http = 404;
     api_end("the server restarts");
-    pass(5000);
+    pass(5000 + API_RECONNECT_MS);
     log_has("resource_api_not_served");
     assert_false(publish_current(world.agent));
     api.list_http = 0;
@@ -449,7 +464,7 @@ static void test_none_for_a_time(void **state)
     prepare_well(0, 2);
     api.served = 0;
     api_end("the server restarts");
-    pass(5000);
+    pass(5000 + API_RECONNECT_MS);
     log_has("resource_api_not_served");
     assert_false(publish_current(world.agent));
     prepare_well(1, 1); /* known: needs no server */
@@ -472,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_repair_in_v1beta1),
         cmocka_unit_test(test_all_nodes),
         cmocka_unit_test(test_change_with_the_connection),
+        cmocka_unit_test(test_requests_after_a_restart),
         cmocka_unit_test(test_change_found_by_a_claim),
         cmocka_unit_test(test_change_found_without_a_claim),
         cmocka_unit_test(test_change_between_list_and_write),

@@ -269,7 +269,7 @@ static void test_refused(void **state)
 {
     (void)state;
     refused_watch(403, 25);
-    refused_watch(500, 40);
+    refused_watch(500, 60);
     refused_watch(410, 40);
 }
 

@@ -16,6 +16,12 @@ uint64_t agent_jitter(struct agent *a, uint64_t base_ms)
     return base_ms + ((spread == 0u) ? 0u : agent_random(a) % spread);
 }
 
+uint64_t agent_spread(struct agent *a, uint64_t base_ms)
+{
+    uint64_t spread = (base_ms < API_RECONNECT_MS) ? base_ms : API_RECONNECT_MS;
+    return base_ms + ((spread == 0u) ? 0u : agent_random(a) % spread);
+}
+
 uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,
                               uint64_t most_ms)
 {

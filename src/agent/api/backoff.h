@@ -14,6 +14,11 @@ uint64_t agent_random(struct agent *a);
 /* Returns `base_ms` plus a random time of less than a quarter of `base_ms`. */
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
 /*
+ * Returns `base_ms` plus a random time of less than `base_ms`, at most API_RECONNECT_MS: for a wait
+ * that the server asks of many agents at once.
+ */
+uint64_t agent_spread(struct agent *a, uint64_t base_ms);
+/*
  * Doubles *backoff_ms, limits it to the range from least_ms to most_ms, and returns it with jitter.
  */
 uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,

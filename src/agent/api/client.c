@@ -597,7 +597,7 @@ static void response_complete(struct agent *a, unsigned place)
         return;
     }
     if ((http == HTTP_TOO_MANY_REQUESTS || http == HTTP_SERVICE_UNAVAILABLE) && asked > 0u) {
-        c->retry_after_ms = a->now_ms + agent_jitter(a, asked);
+        c->retry_after_ms = a->now_ms + agent_spread(a, asked);
     }
     c->forbidden |= (http == HTTP_FORBIDDEN) ? kind_bit(x->result.kind) : 0u;
     finish_request(a, place, s);
@@ -642,6 +642,7 @@ static bool judge_token(struct agent *a)
     } else {
         lose_link(a, "the API server answered 401 Unauthorized: repeated with the new token");
     }
+    connection_hurry(a); /* only this agent has lost its connection */
     return true;
 }
 
@@ -658,6 +659,7 @@ static void check_token(struct agent *a)
         c->reread_ms = 0;
         if (other) {
             lose_link(a, "there is another token than the one that was refused");
+            connection_hurry(a);
         }
     } else if (a->now_ms >= c->reread_ms) {
         c->reread_ms = a->now_ms + TOKEN_REFUSED_MS;

@@ -240,7 +240,7 @@ void api_tx_commit(struct agent *a, size_t n);
 enum agent_order api_order(struct agent *a);
 /* Sets whether the time of the last agent_time is outdated; while it is, no request may start. */
 void api_time_old(struct agent *a, bool old);
-/* Starts the first connection without waiting. */
+/* Connects as early as the doubled waits allow, because a call needs the connection. */
 void api_hurry(struct agent *a);
 
 /* --- state of the connection to the API server --- */

@@ -3,10 +3,12 @@
  * The connection to the API server, see connection.h: when it is opened, and what ends it. Owns
  * struct api_connection.
  *
- * Attempts to connect are at least API_CONNECT_EVERY_MS apart, and the wait doubles with each
- * attempt. The wait returns to its minimum after a connection that lasted at least
- * API_BACKOFF_MAX_MS, or at least API_REPAID_FACTOR times the wait before it. After a shorter
- * connection the wait keeps doubling, as after a failed attempt.
+ * Attempts are at least API_CONNECT_EVERY_MS apart. While a call of the kubelet needs the connection,
+ * and before the first one of the process, the wait doubles with each attempt, up to
+ * API_RETRY_LEAST_MS. Otherwise the attempts are spread (API_RECONNECT_MS, API_RETRY_SPREAD_MS),
+ * because an API server that restarts has lost all agents at once. The doubled wait returns to its
+ * minimum after a stable connection: one that lasted at least API_BACKOFF_MAX_MS, or at least
+ * API_REPAID_FACTOR times the wait before it.
  */
 #include "agent/api/connection.h"
 
@@ -17,6 +19,7 @@
 #include "agent/frame.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
+#include "base/time.h"
 
 void connection_init(struct agent *a)
 {
@@ -87,13 +90,24 @@ void connection_opened(struct agent *a, uint64_t now_ms)
     c->notice = CONNECTION_OPENED;
 }
 
-static void plan_attempt(struct agent *a, uint64_t wait_ms)
+/* Plans the next attempt after `wait_ms`, or after `call_ms` if a call needs it (connection_hurry). */
+static void plan_attempt(struct agent *a, uint64_t wait_ms, uint64_t call_ms)
 {
     struct api_connection *c = &a->api->connection;
-    uint64_t at = a->now_ms + wait_ms;
     uint64_t earliest = c->tried_ms + API_CONNECT_EVERY_MS;
     c->state = API_DOWN;
-    c->connect_at_ms = (at > earliest) ? at : earliest;
+    c->connect_at_ms = later(a->now_ms + wait_ms, earliest);
+    c->hurry_at_ms = later(a->now_ms + call_ms, earliest);
+}
+
+/*
+ * The wait before the next attempt that no call needs. Once the agent was connected, a failure is
+ * most likely that of a server that has lost all agents at once.
+ */
+static uint64_t calm_wait(struct agent *a, uint64_t call_ms)
+{
+    bool shared = a->api->connection.opened_ms > 0u || call_ms >= API_RETRY_LEAST_MS;
+    return shared ? API_RETRY_LEAST_MS + agent_random(a) % API_RETRY_SPREAD_MS : call_ms;
 }
 
 void connection_attempt_failed(struct agent *a, const char *why)
@@ -101,7 +115,9 @@ void connection_attempt_failed(struct agent *a, const char *why)
     struct api_connection *c = &a->api->connection;
     ASSERT(c->state == API_CONNECTING);
     text_cut(c->trouble, sizeof c->trouble, view_text(why));
-    plan_attempt(a, agent_backoff(a, &c->backoff_ms));
+    uint64_t call_ms =
+        agent_backoff_within(a, &c->backoff_ms, API_BACKOFF_MIN_MS, API_RETRY_LEAST_MS);
+    plan_attempt(a, calm_wait(a, call_ms), call_ms);
 }
 
 void connection_ended(struct agent *a, const char *why)
@@ -128,12 +144,14 @@ static void end_connection(struct agent *a, bool moved)
     uint64_t lasted = a->now_ms - c->opened_ms;
     bool repaid = lasted >= API_BACKOFF_MAX_MS || lasted >= API_REPAID_FACTOR * c->backoff_ms;
     c->backoff_ms = repaid ? 0u : c->backoff_ms;
-    uint64_t wait = agent_backoff(a, &c->backoff_ms);
+    uint64_t call_ms =
+        agent_backoff_within(a, &c->backoff_ms, API_BACKOFF_MIN_MS, API_RETRY_LEAST_MS);
+    uint64_t wait = repaid ? agent_random(a) % API_RECONNECT_MS : calm_wait(a, call_ms);
     if (moved) {
-        wait = repaid ? agent_random(a) % API_MOVE_MS : wait;
+        wait = repaid ? agent_random(a) % API_MOVE_MS : call_ms;
         wait = (wait < API_MOVE_MAX_MS) ? wait : API_MOVE_MAX_MS;
     }
-    plan_attempt(a, wait);
+    plan_attempt(a, wait, call_ms);
     c->moved = moved;
     c->notice = moved ? CONNECTION_MOVED : CONNECTION_LOST;
     connection_want(a, ORDER_CLOSE_API);
@@ -222,8 +240,10 @@ bool connection_silent(struct agent *a)
 void connection_hurry(struct agent *a)
 {
     struct api_connection *c = &a->api->connection;
-    if (c->state == API_UNTRIED && c->connect_at_ms > a->now_ms) {
-        c->connect_at_ms = a->now_ms;
+    uint64_t at_ms = (c->state == API_UNTRIED) ? a->now_ms : later(a->now_ms, c->hurry_at_ms);
+    bool planned = c->state == API_UNTRIED || c->state == API_DOWN;
+    if (planned && c->connect_at_ms > at_ms) {
+        c->connect_at_ms = at_ms;
     }
 }
 

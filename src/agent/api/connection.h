@@ -39,12 +39,12 @@ struct api_connection {
      * the last connection ended because the server asked for another one, so planned work continues
      */
     bool moved;
-    uint64_t opened_ms; /* when this connection was opened */
-    uint64_t heard_ms;  /* when bytes last arrived from the server */
-    /* when the PING was sent that the server has not answered; 0: there is none */
-    uint64_t ping_ms;
-    uint64_t connect_at_ms; /* when the next attempt to connect starts */
-    uint64_t tried_ms;      /* when the last attempt to connect started */
+    uint64_t opened_ms;     /* when this connection was opened */
+    uint64_t heard_ms;      /* when bytes last arrived from the server */
+    uint64_t ping_ms;       /* when the unanswered PING was sent; 0: none */
+    uint64_t connect_at_ms; /* when to try the next connection */
+    uint64_t hurry_at_ms;   /* when to try it if a call needs it */
+    uint64_t tried_ms;      /* when the last attempt started */
     uint64_t backoff_ms;
     uint32_t token_sum;
     char trouble[CLAIM_ERROR_CAP]; /* why there is no connection */
@@ -72,7 +72,10 @@ void connection_ended(struct agent *a, const char *why);
 void connection_heard(struct agent *a);
 /* Copies the token and the server's authority; returns whether the token has changed. */
 bool connection_identity(struct agent *a, struct view token, struct view authority);
-/* Makes the first attempt to connect start without a wait. */
+/*
+ * Called while a call needs the connection: makes the first attempt to connect due at once, and a
+ * later one as early as the doubled waits allow.
+ */
 void connection_hurry(struct agent *a);
 /* Opens a connection if one is due. */
 void connection_try(struct agent *a);

@@ -11,8 +11,9 @@
 
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms)
 {
-    uint64_t wait = agent_backoff(a, backoff_ms);
-    uint64_t asked = api_retry_after_ms(r);
+    uint64_t most = retry_is_busy(r->http) ? API_BUSY_MAX_MS : API_BACKOFF_MAX_MS;
+    uint64_t wait = agent_backoff_within(a, backoff_ms, API_BACKOFF_MIN_MS, most);
+    uint64_t asked = agent_spread(a, api_retry_after_ms(r));
     uint64_t pause = api_later(a) - a->now_ms;
     /*
      * After 401, ignore the pause in api_later, because it ends early when the token is replaced.
@@ -43,6 +44,11 @@ bool retry_watch_goes_on(const struct api_result *r)
 bool retry_passes(uint16_t http)
 {
     return http == 0u || http == HTTP_TOO_MANY_REQUESTS || http >= HTTP_SERVER_ERROR_FIRST;
+}
+
+bool retry_is_busy(uint16_t http)
+{
+    return http == HTTP_TOO_MANY_REQUESTS || http >= HTTP_SERVER_ERROR_FIRST;
 }
 
 void retry_refusal_write(const struct api_result *r, struct writer *out)

@@ -3,9 +3,11 @@
  * Chooses the version of resource.k8s.io: the newest of v1, v1beta2 and v1beta1 that the API server
  * serves. Owns struct version; sends only the GET of the API group.
  *
- * The group is read once per connection, because an upgraded server drops its connections. It is
- * read before anything else, so that a start needs the same five requests whichever version is
- * served: group, Node, list, create, watch. If the group cannot be read and the lists in v1 and
+ * The group is read once per connection, because an upgraded server drops its connections. While v1
+ * is in use it is not read again: there is no better version, and a server that no longer serves v1
+ * refuses the first list. So an agent that reconnects needs three requests: watch of the Node, list
+ * and watch of the slices. At a start the group is read before anything else, so that a start needs
+ * the same five requests whichever version is served: group, Node, list, create, watch. If the group cannot be read and the lists in v1 and
  * v1beta2 fail, a start needs seven requests. After a GOAWAY, the agent reads the group no earlier
  * than API_START_MS after the new connection opened, so that pending requests come first: the
  * server may answer only one request before it sends the next GOAWAY.
@@ -160,11 +162,13 @@ static unsigned all_versions(void)
 void version_connected(struct agent *a)
 {
     struct version *v = &a->api->version;
-    bool known = api_connection_moved(a) && v->state == VERSION_SETTLED;
+    bool settled = v->state == VERSION_SETTLED;
+    bool best = settled && v->now == API_V1;
+    bool known = best || (settled && api_connection_moved(a));
     v->state = known ? VERSION_SETTLED : VERSION_UNKNOWN;
     v->refused = 0;
     v->backoff_ms = 0;
-    v->due_ms = a->now_ms + (known ? API_START_MS : 0u);
+    v->due_ms = best ? UINT64_MAX : a->now_ms + (known ? API_START_MS : 0u);
 }
 
 uint64_t version_deadline(const struct agent *a)

@@ -131,7 +131,7 @@ static struct watch_report report_end(const struct agent *a, struct kube_watch *
     bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
     w->due_ms = a->now_ms + wait_ms;
     if (refused) {
-        if (w->reports_state) {
+        if (w->reports_state && !retry_is_busy(r->http)) {
             w->version[0] = '\0';
         }
         return give_up(w, WATCH_REFUSED, wait_ms);
@@ -159,12 +159,13 @@ static struct watch_report unless_silent(const struct agent *a, struct kube_watc
 }
 
 /*
- * The wait before the watch is reopened. After a refusal the wait is longer, because the owner
- * reads the object meanwhile.
+ * Wait before the watch is reopened. After a refusal it is longer, because the owner reads meanwhile,
+ * but not if the server is only busy.
  */
 static uint64_t wait_after(struct agent *a, struct kube_watch *w, const struct api_result *r)
 {
-    bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
+    bool refused =
+        r->http > HTTP_OK_LAST && r->http != HTTP_GONE && !retry_is_busy(r->http);
     if (refused && w->reports_state) {
         return agent_backoff_within(a, &w->backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
     }

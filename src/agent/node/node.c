@@ -208,6 +208,9 @@ static void watch_refused(struct agent *a, const struct api_result *r, struct wa
         /* log this refusal even if it equals the last logged one */
         n->refusal.doing = NULL;
         if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
+            if (retry_is_busy(r->http)) {
+                log_no_k8s_event(a); /* an Event would be one more request to a busy server */
+            }
             log_api_refusal_end(a, &n->refusal, NODE_REMEDY);
         }
     }
@@ -273,7 +276,12 @@ void node_watch_end(struct agent *a, const struct api_result *r)
 
 void node_disconnected(struct agent *a)
 {
-    watch_disconnected(a, &a->node_object->watch);
+    struct kube_watch *w = &a->node_object->watch;
+    watch_disconnected(a, w);
+    if (!api_connection_moved(a)) {
+        /* a server that has restarted refuses earlier versions, which would cost a request */
+        watch_from(w, view_text(""));
+    }
 }
 
 /* --- GETs of the Node --- */
