@@ -3,8 +3,8 @@
  * The connection to the API server, see connection.h: when it is opened, and what ends it. Owns
  * struct api_connection.
  *
- * Attempts are at least API_CONNECT_EVERY_MS apart. While a call of the kubelet needs the connection,
- * and before the first one of the process, the wait doubles with each attempt, up to
+ * Attempts are at least API_CONNECT_EVERY_MS apart. While a call of the kubelet needs the
+ * connection, and before the first one of the process, the wait doubles with each attempt, up to
  * API_RETRY_LEAST_MS. Otherwise the attempts are spread (API_RECONNECT_MS, API_RETRY_SPREAD_MS),
  * because an API server that restarts has lost all agents at once. The doubled wait returns to its
  * minimum after a stable connection: one that lasted at least API_BACKOFF_MAX_MS, or at least
@@ -90,7 +90,9 @@ void connection_opened(struct agent *a, uint64_t now_ms)
     c->notice = CONNECTION_OPENED;
 }
 
-/* Plans the next attempt after `wait_ms`, or after `call_ms` if a call needs it (connection_hurry). */
+/*
+ * Plans the next attempt after `wait_ms`, or after `call_ms` if a call needs it (connection_hurry).
+ */
 static void plan_attempt(struct agent *a, uint64_t wait_ms, uint64_t call_ms)
 {
     struct api_connection *c = &a->api->connection;

@@ -10,9 +10,9 @@
 
 /*
  * Returns the wait before a failed request is repeated. The wait doubles with each failure, is at
- * least as long as the server asks, at most API_BUSY_MAX_MS with its jitter after 429 and 5xx unless
- * the server asks for more, and at least API_REFUSED_MS after a 403, which only an operator can
- * remedy.
+ * least as long as the server asks, at most API_BUSY_MAX_MS with its jitter after 429 and 5xx
+ * unless the server asks for more, and at least API_REFUSED_MS after a 403, which only an operator
+ * can remedy.
  */
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
 /*
@@ -24,7 +24,7 @@ uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t 
 bool retry_watch_goes_on(const struct api_result *r);
 /* Whether a failure with this HTTP status is transient: no response (0), 429, or 5xx. */
 bool retry_passes(uint16_t http);
-/* Whether the server refused the request only for now: 429 or a 5xx status. */
+/* Whether the server refused the request because it is busy or fails: 429 or a 5xx status. */
 bool retry_is_busy(uint16_t http);
 /*
  * Appends the end of a message about a refused request: the HTTP status, and the server's message

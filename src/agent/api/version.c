@@ -3,14 +3,15 @@
  * Chooses the version of resource.k8s.io: the newest of v1, v1beta2 and v1beta1 that the API server
  * serves. Owns struct version; sends only the GET of the API group.
  *
- * The group is read once per connection, because an upgraded server drops its connections. While v1
- * is in use it is not read again: there is no better version, and a server that no longer serves v1
- * refuses the first list. So an agent that reconnects needs three requests: watch of the Node, list
- * and watch of the slices. At a start the group is read before anything else, so that a start needs
- * the same five requests whichever version is served: group, Node, list, create, watch. If the group cannot be read and the lists in v1 and
- * v1beta2 fail, a start needs seven requests. After a GOAWAY, the agent reads the group no earlier
- * than API_START_MS after the new connection opened, so that pending requests come first: the
- * server may answer only one request before it sends the next GOAWAY.
+ * The group is read once per connection, because an upgraded server drops its connections. While
+ * v1 is in use it is not read again: there is no better version, and a server that no longer
+ * serves v1 refuses the first list. So an agent that reconnects needs three requests: watch of
+ * the Node, list and watch of the slices. At a start the group is read before anything else, so
+ * that a start needs the same five requests whichever version is served: group, Node, list,
+ * create, watch. If the group cannot be read and the lists in v1 and v1beta2 fail, a start needs
+ * seven requests. After a GOAWAY, the agent reads the group no earlier than API_START_MS after
+ * the new connection opened, so that pending requests come first: the server may answer only one
+ * request before it sends the next GOAWAY.
  *
  * When the group lists no usable version, the agent tries a list of slices in each version, from v1
  * on: the path of a list exists if and only if the version is served. A 404 for a single object is

@@ -159,13 +159,12 @@ static struct watch_report unless_silent(const struct agent *a, struct kube_watc
 }
 
 /*
- * Wait before the watch is reopened. After a refusal it is longer, because the owner reads meanwhile,
- * but not if the server is only busy.
+ * Wait before the watch is reopened. After a refusal it is longer, because the owner reads
+ * meanwhile, but not if the server is only busy.
  */
 static uint64_t wait_after(struct agent *a, struct kube_watch *w, const struct api_result *r)
 {
-    bool refused =
-        r->http > HTTP_OK_LAST && r->http != HTTP_GONE && !retry_is_busy(r->http);
+    bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE && !retry_is_busy(r->http);
     if (refused && w->reports_state) {
         return agent_backoff_within(a, &w->backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
     }

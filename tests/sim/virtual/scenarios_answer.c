@@ -152,7 +152,7 @@ static void versions(struct world *w, struct row *r)
     row_begin(w, r, 28);
     for (unsigned i = 0; i < sizeof served / sizeof served[0]; i++) {
         serve(w, served[i][0], served[i][1], served[i][2]);
-        world_pass(w, SECONDS(10));
+        world_pass(w, API_RECONNECT_MS + SECONDS(4));
         row_recover(w, r, RECOVERY_MS);
         row_repairs(w, r);
         row_prepares(w, r, 6);
