@@ -223,8 +223,8 @@
       "none: an unprepare frees the claim, and so does the agent once the API server no longer "   \
       "knows the claim")                                                                           \
     X(LOG_ID_CLAIMS_LISTED, LOG_INFO, "claims_listed",                                             \
-      "the claim store was new or damaged, so the agent listed the claims of the cluster and "     \
-      "keeps the devices of those in use here",                                                    \
+      "the claim store was new or damaged, so the agent read the claims that the kubelet's "       \
+      "checkpoint names (pages=0), or listed all; it holds those in use on this node",             \
       "none")                                                                                      \
     X(LOG_ID_CLAIM_RELEASED, LOG_WARN, "claim_released",                                           \
       "a held claim is no longer in use; its devices are free again", "none")                      \
