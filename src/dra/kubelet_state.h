@@ -50,10 +50,10 @@ struct kubelet_state {
     uint64_t sum;     /* the value of "Checksum" read so far */
     size_t head;      /* bytes read of the fixed text at the start of the data */
     bool data_ended;  /* the data's last brace was read */
-    uint8_t depth;    /* open containers in the data */
-    bool in_string;   /* inside a string of the data */
-    bool backslash;   /* the string's last byte started an escape */
-    enum kubelet_member member; /* in an element: the member whose value comes next or is read */
+    uint8_t depth;    /* number of open objects and arrays in the data */
+    bool in_string;   /* the position is inside a string of the data */
+    bool backslash;   /* the last byte of the current string started an escape */
+    enum kubelet_member member; /* the member of the current list element that is being read */
     bool has_uid;               /* the current element of the list has a UID */
     bool claim_due;             /* `claim` is complete, and must be returned to the caller */
     struct view driver;         /* name of the driver; borrowed */

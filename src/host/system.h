@@ -50,11 +50,6 @@ MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, i
  * unchanged. On failure (HOST_*) *error is the errno, and some parents may have been created.
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
-/*
- * Whether the directory is empty and never had an entry: it was not changed since it was made.
- * false also if the file system does not keep the time at which a directory was made.
- */
-MUST_USE bool directory_untouched(const char *path);
 
 /* Writes "directory/rest" to `path`; both must fit into `cap` bytes. */
 void path_join(char *path, size_t cap, const char *directory, const char *rest);

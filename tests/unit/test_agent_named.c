@@ -306,12 +306,19 @@ static void test_named_on_a_disk_that_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_start),    cmocka_unit_test(test_first_start_without_a_server),
-        cmocka_unit_test(test_not_the_first),  cmocka_unit_test(test_first_start_on_a_full_disk),
-        cmocka_unit_test(test_named),          cmocka_unit_test(test_none_named),
-        cmocka_unit_test(test_no_witness),     cmocka_unit_test(test_damaged_store),
-        cmocka_unit_test(test_named_and_gone), cmocka_unit_test(test_named_and_refused),
-        cmocka_unit_test(test_named_and_lost), cmocka_unit_test(test_named_on_a_disk_that_fails),
+        cmocka_unit_test(test_first_start),
+        cmocka_unit_test(test_first_start_without_a_server),
+        cmocka_unit_test(test_first_start_without_a_node),
+        cmocka_unit_test(test_not_the_first),
+        cmocka_unit_test(test_first_start_on_a_full_disk),
+        cmocka_unit_test(test_named),
+        cmocka_unit_test(test_none_named),
+        cmocka_unit_test(test_no_witness),
+        cmocka_unit_test(test_damaged_store),
+        cmocka_unit_test(test_named_and_gone),
+        cmocka_unit_test(test_named_and_refused),
+        cmocka_unit_test(test_named_and_lost),
+        cmocka_unit_test(test_named_on_a_disk_that_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

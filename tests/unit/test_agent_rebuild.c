@@ -6,7 +6,6 @@
 #include "tests/unit/kubelet/agent_kubelet.h"
 
 #define LISTS "GET /apis/resource.k8s.io/v1/resourceclaims?limit="
-#define GET_OF_4 "GET /apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/claim-4"
 #define USED 3u
 
 /* Claims 0 to 2 are prepared; the others are nobody's. */
@@ -156,7 +155,8 @@ static void test_allocated_again(void **state)
     for (unsigned look = 0; look < 8u; look++) {
         api.claim[4].unallocated = (look % 2u) == 0u;
         api_forget();
-        while (api_asked(GET_OF_4) == 0) {
+        while (api_asked("GET /apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/claim-4") ==
+               0) {
             pass(1000);
         }
     }

@@ -13,9 +13,9 @@
  *
  * Invariants:
  * I1 While ledger.unlisted is set, a prepare gives devices only to claims that were held before.
- * I2 ledger.unlisted is cleared only if nothing can be lost (1), if the API server answered for
- *    each claim of a complete checkpoint (2), or returned all pages, from the first to the last
- *    (3).
+ * I2 ledger.unlisted is cleared only if the API server answered for each claim of a complete
+ *    checkpoint (1), if the driver is new on the node (2), or if the API server returned all pages
+ *    of the list, from the first to the last (3).
  * I3 A claim that the kubelet unprepares while the list is read is not adopted.
  */
 #ifndef AGENT_RECOVERY_REBUILD_H
@@ -35,19 +35,24 @@ enum rebuild_way {
 /* State of the rebuild of the claim store from the API server. */
 struct rebuild {
     enum rebuild_way way;
-    bool running;    /* the request for a page or for a named claim is in flight */
-    unsigned fetch;  /* while `running`: index of the fetch of the claim, or lent for the page */
-    uint8_t history; /* named claim: what happened to its earlier GETs, see fetch.h */
-    char after[UID_CAP]; /* REBUILD_NAMED: the last claim that was read; empty: none */
-    bool broken;         /* the current page could not be read, or a claim in it not adopted */
-    bool ours;           /* the current claim has devices of this node */
-    bool reserved;       /* the current claim is reserved for a consumer */
-    bool failing;        /* since the last complete list, a page failed, and not transiently */
-    uint64_t due_ms;     /* earliest time for the next page */
+    bool running; /* a request for a page of the list, or for a named claim, is in flight */
+    /* while `running`: index of the fetch of the named claim, or of the page */
+    unsigned fetch;
+    uint8_t history;     /* what happened to earlier GETs of the named claim, see fetch.h */
+    char after[UID_CAP]; /* REBUILD_NAMED: UID of the last claim that was read; empty: none yet */
+    /* when the agent stops waiting for the list of slices; 0: it does not wait for that */
+    uint64_t slices_by_ms;
+    /* the current page could not be read, or a claim that was read could not be adopted */
+    bool broken;
+    bool ours;     /* the current claim has devices of this node */
+    bool reserved; /* the current claim is reserved for a consumer */
+    /* a page failed since the last complete list, and the failure was not transient */
+    bool failing;
+    uint64_t due_ms; /* earliest time of the next request, or of the next decision */
     uint64_t backoff_ms;
-    uint32_t pages;   /* pages of the current list that were read */
-    uint32_t claims;  /* claims that were read, in pages or by their names */
-    uint32_t rebuilt; /* number of claims adopted since the last complete list */
+    uint32_t pages;   /* number of pages of the current list that were read */
+    uint32_t claims;  /* number of claims that were read, in pages or by their names */
+    uint32_t rebuilt; /* number of claims that were adopted since the last complete list */
     struct refusal refusal;
     struct claim_id id; /* the current claim; empty UID: there is none, or it is skipped */
     /* name of the next claim in the spec of its pod, from the claim's annotation */

@@ -18,11 +18,12 @@
 struct reading {
     struct kubelet_state state;
     uint64_t written_ms;
-    const char *uid; /* UID of the claim that is looked for; NULL: none */
-    bool listed;     /* that claim is listed */
-    const char *after;
-    struct claim_id *next; /* this driver's claim with the smallest UID above `after`, or NULL */
-    bool unnamed;          /* a claim of this driver has no namespace or no name */
+    const char *uid;   /* UID of the claim that is looked for; NULL: none */
+    bool listed;       /* that claim is listed */
+    const char *after; /* UID above which the next claim is looked for */
+    struct claim_id
+        *next;    /* claim of this driver with the smallest UID above `after`; NULL: none */
+    bool unnamed; /* a claim of this driver has no namespace or no name */
 };
 
 static void read_claim(struct reading *r, const struct kubelet_claim *c)

@@ -224,7 +224,7 @@
       "knows the claim")                                                                           \
     X(LOG_ID_CLAIMS_LISTED, LOG_INFO, "claims_listed",                                             \
       "the claim store was new or damaged, so the agent read the claims that the kubelet's "       \
-      "checkpoint names (pages=0), or listed all; it holds those in use on this node",             \
+      "checkpoint names (pages=0), or listed all; it keeps the devices of those in use here",      \
       "none")                                                                                      \
     X(LOG_ID_CLAIM_RELEASED, LOG_WARN, "claim_released",                                           \
       "a held claim is no longer in use; its devices are free again", "none")                      \
