@@ -176,6 +176,78 @@ static void test_read_under_way(void **state)
     assert_int_equal(node_object.get_due_ms, 6000);
 }
 
+/* --- the watch --- */
+
+/* The object of an event that is not the Node of this name is not learned, nor is its deletion. */
+static void test_event_without_the_node(void **state)
+{
+    static const char *const types[] = {"\x0a\x08MODIFIED", "\x0a\x07"
+                                                            "DELETED"};
+    const struct api_result r = {.http = HTTP_OK};
+    (void)state;
+    text_set(settings.node_name, sizeof settings.node_name, "node-a");
+    node_object.presence = NODE_PRESENT;
+    text_set(node_object.facts.uid, UID_CAP, "uid-1");
+    for (unsigned i = 0; i < COUNT(types); i++) {
+        struct kube_record record = {.record = KUBE_WATCH_EVENT};
+        record.message = view_text(types[i]);
+        node_watch_record(&agent, &r, &record);
+        record = (struct kube_record){.record = KUBE_META};
+        record.message = view_text("\x0a\x06node-b\x1a\x05uid-2");
+        node_watch_record(&agent, &r, &record);
+        record = (struct kube_record){.record = KUBE_OBJECT_END};
+        node_watch_record(&agent, &r, &record);
+        assert_int_equal(node_presence(&agent), NODE_PRESENT);
+        assert_string_equal(node_facts(&agent)->uid, "uid-1");
+        assert_false(node_changed(&agent));
+    }
+}
+
+static void watch_anew(bool silent)
+{
+    memset(&node_object.watch, 0, sizeof node_object.watch);
+    watch_init(&node_object.watch, API_SLOT_NODE, true);
+    node_object.watch.silent_ms = silent ? 1 : UINT64_MAX;
+    node_object.get_due_ms = UINT64_MAX;
+    agent.now_ms = 5000;
+}
+
+/* What a server that goes away did not process is no refusal: the Node is read, silently. */
+static void test_watch_that_is_not_processed(void **state)
+{
+    struct api_result r = {.http = HTTP_FORBIDDEN, .unprocessed = true};
+    (void)state;
+    randomness_init(&agent.randomness, 1);
+    watch_anew(false);
+    api.connection.state = API_DRAINING;
+    node_watch_end(&agent, &r);
+    assert_string_equal(logged(), "");
+    assert_true(node_object.watch.unusable);
+    assert_int_equal(node_object.get_due_ms, 5000);
+    /* the same refusal by a server that stays */
+    watch_anew(false);
+    api.connection.state = API_UP;
+    r.unprocessed = false;
+    node_watch_end(&agent, &r);
+    assert_non_null(strstr(logged(), "doing=\"watch Node\""));
+}
+
+/* A watch that stays silent twice in a short time is reported once; the Node is read each time. */
+static void test_silent_watches(void **state)
+{
+    const struct api_result r = {.http = HTTP_OK};
+    (void)state;
+    randomness_init(&agent.randomness, 1);
+    api.connection.state = API_UP;
+    api.client.streams = API_STREAMS_ENOUGH;
+    for (unsigned i = 0; i < 2; i++) {
+        watch_anew(true);
+        node_watch_end(&agent, &r);
+        assert_true(node_object.get_due_ms < UINT64_MAX);
+        assert_int_equal(strstr(logged(), "doing=\"watch Node\"") != NULL, i == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +257,9 @@ int main(void)
         cmocka_unit_test_setup(test_waiting, setup),
         cmocka_unit_test_setup(test_unreadable_label, setup),
         cmocka_unit_test_setup(test_read_under_way, setup),
+        cmocka_unit_test_setup(test_event_without_the_node, setup),
+        cmocka_unit_test_setup(test_watch_that_is_not_processed, setup),
+        cmocka_unit_test_setup(test_silent_watches, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

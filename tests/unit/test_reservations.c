@@ -398,6 +398,10 @@ static void test_unreadable_lists(void **state)
         assert_int_equal(api_asked(LISTS), 1);
     }
     begin();
+    api.claims_list = view_of("\x12\0", 2); /* one claim of nobody, and no metadata */
+    assert_int_equal(read_list(), RESERVATIONS_FAILED);
+    assert_int_equal(list.found, 0);
+    begin();
     api.claims_list = view_of("\x12\x05", 2);
     assert_int_equal(read_list(), RESERVATIONS_FAILED);
     trouble_has("the response is not a readable ResourceClaimList");
@@ -439,17 +443,19 @@ static void test_first_of_several(void **state)
 /* Claims for EFA devices count with --efa alone. */
 static void test_claims_of_efa(void **state)
 {
-    static const struct listed claims[] = {{UID, {"efa.test"}, {"pool"}, {"pod-a"}, 0}, GOOD};
+    static const struct listed claims[] = {{UID, {"efa.test"}, {"pool"}, {"pod-a"}, 0},
+                                           GOOD,
+                                           {UID, {"gpu.test"}, {"pool"}, {"pod-b"}, 0}};
     (void)state;
     begin();
     text_set(world.settings.efa_driver, sizeof world.settings.efa_driver, "efa.test");
-    list_is(claims, 2, "");
+    list_is(claims, 3, "");
     assert_int_equal(read_list(), RESERVATIONS_END);
     assert_int_equal(list.found, 1);
     begin();
     text_set(world.settings.efa_driver, sizeof world.settings.efa_driver, "efa.test");
     world.settings.efa = true;
-    list_is(claims, 2, "");
+    list_is(claims, 3, "");
     assert_int_equal(read_list(), RESERVATIONS_END);
     assert_int_equal(list.found, 2);
 }
