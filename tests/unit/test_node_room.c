@@ -37,6 +37,7 @@ static int setup(void **state)
     agent.settings = &settings;
     agent.devices = &node.inventory.devices;
     report_init(&agent);
+    randomness_init(&agent.randomness, 1);
     found_board(&found, board_find("trn2.48xlarge"));
     devices_build(&agent.scratch.devices, &found, &agent.scratch.issues);
     return 0;
@@ -217,7 +218,6 @@ static void test_watch_that_is_not_processed(void **state)
 {
     struct api_result r = {.http = HTTP_FORBIDDEN, .unprocessed = true};
     (void)state;
-    randomness_init(&agent.randomness, 1);
     watch_anew(false);
     api.connection.state = API_DRAINING;
     node_watch_end(&agent, &r);
@@ -237,7 +237,6 @@ static void test_silent_watches(void **state)
 {
     const struct api_result r = {.http = HTTP_OK};
     (void)state;
-    randomness_init(&agent.randomness, 1);
     api.connection.state = API_UP;
     api.client.streams = API_STREAMS_ENOUGH;
     for (unsigned i = 0; i < 2; i++) {
