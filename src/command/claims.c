@@ -261,7 +261,7 @@ static bool has_uid_form(struct view uid)
 {
     for (size_t i = 0; i < uid.len; i++) {
         bool hyphen = i == 8u || i == 13u || i == 18u || i == 23u;
-        if (hyphen ? uid.data[i] != '-' : !is_hex_digit(uid.data[i])) {
+        if (hyphen ? uid.data[i] != (uint8_t)'-' : !is_hex_digit(uid.data[i])) {
             return false;
         }
     }

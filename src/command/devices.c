@@ -761,12 +761,12 @@ static void write_legend(const struct inventory *v, unsigned number, struct writ
     if (out->len - line >= TEXT_COLUMNS) { /* with the comma after it */
         line = break_line(out, 0, begin + view_find(view_text(h->claim), '/') + 1u) + 1u;
     }
-    size_t claim_end = out->len;
     if (h->pod[0] != '\0') {
+        size_t comma = out->len;
         WRITE(out, ", pod %", SAFE(h->pod));
-    }
-    if (out->len - line > TEXT_COLUMNS && h->pod[0] != '\0') {
-        (void)break_line(out, claim_end + 1u, 0);
+        if (out->len - line > TEXT_COLUMNS) {
+            (void)break_line(out, comma + 1u, 0);
+        }
     }
     writer_text(out, "\n");
 }
