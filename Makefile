@@ -37,7 +37,7 @@ NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # In this order: a file uses what those before it define. compile.mk has the compilers and flags of all builds.
 include $(addprefix tools/make/,deps.mk compile.mk agent.mk unit.mk gates.mk sim.mk mutants.mk proofs.mk model.mk \
-	fuzz.mk peers.mk cluster.mk image.mk release.mk bench.mk evidence.mk)
+	fuzz.mk peers.mk cluster.mk image.mk release.mk bench.mk scale.mk evidence.mk)
 
 # --- the agent: tools/make/agent.mk -------------------------------------------------------------------
 all: ## build/neuron-dra-agent and build/neuron-dra-agent.debug
@@ -111,6 +111,9 @@ release-evidence: ## the evidence of the release's commit, for its page: build/r
 # --- figures: tools/make/bench.mk ---------------------------------------------------------------------
 bench: ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios; its system calls
 bench-smoke: ## whether make bench still measures, by a few claims
+
+# --- many nodes: tools/make/scale.mk ------------------------------------------------------------------
+scale: ## N agents against one real API server: times, requests, bytes, CPU (N=200, LONG=1, KUBELET=absent, REFERENCE=n, UPDATE=1)
 
 # --- gates, and files that are written from others: tools/make/gates.mk -------------------------------
 check: ## the gates: warnings, analysers, MISRA rules, layers, heap, stack, size, form, generated files

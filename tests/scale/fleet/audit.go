@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+
+	audit "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// request is one request of an agent, as the API server's audit log has it.
+type request struct {
+	at       time.Time // received
+	started  time.Time // of a watch: its response began
+	node     int       // -1: the request names no node
+	verb     string
+	resource string
+	code     int32
+}
+
+// auditLog follows the API server's audit log, whose policy selects the agents' account alone.
+type auditLog struct {
+	mu       sync.Mutex
+	requests []request
+	watching map[string]bool // audit IDs of watches that began
+}
+
+var nodeInText = regexp.MustCompile(nodePrefix + `(\d{5})`)
+
+func followAudit(path string) *auditLog {
+	a := &auditLog{watching: map[string]bool{}}
+	go a.follow(path)
+	return a
+}
+
+func (a *auditLog) follow(path string) {
+	var file *os.File
+	for {
+		var err error
+		if file, err = os.Open(path); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	reader := bufio.NewReaderSize(file, 1<<20)
+	var rest []byte
+	for {
+		line, err := reader.ReadSlice('\n')
+		rest = append(rest, line...)
+		switch {
+		case err == nil:
+			a.add(rest)
+			rest = rest[:0]
+		case errors.Is(err, io.EOF):
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+// add takes one line: a request that has ended, or a watch that has begun.
+func (a *auditLog) add(line []byte) {
+	// A watch that ends was counted when it began. Most lines of a quiet phase are such ends.
+	var event audit.Event
+	if len(bytes.TrimSpace(line)) == 0 || json.Unmarshal(line, &event) != nil {
+		return
+	}
+	r := request{at: event.RequestReceivedTimestamp.Time, node: -1, verb: event.Verb, resource: "-"}
+	if event.ResponseStatus != nil {
+		r.code = event.ResponseStatus.Code
+	}
+	named := event.RequestURI
+	if event.ObjectRef != nil {
+		r.resource = event.ObjectRef.Resource
+		if event.ObjectRef.Subresource != "" {
+			r.resource += "/" + event.ObjectRef.Subresource
+		}
+		named += " " + event.ObjectRef.Name
+	}
+	if found := nodeInText.FindStringSubmatch(named); found != nil {
+		r.node, _ = strconv.Atoi(found[1])
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id := string(event.AuditID)
+	switch {
+	case event.Stage == audit.StageResponseStarted:
+		a.watching[id] = true
+		r.started = event.StageTimestamp.Time
+	case a.watching[id]:
+		delete(a.watching, id)
+		return
+	}
+	a.requests = append(a.requests, r)
+}
+
+// since are the requests that the API server received at this time or later.
+func (a *auditLog) since(from time.Time) []request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var found []request
+	for _, r := range a.requests {
+		if !r.at.Before(from) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// forget drops what earlier phases asked for.
+func (a *auditLog) forget(before time.Time) {
+	kept := a.since(before)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.requests = kept
+}
+
+// watchesSince says when the watches of slices and of its Node of each node were both there, of those that the
+// API server began to answer after the node's time.
+func (a *auditLog) watchesSince(from func(node int) time.Time) map[int]time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	type key struct {
+		node     int
+		resource string
+	}
+	first := map[key]time.Time{}
+	for _, r := range a.requests {
+		if r.node < 0 || r.started.IsZero() || r.code != 200 || !r.started.After(from(r.node)) {
+			continue
+		}
+		k := key{r.node, r.resource}
+		if old, found := first[k]; !found || r.started.Before(old) {
+			first[k] = r.started
+		}
+	}
+	both := map[int]time.Time{}
+	for k, slices := range first {
+		nodes, found := first[key{k.node, "nodes"}]
+		if k.resource != "resourceslices" || !found {
+			continue
+		}
+		if nodes.After(slices) {
+			slices = nodes
+		}
+		both[k.node] = slices
+	}
+	return both
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	pollEvery = 200 * time.Millisecond
+	// The audit log is read behind the API server by this much at most.
+	auditLag = 300 * time.Millisecond
+	// Between two phases: what follows a phase late is not counted in the next.
+	settle = 2 * time.Second
+	// A phase goes on for so long after all is right: Events, and lists of claims, come late.
+	late = 5 * time.Second
+)
+
+// run is one fleet against one control plane.
+type run struct {
+	s       *settings
+	control *control
+	fleet   *fleet
+	audit   *auditLog
+	slices  *slicesWatch
+	result  *result
+
+	serverBase time.Duration // processor time of the API server that is not the phase's
+}
+
+// result is the summary of a run.
+type result struct {
+	Program    string   `json:"program"`
+	Agents     int      `json:"agents"`
+	Kubelet    string   `json:"kubelet"`
+	Commit     string   `json:"commit"`
+	Kubernetes string   `json:"kubernetes"`
+	Date       string   `json:"date"`
+	Cores      int      `json:"cores"`
+	Load       string   `json:"load_average_before"`
+	Died       []string `json:"died"`
+	Phases     []*phase `json:"phases"`
+	Goals      []goal   `json:"goals"`
+	Foreign    [2]int   `json:"foreign_claims_and_slices"`
+}
+
+// write writes a summary with one phase a line.
+func (r *result) write(path string) error {
+	head := *r
+	head.Phases = nil
+	text, err := json.MarshalIndent(head, "", " ")
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, p := range r.Phases {
+		line, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, "  "+string(line))
+	}
+	whole := strings.Replace(string(text), `"phases": null`, "\"phases\": [\n"+strings.Join(lines, ",\n")+"\n ]", 1)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(whole+"\n"), 0o644)
+}
+
+func runAll(config string) error {
+	s, err := readSettings(config)
+	if err != nil {
+		return err
+	}
+	r := &run{s: s, result: newResult(s)}
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	if err := r.phases(); err != nil {
+		return err
+	}
+	r.result.Died = r.fleet.deaths()
+	missed := r.result.judge()
+	if err := r.result.write(s.Output); err != nil {
+		return err
+	}
+	if len(missed) > 0 {
+		return fmt.Errorf("missed: %s", strings.Join(missed, "; "))
+	}
+	return nil
+}
+
+func newResult(s *settings) *result {
+	load, _ := os.ReadFile("/proc/loadavg")
+	before, _, _ := strings.Cut(string(load), " ")
+	return &result{Program: s.Program, Agents: s.Agents, Kubelet: s.Kubelet, Commit: s.Commit, Kubernetes: s.Kubernetes,
+		Date: time.Now().UTC().Format(time.DateOnly), Cores: runtime.NumCPU(), Load: before,
+		Foreign: [2]int{s.ForeignClaims, s.ForeignSlices}}
+}
+
+// prepare brings up everything but the agents.
+func (r *run) prepare() error {
+	c := newChildren()
+	network, err := newNetwork(c, r.s)
+	if err != nil {
+		return err
+	}
+	if r.control, err = startControl(c, r.s); err != nil {
+		return err
+	}
+	if err := r.control.makeNodes(); err != nil {
+		return err
+	}
+	if r.fleet, err = newFleet(c, network, r.s, r.control.kubeconfig); err != nil {
+		return err
+	}
+	r.audit = followAudit(r.s.Audit)
+	r.slices = watchSlices(context.Background(), r.control.client)
+	time.Sleep(settle)
+	return nil
+}
+
+func (r *run) wants(name string) bool {
+	if r.s.Phases == "" {
+		return true
+	}
+	for _, wanted := range strings.Split(r.s.Phases, ",") {
+		if wanted == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) phases() error {
+	s := r.s
+	for _, one := range []struct {
+		name string
+		do   func(p *phase) error
+	}{
+		{"install", r.install},
+		{"rest", r.rest},
+		{"slices deleted", r.slicesDeleted},
+		{"outage 5 s", func(p *phase) error { return r.outage(p, 5*time.Second) }},
+		{fmt.Sprintf("outage %d s", s.OutageSeconds), func(p *phase) error {
+			return r.outage(p, time.Duration(s.OutageSeconds)*time.Second)
+		}},
+		{"rolling", r.rolling},
+		{"label", r.label},
+		{"storm", r.storm},
+		{"install again", r.installAgain},
+	} {
+		if !r.wants(one.name) {
+			continue
+		}
+		if one.name == "install again" { // filling the cluster is no part of the phase
+			if err := r.fillAgain(); err != nil {
+				return err
+			}
+		}
+		if err := r.measure(one.name, one.do); err != nil {
+			return err
+		}
+		time.Sleep(settle)
+	}
+	return nil
+}
+
+// until polls done until it holds for all nodes or patience ends.
+func (r *run) until(done func() map[int]time.Duration) []time.Duration {
+	for end := time.Now().Add(r.s.patience()); ; time.Sleep(pollEvery) {
+		found := done()
+		if len(found) >= r.s.Agents || time.Now().After(end) {
+			took := make([]time.Duration, 0, len(found))
+			for _, d := range found {
+				took = append(took, d)
+			}
+			return took
+		}
+	}
+}
+
+// wholeSince are the nodes whose slices became whole after a time, and how long after it.
+func (r *run) wholeSince(from time.Time) map[int]time.Duration {
+	found := map[int]time.Duration{}
+	for number, p := range r.slices.copies() {
+		if p.whole.After(from) {
+			found[number] = p.whole.Sub(from)
+		}
+	}
+	return found
+}
+
+// watching are the nodes whose watches began after their time, and how long after `zero`.
+func (r *run) watching(from func(number int) time.Time, zero func(number int) time.Time) map[int]time.Duration {
+	found := map[int]time.Duration{}
+	for number, at := range r.audit.watchesSince(from) {
+		found[number] = max(0, at.Sub(zero(number)))
+	}
+	return found
+}
+
+func same(t time.Time) func(int) time.Time { return func(int) time.Time { return t } }
+
+// --- the phases ---
+
+func (r *run) install(p *phase) error {
+	begun := time.Now()
+	if err := r.fleet.startAll(); err != nil {
+		return err
+	}
+	p.More["spawning_s"] = seconds(time.Since(begun))
+	p.Right = newSpread(r.until(func() map[int]time.Duration { return r.wholeSince(begun) }), r.s.Agents)
+	watches := newSpread(r.until(func() map[int]time.Duration { return r.watching(same(begun), same(begun)) }), r.s.Agents)
+	p.More["watches_p50_s"], p.More["watches_last_s"] = watches.P50, watches.Last
+	p.More["watches_missing"] = float64(watches.Missing)
+	time.Sleep(late)
+	p.PSS = r.fleet.pss()
+	return nil
+}
+
+func (r *run) rest(p *phase) error {
+	time.Sleep(time.Duration(r.s.RestSeconds) * time.Second)
+	p.PSS = r.fleet.pss()
+	return nil
+}
+
+func (r *run) slicesDeleted(p *phase) error {
+	begun := time.Now()
+	if err := r.control.deleteSlices(); err != nil {
+		return err
+	}
+	p.More["deleting_s"] = seconds(time.Since(begun))
+	p.Right = newSpread(r.until(func() map[int]time.Duration { return r.wholeSince(begun) }), r.s.Agents)
+	time.Sleep(late)
+	return nil
+}
+
+func (r *run) outage(p *phase, length time.Duration) error {
+	old := r.slices.copies()
+	r.control.killAPIServer()
+	killed := time.Now()
+	time.Sleep(length)
+	ready, err := r.control.startAPIServer()
+	if err != nil {
+		return err
+	}
+	starting := cpuOf(r.control.apiserver.pid)
+	r.serverBase = starting
+	p.More["apiserver_start_cpu_ms"] = milliseconds(starting)
+	p.Right = newSpread(r.until(func() map[int]time.Duration { return r.watching(same(killed), same(ready)) }), r.s.Agents)
+	time.Sleep(late)
+	p.More["rewritten"] = float64(rewritten(old, r.slices.copies()))
+	return nil
+}
+
+// rewritten counts the slices that are not the same objects in the same version.
+func rewritten(old, now map[int]pool) (count int) {
+	for number, p := range old {
+		for name, s := range p.slices {
+			if other := now[number].slices[name]; other.version != s.version || other.uid != s.uid {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// rolling replaces a tenth of the agents at a time. Of this program a new process starts beside the old one, as with
+// maxSurge 1; the old one is ended once the new one's watches are there.
+func (r *run) rolling(p *phase) error {
+	old := r.slices.copies()
+	agents, batch := r.fleet.agents, max(1, (r.s.Agents+9)/10)
+	began := map[int]time.Time{}
+	for first := 0; first < len(agents); first += batch {
+		some := agents[first:min(first+batch, len(agents))]
+		olds := make([]*process, len(some))
+		for i, a := range some {
+			if r.s.Program != "agent" {
+				if err := r.fleet.end(a, syscall.SIGTERM); err != nil {
+					return err
+				}
+			}
+			began[a.number] = time.Now()
+			var err error
+			if olds[i], err = r.fleet.start(a); err != nil {
+				return err
+			}
+		}
+		r.untilBatch(some)
+		if err := each(len(olds), len(olds), func(i int) error { return endProcess(olds[i], syscall.SIGTERM) }); err != nil {
+			return err
+		}
+	}
+	p.Right = newSpread(r.until(func() map[int]time.Duration { return r.watching(r.fleet.begun, r.fleet.begun) }), r.s.Agents)
+	time.Sleep(late)
+	p.More["rewritten"] = float64(rewritten(old, r.slices.copies()))
+	return nil
+}
+
+func (r *run) untilBatch(some []*agent) {
+	for end := time.Now().Add(r.s.patience()); time.Now().Before(end); time.Sleep(pollEvery) {
+		found, all := r.watching(r.fleet.begun, r.fleet.begun), true
+		for _, a := range some {
+			_, there := found[a.number]
+			all = all && there
+		}
+		if all {
+			return
+		}
+	}
+}
+
+func (r *run) label(p *phase) error {
+	begun := time.Now()
+	value := "nn-2"
+	if err := r.control.relabel(value); err != nil {
+		return err
+	}
+	p.More["labelling_s"] = seconds(time.Since(begun))
+	p.Right = newSpread(r.until(func() map[int]time.Duration {
+		found := map[int]time.Duration{}
+		for number, one := range r.slices.copies() {
+			if one.label == value {
+				found[number] = one.labelled.Sub(begun)
+			}
+		}
+		return found
+	}), r.s.Agents)
+	time.Sleep(late)
+	return nil
+}
+
+// fillAgain fills the cluster with what concerns no agent, and makes each node new.
+func (r *run) fillAgain() error {
+	if err := r.control.fillForeign(); err != nil {
+		return err
+	}
+	if err := r.fleet.endAll(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := r.control.deleteSlices(); err != nil {
+		return err
+	}
+	for end := time.Now().Add(r.s.patience()); time.Now().Before(end); time.Sleep(pollEvery) {
+		left := 0
+		for _, p := range r.slices.copies() {
+			left += len(p.slices)
+		}
+		if left == 0 {
+			break
+		}
+	}
+	time.Sleep(settle)
+	return r.fleet.makeDirectories()
+}
+
+func (r *run) installAgain(p *phase) error { return r.install(p) }
