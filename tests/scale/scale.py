@@ -29,13 +29,13 @@ SOCKET_PATH = 107           # sun_path without its end
 LONGEST_SOCKET = "n/99999/r/neuron.aws.com-99-reg.sock"
 
 
-def settle_inside():
-    """Starts this command once more as the first process of its namespaces. When it ends, the kernel ends every
-    process of the run; a shell as the first one reaps those that lost their parent."""
-    environment = dict(os.environ, **{INSIDE: "1"})
+def run_inside(program):
+    """Starts this command once more as the first process of namespaces of its own, for one fleet; its exit status.
+    When it ends, the kernel ends every process of that fleet. A shell as the first process reaps those that lost
+    their parent."""
     command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
                '"$@"; exit $?', "sh", sys.executable, os.path.abspath(__file__), *sys.argv[1:]]
-    sys.exit(subprocess.run(command, env=environment, check=False).returncode)
+    return subprocess.run(command, env=dict(os.environ, **{INSIDE: program}), check=False).returncode
 
 
 def audit_policy(path):
@@ -125,13 +125,15 @@ def main():
     arguments = parse()
     if os.geteuid() != 0:
         raise SystemExit("scale: run as root: network namespaces are made")
-    if INSIDE not in os.environ:
-        settle_inside()
-    status = run_one(arguments, "agent", os.path.abspath(arguments.agent), arguments.agents)
+    fleets = {"agent": (arguments.agent, arguments.agents)}
     if arguments.reference:
-        binary = os.path.abspath(arguments.reference_binary)
-        status = run_one(arguments, "reference", binary, arguments.reference) or status
-    sys.exit(status)
+        fleets["reference"] = (arguments.reference_binary, arguments.reference)
+    if INSIDE in os.environ:
+        program = os.environ[INSIDE]
+        binary, agents = fleets[program]
+        sys.exit(run_one(arguments, program, os.path.abspath(binary), agents))
+    with build.one_at_a_time(os.path.join(ROOT, "build", "scale.lock")):
+        sys.exit(max(run_inside(program) for program in fleets))
 
 
 if __name__ == "__main__":

@@ -160,13 +160,21 @@ func (f *fleet) end(a *agent, signal syscall.Signal) error {
 	p := a.process
 	a.wanted = false
 	a.mu.Unlock()
-	return endProcess(p, signal)
+	return f.endProcess(p, signal)
 }
 
-func endProcess(p *process, signal syscall.Signal) error {
+func (f *fleet) endProcess(p *process, signal syscall.Signal) error {
 	if p == nil {
 		return nil
 	}
+	// It does not wait for its readers of sysfs, so the kernel does not add their time to its own.
+	var readers time.Duration
+	for _, pid := range family(p.pid)[1:] {
+		readers += cpuOf(pid)
+	}
+	f.mu.Lock()
+	f.pastCPU += readers
+	f.mu.Unlock()
 	p.kill(signal)
 	select {
 	case <-p.ended:
@@ -203,12 +211,15 @@ func (f *fleet) cpu() time.Duration {
 	return sum
 }
 
-// pss is the memory of all agents in KiB.
-func (f *fleet) pss() (sum int64) {
+// pss is the memory in KiB of all agents with their readers of sysfs, and without these.
+func (f *fleet) pss() (all, alone int64) {
 	for _, p := range f.running() {
-		sum += kibibytes(family(p.pid), "smaps_rollup", "Pss")
+		pids := family(p.pid)
+		own := kibibytes(pids[:1], "smaps_rollup", "Pss")
+		all += own + kibibytes(pids[1:], "smaps_rollup", "Pss")
+		alone += own
 	}
-	return sum
+	return all, alone
 }
 
 func (f *fleet) running() (all []*process) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,11 +74,12 @@ func (a *auditLog) add(line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 || json.Unmarshal(line, &event) != nil {
 		return
 	}
-	r := request{at: event.RequestReceivedTimestamp.Time, node: -1, verb: event.Verb, resource: "-"}
+	r := request{at: event.RequestReceivedTimestamp.Time, node: -1, verb: event.Verb}
 	if event.ResponseStatus != nil {
 		r.code = event.ResponseStatus.Code
 	}
 	named := event.RequestURI
+	r.resource, _, _ = strings.Cut(event.RequestURI, "?")
 	if event.ObjectRef != nil {
 		r.resource = event.ObjectRef.Resource
 		if event.ObjectRef.Subresource != "" {

@@ -61,7 +61,7 @@ func (r *result) goals() (all []goal) {
 			count(p.Name+": Events an agent", mostEvents, float64(p.Events)/agents)
 			figure(p.Name+": s until all slices are right", mostInstallSeconds, p.Right.Last)
 			figure(p.Name+": ms of the API server an agent", mostInstallCPU, p.ServerCPU/agents)
-			figure(p.Name+": KiB PSS an agent", mostPSS, float64(p.PSS)/agents)
+			figure(p.Name+": KiB PSS an agent, without its readers", mostPSS, float64(p.PSSAlone)/agents)
 			if first != nil {
 				count(p.Name+": requests, times those of the first", mostGrowth, float64(p.Sum)/float64(max(1, first.Sum)))
 				count(p.Name+": bytes from the API server, times those of the first", mostGrowth,

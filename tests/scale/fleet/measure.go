@@ -40,7 +40,8 @@ type phase struct {
 	EtcdCPU   float64 `json:"etcd_cpu_ms"`
 	AgentsCPU float64 `json:"agents_cpu_ms"`
 	ServerRSS int64   `json:"apiserver_rss_kib"`
-	PSS       int64   `json:"pss_kib"` // of all agents
+	PSS       int64   `json:"pss_kib"`       // of all agents, with all their processes
+	PSSAlone  int64   `json:"pss_alone_kib"` // without the readers of sysfs
 
 	Created    int     `json:"slices_created"`
 	Updated    int     `json:"slices_updated"`

@@ -139,7 +139,7 @@ func (one panel) draw(runs []*result) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text, p.X.Label.Text = one.title, one.unit, "agents"
 	p.Y.Min, p.X.Min = 0, 0
-	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Points(2)
 	p.Add(plotter.NewGrid())
 	var arguments []any
 	top := 0.0
@@ -158,6 +158,6 @@ func (one panel) draw(runs []*result) (*plot.Plot, error) {
 	if err := plotutil.AddLinePoints(p, arguments...); err != nil {
 		return nil, err
 	}
-	p.Y.Max = 1.3*top + 0.1 // room for the legend
+	p.Y.Max = 1.5*top + 0.1 // room for the legend
 	return p, nil
 }

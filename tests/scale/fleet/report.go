@@ -168,7 +168,9 @@ func installRows(kind string) []row {
 		{kind, bytesTitle, "", bytesText},
 		{kind, cpuTitle, "API server ≤ 10", cpuText},
 		{kind, shareTitle, "", shareText},
-		{kind, "KiB of memory (PSS) an agent", "≤ 420", func(p *phase, agents float64) string { return number(float64(p.PSS) / agents) }},
+		{kind, "KiB of memory (PSS) an agent, without / with its readers", "≤ 420", func(p *phase, agents float64) string {
+			return number(float64(p.PSSAlone)/agents) + " / " + number(float64(p.PSS)/agents)
+		}},
 		{kind, "MiB of memory of the API server (RSS)", "", func(p *phase, _ float64) string { return number(float64(p.ServerRSS) / 1024) }},
 	}
 }
@@ -256,6 +258,7 @@ func makeTable(results []*result) string {
 		}
 		fmt.Fprintln(&out)
 	}
+	writeGrowth(&out, results)
 	fmt.Fprintln(&out, "\nThe runs:")
 	fmt.Fprintln(&out)
 	for _, r := range results {
@@ -270,4 +273,39 @@ func makeTable(results []*result) string {
 			r.Cores, r.Load, strings.Join(outages, " and "), thousands(int64(r.Foreign[0])), thousands(int64(r.Foreign[1])))
 	}
 	return out.String()
+}
+
+// writeGrowth compares what an agent costs in the largest run with the smallest one of the same kind.
+func writeGrowth(out *strings.Builder, results []*result) {
+	kinds := map[string][]*result{}
+	var order []string
+	for _, r := range results { // sorted by number of agents
+		kind := r.Program + ", kubelet " + r.Kubelet
+		if kinds[kind] == nil {
+			order = append(order, kind)
+		}
+		kinds[kind] = append(kinds[kind], r)
+	}
+	for _, kind := range order {
+		small, large := kinds[kind][0], kinds[kind][len(kinds[kind])-1]
+		if small == large {
+			continue
+		}
+		fmt.Fprintf(out, "\nCost of one of %s (%s) beside one of %s, goal ≤ 1.2:", thousands(int64(large.Agents)), kind,
+			thousands(int64(small.Agents)))
+		for _, name := range []string{"install", "short outage", "install again"} {
+			a, b := small.phaseOf(name), large.phaseOf(name)
+			if a == nil || b == nil {
+				continue
+			}
+			times := func(value func(p *phase) float64) float64 {
+				return value(b) / float64(large.Agents) / max(1e-9, value(a)/float64(small.Agents))
+			}
+			fmt.Fprintf(out, " %s %.2f × requests, %.2f × bytes, %.2f × processor time of the API server;", phaseTitles[name],
+				times(func(p *phase) float64 { return float64(p.Sum) }),
+				times(func(p *phase) float64 { return float64(p.BytesTo + p.BytesFrom) }),
+				times(func(p *phase) float64 { return p.ServerCPU }))
+		}
+		fmt.Fprintln(out)
+	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	resource "k8s.io/api/resource/v1"
 )
 
 const (
@@ -32,6 +34,7 @@ type run struct {
 	audit   *auditLog
 	slices  *slicesWatch
 	result  *result
+	claims  []*resource.ResourceClaim // of the storm: one for each node
 
 	serverBase time.Duration // processor time of the API server that is not the phase's
 }
@@ -143,27 +146,28 @@ func (r *run) wants(name string) bool {
 func (r *run) phases() error {
 	s := r.s
 	for _, one := range []struct {
-		name string
-		do   func(p *phase) error
+		name   string
+		before func() error // what is no part of the phase
+		do     func(p *phase) error
 	}{
-		{"install", r.install},
-		{"rest", r.rest},
-		{"slices deleted", r.slicesDeleted},
-		{"outage 5 s", func(p *phase) error { return r.outage(p, 5*time.Second) }},
-		{fmt.Sprintf("outage %d s", s.OutageSeconds), func(p *phase) error {
+		{"install", nil, r.install},
+		{"rest", nil, r.rest},
+		{"slices deleted", nil, r.slicesDeleted},
+		{"outage 5 s", nil, func(p *phase) error { return r.outage(p, 5*time.Second) }},
+		{fmt.Sprintf("outage %d s", s.OutageSeconds), nil, func(p *phase) error {
 			return r.outage(p, time.Duration(s.OutageSeconds)*time.Second)
 		}},
-		{"rolling", r.rolling},
-		{"label", r.label},
-		{"storm", r.storm},
-		{"install again", r.installAgain},
+		{"rolling", nil, r.rolling},
+		{"label", nil, r.label},
+		{"storm", r.makeClaims, r.storm},
+		{"install again", r.fillAgain, r.install},
 	} {
 		if !r.wants(one.name) {
 			continue
 		}
-		if one.name == "install again" { // filling the cluster is no part of the phase
-			if err := r.fillAgain(); err != nil {
-				return err
+		if one.before != nil {
+			if err := one.before(); err != nil {
+				return fmt.Errorf("before %s: %w", one.name, err)
 			}
 		}
 		if err := r.measure(one.name, one.do); err != nil {
@@ -223,13 +227,13 @@ func (r *run) install(p *phase) error {
 	p.More["watches_p50_s"], p.More["watches_last_s"] = watches.P50, watches.Last
 	p.More["watches_missing"] = float64(watches.Missing)
 	time.Sleep(late)
-	p.PSS = r.fleet.pss()
+	p.PSS, p.PSSAlone = r.fleet.pss()
 	return nil
 }
 
 func (r *run) rest(p *phase) error {
 	time.Sleep(time.Duration(r.s.RestSeconds) * time.Second)
-	p.PSS = r.fleet.pss()
+	p.PSS, p.PSSAlone = r.fleet.pss()
 	return nil
 }
 
@@ -296,7 +300,7 @@ func (r *run) rolling(p *phase) error {
 			}
 		}
 		r.untilBatch(some)
-		if err := each(len(olds), len(olds), func(i int) error { return endProcess(olds[i], syscall.SIGTERM) }); err != nil {
+		if err := each(len(olds), len(olds), func(i int) error { return r.fleet.endProcess(olds[i], syscall.SIGTERM) }); err != nil {
 			return err
 		}
 	}
@@ -362,5 +366,3 @@ func (r *run) fillAgain() error {
 	time.Sleep(settle)
 	return r.fleet.makeDirectories()
 }
-
-func (r *run) installAgain(p *phase) error { return r.install(p) }

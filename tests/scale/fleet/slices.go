@@ -186,6 +186,9 @@ func (w *slicesWatch) reset() {
 	w.created, w.updated, w.deleted = 0, 0, 0
 	for _, p := range w.pools {
 		p.gap = 0
+		if p.whole.IsZero() { // taken away between the phases
+			p.broken = time.Time{}
+		}
 	}
 }
 

@@ -51,20 +51,23 @@ func (t *tally) add(took time.Duration, prepare bool, err error) {
 	}
 }
 
-// storm has each node prepare and unprepare one claim a second, while a tenth of the agents is killed.
+// makeClaims makes a claim for a device of each node.
+func (r *run) makeClaims() error {
+	r.claims = make([]*resource.ResourceClaim, r.s.Agents)
+	return each(r.s.Agents, writers, func(number int) (err error) {
+		name := fmt.Sprintf("storm-%05d", number)
+		r.claims[number], err = r.control.allocatedClaim(name, driverName, nodeName(number), stormDevice)
+		return err
+	})
+}
+
+// storm has each node prepare and unprepare its claim once a second, while a tenth of the agents is killed.
 func (r *run) storm(p *phase) error {
-	claims := make([]*resource.ResourceClaim, r.s.Agents)
-	if err := each(r.s.Agents, writers, func(number int) (err error) {
-		claims[number], err = r.control.allocatedClaim(fmt.Sprintf("storm-%05d", number), driverName, nodeName(number), stormDevice)
-		return err
-	}); err != nil {
-		return err
-	}
 	t := &tally{back: map[int]time.Duration{}}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.s.StormSeconds)*time.Second)
 	defer cancel()
 	var wait sync.WaitGroup
-	for number, claim := range claims {
+	for number, claim := range r.claims {
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
@@ -82,9 +85,9 @@ func (r *run) storm(p *phase) error {
 
 // killSome kills one agent of ten, spread over the storm, and starts it again a second later.
 func (r *run) killSome(ctx context.Context, t *tally) (killed int, err error) {
-	count := r.s.Agents / killPart
+	count := max(1, r.s.Agents/killPart)
 	length := time.Duration(r.s.StormSeconds) * time.Second
-	gap := length / 2 / time.Duration(max(1, count)) // in the first half, so that the second one shows the way back
+	gap := length / 2 / time.Duration(count) // in the first half, so that the second one shows the way back
 	errs := make(chan error, count)
 	for number := range count {
 		a := r.fleet.agents[number*killPart]
