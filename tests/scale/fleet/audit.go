@@ -67,7 +67,7 @@ func (a *auditLog) follow(path string) {
 	}
 }
 
-// add takes one line: a request that has ended, or a watch that has begun.
+// add parses one line: a request that has ended, or a watch that has begun.
 func (a *auditLog) add(line []byte) {
 	// A watch that ends was counted when it began. Most lines of a quiet phase are such ends.
 	var event audit.Event

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"time"
 
 	core "k8s.io/api/core/v1"
 	resource "k8s.io/api/resource/v1"
@@ -38,9 +39,17 @@ func (k *control) relabel(value string) error {
 	})
 }
 
+// deleteSlices deletes the slices of all agents. A starved API server may end the request before all are deleted.
 func (k *control) deleteSlices() error {
-	return k.client.ResourceV1().ResourceSlices().DeleteCollection(context.Background(), meta.DeleteOptions{},
-		meta.ListOptions{FieldSelector: "spec.driver=" + driverName})
+	var err error
+	for end := time.Now().Add(k.s.patience()); time.Now().Before(end); time.Sleep(time.Second) {
+		err = k.client.ResourceV1().ResourceSlices().DeleteCollection(context.Background(), meta.DeleteOptions{},
+			meta.ListOptions{FieldSelector: "spec.driver=" + driverName})
+		if err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // allocatedClaim makes a claim with the allocation that a scheduler would have written.

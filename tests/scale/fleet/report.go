@@ -132,7 +132,9 @@ func spreadText(p *phase, _ float64) string {
 	return text
 }
 
-func requestsText(p *phase, agents float64) string { return number(float64(p.Sum) / agents) }
+func requestsText(p *phase, agents float64) string {
+	return number(float64(p.Sum-p.Refused)/agents) + " / " + number(float64(p.Sum)/agents)
+}
 func refusedText(p *phase, _ float64) string {
 	return number(percent(float64(p.Refused), float64(p.Sum)))
 }
@@ -150,7 +152,7 @@ func more(key string) func(*phase, float64) string {
 
 const (
 	rightTitle    = "s until right, p50 / p99 / last"
-	requestsTitle = "requests an agent"
+	requestsTitle = "requests an agent, without / with refused ones"
 	refusedTitle  = "refused (429), %"
 	bytesTitle    = "KiB to / from the API server, an agent"
 	cpuTitle      = "ms of processor: API server / agent, an agent"
@@ -217,7 +219,9 @@ func rows() []row {
 		row{"storm", "prepare, ms, p50 / p99", "", func(p *phase, _ float64) string {
 			return number(p.More["prepare_p50_ms"]) + " / " + number(p.More["prepare_p99_ms"])
 		}},
-		row{"storm", "calls answered with an error", "0", more("calls_refused")},
+		row{"storm", "calls answered with an error, of which too late for the API server", "0", func(p *phase, _ float64) string {
+			return number(p.More["calls_refused"]+p.More["calls_late"]) + ", " + number(p.More["calls_late"])
+		}},
 		row{"storm", "s from kill -9 to the next prepared claim, p50 / p99 / last", "", spreadText},
 		row{"storm", requestsTitle, "", requestsText},
 		row{"storm", cpuTitle, "", cpuText})

@@ -72,7 +72,7 @@ func (w *slicesWatch) once(ctx context.Context) {
 		if !ok {
 			return
 		}
-		w.take(slice, event.Type == watch.Deleted, time.Now())
+		w.apply(slice, event.Type == watch.Deleted, time.Now())
 	}
 }
 
@@ -81,19 +81,20 @@ func (w *slicesWatch) replace(items []resource.ResourceSlice) {
 	now, listed := time.Now(), map[string]bool{}
 	for i := range items {
 		listed[items[i].Name] = true
-		w.take(&items[i], false, now)
+		w.apply(&items[i], false, now)
 	}
 	for number, p := range w.copies() {
 		for name := range p.slices {
 			if !listed[name] {
-				w.take(&resource.ResourceSlice{ObjectMeta: meta.ObjectMeta{Name: name},
+				w.apply(&resource.ResourceSlice{ObjectMeta: meta.ObjectMeta{Name: name},
 					Spec: resource.ResourceSliceSpec{Pool: resource.ResourcePool{Name: nodeName(number)}}}, true, now)
 			}
 		}
 	}
 }
 
-func (w *slicesWatch) take(slice *resource.ResourceSlice, gone bool, now time.Time) {
+// apply brings one slice into the state.
+func (w *slicesWatch) apply(slice *resource.ResourceSlice, gone bool, now time.Time) {
 	digits, found := strings.CutPrefix(slice.Spec.Pool.Name, nodePrefix)
 	number, err := strconv.Atoi(digits)
 	if !found || err != nil {
@@ -122,7 +123,7 @@ func (w *slicesWatch) take(slice *resource.ResourceSlice, gone bool, now time.Ti
 		p.slices[slice.Name] = stored{uid: string(slice.UID), version: slice.ResourceVersion, label: labelOf(slice),
 			generation: slice.Spec.Pool.Generation, count: slice.Spec.Pool.ResourceSliceCount}
 	}
-	p.judge(now)
+	p.update(now)
 }
 
 func labelOf(slice *resource.ResourceSlice) string {
@@ -134,8 +135,8 @@ func labelOf(slice *resource.ResourceSlice) string {
 	return ""
 }
 
-// judge sees whether the pool is whole, and since when.
-func (p *pool) judge(now time.Time) {
+// update finds out whether the pool is whole, and since when.
+func (p *pool) update(now time.Time) {
 	newest, count := int64(-1), int64(0)
 	for _, s := range p.slices {
 		if s.generation > newest {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -29,6 +30,7 @@ type tally struct {
 	mu              sync.Mutex
 	prepares, other []time.Duration // of calls that succeeded
 	refused, broken int             // answered with an error; not answered
+	late            int             // answered that the API server did not answer in time
 	firstError      string
 	back            map[int]time.Duration // killed nodes: until the first prepare after the kill
 }
@@ -43,6 +45,8 @@ func (t *tally) add(took time.Duration, prepare bool, err error) {
 		t.other = append(t.other, took)
 	case status.Code(err) == codes.Unavailable:
 		t.broken++ // nobody listens: the agent was killed
+	case strings.Contains(err.Error(), "no response in time"):
+		t.late++
 	default:
 		t.refused++
 		if t.firstError == "" {
@@ -227,6 +231,7 @@ func (t *tally) report(p *phase, killed int) {
 		p.More[name+"_p99_ms"] = milliseconds(took[int(0.99*float64(len(took)-1))])
 	}
 	p.More["calls_refused"], p.More["calls_while_killed"] = float64(t.refused), float64(t.broken)
+	p.More["calls_late"] = float64(t.late)
 	if t.firstError != "" {
 		fmt.Printf("storm: first refusal: %s\n", t.firstError)
 	}
