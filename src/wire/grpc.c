@@ -39,8 +39,8 @@ static struct grpc_call *call_of(struct grpc_server *s, uint32_t stream)
 }
 
 /*
- * Initializes a free entry of the call table for a new stream. A free entry always exists: every
- * call has a live stream, and the stream table is no larger than the call table.
+ * Initializes a free entry of the call table for a new stream. A free entry always exists,
+ * because every call has a live stream, and the stream table is no larger than the call table.
  */
 static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64_t now_ms)
 {
@@ -83,8 +83,8 @@ static void parse_path(struct grpc_call *call, struct view value, uint64_t now_m
 }
 
 /*
- * Accepts "application/grpc" and "application/grpc+proto", with or without parameters: the server
- * supports only protobuf.
+ * Accepts "application/grpc" and "application/grpc+proto", with or without parameters. Refuses
+ * all other content-types, because the server supports only protobuf.
  */
 static void parse_type(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
@@ -351,8 +351,8 @@ static bool on_input(struct grpc_server *s, const struct h2_event *event, struct
         consume_data(s, call, event->data);
     } else if (!event->trailers) {
         /*
-         * the flag is set before head_complete runs, whose refusals depend on whether the request
-         * is complete
+         * `flags` is updated before head_complete runs, because a refusal by head_complete depends
+         * on GRPC_FLAG_INPUT_ENDED
          */
         call->flags |= event->end_stream ? GRPC_FLAG_INPUT_ENDED : 0u;
         head_complete(s, call);
@@ -454,7 +454,7 @@ static bool expire_due(struct grpc_server *s, uint64_t now_ms, struct grpc_event
     return false;
 }
 
-/* --- checks, start and end of a connection, and its events --- */
+/* --- consistency checks, start, end and events of a connection --- */
 
 static bool call_valid(const struct grpc_server *s, const struct grpc_call *call)
 {
@@ -525,7 +525,7 @@ enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event 
         return STATUS_OK;
     }
     st = h2_next(&s->h2, &input);
-    /* the loop ends: each event consumes received bytes or ends a stream */
+    /* the loop ends, because each event consumes received bytes or ends a stream */
     while (st == STATUS_OK && !on_event(s, &input, now_ms, event)) {
         st = h2_next(&s->h2, &input);
     }

@@ -66,7 +66,7 @@ struct grpc_call_id {
     uint32_t serial; /* serial number of the call; 0: no call */
 };
 
-#define GRPC_PREFIX_BYTES 5u /* compressed flag (1 octet), message length (4 octets) */
+#define GRPC_PREFIX_BYTES 5u /* octets of a message prefix: compressed flag 1, message length 4 */
 
 struct grpc_call {   /* a call, as an entry of the call table; all members are internal */
     uint32_t stream; /* id of the HTTP/2 stream; 0: free entry */
@@ -85,7 +85,7 @@ struct grpc_call {   /* a call, as an entry of the call table; all members are i
     uint8_t prefix[GRPC_PREFIX_BYTES];
     uint32_t message_len; /* message length that the prefix announces */
     uint32_t message_have;
-    uint32_t reply_left; /* bytes of the response message that are not sent yet */
+    uint32_t reply_left; /* number of bytes of the response message that are not sent yet */
     /*
      * time by which the request must be complete; later: time by which the peer must have received
      * the reply
@@ -136,7 +136,7 @@ enum grpc_event_kind {
 struct grpc_event {
     enum grpc_event_kind kind;
     struct grpc_call_id call; /* call that the event concerns; set for all kinds except WRITABLE */
-    struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
+    struct view path;         /* CALL: path of the method, valid until the call ends */
     unsigned method;          /* CALL: grpc_method.id of the path */
     struct view message;      /* CALL: the request message, valid until the next grpc_next */
     /* CALL: time at which the call's grpc-timeout ends; UINT64_MAX: no grpc-timeout */

@@ -36,15 +36,18 @@ enum {
 /* the request's method is HEAD: send no body (RFC 9110 §9.3.2) */
 #define GRPC_FLAG_BODILESS 0x80u
 
-/* Reasons to end a call without asking the owner; grpc_send.c has the responses. */
+/*
+ * Reasons to end a call without a CALL event to the owner. The table in grpc_send.c has the
+ * response that the peer gets for each reason.
+ */
 enum grpc_refusal {
     GRPC_REFUSE_METHOD,
     GRPC_REFUSE_TYPE,
     GRPC_REFUSE_UNKNOWN,
     /*
-     * If the request is still arriving when its refusal has been sent, call_end drops the rest of
-     * the request for METHOD, TYPE and UNKNOWN, and resets the stream for this and the later
-     * values.
+     * If a request is still arriving when its refusal has been sent, the reason decides what
+     * call_end does: for METHOD, TYPE and UNKNOWN it drops the rest of the request; for
+     * GRPC_REFUSE_STOPPING and every later value it resets the stream.
      */
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,

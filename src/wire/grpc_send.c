@@ -38,7 +38,7 @@ static const struct {
     [GRPC_REFUSE_DEADLINE] = {HTTP_OK, GRPC_DEADLINE_EXCEEDED, "deadline exceeded"},
 };
 
-/* --- releasing what a call holds --- */
+/* --- releasing the buffer and the table entry of a call --- */
 
 void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call)
 {
@@ -192,8 +192,8 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
 
 /*
  * Ends a call whose response is complete. If the request is still arriving, either drops its rest
- * or makes the peer stop with RST_STREAM (RFC 9113 §8.1). Only a refusal is sent before the end of
- * the request: a call runs from that end on.
+ * or makes the peer stop with RST_STREAM (RFC 9113 §8.1). Such a response is always a refusal,
+ * because the owner gets a call only after its whole request has arrived.
  */
 static void call_end(struct grpc_server *s, struct grpc_call *call)
 {

@@ -189,8 +189,9 @@ struct writer h2_rx_space(struct h2 *c)
         return writer_of(NULL, 0);
     }
     /*
-     * Moves the unread bytes to the front of mem.rx. The views of the last event into mem.rx need
-     * not stay valid: the engine is starved only if the owner has called h2_next again.
+     * Moves the unread bytes to the front of mem.rx. This may invalidate the views of the last
+     * event into mem.rx. They are no longer needed, because h2_next sets `starved` only when it
+     * returns no event.
      */
     size_t waiting = c->rx_len - c->rx_pos;
     if (c->rx_pos > 0u) {
@@ -733,7 +734,8 @@ static enum h2_step stage_skip(struct h2 *c, struct h2_event *event)
     (void)event;
     struct view piece = h2_rx_piece(c);
     if (piece.len == 0u) {
-        return H2_STEP_STARVED; /* the stage begins, and goes on, with bytes left */
+        /* in this stage c->left is above 0, so an empty piece means that more octets must arrive */
+        return H2_STEP_STARVED;
     }
     h2_rx_consume(c, piece.len);
     if (c->left == 0u) {

@@ -121,11 +121,11 @@ struct h2_stream {
     uint8_t flags;
     uint8_t informational; /* number of 1xx header lists received */
     uint32_t reset_code;   /* code of an RST_STREAM that waits for room in the send buffer */
-    /* octets of DATA consumed, but not yet granted to the peer again by WINDOW_UPDATE */
+    /* number of octets of DATA consumed, but not yet granted to the peer again by WINDOW_UPDATE */
     uint32_t consumed;
     int64_t send_window;
-    int64_t recv_window; /* octets that the peer may still send */
-    /* octets of the peer's body still to come, if that is known (RFC 9113 §8.1.1) */
+    int64_t recv_window; /* number of octets of DATA that the peer may still send */
+    /* number of octets of the peer's body still to come, if that is known (RFC 9113 §8.1.1) */
     uint64_t body_left;
 };
 
@@ -174,7 +174,10 @@ struct h2_memory {
     uint8_t *rx;
     size_t rx_cap; /* size of the receive buffer, >= H2_RX_BYTES_MIN */
     uint8_t *tx;
-    /* H2_TX_BYTES_MIN to H2_FRAME_MAX, so that every header block fits into one frame */
+    /*
+     * size of the send buffer, H2_TX_BYTES_MIN to H2_FRAME_MAX, so that every header block that
+     * fits into the buffer also fits into one frame
+     */
     size_t tx_cap;
     uint8_t *field; /* one undecoded header field carried between frames */
     size_t field_cap;
@@ -184,7 +187,7 @@ struct h2_memory {
     /* number of entries of `streams`; a server announces it as MAX_CONCURRENT_STREAMS */
     unsigned streams_cap;
     uint32_t window; /* SETTINGS_INITIAL_WINDOW_SIZE that we announce, >= 1 */
-    /* octets of DATA that the peer may have in flight on all streams, >= H2_WINDOW_DEFAULT */
+    /* number of octets of DATA that may be in flight on all streams, >= H2_WINDOW_DEFAULT */
     uint32_t connection_window;
     uint32_t table_size; /* SETTINGS_HEADER_TABLE_SIZE that we announce, <= HPACK_TABLE_BYTES */
 };
@@ -221,8 +224,9 @@ struct h2 {
     uint32_t failure_code;
     uint64_t now_ms;
     uint64_t started_ms;
-    uint64_t tx_progress_ms; /* when the send buffer last became non-empty or shrank */
-    uint64_t credit_ms;      /* time up to which the abuse credit was refilled */
+    /* time at which the send buffer last became non-empty or bytes of it were sent */
+    uint64_t tx_progress_ms;
+    uint64_t credit_ms; /* time up to which the abuse credit was refilled */
     uint32_t credit;
     uint32_t charged; /* abuse credit that our next HEADERS or DATA frames refund */
     /* the members from here to `block` are the state of receiving */
@@ -236,16 +240,16 @@ struct h2 {
     size_t rx_pos;       /* mem.rx[rx_pos .. rx_len) is unprocessed */
     size_t rx_len;
     struct h2_frame frame;
-    /* octets at the front of the payload that the handler needs in one piece */
+    /* number of octets at the front of the payload that the handler needs in one piece */
     uint32_t fixed;
-    uint32_t left; /* octets of the payload still to come, padding excluded */
+    uint32_t left; /* number of octets of the payload still to come, padding excluded */
     uint32_t padding;
     struct h2_block block;
     /* the members from here to `pings` are the state of sending */
     size_t tx_pos; /* mem.tx[tx_pos .. tx_len) is unsent */
     size_t tx_len;
     bool building;   /* the owner has called h2_headers_begin, but not yet h2_headers_end */
-    bool build_head; /* the request being built is a HEAD */
+    bool build_head; /* the header block being built is that of a HEAD request */
     /* our first header block was sent; it told the peer that our compression table stays empty */
     bool table_cleared;
     /* stream of the block being built; 0: that stream has ended */
@@ -263,7 +267,10 @@ struct h2 {
     int64_t send_window;
     int64_t recv_window;
     uint32_t consumed;
-    /* octets of DATA that may still arrive, without a charge, for streams that we reset */
+    /*
+     * allowance for DATA on streams that we reset: number of octets that may still arrive before a
+     * frame on such a stream costs the peer abuse credit
+     */
     uint32_t late_granted;
     uint32_t next_id;      /* client: id of the next stream to open */
     uint32_t last_peer_id; /* server: highest id of a stream that the peer opened */

@@ -80,7 +80,7 @@ static bool authority_valid(struct h2_list *list, struct view value)
     (void)list;
     (void)value;
     /*
-     * accepts any :authority: kubelets send an encoded socket path, "localhost" or an empty value
+     * accepts any :authority, because kubelets send an encoded socket path, "localhost" or ""
      */
     return true;
 }
@@ -295,7 +295,10 @@ static enum h2_step begin_block(struct h2 *c)
     return past == H2_PAST_IDLE ? begin_on_idle(c, id) : begin_on_closed(c, past);
 }
 
-/* Charges an empty frame inside a block, because it makes no progress (CVE-2019-9518). */
+/*
+ * Charges the abuse credit if the frame is empty and does not end its header block, because such
+ * frames cost work and make no progress (CVE-2019-9518).
+ */
 static void charge_empty(struct h2 *c)
 {
     ASSERT(c->frame.type == H2_HEADERS || c->frame.type == H2_CONTINUATION);

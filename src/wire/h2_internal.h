@@ -116,11 +116,12 @@ enum {
 /* What became of a stream that is not in the stream table (RFC 9113 §5.1 "idle", "closed"). */
 enum h2_past {
     H2_PAST_IDLE,
-    H2_PAST_SKIPPED, /* never opened; closed because a stream with a higher id was opened */
+    /* never opened; it counts as closed, because the peer opened a stream with a higher id */
+    H2_PAST_SKIPPED,
     H2_PAST_FORGOTTEN,
     H2_PAST_ENDED, /* both sides ended the stream */
     H2_PAST_RESET_BY_PEER,
-    /* reset by this side: its late frames are ignored, but DATA beyond late_granted is charged */
+    /* reset by this side: late frames are ignored, but DATA over late_granted costs abuse credit */
     H2_PAST_RESET_BY_US
 };
 

@@ -246,9 +246,9 @@ static void remember_closed(struct h2 *c, uint32_t id, enum h2_past past)
 }
 
 /*
- * Allows, without a charge, the DATA that may be in flight when we reset a stream: as many octets
- * as the window of the stream still allows. The grants of all reset streams together never exceed
- * the connection's window.
+ * When we reset a stream, DATA of the peer may be in flight: at most as many octets as the window
+ * of the stream still allows. Adds this number to late_granted, so that these octets cost the peer
+ * no abuse credit. late_granted never exceeds the connection's window.
  */
 static void grant_late(struct h2 *c, const struct h2_stream *s)
 {
@@ -382,7 +382,10 @@ void h2_charge(struct h2 *c)
 
 /* --- control frames that wait for room in the send buffer --- */
 
-/* Octets of a header block besides its fields: the frame header and one table size update. */
+/*
+ * Number of octets of a header block besides its fields: the frame header and one table size
+ * update.
+ */
 #define BLOCK_OVERHEAD (H2_FRAME_HEADER_BYTES + 1u)
 
 static bool control_room(const struct h2 *c, size_t bytes)
@@ -705,9 +708,9 @@ static enum h2_step stray_data(struct h2 *c, uint32_t length)
         return h2_stranger_error(c, id, H2_STREAM_CLOSED);
     }
     /*
-     * DATA that was in flight when we reset the stream is not charged. A frame shorter than
+     * DATA that was in flight when we reset the stream costs no abuse credit. A frame shorter than
      * H2_LATE_FRAME_BYTES counts as that many octets, so that a peer cannot send many tiny frames
-     * without a charge.
+     * at no cost.
      */
     uint32_t used = c->frame.length < H2_LATE_FRAME_BYTES ? H2_LATE_FRAME_BYTES : c->frame.length;
     if (length == 0u || used > c->late_granted) {
@@ -752,7 +755,7 @@ static enum h2_step accept_data(struct h2 *c, struct h2_stream *s, uint32_t leng
         c->stage = H2_STAGE_BODY;
         return H2_STEP_AGAIN;
     }
-    h2_charge(c); /* an empty frame makes no progress (CVE-2019-9518) */
+    h2_charge(c); /* charges an empty frame, because it makes no progress (CVE-2019-9518) */
     h2_rx_finish_piece(c);
     return H2_STEP_AGAIN;
 }

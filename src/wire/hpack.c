@@ -322,7 +322,8 @@ static const struct {
     uint8_t prefix_bits;
     uint8_t kind;
 } first_octets[] = {
-    {0x80, 0x80, 7, INDEXED}, /* RFC 7541 §6.1: a field of a table */
+    /* RFC 7541 §6.1: the index of a table entry, which gives both name and value */
+    {0x80, 0x80, 7, INDEXED},
     /* RFC 7541 §6.2.1: a literal that is added to the dynamic table */
     {0xc0, 0x40, 6, LITERAL_INDEXING},
     {0xe0, 0x20, 5, SIZE_UPDATE},   /* RFC 7541 §6.3: a dynamic table size update */

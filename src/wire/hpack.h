@@ -37,7 +37,7 @@ struct hpack_entry {
 
 /* The dynamic table of one connection, and its size limits, counted as in RFC 7541 §4.1. */
 struct hpack_decoder {
-    uint32_t max_size;     /* current limit, set by size updates */
+    uint32_t max_size;     /* current limit of the table's size, set by size updates */
     uint32_t allowed_size; /* the SETTINGS_HEADER_TABLE_SIZE that we announced */
     uint32_t used;         /* size of the live entries, counted as in RFC 7541 §4.1 */
     uint16_t first;        /* index of the newest entry in `entries` */

@@ -226,7 +226,7 @@ static void parse_host(struct http1 *h, struct view value)
 static void parse_connection(struct http1 *h, struct view value)
 {
     struct view rest = value;
-    /* The loop ends: each iteration consumes at least one byte. */
+    /* The loop ends, because each iteration consumes at least one byte. */
     while (rest.len > 0u) {
         size_t end = view_find(rest, ',');
         h->close = h->close || same_word(view_trim(view_first(rest, end)), "close");
@@ -322,7 +322,7 @@ static void line_byte(struct http1 *h, uint8_t c)
     }
 }
 
-/* Whether a line must not contain the byte: control characters except tab (RFC 9110 §5.5). */
+/* Whether the byte is forbidden in a line: a control character other than tab (RFC 9110 §5.5). */
 static bool is_forbidden(uint8_t c)
 {
     return is_control(c) && c != '\t';

@@ -33,7 +33,7 @@ enum http1_phase {
     HTTP1_READING,    /* a request is arriving or may arrive */
     HTTP1_REQUESTED,  /* a request is complete: http1_next returns it */
     HTTP1_RESPONDING, /* the owner writes the response */
-    HTTP1_CLOSING,    /* the last response is complete */
+    HTTP1_CLOSING,    /* no request follows: the connection closes when its output is sent */
     HTTP1_FAILED
 };
 
@@ -79,7 +79,7 @@ struct http1 {
     bool served;          /* at least one request got its response */
     bool again;           /* the current request is not the first on this connection */
     bool cut;             /* the current field line was too long: its rest was dropped */
-    bool cr;              /* the last byte parsed was CR */
+    bool cr;              /* the last byte parsed was CR, so LF must follow */
     bool head;            /* the method is HEAD: send no body */
     bool old;             /* the request is HTTP/1.0 */
     bool close;           /* close the connection after the response */
@@ -89,7 +89,8 @@ struct http1 {
     enum http1_coding coding;
     uint64_t now_ms;
     uint64_t since_ms; /* when the current wait, request, response or failure began */
-    uint64_t moved_ms; /* when the response began, or the peer last received bytes of it */
+    /* time at which the response began or, if later, the peer last received bytes of it */
+    uint64_t moved_ms;
     uint32_t fields_len;
     uint16_t line_len; /* number of bytes in `line`: what has arrived of the current line */
     uint16_t rx_len;
@@ -119,7 +120,10 @@ uint64_t http1_deadline(const struct http1 *h);
 uint64_t http1_yields_ms(const struct http1 *h);
 /* Closes the connection in favour of a new one: nothing more is sent or read. */
 void http1_yield(struct http1 *h);
-/* Whether the owner should close the connection now. */
+/*
+ * Whether the owner should close the connection now: the last response is sent, or the connection
+ * has failed and need not wait any longer for the peer to receive the response or to close.
+ */
 bool http1_done(const struct http1 *h);
 
 /* Returns the room for received bytes; empty: the owner must not read now. */

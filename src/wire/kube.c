@@ -17,7 +17,7 @@
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 #define HTTP_STATUS_MAX 999u
 /*
- * Last media type of Accept: errors of intermediaries, such as proxies, may be JSON. The
+ * Last media type of Accept, because errors of intermediaries, such as proxies, may be JSON. The
  * content-type of a response distinguishes these errors from objects of the API server.
  */
 #define JSON_TOO ",application/json"
@@ -118,10 +118,10 @@ struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view 
 /* Values of `phase` in struct kube_response. */
 enum {
     PHASE_START,  /* no byte of the body has been read */
-    PHASE_OBJECT, /* in the body's only object, which is not in a frame */
-    PHASE_PREFIX, /* between watch frames, or in the length prefix of a frame */
-    PHASE_FRAME,  /* in the message of a watch frame, after its length prefix */
-    PHASE_TEXT    /* in a body that is not protobuf */
+    PHASE_OBJECT, /* the body is a single object without frames; the object is arriving */
+    PHASE_PREFIX, /* the body consists of watch frames; the length prefix of one is arriving */
+    PHASE_FRAME,  /* the length prefix of a watch frame is complete; its message is arriving */
+    PHASE_TEXT    /* the body is not protobuf; its text is arriving */
 };
 
 static bool shape_is_watch(enum kube_shape shape)

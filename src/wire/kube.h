@@ -24,7 +24,7 @@
 
 #include "base/bytes.h"
 #include "cfg/limits.h"
-#include "generated/kube_rules.h" /* record numbers, such as KUBE_TYPE_META */
+#include "generated/kube_rules.h" /* defines the record numbers, such as KUBE_TYPE_META */
 #include "wire/h2.h"
 #include "wire/http_status.h"
 #include "wire/kube_filter.h"
@@ -125,12 +125,13 @@ MUST_USE enum status kube_response_end(struct kube_response *r);
 
 /* The head of one request; views and texts are borrowed until the request is sent. */
 struct kube_request {
-    const char *method;    /* "GET", "POST", "PUT", "PATCH", "DELETE" */
-    struct view path;      /* path and query */
-    struct view authority; /* host:port as in the kubeconfig or service variables */
-    struct view token;     /* bearer token, empty: none; sent as never-indexed field */
-    bool watch;            /* ask for a response in watch frames (Accept …;stream=watch) */
-    uint64_t body_len;     /* content-length; valid if has_body */
+    const char *method; /* "GET", "POST", "PUT", "PATCH", "DELETE" */
+    struct view path;   /* path and query */
+    /* host:port of the API server, from the kubeconfig or from KUBERNETES_SERVICE_HOST and _PORT */
+    struct view authority;
+    struct view token; /* bearer token, empty: none; sent as never-indexed field */
+    bool watch;        /* ask for a response in watch frames (Accept …;stream=watch) */
+    uint64_t body_len; /* content-length; valid if has_body */
     bool has_body;
     const char *body_type; /* Content-Type, static; NULL: application/vnd.kubernetes.protobuf */
 };
@@ -203,7 +204,7 @@ void kube_envelope_head(struct writer *out, const char *api_version, const char 
 
 /* An Event of events.k8s.io/v1; texts are borrowed, times are Unix milliseconds. */
 struct kube_event {
-    const char *name; /* shorter than NAME_CAP, like all names in this struct */
+    const char *name; /* name of the Event; all names in this struct are shorter than NAME_CAP */
     const char *ns;
     uint64_t first_wall_ms; /* eventTime of the Event */
     uint64_t last_wall_ms;  /* lastObservedTime of the Event's series */

@@ -368,7 +368,7 @@ static enum step on_wire_type(struct kube_filter *f)
         return begin_value(f, sizeof(uint64_t));
     case WIRE_I32:
         return begin_value(f, sizeof(uint32_t));
-    default: /* groups (wire types 3 and 4), and the undefined types 6 and 7 */
+    default: /* refuses groups (wire types 3 and 4) and the undefined wire types 6 and 7 */
         return fail_filter(f);
     }
 }
@@ -557,7 +557,7 @@ enum status kube_filter_next(struct kube_filter *f, struct reader *in, struct ku
     if (f->failed != STATUS_OK) {
         return f->failed;
     }
-    /* the loop ends: each step consumes a byte, or ends a field or a message */
+    /* the loop ends, because each step consumes a byte, or ends a field or a message */
     while (step == STEP_ON) {
         step = filter_step(f, in, record);
     }

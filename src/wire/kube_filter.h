@@ -90,7 +90,7 @@ struct kube_record {
 
 /* An open message: one whose end has not been reached. */
 struct kube_frame {
-    /* bytes of this message still to come; UINT64_MAX: a top message of unknown length */
+    /* number of bytes of this message still to come; UINT64_MAX: a top message of unknown length */
     uint64_t left;
     /* only if a RECORD rule entered the message: where its record starts in the buffer */
     uint16_t record_start;
@@ -108,7 +108,7 @@ struct kube_filter {
     uint8_t phase;
     uint8_t wire_type;
     uint8_t rule;       /* index of the current field's rule; KUBE_ROOT: none */
-    uint8_t varint_len; /* bytes of a varint, or of the magic, read so far */
+    uint8_t varint_len; /* number of bytes read so far of a varint or of the magic */
     /*
      * number of bytes in the buffer that encode the kept field's length, just before kept_at; 0:
      * the field has no length
@@ -119,7 +119,7 @@ struct kube_filter {
     uint64_t value_left;
     uint16_t field_at;  /* start of the current field in the buffer, tag included */
     uint16_t kept_at;   /* start of the current field's content in the buffer */
-    uint16_t kept_left; /* bytes of the content still to be copied to the buffer */
+    uint16_t kept_left; /* number of bytes of the content still to be copied to the buffer */
     uint16_t emit_len;  /* length of the record returned last, which the next call removes */
     uint16_t len;
     uint8_t buffer[KUBE_RECORD_BYTES_MAX];
