@@ -13,7 +13,7 @@ struct marks {
 #define PADDING 64u
 #define NO_DIGIT 255u
 
-/* Offset of the first line at or after `from` that starts with `mark`; text.len: no line does. */
+/* Offset of the first line at or after `from` that starts with `mark`; text.len: no such line. */
 static size_t find_mark(struct view text, size_t from, const char *mark)
 {
     bool line = true;

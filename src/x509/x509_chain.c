@@ -162,15 +162,18 @@ static unsigned likeness_of(const struct x509_cert *issuer, const struct x509_ce
 
 #define LIKENESSES 3u
 
-/* Whether the current pass of frame `f` searches the anchors, and not the sent certificates. */
+/*
+ * Whether the search for the issuer of frame `f` goes through the anchors, which it does while
+ * f->pass is 0 to 2. While f->pass is 3 to 5, it goes through the sent certificates.
+ */
 static bool is_among_anchors(const struct x509_frame *f)
 {
     return f->pass < LIKENESSES;
 }
 
 /*
- * Whether `cert` has the subject that the certificate of frame `f` names as its issuer, and matches
- * it as well as the current pass requires (likeness_of).
+ * Whether the subject of `cert` is the issuer that the certificate of frame `f` names, and the two
+ * certificates have the likeness (likeness_of) that f->pass selects.
  */
 static bool is_wanted(const struct x509_search *s, const struct x509_frame *f,
                       const struct x509_cert *cert)
@@ -181,8 +184,8 @@ static bool is_wanted(const struct x509_search *s, const struct x509_frame *f,
 }
 
 /*
- * Finds the next anchor that may have issued the certificate of frame `f` and is wanted in the
- * current pass (is_wanted). false: no such anchor is left.
+ * Finds the next anchor that may have issued the certificate of frame `f`, according to is_wanted.
+ * false: no such anchor is left for the current value of f->pass.
  */
 static bool next_anchor(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
 {
@@ -234,8 +237,8 @@ static bool next_candidate(const struct x509_search *s, struct x509_frame *f, st
 /*
  * Whether the chain already has a certificate with the subject, key and subject alternative names
  * of the candidate. This check is needed because cross-signed certificates can form a loop. As in
- * Go, the search of the chain ends with false at a certificate that has the candidate's subject and
- * key, if only one of the two has subject alternative names.
+ * Go, returns false as soon as it meets a certificate that has the candidate's subject and key, but
+ * only one of these two certificates has subject alternative names.
  */
 static bool is_in_chain(const struct x509_search *s, const struct x509_cert *candidate)
 {
@@ -285,7 +288,11 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
     return reason == X509_TRUSTED;
 }
 
-/* Never full: cfg/budget.h compares X509_SENT_MAX with the candidates, one certificate each. */
+/*
+ * Appends the sent certificate with index `cert` to the chain. s->frame always has a free entry,
+ * because the chain has at most one certificate for each candidate tried and the server's own, and
+ * X509_SENT_MAX is larger than X509_CANDIDATES_MAX (cfg/budget.h).
+ */
 static void push_frame(struct x509_search *s, size_t cert)
 {
     ASSERT(s->depth < X509_SENT_MAX && cert < s->sent->count);

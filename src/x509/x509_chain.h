@@ -74,8 +74,8 @@ struct x509_frame {
     size_t at;
     uint8_t cert; /* index of the sent certificate whose issuer is searched for */
     /*
-     * 0 to 2: among the anchors, from the best match (likeness_of) to the worst; 3 to 5: likewise,
-     * but among the sent certificates
+     * which possible issuers are tried now. 0 to 2: anchors, from those that match best
+     * (likeness_of) to those that match worst; 3 to 5: sent certificates, in the same order
      */
     uint8_t pass;
 };

@@ -12,7 +12,7 @@
 
 /* --- whether name constraints are well-formed --- */
 
-/* Whether the mask is one bits followed by zero bits. */
+/* Whether the mask is a sequence of bits that are 1, followed only by bits that are 0. */
 static bool mask_valid(struct view mask)
 {
     bool ended = false;
@@ -221,7 +221,7 @@ static bool constraint_hits(const struct subject *s, struct view constraint, boo
 }
 
 struct search {
-    bool some; /* at least one subtree has the kind of the searched name */
+    bool some; /* at least one subtree is of the same kind (DNS, IP, …) as the checked name */
     bool hit;
 };
 
