@@ -12,7 +12,8 @@
 #include "dra/metadata.h"
 
 /*
- * Room for the path of a device node: a directory, "/neuron" or "/infiniband/uverbs", and a number.
+ * Size in bytes of a buffer for the path of a device node: a directory, "/neuron" or
+ * "/infiniband/uverbs", a number, and NUL.
  */
 #define NODE_PATH_CAP (PATH_CAP + 32u)
 #define ENV_CAP 64u
@@ -48,7 +49,7 @@ bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix,
         return false;
     }
     struct view middle = view_from(view_first(v, v.len - view_text(suffix).len), begins);
-    /* a UID has the form of a label, see claim_uid_like */
+    /* a UID has the form of a label (claim_uid_like); text_copy checks its length */
     return claim_label_like(middle) && text_copy(uid, UID_CAP, middle) == STATUS_OK;
 }
 

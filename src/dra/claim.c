@@ -197,7 +197,10 @@ unsigned claim_numbers_count(uint64_t numbers)
     return count;
 }
 
-/* Whether all device numbers in a container are below DEVICES_MAX, the limit on the host too. */
+/*
+ * Whether all device numbers in a container are below DEVICES_MAX, which is also the limit of the
+ * device numbers on the host.
+ */
 static bool numbering_valid(const struct claim_record *r)
 {
     unsigned devices = claim_numbers_count(claim_all_numbers(r));

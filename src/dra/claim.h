@@ -315,10 +315,11 @@ uint64_t claim_container_numbers(const struct claim_record *r);
  */
 bool claim_consecutive(const struct claim_record *r);
 /*
- * Appends what to do about a claim whose devices are not consecutive: the full name of the
- * attribute by which a claim gets this number of consecutive devices on the board, or the next
- * larger number that the board has an attribute for. `board` is NULL for an instance type without a
- * board row.
+ * Appends what to do about a claim whose devices are not consecutive: delete the pod, and ask for
+ * as many consecutive devices as the claim has, by an attribute whose full name is in the text. If
+ * the board has no attribute for this number, the text names the next larger number that has one.
+ * If no such number exists, or `board` is NULL (an instance type without a board row), the text
+ * suggests a selector on deviceId instead.
  */
 void claim_consecutive_write(struct writer *out, const struct claim_record *r,
                              const struct board *board);

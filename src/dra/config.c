@@ -34,7 +34,7 @@ static const char *const versions[] = {
 };
 enum { VERSIONS = sizeof versions / sizeof versions[0] };
 
-/* Members of a configuration. */
+/* Indexes of a configuration's members: apiVersion, kind, and the field of its kind. */
 enum { FIELD_VERSION, FIELD_KIND, FIELD_VALUE, FIELDS };
 
 struct decoder {
@@ -114,7 +114,7 @@ static const char *found_name(enum json_kind kind)
     case JSON_NUMBER:
         return "number";
     default:
-        /* callers treat null as an absent member, and other tokens do not begin a value */
+        /* callers handle null before this call, and no other token can begin a value */
         ASSERT(kind == JSON_TRUE || kind == JSON_FALSE);
         return "boolean";
     }
@@ -263,7 +263,7 @@ static enum status read_members(struct decoder *d, struct view json)
 {
     bool end = false;
     enum status s = open_object(d, json);
-    /* the loop ends without an error: each iteration consumes text that read_type has checked */
+    /* the loop ends, because it consumes text; read_type has checked that the text has no error */
     while (!end) {
         ASSERT(s == STATUS_OK);
         s = next_member(d, &end);

@@ -520,7 +520,7 @@ static uint64_t with_same_cores(const struct devices *d, unsigned at)
     return numbers;
 }
 
-/* Room for "255 instead of 255; devices " and the numbers of all devices. */
+/* Bytes of a text that has "255 instead of 255; devices ", the numbers of all devices, and NUL. */
 #define CORES_TEXT_CAP (32u + DEVICE_NUMBERS_CAP)
 
 /*

@@ -77,7 +77,7 @@ struct found_device {
 
 /* The node as sysfs, DMI and procfs show it. */
 struct found_node {
-    /* name from DMI or --instance-type; may start with "ml." */
+    /* name of the instance type, from DMI or --instance-type; may start with "ml." */
     char product_name[SYSFS_VALUE_CAP];
     /* text of module/neuron/version; empty: the module is not loaded */
     char driver_version[SYSFS_VALUE_CAP];
@@ -128,11 +128,11 @@ struct device {
 #define DEVICE_MISSING_TEXT "the kernel module does not show it; see dmesg"
 #define DEVICE_UNHEALTHY_TEXT "it is unhealthy"
 
-#define NETWORK_LAYERS 3u /* layers of the EC2 instance topology; layer 1 is the widest */
+#define NETWORK_LAYERS 3u /* number of layers of the EC2 instance topology; layer 1 is the widest */
 /* Labels of the Node object. Empty: the label is absent, or the Node has not been read yet. */
 struct node_labels {
     char network_layer[NETWORK_LAYERS][ATTRIBUTE_VALUE_CAP];
-    /* published as an attribute only for instance types of an UltraServer */
+    /* id of the capacity block; published as an attribute only for types of an UltraServer */
     char capacity_block[ATTRIBUTE_VALUE_CAP];
 };
 
@@ -195,10 +195,11 @@ enum probe_issue_kind {
     PROBE_ISSUE_CORES,
     PROBE_ISSUE_NEIGHBOURS, /* connected_devices is not a list of numbers */
     PROBE_ISSUE_NO_NODE,    /* /dev/neuronN is absent or not a device: the device is left out */
-    PROBE_ISSUE_DUPLICATE,  /* two devices have one number: the second device is left out */
-    PROBE_ISSUE_IGNORED,    /* some entries of class/neuron_device were left out */
-    PROBE_ISSUE_VERSION,    /* the module version is too long or not printable: it is left out */
-    PROBE_ISSUE_BOOT_ID,    /* the boot id is unreadable: claim records have no boot id */
+    PROBE_ISSUE_DUPLICATE,  /* two devices have the same number: the second one is left out */
+    /* entries of class/neuron_device were left out: not named neuronN, or over DEVICES_MAX */
+    PROBE_ISSUE_IGNORED,
+    PROBE_ISSUE_VERSION, /* the module version is too long or not printable: it is left out */
+    PROBE_ISSUE_BOOT_ID, /* the boot id is unreadable: claim records have no boot id */
     /* the UltraServer leader election still runs, or ultraserver_mode is not a list of modes */
     PROBE_ISSUE_ULTRASERVER,
     /* logical_nc_config has no LNC of this instance type: the file is ignored */
@@ -221,7 +222,7 @@ struct probe_issue {
     char text[SYSFS_VALUE_CAP]; /* the offending value; non-printable bytes replaced by '?' */
     const char *remedy;         /* what to do, in one clause; static text */
 };
-/* Room for one issue for each device and eight issues that concern the whole node. */
+/* Most issues that one probe keeps: one for each device, and eight that concern the whole node. */
 #define PROBE_ISSUES_MAX (DEVICES_MAX + 8u)
 /* All issues of one probe. */
 struct probe_issues {

@@ -126,7 +126,7 @@ struct health_track {
     uint64_t since_ms; /* time of the last change of `state` */
 };
 
-/* Applies a reading to the track. Returns whether the state or the reasons changed. */
+/* Updates a device's health *h by the reading *r. Returns whether its state or reasons changed. */
 bool device_health_apply(struct health_track *h, const struct device_reading *r, uint64_t now_ms);
 /* The health that a single reading shows, for a device without a health_track. */
 enum health device_reading_health(const struct device_reading *r);

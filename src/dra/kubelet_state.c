@@ -13,7 +13,7 @@ enum { OUTER_HEAD, OUTER_DATA, OUTER_MIDDLE, OUTER_SUM, OUTER_END };
  * ClaimInfoStateList: the object of the data, the list and the element are open.
  */
 #define ELEMENT_DEPTH 3u
-/* Value of `depth` among the drivers of an element. */
+/* Value of `depth` in the object DriverState of an element; its member names are driver names. */
 #define DRIVERS_DEPTH 4u
 #define DEPTH_MAX 16u
 /*
@@ -60,7 +60,10 @@ static void string_byte(struct kubelet_state *k, uint8_t byte)
     }
 }
 
-/* Copies the string that just ended to a field of `cap` bytes; false: it is no name or UID. */
+/*
+ * Copies the string that just ended to a field of `cap` bytes. Returns false if the string cannot
+ * be a name or UID: it is empty, does not fit, or has a backslash.
+ */
 static bool take_text(const struct kubelet_state *k, char *field, size_t cap)
 {
     bool good = k->len > 0u && k->len < cap && memchr(k->text, '\\', k->len) == NULL;
@@ -71,7 +74,7 @@ static bool take_text(const struct kubelet_state *k, char *field, size_t cap)
     return good;
 }
 
-/* Takes a UID that is the value of "ClaimUID". */
+/* Stores the string that just ended as the claim's UID; fails if the element already has a UID. */
 static void take_uid(struct kubelet_state *k)
 {
     bool good = !k->has_uid && take_text(k, k->claim.id.uid, sizeof k->claim.id.uid);
@@ -79,7 +82,7 @@ static void take_uid(struct kubelet_state *k)
     k->has_uid = true;
 }
 
-/* Ends a string; if it is the value of a member that matters, keeps it. */
+/* Ends a string; if it is a claim's UID, name or namespace, copies it to the claim. */
 static void string_end(struct kubelet_state *k)
 {
     struct claim_id *id = &k->claim.id;
@@ -94,7 +97,7 @@ static void string_end(struct kubelet_state *k)
     } else if (k->member == MEMBER_NAMESPACE) {
         (void)take_text(k, id->namespace_, sizeof id->namespace_);
     } else {
-        /* "DriverState" has no string as its value: no driver is known */
+        /* ignores a string as the value of "DriverState": only an object can name drivers */
     }
     k->member = MEMBER_OTHER;
 }
@@ -126,7 +129,8 @@ static void open_container(struct kubelet_state *k)
 
 static void close_container(struct kubelet_state *k)
 {
-    ASSERT(k->depth > 0u); /* the head opens the data, and its end is the end of the data */
+    /* depth is above 0: the data starts with an object, and data_byte refuses bytes after it */
+    ASSERT(k->depth > 0u);
     bool element = k->depth == ELEMENT_DEPTH;
     bool good = !element || (k->has_uid && k->member != MEMBER_UID);
     k->failed = good ? STATUS_OK : PEER_MALFORMED;
@@ -150,7 +154,10 @@ static enum kubelet_member member_named(struct view name)
     return (enum kubelet_member)at;
 }
 
-/* The string that just ended is the name of a member, or of a driver. */
+/*
+ * Called at a colon, which shows that the last string is a name. Sets k->member if the string names
+ * a member of an element, and claim.of_driver if the string is the name of the caller's driver.
+ */
 static void name_end(struct kubelet_state *k)
 {
     struct view name = view_of((const uint8_t *)k->text, k->len);
@@ -159,7 +166,7 @@ static void name_end(struct kubelet_state *k)
     } else if (in_named(k)) {
         k->claim.of_driver = k->claim.of_driver || view_equal(name, k->driver);
     } else {
-        /* the name of a member that does not matter */
+        /* ignores the name, which is neither that of a member of an element nor of a driver */
     }
 }
 
@@ -184,7 +191,7 @@ static void structure_byte(struct kubelet_state *k, uint8_t byte)
         break;
     default:
         if (k->depth == ELEMENT_DEPTH) {
-            /* a comma, or a value without quotes, which a UID never is */
+            /* the byte is a comma, or part of a value without quotes, which cannot be a UID */
             k->failed = (k->member == MEMBER_UID) ? PEER_MALFORMED : STATUS_OK;
             k->member = MEMBER_OTHER;
         }
@@ -336,7 +343,7 @@ const struct kubelet_claim *kubelet_state_next(struct kubelet_state *k, struct r
 {
     uint8_t byte = 0;
     k->claim_due = false;
-    /* Each iteration consumes a byte. */
+    /* The loop ends, because each iteration consumes a byte. */
     while (k->failed == STATUS_OK && !k->claim_due && reader_u8(in, &byte) == STATUS_OK) {
         outer_byte(k, byte);
     }

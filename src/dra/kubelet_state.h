@@ -42,13 +42,14 @@ enum kubelet_member { MEMBER_OTHER, MEMBER_UID, MEMBER_NAME, MEMBER_NAMESPACE, M
 struct kubelet_state {
     enum status failed; /* first failure, which stays; STATUS_OK: no failure */
     uint8_t place;      /* position in the outer JSON text (OUTER_…) */
-    /* bytes already matched: of the fixed text at `place`, or of the checksum */
+    /* number of bytes read so far of the fixed text at `place`, or of the checksum */
     size_t matched;
-    uint8_t escape;   /* outer string: ESCAPE_KIND, or number of \u digits still to read */
+    /* escape in the value of "Data": ESCAPE_KIND, or number of \u digits still to read; 0: none */
+    uint8_t escape;
     uint32_t escaped; /* value of the \u digits read so far */
     uint32_t crc;     /* CRC of the data read so far */
     uint64_t sum;     /* the value of "Checksum" read so far */
-    size_t head;      /* bytes read of the fixed text at the start of the data */
+    size_t head;      /* number of bytes read of the fixed text at the start of the data */
     bool data_ended;  /* the data's last brace was read */
     uint8_t depth;    /* number of open objects and arrays in the data */
     bool in_string;   /* the position is inside a string of the data */

@@ -68,7 +68,7 @@
 
 #include "dra/claim.h"
 
-#define STORE_SLOT_BYTES (UINT64_C(2) * STORE_HALF_BYTES) /* bytes of a slot: two halves */
+#define STORE_SLOT_BYTES (UINT64_C(2) * STORE_HALF_BYTES) /* size of a slot in bytes: two halves */
 /* Size of the claim store's file, in bytes. */
 #define STORE_FILE_BYTES (STORE_HEADER_BYTES + (uint64_t)CLAIMS_MAX * STORE_SLOT_BYTES)
 #define STORE_HALF_HEADER 24u /* number of bytes of a half before its record */

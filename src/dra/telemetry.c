@@ -59,7 +59,7 @@ _Static_assert(TELEMETRY_ERRORS ==
 struct telemetry_file telemetry_file(unsigned index)
 {
     unsigned group = 0;
-    unsigned rest = index; /* index relative to the start of the group */
+    unsigned rest = index; /* index of the value, counted from the first value of the group */
     unsigned files = groups[0].count;
     ASSERT(index < TELEMETRY_VALUES);
     while (rest >= files) {

@@ -28,8 +28,9 @@
 #define TELEMETRY_USES_OF_CORE 5u
 #define TELEMETRY_USES (TELEMETRY_USES_OF_CORE * TELEMETRY_CORES_MAX)
 /*
- * Index of the power, which is the last value that --device-metrics reads, and of the first use of
- * device memory; the uses are read for --neuron-monitor-metrics.
+ * Indexes of two values of a device: TELEMETRY_POWER is the power, the last value that is read for
+ * --device-metrics; TELEMETRY_USES_FIRST is the first use of device memory. The uses are read for
+ * --neuron-monitor-metrics.
  */
 #define TELEMETRY_POWER (TELEMETRY_ERRORS + TELEMETRY_MEMORIES)
 #define TELEMETRY_USES_FIRST (TELEMETRY_POWER + 1u)
@@ -53,8 +54,11 @@ struct telemetry_file {
 
 /* The values of all devices and their cores; all zero before the first reading. */
 struct telemetry {
-    unsigned turn; /* number of readings so far */
-    /* [device number][index of the value]; telemetry_known decodes all but TELEMETRY_READ_MS */
+    unsigned turn; /* number of readings so far; each reading reads one device, in turn */
+    /*
+     * stored values, indexed by device number and by the index of the value; telemetry_known
+     * decodes them, except the time at index TELEMETRY_READ_MS
+     */
     uint64_t value[DEVICES_MAX][TELEMETRY_VALUES + 1u];
 };
 

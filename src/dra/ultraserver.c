@@ -129,7 +129,7 @@ static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
 {
     static const uint8_t of_nodes[ULTRASERVER_NODES_MAX + 1u][2] = {
         [1] = {MODE_ONE_NODE, MODE_ONE_NODE},
-        /* two nodes: the vertical mode first, as in AWS's init script */
+        /* for two nodes, prefers the vertical mode, as AWS's init script does */
         [2] = {MODE_TWO_VERTICAL, MODE_TWO_HORIZONTAL},
         [4] = {MODE_FOUR_NODES, MODE_FOUR_NODES}};
     ASSERT(nodes <= ULTRASERVER_NODES_MAX);
