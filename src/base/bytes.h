@@ -107,7 +107,8 @@ MUST_USE enum status reader_varint(struct reader *r, uint64_t *value);
 
 /* Makes an empty writer that fills the caller's buffer of `cap` bytes at `data`. */
 struct writer writer_of(void *data, size_t cap);
-size_t writer_room(const struct writer *w); /* free bytes; 0 when `full` is set */
+/* Number of bytes that still fit into the writer's buffer; 0 when `full` is set. */
+size_t writer_room(const struct writer *w);
 /* The bytes written so far. The view is valid as long as the writer's buffer exists. */
 struct view writer_view(const struct writer *w);
 /* Write an unsigned number of 1, 2, 3, 4 or 8 bytes, the most significant byte first. */
@@ -144,20 +145,20 @@ void writer_shown(struct writer *w, struct view v, size_t max);
  */
 unsigned view_unsafe(struct view v);
 /*
- * Appends text for a terminal. Writes as \xNN each byte of a control character, of a character for
- * which view_unsafe does not return 0, and of invalid UTF-8. `lines`: newlines are kept. Returns
- * the number of bytes of `v` consumed, which is less than v.len if fewer than WRITER_SAFE_ROOM
- * bytes of room are left.
+ * Appends text for a terminal. Writes each byte as \xNN if it is part of a control character, of a
+ * character for which view_unsafe does not return 0, or of invalid UTF-8; writes all other bytes
+ * unchanged. `lines`: newlines are unchanged as well. Returns the number of bytes of `v` consumed,
+ * which is less than v.len if fewer than WRITER_SAFE_ROOM bytes of room are left.
  */
 size_t writer_safe(struct writer *w, struct view v, bool lines);
-/* Room for the longest character when its bytes are written as \xNN. */
+/* Number of bytes that a UTF-8 character needs at most when its bytes are written as \xNN. */
 #define WRITER_SAFE_ROOM 16u
 
 /* Kinds of values that can replace a '%' of a `form` (WRITE). */
 enum fill_kind { FILL_TEXT, FILL_VIEW, FILL_SHOWN, FILL_SAFE, FILL_NUMBER };
 /*
- * A value that replaces one '%' of a `form`. TEXT, VIEW, SHOWN, SHOWN_LONG, SAFE or NUMBER makes
- * it.
+ * A value that replaces one '%' of a `form`. Made by one of TEXT, VIEW, SHOWN, SHOWN_LONG, SAFE and
+ * NUMBER.
  */
 struct fill {
     enum fill_kind kind;
@@ -190,7 +191,7 @@ static inline struct fill fill_shown(struct view v, uint32_t most)
 #define SHOWN_LONG(value, most) fill_shown((value), (most))
 /* Makes a value for a '%' of WRITE: a NUL-terminated text, which writer_safe writes on one line. */
 #define SAFE(value) {.kind = FILL_SAFE, .data = (value)}
-/* Number of fills in the argument list; sizeof does not evaluate the fills. */
+/* Number of arguments, each of them a struct fill; sizeof does not evaluate the arguments. */
 #define FILLS_COUNT(...) (sizeof((const struct fill[]){__VA_ARGS__}) / sizeof(struct fill))
 
 /*

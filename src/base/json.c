@@ -10,11 +10,11 @@
 #include "base/chars.h"
 
 enum expect {
-    EXPECT_VALUE,         /* a value: at the top level, or after ':' */
-    EXPECT_FIRST_NAME,    /* a name, or the end of an object that just began */
-    EXPECT_FIRST_ELEMENT, /* a value, or the end of an array that just began */
-    EXPECT_NEXT,          /* ',' or the end of the container */
-    EXPECT_NOTHING        /* no token, because the value at the top level is complete */
+    EXPECT_VALUE,         /* the text begins, or ':' was read: a value follows */
+    EXPECT_FIRST_NAME,    /* an object just began: a name or the object's end follows */
+    EXPECT_FIRST_ELEMENT, /* an array just began: a value or the array's end follows */
+    EXPECT_NEXT,          /* a value inside a container ended: ',' or the container's end follows */
+    EXPECT_NOTHING        /* the value at the top level is complete: no token may follow */
 };
 
 void json_open(struct json_reader *r, struct view text)

@@ -28,10 +28,10 @@ struct log {
     enum log_level level; /* lines less important than this level are dropped */
     enum log_format format;
     uint64_t wall_ms; /* current time in Unix milliseconds; the owner of the log sets it */
-    size_t len;       /* bytes of all complete lines in `buffer` */
-    /* bytes at the front of `buffer` already written out; make_room may drop some of them */
+    size_t len;       /* number of bytes of all complete lines in `buffer` */
+    /* number of bytes at the front of `buffer` already written out; make_room may drop them */
     size_t written;
-    uint64_t dropped; /* bytes dropped from the front of `buffer` so far */
+    uint64_t dropped; /* number of bytes dropped from the front of `buffer` so far */
     /* number of lines dropped for lack of room since the last line `log_lines_lost` */
     uint64_t lost;
     /* a field of the current line did not fit, so the line will end with `truncated=true` */

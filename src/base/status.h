@@ -41,7 +41,7 @@ enum status {
     STATUS_COUNT
 };
 
-/* Ignores the result of a call that needs no reaction; `why` documents the reason. */
+/* Ignores the result of a call whose failure needs no reaction; `why` documents the reason. */
 static inline void status_ignore(enum status s, const char *why)
 {
     (void)s;

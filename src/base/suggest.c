@@ -60,15 +60,15 @@ void suggestion_try(struct suggestion *s, const char *known)
                   memcmp(s->word.data, other.data, s->word.len) == 0;
     if (begins && distance >= s->distance && s->best == NULL) {
         /*
-         * `known` is suggested only because it starts with the word: a similar word replaces it
-         * later
+         * `known` is suggested only because it starts with the word; if a later known word is
+         * similar to the word, that one replaces `known`
          */
         s->best = known;
     } else if (distance < s->distance) {
         s->best = known;
         s->distance = distance;
     } else {
-        /* `known` is not similar enough */
+        /* ignores `known`, which is not similar enough to the word */
     }
 }
 

@@ -203,14 +203,14 @@ void writer_fill(struct writer *w, const char *form, const struct fill *fills, s
     struct view rest = view_text(form);
     size_t used = 0;
     for (size_t at = view_find(rest, '%'); at < rest.len; at = view_find(rest, '%')) {
-        ASSERT(used < count); /* fails if the form has a '%' without a fill */
+        ASSERT(used < count); /* the assertion fails if the form has a '%' without a fill */
         writer_append(w, view_first(rest, at));
         write_fill(w, &fills[used]);
         used++;
         rest = view_from(rest, at + 1u);
     }
     writer_append(w, rest);
-    ASSERT(used == count); /* fails if there is a fill without a '%' in the form */
+    ASSERT(used == count); /* the assertion fails if a fill has no '%' in the form */
 }
 
 /* --- NUL-terminated text in char arrays, and UTF-8 --- */
