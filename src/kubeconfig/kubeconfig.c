@@ -54,7 +54,7 @@ struct name {
     uint8_t bytes[KUBECONFIG_NAME_BYTES_MAX];
 };
 
-/* One pass over the text. now[k].line is the line of key k; 0: key k was not given. */
+/* State of one pass over the text. now[k].line: the line of key k; 0: the text lacks key k. */
 struct walk {
     struct yaml_reader in;
     struct writer *why;       /* borrowed; on failure, the reason is appended to it */
