@@ -124,8 +124,9 @@ static void socket_tune(int fd)
     int on = 1;
     unsigned unacked = API_UNACKED_MS;
     /*
-     * Failures are ignored, because the connection works without these options. TCP_NODELAY avoids
-     * delays, TCP_USER_TIMEOUT detects a dead path.
+     * TCP_NODELAY avoids delays of small writes; TCP_USER_TIMEOUT ends the connection if the server
+     * acknowledges no data for API_UNACKED_MS. Failures are ignored, because the connection works
+     * without these options.
      */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked, sizeof unacked);
@@ -276,8 +277,8 @@ static void report_lost(struct apilink *l)
 }
 
 /*
- * Adds the time that a read of `bytes` bytes costs to read_us. If the peer sends without pause,
- * read_us runs ahead of the clock.
+ * Advances read_us by the time that a read of `bytes` bytes is charged (API_READ_US). If the server
+ * sends without pause, read_us runs ahead of the clock.
  */
 static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 {
@@ -287,8 +288,8 @@ static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 }
 
 /*
- * Reads the TLS records that arrived with one read of the socket, as far as the agent has room for
- * them; the next turn of the main loop reads the remaining records.
+ * Reads the TLS records that arrived with one read of the socket, as long as the agent has buffer
+ * space for them; the next turn of the main loop reads the remaining records.
  */
 static enum status read_records(struct writer *w, size_t *got)
 {
@@ -305,7 +306,7 @@ static enum status read_records(struct writer *w, size_t *got)
     return s;
 }
 
-/* Reads from TLS once, if the agent has room, and passes the bytes to the agent. */
+/* Reads from TLS once, if the agent has buffer space, and passes the bytes to the agent. */
 static void read_once(struct apilink *l, uint64_t now_ms)
 {
     struct writer w = agent_link_rx(l->agent, LINK_API);
@@ -344,7 +345,10 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
     bool more = (revents & (POLLIN | POLLOUT | POLLHUP | POLLERR)) != 0 || tls_pending() > 0u;
     struct writer room = agent_link_rx(l->agent, LINK_API);
     if (writer_room(&room) == 0u && (revents & (POLLHUP | POLLERR)) != 0) {
-        /* otherwise poll(2) would report the broken connection in each turn of the main loop */
+        /*
+         * Report the loss now, even if TLS still has bytes for which the agent has no buffer space.
+         * Otherwise poll(2) would report the broken connection in each turn of the main loop.
+         */
         report_lost(l);
         return;
     }
@@ -389,7 +393,7 @@ void apilink_end(struct apilink *l)
     apilink_close(l);
 }
 
-/* --- events for poll(2) --- */
+/* --- the events for which poll(2) waits --- */
 
 static short open_events(const struct apilink *l)
 {
@@ -434,15 +438,18 @@ int apilink_interest(struct apilink *l, short *events)
 }
 
 /*
- * Continues the TLS handshake. While reads are paused because the server sent too fast, does
- * nothing until the attempt's deadline.
+ * Continues the TLS handshake. While reads are paused because the server sent too fast, returns at
+ * once, unless the deadline of the attempt has passed.
  */
 static void shake_on(struct apilink *l, uint64_t now_ms)
 {
     if (l->slow && now_ms < l->attempt_ms) {
         return;
     }
-    /* estimate: each turn of the handshake reads one whole TLS record */
+    /*
+     * An estimate, because the number of bytes is not known here: each turn of the handshake counts
+     * as a read of one TLS record of maximum size.
+     */
     count_read(l, now_ms, H2_FRAME_MAX);
     shake_turn(l, now_ms);
 }
@@ -475,8 +482,8 @@ bool apilink_eager(struct apilink *l)
     }
     if (l->phase != APILINK_OPEN) {
         /*
-         * continue the handshake without a new event if TLS has received bytes or an unfinished
-         * step
+         * The handshake can continue without a new event if TLS still has received bytes, or if the
+         * last step of the handshake asked for another turn.
          */
         return tls_pending() > 0u || (tls_wants() & (unsigned)TLS_WANTS_TURN) != 0u;
     }

@@ -22,7 +22,8 @@ enum apilink_phase {
 
 /* The connection to the API server, or the attempt to open it. */
 struct apilink {
-    struct agent *agent; /* the agent, which gets agent_api_opened, _failed and _ended; borrowed */
+    /* the agent to which agent_api_opened, agent_api_failed and agent_api_ended report; borrowed */
+    struct agent *agent;
     const struct settings *settings; /* the settings of the agent; borrowed */
     enum apilink_phase phase;
     int fd;                /* descriptor of the connection's socket; -1: there is no socket */
@@ -31,12 +32,17 @@ struct apilink {
     bool read_wants_write; /* TLS must send bytes before it can read more */
     /* number of failed attempts to connect; selects the first address of the next attempt */
     unsigned turn;
-    /* index in the resolved addresses of the first address that this attempt tries */
+    /* index, in the list of resolved addresses, of the address that this attempt tries first */
     unsigned first;
     unsigned next; /* number of addresses tried in this attempt */
-    bool worked; /* the last attempt to connect succeeded: the next attempt tries `address` first */
+    /* the last attempt to connect succeeded, so the next attempt tries `address` first */
+    bool worked;
     struct ip_address address; /* the last address tried */
-    bool slow;                 /* the server sent too fast: no reads until read_us allows them */
+    /*
+     * The server sent too fast: nothing is read until read_us is at most API_READ_BURST_MS ahead of
+     * the clock.
+     */
+    bool slow;
     uint64_t read_us;    /* virtual clock in microseconds; each read advances it, see API_READ_US */
     int error;           /* errno of the last failed attempt to connect to an address */
     uint64_t attempt_ms; /* deadline of the whole attempt to connect */
@@ -70,7 +76,10 @@ void apilink_close(struct apilink *l);
  */
 void apilink_end(struct apilink *l);
 
-/* Returns the descriptor for poll(2) and sets *events; -1: no descriptor to wait for. */
+/*
+ * Returns the descriptor for poll(2), and sets *events to the events to wait for; -1: there is no
+ * descriptor to wait for.
+ */
 int apilink_interest(struct apilink *l, short *events);
 /*
  * Continues the connection after poll(2) returned `revents`; `revents` 0: no event, but a timer may

@@ -53,7 +53,10 @@ static enum status read_file(const char *path, struct writer *out, const char *w
 
 /* --- PEM texts: CA, client certificate and key --- */
 
-/* Rejects a text that is not PEM (RFC 7468 §2) before a connection is opened. */
+/*
+ * Rejects a text that is not PEM (RFC 7468 §2). Called before a connection is opened, so that `why`
+ * can name the source of the text.
+ */
 static enum status pem_check(const struct pem *pem, const char *what, const char *from,
                              struct writer *why)
 {
@@ -117,7 +120,10 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
         return FULL_BUFFER;
     }
     *changed = !view_is(token, c->token);
-    /* erases the old token, whose end would stay behind a shorter new token */
+    /*
+     * Erase the old token first; otherwise its last bytes would remain in the buffer if the new
+     * token is shorter.
+     */
     explicit_bzero(c->token, sizeof c->token);
     text_cut(c->token, sizeof c->token, token);
     return STATUS_OK;

@@ -23,7 +23,8 @@ struct pem {
 
 /*
  * The credentials for the API server. The agent has one instance of this struct, of about 400 KiB;
- * memory pages that receive no credential are never written, so they use no memory.
+ * the parts of its buffers that receive no credential are never written, so they occupy no physical
+ * memory.
  */
 struct credentials {
     uint16_t port;

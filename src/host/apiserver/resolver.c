@@ -105,7 +105,7 @@ static void file_lines(struct resolver *r, const char *path,
     struct writer text = writer_of(r->file, sizeof r->file);
     int error = 0;
     if (file_read_start(path, &text, &error) != STATUS_OK) {
-        return; /* the file cannot be read: the caller uses the next source of addresses */
+        return; /* the file cannot be read, so the caller uses the next source of addresses */
     }
     struct view rest = writer_view(&text);
     while (rest.len > 0u) {
@@ -123,7 +123,7 @@ static enum status query_send(const struct resolver *r, uint16_t id, enum dns_ty
     if (s != STATUS_OK) {
         return s;
     }
-    /* A failed send counts as a lost datagram: this try ends at its time limit. */
+    /* A failed send is treated like a lost datagram, so the next server is tried at r->try_ms. */
     (void)send(r->fd, w.data, w.len, MSG_NOSIGNAL);
     return STATUS_OK;
 }
@@ -150,7 +150,11 @@ static enum status try_next(struct resolver *r, uint64_t now_ms)
         return errno_status(errno);
     }
     if (address_connect(r->fd, server, DNS_PORT) != 0) {
-        r->try_ms = now_ms; /* no route to this name server: the next step tries the next one */
+        /*
+         * there is no route to this name server, so the next call of resolver_step tries the next
+         * server
+         */
+        r->try_ms = now_ms;
         return STATUS_MORE;
     }
     enum status s = query_send(r, r->id, DNS_A);

@@ -53,8 +53,9 @@ struct tls_session {
     const char *protocols[2]; /* ALPN protocols, ended by NULL; not const, as mbedTLS requires */
     char name[TLS_NAME_CAP];
     size_t unsent; /* length of the data of an unfinished tls_write; 0: no write is unfinished */
-    unsigned receives; /* number of socket reads that this call may still make, see receive_bytes */
-    size_t ahead_at;   /* offset in `ahead` of the first byte that the library has not read */
+    /* number of socket reads that the current call of tls_handshake or tls_read may still make */
+    unsigned receives;
+    size_t ahead_at; /* offset in `ahead` of the first byte that the library has not read */
     size_t ahead_len;
     unsigned char ahead[TLS_AHEAD_BYTES];
     size_t peak;
@@ -108,8 +109,8 @@ static void arena_close(void)
 }
 
 /*
- * Whether the arena was nearly full. If so, a failed allocation may have caused a failure, even if
- * the library returned a different error code.
+ * Whether the arena was nearly full at any time since its start. If so, a lack of memory may be the
+ * cause of a failure, even if the library returned an error code with another meaning.
  */
 static bool arena_was_tight(void)
 {
@@ -449,8 +450,9 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
 /*
  * If `code` means that the connection was reset, looks for an alert that the server sent before the
  * reset: a server that rejects the client sends an alert and closes, and a write then fails while
- * the alert is still unread. Returns the alert, or `code` if there is none. Before the end of a TLS
- * 1.2 handshake the alert is not encrypted (RFC 5246 §7.2).
+ * the alert is still unread. Returns the alert, or `code` if there is none. Until a TLS 1.2
+ * handshake is complete, alerts are not encrypted (RFC 5246 §7.2), so this function then parses the
+ * record of the alert itself.
  */
 static int alert_instead(int code)
 {
@@ -633,14 +635,15 @@ void tls_end(void)
     }
     if (is_usable() && session.failure.code == 0 && session.unsent == 0u) {
         /*
-         * Try to send close_notify only once: a server that does not read its input may not get it.
+         * Try only once to send close_notify, because the write can never complete if the server
+         * does not read its input.
          */
         (void)mbedtls_ssl_close_notify(&session.ssl);
     }
     if (session.failure.established && session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
         /*
-         * RFC 8446 §6.2 requires the alert unexpected_message, and mbedTLS does not send it after
-         * the handshake.
+         * The server sent an unexpected message after the handshake. RFC 8446 §6.2 requires an
+         * alert for that, which mbedTLS sends only during the handshake.
          */
         (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                              MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE);

@@ -64,8 +64,8 @@ unsigned tls_wants(void);
  */
 MUST_USE enum status tls_read(uint8_t *data, size_t cap, size_t *n);
 /*
- * Writes bytes; *n: how many were accepted. Returns the verdicts of tls_read. After STATUS_MORE,
- * the next call must start with the same bytes; more bytes may follow.
+ * Writes bytes; *n: how many were accepted. Returns the same statuses as tls_read. After
+ * STATUS_MORE, the next call must start with the same bytes; more bytes may follow.
  */
 MUST_USE enum status tls_write(struct view data, size_t *n);
 /*

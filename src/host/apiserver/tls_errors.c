@@ -26,7 +26,10 @@ struct reason {
     "the server offers no cipher suite of TLS 1.2 or 1.3 that the agent supports, or no key "      \
     "exchange by X25519, P-256, P-384 or P-521, or its key is Ed25519 (RSA and EC are supported)"
 
-/* Text that replaces NO_COMMON if the agent did not offer TLS 1.2. */
+/*
+ * Text for a failure to agree on a cipher suite or a key exchange. NO_COMMON: the agent offered TLS
+ * 1.2 and 1.3. NO_TLS13: the agent offered only TLS 1.3.
+ */
 #define NO_TLS13                                                                                   \
     "the server does not speak TLS 1.3, or with no cipher suite or key exchange that the agent "   \
     "supports, or its key is Ed25519 (RSA and EC are supported); for a server that speaks only "   \

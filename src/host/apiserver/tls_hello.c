@@ -51,8 +51,8 @@ static bool consume_bytes(struct view *in, size_t n, struct view *out)
 }
 
 /*
- * Removes a number of `octets` octets (one or two), in network byte order, from `in`. Returns false
- * if `in` is shorter.
+ * Removes an integer of `octets` bytes (one or two), in network byte order, from the front of `in`.
+ * Returns false if `in` is shorter.
  */
 static bool consume_number(struct view *in, size_t octets, unsigned *number)
 {

@@ -22,8 +22,8 @@ struct tls_failure {
     bool only_tls13;  /* the agent did not offer TLS 1.2 */
     bool established; /* the handshake is complete */
     /*
-     * The connection was reset after the client sent its certificate: the server probably rejects
-     * that certificate.
+     * The connection was reset after the client sent its certificate, so the server probably
+     * rejects that certificate.
      */
     bool refused;
 };

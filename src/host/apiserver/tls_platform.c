@@ -13,7 +13,7 @@
 #include <mbedtls/platform_util.h>
 #include <psa/crypto.h>
 
-/* getrandom(2) neither shortens nor interrupts requests of up to 256 bytes. */
+/* getrandom(2) always completes a request of up to 256 bytes, even if a signal arrives. */
 #define RANDOM_PIECE 256u
 
 int tls_random(void *context, unsigned char *data, size_t len)

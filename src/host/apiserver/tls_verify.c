@@ -22,7 +22,7 @@
 #define RSA_BITS_MAX 4096u /* bits of the largest RSA key that fits in MBEDTLS_MPI_MAX_SIZE */
 #define RSA_EXPONENT_MAX 0x7fffffffu /* largest public exponent that Go's crypto/rsa accepts */
 #define HASH_BYTES_MAX 64u
-/* room for a subjectPublicKeyInfo; that of an RSA-4096 key has 550 bytes */
+/* size of a buffer for a subjectPublicKeyInfo; that of an RSA-4096 key has 550 bytes */
 #define KEY_BYTES_MAX 640u
 #define KEY_ARENA_BYTES 1024u /* bytes of the arena that an RSA-4096 key uses, with block headers */
 
@@ -187,8 +187,8 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
 }
 
 /*
- * Replaces the public key in mbedTLS's copy of the server's certificate by the key in `cert`. The
- * library uses it to verify that the server has the private key.
+ * Replaces the public key in mbedTLS's copy of the server's certificate by the key in `cert`. With
+ * this key, the library verifies that the server has the matching private key.
  */
 static enum x509_reason replace_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
 {
@@ -200,7 +200,10 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
 {
     struct tls_verifier *v = verifier;
     ASSERT(depth == 0);
-    /* no flag: mbedTLS continues the handshake; tls_verify_on returns the verdict later */
+    /*
+     * With flags 0 the handshake continues; tls_verify_on decides later whether the server is
+     * trusted.
+     */
     *flags = 0;
     v->trust.now_ms = (int64_t)clock_wall_ms();
     v->unread = read_sent(v, sent);

@@ -47,7 +47,8 @@ struct tls_verifier {
 void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host);
 /*
  * Callback for mbedtls_ssl_conf_verify, whose context is the verifier. Accepts every certificate,
- * because tls_verify_on decides later. `sent` is borrowed until the verdict is final.
+ * because tls_verify_on decides later. `sent`: the certificates that the server sent; borrowed
+ * until the verdict is final.
  */
 int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flags);
 /*
