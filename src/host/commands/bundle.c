@@ -75,7 +75,10 @@ static void known_or_not(struct writer *out, const char *what, const char *value
     WRITE(out, "%%\n", TEXT(what), TEXT((value[0] != '\0') ? value : "not known"));
 }
 
-/* Not inlined, so that its buffers are not on the stack while the other files are written. */
+/*
+ * Not inlined, so that the buffers of this function are not on the stack while the other files of
+ * the bundle are written.
+ */
 __attribute__((noinline)) static enum status write_versions(struct command_memory *m,
                                                             struct writer *why)
 {
@@ -172,7 +175,9 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
 
 /* --- the directory or archive of the bundle --- */
 
-/* Whether to write the bundle as a tar archive to standard output: its operand is "-". */
+/*
+ * Whether to write the bundle as a tar archive to standard output, which the operand "-" requests.
+ */
 static bool is_tar(const struct command_memory *m)
 {
     return text_is(m->settings->operand, "-");
@@ -198,8 +203,8 @@ static enum status print_entry(struct command_memory *m, const char *folder, con
     enum status s = commands_flush(m, why);
     if (s != STATUS_OK && is_tar(m)) {
         /*
-         * Ignore the failure: the archive is complete even if this line does not reach standard
-         * error.
+         * Ignore the failure, because the archive is complete even if this line does not reach
+         * standard error.
          */
         why->len = before;
         s = STATUS_OK;
@@ -269,7 +274,7 @@ static enum status tar_begin(struct command_memory *m, struct writer *why)
         writer_text(why, "bundle - writes a tar archive: give a file, as in bundle - > node.tar");
         return PEER_MALFORMED;
     }
-    /* with the sysctl vm.memfd_noexec=2, the kernel refuses an anonymous file without this seal */
+    /* With the sysctl vm.memfd_noexec=2, memfd_create(2) fails without MFD_NOEXEC_SEAL. */
     m->member_fd = memfd_create("bundle", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
     if (m->member_fd < 0 && errno == EINVAL) { /* Linux before 6.3 lacks MFD_NOEXEC_SEAL */
         m->member_fd = memfd_create("bundle", MFD_CLOEXEC);
@@ -293,8 +298,8 @@ static enum status tar_end(struct command_memory *m, struct writer *why)
 /* --- writing one file of the bundle --- */
 
 /*
- * Writes one file of the bundle into its directory; removes it if its content is incomplete. Does
- * not touch a file of this name that already exists.
+ * Writes one file into the directory of the bundle; removes the new file again if its content is
+ * incomplete. If a file of this name already exists, fails and leaves that file unchanged.
  */
 static enum status file_write(struct command_memory *m, const struct settings_input *input,
                               const struct entry *e, const char *name, struct writer *line)

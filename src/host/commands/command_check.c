@@ -60,8 +60,8 @@ static enum status add_hindrance(struct command_memory *m, struct view text, str
 
 /*
  * Adds an issue of the probe: as a reason if the agent refuses the instance family, else as a
- * warning. If an agent responds, its page /readyz has that reason, so this function does not add
- * the reason.
+ * warning. If an agent responds, adds no reason, because the page /readyz of that agent already has
+ * it.
  */
 static enum status check_issue(struct command_memory *m, const struct probe_issue *issue,
                                struct writer *why)
@@ -304,8 +304,8 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
 }
 
 /*
- * Adds as warnings the troubles that /statusz lists and that leave the agent ready, such as missing
- * rights at the API server.
+ * Adds warnings about the troubles on the agent's page /statusz, such as missing rights at the API
+ * server. The agent is ready despite these troubles.
  */
 static enum status check_troubles(struct command_memory *m, struct writer *why)
 {

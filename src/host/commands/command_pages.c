@@ -95,8 +95,8 @@ static int page_ask(const struct page *p)
 }
 
 /*
- * Writes a piece of the body to the sink. Extends the time limit by the duration of this write,
- * because the limit is for the agent alone.
+ * Writes a piece of the body to `sink`. Extends the time limit by the duration of this write,
+ * because the limit is only for the time in which the agent responds.
  */
 static int page_sink(struct page *p, struct view piece)
 {
@@ -169,7 +169,10 @@ static int page_read(struct page *p)
 {
     int error = 0;
     bool end = false;
-    /* The time limit bounds this loop: each iteration reads bytes or waits. */
+    /*
+     * This loop ends at p->end_ms at the latest, because each iteration compares that time with the
+     * clock.
+     */
     while (!end && error == 0 && p->response.stage != RESPONSE_WHOLE) {
         error = (clock_now_ms() < p->end_ms) ? page_read_some(p, &end) : ETIMEDOUT;
         error = (error == 0) ? page_parse(p) : error;
@@ -285,7 +288,7 @@ enum status page_print(struct command_memory *m, const char *path, bool *absent,
     unsigned code = p.response.code;
     *absent = error == ECONNREFUSED || (error == 0 && code == HTTP_NOT_FOUND);
     if (error == 0 && code == HTTP_OK) {
-        /* escape the body: another program on the port must not control the terminal */
+        /* escape the body, because another program on the port must not control the terminal */
         return commands_write(m->out_fd, writer_view(&p.body), false, why);
     }
     if (error == 0) {

@@ -215,7 +215,7 @@ static enum status handle_events(struct call_out *c, struct h2 *h)
 static int run_call(struct call_out *c, struct h2 *h, const struct claim_id *id)
 {
     int error = (send_call(c, h, id) == STATUS_OK) ? 0 : EPROTO;
-    /* The time limit bounds this loop: each iteration transfers bytes or waits. */
+    /* Each iteration transfers bytes, or waits for the agent, at most until c->end_ms. */
     while (!c->ended && error == 0) {
         error = move_bytes(c, h);
         bool failed = error == 0 && handle_events(c, h) != STATUS_MORE;

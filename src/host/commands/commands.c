@@ -39,8 +39,8 @@ static enum status board_load(struct command_memory *m, struct writer *why)
     }
     devices_build(&v->devices, &m->probe.found, &v->issues);
     /*
-     * Drop the issues of the instance type's devices: without hardware all values are missing, and
-     * each would be reported as an issue.
+     * Drop the issues of the instance type's devices, because without hardware all values are
+     * missing, and each missing value would be reported as an issue.
      */
     v->issues.count = 0;
     return STATUS_OK;
@@ -91,8 +91,9 @@ static enum status write_parts(struct command_memory *m, enum status loaded, str
 
 /*
  * Prints one driver's devices. `loaded`: status of the call that loaded the devices. If the claim
- * store cannot be read, sets m->holders and appends the reason to `why`, but still prints the
- * devices. Not inlined, so that the stack frame of the caller stays small.
+ * store cannot be read, still prints the devices; the first such failure sets m->holders to its
+ * status and appends its reason to `why`. Not inlined, so that the stack frame of the caller stays
+ * small.
  */
 __attribute__((noinline)) static enum status write_inventory(struct command_memory *m,
                                                              enum driver_kind driver, bool offline,
@@ -423,8 +424,8 @@ static enum status run_probe(struct command_memory *m, struct writer *why)
 /* --- command `release` --- */
 
 /*
- * Whether the selected driver's store has a claim with this UID. If so, sets *id to the claim's
- * names.
+ * Whether the selected driver's store has a claim with this UID that is not released. If so, sets
+ * *id to the UID, namespace and name of the claim.
  */
 static bool holds_claim(struct command_memory *m, const char *uid, struct claim_id *id)
 {
@@ -529,7 +530,10 @@ static bool watch_wait(void)
     return poll(&out, 1, (int)WATCH_MS) <= 0;
 }
 
-/* With --watch: writes what separates the next output from the previous output. */
+/*
+ * With --watch: writes the separator between two outputs: "---" for YAML, an empty line for text,
+ * nothing for JSON.
+ */
 static enum status write_separator(struct command_memory *m, struct writer *why)
 {
     bool yaml = m->output == OUTPUT_YAML;

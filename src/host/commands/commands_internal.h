@@ -57,8 +57,8 @@ MUST_USE enum status commands_devices(struct command_memory *m, unsigned driver,
                                       struct writer *why);
 /*
  * Opens the claim store of the selected driver. STATUS_OK: the store has a valid header.
- * HOST_ABSENT: there is no store. HOST_BUSY: the store's file name belongs to a directory, or to
- * another kind of file.
+ * HOST_ABSENT: there is no store. HOST_BUSY: a directory or a special file has the name of the
+ * store.
  */
 MUST_USE enum status commands_store(struct command_memory *m);
 /* Reads a slot of the open claim store into m->record or m->outline. */
@@ -93,22 +93,25 @@ void commands_verdicts(struct command_memory *m);
 /* Returns how the CDI file of the claim in m->record compares with that record. */
 enum cdi_state commands_cdi_state(struct command_memory *m);
 /*
- * Maintain the list m->stored of the claims in the selected driver's store: empty the list; add the
- * claim of the slot that commands_slot read last, with the slot's state.
+ * Maintain the list m->stored of the claims in the selected driver's store. commands_stored_begin
+ * empties the list. commands_stored_add adds the claim in the slot that commands_slot read last;
+ * `state`: what commands_slot returned for that slot.
  */
 void commands_stored_begin(struct command_memory *m);
 void commands_stored_add(struct command_memory *m, enum slot_state state);
-/* A CDI file that shows more than the claim store. */
+/* A CDI file that shows a claim or devices that the claim store lacks. */
 struct cdi_witness {
-    bool read;        /* m->record is the claim of the file; false: the file cannot be read */
-    bool alone;       /* the store lacks the claim; false: it has it, with fewer devices */
-    uint64_t numbers; /* bit N: the claim holds device N, by this file alone */
+    bool read; /* m->record is the claim of the file; false: the file cannot be read */
+    /* the store lacks the claim; false: the store has the claim, but with fewer devices */
+    bool alone;
+    /* bit N: according to this file, but not to the store, the claim holds device N */
+    uint64_t numbers;
     char file[CDI_FILE_NAME_CAP];
 };
 /*
- * Iterate over the CDI files of the selected driver that show claims or devices beyond the list
- * m->stored. commands_witness_end returns 0, or an errno if a directory that exists could not be
- * read completely.
+ * Iterate over the CDI files of the selected driver that show claims or devices that the list
+ * m->stored lacks. commands_witness_end returns 0, or an errno if a directory that exists could not
+ * be read completely.
  */
 void commands_witness_begin(struct command_memory *m);
 bool commands_witness_next(struct command_memory *m, struct cdi_witness *w);
@@ -127,9 +130,10 @@ MUST_USE enum status command_check(struct command_memory *m, struct writer *why)
 unsigned page_get(struct command_memory *m, const char *path, struct view *body,
                   struct writer *why);
 /*
- * Writes a page of at most BUNDLE_FILE_BYTES_MAX to m->out_fd, an empty file, for every status code
- * except 404. Fails (HOST_*) if the page is missing, incomplete or too long, or cannot be written;
- * then `why` gets one line, and the file may have a part of the page.
+ * Writes the body of a page, with any status code except 404, to m->out_fd, which must be an empty
+ * file. Fails (HOST_*) if the page is missing (404) or incomplete, has more than
+ * BUNDLE_FILE_BYTES_MAX bytes, or cannot be written; then `why` gets one line, and the file may
+ * have a part of the page.
  */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
 /*

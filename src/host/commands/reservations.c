@@ -29,8 +29,8 @@ static void orders_carry_out(struct reservations_memory *m, uint64_t now_ms)
             apilink_end(&m->api);
         } else {
             /*
-             * ignore the other orders: they concern server sockets and drivers, which this process
-             * does not have
+             * ignore the other orders, because they concern server sockets and drivers, which this
+             * process does not have
              */
         }
         order = agent_next_order(m->agent);
@@ -148,7 +148,7 @@ static enum status print_all(struct reservations_memory *m, const struct setting
 enum status reservations_print(struct reservations_memory *m, const struct settings *settings,
                                bool *some, struct writer *why)
 {
-    /* a files port without functions: this process prepares no claim */
+    /* a files port without functions, because this process prepares no claim */
     static const struct files none;
     uint64_t now_ms = clock_now_ms();
     ASSERT(m->agent == NULL);

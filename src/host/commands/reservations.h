@@ -23,7 +23,7 @@ struct reservations_memory {
     struct reservations list;
     struct document document;
     struct writer out; /* writes into the buffer `part` */
-    /* buffer for the output about one claim, even if every byte is escaped */
+    /* buffer for the output about one claim; large enough even if every byte is escaped */
     uint8_t part[COMMAND_PART_BYTES / 2u];
 };
 

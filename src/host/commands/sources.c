@@ -93,12 +93,13 @@ bool commands_are_text(const struct command_memory *m)
     return m->output == OUTPUT_TEXT;
 }
 
-/* --- devices of the node --- */
+/* --- reading the devices of the node --- */
 
 /*
  * Returns 0 or the errno that shows that --sysfs-root has no sysfs. This distinguishes a wrong
- * --sysfs-root from a node without devices: both lack the class neuron_device, but the node has
- * sysfs. Not inlined, so that its buffer is not on the stack while devices are read.
+ * --sysfs-root from a node without devices: in both cases the class neuron_device is absent, but a
+ * node without devices has sysfs. Not inlined, so that the buffer of this function is not on the
+ * stack while devices are read.
  */
 __attribute__((noinline)) static int find_sysfs(const struct command_memory *m)
 {
@@ -145,7 +146,7 @@ enum status commands_efas(struct command_memory *m, bool offline, struct writer 
     return STATUS_OK;
 }
 
-/* --- the claim store --- */
+/* --- opening and reading the claim store --- */
 
 void commands_driver(struct command_memory *m, enum driver_kind driver)
 {
@@ -169,7 +170,10 @@ static struct view store_part(const struct command_memory *m, uint64_t offset, v
     return view_of(bytes, (n > 0) ? (size_t)n : 0u);
 }
 
-/* Whether the descriptor is a plain file, and not a directory or a pipe of the same name. */
+/*
+ * Whether `fd` is a plain file. A directory or a pipe may stand at the path of the claim store,
+ * too.
+ */
 static bool is_plain(int fd)
 {
     struct stat st;
