@@ -5,10 +5,10 @@
  * directory for device plugins (k8s.io/kubelet, deviceplugin/v1beta1), and chooses the socket's
  * name. So a socket in this directory counts as a device plugin if a process serves the socket and
  * its name contains "neuron" or, for EFA devices, "efa", as in AWS's plugin
- * (aws-efa-device-plugin.sock). Another DRA driver is found by its socket too:
- * k8s.io/dynamic-resource-allocation gives the socket a fixed name, to which it appends a pod's UID
- * only for rolling updates, and dranet has the fixed name. Owns nothing and logs nothing; the
- * caller decides what to do.
+ * (aws-efa-device-plugin.sock). Another DRA driver is found by its socket too. The name of this
+ * socket is known: k8s.io/dynamic-resource-allocation gives it a fixed name, to which a pod's UID
+ * is appended only for rolling updates, and dranet uses the fixed name without a UID. Owns nothing
+ * and logs nothing; the caller decides what to do.
  *
  * A killed plugin leaves its socket behind. connect(2) fails with ECONNREFUSED only for a socket
  * that no process serves (unix(7)). /proc/net/unix would also show served sockets, but in a pod it

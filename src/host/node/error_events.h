@@ -15,7 +15,10 @@
 
 /* Descriptors of the files hw_error_event, one for each device. */
 struct error_events {
-    /* the open files belong to the devices of the probe `listing`; false: open all files again */
+    /*
+     * the open files belong to the devices of the probe whose checksum is `listing`; false: open
+     * all files again
+     */
     bool follows;
     uint32_t listing;  /* value of `listing` in struct probe for which the files were opened */
     uint64_t armed_ms; /* time until which error events are ignored */

@@ -47,8 +47,8 @@ static void copy_value(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CA
     if (len == SYSFS_VALUE_CAP) {
         bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
         /*
-         * a second '?', because text_cut could drop the first one if a byte of a UTF-8 character
-         * followed
+         * Set the last byte to '?', too, because text_cut could drop the first '?' if the byte
+         * after it looked like the continuation of a UTF-8 character.
          */
         bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?';
     }
@@ -142,7 +142,7 @@ static void node_values(struct probe_run *l, bool all)
     }
     node_value(l, s->sysfs_root, "module/neuron/version", all, out->driver_version);
     node_value(l, s->proc_root, "sys/kernel/random/boot_id", all, out->boot_id);
-    /* Read this file in every probe: it is not in sysfs, and an operator may change it. */
+    /* Read this file in every probe, because it is not in sysfs, and an operator may change it. */
     node_value(l, s->neuron_dir, "logical_nc_config", true, out->lnc_config);
 }
 
@@ -168,8 +168,8 @@ static void ultraserver_read(struct probe_run *l, bool all, struct found_ultrase
     memcpy(before, u->modes, sizeof before);
     ultraserver_value(l, "ultraserver_mode", true, u->modes);
     /*
-     * If the file with the modes has changed, a new leader election may have changed the node ids
-     * too.
+     * If the file with the UltraServer modes has changed, a new leader election may have changed
+     * the node ids too.
      */
     bool changed = all || strncmp(before, u->modes, sizeof before) != 0;
     ultraserver_value(l, "node_id_2", changed, u->node_id[ULTRASERVER_PAIR]);
@@ -218,8 +218,9 @@ static bool is_of_sysfs(int fd, ssize_t n)
 }
 
 /*
- * After a complete read of a device, keeps the descriptor of a sysfs file; otherwise closes the
- * descriptor. Sets l->kept[which] to the kept descriptor, to -1 if the file is absent, or to 0.
+ * After a complete read of a device, keeps the descriptor of a sysfs file open; otherwise closes
+ * the descriptor. Sets l->kept[which] to the descriptor that stays open. -1: the file is absent. 0:
+ * no descriptor stays open.
  */
 static void health_file_keep(struct probe_run *l, unsigned which, int fd, ssize_t n, bool absent)
 {
@@ -260,15 +261,17 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
     if (fd > 0) {
         n = pread(fd, bytes, sizeof bytes, 0);
         if (n < 0) {
-            /* the kernel has removed this file: open the file of the same name again */
+            /*
+             * The kernel has removed this file, so the file of the same name is opened again below.
+             */
             (void)close(fd);
         }
     }
     /*
      * Do not try in each probe to open a file that the kernel module does not provide. Each module
-     * with health files has the file of the ECC counters: if that file is open, the device exists,
-     * and an absent file is one that the module lacks. Only a complete read of the device tries to
-     * open such a file again.
+     * with health files has the file of the ECC counters. So while that file is open, the device
+     * exists, and an absent file is one that the module lacks. Only a complete read of the device
+     * tries to open such a file again.
      */
     bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
     bool absent = missing;
@@ -498,8 +501,8 @@ static void probe_all(struct probe_run *l)
 {
     struct found_node *out = l->out;
     /*
-     * Do not clear the table of devices, so that its unused memory pages are never written: most
-     * nodes use a quarter of the table.
+     * Do not clear the table of devices, so that its unused memory pages are never written and take
+     * no memory; on most nodes three quarters of the table are unused.
      */
     out->count = 0;
     out->ignored = 0;
@@ -621,8 +624,8 @@ int probe_open_errors(const char *sysfs_root, unsigned number)
     reading_begins(path);
     int fd = path_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
     /*
-     * Accept only a plain file: for a FIFO without a writer, for instance, poll(2) would report an
-     * event in each turn of the reader's loop.
+     * Accept only a plain file. If the file is a FIFO without a writer, for instance, poll(2)
+     * reports an event in each turn of the reader's loop.
      */
     bool plain = fd >= 0 && descriptor_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (fd >= 0 && !(plain && read(fd, bytes, sizeof bytes) >= 0)) {

@@ -58,7 +58,7 @@ static int64_t core_memory(const char *sysfs_root, unsigned number, unsigned cor
 
 /*
  * Reads the memory use of each core. If the file of one core is absent, the kernel module has no
- * such files: does not try those of the remaining cores.
+ * such files, so this function does not try to open the files of the remaining cores.
  */
 static void device_memory(struct reading_process *r, unsigned number)
 {
@@ -123,8 +123,9 @@ static void run_turn(struct reading_process *r)
     uint64_t now_ms = clock_now_ms();
     uint64_t armed_ms = error_events_armed_ms(&r->errors);
     /*
-     * Time limit for poll(2) while error events are ignored: at most ERROR_EVENT_GAP_MS. Otherwise
-     * poll(2) does not use it.
+     * Time limit for poll(2), in milliseconds: the rest of the time in which error events are
+     * ignored, at most ERROR_EVENT_GAP_MS. If that time is over, this value is not used, and
+     * poll(2) waits without a limit.
      */
     uint64_t wait_ms = armed_ms - now_ms;
     slots[0] = (struct pollfd){.fd = r->fd, .events = POLLIN};
@@ -179,7 +180,8 @@ void reader_run(const struct settings *settings, struct reader_page *page, int f
     struct reading_process r = {.settings = settings, .page = page, .fd = fd};
     bool named = prctl(PR_SET_NAME, "neuron-dra-read") == 0;
     /*
-     * Make the kernel kill this process when the agent ends: a reader that hangs cannot end itself.
+     * Make the kernel kill this process when the agent ends, because a reader that hangs cannot end
+     * itself.
      */
     bool bound = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     ASSERT(named && bound);

@@ -41,7 +41,7 @@ enum { READER_ASK = 1, READER_ANSWER, READER_EVENT };
 /* Memory that one reader process and the agent share. */
 struct reader_page {
     struct reading_note note; /* what the reader is reading; only the reader writes this member */
-    /* The agent writes this member and the next four members. */
+    /* The agent writes left_out, efas, task, numbers and forget; the reader only clears forget. */
     struct reading_left_out left_out;
     bool efas;        /* READER_PROBE: include the EFA devices */
     uint32_t task;    /* the task that the reader must do, as enum reader_task */

@@ -159,7 +159,7 @@ static void hang_begins(struct readers *r, unsigned i)
     }
 }
 
-/* Marks a reader as hanging that has made no progress for READ_HANG_MS. */
+/* Marks a reader as hanging if it has made no progress for READ_HANG_MS. */
 static void mark_hanging(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
@@ -546,8 +546,9 @@ void readers_mark(const struct readers *r, struct sysfs_probe *result)
 enum progress { UNRELATED, UNDER_WAY, LATE, ANSWERED };
 
 /*
- * Returns whether reader `i` is reading a file of one of the devices in `numbers`, for any task,
- * and whether that read is late.
+ * Judges whether reader `i` is reading a file of one of the devices in `numbers`, for any task.
+ * LATE: the reader has been reading such a file for READ_WAIT_MS, or hangs because of such a file.
+ * UNDER_WAY: the reader is reading such a file, and is not late. UNRELATED: neither.
  */
 static enum progress file_progress(const struct readers *r, unsigned i, uint64_t numbers)
 {

@@ -30,7 +30,7 @@ struct reader_state {
     enum reader_task task; /* the last task that the reader got */
     /* for the task READER_MEMORY: bit N: read device N; 0: the agent no longer needs the answer */
     uint64_t numbers;
-    /* The subject of the file in which the reader hangs or last hung. */
+    /* Subject of the file whose read hangs, or was the last one that hung. */
     struct reading_subject of;
     char file[READING_FILE_CAP];
 };
@@ -48,7 +48,7 @@ struct readers {
     /* the reader `prober` reported an error of a device in this turn of the main loop */
     bool stirred;
     bool changed; /* the hang of a reader began or ended in this turn of the main loop */
-    bool ended;   /* a reader process has ended: the agent must restart */
+    bool ended;   /* a reader process has ended, so the agent must restart */
     /*
      * index of the reader that answered readers_memory_read or delays the answer; -1: there is no
      * such reader

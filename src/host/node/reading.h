@@ -49,8 +49,9 @@ void reading_here(struct reading_note *note, const struct reading_left_out *left
  */
 MUST_USE bool reading_of(enum reading_kind kind, uint32_t id);
 /*
- * reading_begins records the start of reading one file, reading_ends the end. Call them before the
- * file is opened and after it is closed.
+ * reading_begins records that a read of one file starts; reading_ends records that this read has
+ * ended. Call reading_begins before the file is opened or read, and reading_ends when both are
+ * done.
  */
 void reading_begins(const char *path);
 void reading_ends(void);
