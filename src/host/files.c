@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Implements the files port on the real file system: replaces each CDI file as a whole, and writes
- * the claim store in place. The agent decides what is written. The agent gets an enum status
- * instead of each errno, which the files port translates.
+ * the claim store in place. Translates the errno of a failure into an enum status for the agent,
+ * which decides what is written.
  */
 #include "host/files.h"
 
@@ -77,7 +77,7 @@ static enum status flush_directory(struct host_files *f, const char *path)
     return (error == 0) ? STATUS_OK : keep_error(f, error);
 }
 
-/* --- the open claim store --- */
+/* --- opening and locking the claim store --- */
 
 static void state_drop(struct host_files *f)
 {
@@ -467,8 +467,8 @@ static enum status port_commit(void *ctx, enum files_dir dir, const char *name,
         return commit_state(f, name, final_name);
     }
     /*
-     * CDI files are not flushed: the runtime reads them through the same page cache, and the agent
-     * rebuilds them after a reboot.
+     * CDI files are not flushed, because the runtime reads them through the same page cache, and
+     * the agent rebuilds them after a reboot.
      */
     enum status s = (final_name == NULL) ? STATUS_OK : rename_in(f, dir, name, final_name);
     if (s == STATUS_OK && final_name != NULL && is_temporary(f, name)) {
@@ -598,8 +598,9 @@ static void list_name(const char *name, const char *prefix, struct writer *out)
 }
 
 /*
- * A page of a listing receives all names that one read of the directory returns. All these names
- * fit, because each directory record is longer than the name in it.
+ * One page of a listing has all names that one read of the directory returns. A page of this size
+ * is large enough, because a name takes less space than the directory record that contains the
+ * name.
  */
 _Static_assert(LIST_PAGE_BYTES >= DIRECTORY_READ_BYTES, "the names of a read fit a page");
 
@@ -635,7 +636,7 @@ static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, 
     return keep_error(f, error);
 }
 
-/* --- checkpoint of the kubelet --- */
+/* --- reading the kubelet's checkpoint --- */
 
 static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
                                       uint64_t *written_ms)

@@ -48,8 +48,8 @@ struct host_files {
     int state_fd; /* descriptor of the file `state_name`; -1: the file is not open */
     bool state_writable;
     /*
-     * This turn of the main loop has checked that `state_name` leads to the file that is open as
-     * state_fd.
+     * In this turn of the main loop, the port has already checked that `state_name` leads to the
+     * file that is open as state_fd.
      */
     bool state_checked;
     struct file_identity state_identity; /* device and inode of the file open as state_fd */

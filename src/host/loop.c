@@ -71,8 +71,8 @@ struct host {
     struct pollfd slots[SLOTS];
     struct apilink api;
     /*
-     * Must be the last member: `probes` ends with the telemetry, and without --device-metrics no
-     * code touches the memory pages of the telemetry.
+     * Must be the last member, because `probes` ends with the telemetry. Without --device-metrics
+     * no code touches the telemetry, so its memory pages at the end of this struct stay unused.
      */
     struct probes probes;
 };
@@ -256,7 +256,7 @@ static uint64_t pace_ms(const struct host *h)
 static void poll_slots(struct host *h, uint64_t wait_ms)
 {
     int ready = poll(h->slots, SLOTS, (int)earlier(wait_ms, WAIT_MAX_MS));
-    /* EINVAL is impossible: descriptors_enough has raised the limit on open files */
+    /* EINVAL is impossible, because descriptors_enough has raised the limit on open files */
     ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
     for (unsigned i = 0; i < SLOTS && ready <= 0; i++) {
         h->slots[i].revents = 0; /* if poll(2) fails, it does not set revents */
@@ -348,8 +348,8 @@ static void check_sockets(struct host *h)
     for (unsigned at = 0; at < h->drivers; at++) {
         struct host_driver *d = &h->driver[at];
         /*
-         * A driver whose registration socket is not wanted is stopping, or has not opened its
-         * sockets yet: skip its checks.
+         * Skip a driver whose registration socket is not wanted, because such a driver is stopping,
+         * or has not opened its sockets yet.
          */
         for (unsigned i = 0; i < SERVERS && d->server[LINK_REGISTRATION].wanted; i++) {
             server_check(&d->server[i], d->agent, h->time.now_ms);
@@ -445,7 +445,10 @@ static void driver_turn(struct host *h, unsigned at, bool old)
     struct host_driver *d = &h->driver[at];
     const struct pollfd *servers = &h->slots[SLOT_SERVER + at * SERVERS];
     const struct pollfd *links = &h->slots[SLOT_LINK + at * SERVER_LINKS];
-    /* Read the links of the TCP ports last: they have the highest indexes. */
+    /*
+     * The links of the TCP ports have the highest indexes, so this loop reads the kubelet's links
+     * first.
+     */
     for (unsigned i = 0; i < SERVER_LINKS; i++) {
         server_link_read(&d->links, i, links[i].revents, h->time.now_ms);
     }
@@ -457,7 +460,7 @@ static void driver_turn(struct host *h, unsigned at, bool old)
     }
 }
 
-/* Serves each TCP port that has an event or whose timer is due, by one round (strangers.h). */
+/* Runs one round (strangers.h) of each TCP port that has an event or whose timer is due. */
 static void strangers_turn(struct host *h)
 {
     struct host_driver *d = &h->driver[DRIVER_NEURON];
@@ -536,8 +539,8 @@ static enum status descriptors_enough(void)
 {
     struct rlimit limit;
     /*
-     * Calls prlimit, because this process has one thread: musl's setrlimit adds 4 KB of code that
-     * sets the limit in every thread.
+     * Calls prlimit instead of setrlimit. This process has one thread, and musl's setrlimit adds 4
+     * KB of code that sets the limit in every thread.
      */
     if (prlimit(0, RLIMIT_NOFILE, NULL, &limit) != 0) {
         return HOST_IO;
@@ -555,8 +558,8 @@ static enum status signals_begin(struct host *h)
     bool good =
         sigemptyset(&stop) == 0 && sigaddset(&stop, SIGTERM) == 0 && sigaddset(&stop, SIGINT) == 0;
     /*
-     * SIGPIPE and SIGHUP are blocked and never read: a write to a closed pipe returns EPIPE, and
-     * the hang-up of a terminal is ignored.
+     * SIGPIPE and SIGHUP are blocked and never read, so that a write to a closed pipe returns
+     * EPIPE, and the hang-up of a terminal has no effect.
      */
     sigset_t blocked = stop;
     good = good && sigaddset(&blocked, SIGPIPE) == 0 && sigaddset(&blocked, SIGHUP) == 0 &&
@@ -634,8 +637,8 @@ static void sandbox_begin(struct host *h)
     struct sandbox_paths paths;
     paths.write[0] = h->driver[DRIVER_NEURON].state_dir;
     /*
-     * directory of the EFA driver's claim store; if only the Neuron driver runs, that of the Neuron
-     * driver again
+     * Directory of the EFA driver's claim store. If only the Neuron driver runs, this is the
+     * directory in paths.write[0] again.
      */
     paths.write[3] = h->driver[h->drivers - 1u].state_dir;
     paths.write[1] = s->cdi_root;
@@ -673,7 +676,8 @@ static enum status driver_servers_begin(struct host *h, unsigned at, struct writ
     servers_init(d->server, h->settings, (enum driver_kind)at, d->state_dir);
     servers_remove_stale(d->server, d->agent);
     if (at == (unsigned)DRIVER_EFA && !h->settings->efa) {
-        d->server[LINK_SERVICE].wanted = false; /* ORDER_OPEN_SOCKETS opens both sockets later */
+        /* ORDER_OPEN_SOCKETS opens the service socket and the registration socket later */
+        d->server[LINK_SERVICE].wanted = false;
         d->server[LINK_REGISTRATION].wanted = false;
         return STATUS_OK;
     }

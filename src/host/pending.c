@@ -130,8 +130,8 @@ void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         const struct pending_link *l = &p->link[i];
         /*
-         * Do not poll a connection whose peer has sent something: the connection already waits for
-         * a link, and more input would only wake the main loop.
+         * Do not poll a connection whose peer has sent something, because the connection already
+         * waits for a link, and more input would wake the main loop without need.
          */
         slots[i] = (struct pollfd){.fd = l->heard ? -1 : l->fd, .events = POLLIN};
     }

@@ -86,8 +86,8 @@ void server_link_read(struct server_links *s, unsigned i, short revents, uint64_
 
 /*
  * Drops the output for a peer that is gone, so that the agent can end the link. The drop does not
- * count as a transfer (pace.h): a broken connection is not polled, so if the drop had to wait for
- * the next time window, nothing would wake the main loop at that time.
+ * count as a transfer (pace.h). Otherwise the drop might wait for the next time window, and
+ * nothing would wake the main loop at that time, because a broken connection is not polled.
  */
 static bool link_drop(struct server_links *s, unsigned i)
 {
@@ -179,7 +179,7 @@ void server_links_close(struct server_links *s)
     }
 }
 
-/* --- events for poll(2) --- */
+/* --- the events for which poll(2) waits --- */
 
 static struct pollfd link_interest(struct server_links *s, unsigned i, uint64_t now_ms)
 {
@@ -194,9 +194,9 @@ static struct pollfd link_interest(struct server_links *s, unsigned i, uint64_t 
     p.events = in ? POLLIN : 0;
     p.events |= out ? POLLOUT : 0;
     /*
-     * After the end of the input, the descriptor is polled only for output: poll(2) reports a
-     * hang-up even if no events are requested, and would return at once in each turn of the main
-     * loop.
+     * After the end of the input, poll the descriptor only while there is output. Otherwise poll(2)
+     * would return at once in each turn of the main loop, because it reports a hang-up even if no
+     * events are requested.
      */
     p.fd = (l->ended && !out) ? -1 : l->fd;
     if (!pace_allows(&s->pace, i, now_ms)) {

@@ -266,7 +266,7 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
     /*
-     * If another process has replaced the socket file, leave that file: otherwise two agents would
+     * If another process has replaced the socket file, leave that file. Otherwise two agents would
      * replace each other's socket forever.
      */
     writer_text(&w, s->taken

@@ -29,7 +29,7 @@ static enum status stale_remove(const char *path, int *error)
 {
     struct stat st;
     if (link_stat(path, &st) != 0) {
-        return STATUS_OK; /* the file is absent, or cannot be examined: then bind(2) reports why */
+        return STATUS_OK; /* the file is absent, or bind(2) reports why it cannot be examined */
     }
     if (!S_ISSOCK(st.st_mode)) {
         *error = EEXIST;
@@ -267,8 +267,8 @@ void listener_close(struct listener *l)
         return;
     }
     /*
-     * Compare the socket file before closing the socket: while it is open, no other file can get
-     * its inode number.
+     * Compare the socket file before closing the socket, because no other file can get the inode
+     * number of the socket file while the socket is open.
      */
     if (l->path != NULL && listener_file(l) == LISTENER_FILE_OURS) {
         (void)unlink(l->path);

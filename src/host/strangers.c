@@ -150,8 +150,8 @@ void strangers_round(struct server_links *l, struct server *s, uint64_t now_ms)
     }
     pace_round(&l->pace, s->kind, now_ms);
     /*
-     * Poll the pending connections first: a connection whose peer has sent something since the last
-     * poll must not be replaced.
+     * Poll the pending connections first, because a connection whose peer has sent something since
+     * the last poll must not be replaced.
      */
     poll_pending(p, now_ms);
     accept_some(l, s, now_ms);

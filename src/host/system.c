@@ -373,8 +373,8 @@ uint64_t random_seed(void)
 {
     uint64_t seed = 0;
     /*
-     * GRND_NONBLOCK: soon after boot, the kernel may not have random numbers yet; the fallback
-     * below is good enough for jitter.
+     * GRND_NONBLOCK, because soon after boot the kernel may not have random numbers yet; then the
+     * seed below, which can be guessed, suffices for jitter.
      */
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
         seed = clock_wall_ms() * 2654435761u + (uint64_t)getpid();
