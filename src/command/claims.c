@@ -84,11 +84,11 @@ void command_outline_text(const struct store_outline *o, const char *driver, str
 }
 
 /*
- * Returns the allocation result whose device is shown by part number `part` of the claim's output,
- * or NULL if the part shows no device:
- * - Part 1 to r->count: the result with index part - 1, if it names one device.
- * - Each later part stands for one device number, which *number gets: the result for the whole
- *   node, if the device with this number belongs to that result.
+ * Returns the allocation result whose device part number `part` of the claim's output shows; NULL:
+ * the part shows no device.
+ * - Part 1 to r->count: the result with index part - 1, unless that result is for the whole node.
+ * - Each later part shows the device with one device number, which is stored in *number: the result
+ *   for the whole node, if this device belongs to that result.
  */
 static const struct claim_result *device_part(const struct claim_shown *c, unsigned part,
                                               unsigned *number)
@@ -255,7 +255,7 @@ bool command_claim_document(const struct claim_shown *c, unsigned part, struct d
 
 /* --- claims that are not held --- */
 
-#define UID_CHARACTERS 36u /* of a UUID as RFC 9562 writes it: 8-4-4-4-12 hexadecimal digits */
+#define UID_CHARACTERS 36u /* length of a UUID with its hyphens, 8-4-4-4-12 (RFC 9562) */
 
 static bool has_uid_form(struct view uid)
 {

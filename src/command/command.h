@@ -176,12 +176,13 @@ void command_outline_document(const struct store_outline *o, const char *driver,
                               struct document *d);
 
 /*
- * Writes one line for a claim that `release` does not find: that it is not held or, if `uid` has
- * not the form of a UID of Kubernetes, that it is malformed.
+ * Writes one line for a claim that `release` does not find. The line says that the node holds no
+ * claim with this UID or, if `uid` does not have the form of a UID of Kubernetes, that `uid` is
+ * malformed.
  */
 void command_not_held(const char *uid, struct writer *out);
 
-/* Write a reserved claim of the cluster, as one line of text or as an object. */
+/* Write a reserved claim of the cluster, as one line of text or as a JSON or YAML object. */
 void command_reservation_text(const struct claim_reservation *c, struct writer *out);
 void command_reservation_document(const struct claim_reservation *c, struct document *d);
 /*

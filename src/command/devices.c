@@ -23,16 +23,16 @@
  */
 #define TEXT_COLUMNS 80u
 #define HEALTH_COLUMN_MOST 26u
-#define INDENT "      " /* of a line that continues the line before */
+#define INDENT "      " /* start of each continuation line of a line that was too wide */
 #define INDENT_COLUMNS (sizeof INDENT - 1u)
-/* Room for " and 65535 other claims". */
+/* Size of a buffer for " and 65535 other claims", the longest text about other claims. */
 #define OTHERS_CAP 32u
 /* Shown instead of a claim's name if it is unknown whether a claim holds the device. */
 #define HOLDER_UNKNOWN "?"
 
 /*
- * Health of a device. A running agent judges it by all readings since its start; a single reading
- * shows less.
+ * Health of a device. The verdict of a running agent comes from all readings since the start of the
+ * agent; without an agent, a command has only a single reading, which shows less.
  */
 enum device_health {
     DEVICE_HEALTHY,
@@ -235,7 +235,10 @@ static enum unknown_reason unknown_reason(const struct inventory *v, const struc
     } else if (d->reading.counted != 0u) {
         reason = UNKNOWN_COUNTERS;
     } else {
-        /* UNKNOWN_MODULE stays: kernel modules before 2.24 have no health files */
+        /*
+         * UNKNOWN_MODULE remains the reason, because kernel modules before 2.24 have no health
+         * files
+         */
     }
     return reason;
 }
@@ -504,33 +507,40 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     } else if (v->holders_unknown) {
         write_padded(out, HOLDER_UNKNOWN, c.claim);
     } else {
-        /* no claim holds the device: leave the column out */
+        /* leave the column out, because no claim holds the device */
     }
     write_pod(h, c.pod, out);
 }
 
-/* --- lines below the table --- */
+/* --- the grid, the legend and the other lines below the table of devices --- */
 
 static void insert_text(struct writer *out, size_t at, const char *text)
 {
     struct view v = view_text(text);
     ASSERT(at <= out->len);
     size_t moved = out->len - at;
-    writer_append(out, v); /* makes room */
+    writer_append(out, v); /* extends `out` by v.len bytes, which are overwritten below */
     ASSERT(!out->full);
     memmove(&out->data[at + v.len], &out->data[at], moved);
     memcpy(&out->data[at], v.data, v.len);
 }
 
-/* Whether the byte of a line takes a column; not so inside a colour's ANSI escape. */
+/*
+ * Whether the byte `c` makes a line one column wider on the terminal. The bytes of an ANSI escape
+ * for a colour do not, and of the bytes of a UTF-8 character only the first one does. *escape: the
+ * byte before `c` is inside an ANSI escape; the function updates this for the next byte.
+ */
 static bool takes_column(uint8_t c, bool *escape)
 {
     bool inside = *escape || c == (uint8_t)ANSI_ESCAPE[0];
     *escape = inside && c != (uint8_t)'m';
-    return !inside && (c & 0xc0u) != 0x80u; /* nor is there one for a later byte of a character */
+    return !inside && (c & 0xc0u) != 0x80u; /* 0x80 to 0xbf is a later byte of a UTF-8 character */
 }
 
-/* Breaks a line at its space `space` or, if that is 0, before `at`; returns where the line ends. */
+/*
+ * Breaks a line: replaces the space at offset `space` by a line end or, if `space` is 0, inserts a
+ * line end at offset `at`. Inserts INDENT after the line end. Returns the offset of the line end.
+ */
 static size_t break_line(struct writer *out, size_t space, size_t at)
 {
     if (space == 0u) {
@@ -543,14 +553,17 @@ static size_t break_line(struct writer *out, size_t space, size_t at)
 }
 
 /*
- * Breaks the lines from `from` on that are over TEXT_COLUMNS wide: at a space or, if a name leaves
- * none, inside the name.
+ * Breaks each line of `out` behind offset `from` that is wider than TEXT_COLUMNS: at the last space
+ * that fits or, if the line has no such space, inside a word.
  */
 static void wrap_lines(struct writer *out, size_t from)
 {
     bool escape = false;
     size_t column = 0;
-    size_t space = 0; /* the last one at which the line can be broken; 0: none */
+    /*
+     * offset of the last space at which the current line can be broken; 0: there is no such space
+     */
+    size_t space = 0;
     size_t i = from;
     while (i < out->len) {
         uint8_t c = out->data[i];
@@ -565,7 +578,7 @@ static void wrap_lines(struct writer *out, size_t from)
         } else if (c == (uint8_t)' ' && column > INDENT_COLUMNS) {
             space = i;
         } else {
-            /* a character inside a word */
+            /* nothing to do: the line still fits, and cannot be broken at this byte */
         }
         i++;
     }
@@ -748,7 +761,11 @@ static void write_grid(const struct inventory *v, struct writer *out)
                          : "");
 }
 
-/* A line that is too wide is broken where it leaves the names whole, if they fit a line. */
+/*
+ * Writes the line of the legend for the claim that holds the device with this number. If the line
+ * is too wide, it is broken between the namespace and the name of the claim, or before the pod, so
+ * that names which fit a line stay whole.
+ */
 static void write_legend(const struct inventory *v, unsigned number, struct writer *out)
 {
     const struct holder *h = &v->holder[number];
@@ -756,9 +773,14 @@ static void write_legend(const struct inventory *v, unsigned number, struct writ
     write_letter(v, number, out);
     writer_text(out, "  ");
     size_t begin = out->len;
-    size_t line = begin - INDENT_COLUMNS; /* without the colours, which take no column */
+    /*
+     * Offset at which the line would start if it had no escapes for colours, so that out->len -
+     * line is the width of the line in columns: three spaces, a letter and two spaces take as many
+     * columns as INDENT.
+     */
+    size_t line = begin - INDENT_COLUMNS;
     WRITE(out, "%", SAFE(h->claim));
-    if (out->len - line >= TEXT_COLUMNS) { /* with the comma after it */
+    if (out->len - line >= TEXT_COLUMNS) { /* one column stays free for the comma before the pod */
         line = break_line(out, 0, begin + view_find(view_text(h->claim), '/') + 1u) + 1u;
     }
     if (h->pod[0] != '\0') {
@@ -832,8 +854,8 @@ static void write_below(const struct inventory *v, unsigned part, struct writer 
         write_legend(v, part - PART_LEGEND, out);
     } else {
         /*
-         * nothing to write: the legend has one line for each claim, written for the first device of
-         * the claim
+         * Nothing to write, because the legend has one line for each claim, written for the first
+         * device of the claim.
          */
     }
 }
@@ -854,8 +876,8 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
         write_head(v, out);
     } else {
         /*
-         * nothing to write: the output does not list the device, or --no-headers omits the head of
-         * the table
+         * Nothing to write, because the output does not list the device, or --no-headers omits the
+         * head of the table.
          */
     }
     ASSERT(!out->full);

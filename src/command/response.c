@@ -12,7 +12,10 @@
 #define LINE_END "\r\n"
 #define HEAD_END "\r\n\r\n"
 #define CHUNKED "\r\nTransfer-Encoding: chunked\r\n"
-/* Digits of a chunk's size: more than the agent sends, and few enough for 32 bits. */
+/*
+ * Maximum number of hexadecimal digits of a chunk's size: more digits than the agent sends, but few
+ * enough for a value of 32 bits.
+ */
 #define SIZE_DIGITS_MAX 7u
 
 /* Index of the first occurrence of `text` in `v`; v.len: there is none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Headers of a tar archive in the format ustar (POSIX.1-2017, pax, "ustar Interchange Format"):
- * these describe plain files that belong to root.
+ * Headers of a tar archive in the format ustar (POSIX.1-2017, pax, "ustar Interchange Format"), for
+ * plain files that belong to root.
  */
 #include "base/assert.h"
 #include "command/command.h"
@@ -58,8 +58,8 @@ void command_tar_header(const char *folder, const char *name, uint64_t size, uin
     write_octal(&header, size, 11);
     write_octal(&header, (wall_s < TAR_TIME_MAX) ? wall_s : TAR_TIME_MAX, 11);
     /*
-     * the checksum counts its own field as 8 spaces, and replaces them below; "0" means a plain
-     * file
+     * First the field of the checksum, which counts as eight spaces while the checksum is computed
+     * and gets the checksum below. Then the field of the file type: "0" for a plain file.
      */
     writer_text(&header, "        0");
     write_field(&header, view_text(""), TAR_NAME_BYTES);
