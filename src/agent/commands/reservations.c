@@ -159,7 +159,10 @@ static void write_failure(const struct agent *a, struct reservations *k, const s
     k->why[w.len] = '\0';
 }
 
-/* Whether a repeated request would give the same answer, or report claims twice. */
+/*
+ * Whether a failed request for a page must not be repeated, because the response would be the same,
+ * or because claims that were already reported would be reported again.
+ */
 static bool is_final(const struct reservations *k, const struct api_result *r)
 {
     return k->found > 0u || r->http == HTTP_FORBIDDEN || r->status == STATUS_OK ||

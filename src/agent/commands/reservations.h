@@ -50,7 +50,7 @@ void reservations_init(struct agent *a, const struct reservations *k);
 /*
  * Advances the list as far as the received bytes and the time allow, up to one claim; the host then
  * executes the orders of agent_next_order, as after agent_step. Transient failures are retried
- * forever: the caller sets a time limit.
+ * without a limit, so the caller must set a time limit.
  */
 enum reservations_state reservations_step(struct agent *a, struct reservations *k);
 /* The latest time at which reservations_step must be called again. */

@@ -30,7 +30,10 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
     if (text[0] != '\0') { /* the text of a healthy device is empty */
         log_text(a, "text", text);
     }
-    /* A device that is gone cannot be reset: replace the remedy of the log catalogue. */
+    /*
+     * Replace the remedy of the log catalogue, which proposes a reset, because a device that is
+     * gone cannot be reset.
+     */
     if ((h->reasons & HEALTH_REASON_GONE) != 0u) {
         log_remedy(a, "see dmesg; delete its pods, and replace the instance if the device stays "
                       "away");

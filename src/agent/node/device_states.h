@@ -44,8 +44,8 @@ bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certa
 /* Returns how the device with this number must be published. */
 enum device_listing device_states_listing(const struct agent *a, unsigned number);
 /*
- * device_states_track returns the health of the device with this number; device_states_changes, how
- * often the state of any device has changed.
+ * device_states_track returns the health of the device with this number. device_states_changes
+ * returns how often the health of any device, or a reason for it, has changed.
  */
 const struct health_track *device_states_track(const struct agent *a, unsigned number);
 uint32_t device_states_changes(const struct agent *a);

@@ -100,7 +100,10 @@ static void learn_present(struct agent *a)
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
     bool kubelet = !text_is(n->facts.kubelet_version, n->now.kubelet_version);
     n->facts = n->now;
-    /* a new kubelet version matters: wanted.c derives from it which fields the API server keeps */
+    /*
+     * A new kubelet version counts as a change, because wanted.c derives from the version which
+     * fields the API server keeps.
+     */
     n->changed = n->changed || first || kubelet;
     if (!first && (other || n->presence == NODE_ABSENT)) {
         report_change(a, "there is another Node object of this name: slices get it as their owner");

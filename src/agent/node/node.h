@@ -32,13 +32,14 @@ void node_init(struct agent *a);
 void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);
 /*
- * node_record handles a record of the response to a GET of the Node; node_end, the end of that GET.
+ * node_record handles a record of the response to a GET of the Node; node_end handles the end of
+ * that GET.
  */
 void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void node_end(struct agent *a, const struct api_result *r);
 /*
- * node_watch_record handles a record of the watch of the Node; node_watch_end, the end of that
- * watch.
+ * node_watch_record handles a record of the watch of the Node; node_watch_end handles the end of
+ * that watch.
  */
 void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record);
