@@ -48,8 +48,8 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
 {
     struct agent *a = instance_neuron();
     /*
-     * Write only the fields that differ from zero: pages of the agent's tables that nothing has
-     * written use no memory.
+     * Write only the fields that differ from zero, because pages of the agent's tables that nothing
+     * has written use no memory.
      */
     ASSERT(settings != NULL && files != NULL);
     a->settings = settings;
@@ -94,7 +94,7 @@ static void adopt_found(struct agent *a)
         reconcile_devices(a);
     }
     if (a->draining) {
-        return; /* the EFA driver without --efa publishes no device and reports no health */
+        return; /* without --efa, the EFA driver publishes no devices and reports no health */
     }
     bool health = inventory_apply_health(a, ledger_numbers(a), ledger_shares(a));
     if (change == INVENTORY_OTHER || (change == INVENTORY_SAME && health)) {
@@ -118,8 +118,8 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
     struct agent *e = a->next;
     ASSERT(e != NULL && inventory_is_known(a));
     /*
-     * of the copied table of Neuron devices, efas_build keeps only the instance type, the board and
-     * the boot id
+     * e->scratch.devices gets a copy of the table of Neuron devices, of which efas_build keeps only
+     * the instance type, the board and the boot id
      */
     devices_copy(&e->scratch.devices, a->devices);
     efas_build(&e->scratch.devices, e->devices, found, &e->scratch.issues);
@@ -127,9 +127,9 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
 }
 
 /*
- * Opens the claim store and hands it over to another agent, as far as one step can. If this step
- * opened the store, applies its claims to the published content, so that the first slices list the
- * devices in use.
+ * Opens the claim store if that is due and no other agent owns it, and flushes pending changes of
+ * the store. If this step opened the store, applies its claims to the published content, so that
+ * the first slices list the devices in use.
  */
 static void store_step(struct agent *a)
 {
@@ -326,7 +326,7 @@ void agent_time_old(struct agent *a)
 
 /* --- passing results of the API server to the folders that sent the requests --- */
 
-/* Ignores a record of a response, for rooms that need only the result of their request. */
+/* Ignores a record of a response; used for requests of which only the status matters. */
 static void pass_record(struct agent *a, const struct api_result *r,
                         const struct kube_record *record)
 {
@@ -503,7 +503,7 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
         d->now_ms = at_ms;
     }
     /*
-     * A file that the connection needs may stay missing for the life of the node: do not log it
+     * A file that the connection needs may stay missing for the life of the node, so do not log it
      * again if the previous attempt to connect failed for the same reason.
      */
     bool again = status == HOST_ABSENT && view_starts(view_text(why), api_trouble(a));
@@ -527,8 +527,8 @@ void agent_api_ended(struct agent *a, const char *why)
 /* --- handing the claim store over between two agents of one node --- */
 
 /*
- * Hands the claims over to a newer agent. After the hand-over this agent publishes nothing and
- * holds no claims.
+ * Checks whether another agent waits for the claim store, and hands the store over when
+ * handover_ends returns true. Afterwards this agent publishes nothing and holds no claims.
  */
 static void hand_over(struct agent *a)
 {
@@ -544,7 +544,10 @@ static void hand_over(struct agent *a)
     }
 }
 
-/* Whether the driver may write its slices: no other agent or driver of the node writes them. */
+/*
+ * Whether the driver may write its slices; false while another agent or driver of the node writes
+ * them.
+ */
 static bool may_publish(const struct agent *a)
 {
     return !ledger_is_busy(a) && a->other_driver[0] == '\0';
@@ -656,7 +659,9 @@ enum agent_order agent_next_order(struct agent *a)
     if (registration_wants_socket(a)) {
         return ORDER_RENEW_REGISTRATION;
     }
-    /* All drivers share the API connection: an order about it is returned for one driver only. */
+    /*
+     * All drivers share the API connection, so api_order returns each order for only one of them.
+     */
     enum agent_order order = api_order(a);
     if (order == ORDER_NONE && clear_pending(&a->order_exit)) {
         order = ORDER_EXIT;

@@ -52,7 +52,10 @@ enum agent_order {
     ORDER_READ_TOKEN,
     ORDER_CLOSE_API,          /* close the API connection now, without a call of agent_api_ended */
     ORDER_RENEW_REGISTRATION, /* unlink the registration socket and create it again */
-    /* open the EFA driver's unix sockets: --efa is off, but claims of an earlier run may be left */
+    /*
+     * open the EFA driver's unix sockets, because claims of an earlier run may be left although
+     * --efa is off
+     */
     ORDER_OPEN_SOCKETS,
     /* the agent is stopping: unlink the registration socket, and accept no connection on it */
     ORDER_CLOSE_REGISTRATION,
@@ -71,9 +74,9 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
 
 /*
  * Adds the driver of the EFA devices (--efa), with its own files port, which is borrowed too. The
- * returned agent has its own links, orders and service socket: the functions for links and orders,
- * agent_service and agent_device_plugin accept either agent. agent_other_driver needs the returned
- * agent. All other functions need the agent of agent_init, and serve both drivers.
+ * returned agent has its own links, orders and service socket, so the functions for links and
+ * orders, agent_service and agent_device_plugin accept either agent. agent_other_driver needs the
+ * returned agent. All other functions need the agent of agent_init, and serve both drivers.
  *
  * Without --efa the driver only unprepares claims of earlier runs. Its unix sockets stay closed
  * until ORDER_OPEN_SOCKETS, which agent_next_order returns if the driver may hold claims. When the
@@ -150,8 +153,8 @@ void agent_device_plugin(struct agent *a, const char *name);
 /*
  * Sets whether another driver on this node has the same name as the EFA driver. `path`: the other
  * driver's registration socket; empty: there is no other driver. The agent logs changes. While
- * there is another driver, the agent is not ready and does not write the EFA driver's slices:
- * otherwise both drivers would undo each other's writes.
+ * there is another driver, the agent is not ready and does not write the EFA driver's slices,
+ * because otherwise both drivers would undo each other's writes.
  */
 void agent_other_driver(struct agent *efa, const char *path);
 /* Begins to stop the agent; call it after SIGTERM or SIGINT. */

@@ -171,7 +171,7 @@ struct files {
     const char *(*why)(void *ctx);
     /*
      * What an operator must do about the last failure: static text. If this pointer or the result
-     * is NULL, the port knows no remedy.
+     * is NULL, no remedy is known.
      */
     const char *(*remedy)(void *ctx);
 };

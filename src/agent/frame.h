@@ -49,7 +49,7 @@ struct agent {
     struct api *api;
     struct report *report;
     struct node_object *node_object;
-    /* The state of each room for this driver. */
+    /* This driver's state in each room (sub-folder of src/agent). */
     struct node *node;
     struct publish *publish;
     struct ledger *ledger;
@@ -77,8 +77,8 @@ struct agent {
     char other_driver[SOCKET_PATH_CAP];
     bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
     /*
-     * set if `draining` and claims may be left: the driver was logged as kept, and the host was
-     * ordered to open its sockets
+     * set if `draining` and claims may be left, after the agent has logged that the EFA driver
+     * keeps running and has ordered the host to open the driver's sockets
      */
     bool drains;
     bool stopping;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds the state of the program, and sets each driver's pointers to the state of its rooms. */
+/* Holds the state of the program, and sets each driver's pointers to that state. */
 #include "agent/instance.h"
 
 #include "agent/state.h"

@@ -6,9 +6,9 @@
 struct agent;
 
 /*
- * instance_neuron returns the driver of the Neuron devices, instance_efa that of the EFA devices,
- * with pointers to the state of each room. These functions write only the pointers: pages of the
- * tables that nothing has written use no memory.
+ * instance_neuron returns the driver of the Neuron devices, instance_efa that of the EFA devices.
+ * In the returned driver, the pointers to its state are set. These functions write only the
+ * pointers, because pages of the tables that nothing has written use no memory.
  */
 struct agent *instance_neuron(void);
 struct agent *instance_efa(void);

@@ -436,9 +436,9 @@ static enum status derive_driver(struct settings *out, enum driver_kind kind, st
 }
 
 /*
- * Derives the name, the number of shares and the socket paths of both drivers from the settings.
- * Without --efa, a name that is too long for the socket paths of the EFA driver is accepted,
- * because no earlier run with --efa can have used it.
+ * Derives the name, the socket paths and the number of claims that may share a device, for both
+ * drivers, from the settings. Without --efa, a name that is too long for the socket paths of the
+ * EFA driver is accepted, because no earlier run with --efa can have used it.
  */
 static enum status derive_drivers(struct settings *out, struct writer *why)
 {

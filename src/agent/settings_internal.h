@@ -25,7 +25,7 @@ enum setting_kind {
     KIND_TAINT,    /* taint as key:effect, or empty */
     KIND_ADDRESS,  /* IPv4 or IPv6 address, or empty */
     KIND_DRIVER,   /* name of a driver: DNS-1123 subdomain other than DRIVER_NAME */
-    KIND_SHARES,   /* number of shares: 1 to EFA_SHARES_MAX */
+    KIND_SHARES,   /* number of shares of a device: 1 to EFA_SHARES_MAX */
     KIND_POD,      /* pod as namespace/name */
 };
 
@@ -47,7 +47,7 @@ struct setting_row {
     const char *default_text; /* text that --help shows as the default if default_value is NULL */
     const char *help;         /* text of the flag's line in --help */
     enum setting_kind kind;
-    uint16_t offset; /* offset of the setting's field in struct settings */
+    uint16_t offset; /* offset of the setting's field in struct settings, in bytes */
     uint16_t size;   /* size of the setting's field in bytes */
     /*
      * bit N: the command with index N in enum settings_command reads the setting; the bit of `run`

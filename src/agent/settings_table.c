@@ -666,7 +666,10 @@ static void complete_after(struct writer *out, const struct shell *shell, const 
     writer_text(out, shell->end);
 }
 
-/* Writes the case for a flag whose value is an instance type: the types that the agent knows. */
+/*
+ * Writes the completion script's branch for a flag whose value is an instance type: the branch
+ * offers the instance types that the agent supports.
+ */
 static void complete_board(struct writer *out, const struct shell *shell, const char *flag)
 {
     unsigned index = 0;
@@ -692,7 +695,7 @@ static void complete_value(struct writer *out, const struct shell *shell,
     } else if (row->offset == offsetof(struct settings, board)) {
         complete_board(out, shell, row->flag);
     } else {
-        /* free text: nothing to complete */
+        /* the value is free text, so the script offers no completion for it */
     }
 }
 

@@ -414,8 +414,8 @@ static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
         return false;
     }
     /*
-     * In nanoseconds, every unit is a divisor or a multiple of a billion, so the division of the
-     * two is exact. No product exceeds 64 bits.
+     * In nanoseconds, every unit is a divisor or a multiple of a billion, so both divisions below
+     * leave no remainder. No product exceeds 64 bits.
      */
     *ns = whole * unit;
     *ns += (unit >= 1000000000u) ? billionths * (unit / 1000000000u)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The layout of all state of the program: every byte that the agent keeps. Only instance.c includes
- * this header, so a room can reach another room only through functions.
+ * this header, so a folder of src/agent can reach the state of another folder only through
+ * functions.
  */
 #ifndef AGENT_STATE_H
 #define AGENT_STATE_H
@@ -17,7 +18,7 @@
 #include "agent/report/room.h"
 #include "agent/serve/room.h"
 
-/* One driver of the agent, and the state of each room for this driver. */
+/* One driver of the agent, and the driver's state in each folder of src/agent. */
 struct driver_state {
     /* this member must be first, so that its address is that of struct driver_state */
     struct agent agent;
