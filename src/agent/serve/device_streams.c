@@ -88,8 +88,8 @@ static void name_of(const struct agent *a, const struct device_stream *s, unsign
         efa_device_name(s->efa_address[number], name);
     } else if (!driver_traits(a->devices->driver)->numbered) {
         /*
-         * When the report began, devices_name returned this name, because the device had no known
-         * PCI address.
+         * This EFA device had no known PCI address when the report began, so devices_name returned
+         * this name for it.
          */
         text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
     } else {
@@ -248,8 +248,8 @@ void device_streams_step(struct agent *a)
 }
 
 /*
- * When the next health report is due. Ignores a stream whose report is being sent or cannot start:
- * such a stream waits until its peer reads.
+ * When the next health report is due. Ignores a stream whose report is being sent or cannot start,
+ * because such a stream waits until its peer reads.
  */
 uint64_t device_streams_deadline(const struct agent *a)
 {

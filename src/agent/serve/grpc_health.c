@@ -96,8 +96,9 @@ void grpc_health_forget(struct agent *a, unsigned link)
 }
 
 /*
- * Sends a subscription the state that has changed. If a message was only partly sent, its remaining
- * bytes are those of the newest state, which is safe because all messages have the same length.
+ * Sends the current state to a subscription if it differs from the state that was sent last. If a
+ * message was only partly sent, its remaining bytes are those of the newest state, which is safe
+ * because all messages have the same length.
  */
 static void subscription_step(const struct agent *a, struct grpc_server *s,
                               struct grpc_health_subscription *h)

@@ -138,8 +138,8 @@ static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint
     struct grpc_buffers *buffers = (kind == LINK_GRPC_HEALTH) ? NULL : &a->serve->buffers;
     grpc_init(&l->grpc, buffers, kinds[kind].method, kinds[kind].methods, now_ms);
     /*
-     * While the agent is stopping, refuse calls but send no GOAWAY: a client with no other server
-     * would reconnect at once, again and again.
+     * While the agent is stopping, refuse calls but send no GOAWAY, because a client with no other
+     * server would then reconnect at once, again and again.
      */
     l->grpc.refusing = a->stopping;
 }
@@ -205,7 +205,7 @@ uint64_t links_room_ms(const struct agent *a, enum link_kind kind)
 /*
  * Rank of a link: the link of the highest rank is closed for a new connection of `peer`. `held`:
  * number of links of the link's peer; `own`: number of links of `peer`.
- * - A failed link has the highest rank: it only waits for its peer to read the last bytes.
+ * - A failed link has the highest rank, because it only waits for its peer to read the last bytes.
  * - An idle link may be closed if its peer is `peer`, or has more links than `peer`.
  * - A link with calls may be closed if its peer would still have more links than `peer`.
  * - Any other link must not be closed: rank 0.
@@ -219,8 +219,9 @@ static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, uns
     const struct server_link *l = &a->serve->link[link];
     /*
      * A link is idle if all of its calls may be cut off; these are subscriptions, health streams,
-     * and requests that arrive too slowly. A link of the health port is always idle: the agent
-     * answers a complete check at once, so an open check has sent only a part of its request.
+     * and requests that arrive too slowly. A link of the health port is always idle, because the
+     * agent answers a complete check at once, so that an open check has sent only a part of its
+     * request.
      */
     unsigned cut = grpc_health_subscriptions(a, link) + device_streams_open(a, link) +
                    grpc_calls_slow(&l->grpc, a->now_ms);
@@ -358,7 +359,7 @@ static void link_event(struct agent *a, unsigned link, const struct grpc_event *
         calls_gone(a, &a->serve->link[link].grpc, event->call);
         break;
     case GRPC_EVENT_WRITABLE:
-        break; /* no work is needed here: calls_step retries every waiting reply */
+        break; /* no work is needed here, because calls_step retries every waiting reply */
     }
 }
 

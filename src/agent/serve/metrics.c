@@ -23,8 +23,8 @@
 
 /*
  * Prefix of the agent's own metrics; neuron-monitor uses neuron_, neuroncore_ and neurondevice_.
- * The families from FAMILY_CONVENTIONAL on have no prefix: they have the names under which other
- * programs already report the same values.
+ * The families from FAMILY_CONVENTIONAL on have no prefix, because other programs already report
+ * the same values under these names.
  */
 #define METRICS_PREFIX "neuron_dra_"
 
@@ -345,7 +345,7 @@ struct series {
     const char *label[LABELS_MAX];
     const char *driver; /* value of the additional label `driver`; NULL: no such label */
     int64_t value;
-    /* buffer for the value of the label neuroncore; `number`: for that of neurondevice */
+    /* texts of the labels neuroncore (`core`) and neurondevice (`number`) */
     char core[8];
     char number[8];
 };
@@ -359,8 +359,8 @@ static void decimal_set(char text[8], unsigned number)
 }
 
 /*
- * Sets the label with index `name` to the name of the claim's consumer, and the next label to its
- * UID.
+ * Sets the label with index `name` to the name of the claim's consumer, and the next label to the
+ * consumer's UID.
  */
 static void label_consumer(const struct claim_consumer *c, struct series *s, unsigned name)
 {
@@ -430,9 +430,10 @@ static bool health_series(const struct agent *a, unsigned number, struct series 
 
 /*
  * Returns the slot of the claim to which a device's telemetry is credited: the claim that holds
- * core `core` of the device or, if `core` is -1, the device. Returns -1 if there is no such claim,
- * or if it was prepared after the values were read: the values may then belong to an earlier claim.
- * The host's clock, which dates the values, may be up to FROZEN_MS_MAX ahead of the agent's clock.
+ * core `core` of the device or, if `core` is -1, the device. Returns -1 if there is no such claim.
+ * Also returns -1 if the claim was prepared after the values were read, because the values may then
+ * belong to an earlier claim. The host's clock, which dates the values, may be up to FROZEN_MS_MAX
+ * ahead of the agent's clock.
  */
 static int credited_slot(const struct agent *a, unsigned number, int core)
 {

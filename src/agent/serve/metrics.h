@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metrics as text in Prometheus' exposition format 0.0.4 (metrics.c). Owns no state: when it
- * writes a line, reads the value from the folder of src/agent that owns it. Internal to src/agent.
+ * The metrics as text in Prometheus' exposition format 0.0.4 (metrics.c). Owns no state; each value
+ * is read, when its line is written, from the folder of src/agent that owns the value. Internal to
+ * src/agent.
  */
 #ifndef AGENT_SERVE_METRICS_H
 #define AGENT_SERVE_METRICS_H

@@ -59,8 +59,8 @@ static bool is_scrape(const struct page_link *p)
 
 /*
  * Earliest time at which this entry of the table of connections is free, or its connection may be
- * closed. Once a connection has sent a second request, it may be closed at any time, unless it is
- * receiving a long page: otherwise a peer could keep the entry forever by repeated requests.
+ * closed. A connection that has sent a second request, and is not receiving a long page, may be
+ * closed at any time, so that no peer keeps the entry forever by repeated requests.
  */
 static uint64_t place_ms(const struct page_link *p)
 {
@@ -102,8 +102,8 @@ static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_onl
 
 /*
  * Whether connection p must be closed rather than q (NULL: there is no q). `held` and `most`:
- * numbers of connections that the peers of p and q have. The connection whose peer has more
- * connections is closed first; if these numbers are equal, the connection whose place_ms is less.
+ * numbers of connections of the peers of p and q. The connection whose peer has more connections is
+ * closed; if both numbers are equal, the connection with the lower place_ms.
  */
 static bool goes_before(const struct page_link *p, unsigned held, const struct page_link *q,
                         unsigned most)
@@ -155,8 +155,8 @@ int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms)
 
 /*
  * Whether this connection may start to receive a long page now. If METRICS_SCRAPES long pages are
- * being sent, this first ends one whose peer stalls, or one of a peer that would still have more of
- * them than the newcomer's peer.
+ * being sent, this first ends one whose peer stalls, or one of a peer that receives at least two
+ * more long pages than the newcomer's peer.
  */
 static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
 {
@@ -252,7 +252,7 @@ static bool write_lines(const struct agent *a, struct page_link *p, struct write
 {
     struct writer line = *out;
     while (write_line(a, p, &line)) {
-        /* replace control characters: text from a peer must stay on one line */
+        /* replace control characters, because text from a peer must stay on one line */
         for (size_t i = out->len; i < line.len; i++) {
             line.data[i] = (line.data[i] < ' ') ? ' ' : line.data[i];
         }

@@ -67,7 +67,10 @@ void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
 
 void agent_link_end(struct agent *a, unsigned link)
 {
-    /* the link is never LINK_API: agent_api_ended reports the end of the API connection */
+    /*
+     * the link is never LINK_API, because the host reports the end of the API connection by
+     * agent_api_ended
+     */
     ASSERT(link < SERVER_LINKS);
     if (is_page(link)) {
         http1_rx_end(pages_engine(a, link - GRPC_LINKS));

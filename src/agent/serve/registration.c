@@ -19,8 +19,8 @@
 void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     /*
-     * The gRPC services of the service socket, with the newest version of each first: kubelet 1.34
-     * and later uses the first version of a service that it supports.
+     * The gRPC services of the service socket, with the newest version of each first, because
+     * kubelet 1.34 and later uses the first version of a service that it supports.
      */
     static const char *const versions[] = {"v1.DRAPlugin", "v1beta1.DRAPlugin",
                                            "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"};

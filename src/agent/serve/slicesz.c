@@ -86,7 +86,7 @@ static bool write_part(const struct agent *a, const struct slicesz *s, struct do
                                               : listing_part(driver, s->part, d);
 }
 
-/* Advances the position to the other driver or, after the last driver, to the next stage. */
+/* Advances the position to the next driver or, after the last driver, to the next stage. */
 static void next_stage(struct slicesz *s)
 {
     bool last = s->driver + 1u == DRIVERS;
@@ -99,8 +99,8 @@ bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out)
 {
     ASSERT(!slicesz_outdated(a, s));
     /*
-     * The loop ends: each iteration writes bytes, stops, or advances to the next of the STAGES
-     * times DRIVERS combinations of stage and driver.
+     * The loop ends, because each iteration writes bytes, stops, or advances to the next of the
+     * STAGES times DRIVERS combinations of stage and driver.
      */
     while (s->stage < (uint8_t)STAGES && writer_room(out) > 0u) {
         struct document d = s->document;
@@ -111,7 +111,7 @@ bool slicesz_write(struct agent *a, struct slicesz *s, struct writer *out)
             continue;
         }
         if (s->stage == (uint8_t)STAGE_NOTES && made.len > writer_room(out)) {
-            break; /* a comment line is not split: its text may change before the next call */
+            break; /* send a comment line whole, because its text may change before the next call */
         }
         struct view rest = view_from(writer_view(&made), s->offset);
         struct view piece = view_first(rest, writer_room(out));

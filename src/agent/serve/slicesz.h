@@ -25,8 +25,8 @@ struct slicesz {
 /* Sets the position to the start of the page; `yaml`: the page is YAML, else JSON. */
 void slicesz_begin(const struct agent *a, struct slicesz *s, bool yaml);
 /*
- * Whether the slices may have changed since slicesz_begin. If so, the page must end unfinished: its
- * parts would show different slices, or form no valid document.
+ * Whether the slices may have changed since slicesz_begin. If so, the page must end unfinished,
+ * because its parts would show different slices, or form no valid document.
  */
 bool slicesz_outdated(const struct agent *a, const struct slicesz *s);
 /*
