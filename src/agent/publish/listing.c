@@ -23,16 +23,21 @@ static bool is_planned(const struct publish *p)
            p->plan.part[0].counters == devices->counters;
 }
 
-/* Whether the wanted content was built after the Node was read; before that, it has no owner. */
+/*
+ * Whether the wanted content was built after the Node was read; content that was built earlier
+ * names no owner.
+ */
 static bool is_made(const struct publish *p)
 {
     return p->wanted.owner[0] != '\0';
 }
 
 /*
- * Number of slices; without a plan: one for all devices, and one for shared counters if needed.
- * Without wanted content: 0. A driver that is draining creates no slice, so it has those of its
- * plan.
+ * Number of slices that the document shows:
+ * - Without wanted content: 0.
+ * - With a current plan, or while the driver is draining and so creates no slice: the number of
+ *   parts in the plan.
+ * - Otherwise: one for all devices, and one for shared counters if needed.
  */
 static unsigned slices_of(const struct agent *a)
 {
@@ -103,7 +108,7 @@ static bool is_expected(const struct devices *d, unsigned number)
     }
     bool expected = map != NULL && number < BOARD_GROUPED_DEVICES;
     for (unsigned i = 0; i < number && expected; i++) {
-        /* false: the device has a lower number too, under which it is expected */
+        /* false: the EFA map has the same device under a lower number, and expects it only there */
         expected = !text_is(map->address[i], map->address[number]);
     }
     return expected;

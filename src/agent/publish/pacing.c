@@ -42,8 +42,8 @@ void pacing_registered(struct pacing *p)
 }
 
 /*
- * A requested round waits until the kubelet has registered the driver: if a slice were published
- * earlier, pods would be scheduled, then fail and back off.
+ * A requested round waits until the kubelet has registered the driver, because if a slice were
+ * published earlier, pods would be scheduled, then fail and back off.
  */
 uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms)
 {

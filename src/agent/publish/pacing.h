@@ -15,7 +15,8 @@ struct pacing {
     /* random extra wait before the first round; 0 once that round has started */
     uint64_t spread_ms;
     uint64_t not_before_ms; /* no round starts before this time, even if one is requested */
-    uint64_t backoff_ms;    /* current wait after failed rounds */
+    /* wait before the next round after a failed one; it grows while rounds fail */
+    uint64_t backoff_ms;
     /* current wait after the server refused a slice as invalid; 0: there is none */
     uint64_t invalid_ms;
     /* current wait before the next round, while rounds write slices in quick succession */

@@ -119,7 +119,7 @@ unsigned plan_cut_smaller(struct plan *p)
     unsigned now = plan_devices_part(p)->count;
     unsigned half = (now + 1u) / 2u;
     if (half < SLICE_DEVICES_MIN) {
-        return 0; /* so that half a slice is always smaller than a whole one */
+        return 0; /* a pool is not cut into slices of fewer than SLICE_DEVICES_MIN devices */
     }
     p->cut = half;
     plan_forget_losses(p);

@@ -72,7 +72,7 @@ unsigned plan_devices_seen(const struct plan *p);
  */
 void plan_make(struct plan *p, unsigned devices, bool counters);
 /*
- * Ends the list as plan_make does for no devices, but creates no slice: if the list has slices of
+ * Ends the list as plan_make does for no devices, but creates no slice. If the list has slices of
  * this driver and node, one of them becomes empty.
  */
 void plan_make_empty(struct plan *p);

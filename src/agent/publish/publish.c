@@ -58,8 +58,8 @@ void publish_registered(struct agent *a)
 void publish_disconnected(struct agent *a)
 {
     /*
-     * After GOAWAY, the round continues on the new connection: if a server sends GOAWAY with each
-     * response, no round could otherwise ever end.
+     * After GOAWAY, the round continues on the new connection, because otherwise no round could
+     * ever end with a server that sends GOAWAY with each response.
      */
     if (!api_connection_moved(a) || a->publish->round.step <= ROUND_NODE) {
         round_abandon(a);
@@ -112,7 +112,7 @@ static void repair_slice(struct agent *a, const char *what)
 
 /*
  * Requests a round because the watch reported that a slice differs. Logs nothing while a round
- * runs: the event may show a write of that round, or the state before the write.
+ * runs, because the event may show a write of that round, or the state before the write.
  */
 static void repair_foreign_change(struct agent *a, const char *what)
 {

@@ -217,7 +217,8 @@ static bool step_node(struct agent *a)
         return false;
     }
     if (a->driver->shares > 1u && version_now(a) != API_V1) {
-        drop_shares(a); /* API servers without v1 drop shares by default */
+        /* API servers that do not serve resource.k8s.io/v1 drop shares by default */
+        drop_shares(a);
     }
     wanted_rebuild(a);
     slice_watch_outdated(a);
@@ -257,7 +258,7 @@ static void list_item(struct agent *a)
     if (s->scope == SLICE_OURS) {
         plan_list_add(&a->publish->plan, s);
     } else if (s->scope == SLICE_FOREIGN) {
-        /* the slice of another driver or node: the server ignores the field selector */
+        /* the slice belongs to another driver or node, so the server ignores the field selector */
         r->foreign++;
     }
 }
@@ -366,8 +367,8 @@ static void list_end(struct agent *a, const struct api_result *result)
     struct round *r = &a->publish->round;
     if (result->status == STATUS_OK && r->partial) {
         /*
-         * A response with only the first page counts as a failure: the request set no limit, and
-         * the slices on the next pages would count as absent.
+         * A response with only the first page counts as a failure, because the request set no
+         * limit, and the slices on the next pages would count as absent.
          */
         text_cut(r->cause.text, sizeof r->cause.text, view_text("a page of a list"));
         request_failed(a, "list slices", result, PEER_MALFORMED);
@@ -653,7 +654,7 @@ void round_soon(struct agent *a)
     struct pacing *p = &a->publish->pacing;
     enum round_step step = a->publish->round.step;
     if (step == ROUND_NODE) {
-        /* the current round has not used the wanted content yet, so it will use the new one */
+        /* the current round has not built its wanted content yet, so no further round is needed */
         pacing_cancel(p);
     } else {
         pacing_by(p, (step == ROUND_IDLE) ? pacing_soon(p, a->now_ms) : a->now_ms);

@@ -24,8 +24,8 @@ enum round_step {
 enum stored_state {
     STORED_UNKNOWN, /* the stored slices differ from the wanted ones, or may differ */
     /*
-     * like STORED_UNKNOWN, but it was logged that the slices are published: if they still match,
-     * that is not logged again
+     * like STORED_UNKNOWN, but the log already says that the slices are published, and does not say
+     * so again if they still match the wanted ones
      */
     STORED_RECHECK,
     STORED_CURRENT, /* the stored slices match the wanted ones, and this was not logged */

@@ -31,13 +31,14 @@ enum watch_finding {
      */
     WATCH_FOUND_UNKNOWN,
     WATCH_LIST_FIRST,  /* the slices must be listed before the watch can continue */
-    WATCH_LIST_INSTEAD /* the server allows too few streams for the watch: lists replace it */
+    WATCH_LIST_INSTEAD /* the server allows too few streams for a watch, so lists replace it */
 };
 
 /* What the watch found, and how long to wait before the next list. */
 struct watch_result {
     enum watch_finding finding;
-    uint64_t wait_ms; /* if WATCH_LIST_FIRST or WATCH_LIST_INSTEAD: wait before the list */
+    /* if WATCH_LIST_FIRST or WATCH_LIST_INSTEAD: how long to wait before the list */
+    uint64_t wait_ms;
 };
 
 /* The init, step and deadline functions of the watch of slices, see frame.h. */
