@@ -42,8 +42,8 @@ unsigned durations_request_kind(enum api_kind kind, bool creates)
 }
 
 /*
- * Whether a request that got a 2xx code counts as a success. A watch also counts as one if the
- * server or the agent ended it normally.
+ * Whether a request that got a 2xx code counts as a success. A watch also counts as a success if
+ * the server or the agent ended it normally.
  */
 static bool ended_well(const struct api_result *r)
 {

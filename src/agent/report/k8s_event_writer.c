@@ -39,8 +39,8 @@ static const char *regarded_name(const struct agent *a, const struct k8s_event *
 }
 
 /*
- * Writes the name of an Event: the regarded object's name, a dot and the serial. If the object's
- * name is truncated, it must not end in a separator.
+ * Writes the name of an Event: the regarded object's name, a dot and the random number
+ * k8s_event.serial. If the object's name is truncated, it must not end in a separator.
  */
 static void write_name(const struct agent *a, const struct k8s_event *e, char out[NAME_CAP])
 {
@@ -239,10 +239,11 @@ uint64_t k8s_event_writer_deadline(const struct agent *a)
 
 /*
  * Handles three responses: 404, 409, and that the namespace is being terminated.
- * - An Event that was stored is absent now: it is created again.
- * - A new Event got 409: it counts as sent, because an earlier POST whose response was lost has
- *   stored it.
- * - A new Event got one of the other responses: it is removed from the queue.
+ * - After any of them for an Event that was stored: the server no longer has the Event, so it is
+ *   created again.
+ * - After a 409 for a new Event: the Event counts as sent, because an earlier POST whose response
+ *   was lost has stored it.
+ * - After one of the other responses for a new Event: the Event is removed from the queue.
  */
 static void handle_ignored(struct agent *a, const struct k8s_event *e,
                            const struct api_result *result)
@@ -268,10 +269,11 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
 }
 
 /*
- * Handles a 403, and the response that the server does not serve events.k8s.io/v1:
- * - After a 403 for the first namespace that is refused since the last success, drops the Events of
- *   that namespace; the other Events continue after K8S_EVENT_REFILL_MS.
- * - After any other of these responses, all Events wait for the pause that outgoing_end began.
+ * Handles a 403, and the response that the server does not serve events.k8s.io/v1. denied_sum is
+ * the checksum of the namespace of the first such response since the last success.
+ * - After a 403 for that namespace: drops the Events of the namespace; the other Events continue
+ *   after K8S_EVENT_REFILL_MS.
+ * - After any other of these responses: all Events wait for the pause that outgoing_end began.
  */
 static void handle_denied(struct agent *a, const struct api_result *result)
 {
@@ -279,8 +281,8 @@ static void handle_denied(struct agent *a, const struct api_result *result)
     uint32_t sum = crc32c(0, view_text(namespace_of(&a->report->k8s_events.event[w->at])));
     w->denied_sum = (w->denied_sum == 0u) ? sum : w->denied_sum;
     /*
-     * Send the other Events first: the server may forbid only this Event, for example because of
-     * its namespace.
+     * Send the other Events first, because the server may forbid only this Event, for example
+     * because of its namespace.
      */
     k8s_event_postpone(a, w->at);
     if (w->denied_sum == sum && result->http == HTTP_FORBIDDEN) {

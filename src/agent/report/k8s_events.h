@@ -67,9 +67,9 @@ enum { K8S_EVENT_FREE, K8S_EVENT_NEW, K8S_EVENT_STORED };
 
 /* A Kubernetes Event, and the number of its occurrences. */
 struct k8s_event {
-    uint8_t state;          /* progress of the Event: one of K8S_EVENT_… */
-    uint8_t reason;         /* index of the Event's row in K8S_EVENT_REASONS */
-    uint32_t count;         /* number of occurrences of the Event */
+    uint8_t state;  /* progress of the Event: K8S_EVENT_FREE, K8S_EVENT_NEW or K8S_EVENT_STORED */
+    uint8_t reason; /* index of the Event's row in K8S_EVENT_REASONS */
+    uint32_t count; /* number of occurrences of the Event */
     uint32_t sent_count;    /* the count of the Event that the API server has */
     uint64_t first_wall_ms; /* time of the Event's first occurrence, in Unix milliseconds */
     uint64_t last_wall_ms;

@@ -10,7 +10,7 @@
 
 /* Applies X to every row: X(identifier, level, name, cause, remedy). */
 #define LOG_CATALOGUE(X)                                                                           \
-    /* events of the process */                                                                    \
+    /* events of the agent's process */                                                            \
     X(LOG_ID_STARTED, LOG_INFO, "started", "the agent started", "none")                            \
     X(LOG_ID_STOP_REQUESTED, LOG_INFO, "stop_requested", "a signal asked the agent to stop",       \
       "none")                                                                                      \
@@ -278,7 +278,7 @@
       "of them once no pod uses it")                                                               \
     X(LOG_ID_STORE_FAILED, LOG_ERROR, "store_failed", "the claim store cannot be read or written", \
       "check the free space and the permissions of the plugin directory")                          \
-    /* events about Kubernetes Events */                                                           \
+    /* events about the sending of Kubernetes Events */                                            \
     X(LOG_ID_K8S_EVENTS_REFUSED, LOG_WARN, "k8s_events_refused",                                   \
       "the API server does not accept the agent's Kubernetes Events; the log has the same "        \
       "information",                                                                               \

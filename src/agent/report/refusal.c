@@ -13,7 +13,9 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
     bool lasts = last->doing == doing && last->http == r->http;
     ASSERT(doing != NULL);
     if (r->unprocessed && api_draining(a)) {
-        /* the server did not process the request (GOAWAY, RFC 9113 §6.8): it is sent again */
+        /*
+         * the server did not process the request (GOAWAY, RFC 9113 §6.8), so the sender repeats it
+         */
         return false;
     }
     if (lasts && a->now_ms - last->logged_ms < REFUSAL_LOG_PAUSE_MS) {

@@ -15,7 +15,7 @@
 struct event_draft {
     bool wanted; /* a Kubernetes Event must be added to the queue when the line ends */
     bool full;   /* the note of the Event is full */
-    size_t len;  /* length of the note of the Event */
+    size_t len;  /* length of the note of the Event in bytes */
     /* the claim that the Event regards, borrowed until log_end; NULL: the Node */
     const struct claim_id *about;
     char note[K8S_EVENT_NOTE_CAP];
