@@ -18,8 +18,8 @@ struct call;
  * - any call, while another agent owns the store;
  * - a call that arrived after a handover to another agent began, until the handover has ended;
  * - a prepare, if the store was removed and the next step recreates it;
- * - an unprepare, at most STORE_WAIT_MS, while this agent has not locked the store: another agent
- *   may own the store and hold the claim.
+ * - an unprepare, at most STORE_WAIT_MS, while this agent has not locked the store, because another
+ *   agent may own the store and hold the claim.
  */
 bool call_waits_for_store(const struct agent *a, const struct call *c);
 /*

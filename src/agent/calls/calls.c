@@ -95,8 +95,8 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
         bool named = c->id.index == id.index && c->id.serial == id.serial;
         if (c->state != CALL_FREE && c->server == server && (named || id.serial == 0u)) {
             /*
-             * Claims that the call already wrote to the ledger stay prepared: the kubelet repeats
-             * the call, and the ledger has their records.
+             * Claims that the call already wrote to the ledger stay prepared, because the kubelet
+             * repeats the call, and the repeated call uses their records in the ledger.
              */
             call_end_unsent(a, i);
         }
@@ -267,9 +267,9 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 /* --- preparing a claim that was read from the API server --- */
 
 /*
- * Checks the rivals of a claim and the presence and memory of its devices, then releases the stale
- * claims that hold these devices. false: the operation failed, or waits for the store to be
- * recreated.
+ * Finds the rivals of a claim (other claims that hold its devices), and checks the presence and the
+ * memory of its devices. Then releases the rivals, if all of them can be released. false: the
+ * operation failed, or waits for the store to be recreated.
  */
 static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r,
                         struct rivals *rivals)
@@ -441,8 +441,9 @@ static void repeat_fetch_later(struct agent *a, struct operation *o, const struc
 }
 
 /*
- * Whether the response to the GET allocates the claim other devices, or none, than its stored
- * record names. Also true if that record cannot be read; false if the response is incomplete.
+ * Whether a complete response to the GET shows that the claim now has no devices, or other devices
+ * than its stored record names. Also true if that record cannot be read; false if the response is
+ * incomplete.
  */
 static bool is_reallocated(struct agent *a, unsigned slot, const struct fetch *f)
 {

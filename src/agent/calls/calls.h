@@ -23,16 +23,20 @@ enum {
 
 /* The work of a call for one claim: its progress and its result. */
 struct operation {
-    uint8_t state;   /* progress of the operation: one of OPERATION_… */
+    uint8_t state;   /* progress of the operation: OPERATION_FREE to OPERATION_FAILED */
     uint8_t fetch;   /* if OPERATION_FETCHING: index of the fetch */
     uint8_t history; /* set of bits about earlier GETs of the claim, see FETCH_UNPROCESSED */
     uint8_t waits;   /* how many times the wait before the next GET was doubled */
     uint16_t call;
-    uint16_t slot; /* if the prepare is WRITTEN or DONE: slot of the record in the ledger */
+    /* a prepare that is OPERATION_WRITTEN or OPERATION_DONE: slot of the claim in the ledger */
+    uint16_t slot;
     bool compares; /* the claim is already held: the GET only serves to compare its allocation */
     bool store_awaited; /* the operation already waited once until a removed store was recreated */
     bool fresh; /* this operation added the claim to the ledger, and the claim is not flushed yet */
-    /* if the prepare is WRITTEN or DONE: length of the claim's devices in the reply */
+    /*
+     * a prepare that is OPERATION_WRITTEN or OPERATION_DONE: length of the claim's devices in the
+     * reply, in bytes
+     */
     uint32_t devices_len;
     /* if OPERATION_WAITING: when the operation fails or, if `compares`, uses the stored record */
     uint64_t deadline_ms;
@@ -52,7 +56,7 @@ enum {
 
 /* One prepare or unprepare call. */
 struct call {
-    uint8_t state; /* progress of the call: one of CALL_… */
+    uint8_t state; /* progress of the call: CALL_FREE to CALL_FAILED */
     bool unprepare;
     bool asked; /* a GET for at least one claim of the call was sent */
     /* the server side of the call's connection; borrowed, valid until calls_gone is called */

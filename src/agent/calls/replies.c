@@ -37,7 +37,7 @@ static size_t varint_len(size_t value)
 }
 _Static_assert(REPLY_ENTRY_BYTES_MAX <= VARINT_3_MAX, "three bytes hold every length");
 
-/* Length of a field: tag, length and content. */
+/* Length of a field in bytes: its tag, its length and its content. */
 static size_t field_len(size_t content)
 {
     return 1u + varint_len(content) + content;
@@ -123,7 +123,7 @@ static void write_devices(struct writer *out, const struct claim_record *r)
     }
 }
 
-/* --- entries of the map from claim UID to result, which both responses share --- */
+/* --- entries of the map from claim UID to result, in prepare and unprepare responses --- */
 
 #define CLAIMS_TAG dra_NodePrepareResourcesResponse_claims_tag
 #define KEY_TAG dra_NodePrepareResourcesResponse_ClaimsEntry_key_tag

@@ -23,7 +23,7 @@ struct reply {
 struct reply_entry {
     uint16_t call;
     uint16_t at;
-    uint32_t len; /* length of the entry in `bytes`; 0: no entry is kept */
+    uint32_t len; /* number of bytes of the entry; 0: no entry is kept */
     uint8_t bytes[REPLY_ENTRY_BYTES_MAX];
 };
 
@@ -35,9 +35,9 @@ enum reply_progress {
     REPLY_BROKEN
 };
 
-/* Length of a prepared claim's devices in a reply, computed without encoding them. */
+/* Length in bytes of a prepared claim's devices in a reply, computed without encoding them. */
 uint32_t reply_devices_len(const struct claim_record *r);
-/* Length of the reply entry of a claim whose devices take `devices_len` bytes. */
+/* Length in bytes of the reply entry of a claim whose devices take `devices_len` bytes. */
 uint32_t reply_entry_len(const char *uid, uint32_t devices_len);
 /*
  * Sends as much of the reply as the connection accepts now. Call it when all operations of the call

@@ -27,7 +27,9 @@ static bool write_contested(const struct agent *a, unsigned slot, const struct c
     }
     const struct claim_result *result = &r->result[at];
     bool node = result->efa_address != 0u && !ledger_holds_address(a, slot, result->efa_address);
-    /* the requested device stands for the whole node: name the device that the other claim holds */
+    /*
+     * the requested device stands for the whole node, so name the device that the other claim holds
+     */
     if (result->node) {
         uint64_t both = ledger_entry(a, slot)->numbers & claim_numbers(r);
         devices_name(a->devices, (unsigned)__builtin_ctzll(both), name);
@@ -102,7 +104,8 @@ int rivals_disputing(struct agent *a, unsigned slot)
 
 /*
  * Whether the claim in `slot`, whose cores are guessed, stays held although the new claim gets the
- * same device: the new claim asks for only a part of the device, so both parts may fit.
+ * same device. It stays held if the new claim asks for only a part of the device, because both
+ * parts may fit.
  */
 static bool stays_beside(const struct agent *a, unsigned slot, const struct claim_record *r)
 {

@@ -17,15 +17,15 @@ struct rivals {
 };
 
 /*
- * Appends an error text: that the claim in `slot` holds a device of the record, and what an
- * operator must do about it. Reads the kubelet's checkpoint (witness_exists).
+ * Appends an error text, which says that the claim in `slot` holds a device of the record, and what
+ * an operator must do about it. Reads the kubelet's checkpoint (witness_exists).
  */
 void rivals_write(struct agent *a, unsigned slot, const struct claim_record *r, struct writer *why);
 /*
- * Finds another claim that has the same device as the claim in this slot, because the store was
- * damaged: a prepare of either claim is refused until the other one is gone. Returns the slot of
- * the other claim, and requests its check at the API server; -1: there is no such claim, or it can
- * be released.
+ * Finds another claim that has the same device as the claim in this slot; one of the two claims was
+ * restored from a damaged store. A prepare of either claim is refused until the other claim is
+ * gone. Returns the slot of the other claim, and requests its check at the API server; -1: there is
+ * no such claim, or it can be released.
  */
 int rivals_disputing(struct agent *a, unsigned slot);
 /*

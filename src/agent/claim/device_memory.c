@@ -90,8 +90,8 @@ static void write_used(const struct agent *a, unsigned number, uint64_t bytes, s
 }
 
 /*
- * Returns bit N if the memory of device N of the record must be checked, because the claim does not
- * hold that device yet.
+ * The devices of the record whose memory must be checked, because the claim does not hold them yet;
+ * bit N: device N.
  */
 static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
 {

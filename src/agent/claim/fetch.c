@@ -76,7 +76,8 @@ struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct 
     struct claim_builder *b = fetch_builder(a, fetch);
     claim_begin(b, a->devices, a->driver->name, a->settings->node_name, id);
     /*
-     * numbers that start at zero are for Neuron devices only: EFA devices keep the kernel's numbers
+     * numbers that start at zero are for Neuron devices only, because EFA devices keep the kernel's
+     * numbers
      */
     b->zero_numbering = a->settings->zero_numbering && driver_traits(a->driver->kind)->numbered;
     b->record.metadata = a->settings->device_metadata;

@@ -29,7 +29,7 @@ enum {
 
 /* The GET of one claim. */
 struct fetch {
-    uint8_t state;   /* progress of the GET: one of FETCH_… */
+    uint8_t state;   /* progress of the GET: FETCH_FREE to FETCH_TRANSIENT */
     uint8_t history; /* set of bits about earlier GETs of the claim, see FETCH_UNPROCESSED */
     /*
      * if FETCH_FAILED: the reason; PEER_NOT_FOUND: the claim is deleted or replaced, or its devices

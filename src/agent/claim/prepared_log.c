@@ -86,8 +86,9 @@ static bool lnc_differs(unsigned x, unsigned y)
 }
 
 /*
- * Logs that requests of a claim have different values of logicalNeuronCore (LNC): the environment
- * of a container has only one LNC, whichever requests the container uses.
+ * Logs that requests of a claim have different values of logicalNeuronCore (LNC). This is a
+ * contradiction, because the environment of a container has only one LNC, whichever requests the
+ * container uses.
  */
 static void warn_requests(struct agent *a, const struct claim_record *r)
 {
@@ -107,8 +108,8 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
 }
 
 /*
- * Logs that another claim of the same pod has a different LNC (logicalNeuronCore): the environment
- * of a container has only one LNC.
+ * Logs that another claim of the same pod has a different LNC (logicalNeuronCore). This is a
+ * contradiction, because the environment of a container has only one LNC.
  */
 static void warn_claims(struct agent *a, const struct claim_record *r, unsigned other)
 {

@@ -86,8 +86,8 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
         return functions_check(a, r, what, why);
     }
     /*
-     * If the last probe failed, no device is checked: otherwise the prepare of a running pod would
-     * fail.
+     * If the last probe failed, no device is checked, because such a check would fail the prepare
+     * of a running pod.
      */
     uint64_t numbers = a->devices->unknown ? 0u : claim_all_numbers(r);
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
