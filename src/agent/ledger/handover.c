@@ -71,7 +71,10 @@ enum status handover_acquire(struct agent *a)
     const struct files *f = a->files;
     enum status s = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_OWNER);
     if (s == STATUS_OK && !is_next(h) && f->holder(f->ctx, LOCK_NEXT) != HOLDER_NOBODY) {
-        /* LOCK_OWNER was free only because its holder gave it up for the holder of LOCK_NEXT */
+        /*
+         * the last owner released LOCK_OWNER for the agent that holds LOCK_NEXT, so leave the lock
+         * to that agent
+         */
         f->unlock(f->ctx, LOCK_OWNER);
         s = HOST_BUSY;
     }
@@ -85,8 +88,8 @@ enum status handover_acquire(struct agent *a)
         return s;
     }
     /*
-     * Unlocks LOCK_NEXT even if locking it failed: the system may have granted the lock all the
-     * same.
+     * Unlocks LOCK_NEXT even if locking it failed, because the system may have granted the lock
+     * nevertheless.
      */
     f->unlock(f->ctx, LOCK_NEXT);
     if (!handover_owns(a)) {

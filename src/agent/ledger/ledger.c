@@ -166,8 +166,8 @@ static bool share_number(const struct agent *a, const struct ledger_entry *x,
                          const struct ledger_entry *y, bool parts)
 {
     /*
-     * Guessed cores only keep new claims off a device: they do not conflict with a part of the
-     * device that another claim already holds.
+     * If the cores of a claim are guessed, the claim only keeps new claims off its device; it does
+     * not conflict with another claim that already holds a part of the device.
      */
     bool guess =
         (x->guessed && (is_partial(a, y) || y->guessed)) || (y->guessed && is_partial(a, x));

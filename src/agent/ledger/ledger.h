@@ -344,7 +344,10 @@ MUST_USE enum status ledger_read_cdi(struct agent *a, const char *uid, struct cl
  * line.
  */
 MUST_USE enum status ledger_remove(struct agent *a, const char *uid, struct writer *why);
-/* Immediately flushes all writes since the last successful flush. HOST_*: `why` gets one line. */
+/*
+ * Immediately flushes all writes since the last successful flush. HOST_*: a write or the flush
+ * failed; `why` gets one line.
+ */
 MUST_USE enum status ledger_sync(struct agent *a, struct writer *why);
 
 #endif

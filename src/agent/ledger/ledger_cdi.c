@@ -117,7 +117,7 @@ void ledger_try_cdi(struct agent *a)
 
 /*
  * Renames the temporary file to its final name, or removes it if writing or renaming failed; `what`
- * is the kind of file. HOST_*: `why` gets one line.
+ * is the kind of file. HOST_*: writing or renaming failed; `why` gets one line.
  */
 static enum status finish_file(struct agent *a, const char *what, const char *name,
                                enum status written, struct writer *why)
@@ -189,8 +189,8 @@ static enum status go_through(struct agent *a, const struct claim_record *r, uns
     uint64_t offset = 0;
     bool more = true;
     /*
-     * the loop ends: the file has one part for each allocation result, in each version of its
-     * format
+     * the loop ends, because the file has one part for each allocation result, in each version of
+     * its format
      */
     while (more && s == STATUS_OK) {
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
@@ -235,7 +235,7 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
 /*
  * Makes sure that the device metadata files of a record exist, if it has any, and are up to date; a
  * file stays unchanged while a fact for it is unknown. `again`: the files should already exist, so
- * a missing file is logged. HOST_*: `why` gets one line.
+ * a missing file is logged. HOST_*: a file cannot be written; `why` gets one line.
  */
 static enum status metadata_put(struct agent *a, const struct claim_record *r, bool again,
                                 struct writer *why)

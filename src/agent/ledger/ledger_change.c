@@ -46,8 +46,8 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
 /*
  * Records in the slot of a released claim whether the claim's CDI file may still exist. `left`: the
  * file may exist, because creating the tombstone failed with `s`; the error is then logged. Call
- * this right after the call that returned `s`: the files port keeps only the reason for its last
- * failure.
+ * this right after the call that returned `s`, because the files port keeps only the reason for its
+ * last failure.
  */
 static void set_file_left(struct agent *a, unsigned slot, enum status s, bool left)
 {
@@ -276,9 +276,9 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
 /*
  * Repeats the removal of a claim that is being freed; the next flush completes it. Creates a
  * missing tombstone again in two cases:
- * - The store refuses the release, so only the tombstone shows it to the next process.
- * - The list of claims is due and may name the claim. FREEING_FILE needs no tombstone for that: the
- *   list does not adopt such a claim, and settle_slot creates the tombstone.
+ * - The release cannot be written to the store, so only the tombstone shows it to the next process.
+ * - The list of claims is due and may name the claim. FREEING_FILE needs no tombstone for that,
+ *   because the list does not adopt such a claim, and settle_slot creates the tombstone.
  */
 static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
 {

@@ -98,7 +98,7 @@ static bool by_number(const struct agent *a, const struct ledger_entry *e)
 }
 
 /*
- * Adds all numbers of EFA devices that no board map names, if `numbers` has one of them: these
+ * Adds all numbers of EFA devices that no board map names, if `numbers` has one of them. These
  * numbers are valid in one process only, so a claim for which only numbers are known may have any
  * of these devices.
  */

@@ -237,7 +237,7 @@ static struct view freeing_bytes(struct agent *a, unsigned slot)
 
 /*
  * The record of a held slot from memory, or from the CDI file of its claim. NULL: the record is not
- * WHOLE; or neither has it, and the entry moves to OUTLINE.
+ * WHOLE, or neither source has it; in the second case the entry moves to OUTLINE.
  */
 static const struct claim_record *record_elsewhere(struct agent *a, unsigned slot)
 {
@@ -417,8 +417,8 @@ enum status flush_store(struct agent *a)
     durations_flush(a, (s == STATUS_OK) ? RESULT_OK : RESULT_ERROR, flush_us);
     if (flush_us / 1000u >= TIME_OLD_MS) {
         /*
-         * After a slow flush now_ms is outdated, and the time limit of a new request would begin
-         * too early.
+         * After a slow flush now_ms is outdated. Start no request until it is set again, because
+         * the time limit of the request would begin too early.
          */
         api_time_old(a, true);
     }
@@ -449,8 +449,8 @@ void flush_doubted(struct agent *a)
     }
     if (flush_store(a) != STATUS_OK) {
         /*
-         * The failed flush may also have made the kernel drop the data of halves that are DUE:
-         * failed_flushes makes ledger_sync write them again.
+         * The failed flush may also have made the kernel drop the data of halves that are DUE.
+         * Because failed_flushes is incremented, ledger_sync writes these halves again.
          */
         l->failed_flushes += l->dirty ? 1u : 0u;
         return;

@@ -160,8 +160,9 @@ MUST_USE enum status header_write_copy(struct agent *a, const char *name, unsign
  */
 void doubt_judge(struct agent *a);
 /*
- * Called after a load, when conflicts between slots are settled. Logs the damaged halves, and
- * replaces those that the next process need not find damaged.
+ * Called after a load, when conflicts between slots are settled. Logs the damaged halves. Replaces
+ * each damaged half, unless it must stay damaged so that the next process also treats the record of
+ * its slot as UNSURE.
  */
 void doubt_settle(struct agent *a);
 
@@ -169,7 +170,8 @@ void doubt_settle(struct agent *a);
 
 /*
  * Writes the device metadata files that the claim's CDI file mounts, then the CDI file.
- * FULL_BUFFER, HOST_*: `why` gets one line.
+ * FULL_BUFFER: the CDI file is too long; HOST_*: a file cannot be written. In both cases `why` gets
+ * one line.
  */
 MUST_USE enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer *why);
 /*

@@ -335,8 +335,8 @@ static void settle_conflicts(struct agent *a)
 
 /*
  * Marks the half that counts as DOUBTED in every slot that was ever written, so that this half is
- * written again and flushed: writes of a killed process may be only in the page cache, even in
- * pages that count as clean after a failed fdatasync(2).
+ * written again and flushed, because writes of a killed process may be only in the page cache, even
+ * in pages that count as clean after a failed fdatasync(2).
  */
 static void doubt_all(struct agent *a)
 {
@@ -558,7 +558,7 @@ static enum status create_first(struct agent *a, struct opening *o)
         return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
     }
     if (s == PEER_UNSUPPORTED) {
-        return s; /* another version of the agent left the file: do not overwrite it */
+        return s; /* another version of the agent left the file, so do not overwrite it */
     }
     s = create_store(a, o, NULL);
     if (s == STATUS_OK) {
@@ -596,11 +596,11 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
 }
 
 /*
- * Checks that the store accepts writes, by writing a copy of the header unchanged and flushing it:
- * on a read-only file system, a store can be opened and read, but the first claim could not be
- * written. Tests the store itself and no other file, because its slots are preallocated, so claims
- * can be prepared on a full disk. Ignores a HOST_IO of the write: one bad sector proves nothing
- * about the rest of the disk.
+ * Checks that the store accepts writes, by writing a copy of the header unchanged and flushing it,
+ * because a store on a read-only file system can be opened and read, but the first claim could not
+ * be written. Tests the store itself and no other file, because its slots are preallocated, so
+ * claims can be prepared on a full disk. Ignores a HOST_IO of the write, because one bad sector
+ * proves nothing about the rest of the disk.
  */
 static void check_writable(struct agent *a)
 {
@@ -640,7 +640,7 @@ static bool open_store(struct agent *a)
     struct ledger *l = a->ledger;
     struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
     ASSERT(!l->usable);
-    /* Lock the store first: this agent must not judge or repair a store that another agent uses. */
+    /* Lock the store first, because only the agent that owns a store may check and repair it. */
     enum status s = handover_acquire(a);
     if (s != STATUS_OK) {
         if (s == HOST_BUSY && !l->busy) {
@@ -682,7 +682,7 @@ void ledger_retire(struct agent *a)
     handover_retire(a);
 }
 
-/* --- after the list of claims at the API server was read --- */
+/* --- recording that the list of claims at the API server was read --- */
 
 enum status ledger_listed(struct agent *a)
 {

@@ -47,7 +47,10 @@ struct ledger {
     uint64_t backoff_ms;
     enum status failing;           /* current error of the store; STATUS_OK: none */
     char trouble[CLAIM_ERROR_CAP]; /* why the store is not usable, or its last error */
-    /* what an operator must do because files cannot be written to the CDI root; NULL: they can */
+    /*
+     * what an operator must do because files cannot be written to the CDI root; NULL: files can be
+     * written
+     */
     const char *cdi_remedy;
     uint64_t cdi_ms;   /* when to test again whether files can be written to the CDI root */
     uint64_t sequence; /* highest sequence number that was read, or was used in a write */
