@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the claim store in a step, see opening.h. This file is not part of src/agent/ledger:
- * opening the store starts the reconciliation, on which the ledger does not depend.
+ * Opens the claim store in a step, see opening.h. This file is not part of src/agent/ledger,
+ * because opening the store starts the reconciliation, and the ledger must not depend on the
+ * reconciliation.
  */
 #include "agent/recovery/opening.h"
 

@@ -32,7 +32,10 @@
 
 static const char doing[] = "list resourceclaims";
 
-/* Whether the agent must find the claims in use, and knows the devices that checks need. */
+/*
+ * Whether the agent must find the claims in use, and the node's devices are known, which the checks
+ * of these claims need.
+ */
 static bool is_wanted(const struct agent *a)
 {
     return ledger_is_unlisted(a) && unlisted_blocks(a) && !a->devices->unknown &&
@@ -158,7 +161,7 @@ static bool is_held(struct agent *a, const struct claim_record *r)
     return slot >= 0;
 }
 
-/* Holds a claim that only the API server still knows, and writes its CDI file. */
+/* Holds a claim that the store has lost, as the API server returned it, and writes its CDI file. */
 static void hold_claim(struct agent *a, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
@@ -187,8 +190,8 @@ static void hold_claim(struct agent *a, struct claim_builder *b)
  * Adopts the current claim, which was read completely. Two kinds of claims are logged, but not
  * adopted, because this version of the agent cannot have prepared them:
  * - a claim that no prepare would accept;
- * - a claim with a device that another claim holds: it is reserved only because its pod waits for
- *   the device.
+ * - a claim with a device that another claim holds; such a claim is reserved only because its pod
+ *   waits for the device.
  */
 static void adopt_claim(struct agent *a, struct claim_builder *b)
 {
@@ -328,7 +331,7 @@ static void all_found(struct agent *a)
         log_end(a);
     }
     first_page(k);
-    k->way = REBUILD_LISTED; /* a loss that is found later needs the list */
+    k->way = REBUILD_LISTED; /* if the store loses claims later, the agent must list all claims */
     k->after[0] = '\0';
     k->rebuilt = 0;
     k->failing = false;
@@ -401,7 +404,10 @@ static void next_named(struct agent *a)
 {
     struct rebuild *k = &a->recovery->rebuild;
     struct writer discarded = writer_of(NULL, 0);
-    /* the store may have been given up and opened again: then another agent has written it */
+    /*
+     * if another agent has owned the store since this process created it, the checkpoint is not
+     * used
+     */
     enum status s = ledger_is_created(a) ? witness_next(a, k->after, &k->id) : PEER_UNSUPPORTED;
     if (s == PEER_NOT_FOUND) {
         all_found(a);
@@ -421,7 +427,10 @@ static void next_named(struct agent *a)
     k->broken = false;
 }
 
-/* Adopts the named claim, which was read, unless it is held already or waits for its pod. */
+/*
+ * Adopts the named claim, which was read. Skips a claim that is already held, that was or may have
+ * been unprepared, or that has a device which another claim holds.
+ */
 static void adopt_named(struct agent *a, struct fetch *f)
 {
     if (!is_settled(a) && !is_others(a, &f->builder.record) && !is_held(a, &f->builder.record)) {
@@ -444,9 +453,9 @@ static void named_over(struct agent *a)
 }
 
 /*
- * Handles a named claim that could not be read, or that no prepare would accept. A claim that the
- * API server does not know, or that has no device of this node, needs nothing: the kubelet will
- * unprepare it.
+ * Handles a named claim that could not be read, or that no prepare would accept. If the claim is
+ * absent at the API server, or has no device of this node, the agent need not hold it, because the
+ * kubelet will unprepare it.
  */
 static void named_failed(struct agent *a, const struct fetch *f)
 {
@@ -488,8 +497,9 @@ static void handle_named(struct agent *a)
 /* --- periodic work --- */
 
 /*
- * Decides by the ResourceSlices when the kubelet's checkpoint does not tell. A driver that was on
- * this node before has left slices, so without slices no claim can have been lost.
+ * Called when the kubelet's checkpoint does not show whether this driver has run on the node
+ * before: decides that by the ResourceSlices. A driver that was on this node before has left
+ * slices, so without slices no claim can have been lost.
  */
 static void decide_by_slices(struct agent *a)
 {
@@ -521,7 +531,7 @@ static void decide_way(struct agent *a)
     } else if (s == STATUS_OK) {
         k->way = REBUILD_NAMED;
     } else if (k->id.uid[0] != '\0') {
-        list_instead(a); /* the kubelet has used this driver */
+        list_instead(a); /* the checkpoint names a claim of this driver, but may lack others */
     } else {
         decide_by_slices(a);
     }
@@ -544,7 +554,10 @@ void rebuild_step(struct agent *a)
     } else if (k->way == REBUILD_LISTED) {
         next_page(a);
     } else {
-        /* the way is not decided yet, or the store could not be written: tried again at due_ms */
+        /*
+         * no way was chosen yet, or the result could not be written to the store; the next step
+         * after due_ms tries again
+         */
     }
 }
 

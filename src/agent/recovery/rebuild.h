@@ -48,7 +48,7 @@ struct rebuild {
     bool reserved; /* the current claim is reserved for a consumer */
     /* a page failed since the last complete list, and the failure was not transient */
     bool failing;
-    uint64_t due_ms; /* earliest time of the next request, or of the next decision */
+    uint64_t due_ms; /* earliest time of the next request, or of the next attempt to choose `way` */
     uint64_t backoff_ms;
     uint32_t pages;   /* number of pages of the current list that were read */
     uint32_t claims;  /* number of claims that were read, in pages or by their names */

@@ -28,7 +28,7 @@
 /* --- releasing claims --- */
 
 /*
- * Releases a claim; returns whether it is released. If the disk refuses the release, the claim
+ * Releases a claim; returns whether it is released. If the release cannot be written, the claim
  * stays held.
  */
 static bool release_claim(struct agent *a, unsigned slot, const char *reason)
@@ -64,8 +64,8 @@ static bool is_foreign(const struct agent *a, const struct claim_record *r)
 }
 
 /*
- * Returns the claim_check of a slot; resets it first if another record was entered into the slot
- * since its last use.
+ * Returns the claim_check of a slot. First resets the claim_check if another record was entered
+ * into the slot since the claim_check was last used.
  */
 static struct claim_check *check_of(struct agent *a, unsigned slot)
 {
@@ -253,8 +253,8 @@ static bool adopt_file(struct agent *a, const char *name, const char *uid)
 }
 
 /*
- * Checks whether only the CDI file of the claim has the id of this boot, because the disk refused
- * to write that id into the claim's record. If so, the next checks write it again.
+ * Checks whether only the CDI file of the claim has the id of this boot, because writing that id
+ * into the claim's record failed. If so, the next checks try that write again.
  */
 static void see_boot(struct agent *a, unsigned slot, const char *uid)
 {
@@ -267,8 +267,8 @@ static void see_boot(struct agent *a, unsigned slot, const char *uid)
 }
 
 /*
- * Handles a CDI file. If its claim is not held, the file is a leftover, or the only witness of the
- * claim. false: the file is the only witness, and its claim could not be adopted.
+ * Handles a CDI file. If its claim is not held, the file is a leftover, or the only evidence that
+ * the claim is prepared. false: the file is the only evidence, and its claim could not be adopted.
  */
 static bool see_file(struct agent *a, const char *name, const char *uid, bool opening)
 {
@@ -368,7 +368,7 @@ static bool see_page(struct agent *a, struct view names, bool opening)
 
 /*
  * Logs that a listing of the CDI root failed, and schedules the next one soon, because each file
- * that the listing left out may be the only witness of a claim.
+ * that the listing left out may be the only evidence that a claim is prepared.
  */
 static void list_failed(struct agent *a, enum status s)
 {
@@ -493,7 +493,7 @@ static bool copy_nodes(struct agent *a, struct claim_record *r)
 
 /*
  * Updates the record and the CDI file of a claim to the current uverbs nodes of its devices.
- * HOST_*: the disk refuses the change.
+ * HOST_*: the record or the CDI file could not be written.
  */
 static enum status follow_nodes(struct agent *a, unsigned slot, const struct claim_record **r,
                                 struct writer *why)
@@ -530,8 +530,8 @@ static bool may_have_tombstone(const struct agent *a, unsigned slot)
 }
 
 /*
- * Checks the record and the CDI file of a held claim, and repairs them. false: the disk refuses a
- * read or write, and would refuse the files of other claims too.
+ * Checks the record and the CDI file of a held claim, and repairs them. false: a read or write
+ * failed, so that the files of other claims would probably fail too, and the caller stops.
  */
 static bool check_slot(struct agent *a, unsigned slot)
 {
@@ -567,7 +567,7 @@ bool reconcile_begins(const struct agent *a)
 
 /*
  * Starts one more comparison of all CDI files after the Node was read, because device metadata
- * files that were written before lack the Node's labels.
+ * files that were written before the Node was read lack the Node's labels.
  */
 static void see_labels(struct agent *a)
 {

@@ -28,11 +28,12 @@ struct claim_check {
     uint64_t due_ms;
     uint64_t entered; /* value of ledger_entry.entered for the record that was checked */
     bool gone;        /* the API server answered once that the claim is deleted */
-    bool withheld;    /* the claim is deleted, but no witness allows its release; this was logged */
+    /* the claim is deleted, but the kubelet may still unprepare it; this was logged */
+    bool withheld;
     /* the claim was prepared at this time at the latest, in Unix milliseconds */
     uint64_t since_wall_ms;
     bool failed; /* the last GET of the claim failed */
-    /* the claim was prepared in this boot, but the disk refused to write that into the record */
+    /* the claim was prepared in this boot, but writing that into its record failed */
     bool boot_unwritten;
 };
 
@@ -59,8 +60,9 @@ struct reconcile {
     uint64_t check_ms; /* when the next claim must be checked: the smallest due_ms */
     uint64_t pause_ms; /* no GET may start before this time */
     uint64_t backoff_ms;
-    char failed_uid[UID_CAP]; /* claim whose check failed last; empty: a later check succeeded */
-    uint8_t failures;         /* number of consecutive failed checks of different claims */
+    /* UID of the claim whose check failed last; empty: a later check succeeded */
+    char failed_uid[UID_CAP];
+    uint8_t failures; /* number of consecutive failed checks of different claims */
     struct claim_check check[CLAIMS_MAX];
     struct claim_record record; /* working copy of a claim record, for one function at a time */
 };
@@ -99,13 +101,13 @@ void reconcile_devices(struct agent *a);
  */
 void reconcile_check(struct agent *a, unsigned slot);
 /*
- * Records that the claim in this slot was prepared, perhaps again: from now on, only a checkpoint
- * that the kubelet writes later is a witness.
+ * Records that the claim in this slot was prepared, perhaps again. From now on, only a checkpoint
+ * that the kubelet writes later can show that the kubelet has finished with the claim.
  */
 void reconcile_prepared(struct agent *a, unsigned slot);
 /*
- * Whether the held claim in this slot is deleted at the API server, but not released because no
- * witness allows that.
+ * Whether the held claim in this slot is deleted at the API server, but not released because the
+ * kubelet may still unprepare it.
  */
 bool reconcile_withholds(const struct agent *a, unsigned slot);
 /*
@@ -126,19 +128,19 @@ bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *
                      struct writer *why);
 /*
  * Handles a repeated prepare of the claim in this slot: writes the id of this boot into the claim's
- * record. While the disk refuses that write, only the CDI file has the id, and the write is
- * retried. The record of a rebuilt claim must also show, before the claim is prepared, that the
- * kubelet asked for the claim. HOST_*: the disk refused to write the record of a rebuilt claim;
- * `why` gets one line. *r: before the call the current record; after it the new record, valid until
- * the next record is put or read.
+ * record. If that write fails, only the CDI file has the id, and the write is retried later. The
+ * record of a rebuilt claim must also show, before the claim is prepared, that the kubelet asked
+ * for the claim. HOST_*: the record of a rebuilt claim could not be written; `why` gets one line.
+ * *r: before the call the current record; after it the new record, valid until the next record is
+ * put or read.
  */
 MUST_USE enum status reconcile_prepared_again(struct agent *a, unsigned slot,
                                               const struct claim_record **r, struct writer *why);
 /*
  * Called when the record of this held slot became unreadable (HOST_DAMAGED), because the disk
  * damaged it or an old copy of the store was restored. Writes the record again, from memory or from
- * the claim's CDI file, and logs that. false: neither source has the record, or the disk refuses
- * the write.
+ * the claim's CDI file, and logs that. false: neither source has the record, or it could not be
+ * written.
  */
 bool reconcile_restore(struct agent *a, unsigned slot);
 /*

@@ -11,8 +11,8 @@
 #include "agent/recovery/room.h"
 
 /*
- * On a node without devices new claims need not wait: they cannot get a device, and the devices of
- * listed claims cannot be checked.
+ * On a node without devices new claims need not wait, because they cannot get a device, and because
+ * the devices of listed claims cannot be checked there.
  */
 bool unlisted_blocks(const struct agent *a)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Uses the kubelet's checkpoint as a witness, see witness.h. The kubelet writes the checkpoint
- * before it prepares a claim and after it unprepares a claim, under one lock. So if the checkpoint
- * was written after the prepare and does not list the claim, the kubelet has finished with the
- * claim. An older checkpoint proves nothing: it may be a restored copy, or the kubelet may not be
- * running. For the same reason the checkpoint lists each claim that has containers on the node.
+ * before it prepares a claim and after it unprepares a claim, under one lock. So the checkpoint
+ * lists each claim that has containers on the node. And if the checkpoint was written after a
+ * prepare and does not list the claim, the kubelet has finished with the claim. A checkpoint that
+ * was written before the prepare proves nothing, because it may be a restored copy, or the kubelet
+ * may not be running.
  */
 #include "agent/recovery/witness.h"
 
@@ -19,7 +20,7 @@ struct reading {
     struct kubelet_state state;
     uint64_t written_ms;
     const char *uid;   /* UID of the claim that is looked for; NULL: none */
-    bool listed;       /* that claim is listed */
+    bool listed;       /* the checkpoint lists the claim `uid` */
     const char *after; /* UID above which the next claim is looked for */
     struct claim_id
         *next;    /* claim of this driver with the smallest UID above `after`; NULL: none */
@@ -80,8 +81,9 @@ bool witness_exists(struct agent *a)
 }
 
 /*
- * Whether the kubelet of this boot wrote the checkpoint. An older one may be a copy that somebody
- * restored, and one from the future shows a clock that was wrong, then or now.
+ * Whether the kubelet of this boot wrote the checkpoint. An older checkpoint may be a copy that
+ * somebody restored. If the checkpoint is dated in the future, the clock was wrong when it was
+ * written, or is wrong now.
  */
 static bool is_of_boot(const struct agent *a, const struct reading *r)
 {
