@@ -33,6 +33,7 @@ type auditLog struct {
 	mu       sync.Mutex
 	requests []request
 	watching map[string]bool // audit IDs of watches that began
+	noNode   bool            // the driver watches its slices alone, as the Go reference does
 }
 
 var nodeInText = regexp.MustCompile(nodePrefix + `(\d{5})`)
@@ -147,7 +148,7 @@ func (a *auditLog) watchesSince(from func(node int) time.Time) map[int]time.Time
 	both := map[int]time.Time{}
 	for k, slices := range first {
 		nodes, found := first[key{k.node, "nodes"}]
-		if k.resource != "resourceslices" || !found {
+		if k.resource != "resourceslices" || !found && !a.noNode {
 			continue
 		}
 		if nodes.After(slices) {

@@ -126,6 +126,7 @@ func (r *run) prepare() error {
 		return err
 	}
 	r.audit = followAudit(r.s.Audit)
+	r.audit.noNode = r.s.Program != "agent"
 	r.slices = watchSlices(context.Background(), r.control.client)
 	time.Sleep(settle)
 	return nil
