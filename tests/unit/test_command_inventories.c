@@ -222,14 +222,14 @@ static void test_unknown_health(void **state)
     whole(table_part);
     has("health of 1 device is unknown:\n  a file that the module should have is absent\n");
     has("health of 1 device is unknown:\n  its files cannot be read, or it is being reset\n");
-    has("  kernel module of unknown version has only error counters, which only the agent can "
-        "judge\n");
+    has("  kernel module of unknown version has only error counters, which only the\n"
+        "      agent can judge\n");
     has("  kernel module of unknown version has no health files\n");
     text_set(inventory.devices.driver_version, sizeof inventory.devices.driver_version, "2.20.1");
     inventory.verdicts = VERDICTS_OF_AGENT;
     whole(table_part);
     has("  kernel module 2.20.1 has only error counters, and the agent sees none rise\n");
-    has("health of 12 devices is unknown:\n  the agent has not looked at it yet\n");
+    has("health of 12 devices is unknown:\n  the agent has not read its files yet\n");
     inventory.verdict[5] = (struct device_verdict){.given = true, .state = HEALTH_UNKNOWN};
     whole(table_part);
     has("health of 1 device is unknown:\n  the agent could not read its files, or it was being");
@@ -260,8 +260,8 @@ static void test_waiting_device(void **state)
     inventory.verdict[4] = (struct device_verdict){
         .given = true, .state = HEALTH_UNHEALTHY, .waits = false, .reasons = HEALTH_REASON_GONE};
     whole(table_part);
-    has("neuron-device-3 is held back:\n");
-    lacks("neuron-device-4 is held back:\n");
+    has("neuron-device-3 still counts as unhealthy:\n");
+    lacks("neuron-device-4 still counts as unhealthy:\n");
     whole(document_part);
     has("withoutErrorsNow: true\n");
 }
@@ -323,14 +323,14 @@ static void test_doubts(void **state)
     text_set(inventory.cdi_file, sizeof inventory.cdi_file, "one.json");
     whole(table_part);
     has("1 slot is damaged in the claim store: devices without a claim may be held\n");
-    has("1 claim is held by CDI files alone: ");
+    has("1 claim is recorded only in CDI files, not in the claim store; ");
     has("1 CDI file cannot be read: devices without a claim may be held; see\n  one.json\n");
     inventory.damaged_slots = inventory.witnesses = inventory.cdi_unread = 2;
     inventory.cdi_unlisted = true;
     inventory.holders_unknown = true;
     whole(table_part);
     has("2 slots are damaged in the claim store: ");
-    has("2 claims are held by CDI files alone: ");
+    has("2 claims are recorded only in CDI files, not in the claim store; ");
     has("2 CDI files cannot be read: ");
     has("the CDI root cannot be read: ");
     has("16 devices, at least 0 held");

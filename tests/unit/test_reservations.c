@@ -416,7 +416,7 @@ static void test_impossible_token(void **state)
     begin();
     list_is(claims, 1, token);
     assert_int_equal(read_list(), RESERVATIONS_FAILED);
-    trouble_has("the token of the next page is none");
+    trouble_has("the token of the next page is not valid");
     assert_int_equal(list.found, 1);
 }
 

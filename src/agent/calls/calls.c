@@ -26,6 +26,7 @@
 #include "agent/frame.h"
 #include "agent/ledger/handover.h"
 #include "agent/recovery/reconcile.h"
+#include "agent/recovery/rebuild.h"
 #include "agent/recovery/unlisted.h"
 #include "agent/report/durations.h"
 #include "agent/report/log.h"
@@ -598,6 +599,9 @@ static void prepare_step(struct agent *a, unsigned index)
     struct writer why = writer_of(text, sizeof text);
     int slot = ledger_known(a, o->id.uid);
     o->next_ms = (a->now_ms < o->next_ms) ? o->next_ms : 0u;
+    if (unlisted_blocks(a)) {
+        rebuild_hurry(a);
+    }
     if (slot >= 0) {
         prepare_held(a, o, (unsigned)slot);
     } else if (claim_id_check(&o->id, &why) != STATUS_OK) {

@@ -99,6 +99,7 @@ void rebuild_retire(struct agent *a)
     a->recovery->rebuild.way = REBUILD_UNDECIDED;
     a->recovery->rebuild.after[0] = '\0';
     a->recovery->rebuild.slices_by_ms = 0;
+    a->recovery->rebuild.hurried = false;
     a->recovery->rebuild.rebuilt = 0;
 }
 
@@ -333,6 +334,7 @@ static void all_found(struct agent *a)
     first_page(k);
     k->way = REBUILD_LISTED; /* if the store loses claims later, the agent must list all claims */
     k->after[0] = '\0';
+    k->hurried = false;
     k->rebuilt = 0;
     k->failing = false;
     k->backoff_ms = 0;
@@ -392,7 +394,7 @@ static void list_instead(struct agent *a)
 {
     struct rebuild *k = &a->recovery->rebuild;
     k->way = REBUILD_LISTED;
-    k->due_ms = a->now_ms + agent_random(a) % REBUILD_SPREAD_MS;
+    k->due_ms = a->now_ms + (k->hurried ? 0u : agent_random(a) % REBUILD_SPREAD_MS);
     first_page(k);
 }
 
@@ -511,7 +513,7 @@ static void decide_by_slices(struct agent *a)
     }
     if (first == FIRST_LIST_EMPTY && clean) {
         all_found(a);
-    } else if (first == FIRST_LIST_FULL || !clean || a->now_ms >= k->slices_by_ms) {
+    } else if (first == FIRST_LIST_FULL || !clean || k->hurried || a->now_ms >= k->slices_by_ms) {
         list_instead(a);
     } else {
         k->due_ms = a->now_ms + REBUILD_LOOK_MS;
@@ -535,6 +537,15 @@ static void decide_way(struct agent *a)
     } else {
         decide_by_slices(a);
     }
+}
+
+void rebuild_hurry(struct agent *a)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    if (!k->hurried && k->backoff_ms == 0u) {
+        k->due_ms = a->now_ms;
+    }
+    k->hurried = true;
 }
 
 void rebuild_step(struct agent *a)

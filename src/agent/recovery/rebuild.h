@@ -42,6 +42,7 @@ struct rebuild {
     char after[UID_CAP]; /* REBUILD_NAMED: UID of the last claim that was read; empty: none yet */
     /* when the agent stops waiting for the list of slices; 0: it does not wait for that */
     uint64_t slices_by_ms;
+    bool hurried; /* a call of the kubelet waits for the end of the rebuild */
     /* the current page could not be read, or a claim that was read could not be adopted */
     bool broken;
     bool ours;     /* the current claim has devices of this node */
@@ -65,6 +66,11 @@ struct rebuild {
  */
 void rebuild_step(struct agent *a);
 uint64_t rebuild_deadline(const struct agent *a);
+/*
+ * Called while a call of the kubelet waits for the end of the rebuild: ends the waits that only
+ * spare the API server.
+ */
+void rebuild_hurry(struct agent *a);
 /* Cancels the request in flight, because another agent owns the claims from now on. */
 void rebuild_retire(struct agent *a);
 /*
