@@ -85,6 +85,8 @@ system_make() {
     # How this machine reaches its mirror: proxies, and whether the mirror may be an old copy.
     apt-config dump | grep -E '^Acquire::(http|https|ftp|Check-Valid-Until|Check-Date)\b' \
         >"$target/etc/apt/apt.conf.d/90host" || true
+    # As an installed Debian has it; the containers of `make e2e` get a copy.
+    printf '127.0.0.1 localhost\n::1 localhost\n' >"$target/etc/hosts"
     mkdir -p "$target/usr/local/share/ca-certificates"
     cp -r /usr/local/share/ca-certificates/. "$target/usr/local/share/ca-certificates/" 2>/dev/null || true
     mount --bind "$target" "$target" # the root of a system is a mount, which private mounts rely on
