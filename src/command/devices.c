@@ -66,8 +66,8 @@ void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *
 /* Returns the device with this number, or NULL if the kernel does not show the device. */
 static const struct device *device_of(const struct inventory *v, unsigned number)
 {
-    int index = devices_numbered(&v->devices, number);
-    return (index < 0) ? NULL : &v->devices.device[index];
+    int found = devices_numbered(&v->devices, number);
+    return (found < 0) ? NULL : &v->devices.device[found];
 }
 
 static bool is_held(const struct inventory *v, unsigned number)
@@ -786,8 +786,9 @@ static void write_legend(const struct inventory *v, unsigned number, struct writ
     if (h->pod[0] != '\0') {
         size_t comma = out->len;
         WRITE(out, ", pod %", SAFE(h->pod));
-        if (out->len - line > TEXT_COLUMNS) {
-            (void)break_line(out, comma + 1u, 0);
+        size_t at = (out->len - line > TEXT_COLUMNS) ? comma + 1u : 0u;
+        if (at > 0u) {
+            (void)break_line(out, at, 0);
         }
     }
     writer_text(out, "\n");

@@ -142,12 +142,12 @@ static void close_container(struct kubelet_state *k)
 /* Finds out which member of an element the string that just ended names. */
 static enum kubelet_member member_named(struct view name)
 {
-    static const char *const names[] = {[MEMBER_OTHER] = "",
-                                        [MEMBER_UID] = "ClaimUID",
-                                        [MEMBER_NAME] = "ClaimName",
-                                        [MEMBER_NAMESPACE] = "Namespace",
-                                        [MEMBER_DRIVERS] = "DriverState"};
-    unsigned at = sizeof names / sizeof names[0] - 1u;
+    static const char *const names[KUBELET_MEMBERS] = {[MEMBER_OTHER] = "",
+                                                       [MEMBER_UID] = "ClaimUID",
+                                                       [MEMBER_NAME] = "ClaimName",
+                                                       [MEMBER_NAMESPACE] = "Namespace",
+                                                       [MEMBER_DRIVERS] = "DriverState"};
+    unsigned at = (unsigned)KUBELET_MEMBERS - 1u;
     while (at > 0u && !view_is(name, names[at])) {
         at--;
     }

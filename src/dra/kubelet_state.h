@@ -36,7 +36,14 @@ struct kubelet_claim {
 };
 
 /* The member of a list element that is being read. */
-enum kubelet_member { MEMBER_OTHER, MEMBER_UID, MEMBER_NAME, MEMBER_NAMESPACE, MEMBER_DRIVERS };
+enum kubelet_member {
+    MEMBER_OTHER,
+    MEMBER_UID,
+    MEMBER_NAME,
+    MEMBER_NAMESPACE,
+    MEMBER_DRIVERS,
+    KUBELET_MEMBERS /* number of kinds of members */
+};
 
 /* Progress of parsing a checkpoint. Private to kubelet_state.c. */
 struct kubelet_state {

@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     # claims, from the bottom up: none of these rooms knows the slices
     "src/agent/ledger": BELOW_CLAIMS,
     "src/agent/claim": BELOW_CLAIMS | {"src/agent/ledger"},
-    "src/agent/recovery": BELOW_CLAIMS | {"src/agent/ledger", "src/agent/claim"},
+    "src/agent/recovery": BELOW_CLAIMS | {"src/agent/ledger", "src/agent/claim", "src/agent/publish"},
     "src/agent/calls": BELOW_CLAIMS | {"src/agent/ledger", "src/agent/claim", "src/agent/recovery"},
     "src/agent/serve": BELOW_AGENT | (ROOMS_OF_AGENT - {"src/agent/commands"}),
     # what a command does with the API server in place of the agent's step

@@ -480,7 +480,7 @@ static void named_failed(struct agent *a, const struct fetch *f)
 /* Handles the named claim, if its GET has ended. */
 static void handle_named(struct agent *a)
 {
-    struct rebuild *k = &a->recovery->rebuild;
+    const struct rebuild *k = &a->recovery->rebuild;
     struct fetch *f = fetch_at(a, k->fetch);
     if (f->state == FETCH_RUNNING) {
         return;
@@ -550,7 +550,7 @@ void rebuild_hurry(struct agent *a)
 
 void rebuild_step(struct agent *a)
 {
-    struct rebuild *k = &a->recovery->rebuild;
+    const struct rebuild *k = &a->recovery->rebuild;
     if (k->running && k->way == REBUILD_NAMED) {
         handle_named(a);
     }

@@ -27,6 +27,16 @@ struct reading {
     bool unnamed; /* a claim of this driver has no namespace or no name */
 };
 
+/* Whether UID `a` comes after UID `b` in the order of their bytes. */
+static bool is_above(const char *a, const char *b)
+{
+    size_t i = 0;
+    while (i + 1u < UID_CAP && a[i] != '\0' && a[i] == b[i]) {
+        i++;
+    }
+    return (uint8_t)a[i] > (uint8_t)b[i];
+}
+
 static void read_claim(struct reading *r, const struct kubelet_claim *c)
 {
     if (r->uid != NULL) {
@@ -36,8 +46,8 @@ static void read_claim(struct reading *r, const struct kubelet_claim *c)
         return;
     }
     r->unnamed = r->unnamed || c->id.namespace_[0] == '\0' || c->id.name[0] == '\0';
-    bool above = strcmp(c->id.uid, r->after) > 0;
-    if (above && (r->next->uid[0] == '\0' || strcmp(c->id.uid, r->next->uid) < 0)) {
+    bool above = is_above(c->id.uid, r->after);
+    if (above && (r->next->uid[0] == '\0' || is_above(r->next->uid, c->id.uid))) {
         *r->next = c->id;
     }
 }
