@@ -134,8 +134,7 @@ func TestVersionChangesWithRestart(t *testing.T) {
 		waitForLong(t, longPatience, "prepare", prepareWorks(k, named(c)))
 		k.prepareOK(named(early))
 		k.unprepareOK(named(c))
-		a.waitLogFor(longPatience, mark, "event=slice_verified")
-		waitFor(t, "watch", api.watching)
+		waitForLong(t, longPatience, "watch", api.watching)
 		// five for the change and the claim; one compares the held claim, one asks whether it is still there; and where
 		// v1 was served before, it is asked in vain for slices and the claim
 		if n := api.allSeen() - before; n > 9 {

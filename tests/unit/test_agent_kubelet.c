@@ -255,6 +255,7 @@ static void test_places_are_shared(void **state)
     struct peer *p[4];
     (void)state;
     world_new();
+    api.reachable = false;
     start();
     struct peer *kubelet = peer_open_as(LINK_SERVICE, 65535, 1);
     for (unsigned i = 0; i < 3; i++) {

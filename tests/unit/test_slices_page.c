@@ -253,7 +253,7 @@ static void test_not_known_to_be_stored(void **state)
     make(0);
     shows("# not known to be stored like this: the Node is not known yet\n");
     node_object.presence = NODE_PRESENT;
-    shows("# not known to be stored like this: no round that compares them has ended yet\n");
+    shows("# not known to be stored like this: the agent has not compared them yet\n");
     publishers[0].round.trouble = "the API server refuses them";
     shows("# not known to be stored like this: the API server refuses them\n");
     node_object.presence = NODE_ABSENT;
