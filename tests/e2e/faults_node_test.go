@@ -97,7 +97,11 @@ func otherNodes(x *proxy.Exchange) {
 		*name, *uid = "somebody-else", "11111111-2222-4333-8444-555555555555"
 		labels["topology.k8s.aws/network-node-layer-1"] = "nn-foreign"
 	}
-	change := func(n *corev1.Node) { spoil(&n.Name, &n.UID, n.Labels) }
+	change := func(n *corev1.Node) {
+		if n.Labels != nil { // a bookmark has a version and nothing else
+			spoil(&n.Name, &n.UID, n.Labels)
+		}
+	}
 	if x.Kind == "node watch" {
 		x.EditEvents(func(_ string, object []byte) []byte { return proxy.Edit(object, change) })
 		return

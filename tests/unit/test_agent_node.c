@@ -226,6 +226,21 @@ static void test_short_watches(void **state)
 
 /* --- without a watch --- */
 
+/* A busy server refuses the watch: it is asked again within seconds, unlike one that forbids it. */
+static void test_watch_of_a_busy_server(void **state)
+{
+    static const unsigned codes[] = {429, 403};
+    (void)state;
+    for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        world_new();
+        api.node_watch_http = codes[i];
+        node_up();
+        pass(60000);
+        log_has("doing=\"watch Node\"");
+        assert_int_equal(api_asked(NODE_WATCHES) > 3, codes[i] == 429u);
+    }
+}
+
 /* A role that grants no watch: said once, read at the start and with each round. */
 static void test_watch_refused(void **state)
 {
@@ -439,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_resumed),
         cmocka_unit_test(test_expired),
         cmocka_unit_test(test_short_watches),
+        cmocka_unit_test(test_watch_of_a_busy_server),
         cmocka_unit_test(test_watch_refused),
         cmocka_unit_test(test_watch_silent),
         cmocka_unit_test(test_watch_without_the_node),

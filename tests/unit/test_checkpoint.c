@@ -66,6 +66,7 @@ static void test_strings(void **state)
         {"[{\\\"ClaimUID\\\":\\\"u\\\\\\\\u002d1\\\"}]", PEER_MALFORMED},
         {"[{\\\"ClaimUID\\\":{\\\"u-1\\\":1}}]", PEER_MALFORMED},
         {"[{" CLAIM "," CLAIM "}]", PEER_MALFORMED},
+        {"[{" CLAIM ",\\\"ClaimUID\\\":7}]", PEER_MALFORMED},
         {"[{}]", PEER_MALFORMED},
         /* objects in objects, as deep as no kubelet writes them */
         {"[{" CLAIM ",\\\"x\\\":[[[[[[[[[[[[[]]]]]]]]]]]]]}]", STATUS_OK},
@@ -96,6 +97,7 @@ static void test_members(void **state)
         {"[{" CLAIM ",\\\"ClaimName\\\":null,\\\"Namespace\\\":7}]", "", "", false},
         {"[{" CLAIM ",\\\"ClaimName\\\":{\\\"Namespace\\\":\\\"m\\\"}}]", "", "", false},
         {"[{" CLAIM ",\\\"Namespace\\\":\\\"" LONG "\\\"}]", "", "", false},
+        {"[{" CLAIM ",\\\"ClaimName\\\":\\\"" LONG LONG LONG LONG "\\\"}]", "", "", false},
         {"[{" CLAIM ",\\\"ClaimName\\\":\\\"a\\\\\\\"b\\\"}]", "", "", false},
         {"[{" CLAIM ",\\\"DriverState\\\":{\\\"d\\\":{}}}]", "", "", true},
         {"[{" CLAIM ",\\\"DriverState\\\":{\\\"c\\\":{},\\\"d\\\":{\\\"e\\\":1}}}]", "", "", true},
