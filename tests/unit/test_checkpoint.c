@@ -67,6 +67,7 @@ static void test_strings(void **state)
         {"[{\\\"ClaimUID\\\":{\\\"u-1\\\":1}}]", PEER_MALFORMED},
         {"[{" CLAIM "," CLAIM "}]", PEER_MALFORMED},
         {"[{" CLAIM ",\\\"ClaimUID\\\":7}]", PEER_MALFORMED},
+        {"[{" CLAIM ",\\\"ClaimUID\\\":}]", PEER_MALFORMED},
         {"[{}]", PEER_MALFORMED},
         /* objects in objects, as deep as no kubelet writes them */
         {"[{" CLAIM ",\\\"x\\\":[[[[[[[[[[[[[]]]]]]]]]]]]]}]", STATUS_OK},
