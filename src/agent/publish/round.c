@@ -359,6 +359,19 @@ static void list_complete(struct agent *a, const struct api_result *result)
 }
 
 /*
+ * Handles a list that failed. While the server answers lists with 5xx, the agent cannot know whether
+ * the stored slices still match the wanted ones.
+ */
+static void list_failed(struct agent *a, const struct api_result *result)
+{
+    struct round *r = &a->publish->round;
+    if (result->http >= HTTP_SERVER_ERROR_FIRST) {
+        r->stored = is_reported(r->stored) ? STORED_RECHECK : STORED_UNKNOWN;
+    }
+    request_failed(a, "list slices", result, result->status);
+}
+
+/*
  * Handles the end of the list request. After PEER_UNSUPPORTED the round stays in the same step, so
  * that it lists again in another version of the API.
  */
@@ -375,7 +388,7 @@ static void list_end(struct agent *a, const struct api_result *result)
     } else if (result->status == STATUS_OK) {
         list_complete(a, result);
     } else if (result->status != PEER_UNSUPPORTED) {
-        request_failed(a, "list slices", result, result->status);
+        list_failed(a, result);
     }
 }
 
