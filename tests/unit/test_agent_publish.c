@@ -366,6 +366,27 @@ static void test_slices_that_finalizers_keep(void **state)
 
 /* --- refusals --- */
 
+/* Lists that fail with 5xx after a reconnect: the slices are unconfirmed until one succeeds. */
+static void test_lists_fail(void **state)
+{
+    static const unsigned codes[] = {500, 503, 429};
+    (void)state;
+    for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        world_new();
+        node_up();
+        assert_true(publish_current(world.agent));
+        log_forget();
+        api.list_http = codes[i];
+        api_end("");
+        pass(2u * API_RECONNECT_MS);
+        assert_int_equal(publish_current(world.agent), codes[i] == 429u);
+        api.list_http = 0;
+        pass(2u * API_RECONNECT_MS);
+        assert_true(publish_current(world.agent));
+        assert_null(strstr(world.log, "slice_verified"));
+    }
+}
+
 static void refused(unsigned http, unsigned least, unsigned most)
 {
     world_new();
@@ -421,6 +442,7 @@ static void test_conflict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lists_fail),
         cmocka_unit_test(test_created),
         cmocka_unit_test(test_empty_node),
         cmocka_unit_test(test_waits_for_registration),
