@@ -277,8 +277,8 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
     }
     if (reason == X509_MEMORY) {
         /*
-         * The candidate may be the right issuer, so X509_MEMORY replaces the reason of a candidate
-         * that was refused earlier.
+         * The memory did not suffice to check this candidate, which may be the right issuer. The
+         * verdict therefore states X509_MEMORY, and not why an earlier candidate was refused.
          */
         s->broken = refused_verdict(reason, NULL);
     }

@@ -73,8 +73,9 @@ void connection_heard(struct agent *a);
 /* Copies the token and the server's authority; returns whether the token has changed. */
 bool connection_identity(struct agent *a, struct view token, struct view authority);
 /*
- * Called while a call needs the connection: makes the first attempt to connect due at once, and a
- * later one as early as the doubled waits allow.
+ * Plans the next attempt to connect earlier, because a call of the kubelet needs the connection:
+ * the first attempt of the process at once, each later one after a wait that doubles with each
+ * failure.
  */
 void connection_hurry(struct agent *a);
 /* Opens a connection if one is due. */

@@ -482,7 +482,7 @@ static void compare_failed(struct agent *a, struct operation *o, const struct fe
     }
 }
 
-/* Handles the result of the operation's GET, if it has one. */
+/* If the GET of the operation's claim has ended, handles its result. */
 static void collect_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->calls->operation[index];

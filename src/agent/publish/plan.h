@@ -118,7 +118,7 @@ void plan_forget_losses(struct plan *p);
  * have 0 devices.
  */
 const struct slice_part *plan_devices_part(const struct plan *p);
-/* The part that is matched with the slice of this name; NULL: there is none. */
+/* The part of the pool that is matched with the stored slice `name`; NULL: no part is. */
 const struct slice_part *plan_part_of(const struct plan *p, const char *name);
 /*
  * Whether the stored slice holds the part, and states the planned generation and the planned number

@@ -359,8 +359,8 @@ static void list_complete(struct agent *a, const struct api_result *result)
 }
 
 /*
- * Handles a list that failed. While the server answers lists with 5xx, the agent cannot know whether
- * the stored slices still match the wanted ones.
+ * Handles a list that failed. While the server answers lists with 5xx, the agent cannot know
+ * whether the stored slices still match the wanted ones.
  */
 static void list_failed(struct agent *a, const struct api_result *result)
 {

@@ -28,8 +28,8 @@ struct server_link {
 };
 
 /*
- * Opens a link for a connection; returns the index of the link. -1: all links of the kind are in
- * use now. After -1 one of them may be closing, so that a later call succeeds.
+ * Opens a link for a connection; returns the index of the link. -1: all links of this kind are in
+ * use; one of them may be closing, so the caller may try again later.
  */
 int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /* Whether a link of this kind is free. */

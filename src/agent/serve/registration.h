@@ -19,7 +19,7 @@ struct registration {
     bool asked;          /* the kubelet has called GetInfo at least once */
     bool socket_wanted;  /* ORDER_RENEW_REGISTRATION must be given to the host */
     uint64_t waiting_ms; /* when the current wait for a registration began */
-    uint64_t retry_ms;   /* wait before the socket is recreated, which doubles each time */
+    uint64_t retry_ms;   /* wait until the socket is recreated; each wait is twice as long */
     char last_error[CLAIM_ERROR_CAP];
 };
 

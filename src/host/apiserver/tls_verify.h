@@ -41,8 +41,8 @@ struct tls_verifier {
 };
 
 /*
- * Prepares the verdict on the server `host`. `anchors`: the DER certificates of the authorities,
- * concatenated. Both are borrowed until the handshake ends.
+ * Initializes the check of the certificates of the server `host`. `anchors`: the DER certificates
+ * of the authorities, concatenated. `host` and `anchors` are borrowed until the handshake ends.
  */
 void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host);
 /*

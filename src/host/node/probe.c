@@ -518,8 +518,9 @@ static void probe_all(struct probe_run *l)
 }
 
 /*
- * Probes the devices if class/neuron_device is unchanged; reads the device with index `turn`
- * completely. Returns false if that device was replaced although the names and inodes are the same.
+ * Probes the known devices, after the names and inodes in class/neuron_device were found unchanged:
+ * reads all files of the device with index `turn`, and of the others those that change. Returns
+ * false if another device has taken the place of the device `turn`.
  */
 static bool probe_known(struct probe_run *l, unsigned turn)
 {
