@@ -182,7 +182,7 @@ func TestAbuseAPIConnection(t *testing.T) {
 			e.p.raw(goaway(1<<31-1, 0))
 			e.serve()
 		}, words: "event=api_connection_drained", served: true},
-		{name: "MAX_CONCURRENT_STREAMS 0", first: first(settings(3, 0)), words: "event=claim_failed"},
+		{name: "MAX_CONCURRENT_STREAMS 0", first: first(settings(3, 0)), words: "event=api_request_failed"},
 		{name: "MAX_CONCURRENT_STREAMS 1", first: first(settings(3, 1)), words: "raise --http2-max-streams-per-connection", served: true},
 		{name: "MAX_CONCURRENT_STREAMS 2", first: first(settings(3, 2)), words: "raise --http2-max-streams-per-connection", served: true},
 		{name: "windows of 0", first: first(settings(4, 0)), words: "event=api_request_failed"},
