@@ -37,16 +37,7 @@ static void checkpoint(unsigned count, const char *driver)
 /* Claims 0 to 2 were prepared here, and store and CDI files are gone. */
 static void begin(void)
 {
-    world_new();
-    for (unsigned n = 0; n < 8; n++) {
-        (void)claim_add(n);
-    }
-    node_up();
-    prepare_well(0, USED);
-    api.lists_claims = true;
-    for (unsigned n = USED; n < 8; n++) {
-        api.claim[n].unallocated = true;
-    }
+    node_with_claims(USED);
     end_agent();
     disk_unlink(disk_find(FILES_STATE, STORE_FILE_NAME));
     lose_files();
@@ -229,7 +220,7 @@ static void test_damaged_store(void **state)
     assert_int_equal(api_asked(LISTS), 1);
 }
 
-/* One of them is gone, one was made anew under the same name, one is no longer allocated. */
+/* One claim is deleted, one has a new UID under the same name, one is no longer allocated. */
 static void test_named_and_gone(void **state)
 {
     (void)state;

@@ -11,16 +11,7 @@
 /* Claims 0 to 2 are prepared; the others are nobody's. */
 static void begin(void)
 {
-    world_new();
-    for (unsigned n = 0; n < 8; n++) {
-        (void)claim_add(n);
-    }
-    node_up();
-    prepare_well(0, USED);
-    api.lists_claims = true;
-    for (unsigned n = USED; n < 8; n++) {
-        api.claim[n].unallocated = true;
-    }
+    node_with_claims(USED);
     log_forget();
     api_forget();
 }
@@ -512,6 +503,17 @@ static void test_unprepared_of_a_damaged_store(void **state)
     assert_int_equal(held(), 1);
 }
 
+/* The store is lost and the CDI files are not. The list of claims fails. */
+static void begin_before_the_list(void)
+{
+    begin();
+    kill_agent();
+    disk_unlink(store());
+    api.claims_http = 500;
+    up_again();
+    assert_int_equal(held(), USED);
+}
+
 /*
  * The disk refuses the flush of a release, and the tombstone is lost: a repeated unprepare creates
  * the tombstone again, because the list still names the claim.
@@ -519,12 +521,7 @@ static void test_unprepared_of_a_damaged_store(void **state)
 static void test_tombstone_lost_before_the_flush(void **state)
 {
     (void)state;
-    begin();
-    kill_agent();
-    disk_unlink(store());
-    api.claims_http = 500;
-    up_again();
-    assert_int_equal(held(), USED);
+    begin_before_the_list();
     disk.refuse_flush = true;
     disk.refusal = HOST_IO;
     unprepare_well(1, 1);
@@ -544,12 +541,7 @@ static void test_tombstone_lost_before_the_flush(void **state)
 static void test_tombstone_refused_before_the_list(void **state)
 {
     (void)state;
-    begin();
-    kill_agent();
-    disk_unlink(store());
-    api.claims_http = 500;
-    up_again();
-    assert_int_equal(held(), USED);
+    begin_before_the_list();
     disk_unlink(cdi_of(1));
     disk_refuse(FILES_CDI, HOST_NO_SPACE);
     unprepare_well(1, 1);

@@ -106,7 +106,7 @@ static void test_too_many_requests(void **state)
     }
 }
 
-/* Unreadable capacities, consumers and annotations leave what was known. */
+/* Unreadable capacities, consumers and annotations do not change the values read before. */
 static void test_records_that_are_ignored(void **state)
 {
     (void)state;

@@ -4,35 +4,10 @@
  * health that is unknown, types and modules that are unknown, doubts about holders; and outlines of
  * claims, instance types, archives.
  */
-#include "tests/unit/node/claim_harness.h"
+#include "tests/unit/node/command_table.h"
 
-#include "command/command.h"
-
-static struct inventory inventory;
-static struct claim_record record;
 static struct claim_shown shown;
 static struct document document;
-static char part[COMMAND_PART_BYTES];
-static char text[256u * 1024u];
-
-/* Everything that the parts of a command are, together. */
-static const char *whole(bool (*more)(unsigned number, struct writer *out))
-{
-    struct writer all = writer_of(text, sizeof text);
-    struct writer w = writer_of(part, sizeof part);
-    for (unsigned i = 0; more(i, &w); i++) {
-        assert_false(w.full);
-        writer_append(&all, writer_view(&w));
-        w.len = 0;
-    }
-    assert_int_equal(writer_end_text(&all), STATUS_OK);
-    return text;
-}
-
-static bool table_part(unsigned number, struct writer *out)
-{
-    return command_devices_text(&inventory, number, out);
-}
 
 static bool document_part(unsigned number, struct writer *out)
 {
@@ -58,13 +33,6 @@ static bool claim_document_part(unsigned number, struct writer *out)
     return command_claim_document(&shown, number, &document);
 }
 
-static void has(const char *words)
-{
-    if (strstr(text, words) == NULL) {
-        fail_msg("no \"%s\" in:\n%s", words, text);
-    }
-}
-
 static void lacks(const char *words)
 {
     if (strstr(text, words) != NULL) {
@@ -75,12 +43,7 @@ static void lacks(const char *words)
 static int setup(void **state)
 {
     (void)state;
-    memset(&inventory, 0, sizeof inventory);
-    fill_devices(&inventory.devices, board_find("trn2.48xlarge"), 0, 16);
-    for (unsigned i = 0; i < 16; i++) {
-        inventory.devices.device[i].core_count = 8;
-        inventory.devices.device[i].reading.known = true;
-    }
+    node(16);
     return 0;
 }
 

@@ -555,7 +555,7 @@ static bool path_unknown(const struct api_result *r)
     if (r->kind == API_GET_NODE || r->kind == API_WATCH_NODE || r->kind == API_GET_GROUP) {
         return false;
     }
-    /* whether the body is text instead of a Status, which begins with '{' */
+    /* the body is plain text: a Status in JSON would begin with '{' */
     bool text = r->reason[0] == '\0' && r->message[0] != '{';
     return r->kind == API_LIST_SLICES || r->kind == API_LIST_CLAIMS || text ||
            view_is(view_first(message, sizeof unknown - 1u), unknown);

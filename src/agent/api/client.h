@@ -223,7 +223,7 @@ uint64_t api_deadline(const struct agent *a);
  */
 bool api_next(struct agent *a, struct api_event *event);
 
-/* Receive facts from the host, like the functions of agent.h whose names begin with agent_api_. */
+/* The host reports events of the connection by these functions; agent.h describes each one. */
 void api_identity(struct agent *a, struct view token, struct view authority);
 void api_opened(struct agent *a, uint64_t now_ms);
 void api_failed(struct agent *a, const char *why);

@@ -102,6 +102,13 @@ static void plan_attempt(struct agent *a, uint64_t wait_ms, uint64_t call_ms)
     c->hurry_at_ms = later(a->now_ms + call_ms, earliest);
 }
 
+/* The wait before the next attempt that a call needs; it doubles with each attempt. */
+static uint64_t call_wait(struct agent *a)
+{
+    uint64_t *backoff_ms = &a->api->connection.backoff_ms;
+    return agent_backoff_within(a, backoff_ms, API_BACKOFF_MIN_MS, API_RETRY_LEAST_MS);
+}
+
 /*
  * The wait before the next attempt that no call needs. Once the agent was connected, a failure is
  * most likely that of a server that has lost all agents at once.
@@ -117,8 +124,7 @@ void connection_attempt_failed(struct agent *a, const char *why)
     struct api_connection *c = &a->api->connection;
     ASSERT(c->state == API_CONNECTING);
     text_cut(c->trouble, sizeof c->trouble, view_text(why));
-    uint64_t call_ms =
-        agent_backoff_within(a, &c->backoff_ms, API_BACKOFF_MIN_MS, API_RETRY_LEAST_MS);
+    uint64_t call_ms = call_wait(a);
     plan_attempt(a, calm_wait(a, call_ms), call_ms);
 }
 
@@ -146,8 +152,7 @@ static void end_connection(struct agent *a, bool moved)
     uint64_t lasted = a->now_ms - c->opened_ms;
     bool repaid = lasted >= API_BACKOFF_MAX_MS || lasted >= API_REPAID_FACTOR * c->backoff_ms;
     c->backoff_ms = repaid ? 0u : c->backoff_ms;
-    uint64_t call_ms =
-        agent_backoff_within(a, &c->backoff_ms, API_BACKOFF_MIN_MS, API_RETRY_LEAST_MS);
+    uint64_t call_ms = call_wait(a);
     uint64_t wait = repaid ? agent_random(a) % API_RECONNECT_MS : calm_wait(a, call_ms);
     if (moved) {
         wait = repaid ? agent_random(a) % API_MOVE_MS : call_ms;

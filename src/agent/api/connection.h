@@ -64,7 +64,7 @@ struct api_connection {
 void connection_init(struct agent *a);
 /* Whether a connection is open: API_UP or API_DRAINING. */
 bool connection_open(const struct agent *a);
-/* Receive facts from the host, like the functions of agent.h whose names begin with agent_api_. */
+/* The host reports events of the connection by these functions; agent.h describes each one. */
 void connection_opened(struct agent *a, uint64_t now_ms);
 void connection_attempt_failed(struct agent *a, const char *why);
 void connection_ended(struct agent *a, const char *why);

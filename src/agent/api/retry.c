@@ -43,7 +43,7 @@ bool retry_watch_goes_on(const struct api_result *r)
 
 bool retry_passes(uint16_t http)
 {
-    return http == 0u || http == HTTP_TOO_MANY_REQUESTS || http >= HTTP_SERVER_ERROR_FIRST;
+    return http == 0u || retry_is_busy(http);
 }
 
 bool retry_is_busy(uint16_t http)

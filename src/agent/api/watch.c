@@ -124,13 +124,18 @@ static struct watch_report restart_watch(const struct agent *a, struct kube_watc
     return report_of(WATCH_NOTHING);
 }
 
+/* Whether the server refused the watch; 410 only means that the version is outdated. */
+static bool is_refused(const struct api_result *r)
+{
+    return r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
+}
+
 /* What the owner must do at the end of a watch that was not silent (unless_silent). */
 static struct watch_report report_end(const struct agent *a, struct kube_watch *w,
                                       const struct api_result *r, uint64_t wait_ms)
 {
-    bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
     w->due_ms = a->now_ms + wait_ms;
-    if (refused) {
+    if (is_refused(r)) {
         if (w->reports_state && !retry_is_busy(r->http)) {
             w->version[0] = '\0';
         }
@@ -164,8 +169,7 @@ static struct watch_report unless_silent(const struct agent *a, struct kube_watc
  */
 static uint64_t wait_after(struct agent *a, struct kube_watch *w, const struct api_result *r)
 {
-    bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE && !retry_is_busy(r->http);
-    if (refused && w->reports_state) {
+    if (is_refused(r) && !retry_is_busy(r->http) && w->reports_state) {
         return agent_backoff_within(a, &w->backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
     }
     return retry_watch_wait(a, r, &w->backoff_ms);

@@ -56,6 +56,23 @@ static void first_page(struct rebuild *k)
     k->claims = 0;
 }
 
+/*
+ * Notes that the request of `fetch` is in flight. A negative `fetch`: none could start, so another
+ * try is due as soon as the API client may start one. Returns whether the request is in flight.
+ */
+static bool note_request(struct agent *a, int fetch)
+{
+    struct rebuild *k = &a->recovery->rebuild;
+    if (fetch < 0) {
+        k->due_ms = api_later(a);
+        return false;
+    }
+    k->running = true;
+    k->fetch = (unsigned)fetch;
+    k->broken = false;
+    return true;
+}
+
 static void next_page(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
@@ -71,17 +88,11 @@ static void next_page(struct agent *a)
                                   .shape = KUBE_SHAPE_CLAIM_LIST,
                                   .version = version_now(a),
                                   .head = {.method = "GET", .path = writer_view(&out)}};
-    int fetch = fetch_lend(a, &r);
-    if (fetch < 0) {
-        k->due_ms = api_later(a);
-        return;
+    if (note_request(a, fetch_lend(a, &r))) {
+        k->id.uid[0] = '\0';
+        k->pod_claim[0] = '\0';
+        k->token[0] = '\0';
     }
-    k->running = true;
-    k->fetch = (unsigned)fetch;
-    k->broken = false;
-    k->id.uid[0] = '\0';
-    k->pod_claim[0] = '\0';
-    k->token[0] = '\0';
 }
 
 static void page_over(struct agent *a)
@@ -419,14 +430,7 @@ static void next_named(struct agent *a)
         list_instead(a);
         return;
     }
-    int fetch = fetch_start(a, &k->id, k->history, CLAIM_GET_MS);
-    if (fetch < 0) {
-        k->due_ms = api_later(a);
-        return;
-    }
-    k->running = true;
-    k->fetch = (unsigned)fetch;
-    k->broken = false;
+    (void)note_request(a, fetch_start(a, &k->id, k->history, CLAIM_GET_MS));
 }
 
 /*

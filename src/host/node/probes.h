@@ -18,7 +18,7 @@ struct probes {
     struct readers readers;
     uint64_t due_ms; /* time of the next periodic probe of the node */
     bool wanted;     /* a probe must start as soon as a reader is idle */
-    /* the agents have received findings, or were told that no findings arrived in time */
+    /* the first probe has ended: its findings, or that none arrived in time, are reported */
     bool told;
     int error; /* errno with which the last probe failed; 0: the last probe succeeded */
     int efa_error;

@@ -58,7 +58,7 @@ func newFleet(c *children, n *network, s *settings, kubeconfig string) (*fleet, 
 	return f, f.makeDirectories()
 }
 
-// makeDirectories makes each node anew: no store, no CDI file, no socket.
+// makeDirectories empties the folders of each node: no store, no CDI file, no socket.
 func (f *fleet) makeDirectories() error {
 	for _, a := range f.agents {
 		if err := os.RemoveAll(a.dir); err != nil {

@@ -73,7 +73,7 @@ enum status sim_grpc_call(struct sim_grpc *c, uint64_t now_ms, const struct sim_
     struct sim_call *call = free_call(c);
     uint32_t stream = 0;
     ASSERT(r->message.len <= GRPC_MESSAGE_BYTES_MAX && r->limit_ms > 0 && now_ms >= c->now_ms);
-    c->now_ms = now_ms; /* an idle connection was told the time when it was last stepped */
+    c->now_ms = now_ms; /* while the connection is idle, no step sets its time */
     h2_set_time(&c->h2, now_ms);
     if (call == NULL) {
         return FULL_TABLE;

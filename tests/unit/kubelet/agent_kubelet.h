@@ -356,6 +356,21 @@ UNUSED_OK static unsigned held(void)
     return n;
 }
 
+/* A node that has prepared the first `used` of eight claims; the others have no device. */
+UNUSED_OK static void node_with_claims(unsigned used)
+{
+    world_new();
+    for (unsigned n = 0; n < 8; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+    prepare_well(0, used);
+    api.lists_claims = true;
+    for (unsigned n = used; n < 8; n++) {
+        api.claim[n].unallocated = true;
+    }
+}
+
 UNUSED_OK static void up_again(void)
 {
     start();

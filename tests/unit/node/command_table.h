@@ -41,7 +41,8 @@ static void node(unsigned count)
     }
 }
 
-static void hold(const char *name, const char *pod, unsigned first, unsigned count)
+__attribute__((unused)) static void hold(const char *name, const char *pod, unsigned first,
+                                         unsigned count)
 {
     record_begin(&record);
     (void)snprintf(record.id.name, sizeof record.id.name, "%s", name);
