@@ -609,11 +609,9 @@
  */
 #define REBUILD_SPREAD_MS 2000u
 /*
- * While the list of slices is not known yet, the agent looks again at this interval whether it is,
- * for REBUILD_SLICES_MS at most, and then lists all claims. The first list of slices waits for the
- * kubelet's registration, at most PUBLISH_WAIT_MS, and for the Node.
+ * Longest wait for the first list of slices; after it, the agent lists all claims. The first list
+ * of slices waits for the kubelet's registration, at most PUBLISH_WAIT_MS, and for the Node.
  */
-#define REBUILD_LOOK_MS 250u
 #define REBUILD_SLICES_MS 30000u
 /* Wait before tombstones are checked again: by then the change that frees the record is flushed. */
 #define RECONCILE_TOMBSTONE_MS 5000u

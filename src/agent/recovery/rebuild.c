@@ -318,12 +318,16 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
 
 /* --- the end of the response for a page --- */
 
-/* Begins again, after a wait, with the first page or the first named claim. */
+/*
+ * Begins again, after a wait, with the first page, the first named claim, or the choice between
+ * them.
+ */
 static void begin_again(struct agent *a)
 {
     struct rebuild *k = &a->recovery->rebuild;
     first_page(k);
     k->after[0] = '\0';
+    k->slices_by_ms = 0;
     k->due_ms = a->now_ms + agent_backoff(a, &k->backoff_ms);
 }
 
@@ -514,13 +518,14 @@ static void decide_by_slices(struct agent *a)
     bool clean = ledger_held_count(a) == 0u && reconcile_is_complete(a);
     if (k->slices_by_ms == 0u) {
         k->slices_by_ms = a->now_ms + REBUILD_SLICES_MS;
+        k->due_ms = k->slices_by_ms;
     }
     if (first == FIRST_LIST_EMPTY && clean) {
         all_found(a);
     } else if (first == FIRST_LIST_FULL || !clean || k->hurried || a->now_ms >= k->slices_by_ms) {
         list_instead(a);
     } else {
-        k->due_ms = a->now_ms + REBUILD_LOOK_MS;
+        /* is_decision_due returns true once the list of slices is known, or at due_ms */
     }
 }
 
@@ -531,6 +536,7 @@ static void decide_way(struct agent *a)
         list_instead(a);
         return;
     }
+    k->due_ms = a->now_ms; /* the wait, if there was one, ends with the choice */
     enum status s = witness_next(a, "", &k->id);
     if (s == PEER_NOT_FOUND) {
         all_found(a);
@@ -541,6 +547,14 @@ static void decide_way(struct agent *a)
     } else {
         decide_by_slices(a);
     }
+}
+
+/* Whether the way can be chosen now: the wait has ended, or the awaited list of slices is known. */
+static bool is_decision_due(const struct agent *a)
+{
+    const struct rebuild *k = &a->recovery->rebuild;
+    bool slices = k->slices_by_ms != 0u && publish_first_list(a) != FIRST_LIST_UNKNOWN;
+    return k->way == REBUILD_UNDECIDED && is_wanted(a) && (slices || a->now_ms >= k->due_ms);
 }
 
 void rebuild_hurry(struct agent *a)
@@ -558,7 +572,7 @@ void rebuild_step(struct agent *a)
     if (k->running && k->way == REBUILD_NAMED) {
         handle_named(a);
     }
-    if (k->way == REBUILD_UNDECIDED && is_wanted(a) && a->now_ms >= k->due_ms) {
+    if (is_decision_due(a)) {
         decide_way(a);
     }
     if (!may_ask(a) || a->now_ms < k->due_ms) {
