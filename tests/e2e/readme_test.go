@@ -28,6 +28,7 @@ var elsewhere = map[string]string{
 	"tests/fuzz/README.md ## Elsewhere":                       "needs OSS-Fuzz's image; make fuzz-elsewhere runs what it builds",
 	"tests/mutants/README.md # Mutants":                       "hours; tests/gates runs the tool on small trees",
 	"tests/proofs/README.md # Proofs":                         "CBMC runs for minutes; make check runs the quick proofs",
+	"tests/scale/README.md # Many nodes":                      "minutes with hundreds of agents on an API server of their own",
 	"tools/cluster/README.md # A real cluster on one machine": "a second cluster beside this one",
 	"tools/cluster/README.md ## The matrix":                   "clusters of other releases, which have to be built",
 }
