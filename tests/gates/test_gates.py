@@ -682,6 +682,18 @@ class Docs(Tree):
                    "`[h](h.md)` ``[i](`i.md)``\n\n```\n[j](j.md)\n```\n<!-- [k](k.md) -->\na ` b\n\n[l](#a) c ` d\n")
         self.assert_clean(check_docs.check(self.root))
 
+    def test_commands_that_nothing_types(self):
+        reasons, wrong = "tests/e2e/" + "readme_test.go", "types these commands"
+        for text in ("# A\n\n```sh\nmake b\n```\n", "# B\n\n# A\n\n    make b\n"):
+            self.write(reasons, "package e2e\n")
+            self.found_in_page(text, wrong)
+            self.write(reasons, f'package e2e\n\t"{PAGE} # A": "hours",\n')
+            self.assert_clean(check_docs.check(self.root))
+            self.write(reasons, f'package e2e\n\tshellBlock(t, "{PAGE}", "# A")\n')
+            self.assert_clean(check_docs.check(self.root))
+        self.write(PAGE, "# C\n\n```yaml\n    make b\n```\n\nmake b\n")
+        self.assert_clean(check_docs.check(self.root))
+
     def test_mention_of_no_page(self):
         name = PAGE
         self.write("src/base/mention.c", SPDX + f"/* see {name} */\n")

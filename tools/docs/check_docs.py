@@ -4,7 +4,7 @@
 are what tools/docs/docs.py writes from tables in the code, golden slices and comments of values.yaml.
 
 Links and anchors of all Markdown files lead somewhere, a first page has at most as many words as tools/docs/pages.py
-allows, and each alert has a section of the operators' page."""
+allows, each alert has a section of the operators' page, and a test types the commands of a page, or says why not."""
 
 import pathlib
 import sys
@@ -35,7 +35,8 @@ def check(root):
     pages.check_mentions(root, files, report)
     pages.check_length(root, report)
     alerts = pages.check_runbook(root, report)
-    report.looked_at = f"{rows} rows of tables, {count} links, {alerts} alerts"
+    blocks = pages.check_commands(root, files, report)
+    report.looked_at = f"{rows} rows of tables, {count} links, {alerts} alerts, {blocks} blocks of commands"
     return report
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Markdown pages have to hold, whoever writes them: links that lead somewhere, a length that readers accept, a
-section for each alert. tools/docs/check_docs.py is the gate.
+section for each alert, a test that types their commands. tools/docs/check_docs.py is the gate.
 """
 
 import os
@@ -9,6 +9,8 @@ import re
 
 ALERTS = "cfg/deploy/chart/files/alerts.yaml"
 RUNBOOK = "cfg/deploy/operate.md"
+# The tests that type commands of pages, and the reasons of blocks that none of them types.
+TYPED, REASONS = "tests/e2e", "tests/e2e/readme_test.go"
 # Words of a page, as `wc -w` counts them. A first page is read whole or not at all.
 WORDS_MAX = {"README.md": 1000, "cfg/deploy/README.md": 150}
 
@@ -21,6 +23,7 @@ LINK = re.compile(r"\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"
 REFERENCE = re.compile(r"^ {0,3}\[[^\]^]+\]: +(\S+)", re.M)
 # A page that another file names by its path from the top, as remedies and comments do.
 MENTION = re.compile(r"(?<![\w/.-])(?:boards|cfg|generated|proto|src|tests|tools|\.github)/[\w./-]+\.md\b")
+COMMAND = re.compile(r"    +(kubectl|helm|make|ctr|neuron-dra-agent|skopeo) ")
 ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")    # a scheme: https:, mailto:
 
 
@@ -112,3 +115,32 @@ def check_runbook(root, report):
     if not names:
         report.add(ALERTS, "has no alert")
     return len(names)
+
+
+def command_blocks(text):
+    """heading line -> line of its first command, of headings with commands below them; readme_test.go reads as much."""
+    found, heading, fence, language = {}, "", False, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        bare = line.lstrip(" ")
+        if bare.startswith("```"):
+            fence, language = not fence, bare[3:]
+        elif (fence and language == "sh") or (not fence and COMMAND.match(line)):
+            found.setdefault(heading, number)
+        elif not fence and line.startswith("#"):
+            heading = line
+    return found
+
+
+def check_commands(root, names, report):
+    """A test of the cluster types the commands of each page, or REASONS says why none does. The number of blocks."""
+    root, count = pathlib.Path(root), 0
+    typed = "".join((root / name).read_text() for name in names if name.suffix == ".go" and str(name.parent) == TYPED)
+    known = {f"{page} {heading}" for page, heading in re.findall(r'shellBlock\(t, "([^"]+)", "([^"]+)"\)', typed)}
+    reasons = root / REASONS
+    known |= set(re.findall(r'^\t"([^"]+)": +"', reasons.read_text() if reasons.is_file() else "", re.M))
+    for name in (name for name in names if name.suffix == ".md"):
+        for heading, number in command_blocks((root / name).read_text()).items():
+            count += 1
+            if f"{name} {heading}" not in known:
+                report.add(f"{name}:{number}", f"no test of {TYPED} types these commands, and {REASONS} has no reason")
+    return count
