@@ -49,6 +49,7 @@ coverage: ## lines, branches, MC/DC of the unit tests, each gap with its reason 
 
 # --- simulated nodes: tools/make/sim.mk ---------------------------------------------------------------
 demo: ## the agent on a simulated node, with a stand-in kubelet and API server: seconds, no cluster
+capture: ## keeps a bundle of a real node (BUNDLE=node.tar NAME=trn2u-2.31) as a simulated node that every later agent is tested on
 demo-debian: ## make demo on a fresh Debian 12 and 13, from HEAD (as root, with debootstrap)
 sim: ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, CLAIMS=n, ALIGNED=n, SCENARIO=text)
 crash: ## the claim store in every state that a crash can leave: over a million, opened again (CRASH_STEPS=n)

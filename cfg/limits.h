@@ -1024,6 +1024,14 @@
  */
 #define BUNDLE_FILE_BYTES_MAX ((size_t)8u * 1024u * 1024u)
 /*
+ * The file sysfs.txt of a bundle. Levels of directories below class/neuron_device: the deepest file
+ * of the module 2.30 is six levels down. Files there: the module has at most 64 devices, with some
+ * 130 files for each of 8 cores. Bytes of a value: sysfs shows one page.
+ */
+#define SYSFS_COPY_LEVELS_MAX 8u
+#define SYSFS_COPY_FILES_MAX 80000u
+#define SYSFS_COPY_VALUE_MAX 4096u
+/*
  * Largest piece written to stderr at once: a pipe that reports room accepts this much without
  * blocking (PIPE_BUF). More: written in the next turn.
  */

@@ -102,7 +102,7 @@ func TestRelease(t *testing.T) {
 	// In its place another program, and one that hangs.
 	for words, serve := range map[string]func(c net.Conn){
 		"another program answers there, without gRPC": func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
-		"timed out; the agent hangs: delete its pod":    func(net.Conn) {},
+		"timed out; the agent hangs: delete its pod":  func(net.Conn) {},
 	} {
 		check(t, os.RemoveAll(a.serviceSocket()))
 		listener, err := net.Listen("unix", a.serviceSocket())

@@ -15,6 +15,7 @@ import (
 // elsewhere are the blocks of commands that are not for a test on this cluster, with the reason.
 var elsewhere = map[string]string{
 	"README.md ## Two commands":                               "make test runs make demo; make test is what runs these tests",
+	"boards/README.md ## A board from a capture":              "changes the tree; TestCaptures of tests/conformance runs its program",
 	"cfg/deploy/release.md ## Check what you downloaded":      "make image-test types them, in a folder with the files of a release",
 	"cfg/deploy/release.md ## Build the same bytes":           "checks another commit out; make release-twice compares two builds",
 	"cfg/deploy/release.md ## Push":                           "needs a registry",

@@ -19,6 +19,11 @@ demo: all $(SIM_PROGRAMS) deps-demo
 demo-debian:
 	@tests/demo/debootstrap.sh
 
+# BUNDLE: a tar archive, a directory or a sysfs.txt; NAME: of the folder in tests/vectors/captures.
+.PHONY: capture
+capture: all
+	@/usr/bin/python3 tools/simnode/capture.py keep '$(BUNDLE)' '$(NAME)'
+
 $(SIM)/flags: FORCE
 	$(call remember,$@,$(COMPILER) $(SIM_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES))
 

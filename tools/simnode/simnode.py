@@ -288,8 +288,9 @@ class Node:
             node = published["resource.kubernetes.io/numaNode"].removeprefix("int ")
             address, root = address.removeprefix("string "), published["resource.kubernetes.io/pcieRoot"]
             place = f"devices/{root.removeprefix('string ')}/{address}"
-            self.write(f"sys/{place}/numa_node", node + "\n")
-            self.write(f"sys/{place}/modalias", NEURON_MODALIAS + "\n")
+            texts = {"vendor": "0x1d0f", "device": "0x7364", "numa_node": node, "modalias": NEURON_MODALIAS}
+            for name, text in texts.items():
+                self.write(f"sys/{place}/{name}", text + "\n")
             link = self.root / f"sys/bus/pci/devices/{address}"
             link.parent.mkdir(parents=True, exist_ok=True)
             if not link.is_symlink():       # the PCI device stays when the module drops the Neuron device

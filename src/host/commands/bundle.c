@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
+#include "host/commands/sysfs_copy.h"
 #include "host/system.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -103,6 +104,7 @@ enum entry_kind {
     ENTRY_PAGE,
     ENTRY_SETTINGS,
     ENTRY_VERSIONS,
+    ENTRY_SYSFS,
     ENTRY_STORE,
     ENTRY_CDI
 };
@@ -121,6 +123,7 @@ struct entry {
 static const struct entry entries[] = {
     {.name = "versions.txt", .kind = ENTRY_VERSIONS},
     {.name = "settings.txt", .kind = ENTRY_SETTINGS},
+    {.name = "sysfs.txt", .kind = ENTRY_SYSFS},
     {.name = "check.txt", .kind = ENTRY_COMMAND, .command = COMMAND_CHECK},
     {.name = "devices.txt", .kind = ENTRY_COMMAND, .command = COMMAND_DEVICES},
     {.name = "slices.yaml",
@@ -159,6 +162,9 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
         break;
     case ENTRY_VERSIONS:
         s = write_versions(m, why);
+        break;
+    case ENTRY_SYSFS:
+        s = sysfs_copy(m, why);
         break;
     case ENTRY_STORE:
         commands_driver(m, e->driver);

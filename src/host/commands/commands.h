@@ -27,6 +27,12 @@ struct stored_claim {
     char uid[UID_CAP];
 };
 
+/* A directory that is open while the directories above it are open too. */
+struct directory_level {
+    struct directory directory;
+    size_t parent_len; /* length of the path of the directory above */
+};
+
 /*
  * Memory of a command. It overlaps the memory of the main loop, which does not run in a process of
  * a command.
@@ -74,7 +80,8 @@ struct command_memory {
     char state_dir[PATH_CAP]; /* directory that contains the claim store of `driver` */
     uint8_t half[2][STORE_HALF_BYTES];
     struct directory directory; /* the directory of CDI files, while it is read */
-    unsigned stored_claims;     /* number of elements of `stored` in use */
+    struct directory_level levels[SYSFS_COPY_LEVELS_MAX];
+    unsigned stored_claims; /* number of elements of `stored` in use */
     struct stored_claim stored[CLAIMS_MAX];
     uint8_t cdi[2][CDI_BYTES_MAX];
     uint8_t part[COMMAND_PART_BYTES];
