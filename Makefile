@@ -102,6 +102,7 @@ image: ## an OCI archive with the agent alone, and its SBOM (SPDX): build/image
 image-arm64: ## the same for arm64, on another machine, by Debian's cross compiler: build/image/arm64
 image-test: ## contents and size of the image, its SBOM, the files of a release; the same bytes when built in another folder
 manifests: ## cfg/deploy/manifests from the chart, for those who do not use Helm
+autoscale-test: ## the slices of six types before Karpenter's own allocator, for the claim of each example: for every night
 chart-test: ## the chart without a cluster: values, releases, rights, names, policies, alert rules; cfg/deploy/manifests as it renders them
 
 # --- a release: tools/make/release.mk -----------------------------------------------------------------

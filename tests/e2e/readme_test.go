@@ -16,6 +16,7 @@ import (
 var elsewhere = map[string]string{
 	"README.md ## Two commands":                               "make test runs make demo; make test is what runs these tests",
 	"boards/README.md ## A board from a capture":              "changes the tree; TestCaptures of tests/conformance runs its program",
+	"cfg/deploy/autoscaling.md ## Templates":                  "needs no cluster; make autoscale-test runs the filter",
 	"cfg/deploy/release.md ## Check what you downloaded":      "make image-test types them, in a folder with the files of a release",
 	"cfg/deploy/release.md ## Build the same bytes":           "checks another commit out; make release-twice compares two builds",
 	"cfg/deploy/release.md ## Push":                           "needs a registry",

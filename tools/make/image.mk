@@ -27,6 +27,11 @@ image-test: image
 manifests: deps-all
 	@$(with_go) /usr/bin/python3 tools/image/manifests.py
 
+# Not a part of `make test`: Karpenter and what it needs take minutes to compile.
+.PHONY: autoscale-test
+autoscale-test: all deps-all
+	@$(with_go) && cd tests/autoscale && AGENT=$(CURDIR)/$(BUILD)/$(NAME) go test -count=1 .
+
 .PHONY: chart-test
 chart-test: all deps-all image
 	@$(with_go) /usr/bin/python3 tools/image/manifests.py --check

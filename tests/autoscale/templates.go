@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package autoscale shows that what `neuron-dra-agent slices --board TYPE -o json` prints is enough for an autoscaler to decide
+// about a node of that type before there is one.
+package autoscale
+
+import (
+	"unique"
+
+	resource "k8s.io/api/resource/v1"
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"
+)
+
+// fromNode are the attributes that devices get from labels of the Node or from its kernel module, so that no template has them.
+// All devices of a node share each of them.
+var fromNode = []resource.QualifiedName{"networkNodeLayer1", "networkNodeLayer2", "networkNodeLayer3", "capacityBlockId"}
+
+// karpenterTemplates are the slices of a type as a cloud provider of Karpenter returns them for an instance type.
+func karpenterTemplates(slices []resource.ResourceSlice) *cloudprovider.DynamicResources {
+	found := &cloudprovider.DynamicResources{}
+	shared := map[resource.QualifiedName]*cloudprovider.AttributeBinding{}
+	for _, slice := range slices {
+		driver, pool := unique.Make(slice.Spec.Driver), cloudprovider.ResourcePool{Name: unique.Make(slice.Spec.Pool.Name)}
+		template := &cloudprovider.ResourceSliceTemplate{Driver: driver, Pool: pool, SharedCounters: slice.Spec.SharedCounters}
+		for _, device := range slice.Spec.Devices {
+			one := cloudprovider.Device{Name: unique.Make(device.Name), Attributes: device.Attributes, Capacity: device.Capacity,
+				AllowMultipleAllocations: device.AllowMultipleAllocations != nil && *device.AllowMultipleAllocations,
+				ConsumesCounters:         device.ConsumesCounters}
+			template.Devices = append(template.Devices, one)
+			for _, name := range fromNode {
+				attribute := resource.QualifiedName(slice.Spec.Driver + "/" + string(name))
+				if shared[attribute] == nil {
+					shared[attribute] = &cloudprovider.AttributeBinding{Attribute: attribute}
+					found.AttributeBindings = append(found.AttributeBindings, shared[attribute])
+				}
+				id := cloudprovider.DeviceID{Driver: driver, Pool: pool.Name, Device: one.Name}
+				shared[attribute].Devices = append(shared[attribute].Devices, id)
+			}
+		}
+		found.ResourceSliceTemplates = append(found.ResourceSliceTemplates, template)
+	}
+	return found
+}
