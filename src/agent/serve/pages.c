@@ -108,7 +108,8 @@ static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_onl
 static bool goes_before(const struct page_link *p, unsigned held, const struct page_link *q,
                         unsigned most)
 {
-    return held > most || (held == most && q != NULL && place_ms(p) < place_ms(q));
+    ASSERT(q != NULL || held > most); /* whoever has this connection holds one at least */
+    return held > most || (held == most && place_ms(p) < place_ms(q));
 }
 
 static void give_way(struct page_link *p)
@@ -299,9 +300,10 @@ static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
         return write_log(a, p, out);
     }
     if (p->page == (unsigned)PAGE_NO_SLICES) {
+        /* start_page found this driver in this step, and no slices become known within a step */
         const struct agent *d = unknown_driver(a);
-        const char *reason = publish_reason((d != NULL) ? d : a);
-        WRITE(out, "the agent publishes no slices yet: %\n", TEXT(reason));
+        ASSERT(d != NULL);
+        WRITE(out, "the agent publishes no slices yet: %\n", TEXT(publish_reason(d)));
         return true;
     }
     static const char *const texts[PAGE_COUNT] = {

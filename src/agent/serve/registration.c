@@ -51,9 +51,8 @@ static bool read_reason(pb_istream_t *in, const pb_field_t *field, void **arg)
     (void)field;
     uint8_t text[sizeof r->last_error];
     size_t n = (in->bytes_left < sizeof text) ? in->bytes_left : sizeof text;
-    if (!pb_read(in, text, n)) {
-        return false;
-    }
+    bool read = pb_read(in, text, n);
+    ASSERT(read); /* the message lies in memory, and has n bytes more */
     text_cut(r->last_error, sizeof r->last_error, view_of(text, n));
     return pb_read(in, 0, in->bytes_left);
 }
