@@ -195,6 +195,157 @@ static void test_unused_driver_ends(void **state)
     assert_int_equal(said("event=driver_ended"), said("event=driver_kept"));
 }
 
+/* A run with --efa ended and left nothing: the driver is not kept, and nothing is said of it. */
+static void test_store_without_claims(void **state)
+{
+    static const char *const on[] = {"--efa=true"};
+    (void)state;
+    world_new();
+    assert_true(command_board_efas("trn2.48xlarge", &efas));
+    settings_set(on, 1);
+    start_both();
+    register_driver();
+    pass(60000);
+    assert_true(ledger_is_usable(world.agent->next));
+    kill_agent();
+    settings_set(off, 1);
+    log_forget();
+    start_both();
+    pass(1000);
+    assert_null(world.agent->next);
+    assert_int_equal(said("event=driver_kept") + said("event=driver_ended"), 0);
+}
+
+/* While a CDI file of it cannot be read, nobody knows whether it holds a claim: it stays. */
+static void test_unreadable_files_keep_the_driver(void **state)
+{
+    static const char *const on[] = {"--efa=true"};
+    (void)state;
+    world_new();
+    assert_true(command_board_efas("trn2.48xlarge", &efas));
+    settings_set(on, 1);
+    start_both();
+    register_driver();
+    pass(60000);
+    kill_agent();
+    settings_set(off, 1);
+    log_forget();
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(DRIVER_EFA, "c1a10000-0000-4000-8000-000000000000", name);
+    disk_set(disk_make(FILES_CDI, name), 0, view_text("{}"));
+    start_both();
+    pass(1000);
+    assert_non_null(world.agent->next);
+    assert_int_equal(said("event=driver_kept"), 1);
+    disk_unlink(disk_find(FILES_CDI, name)); /* as its line in the log says */
+    pass(2 * world.settings.reconcile_ms);
+    assert_null(world.agent->next);
+    assert_int_equal(said("event=driver_ended"), 1);
+}
+
+/* While its store cannot be opened, nobody knows either. */
+static void test_unusable_store_keeps_the_driver(void **state)
+{
+    (void)state;
+    world_new();
+    memset(&efas, 0, sizeof efas);
+    settings_set(off, 1);
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    log_forget();
+    start_both();
+    pass(60000);
+    assert_non_null(world.agent->next);
+    assert_false(ledger_is_usable(world.agent->next));
+    assert_int_equal(said("event=driver_kept") + said("event=driver_ended"), 0);
+}
+
+/* A peer of the EFA driver's service socket. */
+static struct peer efa_peer;
+
+static void efa_settle(struct agent *efa)
+{
+    struct agent *all = world.agent;
+    for (unsigned i = 0; i < 20; i++) {
+        world.agent = efa;
+        (void)peer_to_agent(&efa_peer);
+        (void)agent_to_peer(&efa_peer);
+        world.agent = all;
+        world.poked = true;
+        settle();
+    }
+}
+
+static void efa_open(struct agent *efa)
+{
+    memset(&efa_peer, 0, sizeof efa_peer);
+    struct peer *const p = &efa_peer;
+    struct h2_memory memory = H2_MEMORY_OF(p, 65535);
+    memory.table_size = 0;
+    p->link = agent_link_open(efa, LINK_SERVICE, 0, world.now_ms);
+    assert_true(p->link >= 0);
+    p->open = true;
+    p->cut = 4096;
+    h2_init(&p->h2, H2_CLIENT, &memory, world.now_ms);
+    efa_settle(efa);
+}
+
+/* What the kubelet has begun may end before the driver leaves, and not for ever. */
+static void test_driver_leaves_in_time(void **state)
+{
+    (void)state;
+    for (unsigned deaf = 0; deaf < 2; deaf++) {
+        begin_kept();
+        struct agent *efa = world.agent->next;
+        efa_open(efa);
+        if (deaf == 0) {
+            (void)call_open(&efa_peer, PREPARE, NULL); /* half a request */
+            efa_settle(efa);
+            assert_int_equal(links_calls_open(efa), 1);
+        }
+        api.claims_http = 0;
+        assert_true(command_board_efas("trn2.48xlarge", &efas));
+        agent_found_efas(world.agent, &efas);
+        for (unsigned i = 0; i < 4000 && !efa->stopping; i++) {
+            pass(100);
+        }
+        assert_true(efa->stopping);
+        efa_peer.deaf = deaf > 0; /* in which case the GOAWAY waits for it */
+        pass(efa->stop_ms - world.now_ms - 1);
+        assert_non_null(world.agent->next);
+        assert_int_equal(said("event=driver_ended"), 0);
+        pass(1);
+        assert_null(world.agent->next);
+        assert_int_equal(said("event=driver_ended"), 1);
+    }
+}
+
+/*
+ * What the API server says to a driver that has ended regards nobody: neither an event of its
+ * watch, nor that the watch has ended.
+ */
+static void test_words_to_a_driver_that_ended(void **state)
+{
+    (void)state;
+    begin_kept();
+    pass(120000);
+    assert_true(api_slot_busy(world.agent->next, API_SLOT_SLICE_WATCH));
+    api.claims_http = 0;
+    assert_true(command_board_efas("trn2.48xlarge", &efas));
+    agent_found_efas(world.agent, &efas);
+    pass(2 * world.settings.reconcile_ms);
+    assert_null(world.agent->next);
+    assert_int_equal(api_slices(), 1);
+    log_forget();
+    (void)api_slice_foreign("efa", "dra.net", NODE_NAME);
+    pass(1000);
+    api_end("the network went away");
+    pass(120000);
+    assert_true(publish_current(world.agent));
+    assert_int_equal(api_slices(), 2); /* that of another driver stays */
+    assert_int_equal(said("event=slice_drift_detected"), 0);
+    prepare_well(0, 1);
+}
+
 /* --- both drivers in use --- */
 
 static void begin_both(void)
@@ -224,11 +375,45 @@ static void test_another_efa_driver(void **state)
     assert_int_equal(
         said("event=other_driver_found driver=dra.net socket=/var/lib/kubelet/plugins/"), 1);
     assert_int_equal(said("event=other_driver_gone"), 0);
+    assert_non_null(strstr(page_get("/readyz"),
+                           "\ndra.net: another driver dra.net, as dranet is, runs on this "
+                           "node and allocates the same devices: let only one of the two run here; "
+                           "its socket is /var/lib/kubelet/plugins/dra.net/dra.sock\n"));
+    /* that its slices are not written is no trouble of its own */
+    assert_null(strstr(page_get("/readyz"), "dra.net: the stored ResourceSlices"));
+    assert_non_null(strstr(page_get("/metrics"), "device_plugin{driver=\"dra.net\"} 1\n"));
+    assert_non_null(strstr(page_get("/metrics"), "device_plugin{driver=\"neuron.aws.com\"} 0\n"));
     agent_other_driver(efa, "");
     world.poked = true;
     pass(5000);
     assert_int_equal(said("event=other_driver_gone"), 1);
     assert_string_equal(efa->other_driver, "");
+    assert_null(strstr(page_get("/readyz"), "as dranet is"));
+    assert_non_null(strstr(page_get("/metrics"), "device_plugin{driver=\"dra.net\"} 0\n"));
+    assert_null(strstr(page_get("/statusz"), "--efa is off"));
+}
+
+/* A call to the EFA driver makes the agent connect again soon, as one to the other driver does. */
+static void test_call_of_the_second_driver(void **state)
+{
+    unsigned tries[2];
+    (void)state;
+    for (unsigned calls = 0; calls < 2; calls++) {
+        begin_both();
+        efa_open(world.agent->next);
+        api.reachable = false;
+        api_end("the network went away");
+        settle();
+        unsigned before = world.connects;
+        if (calls > 0) {
+            (void)call_send(&efa_peer, PREPARE, claims_request(0, 1));
+            efa_settle(world.agent->next);
+        }
+        pass(2000);
+        tries[calls] = world.connects - before;
+    }
+    assert_int_equal(tries[0], 0);
+    assert_true(tries[1] > 0);
 }
 
 /* A step is due at once when either of the two says so. */
@@ -258,7 +443,13 @@ int main(void)
         cmocka_unit_test(test_sockets_of_the_driver),
         cmocka_unit_test(test_driver_ends),
         cmocka_unit_test(test_unused_driver_ends),
+        cmocka_unit_test(test_store_without_claims),
+        cmocka_unit_test(test_unreadable_files_keep_the_driver),
+        cmocka_unit_test(test_unusable_store_keeps_the_driver),
+        cmocka_unit_test(test_driver_leaves_in_time),
+        cmocka_unit_test(test_words_to_a_driver_that_ended),
         cmocka_unit_test(test_another_efa_driver),
+        cmocka_unit_test(test_call_of_the_second_driver),
         cmocka_unit_test(test_step_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
