@@ -600,6 +600,30 @@ static void test_stall_costs_no_time_of_a_connection(void **state)
     assert_int_equal(world.connects, connects + 1);
 }
 
+/* An attempt may take long within a turn: the wait for the next one begins when it has failed. */
+static void test_wait_begins_at_the_failure(void **state)
+{
+    (void)state;
+    up();
+    api.reachable = false;
+    api_end("the network went away");
+    settle();
+    world.agent->api->connection.connect_at_ms = world.now_ms;
+    (void)agent_step(world.agent);
+    enum agent_order order = ORDER_NONE;
+    for (unsigned i = 0; i < 4 && order != ORDER_CONNECT_API; i++) {
+        order = agent_next_order(world.agent);
+    }
+    assert_int_equal(order, ORDER_CONNECT_API);
+    uint64_t failed_ms = world.now_ms + API_CONNECT_MS;
+    agent_api_failed(world.agent, PEER_TIMEOUT, "10.0.0.1:443: no answer", failed_ms);
+    assert_true(world.agent->api->connection.connect_at_ms >= failed_ms + API_RETRY_LEAST_MS);
+    assert_true(world.agent->api->connection.hurry_at_ms > failed_ms);
+    set_time(failed_ms);
+    take_log();
+    log_has("event=api_connect_failed status=peer-timeout text=\"10.0.0.1:443: no answer\"");
+}
+
 /* --- what is measured --- */
 
 static void test_ends_are_measured(void **state)
@@ -647,6 +671,7 @@ int main(void)
         cmocka_unit_test(test_flush_costs_no_time_of_a_request),
         cmocka_unit_test(test_reconnects_are_spread),
         cmocka_unit_test(test_stall_costs_no_time_of_a_connection),
+        cmocka_unit_test(test_wait_begins_at_the_failure),
         cmocka_unit_test(test_ends_are_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

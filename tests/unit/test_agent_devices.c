@@ -453,6 +453,89 @@ static void test_device_goes_in_a_report(void **state)
         entries++;
     }
     assert_int_equal(entries, 16);
+    /* the next report begins without them: they are told of, but who they were is not known */
+    d->board = NULL;
+    size_t before = c->len;
+    pass(DEVICE_REPORT_MS);
+    world.poked = true;
+    settle();
+    assert_true(c->len > before + 5u);
+    in = reader_of(view_of(c->bytes + before + 5u, c->len - before - 5u));
+    for (entries = 0; proto_next(&in, &f); entries++) {
+        char name[DEVICE_NAME_CAP];
+        efa_device_name(0x1000u + entries * 8u, name);
+        struct view told = proto_get(proto_get(f.bytes, 1).bytes, 2).bytes;
+        assert_true(view_is(told, (entries < 2) ? name : EFA_DEVICE_PREFIX "?"));
+    }
+    assert_int_equal(entries, 16);
+}
+
+/*
+ * The kubelet asks before the devices were found: it is told when they are, and not before. The
+ * claim store opens all the same.
+ */
+static void test_stream_before_the_devices(void **state)
+{
+    char text[DEVICES_MAX + 1];
+    (void)state;
+    begin();
+    kill_agent();
+    start();
+    struct agent *memory = world.agent;
+    kill_agent();
+    memset((void *)memory, 0, sizeof(struct agents));
+    world.agent = agent_init(&world.settings, &disk_files, 42, world.now_ms, WALL_MS(world.now_ms));
+    world.poked = true;
+    settle();
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, V1, view_of(NULL, 0));
+    settle();
+    register_driver();
+    pass(2 * DEVICE_REPORT_MS);
+    assert_int_equal(c->len, 0);
+    assert_true(ledger_is_usable(world.agent));
+    assert_false(agent_ready(world.agent));
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    settle();
+    assert_int_equal(reports(c, text), 1);
+    assert_string_equal(text, "1111111111111111");
+}
+
+/*
+ * A peer takes nothing until the send buffer is full, and then opens another stream: both get the
+ * newest state once it reads.
+ */
+static void test_deaf_streams(void **state)
+{
+    char text[DEVICES_MAX + 1];
+    (void)state;
+    begin();
+    struct peer *p = peer_open(LINK_SERVICE, 65535);
+    const struct peer_call *first = call_send(p, V1, view_of(NULL, 0));
+    settle();
+    unsigned before = reports(first, text);
+    p->deaf = true;
+    for (unsigned i = 0; i < 13; i++) {
+        broken(i, "sram,link_efa");
+        agent_found(world.agent, &world.found);
+        world.poked = i < 12;
+        if (i < 12) {
+            settle();
+        }
+    }
+    const struct peer_call *second = call_send(p, V1, view_of(NULL, 0));
+    settle();
+    assert_true(world.agent->serve->device_stream[0][0].busy);
+    assert_int_equal(device_streams_open(world.agent, (unsigned)p->link), 2);
+    assert_false(world.agent->serve->device_stream[0][1].started);
+    p->deaf = false;
+    settle();
+    assert_true(reports(first, text) > before);
+    assert_string_equal(text, "2222222222222111");
+    assert_int_equal(reports(second, text), 1);
+    assert_string_equal(text, "2222222222222111");
+    assert_false(first->ended || second->ended);
 }
 
 /* More streams than a kubelet has are refused; one that ended makes room. */
@@ -493,6 +576,8 @@ int main(void)
         cmocka_unit_test(test_stream),
         cmocka_unit_test(test_slow_stream),
         cmocka_unit_test(test_device_goes_in_a_report),
+        cmocka_unit_test(test_stream_before_the_devices),
+        cmocka_unit_test(test_deaf_streams),
         cmocka_unit_test(test_many_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

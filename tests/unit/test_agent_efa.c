@@ -105,6 +105,16 @@ static bool moved(unsigned claim)
     return ledger_moved(world.agent, (unsigned)slot);
 }
 
+/* A line of this driver names it, once. */
+static void test_line_of_the_driver(void **state)
+{
+    (void)state;
+    begin();
+    log_forget();
+    register_driver();
+    assert_int_equal(said("event=registered driver=neuron.aws.com\n"), 1);
+}
+
 /* A claim has moved if a node of its own device has, whatever the nodes of other claims do. */
 static void test_whose_node_moved(void **state)
 {
@@ -207,9 +217,9 @@ static void test_switched_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whose_node_moved), cmocka_unit_test(test_nodes_swap),
-        cmocka_unit_test(test_node_of_a_record), cmocka_unit_test(test_numbers_change),
-        cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_line_of_the_driver), cmocka_unit_test(test_whose_node_moved),
+        cmocka_unit_test(test_nodes_swap),         cmocka_unit_test(test_node_of_a_record),
+        cmocka_unit_test(test_numbers_change),     cmocka_unit_test(test_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

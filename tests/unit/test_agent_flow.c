@@ -144,6 +144,7 @@ static void test_api_away(void **state)
     world.poked = true;
     settle();
     log_has("the API server closed the connection");
+    assert_false(agent_link_done(world.agent, LINK_API)); /* its end is an order of its own */
     struct peer *p = service_open();
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
     pass(9999);

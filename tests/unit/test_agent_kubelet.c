@@ -185,6 +185,27 @@ static void test_answer_through_a_keyhole(void **state)
     check_idle();
 }
 
+/* A reason that is longer than what is kept of it: its beginning is logged. */
+static void test_long_refusal(void **state)
+{
+    static uint8_t bytes[4096];
+    static char reason[3000];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    (void)state;
+    world_new();
+    start();
+    memset(reason, 'r', sizeof reason - 1);
+    memcpy(reason, "no version", 10);
+    put_str(&w, 2, reason);
+    struct peer *p = peer_open(LINK_REGISTRATION, 65535);
+    (void)call_now(p, NOTIFY, writer_view(&w));
+    log_has("event=registration_refused reason=\"no versionrrr");
+    assert_false(registration_is_done(world.agent));
+    size_t kept = strlen(world.agent->serve->registration.last_error);
+    assert_in_range(kept, 100, sizeof world.agent->serve->registration.last_error - 1);
+    check_idle();
+}
+
 /* A peer that asks and does not listen fills its places for answers: it goes, nobody else does. */
 static void test_answers_full(void **state)
 {
@@ -289,6 +310,146 @@ static void test_places_are_shared(void **state)
     assert_int_equal(health_of(kubelet, "liveness"), 1);
 }
 
+/* A third peer gets a place of the peer that has several, not that of the one that has one. */
+static void test_most_places_give_way(void **state)
+{
+    struct peer *p[4];
+    (void)state;
+    world_new();
+    start();
+    for (uint32_t i = 0; i < 4; i++) {
+        p[i] = peer_open_as(LINK_SERVICE, 65535, i < 3 ? 2 : 1);
+        pass(1);
+    }
+    assert_int_equal(newcomer(3), -1);
+    assert_true(p[0]->closed_by_agent && p[0]->goaway);
+    assert_false(p[1]->closed_by_agent || p[2]->closed_by_agent || p[3]->closed_by_agent);
+}
+
+/* The oldest connection of the health port stays while another peer has more of them. */
+static void test_single_stranger_stays(void **state)
+{
+    struct peer *p[GRPC_HEALTH_LINKS];
+    (void)state;
+    world_new();
+    start();
+    assert_true(agent_link_free(world.agent, LINK_GRPC_HEALTH));
+    for (uint32_t i = 0; i < GRPC_HEALTH_LINKS; i++) {
+        assert_int_equal(agent_link_room_ms(world.agent, LINK_GRPC_HEALTH), 0);
+        p[i] = peer_open_as(LINK_GRPC_HEALTH, 65535, i == 0 ? 1 : 2);
+        bool full = i == GRPC_HEALTH_LINKS - 1;
+        assert_int_equal(agent_link_free(world.agent, LINK_GRPC_HEALTH), !full);
+        pass(1);
+    }
+    uint64_t room_ms = agent_link_room_ms(world.agent, LINK_GRPC_HEALTH);
+    assert_int_equal(room_ms, world.now_ms - GRPC_HEALTH_LINKS + 1 + LINK_GRACE_MS);
+    pass(room_ms - world.now_ms);
+    assert_int_equal(agent_link_open(world.agent, LINK_GRPC_HEALTH, 3, world.now_ms), -1);
+    world.poked = true;
+    settle();
+    assert_true(p[1]->closed_by_agent);
+    assert_false(p[0]->closed_by_agent || p[2]->closed_by_agent);
+}
+
+/* A connection of this kind whose peer sends no HTTP/2, and reads nothing of the answer. */
+static unsigned broken_link(enum link_kind kind)
+{
+    static const char http1[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    int link = agent_link_open(world.agent, kind, 9, world.now_ms);
+    assert_true(link >= 0);
+    struct writer room = agent_link_rx(world.agent, (unsigned)link);
+    writer_text(&room, http1);
+    agent_link_rx_commit(world.agent, (unsigned)link, room.len);
+    world.poked = true;
+    settle();
+    assert_int_equal(agent_link_rx(world.agent, (unsigned)link).cap, 0);
+    return (unsigned)link;
+}
+
+/* Who broke the protocol has no moment: its place is the next one's at once, nobody else's is. */
+static void test_broken_link_gives_way(void **state)
+{
+    struct peer *p[GRPC_HEALTH_LINKS - 1];
+    (void)state;
+    world_new();
+    start();
+    unsigned broken = broken_link(LINK_GRPC_HEALTH);
+    for (uint32_t i = 0; i < GRPC_HEALTH_LINKS - 1; i++) {
+        p[i] = peer_open_as(LINK_GRPC_HEALTH, 65535, 4);
+    }
+    assert_false(agent_link_done(world.agent, broken)); /* bytes wait for its peer */
+    assert_int_equal(agent_link_room_ms(world.agent, LINK_GRPC_HEALTH), 0);
+    assert_int_equal(agent_link_open(world.agent, LINK_GRPC_HEALTH, 5, world.now_ms), -1);
+    assert_true(agent_link_done(world.agent, broken));
+    assert_false(agent_link_done(world.agent, broken)); /* the host is told once */
+    struct peer *q = peer_open_as(LINK_GRPC_HEALTH, 65535, 5);
+    assert_int_equal(health_of(q, "liveness"), 1);
+    for (unsigned i = 0; i < GRPC_HEALTH_LINKS - 1; i++) {
+        assert_int_equal(health_of(p[i], "liveness"), 1);
+    }
+}
+
+/*
+ * A peer that sends many frames at once has a share of each step: what is left is due at once, and
+ * the kubelet's call is answered before it.
+ */
+static void test_flood_of_frames(void **state)
+{
+    static const uint8_t update[] = {0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    (void)state;
+    world_new();
+    node_up();
+    struct peer *flood = service_open();
+    struct peer *kubelet = service_open();
+    (void)call_send(flood, "/grpc.health.v1.Health/Watch", view_of(NULL, 0));
+    settle();
+    struct writer room = agent_link_rx(world.agent, (unsigned)flood->link);
+    for (unsigned i = 0; i < 2 * LINK_EVENTS_PER_STEP; i++) {
+        writer_bytes(&room, update, sizeof update);
+    }
+    assert_false(room.full);
+    agent_link_rx_commit(world.agent, (unsigned)flood->link, room.len);
+    struct peer_call *c = call_send(kubelet, PREPARE, view_of(NULL, 0));
+    while (peer_to_agent(kubelet)) {
+    }
+    (void)step();
+    assert_int_equal(agent_deadline(world.agent), world.now_ms);
+    assert_true(c->ended);
+    (void)call_reply_of(c);
+    settle();
+    assert_true(agent_deadline(world.agent) > world.now_ms);
+    assert_false(flood->closed_by_agent);
+}
+
+/* An answer that waits for its peer goes with the connection, and is not the next one's. */
+static void test_waiting_answer_goes_with_the_link(void **state)
+{
+    struct peer *p[4];
+    (void)state;
+    world_new();
+    start();
+    for (uint32_t i = 0; i < 4; i++) {
+        p[i] = peer_open_as(LINK_REGISTRATION, i == 0 ? 1 : 65535, i < 2 ? 10 : 10 + i);
+        pass(1);
+    }
+    p[0]->deaf = true;
+    (void)call_send(p[0], GET_INFO, view_of(NULL, 0));
+    (void)call_open(p[1], GET_INFO, NULL); /* so that this one is at work, too */
+    settle();
+    const struct response *kept =
+        &world.agent->serve->response[(unsigned)p[0]->link * RESPONSES_PER_LINK];
+    assert_true(kept->used);
+    assert_int_equal(agent_link_open(world.agent, LINK_REGISTRATION, 20, world.now_ms), -1);
+    world.poked = true;
+    settle();
+    assert_true(p[0]->closed_by_agent);
+    assert_false(kept->used);
+    struct peer *q = peer_open_as(LINK_REGISTRATION, 65535, 20);
+    assert_int_equal(q->link, p[0]->link);
+    assert_true(call_now(q, GET_INFO, view_of(NULL, 0)).len > 100);
+    assert_false(p[1]->closed_by_agent || p[2]->closed_by_agent || p[3]->closed_by_agent);
+}
+
 /* Half a request, which is never completed. */
 static void call_start_slowly(struct peer *p)
 {
@@ -380,6 +541,28 @@ static void test_stop_idle(void **state)
     log_has("no call was running");
 }
 
+/* A broken connection whose peer reads nothing delays the end for the time that it has to close. */
+static void test_stop_beside_a_broken_link(void **state)
+{
+    (void)state;
+    world_new();
+    node_up();
+    unsigned broken = broken_link(LINK_SERVICE);
+    struct peer *p = service_open();
+    stop();
+    settle();
+    assert_true(p->goaway);
+    assert_false(world.exited);
+    pass(LINK_CLOSE_MS - 1);
+    assert_false(agent_link_done(world.agent, broken) || world.exited);
+    set_time(world.now_ms + 1);
+    assert_true(agent_link_done(world.agent, broken));
+    world.poked = true;
+    settle();
+    assert_true(world.exited);
+    log_has("no call was running");
+}
+
 static void test_stop_lets_calls_end(void **state)
 {
     (void)state;
@@ -452,14 +635,21 @@ int main(void)
         cmocka_unit_test(test_renewals_double),
         cmocka_unit_test(test_notify_garbage),
         cmocka_unit_test(test_health),
+        cmocka_unit_test(test_long_refusal),
         cmocka_unit_test(test_answer_through_a_keyhole),
         cmocka_unit_test(test_answers_full),
         cmocka_unit_test(test_links_full),
         cmocka_unit_test(test_places_are_shared),
+        cmocka_unit_test(test_most_places_give_way),
+        cmocka_unit_test(test_single_stranger_stays),
+        cmocka_unit_test(test_broken_link_gives_way),
+        cmocka_unit_test(test_flood_of_frames),
+        cmocka_unit_test(test_waiting_answer_goes_with_the_link),
         cmocka_unit_test(test_slow_requests_give_way),
         cmocka_unit_test(test_health_takes_no_buffer),
         cmocka_unit_test(test_peer_breaks_protocol),
         cmocka_unit_test(test_stop_idle),
+        cmocka_unit_test(test_stop_beside_a_broken_link),
         cmocka_unit_test(test_stop_lets_calls_end),
         cmocka_unit_test(test_stop_ends_what_hangs),
         cmocka_unit_test(test_stop_refuses_new_calls),

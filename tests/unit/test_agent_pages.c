@@ -3,97 +3,7 @@
  * The pages of the whole agent's metrics port, what they show in each state
  * of the agent, and that clients that read slowly, break off or come in numbers disturb nobody.
  */
-#include "tests/unit/kubelet/agent_kubelet.h"
-
-#define PAGE_MAX 131072
-
-static char page[PAGE_MAX];
-
-static int page_connect_from(uint32_t peer)
-{
-    int link = agent_link_open(world.agent, LINK_METRICS, peer, world.now_ms);
-    assert_true(link < 0 || ((unsigned)link >= GRPC_LINKS && (unsigned)link < SERVER_LINKS));
-    return link;
-}
-
-static int page_connect(void)
-{
-    return page_connect_from(0);
-}
-
-static void page_ask(int link, const char *text)
-{
-    struct writer room = agent_link_rx(world.agent, (unsigned)link);
-    assert_true(strlen(text) <= room.cap);
-    memcpy(room.data, text, strlen(text));
-    agent_link_rx_commit(world.agent, (unsigned)link, strlen(text));
-    world.poked = true;
-    settle();
-}
-
-/* Takes at most `most` bytes of what waits; false: nothing did. */
-static bool page_take(int link, size_t most)
-{
-    struct view tx = view_first(agent_link_tx(world.agent, (unsigned)link), most);
-    size_t at = strlen(page);
-    assert_true(at + tx.len < sizeof page);
-    memcpy(&page[at], tx.data, tx.len);
-    page[at + tx.len] = 0;
-    agent_link_tx_commit(world.agent, (unsigned)link, tx.len);
-    world.poked = true;
-    settle();
-    return tx.len > 0;
-}
-
-/* The answer over HTTP/1.0, where nothing frames the body: its end is that of the connection. */
-static const char *page_get(const char *path)
-{
-    char request[128];
-    int link = page_connect();
-    assert_true(link >= 0);
-    page[0] = 0;
-    (void)snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
-    page_ask(link, request);
-    while (page_take(link, SIZE_MAX)) {
-    }
-    assert_true(agent_link_done(world.agent, (unsigned)link));
-    return page;
-}
-
-static const char *body_of(const char *answer)
-{
-    const char *end = strstr(answer, "\r\n\r\n");
-    assert_non_null(end);
-    return end + 4;
-}
-
-static void page_is(const char *path, const char *status, const char *body)
-{
-    const char *answer = page_get(path);
-    char head[64];
-    (void)snprintf(head, sizeof head, "HTTP/1.1 %s\r\n", status);
-    assert_string_equal(body_of(answer), body);
-    assert_true(view_starts(view_text(answer), head));
-}
-
-/* The text has the line, the whole of it, once. */
-static void has_line(const char *line)
-{
-    char whole[1024];
-    (void)snprintf(whole, sizeof whole, "\n%s\n", line);
-    const char *at = strstr(page, whole);
-    if (at == NULL) {
-        fail_msg("no line \"%s\" in:\n%s", line, page);
-    }
-    assert_null(strstr(at + 1, whole));
-}
-
-static void metrics_get(void)
-{
-    assert_non_null(
-        strstr(page_get("/metrics"), "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
-    memmove(page, body_of(page) - 1, strlen(body_of(page)) + 2); /* begins with a newline */
-}
+#include "tests/unit/kubelet/agent_page.h"
 
 /* --- pages --- */
 
@@ -136,6 +46,9 @@ static void test_reasons(void **state)
     world.agent->ledger->usable = false;
     text_cut(world.agent->ledger->trouble, CLAIM_ERROR_CAP, view_text("the store is gone"));
     page_is("/readyz", "503 Service Unavailable", "the store is gone\n");
+    metrics_get();
+    has_line("neuron_dra_store_usable 0");
+    has_line("neuron_dra_ready 0");
     world.agent->ledger->usable = true;
     char text[256];
     struct writer why = writer_of(text, sizeof text);
@@ -262,11 +175,12 @@ static void test_kubelet_bugs(void **state)
         const char *version;
         bool idle;
         bool skips;
-    } rows[] = {{"v1.34.0", true, true},   {"v1.34.1-eks-113cf36", true, true},
-                {"v1.34.2", false, true},  {"v1.34.3+k3s1", false, true},
-                {"v1.34.4", false, false}, {"v1.34.10", false, false},
-                {"v1.35.0", false, false}, {"v1.34.", false, false},
-                {"v1.34.x", false, false}, {"v1.33.1", false, false}};
+    } rows[] = {{"v1.34.0", true, true},    {"v1.34.1-eks-113cf36", true, true},
+                {"v1.34.2", false, true},   {"v1.34.3+k3s1", false, true},
+                {"v1.34.1~rc", true, true}, {"v1.34.4", false, false},
+                {"v1.34.10", false, false}, {"v1.35.0", false, false},
+                {"v1.34.", false, false},   {"v1.34.x", false, false},
+                {"v1.33.1", false, false}};
     (void)state;
     world_new();
     start();
@@ -659,6 +573,9 @@ static void test_keep_alive_and_pipelining(void **state)
     assert_false(agent_link_done(world.agent, (unsigned)link));
     pass(1);
     assert_true(agent_link_done(world.agent, (unsigned)link));
+    /* the host is told once, and a connection that is over has nothing to send */
+    assert_false(agent_link_done(world.agent, (unsigned)link));
+    assert_int_equal(agent_link_tx(world.agent, (unsigned)link).len, 0);
 }
 
 static const char scrape[] = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -720,6 +637,52 @@ static void test_places(void **state)
     /* a second request earns no place */
     page_ask(link[3], probe);
     assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), 0);
+}
+
+/* Of several connections that may go, the one that has waited longest does. */
+static void test_longest_wait_gives_way(void **state)
+{
+    static const uint32_t peers[2][METRICS_LINKS] = {{1, 2, 3, 4, 5, 6}, {1, 1, 3, 4, 5, 6}};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        int link[METRICS_LINKS];
+        int newcomer = -1;
+        world_new();
+        start();
+        for (unsigned k = 0; k < METRICS_LINKS; k++) {
+            link[k] = page_connect_from(peers[i][k]);
+            assert_true(link[k] >= 0);
+        }
+        pass(HTTP1_GRACE_MS + 100);
+        page_ask(link[0], probe);
+        page[0] = 0;
+        assert_true(page_take(link[0], SIZE_MAX));
+        pass(1);
+        /* the others have waited equally long: the first of them, or the other one of peer 1 */
+        assert_int_equal(page_displaces(9, link, METRICS_LINKS, &newcomer), 1);
+    }
+}
+
+/* A scrape that is being sent keeps its place, although it is the second request. */
+static void test_second_request_is_a_scrape(void **state)
+{
+    int link[METRICS_LINKS];
+    (void)state;
+    world_new();
+    start();
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        link[i] = page_connect_from(i);
+    }
+    page_ask(link[0], probe);
+    page[0] = 0;
+    assert_true(page_take(link[0], SIZE_MAX));
+    assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), world.now_ms);
+    page_ask(link[0], scrape);
+    assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), world.now_ms + HTTP1_GRACE_MS);
+    for (unsigned i = 1; i < METRICS_LINKS; i++) {
+        agent_link_end(world.agent, (unsigned)link[i]);
+    }
+    page_starts(link[0], "HTTP/1.1 200 OK\r\n");
 }
 
 /* The host closes what is over. */
@@ -819,6 +782,13 @@ static void test_lines_about_strangers(void **state)
     log_forget();
     pass(10 * CONNECTION_LINES_MS);
     assert_int_equal(lines_with("connection_failures_suppressed"), 0);
+    /* a few of them, all of which have a line: there is nothing to sum up */
+    peer_failed(world.agent, GRPC_LINKS, PEER_PROTOCOL, "400 Bad Request", 0);
+    pass(CONNECTION_LINES_MS + 1);
+    assert_int_equal(lines_with("event=connection_failed "), 1);
+    assert_int_equal(lines_with("connection_failures_suppressed"), 0);
+    assert_int_equal(world.agent->serve->peer_failures.logged, 0);
+    log_forget();
     /* peers of the health port count with them, the kubelet's sockets do not */
     peer_failed(world.agent, GRPC_LINKS - 1, PEER_PROTOCOL, NULL, 1);
     for (unsigned i = 0; i < 10; i++) {
@@ -868,6 +838,8 @@ int main(void)
         cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_keep_alive_and_pipelining),
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_longest_wait_gives_way),
+        cmocka_unit_test(test_second_request_is_a_scrape),
         cmocka_unit_test(test_scrapes_stall),
         cmocka_unit_test(test_lines_about_strangers),
         cmocka_unit_test(test_stop_leaves_pages),

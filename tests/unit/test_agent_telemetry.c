@@ -290,6 +290,28 @@ static void test_metrics_of_parts(void **state)
     has_line("neuron_dra_device_errors_total" HELD ",core=\"\",error=\"sram_ecc_corrected\"} 5");
 }
 
+/* A device that is gone has no series, whatever was read of it before. */
+static void test_metrics_of_a_device_that_goes(void **state)
+{
+    (void)state;
+    world_new();
+    node_up();
+    telemetry_begin();
+    read_all();
+    telemetry_fill("5", "POWER_STATUS_VALID,1,0.00,0.00,7.50");
+    metrics_get();
+    assert_non_null(strstr(page, "neurondevice=\"15\""));
+    assert_non_null(strstr(page, "device_errors_total{device=\"neuron-device-15\""));
+    found_set("trn2.48xlarge", 15, 8);
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    settle();
+    metrics_get();
+    assert_null(strstr(page, "neurondevice=\"15\""));
+    assert_null(strstr(page, "neuron-device-15\""));
+    assert_non_null(strstr(page, "neurondevice=\"14\""));
+}
+
 static struct files timed;
 
 static void process_zero(void *ctx, uint64_t value[PROCESS_VALUES])
@@ -363,9 +385,13 @@ static void test_number_of_series(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metrics_of_devices), cmocka_unit_test(test_next_claim),
-        cmocka_unit_test(test_same_claim_again),   cmocka_unit_test(test_names_of_neuron_monitor),
-        cmocka_unit_test(test_metrics_of_parts),   cmocka_unit_test(test_number_of_series),
+        cmocka_unit_test(test_metrics_of_devices),
+        cmocka_unit_test(test_next_claim),
+        cmocka_unit_test(test_same_claim_again),
+        cmocka_unit_test(test_names_of_neuron_monitor),
+        cmocka_unit_test(test_metrics_of_parts),
+        cmocka_unit_test(test_number_of_series),
+        cmocka_unit_test(test_metrics_of_a_device_that_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
