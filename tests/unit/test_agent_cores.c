@@ -166,6 +166,31 @@ static uint8_t cores_of(unsigned n)
     return r->result[0].cores;
 }
 
+/*
+ * A claim of before the reboot has the whole device: it gives way to one that gets a part. The CDI
+ * file of that one, written before its cores were chosen, names them all the same.
+ */
+static void test_part_after_a_reboot(void **state)
+{
+    (void)state;
+    begin_sharing();
+    (void)claim_add(4);
+    prepare_well(4, 1);
+    kill_agent();
+    (void)snprintf(world.found.boot_id, sizeof world.found.boot_id, "another-boot\n");
+    start();
+    register_driver();
+    pass(3000);
+    (void)part_claim(1, "2");
+    prepare_well(1, 1);
+    assert_int_equal(ledger_find(world.agent, api.claim[4].uid), -1);
+    assert_null(cdi_of(4));
+    assert_int_equal(cores_of(1), 0x03);
+    static struct claim_record file;
+    assert_int_equal(ledger_read_cdi(world.agent, api.claim[1].uid, &file), STATUS_OK);
+    assert_int_equal(file.result[0].cores, 0x03);
+}
+
 /* Each claim gets cores of its own; the one that finds none waits until a holder is known gone. */
 static void test_prepared_parts(void **state)
 {
@@ -244,10 +269,10 @@ static void test_neither_record_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside_others),          cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_other_device_since),     cmocka_unit_test(test_switched_off),
-        cmocka_unit_test(test_prepared_parts),         cmocka_unit_test(test_status_of_parts),
-        cmocka_unit_test(test_neither_record_written),
+        cmocka_unit_test(test_beside_others),      cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_other_device_since), cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_prepared_parts),     cmocka_unit_test(test_part_after_a_reboot),
+        cmocka_unit_test(test_status_of_parts),    cmocka_unit_test(test_neither_record_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,6 +165,10 @@ static void test_who_stays(void **state)
     rivals_find(&agent, &record, &found);
     assert_int_equal(found.firm, 2);
     assert_int_equal(found.count, 0);
+    e->guessed = true; /* which does not matter to who asks for the whole device */
+    rivals_find(&agent, &record, &found);
+    assert_int_equal(found.firm, 2);
+    e->guessed = false;
     part(0x0c);
     e->shares = true;
     e->cores = 3;

@@ -225,7 +225,7 @@ static enum reply_progress send_entry(struct agent *a, unsigned call)
     size_t taken = 0;
     struct view rest = view_from(view_of(e->bytes, e->len), reply->offset);
     enum status s = grpc_reply_bytes(c->server, c->id, rest, &taken);
-    if (s != STATUS_OK && s != STATUS_MORE) {
+    if (s != STATUS_OK) {
         return REPLY_BROKEN;
     }
     reply->offset += (uint32_t)taken;

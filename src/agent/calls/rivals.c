@@ -152,10 +152,11 @@ enum status rivals_release(struct agent *a, const struct claim_record *r, struct
                            struct writer *why)
 {
     struct writer discarded = writer_of(NULL, 0);
+    ASSERT(found->firm < 0);
     bool first = found->count > 0u && ledger_find(a, r->id.uid) < 0;
     enum status s = first ? ledger_put_file(a, r, why) : STATUS_OK;
     found->file_written = first && s == STATUS_OK;
-    if (s == STATUS_OK && found->firm < 0) {
+    if (s == STATUS_OK) {
         found->firm = release_stale(a, r, found);
     }
     if (found->file_written && found->firm >= 0) {
