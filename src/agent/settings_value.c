@@ -224,7 +224,7 @@ static bool clean_path(struct view path, struct writer *out)
             WRITE(out, "/%", VIEW(part));
         }
     }
-    if (out->len == 0u && !out->full) {
+    if (out->len == 0u) { /* each part, however long, begins with a slash that fits */
         writer_u8(out, '/');
     }
     return true;

@@ -4,6 +4,7 @@
  * long it waits and what does not shorten that, tokens that are rotated or refused, responses that
  * never come. Claims are read all the while.
  */
+#include "agent/api/backoff.h"
 #include "tests/unit/kubelet/agent_kubelet.h"
 
 #define LISTS "GET " SLICES_PATH "?"
@@ -615,6 +616,10 @@ static void test_wait_begins_at_the_failure(void **state)
         order = agent_next_order(world.agent);
     }
     assert_int_equal(order, ORDER_CONNECT_API);
+    /* while it is under way no other one is due */
+    assert_true(agent_deadline(world.agent) > world.now_ms);
+    (void)agent_step(world.agent);
+    assert_int_equal(agent_next_order(world.agent), ORDER_NONE);
     uint64_t failed_ms = world.now_ms + API_CONNECT_MS;
     agent_api_failed(world.agent, PEER_TIMEOUT, "10.0.0.1:443: no answer", failed_ms);
     assert_true(world.agent->api->connection.connect_at_ms >= failed_ms + API_RETRY_LEAST_MS);
@@ -622,6 +627,98 @@ static void test_wait_begins_at_the_failure(void **state)
     set_time(failed_ms);
     take_log();
     log_has("event=api_connect_failed status=peer-timeout text=\"10.0.0.1:443: no answer\"");
+}
+
+/* A token so long that the heads of several requests do not fit at once; the server stalls. */
+static void test_long_token(void **state)
+{
+    static char authorization[TOKEN_CAP + 8];
+    (void)state;
+    memset(authorization, 't', sizeof authorization - 1);
+    memcpy(authorization, "Bearer ", 7);
+    authorization[7 + TOKEN_CAP - 1] = '\0';
+    world_new();
+    world.token = authorization + 7;
+    api.authorization = authorization;
+    for (unsigned n = 0; n < FETCHES_MAX; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+    pass(20000);
+    world.api_deaf = true;
+    const struct peer_call *c[2];
+    for (unsigned i = 0; i < 2; i++) {
+        c[i] = call_send(service_open(), PREPARE, claims_request(i * 4, 4));
+        settle();
+    }
+    assert_int_equal(c[0]->status, -1);
+    world.api_deaf = false;
+    pass(1000);
+    for (unsigned n = 0; n < FETCHES_MAX; n++) {
+        assert_string_equal(prepare_error(call_reply_of(c[n / 4]), n), "");
+    }
+    assert_int_equal(api.connections, 1);
+}
+
+/* One request at a time is slow, and no reason to leave the server. */
+static void test_one_stream_at_a_time(void **state)
+{
+    (void)state;
+    up();
+    unsigned connections = api.connections;
+    api.streams_max = 1;
+    api_end("");
+    pass_until_connected(connections + 1);
+    pass(5000);
+    prepare_well(0, 4);
+    claim_add(4)->fault = API_HANGS;
+    (void)claim_add(5);
+    struct peer *p = service_open();
+    const struct peer_call *slow = call_send(p, PREPARE, claims_request(4, 1));
+    settle();
+    const struct peer_call *next = call_send(service_open(), PREPARE, claims_request(5, 1));
+    pass(5000);
+    assert_false(slow->ended || next->ended);
+    pass(20000);
+    assert_non_null(strstr(prepare_error(call_reply_of(slow), 4), "no response in time"));
+    assert_string_equal(prepare_error(call_reply_of(next), 5), "");
+    assert_int_equal(api.connections, connections + 1);
+}
+
+/* Requests time out in the very step in which the server is found silent: it is lost once. */
+static void test_lost_for_two_reasons(void **state)
+{
+    (void)state;
+    up();
+    pass(1000);
+    world.api_deaf = true;
+    struct api_connection *c = &world.agent->api->connection;
+    for (unsigned i = 0; i < 100 && c->ping_ms == 0; i++) {
+        pass(1000);
+    }
+    assert_int_not_equal(c->ping_ms, 0);
+    pass(c->ping_ms + API_PING_ANSWER_MS - 1 - world.now_ms);
+    assert_true(api_connected(world.agent));
+    world.agent->api->client.timeouts_in_a_row = API_TIMEOUTS_MAX;
+    log_forget();
+    set_time(world.now_ms + 1);
+    settle();
+    assert_false(api_connected(world.agent));
+    assert_int_equal(said("event=api_connection_lost"), 1);
+    log_has("answers no request in time");
+    pass(API_BACKOFF_MAX_MS);
+    assert_true(api_connected(world.agent));
+}
+
+/* A wait that is too short to be spread stays what it is. */
+static void test_shortest_wait(void **state)
+{
+    (void)state;
+    up();
+    for (uint64_t ms = 0; ms < 4; ms++) {
+        assert_int_equal(agent_jitter(world.agent, ms), ms);
+    }
+    assert_in_range(agent_jitter(world.agent, 100), 100, 124);
 }
 
 /* --- what is measured --- */
@@ -672,6 +769,10 @@ int main(void)
         cmocka_unit_test(test_reconnects_are_spread),
         cmocka_unit_test(test_stall_costs_no_time_of_a_connection),
         cmocka_unit_test(test_wait_begins_at_the_failure),
+        cmocka_unit_test(test_long_token),
+        cmocka_unit_test(test_one_stream_at_a_time),
+        cmocka_unit_test(test_lost_for_two_reasons),
+        cmocka_unit_test(test_shortest_wait),
         cmocka_unit_test(test_ends_are_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -592,6 +592,9 @@ static void test_two_claims_of_a_pod(void **state)
     api.claim[1].consumer_uid = "22222222-2222-3333-4444-555555555555";
     prepare_well(0, 2);
     assert_null(strstr(world.log, "claim_config_ambiguous"));
+    /* nor does one that says nothing contradict any */
+    prepare_well(3, 1);
+    assert_null(strstr(world.log, "claim_config_ambiguous"));
     prepare_well(2, 1);
     log_has("event=claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-2 "
             "claim_uid=c1a10000-0000-4000-8000-000000000002 other_claim=claim-0 pod=claim-2 "

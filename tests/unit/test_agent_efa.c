@@ -115,6 +115,20 @@ static void test_line_of_the_driver(void **state)
     assert_int_equal(said("event=registered driver=neuron.aws.com\n"), 1);
 }
 
+/* Numbers from zero are for Neuron devices: an EFA device keeps its uverbs node. */
+static void test_numbers_are_the_kernels(void **state)
+{
+    (void)state;
+    begin();
+    world.settings.zero_numbering = true;
+    prepared(1);
+    has_node(1, 1);
+    const struct claim_record *record = NULL;
+    int slot = ledger_find(world.agent, api.claim[1].uid);
+    assert_int_equal(ledger_read(world.agent, (unsigned)slot, &record), STATUS_OK);
+    assert_false(record->zero_numbering);
+}
+
 /* A claim has moved if a node of its own device has, whatever the nodes of other claims do. */
 static void test_whose_node_moved(void **state)
 {
@@ -217,9 +231,10 @@ static void test_switched_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line_of_the_driver), cmocka_unit_test(test_whose_node_moved),
-        cmocka_unit_test(test_nodes_swap),         cmocka_unit_test(test_node_of_a_record),
-        cmocka_unit_test(test_numbers_change),     cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_line_of_the_driver), cmocka_unit_test(test_numbers_are_the_kernels),
+        cmocka_unit_test(test_whose_node_moved),   cmocka_unit_test(test_nodes_swap),
+        cmocka_unit_test(test_node_of_a_record),   cmocka_unit_test(test_numbers_change),
+        cmocka_unit_test(test_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,131 @@ static void test_restart_in_another_version(void **state)
     }
 }
 
+/* Whether any reason against readiness has this text. */
+static bool has_reason(const char *wanted)
+{
+    char line[1024];
+    bool found = false;
+    for (unsigned i = 0; i < 20; i++) {
+        struct writer w = writer_of(line, sizeof line);
+        bool more = ready_reason(world.agent, i, &w);
+        found = found || (more && writer_end_text(&w) == STATUS_OK && strstr(line, wanted) != NULL);
+    }
+    return found;
+}
+
+static void reconnect(void)
+{
+    unsigned connections = api.connections;
+    api_end("the network went away");
+    for (unsigned i = 0; i < 1000 && api.connections == connections; i++) {
+        pass(10);
+    }
+    assert_int_equal(api.connections, connections + 1);
+    settle();
+}
+
+/* On a new connection an older server has not said yet what it serves: what waits says so. */
+static void test_versions_are_awaited(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1BETA2), GROUP_TELLS);
+    (void)claim_add(0);
+    prepare_well(0, 1);
+    api.group = GROUP_HANGS;
+    restart();
+    register_driver();
+    for (unsigned i = 0; i < 1000 && !api_ready(world.agent); i++) {
+        pass(10);
+    }
+    assert_true(has_reason("the API server cannot be asked: it has not reported yet which versions "
+                           "of resource.k8s.io it serves"));
+    struct peer *p = service_open();
+    const struct peer_call *held_one = call_send(p, PREPARE, claims_request(0, 1));
+    (void)claim_add(1);
+    const struct peer_call *new_one = call_send(p, PREPARE, claims_request(1, 1));
+    pass(CLAIM_COMPARE_MS - 1);
+    assert_false(held_one->ended || new_one->ended);
+    pass(1);
+    assert_string_equal(prepare_error(call_reply_of(held_one), 0), "");
+    assert_false(new_one->ended);
+    pass(VERSION_GET_MS + 2000);
+    assert_string_equal(prepare_error(call_reply_of(new_one), 1), "");
+}
+
+/* While requests pause, on a server of a version that is known to work, claims are read in it. */
+static void test_claims_in_a_pause(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1BETA2), GROUP_TELLS);
+    for (unsigned n = 0; n < 4; n++) {
+        (void)claim_add(n);
+    }
+    prepare_well(0, 1);
+    api.claim[1].http = 429;
+    api.retry_after = 20;
+    (void)call_send(service_open(), PREPARE, claims_request(1, 1));
+    settle();
+    assert_true(api_paused(world.agent));
+    reconnect();
+    api_forget();
+    assert_false(version_settled(world.agent));
+    prepare_well(2, 1);
+    assert_int_equal(group_asked(), 0);
+    pass(60000);
+    assert_int_equal(group_asked(), 1);
+    assert_true(version_settled(world.agent));
+    /* nor does a refused token, of which each claim is told by the server itself */
+    world.token = "another";
+    api.authorization = "Bearer the third";
+    (void)prepare_soon(3, 1);
+    reconnect();
+    assert_true(api_token_refused(world.agent) && !version_settled(world.agent));
+    api_forget();
+    const char *error = prepare_error(prepare_soon(3, 1), 3);
+    assert_non_null(strstr(error, "401 Unauthorized"));
+    assert_int_equal(group_asked(), 0);
+    assert_true(api_asked("GET /apis/resource.k8s.io/v1beta2/namespaces/ml/") > 0);
+}
+
+/* A server of an older version that only moves the agent serves the same: nothing waits for it. */
+static void test_moved_by_an_older_server(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1BETA2), GROUP_TELLS);
+    unsigned connections = api.connections;
+    api_forget();
+    sim_api_goaway(&server, api.link, false);
+    for (unsigned i = 0; i < 1000 && api.connections == connections; i++) {
+        pass(10);
+    }
+    assert_int_equal(api.connections, connections + 1);
+    assert_true(version_settled(world.agent));
+    assert_int_equal(group_asked(), 0);
+    check_prepares_within(0, 0);
+    pass(API_START_MS + 1000);
+    assert_int_equal(group_asked(), 1); /* after what was pending */
+    check_published();
+}
+
+/* The versions cannot be looked up again: those that are known to work go on being used. */
+static void test_check_that_fails(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1BETA2), GROUP_TELLS);
+    api_forget();
+    api.group = GROUP_REFUSES;
+    pass(2 * (VERSION_CHECK_MS + VERSION_CHECK_MS / 4));
+    assert_in_range(group_asked(), 1, 3);
+    assert_true(version_settled(world.agent));
+    check_prepares_within(0, 0);
+    check_published();
+    api.group = GROUP_TELLS;
+    api.served = SERVES(API_V1BETA2) | SERVES(API_V1);
+    pass(VERSION_CHECK_MS + VERSION_CHECK_MS / 4);
+    assert_int_equal(version_now(world.agent), API_V1);
+}
+
 /* What others do to a slice is noticed in the layout of v1beta1 too. */
 static void test_repair_in_v1beta1(void **state)
 {
@@ -484,6 +609,10 @@ int main(void)
         cmocka_unit_test(test_each_version_alone),
         cmocka_unit_test(test_best_of_several),
         cmocka_unit_test(test_restart_in_another_version),
+        cmocka_unit_test(test_versions_are_awaited),
+        cmocka_unit_test(test_claims_in_a_pause),
+        cmocka_unit_test(test_moved_by_an_older_server),
+        cmocka_unit_test(test_check_that_fails),
         cmocka_unit_test(test_repair_in_v1beta1),
         cmocka_unit_test(test_all_nodes),
         cmocka_unit_test(test_change_with_the_connection),

@@ -285,6 +285,51 @@ static void test_server_errors(void **state)
     assert_non_null(strstr(took.status, "\"name\":\"claim-4\""));
 }
 
+/* An intermediary that does not know the path may be gone soon: it counts as a server error. */
+static void test_path_is_unknown(void **state)
+{
+    (void)state;
+    begin();
+    took.status_http = 999;
+    prepare(3, 1);
+    pass(60 * MINUTE);
+    assert_int_equal(took.status_asked, CLAIM_STATUS_TRIES);
+    assert_null(strstr(world.log, "claim_status_refused"));
+    assert_int_equal(events_stored(), 0);
+}
+
+/* Before the next try the record cannot be read any more, or the store is lost: nothing is sent. */
+static void test_record_is_lost(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        begin();
+        took.status_http = 500;
+        prepare(3, 1);
+        assert_int_equal(took.status_asked, 1);
+        struct ledger *l = world.agent->ledger;
+        int slot = ledger_find(world.agent, api.claim[3].uid);
+        struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
+        assert_true(slot >= 0);
+        for (unsigned half = 0; half < 2 && i == 0; half++) {
+            file_fill(f, store_offset((unsigned)slot, half) + 20u, 0xa5, 64);
+        }
+        for (unsigned k = 0; k < LEDGER_RECORDS_MAX; k++) {
+            l->kept[k].sequence = 0; /* as after records of other claims */
+        }
+        l->usable = i == 0;
+        l->retry_ms = UINT64_MAX;
+        took.status_http = 0;
+        pass(MINUTE);
+        assert_int_equal(took.status_asked, 1);
+        l->usable = true;
+        prepare(4, 1);
+        pass(MINUTE);
+        assert_int_equal(took.status_asked, 2);
+        assert_non_null(strstr(took.status, "\"name\":\"claim-4\""));
+    }
+}
+
 static void test_connection_lost(void **state)
 {
     (void)state;
@@ -346,6 +391,8 @@ int main(void)
         cmocka_unit_test(test_forbidden),
         cmocka_unit_test(test_answers_that_end_it),
         cmocka_unit_test(test_server_errors),
+        cmocka_unit_test(test_path_is_unknown),
+        cmocka_unit_test(test_record_is_lost),
         cmocka_unit_test(test_connection_lost),
         cmocka_unit_test(test_version_changes),
         cmocka_unit_test(test_small_windows),

@@ -95,6 +95,7 @@ static void test_commands(void **state)
                  {"--node-name n -h", COMMAND_HELP},
                  {"claims --help", COMMAND_CLAIMS},
                  {"version --help", COMMAND_VERSION},
+                 {"version -h", COMMAND_VERSION},
                  {"help claims", COMMAND_CLAIMS}};
     for (unsigned i = 0; i < sizeof helps / sizeof helps[0]; i++) {
         assert_int_equal(parse_with(helps[i].words, broken), STATUS_OK);

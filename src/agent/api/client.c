@@ -464,9 +464,8 @@ static void send_body(struct agent *a, unsigned place)
         }
         ASSERT(piece.len <= room && piece.len <= x->body_len - x->body_sent);
         bool last = x->body_sent + piece.len == x->body_len;
-        if (h2_data(h2, x->stream, piece, last) != STATUS_OK) {
-            return; /* the stream has ended; its RESET event ends the request */
-        }
+        enum status sent = h2_data(h2, x->stream, piece, last);
+        ASSERT(sent == STATUS_OK); /* h2_data_room was above 0, so the stream is open */
         x->body_sent += (uint32_t)piece.len;
     }
 }
@@ -678,7 +677,8 @@ static void check_token(struct agent *a)
 static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
 {
     const struct api_exchange *all = a->api->client.exchange;
-    return place < API_PLACES && is_awaited(&all[place]) && all[place].stream == stream;
+    ASSERT(place < API_PLACES);
+    return is_awaited(&all[place]) && all[place].stream == stream;
 }
 
 static void headers_complete(struct agent *a, unsigned place, bool end)
@@ -719,9 +719,7 @@ static void stream_event(struct agent *a, const struct h2_event *e)
     case H2_EVENT_HEADERS_END:
         headers_complete(a, place, e->end_stream);
         break;
-    case H2_EVENT_GOAWAY:
-    case H2_EVENT_PING_ACK:
-    case H2_EVENT_WRITABLE:
+    default: /* the other events are the connection's, and belong to no stream */
         break;
     }
 }

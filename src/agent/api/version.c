@@ -87,7 +87,7 @@ bool version_readable(const struct agent *a)
 
 bool version_pending(const struct agent *a)
 {
-    return a->api->version.state == VERSION_UNKNOWN && !version_readable(a);
+    return a->api->version.state == VERSION_UNKNOWN;
 }
 
 const char *version_waits_for(const struct agent *a)

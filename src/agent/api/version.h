@@ -60,7 +60,7 @@ bool version_ready(const struct agent *a);
  * pause.
  */
 bool version_readable(const struct agent *a);
-/* Whether claims cannot be read yet because the API group must be read first. */
+/* Whether the API group must be read, before which no claim can be read but by version_readable. */
 bool version_pending(const struct agent *a);
 /* The name of the current version: "v1", "v1beta2" or "v1beta1". Never NULL. */
 const char *version_name(const struct agent *a);

@@ -78,7 +78,9 @@ struct api_claim {
     bool unreserved;
     bool for_group; /* reserved for a PodGroup, not for a pod */
     enum api_fault fault;
-    unsigned http; /* 0: 200, 999: 404 as a line of text */
+    unsigned http;            /* 0: 200, 999: 404 as a line of text */
+    const char *http_message; /* of that answer; NULL: the usual one */
+    const char *http_page;    /* its body as JSON text; NULL: a Status */
 };
 
 /* What a test says of the server, and what it counts. */

@@ -120,8 +120,12 @@ static void meet_claim(const struct sim_api_event *e)
         meet(e, SIM_FAULT_OTHER, (struct sim_fault){0});
     } else if (c != NULL && c->http == 999) {
         disown(e);
+    } else if (c != NULL && c->http_page != NULL) {
+        meet(e, SIM_FAULT_PAGE,
+             (struct sim_fault){
+                 .http = c->http, .type = "application/json", .body = view_text(c->http_page)});
     } else if (c != NULL) {
-        refuse(e, c->http, c->http == 429 ? "too many requests" : NULL);
+        refuse(e, c->http, c->http == 429 ? "too many requests" : c->http_message);
     }
 }
 
@@ -277,7 +281,11 @@ static void meet_request(const struct sim_api_event *e)
         break;
     case SIM_ASK_STATUS:
         (void)api_claim_store(e->target->ns, e->target->name);
-        refuse(e, took.status_http, took.message);
+        if (took.status_http == 999) {
+            disown(e);
+        } else {
+            refuse(e, took.status_http, took.message);
+        }
         if (took.mute) {
             meet(e, SIM_FAULT_UNANSWERED, (struct sim_fault){0});
         }
