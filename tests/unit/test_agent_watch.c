@@ -64,6 +64,104 @@ static void test_deleted_again_and_again(void **state)
     }
 }
 
+/* A slice of another pool of this node and driver is somebody's own: it is left alone. */
+static void test_another_pool(void **state)
+{
+    uint8_t pool_bytes[128];
+    uint8_t spec_bytes[256];
+    uint8_t body_bytes[300];
+    struct writer pool = writer_of(pool_bytes, sizeof pool_bytes);
+    struct writer spec = writer_of(spec_bytes, sizeof spec_bytes);
+    struct writer body = writer_of(body_bytes, sizeof body_bytes);
+    (void)state;
+    up();
+    struct sim_object *ours = api_slice_only();
+    put_str(&pool, 1, "another-pool");
+    put_int(&pool, 2, 1);
+    put_int(&pool, 3, 1);
+    put_str(&spec, 1, "neuron.aws.com");
+    put_view(&spec, 2, writer_view(&pool));
+    put_str(&spec, 3, NODE_NAME);
+    put_view(&body, 2, writer_view(&spec));
+    (void)api_slice_new("another", view_of(NULL, 0), writer_view(&body));
+    pass(1000);
+    api_slice_delete(ours);
+    pass(60000);
+    assert_non_null(api_slice_named("another"));
+    assert_int_equal(api_slices(), 2);
+    assert_int_equal(api_asked("DELETE "), 0);
+    assert_true(publish_current(world.agent));
+}
+
+/* A slice too many that is being deleted already, and kept by a finalizer, is not deleted again. */
+static void test_surplus_that_goes(void **state)
+{
+    (void)state;
+    up();
+    api_slice_keep(api_slice_double(api_slice_only(), "another"));
+    pass(60000);
+    assert_int_equal(api_writes(), 0);
+    assert_int_equal(said("event=slice_drift_detected"), 0);
+    assert_true(publish_current(world.agent));
+    assert_int_equal(api_slices(), 2);
+}
+
+/* Somebody deletes the slice that is to be updated: the update finds none, and it is made again. */
+static void test_deleted_before_the_update(void **state)
+{
+    (void)state;
+    up();
+    api.write_http = 404;
+    found_set("trn2.48xlarge", 15, 8);
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    pass(5000);
+    assert_true(api_asked("PUT ") > 0);
+    log_has("event=slice_write_conflicted");
+    api.write_http = 0;
+    pass(60000);
+    assert_int_equal(slice_devices(api_slice_only()), 15);
+    assert_true(publish_current(world.agent));
+}
+
+static bool lists(void)
+{
+    return world.agent->publish->round.step == ROUND_LIST;
+}
+
+static bool writes(void)
+{
+    return world.agent->publish->round.step == ROUND_WRITE;
+}
+
+/* What is seen of slices while a write is under way is looked at after it, whoever made them. */
+static void test_strange_slice_during_a_write(void **state)
+{
+    (void)state;
+    up();
+    found_set("trn2.48xlarge", 15, 8);
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    world.halt = lists;
+    pass(5000);
+    assert_true(lists());
+    api.hangs = true; /* so that the write is not answered */
+    world.halt = NULL;
+    settle();
+    unsigned listed = api_lists();
+    struct sim_object *s = api_slice_foreign("strange", "neuron.aws.com", NODE_NAME);
+    settle();
+    api_slice_delete(s);
+    settle();
+    assert_true(writes());
+    assert_int_equal(api_lists(), listed);
+    api_release();
+    pass(SLICE_REPAIR_MS + 5000);
+    assert_true(api_lists() > listed);
+    assert_int_equal(slice_devices(api_slice_only()), 15);
+    assert_true(publish_current(world.agent));
+}
+
 /* Somebody who will not have our slice does not draw us into writing without pause. */
 static void test_fight(void **state)
 {
@@ -366,6 +464,15 @@ static void test_list_without_version(void **state)
     assert_true(publish_current(world.agent)); /* all the same */
     assert_int_equal(api_lists(), 1);
     assert_null(api_watch_of(SIM_SLICE));
+    /* the next lists have none either, which is not said each time */
+    for (unsigned i = 0; i < 2; i++) {
+        found_set("trn2.48xlarge", 15 - i, 8);
+        agent_found(world.agent, &world.found);
+        world.poked = true;
+        pass(5000);
+    }
+    assert_int_equal(api_lists(), 3);
+    assert_int_equal(said("event=api_request_failed doing=\"watch slices\""), 2);
     api_slice_delete(api_slice_only());
     pass(world.settings.reconcile_ms * 5u / 4u + 1000u);
     assert_int_equal(api_slices(), 1);
@@ -479,6 +586,10 @@ static void test_flooded_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_another_pool),
+        cmocka_unit_test(test_surplus_that_goes),
+        cmocka_unit_test(test_deleted_before_the_update),
+        cmocka_unit_test(test_strange_slice_during_a_write),
         cmocka_unit_test(test_deleted),
         cmocka_unit_test(test_deleted_again_and_again),
         cmocka_unit_test(test_fight),
