@@ -312,6 +312,44 @@ static void test_reallocated_while_the_list_is_awaited(void **state)
     assert_string_equal(prepare_error(prepare_soon(0, 1), 0), "");
 }
 
+/* Held claims are compared with all GETs that there are: the list of claims comes after them. */
+static void test_list_behind_hanging_claims(void **state)
+{
+    const struct peer_call *c[8];
+    (void)state;
+    node_with_claims(8);
+    lose_store();
+    api.group = GROUP_HANGS; /* so that nothing else is asked yet */
+    start();
+    register_driver();
+    for (unsigned i = 0; i < 1000 && !api_ready(world.agent); i++) {
+        pass(10);
+    }
+    struct peer *p = NULL;
+    for (unsigned n = 0; n < 8; n++) {
+        p = (n % 4u == 0u) ? service_open() : p;
+        c[n] = call_send(p, PREPARE, claims_request(n, 1));
+        settle();
+    }
+    api_forget();
+    api.group = GROUP_TELLS;
+    api_release();
+    for (unsigned n = 0; n < 8; n++) {
+        api.claim[n].fault = API_HANGS;
+    }
+    settle();
+    assert_int_equal(fetch_count_free(world.agent), 0);
+    assert_int_equal(api_asked("GET /apis/resource.k8s.io/v1/resourceclaims?"), 0);
+    pass(CLAIM_COMPARE_MS);
+    for (unsigned n = 0; n < 8; n++) {
+        assert_string_equal(prepare_error(call_reply_of(c[n]), n), "");
+    }
+    pass(60000);
+    assert_true(api_asked("GET /apis/resource.k8s.io/v1/resourceclaims?") > 0);
+    assert_true(agent_ready(world.agent));
+    assert_int_equal(held(), 8);
+}
+
 /* --- no word of the API server --- */
 
 /* It was busy, and is lost when the claim is to be read again: that it is lost is the reason. */
@@ -522,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_reallocated_to_a_stale_device),
         cmocka_unit_test(test_two_hold_one_device),
         cmocka_unit_test(test_reallocated_while_the_list_is_awaited),
+        cmocka_unit_test(test_list_behind_hanging_claims),
         cmocka_unit_test(test_busy_and_then_lost),
         cmocka_unit_test(test_busy_and_then_crowded),
         cmocka_unit_test(test_versions_are_not_known),
