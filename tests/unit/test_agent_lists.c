@@ -38,10 +38,11 @@ static void checkpoint(const struct claim_id *more)
         text_set(ids[n].uid, sizeof ids[n].uid, api.claim[n].uid);
         text_set(ids[n].name, sizeof ids[n].name, api.claim[n].name);
         text_set(ids[n].namespace_, sizeof ids[n].namespace_, api.claim[n].ns);
-        named[n] = &ids[n];
+        named[n + 1u] = &ids[n];
     }
-    named[USED] = more;
-    disk_kubelet_claims(named, (more != NULL) ? USED + 1u : USED, OURS, WALL_MS(world.now_ms));
+    named[0] = more;
+    disk_kubelet_claims((more != NULL) ? &named[0] : &named[1], (more != NULL) ? USED + 1u : USED,
+                        OURS, WALL_MS(world.now_ms));
 }
 
 static bool list_asked(void)
@@ -301,6 +302,36 @@ static void test_store_removed_in_a_page(void **state)
     assert_int_equal(held(), USED + 1u);
 }
 
+/* A round finds that the store file is gone, and the disk makes no other one. */
+static void close_store(void)
+{
+    disk_unlink(store());
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    world.agent->recovery->reconcile.files_ms = world.now_ms;
+    world.poked = true;
+    settle();
+    assert_false(ledger_is_usable(world.agent));
+}
+
+/* The store is closed while a page without a claim is under way: the list does not count. */
+static void test_store_closed_in_an_empty_page(void **state)
+{
+    (void)state;
+    lose_store(false);
+    api.claims_list = view_of("\x7a\0", 2); /* a field that nobody knows */
+    start_until(list_asked);
+    world.api_deaf = true;
+    close_store();
+    api.claims_list = view_of(NULL, 0);
+    world.api_deaf = false;
+    pass(3000);
+    assert_true(world.agent->ledger->unlisted);
+    assert_int_equal(said("event=claims_listed"), 0);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(60000);
+    check_rebuilt();
+}
+
 static void other_has(enum files_lock which, enum files_holder holder)
 {
     disk.locked_by_other[which] = holder;
@@ -371,6 +402,27 @@ static void test_devices_missing(void **state)
     check_rebuilt();
 }
 
+/* No checkpoint and no slice, but a CDI file that cannot be read: a sign that claims were lost. */
+static void test_damaged_file_beside_no_slice(void **state)
+{
+    (void)state;
+    lose_store(false);
+    api_slice_delete(api_slice_only());
+    disk.kubelet_state_status = HOST_ABSENT;
+    disk_set_len(disk_make(FILES_CDI, CDI_FILE_PREFIX "c1a10000-0000-4000-8000-000000000099.json"),
+                 1);
+    found_set("trn2.48xlarge", 0, 8);
+    up_again();
+    assert_int_equal(api_asked(LISTS), 0);
+    assert_int_equal(publish_first_list(world.agent), FIRST_LIST_EMPTY);
+    found_trn2();
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    pass(10000);
+    assert_int_equal(api_asked(LISTS), 1);
+    assert_int_equal(held(), USED);
+}
+
 /* --- claims that the kubelet's checkpoint names --- */
 
 /* The checkpoint cannot be read any more after its first claim: all claims are listed instead. */
@@ -414,6 +466,20 @@ static void test_checkpoint_without_a_namespace(void **state)
     check_rebuilt();
 }
 
+/* A UID of the greatest length is named once, like any other. */
+static void test_checkpoint_with_the_longest_uid(void **state)
+{
+    (void)state;
+    lose_store(false);
+    memset(api.claim[1].uid, 'c', UID_CAP - 1u);
+    api.claim[1].uid[UID_CAP - 1u] = '\0';
+    checkpoint(NULL);
+    up_again();
+    assert_int_equal(held(), USED);
+    assert_int_equal(api_asked(LISTS), 0);
+    log_has("event=claims_listed pages=0 claims=3 rebuilt=3");
+}
+
 /* The connection ends while a named claim is read: it is read again, and nothing is listed. */
 static void test_connection_ends_in_a_get(void **state)
 {
@@ -447,18 +513,7 @@ static void test_named_beside_an_adopted_one(void **state)
     assert_false(world.agent->ledger->unlisted);
 }
 
-/* A round finds that the store file is gone, and the disk makes no other one. */
-static void close_store(void)
-{
-    disk_unlink(store());
-    disk_refuse(FILES_STATE, HOST_NO_SPACE);
-    world.agent->recovery->reconcile.files_ms = world.now_ms;
-    world.poked = true;
-    settle();
-    assert_false(ledger_is_usable(world.agent));
-}
-
-/* The store is closed while a named claim is read: the claim counts once the store is open again. */
+/* The store is closed while a named claim is read: the claim counts once it is open again. */
 static void test_store_closed_in_a_get(void **state)
 {
     (void)state;
@@ -503,6 +558,36 @@ static void test_store_of_another_meanwhile(void **state)
     check_rebuilt();
 }
 
+/*
+ * The store is made again without the record of a claim, so that only its device is known. The GET
+ * of the claim, which the checkpoint names, does not take it in for a second time.
+ */
+static void test_named_and_held_by_an_outline(void **state)
+{
+    (void)state;
+    lose_store(true);
+    checkpoint(NULL);
+    api.reachable = false;
+    up_again();
+    assert_int_equal(held(), USED);
+    for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
+        world.agent->ledger->kept[i].sequence = 0;
+    }
+    disk_unlink(cdi_of(1));
+    disk_unlink(store());
+    world.agent->recovery->reconcile.files_ms = world.now_ms;
+    world.poked = true;
+    settle();
+    assert_int_equal(entry_of_claim(1)->record, RECORD_OUTLINE);
+    api.reachable = true;
+    pass(20000);
+    assert_int_equal(held(), USED);
+    assert_false(world.agent->ledger->unlisted);
+    assert_int_equal(api_asked(LISTS), 0);
+    prepare_well(1, 1);
+    check_rebuilt();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -514,16 +599,20 @@ int main(void)
         cmocka_unit_test(test_connection_ends_in_a_page),
         cmocka_unit_test(test_gone_without_a_token),
         cmocka_unit_test(test_store_removed_in_a_page),
+        cmocka_unit_test(test_store_closed_in_an_empty_page),
         cmocka_unit_test(test_handed_over_in_a_page),
         cmocka_unit_test(test_devices_unknown),
         cmocka_unit_test(test_devices_missing),
+        cmocka_unit_test(test_damaged_file_beside_no_slice),
         cmocka_unit_test(test_checkpoint_vanishes),
         cmocka_unit_test(test_checkpoint_with_a_bad_name),
         cmocka_unit_test(test_checkpoint_without_a_namespace),
+        cmocka_unit_test(test_checkpoint_with_the_longest_uid),
         cmocka_unit_test(test_connection_ends_in_a_get),
         cmocka_unit_test(test_named_beside_an_adopted_one),
         cmocka_unit_test(test_store_closed_in_a_get),
         cmocka_unit_test(test_store_of_another_meanwhile),
+        cmocka_unit_test(test_named_and_held_by_an_outline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
