@@ -334,8 +334,7 @@ static enum status find_file(const struct agent *a, const char *name)
 {
     uint8_t first;
     struct writer byte = writer_of(&first, sizeof first);
-    enum status s = a->files->read(a->files->ctx, FILES_CDI, name, 0, &byte);
-    return (s == FULL_BUFFER) ? STATUS_OK : s;
+    return a->files->read(a->files->ctx, FILES_CDI, name, 0, &byte);
 }
 
 enum status ledger_find_cdi_file(const struct agent *a, const char *uid)

@@ -283,7 +283,8 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
 static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
 {
     int slot = ledger_freeing_slot(a, uid);
-    bool refused = slot >= 0 && a->ledger->entry[slot].refused;
+    ASSERT(slot >= 0);
+    bool refused = a->ledger->entry[slot].refused;
     bool listed = a->ledger->unlisted && !ledger_freeing_file(a, uid);
     return ((refused || listed) && ledger_tombstone(a, uid) != STATUS_OK)
                ? remove_unread(a, uid, why)

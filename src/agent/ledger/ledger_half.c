@@ -165,7 +165,7 @@ bool half_names(struct agent *a, unsigned slot, const struct claim_record **r)
 {
     struct store_half half;
     struct kept_record *k = kept_place(a->ledger, slot);
-    bool read = read_counting(a, slot, &half) == STATUS_OK && half.state == STORE_HALF_RECORD &&
+    bool read = read_counting(a, slot, &half) == STATUS_OK &&
                 store_record_decode(half.record, &k->record) == STATUS_OK;
     k->sequence = read ? half.sequence : 0u;
     *r = &k->record;
@@ -324,12 +324,12 @@ static enum status flags_first(struct agent *a)
  * - The slot is free, and `half` still has the record of a released claim: without the other half,
  *   the next process would find that claim held.
  */
-static bool may_move(struct agent *a, unsigned slot, unsigned half, struct view record)
+static bool may_move(struct agent *a, unsigned slot, unsigned half)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     struct store_half past;
     if (e->state != LEDGER_FREE) {
-        return e->state != LEDGER_HELD || record.len == 0u;
+        return e->state != LEDGER_HELD;
     }
     return half_read(a, STORE_FILE_NAME, slot, half, &past) != STATUS_OK ||
            past.state != STORE_HALF_RECORD;
@@ -347,7 +347,7 @@ enum status half_write(struct agent *a, unsigned slot, struct view record)
     unsigned half = (e->flush == FLUSH_DUE) ? e->half : 1u - e->half;
     enum status s = write_at(a, slot, half, record);
     /* HOST_IO means that a sector is bad; any other error concerns the whole disk. */
-    if (s == HOST_IO && may_move(a, slot, half, record)) {
+    if (s == HOST_IO && may_move(a, slot, half)) {
         s = write_at(a, slot, 1u - half, record);
         e->damaged = e->damaged || s == STATUS_OK;
     } else if (s == STATUS_OK && e->flush != FLUSH_DUE) {

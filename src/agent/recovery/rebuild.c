@@ -34,12 +34,11 @@ static const char doing[] = "list resourceclaims";
 
 /*
  * Whether the agent must find the claims in use, and the node's devices are known, which the checks
- * of these claims need.
+ * of these claims need. While they are unknown, none is counted, so that unlisted_blocks is false.
  */
 static bool is_wanted(const struct agent *a)
 {
-    return ledger_is_unlisted(a) && unlisted_blocks(a) && !a->devices->unknown &&
-           !inventory_is_missing(a);
+    return ledger_is_unlisted(a) && unlisted_blocks(a) && !inventory_is_missing(a);
 }
 
 static bool may_ask(const struct agent *a)
@@ -580,13 +579,10 @@ void rebuild_step(struct agent *a)
     }
     if (k->way == REBUILD_NAMED) {
         next_named(a);
-    } else if (k->way == REBUILD_LISTED) {
-        next_page(a);
     } else {
-        /*
-         * no way was chosen yet, or the result could not be written to the store; the next step
-         * after due_ms tries again
-         */
+        /* without a choice, or if the store refused its result, due_ms is in the future */
+        ASSERT(k->way == REBUILD_LISTED);
+        next_page(a);
     }
 }
 

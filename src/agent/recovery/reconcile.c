@@ -101,10 +101,8 @@ bool reconcile_is_stale(struct agent *a, unsigned slot)
 
 bool reconcile_release_stale(struct agent *a, unsigned slot)
 {
-    return reconcile_is_stale(a, slot) &&
-           release_claim(
-               a, slot,
-               "prepared before the node was booted, and another claim has its devices now");
+    return release_claim(
+        a, slot, "prepared before the node was booted, and another claim has its devices now");
 }
 
 /*

@@ -116,7 +116,8 @@ bool reconcile_withholds(const struct agent *a, unsigned slot);
  */
 bool reconcile_is_stale(struct agent *a, unsigned slot);
 /*
- * Releases the claim in this slot if it is stale (reconcile_is_stale). false: the claim stays held.
+ * Releases the claim in this slot, which must be stale (reconcile_is_stale). false: the claim stays
+ * held.
  */
 bool reconcile_release_stale(struct agent *a, unsigned slot);
 /*
