@@ -241,9 +241,13 @@ static void test_neither_record_written(void **state)
     static const struct {
         uint8_t before; /* 0: the whole device */
         uint8_t after;
+        uint16_t number; /* of the device that the new record names */
         uint8_t cores;
         bool guessed;
-    } rows[] = {{0x03, 0, 0, true}, {0, 0x03, 0, true}, {0x03, 0x0c, 0x0f, false}};
+    } rows[] = {{0x03, 0, 4, 0, true},
+                {0, 0x03, 4, 0, true},
+                {0x03, 0x0c, 4, 0x0f, false},
+                {0x03, 0x0c, 5, 0, true}};
     (void)state;
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct writer why = writer_of(text, sizeof text - 1);
@@ -251,12 +255,13 @@ static void test_neither_record_written(void **state)
         begin();
         hold(0, rows[i].before);
         struct claim_record r = part_of_4(0, rows[i].after);
+        r.result[0].number = rows[i].number;
         disk_refuse(FILES_STATE, HOST_NO_SPACE);
         assert_int_equal(ledger_put(world.agent, &r, &slot, &why), HOST_NO_SPACE);
         disk_refuse(FILES_STATE, STATUS_OK);
         const struct ledger_entry *e = &world.agent->ledger->entry[slot];
         assert_int_equal(e->state, LEDGER_HELD);
-        assert_int_equal(e->numbers, UINT64_C(1) << 4);
+        assert_int_equal(e->numbers, UINT64_C(1) << 4 | UINT64_C(1) << rows[i].number);
         assert_int_equal(e->cores, rows[i].cores);
         assert_true(e->guessed == rows[i].guessed);
         assert_true(e->shares == !rows[i].guessed);
@@ -266,13 +271,39 @@ static void test_neither_record_written(void **state)
     }
 }
 
+/* It happens twice to one claim: that its cores are not known outlives the second failure. */
+static void test_neither_record_written_twice(void **state)
+{
+    (void)state;
+    struct writer why = writer_of(text, sizeof text - 1);
+    unsigned slot = 0;
+    begin();
+    hold(0, 0x03);
+    struct claim_record r = part_of_4(0, 0);
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    for (unsigned i = 0; i < 2u; i++) {
+        assert_int_equal(ledger_put(world.agent, &r, &slot, &why), HOST_NO_SPACE);
+        assert_true(world.agent->ledger->entry[slot].guessed);
+    }
+    disk_refuse(FILES_STATE, STATUS_OK);
+    r = part_of_4(1, 0x30);
+    assert_int_equal(ledger_rival(world.agent, 0, &r, true), (int)slot);
+    prepare_well(0, 1); /* by the API server's allocation, which is device 0 */
+    assert_int_equal(ledger_rival(world.agent, 0, &r, true), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside_others),      cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_other_device_since), cmocka_unit_test(test_switched_off),
-        cmocka_unit_test(test_prepared_parts),     cmocka_unit_test(test_part_after_a_reboot),
-        cmocka_unit_test(test_status_of_parts),    cmocka_unit_test(test_neither_record_written),
+        cmocka_unit_test(test_beside_others),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_other_device_since),
+        cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_prepared_parts),
+        cmocka_unit_test(test_part_after_a_reboot),
+        cmocka_unit_test(test_status_of_parts),
+        cmocka_unit_test(test_neither_record_written),
+        cmocka_unit_test(test_neither_record_written_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,6 +189,180 @@ static void test_node_of_a_record(void **state)
     log_has("event=efa_node_contested");
 }
 
+/*
+ * Of the four devices of one claim the first is gone, the second has its node still, the third has
+ * another one, and the fourth has the node of a claim whose device is gone. Record and file follow
+ * the third alone.
+ */
+static void test_some_nodes_of_a_claim(void **state)
+{
+    static char names[4][DEVICE_NAME_CAP];
+    static struct claim_record file;
+    const struct claim_record *r = NULL;
+    (void)state;
+    begin();
+    struct api_claim *c = efa_claim(0, 0);
+    c->results = 4;
+    for (unsigned i = 0; i < 4u; i++) {
+        efa_device_name(efa_address(i), names[i]);
+        c->result[i] = (struct api_allocation){.request = c->result[0].request, .device = names[i]};
+    }
+    (void)efa_claim(1, 5);
+    prepared(0);
+    prepared(1);
+    log_forget();
+    efa_node(2, 12);
+    efa_node(3, 5);
+    vanish(5);
+    vanish(0);
+    look();
+    int slot = ledger_find(world.agent, api.claim[0].uid);
+    assert_int_equal(ledger_read(world.agent, (unsigned)slot, &r), STATUS_OK);
+    assert_int_equal(ledger_read_cdi(world.agent, api.claim[0].uid, &file), STATUS_OK);
+    static const unsigned nodes[] = {0, 1, 12, 3};
+    for (unsigned i = 0; i < 4u; i++) {
+        assert_int_equal(r->result[i].uverbs, nodes[i]);
+        assert_int_equal(file.result[i].uverbs, nodes[i]);
+    }
+    assert_int_equal(said("event=efa_node_moved"), 1);
+    assert_int_equal(said("event=efa_node_contested"), 1);
+    has_node(1, 5);
+}
+
+/* The disk refuses the record that follows a moved node: a later round writes it. */
+static void test_node_moves_on_a_full_disk(void **state)
+{
+    (void)state;
+    begin();
+    prepared(0);
+    prepared(1);
+    efa_node(0, 7);
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    look();
+    const struct claim_record *r = NULL;
+    int slot = ledger_find(world.agent, api.claim[0].uid);
+    assert_int_equal(ledger_read(world.agent, (unsigned)slot, &r), STATUS_OK);
+    assert_int_equal(r->result[0].uverbs, 0);
+    assert_true(moved(0));
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(2u * world.settings.reconcile_ms);
+    has_node(0, 7);
+    assert_false(moved(0));
+}
+
+/* Which claim is gone was found about the record of before: the next look has to find it again. */
+static void test_node_of_a_withheld_claim_moves(void **state)
+{
+    static const char uid[] = "c1a10000-0000-4000-8000-000000000000";
+    const char *const uids[] = {uid};
+    (void)state;
+    begin();
+    prepared(0);
+    unsigned slot = (unsigned)ledger_find(world.agent, uid);
+    api.claim[0].uid[0] = '\0';
+    disk_kubelet_state(uids, 1, UINT64_MAX, false);
+    pass(4u * world.settings.reconcile_ms);
+    assert_true(reconcile_withholds(world.agent, slot));
+    api.reachable = false; /* so that nothing is asked right after the move */
+    api.connected = false;
+    api_end("connection reset by peer");
+    settle();
+    efa_node(0, 7);
+    look();
+    log_has("event=efa_node_moved");
+    assert_false(reconcile_withholds(world.agent, slot));
+    api.reachable = true;
+    pass(4u * world.settings.reconcile_ms);
+    assert_true(reconcile_withholds(world.agent, slot));
+    assert_int_equal(held(), 1);
+}
+
+/* The list of claims names a device that the outline of a held claim lacks: it holds that, too. */
+static void test_outline_and_list(void **state)
+{
+    (void)state;
+    begin();
+    prepared(0);
+    int slot = ledger_find(world.agent, api.claim[0].uid);
+    struct ledger_entry *e = &world.agent->ledger->entry[slot];
+    const struct claim_record *r = NULL;
+    assert_int_equal(ledger_read(world.agent, (unsigned)slot, &r), STATUS_OK);
+    e->record = RECORD_OUTLINE; /* as loaded from the record of a newer agent */
+    e->functions = 0;
+    assert_int_equal(ledger_listed_claim(world.agent, (unsigned)slot, r), STATUS_OK);
+    assert_int_equal(e->record, RECORD_UNSURE);
+    assert_true(ledger_holds_address(world.agent, (unsigned)slot, efa_address(0)));
+    assert_int_not_equal(e->functions, 0);
+    /* once they are known, the list changes nothing more */
+    uint64_t sequence = e->sequence;
+    assert_int_equal(ledger_listed_claim(world.agent, (unsigned)slot, r), STATUS_OK);
+    assert_int_equal(e->sequence, sequence);
+}
+
+static bool at_once(void)
+{
+    return true;
+}
+
+/*
+ * Another claim has a device of the same number, which follows from the order of the devices. A
+ * claim of which a half is damaged gives up the number and keeps its device, which has an address.
+ */
+static void test_number_of_another_device(void **state)
+{
+    char name[CDI_FILE_NAME_CAP];
+    (void)state;
+    begin();
+    prepared(0);
+    int slot = ledger_find(world.agent, api.claim[0].uid);
+    unsigned half = world.agent->ledger->entry[slot].half;
+    struct device *d = world.agent->node->inventory.devices.device;
+    d[1].number = d[0].number;
+    d[0].number = BOARD_GROUPED_DEVICES + 20;
+    prepared(1);
+    cdi_file_name(DRIVER_EFA, api.claim[0].uid, name);
+    kill_agent();
+    disk_unlink(disk_find(FILES_CDI, name));
+    file_fill(disk_find(FILES_STATE, STORE_FILE_NAME), store_offset((unsigned)slot, 1u - half),
+              0x5a, STORE_HALF_BYTES);
+    world.halt = at_once;
+    start();
+    become_efa();
+    world.halt = NULL;
+    settle();
+    slot = ledger_find(world.agent, api.claim[0].uid);
+    assert_true(slot >= 0);
+    assert_int_equal(world.agent->ledger->entry[slot].numbers, 0);
+    assert_true(ledger_holds_address(world.agent, (unsigned)slot, efa_address(0)));
+    assert_int_equal(held(), 2);
+}
+
+/* A CDI file of an EFA device under the name of a Neuron claim brings no claim back. */
+static void test_file_of_the_other_driver(void **state)
+{
+    static uint8_t kept[DISK_PAGE];
+    char name[CDI_FILE_NAME_CAP];
+    (void)state;
+    begin();
+    prepared(0);
+    cdi_file_name(DRIVER_EFA, api.claim[0].uid, name);
+    struct view content = file_content(disk_find(FILES_CDI, name));
+    memcpy(kept, content.data, content.len);
+    kill_agent();
+    disk_unlink(disk_find(FILES_CDI, name));
+    disk_unlink(disk_find(FILES_STATE, STORE_FILE_NAME));
+    cdi_file_name(DRIVER_NEURON, api.claim[0].uid, name);
+    disk_set(disk_make(FILES_CDI, name), 0, view_of(kept, content.len));
+    log_forget();
+    start();
+    assert_int_equal(held(), 0);
+    log_has("reason=\"its content is damaged\"");
+    assert_non_null(disk_find(FILES_CDI, name));
+    register_driver();
+    pass(3000);
+    assert_false(agent_ready(world.agent));
+}
+
 /* After a restart with other devices the numbers are other ones: claims are known by address. */
 static void test_numbers_change(void **state)
 {
@@ -231,10 +405,19 @@ static void test_switched_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line_of_the_driver), cmocka_unit_test(test_numbers_are_the_kernels),
-        cmocka_unit_test(test_whose_node_moved),   cmocka_unit_test(test_nodes_swap),
-        cmocka_unit_test(test_node_of_a_record),   cmocka_unit_test(test_numbers_change),
+        cmocka_unit_test(test_line_of_the_driver),
+        cmocka_unit_test(test_numbers_are_the_kernels),
+        cmocka_unit_test(test_whose_node_moved),
+        cmocka_unit_test(test_nodes_swap),
+        cmocka_unit_test(test_node_of_a_record),
+        cmocka_unit_test(test_numbers_change),
         cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_some_nodes_of_a_claim),
+        cmocka_unit_test(test_node_moves_on_a_full_disk),
+        cmocka_unit_test(test_node_of_a_withheld_claim_moves),
+        cmocka_unit_test(test_outline_and_list),
+        cmocka_unit_test(test_file_of_the_other_driver),
+        cmocka_unit_test(test_number_of_another_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,6 +253,23 @@ static void test_outline_beside_a_damaged_half(void **state)
     check_held(2);
 }
 
+/* A claim of which only an outline is known stays held, though it is allocated nothing now. */
+static void test_outline_deallocated(void **state)
+{
+    (void)state;
+    begin_with(2);
+    put_outline(0, bits(0, 9));
+    api.claim[0].unallocated = true;
+    kill_agent();
+    up_again();
+    assert_int_equal(entry(0)->record, RECORD_OUTLINE);
+    pass(4u * world.settings.reconcile_ms);
+    assert_int_equal(held(), 2);
+    assert_non_null(strstr(error_of_rival("neuron-device-9"), "already held by claim ml/claim-0"));
+    unprepare_well(0, 1);
+    assert_int_equal(held(), 1);
+}
+
 /* A slot was released while its CDI file existed, and its other half rots: the file counts. */
 static void test_release_beside_a_damaged_half(void **state)
 {
@@ -377,6 +394,71 @@ static void test_list_while_the_disk_refuses(void **state)
     assert_int_equal(entry(0)->numbers, bits(0, 9) | bits(12, 12));
     prepare_well(0, 1);
     assert_int_equal(entry(0)->numbers, bits(12, 12));
+}
+
+/* The list names one of the devices of an unsure claim while the disk takes nothing. */
+static void test_unsure_record_on_a_full_disk(void **state)
+{
+    (void)state;
+    begin_with(2);
+    api.claim[0].result[0].device = "neuron-device-5";
+    prepare_well(0, 1);
+    rot_at(half_at(0, true));
+    kill_agent();
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    up_again();
+    pass(20000);
+    assert_int_equal(entry(0)->record, RECORD_UNSURE);
+    assert_int_equal(entry(0)->numbers, bits(0, 5));
+    assert_true(world.agent->ledger->unlisted);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(120000);
+    assert_false(world.agent->ledger->unlisted);
+    assert_int_equal(entry(0)->numbers, bits(0, 5));
+    prepare_well(0, 1);
+    assert_int_equal(entry(0)->numbers, bits(5, 5));
+}
+
+static unsigned reads_left; /* of the half at `garbled`, before the disk fails to read it */
+
+static enum status failing_read(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                                struct writer *out)
+{
+    if (dir == FILES_STATE && offset == garbled) {
+        if (reads_left == 0u) {
+            return HOST_IO;
+        }
+        reads_left--;
+    }
+    return disk_files.read(ctx, dir, name, offset, out);
+}
+
+/*
+ * A record that was read is unreadable by the time that it is compared with its CDI file: nothing
+ * proves that it is the newer one, so the list is asked.
+ */
+static void test_record_unreadable_after_the_load(void **state)
+{
+    (void)state;
+    begin_with(6);
+    unsigned half = entry(0)->half;
+    rot_at(half_at(0, false));
+    garbled = half_at(0, true);
+    reads_left = (half == 1u) ? 2 : 1;
+    kill_agent();
+    api.reachable = false;
+    port = disk_files;
+    port.read = failing_read;
+    start_with_port();
+    assert_int_equal(reads_left, 0);
+    assert_int_equal(entry(0)->record, RECORD_UNSURE);
+    assert_int_equal(entry(0)->numbers, bits(0, 0));
+    assert_true(world.agent->ledger->unlisted);
+    world.agent->files = &disk_files;
+    api.reachable = true;
+    register_driver();
+    pass(60000);
+    check_held(6);
 }
 
 /* The record of an unsure claim rots as well before the list comes: nothing is taken from it. */
@@ -573,13 +655,12 @@ static void test_reads_that_fail(void **state)
     (void)state;
     for (unsigned at = 1; at <= 30; at++) {
         begin_with(2);
-        while (entry(0)->half == 0u) {
-            api.claim[0].result[0].device =
-                (entry(0)->numbers == 1u) ? "neuron-device-5" : "neuron-device-0";
+        static const char *const devices[] = {"neuron-device-5", "neuron-device-6",
+                                              "neuron-device-0"};
+        for (unsigned i = 0; entry(0)->half == 0u || i % 3u != 0u; i++) {
+            api.claim[0].result[0].device = devices[i % 3u];
             prepare_well(0, 1);
         }
-        api.claim[0].result[0].device = "neuron-device-0";
-        prepare_well(0, 1);
         kill_agent();
         disk_fault(FAULT_ERROR, at, false, HOST_DENIED);
         start();
@@ -606,6 +687,27 @@ static void test_store_gone_in_a_call(void **state)
         (void)prepare_soon(1, 2);
         assert_int_equal(held(), 3);
         check_held(3);
+    }
+}
+
+/* Each change fails as if the file were gone, in an unprepare of two claims: both are gone. */
+static void test_store_gone_in_an_unprepare(void **state)
+{
+    (void)state;
+    for (unsigned at = 1; at <= 8; at++) {
+        begin_with(3);
+        disk_fault(FAULT_ERROR, at, true, HOST_ABSENT);
+        struct peer *p = service_open();
+        const struct peer_call *c = call_send(p, UNPREPARE, claims_request(1, 2));
+        pass(1000);
+        struct view reply = call_reply_of(c);
+        assert_string_equal(unprepare_error(reply, 1), "");
+        assert_string_equal(unprepare_error(reply, 2), "");
+        peer_close(p);
+        disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+        pass(2u * world.settings.reconcile_ms);
+        assert_int_equal(disk_count(FILES_CDI), 1);
+        check_held(1);
     }
 }
 
@@ -774,11 +876,14 @@ int main(void)
         cmocka_unit_test(test_no_copy_of_the_header),
         cmocka_unit_test(test_end_unreadable),
         cmocka_unit_test(test_outline_beside_a_damaged_half),
+        cmocka_unit_test(test_outline_deallocated),
         cmocka_unit_test(test_release_beside_a_damaged_half),
         cmocka_unit_test(test_release_in_another_slot),
         cmocka_unit_test(test_gives_up_one_of_two),
         cmocka_unit_test(test_gives_up_all_but_its_file),
         cmocka_unit_test(test_list_while_the_disk_refuses),
+        cmocka_unit_test(test_unsure_record_on_a_full_disk),
+        cmocka_unit_test(test_record_unreadable_after_the_load),
         cmocka_unit_test(test_unsure_record_rots),
         cmocka_unit_test(test_made_again_beside_a_bad_file),
         cmocka_unit_test(test_made_again_with_a_damaged_half),
@@ -789,6 +894,7 @@ int main(void)
         cmocka_unit_test(test_creation_that_fails),
         cmocka_unit_test(test_reads_that_fail),
         cmocka_unit_test(test_store_gone_in_a_call),
+        cmocka_unit_test(test_store_gone_in_an_unprepare),
         cmocka_unit_test(test_half_rots_before_it_is_flushed),
         cmocka_unit_test(test_slot_that_takes_nothing),
         cmocka_unit_test(test_repair_after_another_agent),

@@ -412,6 +412,114 @@ static void test_kills(void **state)
     assert_true(ended > 50u);
 }
 
+/* The CDI root refuses a file that is missing, in a round: a later round writes it. */
+static void test_round_on_a_full_disk(void **state)
+{
+    (void)state;
+    begin(true);
+    prepare_well(0, 1);
+    disk_unlink(file_of(0, 0));
+    disk_refuse(FILES_CDI, HOST_NO_SPACE);
+    pass(ROUND);
+    log_has("event=cdi_file_failed");
+    assert_null(file_of(0, 0));
+    assert_non_null(cdi_of(0));
+    assert_int_equal(held(), 1);
+    disk_refuse(FILES_CDI, STATUS_OK);
+    pass(ROUND);
+    assert_non_null(file_of(0, 0));
+}
+
+/*
+ * A claim that was allocated other devices gets no files, and its earlier record cannot be read:
+ * the claim stays held, and the next round makes its files match the record.
+ */
+static void test_record_unreadable_beside_refused_files(void **state)
+{
+    (void)state;
+    begin(true);
+    prepare_well(0, 1);
+    api.claim[0].result[0].device = "neuron-device-5";
+    for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
+        world.agent->ledger->kept[i].sequence = 0;
+    }
+    disk_refuse(FILES_CDI, HOST_NO_SPACE);
+    disk.refuse_read[FILES_STATE] = true;
+    assert_string_not_equal(prepare_error(prepare_now(0, 1), 0), "");
+    assert_int_equal(held(), 1);
+    disk_refuse(FILES_CDI, STATUS_OK);
+    disk.refuse_read[FILES_STATE] = false;
+    pass(ROUND);
+    assert_has(file_of(0, 0), "neuron-device-0");
+    prepare_well(0, 1);
+    assert_has(file_of(0, 0), "neuron-device-5");
+}
+
+/* Long paths and names make a CDI file too long: the claim gets no file at all. */
+static void test_file_too_long(void **state)
+{
+    char text[CLAIM_ERROR_CAP] = "";
+    struct writer why = writer_of(text, sizeof text - 1u);
+    static struct claim_record r;
+    const struct claim_record *held_record = NULL;
+    char root[400] = "/";
+    const char *const more[] = {"--device-metadata=true", "--cdi-root", root, "--dev-root", root};
+    unsigned slot = 0;
+    (void)state;
+    memset(root + 1, 'c', sizeof root - 2u);
+    root[sizeof root - 1u] = '\0';
+    world_new();
+    settings_set(more, 5);
+    (void)claim_add(0);
+    node_up();
+    prepare_well(0, 1);
+    slot = (unsigned)ledger_find(world.agent, api.claim[0].uid);
+    assert_int_equal(ledger_read(world.agent, slot, &held_record), STATUS_OK);
+    claim_record_copy(&r, held_record);
+    unprepare_well(0, 1);
+    r.count = RESULTS_MAX;
+    memset(r.id.name, 'n', NAME_CAP - 1u);
+    memset(r.pod_claim, 'p', sizeof r.pod_claim - 1u);
+    for (unsigned i = 0; i < RESULTS_MAX; i++) {
+        r.result[i] = r.result[0];
+        r.result[i].number = (uint16_t)(i % 16u);
+        memset(r.result[i].request, 'a' + (int)(i % 26u), REQUEST_BASE_CAP - 1u);
+        r.result[i].request[0] = (char)('a' + (int)(i / 26u));
+    }
+    assert_int_equal(ledger_put(world.agent, &r, &slot, &why), FULL_BUFFER);
+    assert_non_null(strstr(text, "CDI file would be over its limit; use fewer requests"));
+    assert_int_equal(held(), 0);
+    assert_int_equal(files(), 0);
+    assert_null(cdi_of(0));
+}
+
+/* A claim for the whole node has the attributes of the node's device in its file. */
+static void test_node_device(void **state)
+{
+    static const char *const more[] = {"--ultraserver-devices", "both", "--device-metadata=true"};
+    (void)state;
+    world_new();
+    settings_set(more, 3);
+    found_set("trn2u.48xlarge", 16, 8);
+    for (unsigned n = 0; n < 16u; n++) {
+        world.found.devices[n].reading = (struct device_reading){.known = true};
+    }
+    struct found_ultraserver *u = &world.found.ultraserver;
+    (void)snprintf(u->modes, sizeof u->modes, "1,3,4");
+    for (unsigned i = 0; i < ULTRASERVER_SIZES; i++) {
+        (void)snprintf(u->node_id[i], sizeof u->node_id[i], "2");
+        (void)snprintf(u->server_id[i], sizeof u->server_id[i], "00000000000000a%u", i);
+    }
+    claim_add(0)->result[0].device = "neuron-node";
+    node_up();
+    prepare_well(0, 1);
+    assert_has(file_of(0, 0), "\"neuron-node\"");
+    assert_has(file_of(0, 0),
+               "\"instanceType\": {\n              \"string\": \"trn2u.48xlarge\"\n");
+    unprepare_well(0, 1);
+    assert_int_equal(files(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +537,10 @@ int main(void)
         cmocka_unit_test(test_each_refusal),
         cmocka_unit_test(test_replaced),
         cmocka_unit_test(test_kills),
+        cmocka_unit_test(test_round_on_a_full_disk),
+        cmocka_unit_test(test_record_unreadable_beside_refused_files),
+        cmocka_unit_test(test_file_too_long),
+        cmocka_unit_test(test_node_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

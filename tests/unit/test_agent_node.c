@@ -112,6 +112,22 @@ static void test_labels_come_and_go(void **state)
     check_right();
 }
 
+/* Two changes arrive in one read: the slices have the second one, by one write. */
+static void test_labels_change_twice_at_once(void **state)
+{
+    (void)state;
+    up();
+    api.label[LABEL_LAYER_2] = "nn-2";
+    api_node_touch();
+    api_pump(world.now_ms);
+    api.label[LABEL_LAYER_2] = "nn-3";
+    api_node_touch();
+    pass(500);
+    assert_string_equal(attribute("networkNodeLayer2"), "nn-3");
+    assert_int_equal(api_writes(), 1);
+    check_right();
+}
+
 static void test_capacity_block(void **state)
 {
     (void)state;
@@ -448,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_requests_of_a_start),
         cmocka_unit_test(test_requests_of_a_quiet_day),
         cmocka_unit_test(test_labels_come_and_go),
+        cmocka_unit_test(test_labels_change_twice_at_once),
         cmocka_unit_test(test_capacity_block),
         cmocka_unit_test(test_made_anew),
         cmocka_unit_test(test_made_anew_while_away),

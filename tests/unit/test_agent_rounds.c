@@ -317,6 +317,30 @@ static void test_store_vanishes_in_a_round(void **state)
     }
 }
 
+/*
+ * The store file vanishes when a stale claim is released for another one: that one has its device
+ * in the end, and the released one has none.
+ */
+static void test_store_vanishes_in_a_release(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    up_in_boot("another-boot");
+    prepare_well(1, 1);
+    vanish(FILES_STATE, STORE_FILE_NAME);
+    port.write = port_write;
+    (void)rival_error();
+    assert_null(vanishing);
+    pass(ROUND);
+    assert_string_equal(prepare_error(prepare_soon(7, 1), 7), "");
+    assert_true(ledger_find(world.agent, api.claim[0].uid) < 0);
+    assert_null(cdi_of(0));
+    restart();
+    assert_int_equal(held(), 2);
+    assert_true(ledger_find(world.agent, api.claim[7].uid) >= 0);
+}
+
 /* Neither memory nor a CDI file has the record that rots: the operator is told what helps. */
 static void test_record_rots_without_a_copy(void **state)
 {
@@ -607,6 +631,35 @@ static void test_listed_before_others(void **state)
     log_has("the kubelet has yet to unprepare it");
 }
 
+/* What was found about a record does not count for the record that replaces it. */
+static void test_withheld_before_a_repair(void **state)
+{
+    static const char uid[] = "c1a10000-0000-4000-8000-000000000000";
+    const char *const uids[] = {uid};
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    unsigned slot = slot_of(0);
+    claim_away(0);
+    disk_kubelet_state(uids, 1, UINT64_MAX, false);
+    pass(3 * ROUND + RECONCILE_CONFIRM_MS);
+    assert_true(reconcile_withholds(world.agent, slot));
+    text_set(api.claim[0].uid, sizeof api.claim[0].uid, uid);
+    rot(0);
+    claim_away(0);
+    api.reachable = false; /* so that nothing is asked right after the round */
+    api.connected = false;
+    api_end("connection reset by peer");
+    settle();
+    round_now();
+    log_has("none: the record was written again");
+    assert_false(reconcile_withholds(world.agent, slot));
+    api.reachable = true;
+    pass(3 * ROUND + RECONCILE_CONFIRM_MS);
+    assert_true(reconcile_withholds(world.agent, slot));
+    assert_int_equal(held(), 2);
+}
+
 static enum status endless_checkpoint(void *ctx, uint64_t offset, struct writer *out,
                                       uint64_t *written_ms)
 {
@@ -653,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_file_of_an_unprepared_claim),
         cmocka_unit_test(test_damaged_file_on_the_first_page),
         cmocka_unit_test(test_store_vanishes_in_a_round),
+        cmocka_unit_test(test_store_vanishes_in_a_release),
         cmocka_unit_test(test_record_rots_without_a_copy),
         cmocka_unit_test(test_rival_asks_again),
         cmocka_unit_test(test_node_deleted_between_the_looks),
@@ -664,6 +718,7 @@ int main(void)
         cmocka_unit_test(test_allocated_elsewhere),
         cmocka_unit_test(test_rebuilt_record_unreadable),
         cmocka_unit_test(test_listed_before_others),
+        cmocka_unit_test(test_withheld_before_a_repair),
         cmocka_unit_test(test_checkpoint_without_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -347,6 +347,85 @@ static void test_adopted_file_beside_held_cores(void **state)
     prepare_well(1, 1);
 }
 
+/* Claim 0 has a part of device 4, or all of it, and writes that into its record and CDI file. */
+static void hold_as(uint8_t cores, const char *share)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    unsigned slot = 0;
+    struct claim_record part = part_of_4(0, cores);
+    text_set(part.result[0].share_id, sizeof part.result[0].share_id, share);
+    assert_int_equal(ledger_put(world.agent, &part, &slot, &why), STATUS_OK);
+    assert_int_equal(ledger_sync(world.agent, &why), STATUS_OK); /* the next one goes elsewhere */
+}
+
+/*
+ * The newer record of a part rots, and the CDI file names another part, a whole device, or another
+ * share: which cores the containers have is not known, so nobody joins the claim on its device.
+ */
+static void test_rotten_record_of_a_part(void **state)
+{
+    static const struct {
+        uint8_t before;
+        uint8_t after;
+        const char *share_before;
+        const char *share_after;
+        bool guessed;
+        bool shares;
+    } rows[] = {
+        {0x03, 0x0c, "a", "b", true, false}, {0x00, 0x0c, "", "b", true, false},
+        {0x03, 0x00, "a", "", true, false},  {0x00, 0x00, "a", "b", false, true},
+        {0x00, 0x00, "a", "", false, false},
+    };
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin();
+        struct claim_record other = part_of_4(1, 0x30);
+        hold_as(rows[i].before, rows[i].share_before);
+        hold_as(rows[i].after, rows[i].share_after);
+        lose_newest(0);
+        api.reachable = false;
+        up_again();
+        const struct ledger_entry *e = slot_entry(0);
+        assert_int_equal(e->record, RECORD_UNSURE);
+        assert_int_equal(e->numbers, bits(4, 4));
+        assert_int_equal(e->cores, 0);
+        assert_true(e->guessed == rows[i].guessed && e->shares == rows[i].shares);
+        assert_true(ledger_rival(world.agent, 0, &other, true) >= 0);
+        api.reachable = true; /* the list names another device, which the claim holds as well */
+        api.claim[0].result[0].device = "neuron-device-6";
+        pass(60000);
+        assert_int_equal(slot_entry(0)->numbers, bits(4, 6));
+        assert_true(slot_entry(0)->guessed == rows[i].guessed);
+        assert_true(ledger_rival(world.agent, 0, &other, true) >= 0);
+    }
+}
+
+/* A record that rots is not written again from a CDI file that names other cores of the device. */
+static void test_edited_cores_beside_a_rotten_record(void **state)
+{
+    static uint8_t old[DISK_PAGE];
+    (void)state;
+    begin();
+    hold_part(0, 0x03, false);
+    struct view v = file_content(cdi_of(0));
+    memcpy(old, v.data, v.len);
+    hold_part(0, 0x0c, false);
+    for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
+        world.agent->ledger->kept[i].sequence = 0; /* memory has the records of other claims */
+    }
+    struct ledger_entry *e = slot_entry(0);
+    rot((unsigned)(e - world.agent->ledger->entry), e->half);
+    disk_set_len(cdi_of(0), 0);
+    disk_set(cdi_of(0), 0, view_of(old, v.len));
+    world.agent->recovery->reconcile.files_ms = world.now_ms;
+    world.poked = true;
+    settle();
+    log_has("delete and re-create the pod of the claim");
+    assert_int_equal(slot_entry(0)->cores, 0x0c);
+    assert_int_equal(ledger_cores(world.agent, bits(4, 4), api.claim[1].uid), 0x0c);
+}
+
 /* A claim with admin access holds no device, and its pod is known all the same. */
 static void test_admin_claim_has_a_consumer(void **state)
 {
@@ -375,6 +454,8 @@ int main(void)
         cmocka_unit_test(test_edited_file_beside_a_rotten_record),
         cmocka_unit_test(test_rebuilt_part_holds_the_device),
         cmocka_unit_test(test_adopted_file_beside_held_cores),
+        cmocka_unit_test(test_rotten_record_of_a_part),
+        cmocka_unit_test(test_edited_cores_beside_a_rotten_record),
         cmocka_unit_test(test_admin_claim_has_a_consumer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,6 +115,25 @@ static void test_remedies(void **state)
     assert_string_equal(ledger_remedy(&agent, HOST_NO_SPACE), "free space there");
 }
 
+static const char *port_remedy(void *ctx)
+{
+    return ctx;
+}
+
+/* The port knows the errno, so its remedy comes first, but for what the agent found out itself. */
+static void test_remedies_of_the_port(void **state)
+{
+    static char words[] = "mount the disk again";
+    (void)state;
+    files.remedy = port_remedy;
+    files.ctx = words;
+    assert_string_equal(ledger_remedy(&agent, HOST_NO_SPACE), words);
+    assert_string_equal(ledger_remedy(&agent, HOST_BUSY),
+                        "the agent tries again; end the other agent of this node");
+    files.ctx = NULL; /* it has none for this errno */
+    assert_string_equal(ledger_remedy(&agent, HOST_NO_SPACE), "free space there");
+}
+
 /* --- conflicts by number --- */
 
 struct part {
@@ -409,6 +428,7 @@ int main(void)
         cmocka_unit_test_setup(test_files_that_are_left, setup),
         cmocka_unit_test_setup(test_slots, setup),
         cmocka_unit_test_setup(test_remedies, setup),
+        cmocka_unit_test_setup(test_remedies_of_the_port, setup),
         cmocka_unit_test_setup(test_overlaps, setup),
         cmocka_unit_test_setup(test_shares_of_efa_devices, setup_efa),
         cmocka_unit_test_setup(test_consumers, setup),

@@ -185,6 +185,22 @@ static void test_busy_server(void **state)
     assert_int_equal(list.found, 1);
 }
 
+/* A server that allows no stream yet gets no request, and is asked as soon as it allows one. */
+static void test_server_without_streams(void **state)
+{
+    (void)state;
+    begin();
+    (void)claim_add(0);
+    api.streams_max = 0;
+    assert_int_equal(read_list(), RESERVATIONS_WAIT);
+    assert_int_equal(api_asked(LISTS), 0);
+    api.streams_max = SIM_STREAMS_MAX;
+    api.connected = false;
+    api_end("connection reset by peer");
+    assert_int_equal(read_list(), RESERVATIONS_END);
+    assert_int_equal(list.found, 1);
+}
+
 static void test_unreachable_server(void **state)
 {
     (void)state;
@@ -541,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_forbidden),
         cmocka_unit_test(test_unauthorized),
         cmocka_unit_test(test_busy_server),
+        cmocka_unit_test(test_server_without_streams),
         cmocka_unit_test(test_unreachable_server),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_outdated_token),
