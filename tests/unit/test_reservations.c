@@ -291,6 +291,55 @@ static void test_broken_off(void **state)
     assert_in_range(bytes, 100, 2000);
 }
 
+/*
+ * A list that breaks off behind a claim that was told is not read again, because the claim would be
+ * told twice. The error says why it broke off.
+ */
+static void test_broken_off_for_good(void **state)
+{
+    bool broken = false;
+    (void)state;
+    for (size_t bytes = 1; bytes < 4000 && !broken; bytes += 7) {
+        begin();
+        (void)claim_add(0);
+        (void)claim_add(1);
+        arrives = bytes;
+        broken = read_list() == RESERVATIONS_FAILED;
+        arrives = SIZE_MAX;
+    }
+    assert_true(broken);
+    assert_in_range(list.found, 1, 2);
+    assert_int_equal(api_asked(LISTS), 1);
+    trouble_has("the list broke off: the connection to the API server ended");
+}
+
+/* A server that resets the request, on a connection that stays, is asked again. */
+static void test_reset(void **state)
+{
+    (void)state;
+    begin();
+    (void)claim_add(0);
+    api.claims_reset = true;
+    assert_int_equal(read_list(), RESERVATIONS_WAIT);
+    trouble_has("the list broke off: the server reset the request");
+    assert_in_range(api_asked(LISTS), 2, 20);
+    api.claims_reset = false;
+    assert_int_equal(read_list(), RESERVATIONS_END);
+    assert_int_equal(list.found, 1);
+}
+
+/* However many pages a list has, no more requests are sent in a second than the limit allows. */
+static void test_many_pages(void **state)
+{
+    static const uint8_t page[] = {0x0a, 3, 0x1a, 1, 'x'}; /* nothing but a token */
+    (void)state;
+    begin();
+    api.claims_list = view_of(page, sizeof page);
+    assert_int_equal(read_list(), RESERVATIONS_WAIT);
+    assert_in_range(api_asked(LISTS), LIMIT_MS / 1000u,
+                    (LIMIT_MS / 1000u + 1u) * API_REQUESTS_PER_SECOND);
+}
+
 /* What the server says fills the text to its last byte, and ends there. */
 static void test_longest_message(void **state)
 {
@@ -562,6 +611,9 @@ int main(void)
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_outdated_token),
         cmocka_unit_test(test_broken_off),
+        cmocka_unit_test(test_broken_off_for_good),
+        cmocka_unit_test(test_reset),
+        cmocka_unit_test(test_many_pages),
         cmocka_unit_test(test_longest_message),
         cmocka_unit_test(test_unreadable_lists),
         cmocka_unit_test(test_impossible_token),

@@ -142,6 +142,16 @@ static void handle_record(const struct settings *s, struct reservations *k,
 
 /* --- the end of the response for a page --- */
 
+/*
+ * Why a list broke off. While a connection ends, its requests end first, so it still counts as
+ * ready; api_trouble has its reason only after that.
+ */
+static const char *broken_by(const struct agent *a)
+{
+    const char *ended = api_ready(a) ? "the connection to the API server ended" : api_trouble(a);
+    return api_connection_ends(a) ? ended : "the server reset the request";
+}
+
 static void write_failure(const struct agent *a, struct reservations *k, const struct api_result *r)
 {
     struct writer w = writer_of(k->why, sizeof k->why - 1u);
@@ -152,7 +162,7 @@ static void write_failure(const struct agent *a, struct reservations *k, const s
         writer_text(&w, "no response in time");
     } else if (r->status == PEER_CLOSED) {
         writer_text(&w, "the list broke off: ");
-        writer_cut(&w, view_text(api_ready(a) ? "the server reset the request" : api_trouble(a)));
+        writer_cut(&w, view_text(broken_by(a)));
     } else {
         writer_text(&w, "the response is not a readable ResourceClaimList");
     }

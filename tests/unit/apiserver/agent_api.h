@@ -119,6 +119,7 @@ static struct {
     unsigned list_http;
     bool lists_claims; /* to whoever lists them; else they seem to be none */
     unsigned claims_http;
+    bool claims_reset;             /* lists of claims are answered by RST_STREAM */
     struct view claims_list;       /* the message of the list; empty: that of the stored claims */
     const char *claims_message;    /* of that refusal; NULL: the usual one */
     unsigned claims_gone;          /* further pages that are refused with 410 */

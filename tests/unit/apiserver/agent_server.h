@@ -253,6 +253,9 @@ static void meet_claims(const struct sim_api_event *e)
     put_envelope(&out, "resource.k8s.io/v1", "ResourceClaimList",
                  given ? api.claims_list : view_of("\x0a\0", 2));
     refuse(e, api.claims_http, api.claims_message);
+    if (api.claims_reset) {
+        meet(e, SIM_FAULT_RESET, (struct sim_fault){0});
+    }
     if (api.claims_gone > 0 && strstr(e->path, "&continue=") != NULL) {
         api.claims_gone--;
         refuse(e, 410, NULL);
