@@ -111,7 +111,7 @@ release-twice: ## the same bytes of make release from two folders: a second whol
 release-evidence: ## the evidence of the release's commit, for its page: build/release-evidence.tar.gz
 
 # --- figures: tools/make/bench.mk ---------------------------------------------------------------------
-bench: ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios; its system calls
+bench: ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios, the floor of a call; its system calls (UPDATE=1)
 bench-smoke: ## whether make bench still measures, by a few claims
 
 # --- many nodes: tools/make/scale.mk ------------------------------------------------------------------

@@ -10,7 +10,7 @@ BENCH_FLAGS = $(LANGUAGE) $(OPTIMISE) -flto -ffunction-sections -fdata-sections 
 $(BENCH)/speed: $(BENCH_SPEED:%.c=$(BENCH)/obj/%.o)
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(BENCH_FLAGS) -o $@ $^ -lnghttp2
-$(BENCH)/roundtrip: $(BENCH)/obj/tests/bench/wire/roundtrip.o
+$(BENCH)/roundtrip $(BENCH)/floor: $(BENCH)/%: $(BENCH)/obj/tests/bench/wire/%.o $(BENCH)/obj/tests/bench/wire/client.o
 	$(call show,LINK,$@)
 	$(Q)$(CC) -o $@ $^
 $(BENCH)/obj/tests/bench/wire/speed.o $(HOT:%.c=$(BENCH)/obj/%.o): private OPTIMISE := -O2
@@ -20,7 +20,7 @@ $(BENCH)/obj/%.o: %.c $(PRODUCT)/flags | deps-all
 	$(Q)$(CC) $(BENCH_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
 
 .PHONY: bench-programs
-bench-programs: all deps-all $(BENCH)/speed $(BENCH)/roundtrip
+bench-programs: all deps-all $(BENCH)/speed $(BENCH)/roundtrip $(BENCH)/floor
 	@mkdir -p $(BENCH)
 	@$(with_go) && cd tests/bench && export CGO_ENABLED=0 && \
 		go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$(BENCH)/reference ./reference && \
@@ -30,7 +30,7 @@ BENCH_RUN = $(BENCH)/harness -agent $(AGENT) -reference $(BENCH)/reference -simn
 
 .PHONY: bench
 bench: bench-programs
-	@$(BENCH_RUN) -out $(BENCH)/bench.json
+	@$(BENCH_RUN) -out $(BENCH)/bench.json $(if $(UPDATE),-readme tests/bench/README.md -command 'make bench UPDATE=1')
 	@$(with_go) && cd tests/conformance && go test -count=1 -run '^(TestSystemCalls.*|TestScrapeCost)$$'
 
 # Its figures say nothing: that both sides publish the same slice, answer alike and are measured at all is what counts.

@@ -89,6 +89,19 @@ func measuredClaim(node string, number int) *resource.ResourceClaim {
 	return configure(c, lnc(1+number%2), "neuron")
 }
 
+// wideClaim is a measured claim of so many devices.
+func wideClaim(node string, number, devices int) *resource.ResourceClaim {
+	if devices == 1 {
+		return measuredClaim(node, number)
+	}
+	var results []string
+	for d := range devices {
+		results = append(results, fmt.Sprintf("neuron=%d", d))
+	}
+	c := newClaim(node, fmt.Sprintf("measured-%d", number), results...)
+	return configure(c, lnc(1+number%2), "neuron")
+}
+
 // heldClaim holds no device against others: only so can more claims than devices be prepared.
 func heldClaim(node string, number int) *resource.ResourceClaim {
 	c := newClaim(node, fmt.Sprintf("held-%d", number), fmt.Sprintf("neuron=%d", number%devicesCount))

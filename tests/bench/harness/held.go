@@ -72,10 +72,6 @@ func (b *bench) prepareEach(s *side, count int, times *series) error {
 }
 
 func writeHeld(w io.Writer, c *heldCost) {
-	verdict := "reached"
-	if !c.Reached {
-		verdict = "NOT reached"
-	}
 	fmt.Fprintf(w, "bound: prepare p50 of the agent with %d claims held at most %.1f times that with none: "+
-		"%.2f ms beside %.2f ms, %.2f, %s\n\n", heldMost-1, heldBound, c.FullP50, c.EmptyP50, c.Ratio, verdict)
+		"%.2f ms beside %.2f ms, %.2f, %s\n\n", heldMost-1, heldBound, c.FullP50, c.EmptyP50, c.Ratio, verdict(c.Reached))
 }

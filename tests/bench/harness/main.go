@@ -16,9 +16,9 @@ import (
 )
 
 type options struct {
-	agent, reference, simnode, dir, out, command string
-	claims, starts, limited                      int
-	patience                                     time.Duration
+	agent, reference, simnode, dir, out, readme, command string
+	claims, starts, limited                              int
+	patience                                             time.Duration
 }
 
 func main() {
@@ -28,6 +28,7 @@ func main() {
 	flag.StringVar(&o.simnode, "simnode", "", "the node simulator")
 	flag.StringVar(&o.dir, "dir", "", "directory for nodes and results; on a disk, as the kubelet's is")
 	flag.StringVar(&o.out, "out", "", "file for the results in JSON")
+	flag.StringVar(&o.readme, "readme", "", "Markdown file that gets the tables of one call")
 	flag.StringVar(&o.command, "command", "make bench", "how this run was asked for")
 	flag.IntVar(&o.claims, "claims", 500, "claims prepared on each side for each figure")
 	flag.IntVar(&o.limited, "limited", 100, "claims prepared on each side under the CPU limit")
@@ -37,6 +38,9 @@ func main() {
 	result, err := run(&o)
 	if err == nil {
 		err = result.writeJSON(o.out)
+	}
+	if err == nil && o.readme != "" {
+		err = result.writeReadme(o.readme)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)

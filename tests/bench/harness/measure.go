@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"sort"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -23,6 +22,7 @@ import (
 
 const (
 	heldMost   = 256 // the agent's table of claims, CLAIMS_MAX in cfg/limits.h
+	heldSome   = 100
 	settleTime = 3 * time.Second
 	warmUp     = 20 // claims before the first figure
 	claimsAGo  = 50 // between two collections of this program's own garbage
@@ -40,22 +40,24 @@ const (
 
 // series is what one side did in all calls of one kind.
 type series struct {
-	times []time.Duration
-	cpu   time.Duration
+	times   []time.Duration
+	cpu     time.Duration
+	counted counts
 }
 
-func (s *series) percentile(p int) time.Duration {
-	sorted := append([]time.Duration(nil), s.times...)
-	sort.Slice(sorted, func(i, j int) bool { return sorted[i] < sorted[j] })
-	return sorted[min(len(sorted)*p/100, len(sorted)-1)]
-}
+func (s *series) percentile(p int) time.Duration { return quantile(s.times, float64(p)/100) }
 
 // load is the calls of both sides with a number of other claims held.
 type load struct {
-	name   string
-	bound  bool // the wanted ratios are those of this load
-	series [sideCount][operations]series
+	name    string
+	bound   bool // the wanted ratios are those of this load
+	claims  int  // of a call
+	devices int  // of a claim
+	series  [sideCount][operations]series
+	missing [kinds]error // why something was not counted
 }
+
+func newLoad(name string) *load { return &load{name: name, claims: 1, devices: 1} }
 
 // bench is one run.
 type bench struct {
@@ -65,6 +67,8 @@ type bench struct {
 	rest    map[int][sideCount]footprint // by claims held
 	loads   []*load
 	held    *heldCost
+	floors  *floors
+	paced   []pacedRow
 	wire    []figure
 	claims  int // made so far
 
@@ -129,13 +133,17 @@ func loadAverage() string {
 func (b *bench) measure() error {
 	steps := []func() error{b.measureStarts, b.compare, b.warm, b.restart,
 		func() error { return b.measureRest(0) },
-		func() error { return b.measureCalls(0, b.options.claims) },
+		func() error { return b.measureCalls(newLoad(heldName(0)), true) },
+		b.measureShapes,
+		b.measureOpen,
+		b.measureSome,
 		func() error { return hold(b.sides[:], heldMost) },
 		func() error { return b.measureRest(heldMost) },
 		b.releaseOne,
-		func() error { return b.measureCalls(heldMost, b.options.claims) },
+		func() error { return b.measureCalls(newLoad(heldName(heldMost)), true) },
 		b.releaseAll,
 		b.measureHeld,
+		b.measureFloor,
 		b.measureWire,
 		b.measureLimited,
 	}
@@ -208,7 +216,7 @@ func (b *bench) compare() error {
 	return compareAnswers(b.sides)
 }
 
-func (b *bench) warm() error { return b.calls(&load{}, warmUp) }
+func (b *bench) warm() error { return b.calls(newLoad(""), warmUp) }
 
 func (b *bench) measureRest(held int) error {
 	time.Sleep(settleTime)
@@ -256,13 +264,28 @@ func release(sides []*side, from, to int) error {
 
 func heldName(held int) string { return fmt.Sprintf("%d claims held", held) }
 
-func (b *bench) measureCalls(held, count int) error {
-	l := &load{name: heldName(held), bound: true}
+func (b *bench) measureCalls(l *load, bound bool) error {
+	l.bound = bound
 	b.loads = append(b.loads, l)
-	if err := b.calls(&load{}, warmUp); err != nil {
+	warm := *l
+	if err := b.calls(&warm, warmUp); err != nil {
 		return err
 	}
-	return b.calls(l, count)
+	return b.calls(l, b.options.claims)
+}
+
+// measureShapes: calls that prepare more than one device.
+func (b *bench) measureShapes() error {
+	wide, many := newLoad("a claim of 16 devices"), newLoad("8 claims a call")
+	wide.devices, many.claims = devicesCount, 8
+	return errors.Join(b.measureCalls(wide, false), b.measureCalls(many, false))
+}
+
+func (b *bench) measureSome() error {
+	if err := hold(b.sides[:], heldSome); err != nil {
+		return err
+	}
+	return errors.Join(b.measureCalls(newLoad(heldName(heldSome)), false), release(b.sides[:], 0, heldSome))
 }
 
 // measureLimited gives each side the processor time that AWS's chart gives its driver. It does nothing where
@@ -280,12 +303,21 @@ func (b *bench) measureLimited() error {
 			return nil
 		}
 	}
-	l := &load{name: limitName}
+	l := newLoad(limitName)
 	b.loads = append(b.loads, l)
-	return b.calls(l, b.options.limited)
+	if err := b.calls(l, b.options.limited); err != nil {
+		return err
+	}
+	return b.measurePaced(pacedName, pacedRate, b.options.limited)
 }
 
 func (b *bench) calls(l *load, count int) error {
+	var counting [sideCount]*counters
+	for i, s := range b.sides {
+		counting[i] = openCounters(s)
+		defer counting[i].close()
+		l.missing = counting[i].missing
+	}
 	for n := range count {
 		if b.interrupted.Load() {
 			return errInterrupted
@@ -293,53 +325,78 @@ func (b *bench) calls(l *load, count int) error {
 		if n%claimsAGo == 0 {
 			runtime.GC()
 		}
-		if err := b.oneClaim(l); err != nil {
+		if err := b.oneCall(l, counting); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// oneClaim prepares a claim on both sides, prepares it again, and unprepares it, each call in turn. What a
-// side does after its answer counts as time of that call until its next call begins.
-func (b *bench) oneClaim(l *load) error {
-	number := b.claims
-	b.claims++
-	var claims [sideCount]*dra.Claim
-	for i, s := range b.sides {
-		c := measuredClaim(s.node, number)
-		s.api.addClaim(c)
-		defer s.api.dropClaim(c)
-		claims[i] = named(c)
+// usage is what a side has used until now.
+type usage struct {
+	cpu     time.Duration
+	counted counts
+}
+
+func (c *counters) usage() (u usage, err error) {
+	u.cpu = c.side.cpu()
+	u.counted, err = c.read()
+	return u, err
+}
+
+func (s *series) add(took time.Duration) { s.times = append(s.times, took) }
+
+func (s *series) use(before, after usage) {
+	s.cpu += after.cpu - before.cpu
+	for k := range s.counted {
+		s.counted[k] += after.counted[k] - before.counted[k]
 	}
-	var cpu [sideCount]time.Duration
-	for i, s := range b.sides {
-		cpu[i] = s.cpu()
+}
+
+// oneCall prepares claims on both sides, prepares them again, and unprepares them, each call in turn. What a
+// side does after its answer counts as its own until its next call begins.
+func (b *bench) oneCall(l *load, counting [sideCount]*counters) (err error) {
+	var claims [sideCount][]*dra.Claim
+	for range l.claims {
+		for i, s := range b.sides {
+			c := wideClaim(s.node, b.claims, l.devices)
+			s.api.addClaim(c)
+			defer s.api.dropClaim(c)
+			claims[i] = append(claims[i], named(c))
+		}
+		b.claims++
+	}
+	var used [sideCount]usage
+	for i := range b.sides {
+		if used[i], err = counting[i].usage(); err != nil {
+			return err
+		}
 	}
 	for op := range operations {
 		err := b.eachSide(func(i int, s *side) error {
 			begun := time.Now()
 			err := s.call(op, claims[i])
-			took := time.Since(begun)
-			l.series[i][op].times = append(l.series[i][op].times, took)
+			l.series[i][op].add(time.Since(begun))
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for i, s := range b.sides {
-			before := cpu[i]
-			cpu[i] = s.cpu()
-			l.series[i][op].cpu += cpu[i] - before
+		for i := range b.sides {
+			before := used[i]
+			if used[i], err = counting[i].usage(); err != nil {
+				return err
+			}
+			l.series[i][op].use(before, used[i])
 		}
 	}
 	return nil
 }
 
-func (s *side) call(op operation, c *dra.Claim) error {
+func (s *side) call(op operation, claims []*dra.Claim) error {
 	if op == unprepareOne {
-		return s.unprepare(c)
+		return s.unprepare(claims...)
 	}
-	_, err := s.prepare(c)
+	_, err := s.prepare(claims...)
 	return err
 }

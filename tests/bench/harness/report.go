@@ -40,6 +40,9 @@ type result struct {
 	Bounds  []bound           `json:"bounds"`
 	Held    *heldCost         `json:"held"`
 	Wire    []figure          `json:"wire"`
+	Floors  *floors           `json:"floors"`
+	Paced   []pacedRow        `json:"paced"`
+	Loads   []loadRow         `json:"loads"`
 }
 
 const (
@@ -90,14 +93,72 @@ func (b *bench) result(p places, loadBefore string) (*result, error) {
 		r.addLoad(l)
 	}
 	r.Held = b.held
-	r.Wire = b.wire
+	r.Wire, r.Floors, r.Paced = b.wire, b.floors, b.paced
 	if b.unlimited != nil {
 		r.Machine["no figures under "+limitName] = b.unlimited.Error()
 	}
 	return r, nil
 }
 
+// loadRow is one call of one side: what it took, and what was counted meanwhile, for a call.
+type loadRow struct {
+	Side    string     `json:"side"`
+	Call    string     `json:"call"`
+	Load    string     `json:"load"`
+	Times   spread     `json:"times"`
+	Counted [kinds]any `json:"counted"` // context switches, flushes, instructions; or why there is none
+}
+
+var (
+	operationNames = [operations]string{"prepare", "repeated prepare", "unprepare"}
+	sideNames      = [sideCount]string{"agent", "Go reference"}
+)
+
+func (r *result) addRows(l *load) {
+	for op := range operations {
+		for i := range sideCount {
+			s := &l.series[i][op]
+			row := loadRow{Side: sideNames[i], Call: operationNames[op], Load: l.name, Times: spreadOf(s.times)}
+			for k := range kinds {
+				if l.missing[k] != nil {
+					row.Counted[k] = l.missing[k].Error()
+					r.Machine["no "+kindNames[k]] = l.missing[k].Error()
+				} else {
+					row.Counted[k] = float64(s.counted[k]) / float64(len(s.times))
+				}
+			}
+			r.Loads = append(r.Loads, row)
+		}
+	}
+}
+
+func (r *result) writeLoads(w io.Writer) {
+	fmt.Fprintf(w, "| call | load | side | p50 (least to most of ten parts) | p99 | p99.9 | %s | %s | %s |\n"+
+		"|---|---|---|---|---|---|---|---|---|\n", kindNames[switches], kindNames[flushes], kindNames[instructions])
+	for _, row := range r.Loads {
+		fmt.Fprintf(w, "| %s | %s | %s | %s |", row.Call, row.Load, row.Side, row.Times)
+		for _, v := range row.Counted {
+			if n, counted := v.(float64); !counted {
+				fmt.Fprint(w, " – |")
+			} else if n < 100 {
+				fmt.Fprintf(w, " %.1f |", n)
+			} else {
+				fmt.Fprintf(w, " %s |", number(n, ""))
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
+	for _, kind := range kindNames {
+		if why := r.Machine["no "+kind]; why != "" {
+			fmt.Fprintf(w, "%s: not counted on this machine: %s\n", kind, why)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
 func (r *result) addLoad(l *load) {
+	r.addRows(l)
 	with := ", " + l.name
 	at := func(op operation, p int) func(int) float64 {
 		return func(i int) float64 { return milliseconds(l.series[i][op].percentile(p)) }
@@ -153,10 +214,46 @@ func number(v float64, unit string) string {
 	return strings.TrimSpace(digits + " " + unit)
 }
 
-func (r *result) writeTable(w io.Writer) {
+// writeRun says which run the tables are of.
+func (r *result) writeRun(w io.Writer) {
 	fmt.Fprintf(w, "`%s`, %s: %s cores, kernel %s, store and checkpoint on %s, CDI files on %s, %d claims a figure, "+
 		"load average before: %s\n\n", r.Command, r.Date, r.Machine["cores"], r.Machine["kernel"], r.Machine["state"],
 		r.Machine["cdi"], r.Claims, r.Machine["load before"])
+}
+
+// writeCalls is what one call takes.
+func (r *result) writeCalls(w io.Writer) {
+	writeFloors(w, r.Floors)
+	writePaced(w, r.Paced)
+	r.writeLoads(w)
+}
+
+const (
+	readmeBegin = "<!-- calls: written by make bench UPDATE=1 -->\n"
+	readmeEnd   = "<!-- calls: end -->\n"
+)
+
+// writeReadme puts the tables of one call between the marks of the file.
+func (r *result) writeReadme(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	head, rest, begins := strings.Cut(string(text), readmeBegin)
+	_, tail, ends := strings.Cut(rest, readmeEnd)
+	if !begins || !ends {
+		return fmt.Errorf("%s: no place for the tables", path)
+	}
+	var out strings.Builder
+	out.WriteString(head + readmeBegin + "\n")
+	r.writeRun(&out)
+	r.writeCalls(&out)
+	out.WriteString(readmeEnd + tail)
+	return os.WriteFile(path, []byte(out.String()), 0o644)
+}
+
+func (r *result) writeTable(w io.Writer) {
+	r.writeRun(w)
 	fmt.Fprintf(w, "| | agent | Go reference | ratio |\n|---|---|---|---|\n")
 	for _, line := range r.Rows {
 		fmt.Fprintf(w, "| %s | %s | %s | %.1f |\n", line.Name, number(line.Agent, line.Unit),
@@ -164,12 +261,9 @@ func (r *result) writeTable(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	for _, b := range r.Bounds {
-		verdict := "reached"
-		if !b.Reached {
-			verdict = "NOT reached"
-		}
-		fmt.Fprintf(w, "bound: %s at least %.0f times faster: %.1f, %s\n", b.Name, b.AtLeast, b.Ratio, verdict)
+		fmt.Fprintf(w, "bound: %s at least %.0f times faster: %.1f, %s\n", b.Name, b.AtLeast, b.Ratio, verdict(b.Reached))
 	}
 	writeHeld(w, r.Held)
+	r.writeCalls(w)
 	writeFigures(w, r.Wire)
 }

@@ -167,33 +167,38 @@ func (s *side) stop() error {
 	}
 }
 
-// prepare returns the devices of one claim; a refused claim is an error.
-func (s *side) prepare(c *dra.Claim) ([]*dra.Device, error) {
+// prepare returns the devices of the claims; a refused claim is an error.
+func (s *side) prepare(claims ...*dra.Claim) (devices []*dra.Device, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
-	reply, err := s.service.NodePrepareResources(ctx, &dra.NodePrepareResourcesRequest{Claims: []*dra.Claim{c}})
+	reply, err := s.service.NodePrepareResources(ctx, &dra.NodePrepareResourcesRequest{Claims: claims})
 	if err != nil {
-		return nil, fmt.Errorf("%s: prepare %s: %w", s.name, c.Name, err)
+		return nil, fmt.Errorf("%s: prepare %s: %w", s.name, claims[0].Name, err)
 	}
-	entry := reply.Claims[c.Uid]
-	if entry == nil {
-		return nil, fmt.Errorf("%s: prepare %s: no entry in the reply", s.name, c.Name)
+	for _, c := range claims {
+		entry := reply.Claims[c.Uid]
+		if entry == nil {
+			return nil, fmt.Errorf("%s: prepare %s: no entry in the reply", s.name, c.Name)
+		}
+		if entry.Error != "" {
+			return nil, fmt.Errorf("%s: prepare %s: %w", s.name, c.Name, errors.New(entry.Error))
+		}
+		devices = append(devices, entry.Devices...)
 	}
-	if entry.Error != "" {
-		return nil, fmt.Errorf("%s: prepare %s: %w", s.name, c.Name, errors.New(entry.Error))
-	}
-	return entry.Devices, nil
+	return devices, nil
 }
 
-func (s *side) unprepare(c *dra.Claim) error {
+func (s *side) unprepare(claims ...*dra.Claim) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
-	reply, err := s.service.NodeUnprepareResources(ctx, &dra.NodeUnprepareResourcesRequest{Claims: []*dra.Claim{c}})
+	reply, err := s.service.NodeUnprepareResources(ctx, &dra.NodeUnprepareResourcesRequest{Claims: claims})
 	if err != nil {
-		return fmt.Errorf("%s: unprepare %s: %w", s.name, c.Name, err)
+		return fmt.Errorf("%s: unprepare %s: %w", s.name, claims[0].Name, err)
 	}
-	if entry := reply.Claims[c.Uid]; entry == nil || entry.Error != "" {
-		return fmt.Errorf("%s: unprepare %s: %v", s.name, c.Name, entry)
+	for _, c := range claims {
+		if entry := reply.Claims[c.Uid]; entry == nil || entry.Error != "" {
+			return fmt.Errorf("%s: unprepare %s: %v", s.name, c.Name, entry)
+		}
 	}
 	return nil
 }
