@@ -233,7 +233,7 @@ enum status text_copy(char *text, size_t cap, struct view v)
 
 bool text_is(const char *a, const char *b)
 {
-    return view_is(view_text(a), b);
+    return strcmp(a, b) == 0;
 }
 
 void text_set(char *text, size_t cap, const char *value)

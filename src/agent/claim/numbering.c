@@ -31,7 +31,7 @@ static bool is_beside(const struct agent *a, const struct claim_group *call, uns
      * share.
      */
     bool counts = e->state == LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
-    if (!counts || view_is(view_text(r->id.uid), ledger_id(a, slot)->uid)) {
+    if (!counts || text_is(r->id.uid, ledger_id(a, slot)->uid)) {
         return false;
     }
     const char *pod = ledger_consumer(a, slot)->uid;

@@ -91,12 +91,14 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
      */
     uint64_t numbers = a->devices->unknown ? 0u : claim_all_numbers(r);
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        if ((numbers >> n & 1u) == 0u) {
+            continue;
+        }
         writer_text(why, what);
         char name[DEVICE_NAME_CAP];
         devices_name(a->devices, n, name);
         WRITE(why, " device %", TEXT(name));
-        if ((numbers >> n & 1u) != 0u &&
-            !device_is_here(a, r, devices_numbered(a->devices, n), 0, why)) {
+        if (!device_is_here(a, r, devices_numbered(a->devices, n), 0, why)) {
             return PEER_NOT_FOUND;
         }
         why->len = before;

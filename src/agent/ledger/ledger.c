@@ -96,8 +96,7 @@ int ledger_known(const struct agent *a, const char *uid)
 
 static bool is_freeing_of(const struct agent *a, unsigned slot, const char *uid)
 {
-    return ledger_is_freeing(&a->ledger->entry[slot]) &&
-           view_is(view_text(uid), a->ledger->id[slot].uid);
+    return ledger_is_freeing(&a->ledger->entry[slot]) && text_is(uid, a->ledger->id[slot].uid);
 }
 
 int ledger_freeing_slot(const struct agent *a, const char *uid)
@@ -141,7 +140,7 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
 {
     ASSERT(slot < CLAIMS_MAX);
     const struct ledger_entry *e = &a->ledger->entry[slot];
-    return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger->id[slot].uid);
+    return e->state == LEDGER_HELD && text_is(uid, a->ledger->id[slot].uid);
 }
 
 /*
@@ -205,7 +204,7 @@ static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, co
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
     return e->state == LEDGER_HELD && (ledger_numbers_of(a, e) & numbers) != 0u &&
-           !view_is(view_text(a->ledger->id[slot].uid), uid);
+           !text_is(a->ledger->id[slot].uid, uid);
 }
 
 /*
@@ -221,8 +220,7 @@ static int rival_from(const struct agent *a, unsigned from, const struct claim_r
         const struct ledger_entry *e = &a->ledger->entry[i];
         bool joined = (joins == JOINS_ANY && is_partial(a, e)) ||
                       (joins == JOINS_KNOWN && ledger_shares_rest(a, e));
-        bool other =
-            e->state == LEDGER_HELD && !view_is(view_text(a->ledger->id[i].uid), r->id.uid);
+        bool other = e->state == LEDGER_HELD && !text_is(a->ledger->id[i].uid, r->id.uid);
         if (other && ledger_in_the_way(a, e, r, joined)) {
             return (int)i;
         }

@@ -147,7 +147,7 @@ int ledger_uverbs_holder(const struct agent *a, uint32_t address, uint16_t uverb
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger->entry[i];
-        bool other = e->state == LEDGER_HELD && !view_is(view_text(uid), a->ledger->id[i].uid);
+        bool other = e->state == LEDGER_HELD && !text_is(uid, a->ledger->id[i].uid);
         for (unsigned k = 0; k < LEDGER_FUNCTIONS && other; k++) {
             const struct held_function *f = &a->ledger->function[k];
             int at = devices_addressed(a->devices, f->address);
