@@ -33,6 +33,12 @@ bench: bench-programs
 	@$(BENCH_RUN) -out $(BENCH)/bench.json $(if $(UPDATE),-readme tests/bench/README.md -command 'make bench UPDATE=1')
 	@$(with_go) && cd tests/conformance && go test -count=1 -run '^(TestSystemCalls.*|TestScrapeCost)$$'
 
+# Where the time of a prepare goes: functions by callgrind, system calls by strace.
+.PHONY: bench-graph
+bench-graph: bench-programs
+	@$(BENCH)/harness -graph -agent $(AGENT).debug -simnode tools/simnode/simnode.py -dir $(BENCH) >$(BENCH)/graph.md
+	@cat $(BENCH)/graph.md
+
 # Its figures say nothing: that both sides publish the same slice, answer alike and are measured at all is what counts.
 .PHONY: bench-smoke
 bench-smoke: bench-programs

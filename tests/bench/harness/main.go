@@ -19,6 +19,7 @@ type options struct {
 	agent, reference, simnode, dir, out, readme, command string
 	claims, starts, limited                              int
 	patience                                             time.Duration
+	graph                                                bool
 }
 
 func main() {
@@ -29,12 +30,20 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "directory for nodes and results; on a disk, as the kubelet's is")
 	flag.StringVar(&o.out, "out", "", "file for the results in JSON")
 	flag.StringVar(&o.readme, "readme", "", "Markdown file that gets the tables of one call")
+	flag.BoolVar(&o.graph, "graph", false, "write what a prepare's time goes to, and measure nothing else; -agent has symbols")
 	flag.StringVar(&o.command, "command", "make bench", "how this run was asked for")
 	flag.IntVar(&o.claims, "claims", 500, "claims prepared on each side for each figure")
 	flag.IntVar(&o.limited, "limited", 100, "claims prepared on each side under the CPU limit")
 	flag.IntVar(&o.starts, "starts", 20, "starts of each side")
 	flag.DurationVar(&o.patience, "patience", 2*time.Minute, "longest wait for others to leave the machine alone")
 	flag.Parse()
+	if o.graph {
+		if err := graph(&o, os.Stdout); err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+			os.Exit(1)
+		}
+		return
+	}
 	result, err := run(&o)
 	if err == nil {
 		err = result.writeJSON(o.out)
