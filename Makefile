@@ -112,6 +112,8 @@ release-evidence: ## the evidence of the release's commit, for its page: build/r
 
 # --- figures: tools/make/bench.mk ---------------------------------------------------------------------
 bench: ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios, the floor of a call; its system calls (UPDATE=1)
+soak-sim: ## two days of a node with churn in the simulator: seconds
+soak: ## hours of the binary with churn: no growth from the first to the last quarter; build/soak/soak.json (HOURS=2)
 bench-graph: ## where the time of a prepare goes: functions by callgrind, system calls by strace; build/bench/graph.md
 bench-smoke: ## whether make bench still measures, by a few claims
 

@@ -45,4 +45,11 @@ bench-smoke: bench-programs
 	@$(BENCH_RUN) -out $(BENCH)/smoke.json -claims 8 -limited 2 -starts 1 -patience 1s >$(BENCH)/smoke.txt
 	@printf 'bench-smoke: %s rows\n' "$$(grep -c '^|' $(BENCH)/smoke.txt)"
 
+# A node's life with churn: hours of the real binary, and two days in the simulator.
+HOURS ?= 2
+.PHONY: soak
+soak: all deps-all
+	@mkdir -p $(BUILD)/soak && $(with_go) && cd tests/conformance && SOAK_HOURS=$(HOURS) SOAK_OUT=$(CURDIR)/$(BUILD)/soak/soak.json \
+		go test -count=1 -timeout 0 -run '^TestSoak$$'
+
 DEPENDENCIES += $(BENCH)/obj/*/*/*.d $(BENCH)/obj/*/*/*/*.d

@@ -60,14 +60,14 @@ $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | de
 .PHONY: conformance
 conformance: all older deps-all interop-programs
 	@mkdir -p $(BUILD)/test && $(with_go) && cd tests/conformance && $(failures) $(rerun) --packages '. ./verdict' -- \
-		-count=1 -timeout 30m -skip '^TestAbuse'
+		-count=1 -timeout 30m -skip '^Test(Abuse|Soak$$)'
 
 # The same tests with an agent that counts its lines; see unit.mk. A test that measures memory, system calls or time may fail
 # with this agent: the lines that it ran count all the same, and the report says which failed.
 .PHONY: host-coverage
 host-coverage: all older deps-all interop-programs $(BUILD)/host-coverage/$(NAME)
 	@rm -f $(BUILD)/host-coverage/*.profraw
-	@$(with_go) && cd tests/conformance && AGENT=$(CURDIR)/$(BUILD)/host-coverage/$(NAME) go test -count=1 -timeout 60m -parallel 4 . \
+	@$(with_go) && cd tests/conformance && AGENT=$(CURDIR)/$(BUILD)/host-coverage/$(NAME) go test -count=1 -timeout 60m -parallel 4 -skip '^TestSoak$$' . \
 		>$(CURDIR)/$(BUILD)/host-coverage/tests.log 2>&1; \
 		/usr/bin/python3 $(CURDIR)/tools/build/host_coverage.py --build $(CURDIR)/$(BUILD) --agent $(NAME)
 

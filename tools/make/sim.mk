@@ -52,6 +52,11 @@ VIRTUAL_OBJECTS := $(VIRTUAL_SOURCES:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nan
 sim: $(BUILD)/sim/sim
 	@$(BUILD)/sim/sim --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CLAIMS),--claims $(CLAIMS)) $(if $(ALIGNED),--aligned $(ALIGNED)) $(if $(SCENARIO),--scenario '$(SCENARIO)')
 
+# Also a row of `make sim`.
+.PHONY: soak-sim
+soak-sim: $(BUILD)/sim/sim
+	@$(BUILD)/sim/sim --scenario '48 hours'
+
 # tests/sim/virtual/moves.c counts the moves between states; link-time optimization would inline them past the linker.
 MOVING := ledger_move ledger_move_record ledger_move_flush handover_move
 $(SIM)/src/agent/ledger/ledger_states.o $(SIM)/src/agent/ledger/handover_states.o $(SIM)/tests/sim/virtual/moves.o: SIM_FLAGS += -fno-lto

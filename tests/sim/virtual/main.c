@@ -210,6 +210,7 @@ static unsigned scenarios(const struct plan *plan)
     row_print_head();
     run_list(life_scenarios, plan, &outcome);
     run_list(answer_scenarios, plan, &outcome);
+    run_list(soak_scenarios, plan, &outcome);
     run_troubles(plan, &outcome);
     outcome.failed += run_seeds("random schedules", random_runs, plan, seeds);
     outcome.failed += run_claim_seeds(plan, claim_seeds);

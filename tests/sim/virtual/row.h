@@ -53,6 +53,7 @@ struct scenario {
 
 /* Each list ends with an entry without a name. */
 extern const struct scenario life_scenarios[];   /* starts, days, restarts, devices, Node */
+extern const struct scenario soak_scenarios[];   /* long: what must not grow */
 extern const struct scenario answer_scenarios[]; /* answers that are wrong or ambiguous */
 
 /* Troubles that last for some time, by index; NULL: there are no more. */
