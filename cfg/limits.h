@@ -729,9 +729,15 @@
 #define WATCH_BEGIN_MS 30000u
 /*
  * A watch of the Node that starts without a resourceVersion reports the Node at once. If it reports
- * nothing for this long, the agent reads the Node with a GET.
+ * nothing for this long after the server has accepted it, the agent reads the Node with a GET.
  */
 #define NODE_SILENT_MS 2000u
+/*
+ * A watch that a busy server refuses (429, 5xx) is only opened again while its waits, which double
+ * from API_BACKOFF_MIN_MS on, are below this: twice. Reached: the agent reads the Node with a GET,
+ * because this server may refuse watches alone.
+ */
+#define WATCH_BUSY_MS 2000u
 /* The same refusal of the API server is logged once in this time. */
 #define REFUSAL_LOG_PAUSE_MS 60000u
 /*
@@ -812,6 +818,13 @@
  */
 #define INVALID_RETRY_MS 10000u
 #define INVALID_RETRY_MAX_MS 3600000u
+/*
+ * For this long after a connection opens, a 403 may only mean that the API server has just started
+ * and has not read its roles yet: kube-apiserver gives itself 30 s for that, and one without enough
+ * processor time needs longer. In this time such a request is repeated as after a 5xx, at most ten
+ * times. Reached: a 403 counts as a refusal.
+ */
+#define API_ROLES_MS 60000u
 /* Wait after a refusal that only an operator can resolve (403, 422). */
 #define API_REFUSED_MS 30000u
 /*

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
+
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestIPv6(t *testing.T) {
@@ -334,5 +337,40 @@ func TestAmbiguousPost(t *testing.T) {
 				t.Errorf("%d POSTs, %d slices", n, len(api.own()))
 			}
 		})
+	}
+}
+
+// A server that was just started forbids all until it has read its roles: the agent asks again within seconds, and
+// troubles nobody with an Event.
+func TestRolesUnread(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, _ := running(t, api, "trn2.48xlarge")
+	api.published()
+	waitFor(t, "a watch", api.watching)
+	mark, writes := a.log.count(), api.seen("create", "update", "delete")
+	api.down()
+	api.setFaults(func(_ string, w http.ResponseWriter, _ *http.Request) bool {
+		api.fail(w, 403, meta.StatusReasonForbidden, "not allowed: no roles are known yet")
+		return true
+	})
+	api.up()
+	a.waitLogFor(longPatience, mark, "event=api_request_failed", "watch Node", "http=403", "the agent retries")
+	a.waitLogFor(longPatience, mark, "event=api_request_failed", "list slices", "http=403", "the agent retries")
+	time.Sleep(3 * time.Second)
+	nodes, lists := api.seen("node watch"), api.seen("list")
+	api.setFaults(nil)
+	begin := time.Now()
+	waitForLong(t, longPatience, "watches of the Node and of the slices", func() bool {
+		return api.seen("node watch") > nodes && api.seen("list") > lists && api.watching()
+	})
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("watches are back after %s", took)
+	}
+	if n := api.seen("node", "event"); n > 0 {
+		t.Errorf("%d reads of the Node or Events", n)
+	}
+	if api.seen("create", "update", "delete") != writes {
+		t.Error("a slice was written")
 	}
 }

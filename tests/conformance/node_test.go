@@ -98,3 +98,24 @@ func TestNodeWatchForbidden(t *testing.T) {
 	}
 	a.waitLog(0, "event=api_request_failed", "watch Node", "grant")
 }
+
+// A server that takes seconds to answer gets one watch of the Node, and no read beside it.
+func TestNodeWatchSlow(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	api.setFaults(func(kind string, _ http.ResponseWriter, _ *http.Request) bool {
+		if kind == "node watch" {
+			time.Sleep(4 * time.Second)
+		}
+		return false
+	})
+	running(t, api, "trn2.48xlarge")
+	api.published()
+	waitFor(t, "a watch", api.watching)
+	if watches, reads := api.seen("node watch"), api.seen("node"); watches != 1 || reads != 0 {
+		t.Errorf("%d watches and %d reads of the Node", watches, reads)
+	}
+	if n := api.seen("group", "node watch", "node", "list", "create", "watch", "claims", "event"); n > 5 {
+		t.Errorf("%d requests", n)
+	}
+}

@@ -62,6 +62,58 @@ static void test_requests_of_a_start(void **state)
     check_right();
 }
 
+/* A server that answers after seconds, or refuses the first watch, costs no other request. */
+static void test_requests_of_a_slow_start(void **state)
+{
+    (void)state;
+    world_new();
+    api.hangs = true;
+    start();
+    register_driver();
+    pass(NODE_SILENT_MS * 2);
+    assert_int_equal(api_asked(""), 2); /* API group and Node wait */
+    api_forget();
+    api_release(); /* which counts both once more */
+    pass(5000);
+    check_right();
+    assert_int_equal(api_asked(NODE_READS), 0);
+    assert_int_equal(api_asked(NODE_WATCHES), 1);
+    assert_int_equal(api_asked(""), 5);
+    assert_null(strstr(world.log, "api_request_failed"));
+}
+
+static void test_requests_of_a_busy_start(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_watch_http = 429;
+    start();
+    register_driver();
+    pass(1000);
+    unsigned refused = api_asked(NODE_WATCHES);
+    assert_in_range(refused, 1, 2);
+    api.node_watch_http = 0;
+    pass(5000);
+    check_right();
+    assert_int_equal(api_asked(NODE_READS), 0);
+    assert_int_equal(api_asked(NODE_WATCHES), refused + 1);
+    assert_int_equal(api_asked(""), refused + 5);
+    log_has("doing=\"watch Node\"");
+    log_has("remedy=\"none needed: the agent retries\"");
+}
+
+/* One that refuses watches alone for good: the Node is read. */
+static void test_busy_for_watches_alone(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_watch_http = 503;
+    node_up();
+    pass(10000);
+    check_right();
+    assert_int_equal(api_asked(NODE_READS), 1);
+}
+
 /* Bookmarks once a minute, watches that the server ends as it was asked to. */
 static void test_requests_of_a_quiet_day(void **state)
 {
@@ -462,6 +514,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_of_a_start),
+        cmocka_unit_test(test_requests_of_a_slow_start),
+        cmocka_unit_test(test_requests_of_a_busy_start),
+        cmocka_unit_test(test_busy_for_watches_alone),
         cmocka_unit_test(test_requests_of_a_quiet_day),
         cmocka_unit_test(test_labels_come_and_go),
         cmocka_unit_test(test_labels_change_twice_at_once),

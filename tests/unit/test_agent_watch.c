@@ -450,6 +450,75 @@ static void test_changed_while_away(void **state)
     check_right();
 }
 
+/* The API server starts again, and answers 403 from now on. */
+static void restart_forbidding(void)
+{
+    up();
+    pass(API_ROLES_MS); /* the rule is about the next connection, and this one is old */
+    api_forget();
+    api.list_http = api.watch_http = api.node_watch_http = api.node_http = 403;
+    api_end("");
+    pass(API_RECONNECT_MS);
+    assert_true(api_asked("") > 0);
+}
+
+/* Roles that the server has not read yet: its 403 is met as a 5xx, and no Event tells of it. */
+static void test_roles_unread(void **state)
+{
+    (void)state;
+    restart_forbidding();
+    pass(API_ROLES_MS - API_RECONNECT_MS - 20000);
+    assert_true(api_asked("") < 20);
+    assert_int_equal(api_asked("GET " NODES_PATH "/"), 0);
+    log_has("doing=\"list slices\" status=peer-refused http=403");
+    log_has("doing=\"watch Node\" status=peer-refused http=403");
+    log_has("remedy=\"none needed: the agent retries\"");
+    assert_null(strstr(world.log, "check RBAC"));
+    assert_null(strstr(world.log, "grant the agent's ClusterRole"));
+    api.list_http = api.watch_http = api.node_watch_http = api.node_http = 0;
+    pass(20000);
+    assert_non_null(api_watch_of(SIM_NODE));
+    check_right();
+    assert_int_equal(api_writes(), 0);
+    pass(60000);
+    assert_int_equal(took.asked, 0);
+}
+
+/* A role that was taken away while the server was away is reported in the end. */
+static void test_roles_lost(void **state)
+{
+    (void)state;
+    restart_forbidding();
+    pass(API_ROLES_MS + API_BUSY_MAX_MS * 5 / 4 + 1000);
+    log_has("check RBAC");
+    log_has("grant the agent's ClusterRole");
+    pass(60000);
+    assert_true(took.posts > 0);
+    /* the next connection brings no patience: the last answer was a refusal */
+    log_forget();
+    api_forget();
+    api_end("");
+    pass(API_RECONNECT_MS + 5000);
+    assert_true(api_asked(NODES_PATH) <= 2);
+}
+
+/* A role that is taken away while the agent is connected is reported at once: it was in force. */
+static void test_roles_lost_at_once(void **state)
+{
+    (void)state;
+    up();
+    api_end("");
+    pass(API_RECONNECT_MS);
+    assert_int_equal(api_lists(), 1);
+    log_forget();
+    api.list_http = 403;
+    sim_api_expire(&server, SIM_SLICE);
+    api_watch_end(SIM_SLICE);
+    pass(3000);
+    log_has("doing=\"list slices\" status=peer-refused http=403");
+    log_has("check RBAC");
+}
+
 /* --- servers that are odd: no loop without an end, whatever they say --- */
 
 static void test_list_without_version(void **state)
@@ -611,6 +680,9 @@ int main(void)
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_goaway),
         cmocka_unit_test(test_changed_while_away),
+        cmocka_unit_test(test_roles_unread),
+        cmocka_unit_test(test_roles_lost),
+        cmocka_unit_test(test_roles_lost_at_once),
         cmocka_unit_test(test_list_without_version),
         cmocka_unit_test(test_one_stream),
         cmocka_unit_test(test_two_streams),

@@ -188,6 +188,50 @@ static void test_reconnect(void **state)
     assert_true(watch_is_due(world.agent, &watch));
 }
 
+/* A busy server is asked for the watch again; a third refusal has the owner read instead. */
+static void test_busy(void **state)
+{
+    static const uint16_t codes[] = {429, 500, 503};
+    (void)state;
+    for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        up(true);
+        watch_from(&watch, view_text("5"));
+        for (unsigned tries = 0; tries < 2; tries++) {
+            struct watch_report r = ends(PEER_REFUSED, codes[i]);
+            assert_int_equal(r.kind, WATCH_BUSY);
+            assert_true(r.wait_ms < 2 * WATCH_BUSY_MS);
+            assert_false(watch.unusable);
+            assert_true(is_planned());
+        }
+        struct watch_report r = ends(PEER_REFUSED, codes[i]);
+        assert_int_equal(r.kind, WATCH_REFUSED);
+        assert_true(r.first);
+        assert_true(watch.unusable);
+        assert_string_equal(watch.version, "5");
+    }
+}
+
+/* Reading would be refused as well by a server that has not read its roles. */
+static void test_roles_unread(void **state)
+{
+    (void)state;
+    up(true);
+    watch_from(&watch, view_text("5"));
+    result.roles_unread = true;
+    for (unsigned tries = 0; tries < 9; tries++) {
+        struct watch_report r = ends(PEER_REFUSED, 403);
+        assert_int_equal(r.kind, WATCH_BUSY);
+        assert_true(r.wait_ms <= API_BUSY_MAX_MS * 5 / 4);
+        assert_false(watch.unusable);
+    }
+    assert_string_equal(watch.version, "5");
+    result.roles_unread = false;
+    struct watch_report r = ends(PEER_REFUSED, 403);
+    assert_int_equal(r.kind, WATCH_REFUSED);
+    assert_true(r.first && r.wait_ms >= API_REFUSED_MS);
+    assert_string_equal(watch.version, "");
+}
+
 /* --- silence --- */
 
 static void open_now(uint64_t silent_ms)
@@ -200,13 +244,42 @@ static void open_now(uint64_t silent_ms)
     assert_true(api_slot_busy(world.agent, watch.slot));
 }
 
+/* The head of the response arrives. */
+static void head_arrives(uint16_t http)
+{
+    world.agent->api->client.exchange[watch.slot].response.http_status = http;
+}
+
+/* A server that has not answered is slow and not silent, for as long as a GET may take. */
+static void test_slow(void **state)
+{
+    (void)state;
+    up(true);
+    open_now(NODE_SILENT_MS);
+    assert_true(watch_deadline(world.agent, &watch) == world.agent->now_ms + API_REQUEST_MS);
+    world.agent->now_ms += API_REQUEST_MS - 1;
+    assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_NOTHING);
+    world.agent->now_ms += 1;
+    assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_SILENT);
+    watch_stop(world.agent, &watch);
+    /* it was slow and not mute: the next watch that it accepts is as good as any */
+    open_now(UINT64_MAX);
+    assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_NOTHING);
+    assert_true(watch.unusable);
+    head_arrives(200);
+    assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_NOTHING);
+    assert_false(watch.unusable);
+}
+
 static void test_silence(void **state)
 {
     (void)state;
     up(true);
     open_now(NODE_SILENT_MS);
-    assert_true(watch_deadline(world.agent, &watch) == world.agent->now_ms + NODE_SILENT_MS);
+    world.agent->now_ms += 3000;
+    head_arrives(200);
     assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_NOTHING);
+    assert_true(watch_deadline(world.agent, &watch) == world.agent->now_ms + NODE_SILENT_MS);
     world.agent->now_ms += NODE_SILENT_MS;
     struct watch_report r = watch_check(world.agent, &watch);
     assert_int_equal(r.kind, WATCH_SILENT);
@@ -214,6 +287,25 @@ static void test_silence(void **state)
     assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_NOTHING);
     watch_stop(world.agent, &watch);
     assert_true(watch_is_due(world.agent, &watch));
+    /* that the server accepts the next one proves nothing: an event does */
+    open_now(UINT64_MAX);
+    head_arrives(200);
+    assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_NOTHING);
+    assert_true(watch.unusable);
+    (void)event("MODIFIED", "9");
+    assert_false(watch.unusable);
+}
+
+/* The state came with the head: nothing is awaited any more. */
+static void test_state_with_the_head(void **state)
+{
+    (void)state;
+    up(true);
+    open_now(NODE_SILENT_MS);
+    head_arrives(200);
+    (void)event("ADDED", "3");
+    assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_NOTHING);
+    assert_true(watch_deadline(world.agent, &watch) == UINT64_MAX);
 }
 
 /* One that ends before it reported the state, on a connection that goes on, is silent as well. */
@@ -255,7 +347,11 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_reconnect),
+        cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_roles_unread),
+        cmocka_unit_test(test_slow),
         cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_state_with_the_head),
         cmocka_unit_test(test_ends_without_a_word),
         cmocka_unit_test(test_silence_that_is_expected),
     };

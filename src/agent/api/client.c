@@ -109,6 +109,8 @@ void api_opened(struct agent *a, uint64_t now_ms)
     struct api_client *c = &a->api->client;
     connection_opened(a, now_ms);
     c->timeouts_in_a_row = 0;
+    c->allowed_before |= c->allowed;
+    c->allowed = 0;
     c->blocked_ms = 0;
     c->streams = API_STREAMS_ENOUGH;
     c->reread_ms = 0;
@@ -501,6 +503,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->result.creates = view_is(view_text(r->head.method), "POST");
     x->result.status = STATUS_MORE;
     x->result.unprocessed = false;
+    x->result.roles_unread = false;
     x->result.reason[0] = '\0';
     x->result.message[0] = '\0';
     x->result.path[0] = '\0';
@@ -579,6 +582,24 @@ static enum status judge_response(struct api_exchange *x)
 }
 
 /*
+ * Handles a 403. An API server that has just started answers so until it has read its roles. That
+ * is the likely reason if the server allowed such requests on an earlier connection, has allowed
+ * none on this one, and this one is younger than API_ROLES_MS. Otherwise the role is missing.
+ */
+static void judge_forbidden(struct agent *a, struct api_result *r)
+{
+    struct api_client *c = &a->api->client;
+    uint32_t bit = kind_bit(r->kind);
+    bool young = a->now_ms - a->api->connection.opened_ms < API_ROLES_MS;
+    r->roles_unread = young && (c->allowed_before & bit) != 0u && (c->allowed & bit) == 0u;
+    if (!r->roles_unread) {
+        c->forbidden |= bit;
+        c->allowed &= ~bit;
+        c->allowed_before &= ~bit;
+    }
+}
+
+/*
  * Ends a request whose response is complete. After 401 the request does not end yet: the host reads
  * the token first, then judge_token ends the request.
  */
@@ -598,7 +619,9 @@ static void response_complete(struct agent *a, unsigned place)
     if ((http == HTTP_TOO_MANY_REQUESTS || http == HTTP_SERVICE_UNAVAILABLE) && asked > 0u) {
         c->retry_after_ms = a->now_ms + agent_spread(a, asked);
     }
-    c->forbidden |= (http == HTTP_FORBIDDEN) ? kind_bit(x->result.kind) : 0u;
+    if (http == HTTP_FORBIDDEN) {
+        judge_forbidden(a, &x->result);
+    }
     finish_request(a, place, s);
 }
 
@@ -684,7 +707,11 @@ static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
 static void headers_complete(struct agent *a, unsigned place, bool end)
 {
     struct api_exchange *x = exchange_at(a, place);
+    uint16_t http = x->response.http_status;
     a->api->client.timeouts_in_a_row = 0;
+    if (http >= HTTP_OK && http <= HTTP_OK_LAST) {
+        a->api->client.allowed |= kind_bit(x->result.kind);
+    }
     if (is_watch(x->result.kind)) {
         x->deadline_ms = x->sent_ms + WATCH_SECONDS * UINT64_C(1000) + API_REQUEST_MS;
     }

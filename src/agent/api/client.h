@@ -100,6 +100,8 @@ struct api_result {
     enum status status;
     uint16_t http;    /* HTTP status code of the response; 0: no response */
     bool unprocessed; /* the server did not process the request (REFUSED_STREAM): safe to repeat */
+    /* the response is a 403, but perhaps only because the server has not read its roles yet */
+    bool roles_unread;
     /* wait in the header Retry-After of the response, in seconds; 0: none */
     uint32_t retry_after_s;
     bool creates;        /* the request was a POST */
@@ -181,6 +183,10 @@ struct api_client {
     uint64_t reread_ms;
     /* bit for each api_kind: the last request of this kind was refused with 403 */
     uint32_t forbidden;
+    /* bit for each api_kind: the server has allowed a request of this kind on this connection */
+    uint32_t allowed;
+    /* bit for each api_kind: as `allowed`, but on an earlier connection, and not refused since */
+    uint32_t allowed_before;
     struct api_piece piece;
     struct api_exchange exchange[API_PLACES];
 };
@@ -253,7 +259,10 @@ void api_hurry(struct agent *a);
     "the API server answered 401 Unauthorized, and there is no other token yet"
 #define API_TOKEN_REMEDY                                                                           \
     "delete the agent's pod to get a new token; outside a pod, renew the token of its kubeconfig"
-/* Whether the last request of this kind was refused with 403 Forbidden. */
+/*
+ * Whether the last request of this kind was refused with 403 Forbidden. A 403 with `roles_unread`
+ * does not count.
+ */
 bool api_forbidden(const struct agent *a, enum api_kind kind);
 /* Whether all requests but claim GETs pause, because the server refused the token. */
 bool api_token_refused(const struct agent *a);

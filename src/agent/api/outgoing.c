@@ -58,6 +58,9 @@ static enum outcome refusal_outcome(const struct api_result *r)
 {
     switch (r->http) {
     case HTTP_FORBIDDEN:
+        if (r->roles_unread) {
+            return OUTCOME_LATER;
+        }
         return namespace_ends(r) ? OUTCOME_IGNORED : OUTCOME_DENIED;
     case HTTP_NOT_FOUND:
     case HTTP_CONFLICT:

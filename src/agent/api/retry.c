@@ -11,7 +11,7 @@
 
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms)
 {
-    uint64_t most = retry_is_busy(r->http) ? API_BUSY_MAX_MS : API_BACKOFF_MAX_MS;
+    uint64_t most = retry_is_busy(r) ? API_BUSY_MAX_MS : API_BACKOFF_MAX_MS;
     uint64_t wait = agent_backoff_within(a, backoff_ms, API_BACKOFF_MIN_MS, most);
     uint64_t asked = agent_spread(a, api_retry_after_ms(r));
     uint64_t pause = api_later(a) - a->now_ms;
@@ -20,7 +20,7 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
      */
     pause = (r->http == HTTP_UNAUTHORIZED) ? 0u : pause;
     asked = (asked > pause) ? asked : pause;
-    if (r->http == HTTP_FORBIDDEN && wait < API_REFUSED_MS) {
+    if (r->http == HTTP_FORBIDDEN && !r->roles_unread && wait < API_REFUSED_MS) {
         wait = agent_jitter(a, API_REFUSED_MS);
     }
     return (asked > wait) ? asked : wait;
@@ -41,14 +41,15 @@ bool retry_watch_goes_on(const struct api_result *r)
     return r->status == STATUS_OK || r->status == PEER_CLOSED || started;
 }
 
-bool retry_passes(uint16_t http)
+bool retry_passes(const struct api_result *r)
 {
-    return http == 0u || retry_is_busy(http);
+    return r->http == 0u || retry_is_busy(r);
 }
 
-bool retry_is_busy(uint16_t http)
+bool retry_is_busy(const struct api_result *r)
 {
-    return http == HTTP_TOO_MANY_REQUESTS || http >= HTTP_SERVER_ERROR_FIRST;
+    return r->http == HTTP_TOO_MANY_REQUESTS || r->http >= HTTP_SERVER_ERROR_FIRST ||
+           r->roles_unread;
 }
 
 void retry_refusal_write(const struct api_result *r, struct writer *out)

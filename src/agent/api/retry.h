@@ -10,9 +10,9 @@
 
 /*
  * Returns the wait before a failed request is repeated. The wait doubles with each failure, is at
- * least as long as the server asks, at most API_BUSY_MAX_MS with its jitter after 429 and 5xx
- * unless the server asks for more, and at least API_REFUSED_MS after a 403, which only an operator
- * can remedy.
+ * least as long as the server asks, at most API_BUSY_MAX_MS with its jitter if the server is busy
+ * (retry_is_busy) unless it asks for more, and at least API_REFUSED_MS after any other 403, which
+ * only an operator can remedy.
  */
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
 /*
@@ -22,10 +22,13 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
 uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
 /* Whether the watch ended normally, so that the next one can continue from its resource version. */
 bool retry_watch_goes_on(const struct api_result *r);
-/* Whether a failure with this HTTP status is transient: no response (0), 429, or 5xx. */
-bool retry_passes(uint16_t http);
-/* Whether the server refused the request because it is busy or fails: 429 or a 5xx status. */
-bool retry_is_busy(uint16_t http);
+/* Whether the failure is transient: there was no response, or the server is busy. */
+bool retry_passes(const struct api_result *r);
+/*
+ * Whether the server refused the request because it is busy, fails or has just started: 429, a 5xx
+ * status, or a 403 with `roles_unread`.
+ */
+bool retry_is_busy(const struct api_result *r);
 /*
  * Appends the end of a message about a refused request: the HTTP status, and the server's message
  * or, for 401, the remedy.

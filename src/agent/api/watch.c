@@ -47,13 +47,15 @@ void watch_open(struct agent *a, struct kube_watch *w, const struct api_request 
 {
     ASSERT(watch_is_due(a, w));
     w->silent_ms = UINT64_MAX;
+    w->report_ms = 0;
     if (api_start(a, w->slot, r) != STATUS_OK) {
         w->due_ms = api_later(a);
         return;
     }
     bool state_first = w->reports_state && w->version[0] == '\0';
     if (state_first && silent_ms != UINT64_MAX) {
-        w->silent_ms = a->now_ms + silent_ms;
+        w->silent_ms = a->now_ms + API_REQUEST_MS;
+        w->report_ms = silent_ms;
     }
     w->due_ms = w->reports_state ? a->now_ms : UINT64_MAX;
 }
@@ -101,9 +103,27 @@ static struct watch_report give_up(struct kube_watch *w, enum watch_report_kind 
     return (struct watch_report){.kind = kind, .wait_ms = wait_ms, .first = first};
 }
 
-struct watch_report watch_check(const struct agent *a, struct kube_watch *w)
+/* Whether the server accepted the watch. */
+static bool is_accepted(const struct api_result *r)
 {
-    return (a->now_ms >= w->silent_ms) ? give_up(w, WATCH_SILENT, 0) : report_of(WATCH_NOTHING);
+    return r->http >= HTTP_OK && r->http <= HTTP_OK_LAST;
+}
+
+struct watch_report watch_check(struct agent *a, struct kube_watch *w)
+{
+    bool begun = api_slot_busy(a, w->slot) && is_accepted(api_slot_result(a, w->slot));
+    if (begun) {
+        w->unusable = w->unusable && w->mute;
+    }
+    if (begun && w->report_ms > 0u && w->silent_ms != UINT64_MAX) {
+        w->silent_ms = a->now_ms + w->report_ms;
+        w->report_ms = 0;
+    }
+    if (a->now_ms < w->silent_ms) {
+        return report_of(WATCH_NOTHING);
+    }
+    w->mute = begun;
+    return give_up(w, WATCH_SILENT, 0);
 }
 
 /* --- end of a watch --- */
@@ -130,13 +150,26 @@ static bool is_refused(const struct api_result *r)
     return r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
 }
 
+/*
+ * Whether the watch is only reopened after a refusal. The owner need not read the object meanwhile:
+ * that would be one more request to a busy server, and a server that has not read its roles refuses
+ * it too.
+ */
+static bool is_tried_again(const struct kube_watch *w, const struct api_result *r)
+{
+    return r->roles_unread || (retry_is_busy(r) && w->backoff_ms < WATCH_BUSY_MS);
+}
+
 /* What the owner must do at the end of a watch that was not silent (unless_silent). */
 static struct watch_report report_end(const struct agent *a, struct kube_watch *w,
                                       const struct api_result *r, uint64_t wait_ms)
 {
     w->due_ms = a->now_ms + wait_ms;
     if (is_refused(r)) {
-        if (w->reports_state && !retry_is_busy(r->http)) {
+        if (is_tried_again(w, r)) {
+            return (struct watch_report){.kind = WATCH_BUSY, .wait_ms = wait_ms};
+        }
+        if (w->reports_state && !retry_is_busy(r)) {
             w->version[0] = '\0';
         }
         return give_up(w, WATCH_REFUSED, wait_ms);
@@ -152,15 +185,20 @@ static struct watch_report report_end(const struct agent *a, struct kube_watch *
 }
 
 /*
- * Returns `report`, except in this case: the connection works, but the watch has not reported the
- * initial state. The result is then WATCH_SILENT.
+ * Returns `report`, except in this case: the connection works and the server is not busy, but the
+ * watch has not reported the initial state. The result is then WATCH_SILENT.
  */
 static struct watch_report unless_silent(const struct agent *a, struct kube_watch *w,
-                                         struct watch_report report, uint64_t wait_ms)
+                                         const struct api_result *r, struct watch_report report,
+                                         uint64_t wait_ms)
 {
-    bool silent = w->silent_ms != UINT64_MAX && api_ready(a);
+    bool silent = w->silent_ms != UINT64_MAX && report.kind != WATCH_BUSY && api_ready(a);
     w->silent_ms = UINT64_MAX;
-    return silent ? give_up(w, WATCH_SILENT, wait_ms) : report;
+    if (!silent) {
+        return report;
+    }
+    w->mute = is_accepted(r);
+    return give_up(w, WATCH_SILENT, wait_ms);
 }
 
 /*
@@ -169,7 +207,7 @@ static struct watch_report unless_silent(const struct agent *a, struct kube_watc
  */
 static uint64_t wait_after(struct agent *a, struct kube_watch *w, const struct api_result *r)
 {
-    if (is_refused(r) && !retry_is_busy(r->http) && w->reports_state) {
+    if (is_refused(r) && !retry_is_busy(r) && w->reports_state) {
         return agent_backoff_within(a, &w->backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
     }
     return retry_watch_wait(a, r, &w->backoff_ms);
@@ -179,7 +217,7 @@ struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struc
 {
     uint64_t wait_ms = wait_after(a, w, r);
     struct watch_report report = report_end(a, w, r, wait_ms);
-    return unless_silent(a, w, report, wait_ms);
+    return unless_silent(a, w, r, report, wait_ms);
 }
 
 /* --- events of a watch --- */
@@ -216,6 +254,7 @@ static struct watch_report event_ends(struct kube_watch *w)
                                                                   WATCH_BOOKMARK};
     w->silent_ms = UINT64_MAX;
     w->unusable = false;
+    w->mute = false;
     if (w->next_version[0] != '\0') {
         memcpy(w->version, w->next_version, sizeof w->version);
     }
@@ -230,7 +269,7 @@ static struct watch_report error_event(struct agent *a, struct kube_watch *w,
 {
     uint64_t wait_ms = retry_watch_wait(a, r, &w->backoff_ms);
     struct watch_report report = restart_watch(a, w, wait_ms);
-    report = unless_silent(a, w, report, wait_ms);
+    report = unless_silent(a, w, r, report, wait_ms);
     api_cancel(a, w->slot);
     return report;
 }

@@ -33,12 +33,22 @@ struct kube_watch {
     bool reports_state;
     /* the watch is refused, silent or without a stream: its owner reads the object instead */
     bool unusable;
+    /*
+     * a watch that the server accepted did not report the state, so that only an event proves that
+     * the watch works
+     */
+    bool mute;
     enum watch_type type; /* type of the event whose records are arriving */
     uint64_t due_ms;      /* when to open the watch; UINT64_MAX: only after watch_resume */
     /*
      * when the watch counts as silent if it has not reported the state by then; UINT64_MAX: never
      */
     uint64_t silent_ms;
+    /*
+     * if silent_ms is a time: how long the state may take once the head of the response is there;
+     * 0: the head is there
+     */
+    uint64_t report_ms;
     uint64_t backoff_ms;
     /* resource version from which to continue; empty: there is none */
     char version[RESOURCE_VERSION_CAP];
@@ -56,6 +66,7 @@ enum watch_report_kind {
     WATCH_DELETED,      /* the event is complete: the object was deleted */
     WATCH_BOOKMARK,     /* the event has no object, but a newer resource version */
     WATCH_OUTDATED,     /* the watch cannot continue: list the objects after wait_ms */
+    WATCH_BUSY,         /* the server is too busy for the watch: it is reopened after wait_ms */
     WATCH_REFUSED, /* the server refuses the watch (see the HTTP status): read the object instead */
     WATCH_NO_ROOM, /* the server allows too few streams: list the objects after wait_ms */
     WATCH_SILENT   /* the current state was not reported: read the object after wait_ms */
@@ -76,18 +87,20 @@ void watch_init(struct kube_watch *w, unsigned slot, bool reports_state);
 /* Whether the owner must call watch_open now. */
 bool watch_is_due(const struct agent *a, const struct kube_watch *w);
 /*
- * Opens the watch; the path in *r contains w->version. `silent_ms`: time within which a watch that
- * reports the current state must report it; UINT64_MAX: no limit, because the object may be absent.
+ * Opens the watch; the path in *r contains w->version. `silent_ms`: time, from the head of the
+ * response on, within which a watch that reports the current state must report it; UINT64_MAX: no
+ * limit, because the object may be absent. The head itself may take API_REQUEST_MS, as the response
+ * to a GET may: a server that is slow would answer a GET no sooner.
  */
 void watch_open(struct agent *a, struct kube_watch *w, const struct api_request *r,
                 uint64_t silent_ms);
 /* When watch_is_due next becomes true or watch_check has a report; UINT64_MAX: no timer runs. */
 uint64_t watch_deadline(const struct agent *a, const struct kube_watch *w);
 /*
- * Returns WATCH_SILENT if the watch should have reported the current state by now, else
- * WATCH_NOTHING.
+ * Notes the head of the watch's response. Returns WATCH_SILENT if the watch should have reported
+ * the current state by now, else WATCH_NOTHING.
  */
-struct watch_report watch_check(const struct agent *a, struct kube_watch *w);
+struct watch_report watch_check(struct agent *a, struct kube_watch *w);
 /* Handles a record of the watch; returns what the owner must do. */
 struct watch_report watch_record(struct agent *a, struct kube_watch *w, const struct api_result *r,
                                  const struct kube_record *record);

@@ -354,7 +354,7 @@ static bool is_repeated(const struct agent *a, struct fetch *f, const struct api
 /* Whether the failure of the GET is transient: a stream was reset, or the server is too busy. */
 static bool is_transient(const struct api_result *r)
 {
-    return r->status == PEER_CLOSED || (r->status == PEER_REFUSED && retry_passes(r->http));
+    return r->status == PEER_CLOSED || (r->status == PEER_REFUSED && retry_passes(r));
 }
 
 static void fail_fetch(struct fetch *f, const struct api_result *r)

@@ -206,16 +206,21 @@ static void watch_silent(struct agent *a, const struct api_result *r, struct wat
 static void watch_refused(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = a->node_object;
-    n->get_due_ms = (n->presence == NODE_UNKNOWN) ? a->now_ms : n->get_due_ms;
-    if (report.first) {
+    bool busy = retry_is_busy(r);
+    if (report.kind == WATCH_REFUSED && n->presence == NODE_UNKNOWN) {
+        n->get_due_ms = a->now_ms;
+    }
+    if (!busy && (report.first || n->refusal.passes)) {
         /* log this refusal even if it equals the last logged one */
         n->refusal.doing = NULL;
-        if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
-            if (retry_is_busy(r->http)) {
-                log_no_k8s_event(a); /* an Event would be one more request to a busy server */
-            }
-            log_api_refusal_end(a, &n->refusal, NODE_REMEDY);
+    } else if (!busy) {
+        return; /* this refusal was logged when it began */
+    }
+    if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
+        if (busy) {
+            log_no_k8s_event(a); /* an Event would be one more request to a busy server */
         }
+        log_api_refusal_end(a, &n->refusal, NODE_REMEDY);
     }
 }
 
@@ -237,6 +242,7 @@ static void watch_reported(struct agent *a, const struct api_result *r, struct w
             learn_absent(a);
         }
         break;
+    case WATCH_BUSY:
     case WATCH_REFUSED:
         watch_refused(a, r, report);
         break;

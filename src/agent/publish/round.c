@@ -101,7 +101,7 @@ static void request_failed(struct agent *a, const char *doing, const struct api_
     struct round *r = &a->publish->round;
     uint64_t wait = retry_wait(a, result, &a->publish->pacing.backoff_ms);
     r->trouble = "a request for ResourceSlices failed and is retried";
-    if (result->http == HTTP_FORBIDDEN) {
+    if (result->http == HTTP_FORBIDDEN && !result->roles_unread) {
         r->trouble = "the API server forbids requests for ResourceSlices: check RBAC and policies";
     } else if (result->http == HTTP_UNAUTHORIZED) {
         r->trouble = "the API server does not accept the agent's token: " API_TOKEN_REMEDY;

@@ -151,7 +151,7 @@ struct watch_result slice_watch_end(struct agent *a, const struct api_result *r)
 {
     struct watch_report report = watch_end(a, &a->publish->watch.watch, r);
     struct watch_result result = {.finding = WATCH_FOUND_NOTHING, .wait_ms = report.wait_ms};
-    if (report.kind == WATCH_REFUSED) {
+    if (report.kind == WATCH_REFUSED || report.kind == WATCH_BUSY) {
         /* the caller need do nothing: the periodic rounds replace the watch */
         log_refused(a, r, report.wait_ms);
     } else if (report.kind == WATCH_NO_ROOM) {

@@ -10,7 +10,8 @@
 bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
                      const struct api_result *r, enum status status)
 {
-    bool lasts = last->doing == doing && last->http == r->http;
+    bool passes = retry_passes(r);
+    bool lasts = last->doing == doing && last->http == r->http && last->passes == passes;
     ASSERT(doing != NULL);
     if (r->unprocessed && api_draining(a)) {
         /*
@@ -21,9 +22,10 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
     if (lasts && a->now_ms - last->logged_ms < REFUSAL_LOG_PAUSE_MS) {
         return false;
     }
-    *last = (struct refusal){.doing = doing, .http = r->http, .logged_ms = a->now_ms};
+    *last =
+        (struct refusal){.doing = doing, .http = r->http, .passes = passes, .logged_ms = a->now_ms};
     log_begin(a, LOG_ID_API_REQUEST_FAILED);
-    if (!lasts && retry_passes(r->http)) {
+    if (!lasts && passes) {
         /* a first refusal may be transient, so it causes no Kubernetes Event */
         log_no_k8s_event(a);
     }
@@ -44,7 +46,7 @@ void log_api_refusal_field(struct agent *a, const char *key, const char *text)
 
 void log_api_refusal_end(struct agent *a, const struct refusal *last, const char *remedy)
 {
-    const char *text = retry_passes(last->http) ? "none needed: the agent retries" : remedy;
+    const char *text = last->passes ? "none needed: the agent retries" : remedy;
     ASSERT(last->doing != NULL);
     text = (last->http == HTTP_UNAUTHORIZED) ? API_TOKEN_REMEDY : text;
     if (text != NULL) {

@@ -16,6 +16,7 @@ struct refusal {
     /* purpose of the refused request, static text; NULL: no refusal was logged */
     const char *doing;
     uint16_t http;
+    bool passes; /* the failure was transient (retry_passes) */
     uint64_t logged_ms;
 };
 
