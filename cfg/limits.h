@@ -812,6 +812,11 @@
 #define SLICE_REPAIRS_FREE 20u
 #define SLICE_REPAIRS_MS 60000u
 /*
+ * Stored slices that differ, each within this time of the last one, are one incident, which causes
+ * at most one Kubernetes Event: as long as equal Events are counted as one (K8S_EVENT_WINDOW_MS).
+ */
+#define SLICE_INCIDENT_MS 900000u
+/*
  * Slices that the server refuses as invalid are sent again when their content changes, or after a
  * wait that doubles between these bounds: a webhook or a server in an upgrade recovers soon,
  * whereas other validation rules stay in force.

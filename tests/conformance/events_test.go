@@ -245,3 +245,27 @@ func TestClaimStatus(t *testing.T) {
 		t.Errorf("%d events of a healthy node", n)
 	}
 }
+
+// A slice that somebody deletes is restored without an Event, since each node of a cluster would send one; that it is
+// deleted again is worth one.
+func TestDriftEvent(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, _ := running(t, api, "trn2.48xlarge")
+	for i := range 3 {
+		slice := api.published()
+		waitFor(t, "a watch", api.watching)
+		time.Sleep(time.Second) // the round that created the slice is over, and an Event would have come
+		if found := api.seen("event", "series"); found != i/2 {
+			t.Errorf("%d requests about Events before deletion %d", found, i+1)
+		}
+		mark := a.log.count()
+		api.remove(slice.Name)
+		a.waitLog(mark, "event=slice_drift_detected", "what=deleted")
+	}
+	api.published()
+	time.Sleep(time.Second)
+	if found := api.seen("event", "series"); found != 1 {
+		t.Errorf("%d requests about Events of one incident", found)
+	}
+}

@@ -62,6 +62,46 @@ static void test_deleted_again_and_again(void **state)
         check_right();
         assert_int_equal(slice_generation(api_slice_only()), i);
     }
+    assert_int_equal(took.asked, 1);
+    (void)event_only("ResourceSliceDriftDetected");
+    /* another incident, another Event */
+    pass(SLICE_INCIDENT_MS);
+    for (unsigned i = 0; i < 3; i++) {
+        api_slice_delete(api_slice_only());
+        pass(60000);
+    }
+    assert_int_equal(events_stored(), 2);
+}
+
+/*
+ * Somebody deletes the slices of all nodes, one after the other: each agent restores its own, and
+ * logs it. An Event of each agent would be as many requests as the slices themselves.
+ */
+static void test_all_deleted(void **state)
+{
+    (void)state;
+    static const char *const flags[] = {"--ultraserver-devices", "both"};
+    world_new();
+    settings_set(flags, 2);
+    found_set("trn2u.48xlarge", 16, 8);
+    (void)snprintf(world.found.ultraserver.modes, sizeof world.found.ultraserver.modes, "1,3,4");
+    for (unsigned n = 0; n < ULTRASERVER_SIZES; n++) {
+        (void)snprintf(world.found.ultraserver.node_id[n], 2, "2");
+        (void)snprintf(world.found.ultraserver.server_id[n], 17, "00000000000000a%u", n);
+    }
+    node_up();
+    unsigned slices = api_slices();
+    assert_int_equal(slices, 2);
+    for (unsigned i = 0; i < slices; i++) {
+        log_forget();
+        api_slice_delete(api_slice_at(i));
+        pass(5000);
+        log_has("slice_drift_detected");
+        assert_int_equal(api_slices(), slices);
+        assert_true(publish_current(world.agent));
+    }
+    pass(60000);
+    assert_int_equal(took.asked, 0);
 }
 
 /* A slice of another pool of this node and driver is somebody's own: it is left alone. */
@@ -661,6 +701,7 @@ int main(void)
         cmocka_unit_test(test_strange_slice_during_a_write),
         cmocka_unit_test(test_deleted),
         cmocka_unit_test(test_deleted_again_and_again),
+        cmocka_unit_test(test_all_deleted),
         cmocka_unit_test(test_fight),
         cmocka_unit_test(test_deleted_in_a_write),
         cmocka_unit_test(test_changed),

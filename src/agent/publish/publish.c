@@ -96,6 +96,20 @@ void publish_end(struct agent *a, const struct api_result *r)
 }
 
 /*
+ * Counts a difference of the incident; returns whether this one deserves a Kubernetes Event. That
+ * is the first one after as many as there are slices: then somebody changes them again and again.
+ * Whoever deletes all slices of a cluster once causes no Event, of which each agent would send one.
+ */
+static bool count_difference(struct agent *a)
+{
+    struct incident *i = &a->publish->incident;
+    bool same = i->count > 0u && a->now_ms - i->last_ms < SLICE_INCIDENT_MS;
+    i->count = same ? i->count + 1u : 1u;
+    i->last_ms = a->now_ms;
+    return i->count == a->publish->plan.parts + 1u;
+}
+
+/*
  * Requests a round because a stored slice differs; between two rounds, logs only the first
  * difference.
  */
@@ -105,6 +119,9 @@ static void repair_slice(struct agent *a, const char *what)
         log_begin(a, LOG_ID_SLICE_DRIFT_DETECTED);
         log_text(a, "slice", a->publish->watch.observer.seen.name);
         log_text(a, "what", what);
+        if (!count_difference(a)) {
+            log_no_k8s_event(a);
+        }
         log_end(a);
     }
     round_recheck(a, SLICE_REPAIR_MS);

@@ -12,6 +12,12 @@
 #include "agent/publish/slice_watch.h"
 #include "agent/publish/wanted.h"
 
+/* Differences between stored and wanted slices that belong together, see SLICE_INCIDENT_MS. */
+struct incident {
+    uint64_t last_ms; /* when the last difference was found */
+    unsigned count;   /* differences so far */
+};
+
 /* The state of the publisher. */
 struct publish {
     struct round round;
@@ -19,6 +25,7 @@ struct publish {
     struct wanted wanted;
     struct plan plan;
     struct slice_watch watch;
+    struct incident incident;
     struct left_out left_out;
     /* working memory for attributes, which is too large for the stack */
     struct attributes attributes;
