@@ -21,6 +21,25 @@ static void test_temporary_file(void **state)
     assert_int_equal(disk_count(FILES_CDI), 0);
 }
 
+/* A node without claims pays no memory for the checks of 256: nothing writes to their pages. */
+static void test_checks_of_free_slots(void **state)
+{
+    static const struct claim_check none;
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    kill_agent();
+    start();
+    pass(ROUND);
+    assert_int_equal(held(), 1);
+    unsigned used = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim_check *check = &world.agent->recovery->reconcile.check[i];
+        used += (memcmp(check, &none, sizeof none) != 0) ? 1u : 0u;
+    }
+    assert_int_equal(used, 1);
+}
+
 /* --- CDI files of held claims --- */
 
 static void test_missing_and_changed_files(void **state)
@@ -789,6 +808,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_temporary_file),
+        cmocka_unit_test(test_checks_of_free_slots),
         cmocka_unit_test(test_missing_and_changed_files),
         cmocka_unit_test(test_files_at_start),
         cmocka_unit_test(test_root_that_takes_nothing),

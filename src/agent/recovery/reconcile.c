@@ -602,6 +602,9 @@ void reconcile_opened(struct agent *a)
     uint64_t first_ms = a->now_ms + agent_random(a) % RECONCILE_SPREAD_MS;
     handle_files(a, true);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (ledger_entry(a, i)->state == LEDGER_FREE) {
+            continue; /* check_of sets it for the next claim; unwritten pages cost no memory */
+        }
         struct claim_check *check = check_of(a, i);
         check->due_ms = first_ms;
         check->gone = false;
