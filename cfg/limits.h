@@ -1042,12 +1042,16 @@
  */
 #define BUNDLE_FILE_BYTES_MAX ((size_t)8u * 1024u * 1024u)
 /*
- * The file sysfs.txt of a bundle. Levels of directories below class/neuron_device: the deepest file
- * of the module 2.30 is six levels down. Files there: the module has at most 64 devices, with some
- * 130 files for each of 8 cores. Bytes of a value: sysfs shows one page.
+ * The file sysfs.txt of a bundle. Directories that are open at a time, class/neuron_device
+ * included: the module 2.30 needs six. Lines: the module has at most 64 devices, with some 130
+ * files for each of 8 cores. Bytes: those of 64 devices with 8 cores are 5 MiB. Bytes of a value:
+ * sysfs shows one page. Time: a device whose firmware does not respond delays each read by up to
+ * 15 s.
  */
 #define SYSFS_COPY_LEVELS_MAX 8u
-#define SYSFS_COPY_FILES_MAX 80000u
+#define SYSFS_COPY_LINES_MAX 80000u
+#define SYSFS_COPY_BYTES_MAX BUNDLE_FILE_BYTES_MAX
+#define SYSFS_COPY_MS 30000u
 #define SYSFS_COPY_VALUE_MAX 4096u
 /*
  * Largest piece written to stderr at once: a pipe that reports room accepts this much without

@@ -402,8 +402,8 @@ const struct command_row command_rows[COMMANDS] = {
                             "write what a problem report needs into a directory or a tar archive",
                         .more = "The bundle has slices, claims, CDI files, claim store, versions,\n"
                                 "the value of each option, what sysfs shows of the devices, the\n"
-                                "agent's pages and last log lines; it has no token, no kubeconfig\n"
-                                "and no serial number. A missing directory is made,\n"
+                                "agent's pages and last log lines; it has no token and no\n"
+                                "kubeconfig. A missing directory is made,\n"
                                 "an existing one must be empty; with - a tar archive goes to\n"
                                 "standard output. The exit code is 0 when every file was\n"
                                 "written, else 1.",

@@ -606,7 +606,7 @@ func TestBundle(t *testing.T) {
 		t.Fatalf("bundle: %+v", got)
 	}
 	want := map[string]string{
-		"versions.txt": "kernel: ", "sysfs.txt": "module/neuron/version 2.26.5.0\\x0a\n", "settings.txt": "--cdi-root=" + a.cdiDir() + "   # --cdi-root, default: /var/run/cdi\n", "check.txt": "ready\n",
+		"versions.txt": "kernel: ", "sysfs.txt": "f module/neuron/version 2.26.5.0\\x0a\n", "settings.txt": "--cdi-root=" + a.cdiDir() + "   # --cdi-root, default: /var/run/cdi\n", "check.txt": "ready\n",
 		"devices.txt": "default/llama", "slices.yaml": "kind: ResourceSlice", "claims.yaml": "uid: ", "claims.store": "NEURDRA1",
 		"statusz.txt": "kubelet: ", "readyz.txt": "ok\n", "metrics.txt": "neuron_dra_claims_held 1\n", "log.txt": "event=claim_prepared",
 		filepath.Base(a.cdiFile(claim)): a.cdiBytes(claim),

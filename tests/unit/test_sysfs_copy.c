@@ -91,18 +91,18 @@ static void test_node(void **state)
     link_to("../../devices/pci0000:cc/0000:ca:00.0/infiniband/rdmap0",
             "sys/class/infiniband/rdmap0");
     assert_int_equal(copy(), STATUS_OK);
-    shows("module/neuron/version 2.30.2.0\\x0a");
-    shows("devices/virtual/dmi/id/product_name trn2.48xlarge\\x0a");
-    shows("bus/pci/devices/0000:cc:00.0 -> ../../../devices/pci0000:cc/0000:cc:00.0");
-    shows("bus/pci/devices/0000:cc:00.0/numa_node 1\\x0a");
-    shows("bus/pci/drivers/efa ! no such file or directory");
-    shows("class/infiniband/rdmap0/ports/1/state 4: ACTIVE\\x0a");
-    shows("class/neuron_device/server_id_4 00aa\\x0a");
-    shows("class/neuron_device/neuron0 -> ../../devices/virtual/neuron_device/neuron0");
-    shows("class/neuron_device/neuron0/core_count 8");
-    shows("class/neuron_device/neuron0/subsystem -> ../../../../class/neuron_device");
-    shows("class/neuron_device/neuron0/neuron_core0/stats/status/success/total 1\\x0a");
-    shows("class/neuron_device/neuron0/info/serial_number ! left out, because it identifies the "
+    shows("f module/neuron/version 2.30.2.0\\x0a");
+    shows("f devices/virtual/dmi/id/product_name trn2.48xlarge\\x0a");
+    shows("l bus/pci/devices/0000:cc:00.0 ../../../devices/pci0000:cc/0000:cc:00.0");
+    shows("f bus/pci/devices/0000:cc:00.0/numa_node 1\\x0a");
+    shows("! bus/pci/drivers/efa no such file or directory");
+    shows("f class/infiniband/rdmap0/ports/1/state 4: ACTIVE\\x0a");
+    shows("f class/neuron_device/server_id_4 00aa\\x0a");
+    shows("l class/neuron_device/neuron0 ../../devices/virtual/neuron_device/neuron0");
+    shows("f class/neuron_device/neuron0/core_count 8");
+    shows("l class/neuron_device/neuron0/subsystem ../../../../class/neuron_device");
+    shows("f class/neuron_device/neuron0/neuron_core0/stats/status/success/total 1\\x0a");
+    shows("! class/neuron_device/neuron0/info/serial_number left out, because it identifies the "
           "device");
     hides("0123456789abcdef");
     hides("ec2-1234");
@@ -123,6 +123,7 @@ static void test_odd_files(void **state)
     page[sizeof page - 1u] = '\0';
     put(DEVICE "/long", page);
     put(DEVICE "/odd\nname", "\x1b[31m\xff\n");
+    put(DEVICE "/a b\\", "\\x41 ! -> \xc3\xa4");
     put(DEVICE "/empty", "");
     put(DEVICE "/hidden", "1\n");
     assert_int_equal(chmod(at(DEVICE "/hidden"), 0200), 0);
@@ -130,14 +131,15 @@ static void test_odd_files(void **state)
     link_to("../../devices/virtual/neuron_device/neuron9", "sys/class/neuron_device/neuron9");
     assert_int_equal(copy(), STATUS_OK);
     page[SYSFS_COPY_VALUE_MAX] = '\0';
-    (void)snprintf(line, sizeof line, "class/neuron_device/neuron0/long %s", page);
+    (void)snprintf(line, sizeof line, "f class/neuron_device/neuron0/long %s", page);
     shows(line);
-    shows("class/neuron_device/neuron0/odd\\x0aname \\x1b[31m\\xff\\x0a");
-    shows("class/neuron_device/neuron0/empty ");
-    shows("class/neuron_device/neuron0/hidden ! not readable");
-    shows("class/neuron_device/neuron0/fifo ! not readable");
-    shows("class/neuron_device/neuron9 -> ../../devices/virtual/neuron_device/neuron9");
-    shows("class/neuron_device/neuron9 ! no such file or directory");
+    shows("f class/neuron_device/neuron0/odd\\x0aname \\x1b[31m\\xff\\x0a");
+    shows("f class/neuron_device/neuron0/a\\x20b\\x5c \\x5cx41 ! -> \\xc3\\xa4");
+    shows("f class/neuron_device/neuron0/empty ");
+    shows("! class/neuron_device/neuron0/hidden not readable");
+    shows("! class/neuron_device/neuron0/fifo not readable");
+    shows("l class/neuron_device/neuron9 ../../devices/virtual/neuron_device/neuron9");
+    shows("! class/neuron_device/neuron9 no such file or directory");
 }
 
 /* A value of one page of which each byte is escaped: more than one part of the output. */
@@ -183,10 +185,25 @@ static void test_bounds_of_the_tree(void **state)
     put(DEVICE "/0/1/2/3/4/5/6/7/8/9", "deep\n");
     put_long_path(DEVICE);
     assert_int_equal(copy(), STATUS_OK);
-    shows("class/neuron_device/neuron0/0/1/2/3/4/5/6 ! left out, because it is too deep");
-    assert_non_null(strstr(text, "nnn ! a path below it is too long\n"));
+    shows("! class/neuron_device/neuron0/0/1/2/3/4/5/6 left out, because it is too deep");
+    assert_non_null(strstr(text, "nnn a path below it is too long\n"));
     hides("deep\\x0a");
-    shows("class/neuron_device/neuron0/core_count 8");
+    shows("f class/neuron_device/neuron0/core_count 8");
+}
+
+/* The last line of what was written, of which `text` has the beginning alone. */
+static void ends_early(void)
+{
+    static const char last[] =
+        "\n! class/neuron_device the copy ends here: it is too long, or took too long\n";
+    char end[sizeof last] = {0};
+    FILE *f = fopen(at("out"), "rb");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, -(long)(sizeof last - 1u), SEEK_END), 0);
+    assert_int_equal(fread(end, 1, sizeof last - 1u, f), sizeof last - 1u);
+    assert_string_equal(end, last);
+    assert_true(ftell(f) < (long)(SYSFS_COPY_BYTES_MAX + 32768u));
+    assert_int_equal(fclose(f), 0);
 }
 
 static void test_too_many_files(void **state)
@@ -195,18 +212,47 @@ static void test_too_many_files(void **state)
     (void)state;
     put_node();
     make_directories(DEVICE "/many");
-    for (unsigned i = 0; i < SYSFS_COPY_FILES_MAX; i++) {
+    for (unsigned i = 0; i < SYSFS_COPY_LINES_MAX; i++) {
         (void)snprintf(path, sizeof path, DEVICE "/many/%u", i);
         assert_int_equal(symlink("x", at(path)), 0);
     }
     assert_int_equal(copy(), STATUS_OK);
-    FILE *f = fopen(at("out"), "rb");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, -64, SEEK_END), 0);
-    char end[65] = {0};
-    assert_int_equal(fread(end, 1, 64, f), 64);
-    assert_int_equal(fclose(f), 0);
-    assert_non_null(strstr(end, "\nclass/neuron_device ! has more files than are copied\n"));
+    ends_early();
+}
+
+static void test_too_many_bytes(void **state)
+{
+    static char page[SYSFS_COPY_VALUE_MAX];
+    char path[64];
+    (void)state;
+    put_node();
+    memset(page, 0x1b, sizeof page);
+    for (unsigned i = 0; i < SYSFS_COPY_BYTES_MAX / (4u * sizeof page) + 8u; i++) {
+        (void)snprintf(path, sizeof path, DEVICE "/%u", i);
+        put_bytes(path, page, sizeof page);
+    }
+    assert_int_equal(copy(), STATUS_OK);
+    ends_early();
+}
+
+/* Names that say that a file identifies its device, in any case and place. */
+static void test_identities(void **state)
+{
+    static const char *const names[] = {"Serial_Number",       "board_serial",   "uuid",
+                                        "serial_number/value", "node_guid/deep", "ASSET_tag"};
+    char path[96];
+    (void)state;
+    put_node();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, DEVICE "/%s", names[i]);
+        put(path, "secret\n");
+    }
+    put(DEVICE "/seria", "kept\n");
+    assert_int_equal(copy(), STATUS_OK);
+    hides("secret");
+    shows("! class/neuron_device/neuron0/Serial_Number left out, because it identifies the device");
+    shows("! class/neuron_device/neuron0/node_guid left out, because it identifies the device");
+    shows("f class/neuron_device/neuron0/seria kept\\x0a");
 }
 
 static void test_nothing(void **state)
@@ -214,8 +260,8 @@ static void test_nothing(void **state)
     (void)state;
     make_directories("sys");
     assert_int_equal(copy(), STATUS_OK);
-    shows("class/neuron_device ! no such file or directory");
-    shows("bus/pci/devices ! no such file or directory");
+    shows("! class/neuron_device no such file or directory");
+    shows("! bus/pci/devices no such file or directory");
     hides("module/neuron");
 }
 
@@ -256,7 +302,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HOST_TEST(test_node),           HOST_TEST(test_odd_files),
         HOST_TEST(test_long_escapes),   HOST_TEST(test_bounds_of_the_tree),
-        HOST_TEST(test_too_many_files), HOST_TEST(test_nothing),
+        HOST_TEST(test_too_many_files), HOST_TEST(test_too_many_bytes),
+        HOST_TEST(test_identities),     HOST_TEST(test_nothing),
         HOST_TEST(test_full_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,15 +5,17 @@
     capture.py make BUNDLE --dir DIR    the node of the bundle, as simnode.py makes that of a board
     capture.py keep BUNDLE NAME         keeps it as tests/vectors/captures/NAME, with the slices that the agent
                                         publishes there; every later agent is tested on it (TestCaptures)
-    capture.py slices --dir DIR         prints the slices in that form
 
 BUNDLE is a tar archive, a directory, or the file sysfs.txt alone. `make` and `keep` say which kernel module the node
-has, and which files the simulated node does not know or has beyond them. Touches nothing outside DIR and
-tests/vectors/captures.
+has, which files the simulated node lacks, and which it has that the module lacks. A bundle comes from a stranger:
+nothing in it decides where a file is written, which device a node in dev stands for, or what a terminal does. Touches
+nothing outside DIR and tests/vectors/captures.
 """
 
 import argparse
+import os
 import pathlib
+import posixpath
 import re
 import shutil
 import subprocess
@@ -27,49 +29,83 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 AGENT = ROOT / "build/neuron-dra-agent"
 CAPTURES = ROOT / "tests/vectors/captures"
 TREE = "class/neuron_device"
-# Links in these folders lead to directories of the devices.
+# Links in these folders lead to directories of the devices; a simulated node has no others of a bundle.
 FOLDERS = (TREE, "bus/pci/devices", "bus/pci/drivers/efa", "class/infiniband", "class/infiniband_verbs")
-ESCAPE = re.compile(rb"\\x([0-9a-f]{2})")
+# Files that are in no directory of a device.
+OWN = re.compile(rf"module/neuron/\w+|devices/virtual/dmi/id/product_name|{TREE}/\w+")
+LINE = re.compile(r"([fl!]) ([!-~]+) ([ -~]*)")
+ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
+BYTES_MAX = 16 << 20    # of sysfs.txt; the agent writes 8 MiB at most
+PATH_MAX = 1024
+DEPTH_MAX = 32
 
 
 def read_bundle(path):
-    """The text of sysfs.txt."""
     path = pathlib.Path(path)
     if path.is_dir():
         path = path / "sysfs.txt"
     if not path.is_file():
         raise simnode.Unusable(f"{path}: no such file; give a bundle, its directory or its sysfs.txt")
     if not tarfile.is_tarfile(path):
-        return path.read_text()
-    with tarfile.open(path) as archive:
-        for member in archive:
-            if member.isfile() and pathlib.PurePosixPath(member.name).name == "sysfs.txt":
-                return archive.extractfile(member).read().decode()
+        with path.open("rb") as stream:
+            return whole(stream, path)
+    try:
+        with tarfile.open(path, "r:") as archive:
+            for member in archive:
+                if member.isreg() and not member.issparse() and posixpath.basename(member.name) == "sysfs.txt":
+                    return whole(archive.extractfile(member), path)
+    except (tarfile.TarError, EOFError) as problem:
+        raise simnode.Unusable(f"{path} is not a whole tar archive without compression: {problem}") from None
     raise simnode.Unusable(f"{path} has no sysfs.txt; bundles have it since 1.0.0")
 
 
-def unescaped(value):
-    return ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), value.encode())
+def whole(stream, path):
+    text = stream.read(BYTES_MAX + 1)
+    if len(text) > BYTES_MAX:
+        raise simnode.Unusable(f"{path}: sysfs.txt is longer than {BYTES_MAX} bytes")
+    return text.decode("ascii")
+
+
+def unescaped(text):
+    return ESCAPE.sub(lambda found: chr(int(found[1], 16)), text).encode("latin-1")
+
+
+def below(text):
+    """The path of a line, which stays below the root of sysfs; None: it does not."""
+    path = os.fsdecode(unescaped(text))
+    parts = path.split("/")
+    good = len(path) <= PATH_MAX and len(parts) <= DEPTH_MAX and "\0" not in path and not {"", ".", ".."} & set(parts)
+    return path if good else None
 
 
 class Capture:
-    """What the lines of a sysfs.txt say."""
+    """The devices' links, files, and what is missing, by their paths below the root of sysfs."""
 
     def __init__(self, text):
         self.links, self.files, self.missing = {}, {}, {}
         for number, line in enumerate(text.splitlines(), 1):
-            path, space, rest = line.partition(" ")
-            if not space or not path or path.startswith("/") or ".." in path.split("/"):
-                raise simnode.Unusable(f"sysfs.txt:{number}: not PATH VALUE, PATH -> TARGET or PATH ! REASON")
-            if rest.startswith("-> "):
-                self.links[path] = rest[3:]
-            elif rest.startswith("! "):
-                self.missing[path] = rest[2:]
-            else:
-                self.files[path] = unescaped(rest)
+            found = LINE.fullmatch(line)
+            path = below(found[2]) if found else None
+            if path is None:
+                raise simnode.Unusable(f"sysfs.txt:{number}: not a line of sysfs_copy.h, or of an impossible path")
+            value = unescaped(found[3])
+            if found[1] == "f":
+                self.files[path] = value
+            elif found[1] == "!":
+                self.missing[path] = value.decode(errors="replace")
+            elif posixpath.dirname(path) in FOLDERS:
+                self.links[path] = self.target(number, path, os.fsdecode(value))
         if "module/neuron/version" not in self.files:
             raise simnode.Unusable("sysfs.txt has no module/neuron/version: the node had no Neuron module")
+
+    @staticmethod
+    def target(number, path, text):
+        """Where a device's directory is below the root of sysfs: below devices, where a simulated node has no link."""
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
+        if not place.startswith("devices/") or text.startswith("/") or "\0" in place:
+            raise simnode.Unusable(f"sysfs.txt:{number}: {shown(path)} does not lead to a device")
+        return place
 
     def value(self, path):
         return self.files.get(path, b"").decode(errors="replace").strip()
@@ -77,19 +113,31 @@ class Capture:
     def devices(self):
         return [path for path in self.links if re.fullmatch(rf"{TREE}/neuron\d+", path)]
 
-    def known_as(self, path):
-        """A file of a Neuron device without its numbers; None: a file of something else."""
+    def place(self, path):
+        """Where a file of the capture is without a link on the way; None: a simulated node has no such file."""
+        parts = path.split("/")
+        for folder in FOLDERS:
+            length = folder.count("/") + 2
+            link = "/".join(parts[:length])
+            if path.startswith(folder + "/") and link in self.links and len(parts) > length:
+                return "/".join([self.links[link], *parts[length:]])
+        return path if OWN.fullmatch(path) and path not in self.links else None
+
+    @staticmethod
+    def shape(path):
+        """The path of a file in a device without its numbers; None: it is in none."""
         found = re.fullmatch(rf"{TREE}/neuron\d+/(.+)", path)
         return re.sub(r"neuron_core\d+", "neuron_coreK", found[1]) if found else None
 
-    def shapes(self):
-        return {self.known_as(path) for path in {*self.files, *self.missing}} - {None}
+    def shapes(self, paths):
+        return {self.shape(path) for path in paths} - {None}
 
 
 class Captured(simnode.Node):
     """The simulated node of a capture."""
 
     def build(self, capture):
+        """Whether the nodes in dev are device special files."""
         self.wipe()
         version, board = capture.value("module/neuron/version"), capture.value("devices/virtual/dmi/id/product_name")
         self.choices = {"board": board, "driver_version": version, "devices": len(capture.devices()),
@@ -97,64 +145,64 @@ class Captured(simnode.Node):
         self.root.mkdir(parents=True, exist_ok=True)
         self.save()
         for path, target in capture.links.items():
-            self.follow(path, target)
+            (self.root / "sys" / target).mkdir(parents=True, exist_ok=True)
         for path, value in capture.files.items():
-            self.put(path, value)
+            self.put(capture.place(path), value)
+        for path, target in capture.links.items():
+            self.link(f"sys/{path}", f"sys/{target}")
         self.write("proc/sys/kernel/random/boot_id", self.choices["boot_id"] + "\n")
-        return all([self.device_node(path, capture.value(f"{path}/dev")) for path in capture.links])
-
-    def follow(self, path, target):
-        """A link, and the directory that it leads to where that is one of a device."""
-        link = self.root / "sys" / path
-        link.parent.mkdir(parents=True, exist_ok=True)
-        place = (link.parent / target).resolve()
-        if not place.is_relative_to((self.root / "sys").resolve()):
-            raise simnode.Unusable(f"{path} leads out of the tree: {target}")
-        if path.rpartition("/")[0] in FOLDERS:
-            place.mkdir(parents=True, exist_ok=True)
-        if not link.is_symlink():
-            link.symlink_to(target)
+        return all([self.device_node(*path.rsplit("/", 1)) for path in capture.links])
 
     def put(self, path, value):
+        """Writes a file before there is a link, so that none can lead away."""
+        if path is None:
+            return
         place = self.root / "sys" / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        if not place.exists():    # a device may be reached by two links
-            place.write_bytes(value)
-            place.chmod(0o444)
+        try:
+            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o444)
+        except FileExistsError:    # two links lead to one device
+            return
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(value)
 
-    def device_node(self, path, numbers):
-        """The node in dev of a device whose file `dev` has the numbers; true: it is one, or there is none to make."""
-        found = re.fullmatch(r"(\d+):(\d+)", numbers)
-        folder, _, name = path.rpartition("/")
-        if not found or folder not in (TREE, "class/infiniband_verbs"):
-            return True
-        place = f"dev/{name}" if folder == TREE else f"dev/infiniband/{name}"
-        return self.node(place, int(found[1]), int(found[2]))
+    def device_node(self, folder, name):
+        """The node in dev of a device, with the number that simnode.py gives it."""
+        found = re.fullmatch(r"(neuron|uverbs)(0|[1-9]\d{0,2})", name)
+        number = int(found[2]) if found else 0
+        if found and folder == TREE and found[1] == "neuron" and number < simnode.DEVICES_MOST:
+            return self.special(number)
+        if found and folder == "class/infiniband_verbs" and found[1] == "uverbs":
+            return self.node(f"dev/infiniband/{name}", simnode.UVERBS_MAJOR, simnode.UVERBS_MINOR + number)
+        return True
 
 
 def usual_shapes(version):
     """The files that the simulated devices of all families have with a module of this version."""
+    shapes = set()
     with tempfile.TemporaryDirectory() as folder:
         node = simnode.Node(folder)
-        shapes = set()
         for board in simnode.board_names():
             node.choices = {"board": board, "driver_version": version}
-            module = simnode.golden(board, "module")
-            shapes |= set(node.device_texts(0, module, 1))
+            shapes |= set(node.device_texts(0, simnode.golden(board, "module"), 1))
     return {re.sub(r"neuron_core\d+", "neuron_coreK", shape) for shape in shapes} | {"connected_devices"}
+
+
+def shown(text):
+    """Text of a stranger for a terminal."""
+    return text.encode("unicode_escape").decode()
 
 
 def describe(capture):
     version, source = capture.value("module/neuron/version"), capture.value("module/neuron/srcversion")
     board = capture.value("devices/virtual/dmi/id/product_name")
-    print(f"module {version}{f' (source {source})' if source else ''}, {board}, {len(capture.devices())} devices")
-    usual, there = usual_shapes(version), capture.shapes()
-    for words, shapes in (("files that the simulated node does not know", there - usual),
-                          ("files of the simulated node that this module lacks", usual - there)):
-        print(f"{words}: {', '.join(sorted(shapes)) or 'none'}")
-    refused = {path: reason for path, reason in capture.missing.items() if not path.endswith("serial_number")}
-    for path, reason in sorted(refused.items()):
-        print(f"not in the bundle: {path}: {reason}")
+    print(shown(f"module {version}{f' (source {source})' if source else ''}, {board}, "
+                f"{len(capture.devices())} devices"))
+    usual, files, refused = usual_shapes(version), capture.shapes(capture.files), capture.shapes(capture.missing)
+    for words, shapes in (("files that the simulated node lacks", files - usual),
+                          ("files of the simulated node that this module lacks", usual - files - refused),
+                          ("files of the node that the bundle lacks", refused)):
+        print(f"{words}: {', '.join(map(shown, sorted(shapes))) or 'none'}")
 
 
 def slices_of(folder):
@@ -174,11 +222,14 @@ def keep(text, name):
     with tempfile.TemporaryDirectory() as place:
         Captured(place).build(Capture(text))
         golden = slices_of(place)
+    word = "replaced" if folder.exists() else "kept as"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "sysfs.txt").write_text(text)
     (folder / "slices.yaml").write_text(golden)
-    print(f"kept as {folder.relative_to(ROOT)}: look at slices.yaml, then commit both files")
+    print(f"{word} {folder.relative_to(ROOT)}: look at slices.yaml, then commit both files")
+    if "taints:" in golden:
+        print("slices.yaml has taints: a device of this node was unhealthy")
 
 
 def parse():
@@ -190,15 +241,10 @@ def parse():
     keeping = commands.add_parser("keep", help="a test of every later agent")
     keeping.add_argument("bundle")
     keeping.add_argument("name")
-    printing = commands.add_parser("slices", help="what the agent publishes on the simulated node DIR")
-    printing.add_argument("--dir", required=True)
     return parser.parse_args()
 
 
 def run(arguments):
-    if arguments.command == "slices":
-        print(slices_of(arguments.dir), end="")
-        return
     text = read_bundle(arguments.bundle)
     capture = Capture(text)
     if arguments.command == "keep":
@@ -212,7 +258,7 @@ def main():
     try:
         run(parse())
     except (simnode.Unusable, OSError, UnicodeError) as problem:
-        print(f"capture.py: {problem}", file=sys.stderr)
+        print(f"capture.py: {shown(str(problem))}", file=sys.stderr)
         return 1
     return 0
 

@@ -123,7 +123,6 @@ struct entry {
 static const struct entry entries[] = {
     {.name = "versions.txt", .kind = ENTRY_VERSIONS},
     {.name = "settings.txt", .kind = ENTRY_SETTINGS},
-    {.name = "sysfs.txt", .kind = ENTRY_SYSFS},
     {.name = "check.txt", .kind = ENTRY_COMMAND, .command = COMMAND_CHECK},
     {.name = "devices.txt", .kind = ENTRY_COMMAND, .command = COMMAND_DEVICES},
     {.name = "slices.yaml",
@@ -141,6 +140,12 @@ static const struct entry entries[] = {
     {.name = "metrics.txt", .kind = ENTRY_PAGE, .page = "/metrics"},
     {.name = "log.txt", .kind = ENTRY_PAGE, .page = "/logz"},
 };
+
+/*
+ * Written after all others, because a broken device may delay each read of its files, or hang the
+ * command.
+ */
+static const struct entry last_entry = {.name = "sysfs.txt", .kind = ENTRY_SYSFS};
 
 static enum status entry_fill(struct command_memory *m, const struct settings_input *input,
                               const struct entry *e, const char *name, struct writer *why)
@@ -431,6 +436,7 @@ enum status bundle_write(struct command_memory *m, const struct settings_input *
         s = absent ? s : entry_write(m, input, &entries[i], entries[i].name, why);
     }
     s = (s == STATUS_OK) ? cdi_copy_all(m, why) : s;
+    s = (s == STATUS_OK) ? entry_write(m, input, &last_entry, last_entry.name, why) : s;
     s = (s == STATUS_OK && tar) ? tar_end(m, why) : s;
     m->answer_no = m->incomplete;
     return s;

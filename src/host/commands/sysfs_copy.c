@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes what sysfs shows of the devices, see sysfs_copy.h. Copies the whole tree below
- * class/neuron_device, because other versions of the kernel module have other files there, and of
- * the other folders only the files that the agent or the simulated node uses. Layout: the Neuron
- * module's neuron_sysfs_metrics.c and neuron_cdev.c; the kernel's drivers/base/bus.c.
+ * class/neuron_device, because other versions of the kernel module have other files there. Of the
+ * other folders it copies only the files that the agent or the simulated node uses: those of all
+ * PCI functions of Amazon and of all RDMA devices. Layout: the Neuron module's
+ * neuron_sysfs_metrics.c and neuron_cdev.c; the kernel's drivers/base/bus.c.
  */
 #include "host/commands/sysfs_copy.h"
 
@@ -11,12 +12,14 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "host/commands/commands_internal.h"
 #include "host/system.h"
 
 /* Size of a buffer for the path of a file: the sysfs root, and the longest path below it. */
 #define COPY_PATH_CAP (PATH_CAP + 320u)
 #define FILES_MAX 9u /* elements of `files` in struct folder; the last one is NULL */
+#define TREE "class/neuron_device"
 
 /* A folder of sysfs, and the files in it that are copied. */
 struct folder {
@@ -39,13 +42,18 @@ static const struct folder folders[] = {
     {.name = "class/infiniband_verbs", .files = {"ibdev", "dev"}, .links = true},
 };
 
+/* Words in names of files that identify a device. */
+static const char *const identities[] = {"serial", "uuid", "guid", "asset"};
+
 /* Where the copy is in the tree. */
 struct copy {
     struct command_memory *m;
     struct writer *why;
     enum status status; /* of the output */
     unsigned depth;     /* number of elements of m->levels that are open */
-    unsigned files;     /* number of files below class/neuron_device that were visited */
+    unsigned lines;     /* number of lines written */
+    size_t bytes;       /* number of bytes written */
+    uint64_t end_ms;    /* when the copy ends, complete or not (CLOCK_MONOTONIC) */
     size_t root_len;    /* length of the sysfs root with a slash */
     size_t len;
     char path[COPY_PATH_CAP];
@@ -53,25 +61,48 @@ struct copy {
 
 /* --- the lines of the output --- */
 
-static void line_begin(struct copy *c)
+static void flush(struct copy *c)
 {
-    struct view below = view_from(view_of((const uint8_t *)c->path, c->len), c->root_len);
-    c->m->out = writer_of(c->m->part, sizeof c->m->part);
-    size_t written = writer_safe(&c->m->out, below, false);
-    ASSERT(written == below.len);
+    c->bytes += c->m->out.len;
+    c->status = output_flush(&c->m->out, c->m->out_fd, c->why);
 }
 
-static void line_end(struct copy *c)
+/* Writes bytes; those below `lowest`, above ASCII, and backslashes as \xNN. */
+static void write_escaped(struct copy *c, struct view bytes, char lowest)
 {
+    struct writer *out = &c->m->out;
+    for (size_t i = 0; i < bytes.len && c->status == STATUS_OK; i++) {
+        uint8_t byte = bytes.data[i];
+        if (byte < (uint8_t)lowest || byte > (uint8_t)'~' || byte == (uint8_t)'\\') {
+            writer_text(out, "\\x");
+            writer_hex(out, byte, 2);
+        } else {
+            writer_u8(out, byte);
+        }
+        if (writer_room(out) < WRITER_SAFE_ROOM) {
+            flush(c);
+        }
+    }
+}
+
+static void write_line(struct copy *c, const char *kind, struct view value)
+{
+    struct view path = view_of((const uint8_t *)c->path, c->len);
+    c->m->out = writer_of(c->m->part, sizeof c->m->part);
+    writer_text(&c->m->out, kind);
+    write_escaped(c, view_from(path, c->root_len), '!');
+    writer_text(&c->m->out, " ");
+    write_escaped(c, value, ' ');
     writer_text(&c->m->out, "\n");
-    c->status = output_flush(&c->m->out, c->m->out_fd, c->why);
+    c->lines++;
+    if (c->status == STATUS_OK) {
+        flush(c);
+    }
 }
 
 static void write_reason(struct copy *c, const char *reason)
 {
-    line_begin(c);
-    WRITE(&c->m->out, " ! %", TEXT(reason));
-    line_end(c);
+    write_line(c, "! ", view_text(reason));
 }
 
 static void write_errno(struct copy *c, int error)
@@ -80,20 +111,11 @@ static void write_errno(struct copy *c, int error)
     write_reason(c, errno_words(error, text));
 }
 
-static void write_value(struct copy *c, struct view value)
+/* Whether the copy has neither failed nor reached one of its bounds. */
+static bool may_go_on(const struct copy *c)
 {
-    struct view rest = value;
-    line_begin(c);
-    writer_text(&c->m->out, " ");
-    while (rest.len > 0u && c->status == STATUS_OK) { /* each iteration writes a part of `rest` */
-        rest = view_from(rest, writer_safe(&c->m->out, rest, false));
-        if (rest.len > 0u) {
-            c->status = output_flush(&c->m->out, c->m->out_fd, c->why);
-        }
-    }
-    if (c->status == STATUS_OK) {
-        line_end(c);
-    }
+    return c->status == STATUS_OK && c->lines < SYSFS_COPY_LINES_MAX &&
+           c->bytes < SYSFS_COPY_BYTES_MAX && clock_now_ms() < c->end_ms;
 }
 
 /* --- one file --- */
@@ -123,10 +145,8 @@ static void copy_value(struct copy *c)
 {
     struct writer value = writer_of(c->m->cdi[0], SYSFS_COPY_VALUE_MAX);
     int error = 0;
-    if (view_ends(view_text(c->path), "/serial_number")) {
-        write_reason(c, "left out, because it identifies the device");
-    } else if (file_read_start(c->path, &value, &error) == STATUS_OK) {
-        write_value(c, writer_view(&value));
+    if (file_read_start(c->path, &value, &error) == STATUS_OK) {
+        write_line(c, "f ", writer_view(&value));
     } else {
         write_errno(c, error);
     }
@@ -138,18 +158,37 @@ static void copy_link(struct copy *c)
     ssize_t n = readlink(c->path, target, sizeof target);
     if (n < 0) {
         write_errno(c, errno);
-        return;
+    } else if ((size_t)n == sizeof target) {
+        write_reason(c, "its target is too long");
+    } else {
+        write_line(c, "l ", view_of((const uint8_t *)target, (size_t)n));
     }
-    line_begin(c);
-    writer_text(&c->m->out, " -> ");
-    size_t written = writer_safe(&c->m->out, view_of((const uint8_t *)target, (size_t)n), false);
-    ASSERT(written == (size_t)n);
-    line_end(c);
 }
 
 static bool is_dots(const char *name)
 {
     return text_is(name, ".") || text_is(name, "..");
+}
+
+/* Whether `word` is at the start of `name`, in letters of any case. */
+static bool is_at(const char *name, const char *word)
+{
+    size_t i = 0;
+    while (word[i] != '\0' && to_lower((uint8_t)name[i]) == (uint8_t)word[i]) {
+        i++;
+    }
+    return word[i] == '\0';
+}
+
+static bool identifies(const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; name[i] != '\0' && !found; i++) {
+        for (size_t w = 0; w < sizeof identities / sizeof identities[0]; w++) {
+            found = found || is_at(&name[i], identities[w]);
+        }
+    }
+    return found;
 }
 
 /* --- the folders of which some files are copied --- */
@@ -158,7 +197,7 @@ static bool is_dots(const char *name)
 static void copy_files(struct copy *c, const struct folder *f)
 {
     size_t before = c->len;
-    for (unsigned i = 0; i < FILES_MAX && f->files[i] != NULL && c->status == STATUS_OK; i++) {
+    for (unsigned i = 0; i < FILES_MAX && f->files[i] != NULL && may_go_on(c); i++) {
         struct stat st;
         if (path_push(c, f->files[i]) && path_stat(c->path, &st) == 0) {
             copy_value(c);
@@ -194,7 +233,7 @@ static void copy_links(struct copy *c, const struct folder *f)
     struct directory_entry e;
     size_t before = c->len;
     directory_open(d, c->path);
-    while (c->status == STATUS_OK && directory_next(d, &e)) {
+    while (may_go_on(c) && directory_next(d, &e)) {
         if (!is_dots(e.name) && path_push(c, e.name)) {
             copy_linked(c, f);
         }
@@ -251,7 +290,6 @@ static void tree_visit(struct copy *c, size_t parent_len)
 {
     struct stat st;
     bool enter = false;
-    c->files++;
     if (link_stat(c->path, &st) != 0) {
         write_errno(c, errno);
     } else if (S_ISLNK(st.st_mode)) {
@@ -271,49 +309,48 @@ static void tree_visit(struct copy *c, size_t parent_len)
     }
 }
 
-/* Goes on in the innermost directory that is open: visits one file of it, or leaves it. */
+/* Takes the next name of the innermost directory that is open, or closes that directory. */
 static void tree_step(struct copy *c)
 {
     struct directory_entry e;
     size_t parent_len = c->len;
-    bool goes_on = c->status == STATUS_OK && c->files < SYSFS_COPY_FILES_MAX;
-    if (!goes_on || !directory_next(&c->m->levels[c->depth - 1u].directory, &e)) {
+    if (!may_go_on(c) || !directory_next(&c->m->levels[c->depth - 1u].directory, &e)) {
         tree_leave(c);
-    } else if (!is_dots(e.name) && path_push(c, e.name)) {
-        tree_visit(c, parent_len);
-    } else {
+    } else if (is_dots(e.name) || !path_push(c, e.name)) {
         /* the next step takes the next name */
+    } else if (identifies(e.name)) {
+        write_reason(c, "left out, because it identifies the device");
+        path_cut(c, parent_len);
+    } else {
+        tree_visit(c, parent_len);
     }
 }
 
-static void copy_tree(struct copy *c, const char *folder)
+static void copy_tree(struct copy *c)
 {
     size_t before = c->len;
-    if (path_push(c, folder)) {
+    if (path_push(c, TREE)) {
         tree_enter(c, before);
     }
     while (c->depth > 0u) { /* each step closes a directory, or takes a name of one */
         tree_step(c);
     }
-    if (c->status == STATUS_OK && c->files == SYSFS_COPY_FILES_MAX && path_push(c, folder)) {
-        write_reason(c, "has more files than are copied");
-        path_cut(c, before);
-    }
 }
 
 enum status sysfs_copy(struct command_memory *m, struct writer *why)
 {
-    struct copy c = {.m = m, .why = why};
+    struct copy c = {.m = m, .why = why, .end_ms = clock_now_ms() + SYSFS_COPY_MS};
     struct writer root = writer_of(c.path, sizeof c.path);
     WRITE(&root, "%/", TEXT(m->settings->sysfs_root));
     c.root_len = root.len;
     c.len = root.len;
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0] && c.status == STATUS_OK; i++) {
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0] && may_go_on(&c); i++) {
         copy_folder(&c, &folders[i]);
         path_cut(&c, c.root_len);
     }
-    if (c.status == STATUS_OK) {
-        copy_tree(&c, "class/neuron_device");
+    copy_tree(&c);
+    if (c.status == STATUS_OK && !may_go_on(&c) && path_push(&c, TREE)) {
+        write_reason(&c, "the copy ends here: it is too long, or took too long");
     }
     return c.status;
 }

@@ -12,11 +12,14 @@
 /*
  * Writes one line for each file of the sysfs root that belongs to the devices, with its path below
  * that root, to m->out_fd:
- *   PATH VALUE      a file; bytes that a terminal would not show are written as \xNN
- *   PATH -> TARGET  a symbolic link
- *   PATH ! REASON   a file or directory that cannot be read, or is left out
- * Serial numbers are left out. Uses m->out, m->levels, m->cdi. On failure (HOST_*) the output
- * cannot be written, and `why` gets one line.
+ *   f PATH VALUE    a file and its content
+ *   l PATH TARGET   a symbolic link
+ *   ! PATH REASON   a file or directory that cannot be read, or is left out
+ * Each byte that is not printable ASCII, each backslash, and each space of a path is \xNN. Leaves
+ * out files and directories whose names say that they identify a device (serial, uuid, guid,
+ * asset), and the rest once the copy has SYSFS_COPY_LINES_MAX lines or SYSFS_COPY_BYTES_MAX bytes,
+ * or has taken SYSFS_COPY_MS. Uses m->out, m->levels, m->cdi. On failure (HOST_*) the output cannot
+ * be written, and `why` gets one line.
  */
 MUST_USE enum status sysfs_copy(struct command_memory *m, struct writer *why);
 
