@@ -5,6 +5,7 @@ package autoscale
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,9 @@ import (
 
 	core "k8s.io/api/core/v1"
 	resource "k8s.io/api/resource/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	crd "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -148,8 +152,33 @@ func bindings(board unique.Handle[string], all []*cloudprovider.AttributeBinding
 	return found
 }
 
-// fitsFuture tells whether Karpenter's allocator would make a node of the type for the claims.
-func fitsFuture(t *testing.T, board string, slices []resource.ResourceSlice, known client.Client, claims []*resource.ResourceClaim) bool {
+// What Karpenter says of a claim that it does not decide about, and the difference of the page that this is.
+var unsupported = map[string]string{
+	"only Exactly requests are supported":        refusesAlternatives,
+	"DistinctAttribute constraints not done yet": refusesDistinct,
+}
+
+// deciders know the device classes of a cluster: the scheduler's allocator by a lister, Karpenter's by a client.
+type deciders struct {
+	known  lister
+	client client.Client
+}
+
+func newDeciders(t *testing.T) deciders {
+	t.Helper()
+	known := lister(classes(t))
+	scheme := runtime.NewScheme()
+	check(t, resource.AddToScheme(scheme))
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, class := range known {
+		builder = builder.WithObjects(class)
+	}
+	return deciders{known, builder.Build()}
+}
+
+// fitsFuture tells whether Karpenter's allocator would make a node of the type for the claim, and which difference of the page makes
+// it not decide at all.
+func (d deciders) fitsFuture(t *testing.T, board string, slices []resource.ResourceSlice, claim *resource.ResourceClaim) (bool, string) {
 	t.Helper()
 	templates := karpenterTemplates(slices)
 	f := future{board: unique.Make(board)}
@@ -157,14 +186,54 @@ func fitsFuture(t *testing.T, board string, slices []resource.ResourceSlice, kno
 		f.templates = append(f.templates, dynamicresources.NewTemplateSlice(one))
 	}
 	none := dynamicresources.AllocatedDeviceState{ExclusiveDevices: sets.New[cloudprovider.DeviceID]()}
-	allocator := dynamicresources.NewAllocator(nil, none, bindings(f.board, templates.AttributeBindings), known, nil)
-	result, err := allocator.Allocate(context.Background(), f, claims)
-	return err == nil && result != nil && len(result.InstanceTypes) == 1
+	allocator := dynamicresources.NewAllocator(nil, none, bindings(f.board, templates.AttributeBindings), d.client, nil)
+	result, err := allocator.Allocate(context.Background(), f, []*resource.ResourceClaim{claim})
+	if err == nil {
+		if result == nil || len(result.InstanceTypes) != 1 {
+			t.Fatalf("%s on %s: Karpenter grants %+v", claim.Name, board, result)
+		}
+		return true, ""
+	}
+	if strings.Contains(err.Error(), "no instance type can satisfy") {
+		return false, ""
+	}
+	for text, difference := range unsupported {
+		if strings.Contains(err.Error(), text) {
+			return false, difference
+		}
+	}
+	t.Fatalf("%s on %s: Karpenter: %v", claim.Name, board, err)
+	return false, ""
 }
 
-// fitsNode tells whether the scheduler's allocator gives the claims to a live node with these slices. The attributes that come from
-// the Node are there then.
-func fitsNode(t *testing.T, slices []resource.ResourceSlice, known lister, claims []*resource.ResourceClaim) bool {
+// demanded is the version of the kernel module that a claim asks for. A live node has it then.
+var demanded = regexp.MustCompile(`neuronDriverVersion == '([0-9.]+)'`)
+
+// liveAttribute is the value that the devices of a live node have, as ATTRIBUTES.md shows it.
+func liveAttribute(t *testing.T, name resource.QualifiedName, claim *resource.ResourceClaim) resource.DeviceAttribute {
+	t.Helper()
+	texts := map[resource.QualifiedName]string{"networkNodeLayer1": "nn-1", "networkNodeLayer2": "nn-2", "networkNodeLayer3": "nn-3",
+		"capacityBlockId": "cb-1", "neuronDriverVersion": "2.26.5.0",
+		"ultraserverServerId2": "00000000000000a1", "ultraserverServerId4": "00000000000000b2"}
+	numbers := map[resource.QualifiedName]int64{"ultraserverNodeId2": 1, "ultraserverNodeId4": 3}
+	if number, found := numbers[name]; found {
+		return resource.DeviceAttribute{IntValue: &number}
+	}
+	text, found := texts[name]
+	if !found {
+		t.Fatalf("no value of %s", name)
+	}
+	written, err := json.Marshal(claim.Spec)
+	check(t, err)
+	if version := demanded.FindSubmatch(written); name == "neuronDriverVersion" && version != nil {
+		text = string(version[1])
+	}
+	return resource.DeviceAttribute{StringValue: &text}
+}
+
+// fitsNode tells whether the scheduler's allocator gives the claim to a live node with these slices. The attributes that come from
+// the Node and from its kernel module are there then. An error of the allocator is none of its answers.
+func (d deciders) fitsNode(t *testing.T, slices []resource.ResourceSlice, claim *resource.ResourceClaim) bool {
 	t.Helper()
 	node := &core.Node{ObjectMeta: meta.ObjectMeta{Name: "node-1"}}
 	var live []*resource.ResourceSlice
@@ -172,9 +241,11 @@ func fitsNode(t *testing.T, slices []resource.ResourceSlice, known lister, claim
 		slice := slices[i].DeepCopy()
 		slice.Spec.NodeName, slice.Spec.Pool.ResourceSliceCount = &node.Name, slicesOf(slices, slice.Spec.Driver)
 		for _, device := range slice.Spec.Devices {
-			for _, name := range fromNode {
-				value := "nn-1"
-				device.Attributes[name] = resource.DeviceAttribute{StringValue: &value}
+			if slice.Spec.Driver != neuron {
+				break
+			}
+			for _, name := range fromNode(device) {
+				device.Attributes[name] = liveAttribute(t, name, claim)
 			}
 		}
 		live = append(live, slice)
@@ -183,10 +254,13 @@ func fitsNode(t *testing.T, slices []resource.ResourceSlice, known lister, claim
 	none := structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](),
 		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection()}
 	cache := cel.NewCache(10, cel.Features{EnableConsumableCapacity: true})
-	allocator, err := structured.NewAllocator(context.Background(), features, none, known, live, cache)
+	allocator, err := structured.NewAllocator(context.Background(), features, none, d.known, live, cache)
 	check(t, err)
-	result, err := allocator.Allocate(context.Background(), node, claims)
-	return err == nil && len(result) == len(claims)
+	result, err := allocator.Allocate(context.Background(), node, []*resource.ResourceClaim{claim})
+	if err != nil {
+		t.Fatalf("%s: the scheduler: %v", claim.Name, err)
+	}
+	return len(result) == 1
 }
 
 func slicesOf(slices []resource.ResourceSlice, driver string) (count int64) {
@@ -226,98 +300,287 @@ func stored(template resource.ResourceClaimTemplate) *resource.ResourceClaim {
 // How Karpenter 1.14.1 is known to decide otherwise, as the page says; a later release that does not makes the test fail.
 const (
 	refusesAlternatives = "firstAvailable"
+	refusesDistinct     = "distinctAttribute"
+	missesAttribute     = "a selector on an attribute that no template has"
 	grantsNothing       = "All, of which there is none"
 	ignoresCapacity     = "capacity that no device has"
 )
 
-// knownDifference is the reason why Karpenter decides otherwise about a claim than the scheduler, whose decision is given.
-func knownDifference(claim *resource.ResourceClaim, fits bool) string {
+// selected is a selector's comparison with an attribute that no template has.
+var selected = regexp.MustCompile(`device\.attributes\['neuron\.aws\.com'\]\.\??` +
+	`(neuronDriverVersion|networkNodeLayer[123]|capacityBlockId|ultraserver(Node|Server)Id[24])(\.orValue\([^)]*\))? == '[^']*'`)
+
+// withoutMissing is the claim without comparisons with attributes that no template has.
+func withoutMissing(claim *resource.ResourceClaim) (*resource.ResourceClaim, bool) {
+	less, changed := claim.DeepCopy(), false
+	for _, request := range less.Spec.Devices.Requests {
+		for i := range request.Exactly.Selectors {
+			expression := &request.Exactly.Selectors[i].CEL.Expression
+			changed = changed || selected.MatchString(*expression)
+			*expression = selected.ReplaceAllString(*expression, "true")
+		}
+	}
+	return less, changed
+}
+
+// withoutCapacity is the claim without what it asks for of a device's capacity.
+func withoutCapacity(claim *resource.ResourceClaim) (*resource.ResourceClaim, bool) {
+	less, changed := claim.DeepCopy(), false
+	for _, request := range less.Spec.Devices.Requests {
+		changed = changed || request.Exactly.Capacity != nil
+		request.Exactly.Capacity = nil
+	}
+	return less, changed
+}
+
+// withoutEmpty is the claim without requests for all devices where the scheduler finds not even one.
+func (d deciders) withoutEmpty(t *testing.T, slices []resource.ResourceSlice, claim *resource.ResourceClaim) (*resource.ResourceClaim, bool) {
+	t.Helper()
+	less := claim.DeepCopy()
+	less.Spec.Devices.Requests = nil
 	for _, request := range claim.Spec.Devices.Requests {
-		switch {
-		case len(request.FirstAvailable) > 0 && fits:
-			return refusesAlternatives
-		case request.Exactly != nil && request.Exactly.AllocationMode == resource.DeviceAllocationModeAll && !fits:
+		if request.Exactly.AllocationMode == resource.DeviceAllocationModeAll {
+			one := claim.DeepCopy()
+			one.Spec.Devices.Constraints, one.Spec.Devices.Requests = nil, []resource.DeviceRequest{*request.DeepCopy()}
+			one.Spec.Devices.Requests[0].Exactly.AllocationMode = resource.DeviceAllocationModeExactCount
+			one.Spec.Devices.Requests[0].Exactly.Count = 1
+			if !d.fitsNode(t, slices, one) {
+				continue
+			}
+		}
+		less.Spec.Devices.Requests = append(less.Spec.Devices.Requests, request)
+	}
+	return less, len(less.Spec.Devices.Requests) < len(claim.Spec.Devices.Requests)
+}
+
+// bothGrant tells whether both allocators grant the claim. Nothing to allocate is granted.
+func (d deciders) bothGrant(t *testing.T, board string, slices []resource.ResourceSlice, claim *resource.ResourceClaim) bool {
+	t.Helper()
+	if len(claim.Spec.Devices.Requests) == 0 {
+		return true
+	}
+	fits, _ := d.fitsFuture(t, board, slices, claim)
+	return fits && d.fitsNode(t, slices, claim)
+}
+
+// decision is what both allocators say of a claim: "fits", "does not fit", or the known difference between them. A difference in
+// what a claim asks for is known only where both grant the claim without it.
+func (d deciders) decision(t *testing.T, board string, slices []resource.ResourceSlice, claim *resource.ResourceClaim) string {
+	t.Helper()
+	want := d.fitsNode(t, slices, claim)
+	got, undecided := d.fitsFuture(t, board, slices, claim)
+	switch {
+	case undecided != "":
+		return undecided
+	case got && want:
+		return "fits"
+	case got == want:
+		return "does not fit"
+	case want:
+		if less, changed := withoutMissing(claim); changed && d.bothGrant(t, board, slices, less) {
+			return missesAttribute
+		}
+	default:
+		if less, changed := d.withoutEmpty(t, slices, claim); changed && d.bothGrant(t, board, slices, less) {
 			return grantsNothing
-		case request.Exactly != nil && request.Exactly.Capacity != nil && !fits:
+		}
+		if less, changed := withoutCapacity(claim); changed && d.bothGrant(t, board, slices, less) {
 			return ignoresCapacity
 		}
 	}
-	return ""
+	t.Errorf("%s on %s: Karpenter %v, the scheduler %v", claim.Name, board, got, want)
+	return "unknown difference"
 }
 
 // For the claim of each example, Karpenter's own allocator decides about a type from its templates, and no node, as the scheduler's
 // does about a live node of that type, but for the known differences.
 func TestKarpenterDecidesAsTheScheduler(t *testing.T) {
-	known := lister(classes(t))
-	scheme := runtime.NewScheme()
-	check(t, resource.AddToScheme(scheme))
-	builder := fake.NewClientBuilder().WithScheme(scheme)
-	for _, class := range known {
-		builder = builder.WithObjects(class)
-	}
-	client := builder.Build()
+	d := newDeciders(t)
 	paths, err := filepath.Glob(deploy + "examples/*.yaml")
 	check(t, err)
-	count := map[string]int{}
-	for _, path := range paths {
-		for _, template := range documents[resource.ResourceClaimTemplate](t, path, "ResourceClaimTemplate") {
-			claim := stored(template)
-			for _, board := range boards {
-				_, slices := printed(t, board)
-				want := fitsNode(t, slices, known, []*resource.ResourceClaim{claim})
-				got := fitsFuture(t, board, slices, client, []*resource.ResourceClaim{claim})
-				switch difference := knownDifference(claim, want); {
-				case got == want && want:
-					count["fits"]++
-				case got == want:
-					count["does not fit"]++
-				case difference == "":
-					t.Errorf("%s on %s: Karpenter %v, the scheduler %v", filepath.Base(path), board, got, want)
-				default:
-					count[difference]++
+	count, missed := map[string]int{}, map[string]bool{}
+	for _, board := range boards {
+		_, slices := printed(t, board)
+		for _, path := range paths {
+			for _, template := range documents[resource.ResourceClaimTemplate](t, path, "ResourceClaimTemplate") {
+				decision := d.decision(t, board, slices, stored(template))
+				count[decision]++
+				if decision == missesAttribute {
+					missed[filepath.Base(path)] = true
 				}
 			}
 		}
 	}
-	t.Logf("decisions: %v", count)
-	if count["fits"] < 40 || count["does not fit"] < 40 || len(count) != 5 {
+	t.Logf("decisions: %v, attributes missed by %v", count, missed)
+	if count["fits"] < 40 || count["does not fit"] < 40 || len(count) != 6 {
 		t.Errorf("too few decisions of one kind to show anything: %v", count)
+	}
+	if !missed["2.26-driver-trn2.yaml"] || !missed["neuron-with-driver-version.yaml"] {
+		t.Errorf("a claim for a version of the kernel module is granted: %v", missed)
 	}
 }
 
-// The page's filter makes a DRAConfig of Karpenter's own test driver, which publishes the slices on simulated nodes.
-func TestDRAConfig(t *testing.T) {
+// A binding stands for an attribute of Neuron devices that no template has. EFA devices have no such attribute, live or bound.
+func TestConstraints(t *testing.T) {
+	d := newDeciders(t)
+	match := func(name resource.FullyQualifiedName) resource.DeviceConstraint {
+		return resource.DeviceConstraint{MatchAttribute: &name}
+	}
+	distinct := resource.FullyQualifiedName("neuron.aws.com/deviceId")
+	for _, row := range []struct {
+		board, first, second string
+		constraint           resource.DeviceConstraint
+		want                 string
+	}{
+		{"trn2.48xlarge", neuron, neuron, match("neuron.aws.com/networkNodeLayer1"), "fits"},
+		{"trn2.48xlarge", neuron, neuron, match("neuron.aws.com/neuronDriverVersion"), "fits"},
+		{"trn2.48xlarge", neuron, neuron, match("neuron.aws.com/ultraserverServerId2"), "does not fit"},
+		{"trn2u.48xlarge", neuron, neuron, match("neuron.aws.com/ultraserverServerId2"), "fits"},
+		{"trn2u.48xlarge", neuron, neuron, match("neuron.aws.com/ultraserverNodeId4"), "fits"},
+		{"trn2.48xlarge", neuron, efaClass, match("neuron.aws.com/networkNodeLayer1"), "does not fit"},
+		{"trn2.48xlarge", efaClass, efaClass, match("dra.net/networkNodeLayer1"), "does not fit"},
+		{"trn2.48xlarge", neuron, neuron, resource.DeviceConstraint{DistinctAttribute: &distinct}, refusesDistinct},
+	} {
+		_, slices := printed(t, row.board)
+		claim := claimFor(row.first, row.second)
+		claim.Spec.Devices.Constraints = []resource.DeviceConstraint{row.constraint}
+		if got := d.decision(t, row.board, slices, claim); got != row.want {
+			t.Errorf("%s, %s and %s, not %s: %s", row.board, row.first, row.second, row.want, got)
+		}
+	}
+}
+
+// claimFor is a claim for one device of each class.
+func claimFor(classes ...string) *resource.ResourceClaim {
+	template := resource.ResourceClaimTemplate{ObjectMeta: meta.ObjectMeta{Name: "built"}}
+	for i, class := range classes {
+		exactly := &resource.ExactDeviceRequest{DeviceClassName: class}
+		template.Spec.Spec.Devices.Requests = append(template.Spec.Spec.Devices.Requests,
+			resource.DeviceRequest{Name: string(rune('a' + i)), Exactly: exactly})
+	}
+	return stored(template)
+}
+
+// fence is the text of the page's one block of this language.
+func fence(t *testing.T, language string) string {
+	t.Helper()
 	page, err := os.ReadFile(deploy + "autoscaling.md")
 	check(t, err)
-	found := regexp.MustCompile("(?s)```jq\n(.*?)```").FindSubmatch(page)
-	if found == nil {
-		t.Fatal("the page has no filter")
+	found := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(found) != 1 {
+		t.Fatalf("the page has %d blocks of %s", len(found), language)
 	}
+	return string(found[0][1])
+}
+
+// draConfigs is what the command of the page prints, run by a shell as it is written, but for the type and for more flags.
+func draConfigs(t *testing.T, board, flags string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	agent, err := filepath.Abs(os.Getenv("AGENT"))
+	check(t, err)
+	check(t, os.Symlink(agent, dir+"/neuron-dra-agent"))
+	check(t, os.WriteFile(dir+"/draconfig.jq", []byte(fence(t, "jq")), 0o600))
+	line := strings.ReplaceAll(fence(t, "sh"), "trn2.48xlarge", board)
+	line = strings.Replace(line, " -o json", flags+" -o json", 1)
+	command := exec.Command("bash", "-euo", "pipefail", "-c", line)
+	command.Dir, command.Stderr = dir, os.Stderr
+	command.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	text, err := command.Output()
+	check(t, err)
+	return text
+}
+
+// draConfigSchema checks objects as the API server does that has the CRD of Karpenter's test driver.
+func draConfigSchema(t *testing.T) validation.SchemaValidator {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/karpenter").Output()
+	check(t, err)
+	path := strings.TrimSpace(string(dir)) + "/dra-kwok-driver/pkg/apis/crds/test.karpenter.sh_draconfigs.yaml"
+	crds := documents[crd.CustomResourceDefinition](t, path, "CustomResourceDefinition")
+	if len(crds) != 1 || len(crds[0].Spec.Versions) != 1 {
+		t.Fatalf("%s: %d definitions", path, len(crds))
+	}
+	var schema apiextensions.JSONSchemaProps
+	written := crds[0].Spec.Versions[0].Schema.OpenAPIV3Schema
+	check(t, crd.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(written, &schema, nil))
+	validator, _, err := validation.NewSchemaValidator(&schema)
+	check(t, err)
+	return validator
+}
+
+// The page's command makes a list of DRAConfigs of Karpenter's own test driver, which publishes the slices on simulated nodes. The
+// CRD admits each, and the scheduler can allocate every device of what the driver publishes.
+func TestDRAConfig(t *testing.T) {
+	d, schema := newDeciders(t), draConfigSchema(t)
 	for _, board := range boards {
-		out, slices := printed(t, board)
-		command := exec.Command("jq", "--arg", "type", board, string(found[1]))
-		command.Stdin = strings.NewReader(string(out))
-		text, err := command.Output()
-		check(t, err)
-		var configs []kwok.DRAConfig
-		check(t, yaml.UnmarshalStrict(text, &configs))
-		devices := 0
-		for _, config := range configs {
-			for _, pool := range config.Spec.Pools {
-				if term := pool.NodeSelectorTerms[0].MatchExpressions[0]; term.Key != core.LabelInstanceTypeStable || term.Values[0] != board {
-					t.Errorf("%s: selector %+v", board, term)
+		_, slices := printed(t, board)
+		for _, flags := range []string{"", " --efa"} {
+			var list struct {
+				APIVersion, Kind string
+				Items            []json.RawMessage
+			}
+			check(t, yaml.UnmarshalStrict(draConfigs(t, board, flags), &list))
+			if list.APIVersion != "v1" || list.Kind != "List" {
+				t.Errorf("%s%s: %s %s", board, flags, list.APIVersion, list.Kind)
+			}
+			published := map[string]int{}
+			for _, item := range list.Items {
+				var object any
+				check(t, json.Unmarshal(item, &object))
+				for _, problem := range validation.ValidateCustomResource(nil, object, schema) {
+					t.Errorf("%s%s: the CRD refuses: %v", board, flags, problem)
 				}
-				for _, slice := range pool.ResourceSlices {
-					devices += len(slice.Devices)
+				var config kwok.DRAConfig
+				check(t, yaml.UnmarshalStrict(item, &config))
+				published[config.Spec.Driver] += checkConfig(t, d, board, config)
+			}
+			want := map[string]int{}
+			for _, slice := range slices {
+				if slice.Spec.Driver == neuron || flags != "" {
+					want[slice.Spec.Driver] += single(slice.Spec.Devices)
 				}
 			}
-		}
-		want := 0
-		for _, slice := range slices {
-			want += len(slice.Spec.Devices)
-		}
-		if devices != want || want == 0 {
-			t.Errorf("%s: %d devices, not %d", board, devices, want)
+			maps.DeleteFunc(want, func(_ string, devices int) bool { return devices == 0 })
+			if !maps.Equal(published, want) || want[neuron] == 0 {
+				t.Errorf("%s%s: devices %v, not %v", board, flags, published, want)
+			}
 		}
 	}
+}
+
+// single is the number of devices that are not the whole node.
+func single(devices []resource.Device) (count int) {
+	for _, device := range devices {
+		if kind := device.Attributes["resourceType"].StringValue; kind == nil || *kind != "neuron_node" {
+			count++
+		}
+	}
+	return count
+}
+
+// checkConfig returns the number of devices that the driver publishes on a node of the type, all of which one claim can have.
+func checkConfig(t *testing.T, d deciders, board string, config kwok.DRAConfig) int {
+	t.Helper()
+	var slices []resource.ResourceSlice
+	devices := 0
+	for _, pool := range config.Spec.Pools {
+		if term := pool.NodeSelectorTerms[0].MatchExpressions[0]; term.Key != core.LabelInstanceTypeStable || term.Values[0] != board {
+			t.Errorf("%s: selector %+v", board, term)
+		}
+		for _, slice := range pool.ResourceSlices {
+			devices += len(slice.Devices)
+			slices = append(slices, resource.ResourceSlice{Spec: resource.ResourceSliceSpec{Driver: config.Spec.Driver,
+				Pool: resource.ResourcePool{Name: config.Spec.Driver + "/node-1"}, Devices: slice.Devices}})
+		}
+	}
+	class := map[string]string{neuron: neuron, "dra.net": efaClass}[config.Spec.Driver]
+	for _, count := range []int64{1, int64(devices)} {
+		claim := claimFor(class)
+		claim.Spec.Devices.Requests[0].Exactly.Count = count
+		if !d.fitsNode(t, slices, claim) {
+			t.Errorf("%s: the scheduler cannot allocate %d devices of %s", board, count, config.Spec.Driver)
+		}
+	}
+	return devices
 }

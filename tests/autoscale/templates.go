@@ -5,15 +5,26 @@
 package autoscale
 
 import (
+	"strings"
 	"unique"
 
 	resource "k8s.io/api/resource/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 )
 
-// fromNode are the attributes that devices get from labels of the Node or from its kernel module, so that no template has them.
-// All devices of a node share each of them.
-var fromNode = []resource.QualifiedName{"networkNodeLayer1", "networkNodeLayer2", "networkNodeLayer3", "capacityBlockId"}
+// neuron is the driver of the Neuron devices. Only its devices have the attributes of fromNode.
+const neuron = "neuron.aws.com"
+
+// fromNode are the attributes that a device gets from labels of its Node or from the loaded kernel module, so that no template has
+// them. All Neuron devices of a node have the same value of each. Only the module of an UltraServer knows the last four.
+func fromNode(device resource.Device) []resource.QualifiedName {
+	names := []resource.QualifiedName{"networkNodeLayer1", "networkNodeLayer2", "networkNodeLayer3", "capacityBlockId",
+		"neuronDriverVersion"}
+	if kind := device.Attributes["instanceType"].StringValue; kind != nil && strings.HasPrefix(*kind, "trn2u.") {
+		names = append(names, "ultraserverNodeId2", "ultraserverNodeId4", "ultraserverServerId2", "ultraserverServerId4")
+	}
+	return names
+}
 
 // karpenterTemplates are the slices of a type as a cloud provider of Karpenter returns them for an instance type.
 func karpenterTemplates(slices []resource.ResourceSlice) *cloudprovider.DynamicResources {
@@ -27,7 +38,10 @@ func karpenterTemplates(slices []resource.ResourceSlice) *cloudprovider.DynamicR
 				AllowMultipleAllocations: device.AllowMultipleAllocations != nil && *device.AllowMultipleAllocations,
 				ConsumesCounters:         device.ConsumesCounters}
 			template.Devices = append(template.Devices, one)
-			for _, name := range fromNode {
+			if slice.Spec.Driver != neuron {
+				continue
+			}
+			for _, name := range fromNode(device) {
 				attribute := resource.QualifiedName(slice.Spec.Driver + "/" + string(name))
 				if shared[attribute] == nil {
 					shared[attribute] = &cloudprovider.AttributeBinding{Attribute: attribute}
