@@ -23,7 +23,7 @@ func editSlice(w *world) { w.editSlice() }
 // editAgain edits the slice once more after the agent has repaired it: a single edit causes no Event.
 func editAgain(w *world) {
 	w.serves()
-	time.Sleep(500 * time.Millisecond) // the round that repaired it is over
+	time.Sleep(3 * time.Second) // the round that verifies the repair is over: until then it is one difference
 	w.editSlice()
 }
 
@@ -208,8 +208,9 @@ var answerFaults = []fault{
 	{item: 5, name: "401", what: "the server does not take the token for 5 s", hold: 5 * time.Second,
 		on:  func(w *world) { w.proxy.Impersonate("nonsense"); w.proxy.ResetAll() },
 		off: func(w *world) { w.proxy.Impersonate("") }},
+	// A server that has just started refuses so too: the list and the watch of the Node are repeated as after 5xx, with waits that double.
 	{item: 5, name: "403", what: "the account has no rights for 10 s", on: powerless, hold: 10 * time.Second,
-		off: slowly(4, "list", "create", "watch", "node", "node watch")},
+		off: slowly(14, "list", "create", "watch", "node", "node watch")},
 	{item: 5, name: "404 of the group", says: unready("the API server cannot be asked"), what: "resource.k8s.io is not served for 5 s", hold: 5 * time.Second, off: clearRules,
 		after: event("ResourceAPINotServed"),
 		on: every(func(x *proxy.Exchange) {
