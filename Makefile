@@ -52,6 +52,7 @@ demo: ## the agent on a simulated node, with a stand-in kubelet and API server: 
 capture: ## keeps a bundle of a real node (BUNDLE=node.tar NAME=trn2u-2.31) as a simulated node that every later agent is tested on
 demo-debian: ## make demo on a fresh Debian 12 and 13, from HEAD (as root, with debootstrap)
 sim: ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, CLAIMS=n, ALIGNED=n, SCENARIO=text)
+soak-sim: ## two days of a node with churn in the simulator: seconds
 crash: ## the claim store in every state that a crash can leave: over a million, opened again (CRASH_STEPS=n)
 claim-defects: ## mistakes put into the claim state, one at a time; simulator, crash states or unit tests must find each
 
@@ -112,7 +113,6 @@ release-evidence: ## the evidence of the release's commit, for its page: build/r
 
 # --- figures: tools/make/bench.mk ---------------------------------------------------------------------
 bench: ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios, the floor of a call; its system calls (UPDATE=1)
-soak-sim: ## two days of a node with churn in the simulator: seconds
 soak: ## hours of the binary with churn: no growth from the first to the last quarter; build/soak/soak.json (HOURS=2)
 bench-graph: ## where the time of a prepare goes: functions by callgrind, system calls by strace; build/bench/graph.md
 bench-smoke: ## whether make bench still measures, by a few claims

@@ -82,7 +82,7 @@ BUDGET_USERS = {"src/agent", "src/agent/instance.c", "src/host", "src"}
 # The library configuration is mbedTLS's, not a room.
 FOREIGN_CONFIGURATION = "cfg/mbedtls/"
 
-LIBC = {"memcpy", "memmove", "memset", "memcmp", "memchr", "strlen", "explicit_bzero"}
+LIBC = {"memcpy", "memmove", "memset", "memcmp", "memchr", "strlen", "strcmp", "explicit_bzero"}
 COMPILER = {"__stack_chk_fail", "__stack_chk_guard", "_GLOBAL_OFFSET_TABLE_"}
 # Declared by a pure room, defined by src/host.
 PORTS = {"assert_failed"}

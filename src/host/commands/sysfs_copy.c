@@ -18,28 +18,33 @@
 
 /* Size of a buffer for the path of a file: the sysfs root, and the longest path below it. */
 #define COPY_PATH_CAP (PATH_CAP + 320u)
-#define FILES_MAX 9u /* elements of `files` in struct folder; the last one is NULL */
+#define FILES_MAX 9u /* longest list of files, with the NULL at its end */
 #define TREE "class/neuron_device"
 
 /* A folder of sysfs, and the files in it that are copied. */
 struct folder {
     const char *name;
-    const char *files[FILES_MAX];
+    const char *const *files; /* ends with NULL */
     bool links;  /* the files are in each directory to which a link in this folder leads */
     bool amazon; /* only links to PCI functions of Amazon */
 };
 
+static const char *const of_module[] = {"version", "srcversion", NULL};
+static const char *const of_machine[] = {"product_name", NULL};
+static const char *const of_function[] = {"vendor",    "device",           "class",
+                                          "revision",  "subsystem_vendor", "subsystem_device",
+                                          "numa_node", "modalias",         NULL};
+static const char *const of_rdma[] = {"ports/1/state", "ports/1/link_layer", NULL};
+static const char *const of_verbs[] = {"ibdev", "dev", NULL};
+static const char *const none[] = {NULL};
+
 static const struct folder folders[] = {
-    {.name = "module/neuron", .files = {"version", "srcversion"}},
-    {.name = "devices/virtual/dmi/id", .files = {"product_name"}},
-    {.name = "bus/pci/devices",
-     .files = {"vendor", "device", "class", "revision", "subsystem_vendor", "subsystem_device",
-               "numa_node", "modalias"},
-     .links = true,
-     .amazon = true},
-    {.name = "bus/pci/drivers/efa", .links = true},
-    {.name = "class/infiniband", .files = {"ports/1/state", "ports/1/link_layer"}, .links = true},
-    {.name = "class/infiniband_verbs", .files = {"ibdev", "dev"}, .links = true},
+    {.name = "module/neuron", .files = of_module},
+    {.name = "devices/virtual/dmi/id", .files = of_machine},
+    {.name = "bus/pci/devices", .files = of_function, .links = true, .amazon = true},
+    {.name = "bus/pci/drivers/efa", .files = none, .links = true},
+    {.name = "class/infiniband", .files = of_rdma, .links = true},
+    {.name = "class/infiniband_verbs", .files = of_verbs, .links = true},
 };
 
 /* Words in names of files that identify a device. */
@@ -212,16 +217,16 @@ static bool is_amazon(struct copy *c)
     struct writer value = writer_of(c->m->cdi[0], SYSFS_COPY_VALUE_MAX);
     size_t before = c->len;
     int error = 0;
-    bool read = path_push(c, "vendor") && file_read_start(c->path, &value, &error) == STATUS_OK;
+    bool known = path_push(c, "vendor") && file_read_start(c->path, &value, &error) == STATUS_OK;
     path_cut(c, before);
-    return read && view_is(view_trim(writer_view(&value)), "0x1d0f");
+    return known && view_is(view_trim(writer_view(&value)), "0x1d0f");
 }
 
 static void copy_linked(struct copy *c, const struct folder *f)
 {
     struct stat st;
-    bool link = link_stat(c->path, &st) == 0 && S_ISLNK(st.st_mode);
-    if (link && (!f->amazon || is_amazon(c))) {
+    bool leads = link_stat(c->path, &st) == 0 && S_ISLNK(st.st_mode);
+    if (leads && (!f->amazon || is_amazon(c))) {
         copy_link(c);
         copy_files(c, f);
     }
@@ -328,9 +333,8 @@ static void tree_step(struct copy *c)
 
 static void copy_tree(struct copy *c)
 {
-    size_t before = c->len;
     if (path_push(c, TREE)) {
-        tree_enter(c, before);
+        tree_enter(c, c->root_len);
     }
     while (c->depth > 0u) { /* each step closes a directory, or takes a name of one */
         tree_step(c);
