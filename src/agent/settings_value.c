@@ -224,7 +224,7 @@ static bool clean_path(struct view path, struct writer *out)
             WRITE(out, "/%", VIEW(part));
         }
     }
-    if (out->len == 0u) { /* each part, however long, begins with a slash that fits */
+    if (out->len == 0u) { /* no part was written: of a part, at least the slash fits */
         writer_u8(out, '/');
     }
     return true;

@@ -24,7 +24,8 @@ static void many(void)
 
 /*
  * A claim goes while its reply waits for the peer and nothing more can be sent: the call fails, and
- * the peer is told so when it reads. If it closes instead, that is the end of it.
+ * the peer reads the error as soon as it reads again. If it closes the connection instead, the
+ * agent drops the call.
  */
 static void test_failure_waits_for_the_peer(void **state)
 {
@@ -157,8 +158,8 @@ static void begin_rotten(void)
 }
 
 /*
- * Neither the record nor the CDI file of a held claim can be read. Without the API server the claim
- * is refused with what helps; with it the claim is prepared anew.
+ * Neither the record nor the CDI file of a held claim can be read. Without the API server the agent
+ * refuses the claim, and the error names the remedy; with it the agent prepares the claim anew.
  */
 static void test_nothing_is_readable(void **state)
 {
@@ -207,8 +208,9 @@ static void test_unreadable_and_reallocated(void **state)
 /* --- claims that change hands meanwhile --- */
 
 /*
- * A held claim of before the reboot is compared with the API server when its device is given to
- * another claim: it is asked for as a new one, and is told that it is gone.
+ * While the agent compares a claim held since before the reboot with the API server, another claim
+ * gets its device. The agent then reads the first claim as a new one, and reports that the API
+ * server no longer has it.
  */
 static void test_released_while_compared(void **state)
 {

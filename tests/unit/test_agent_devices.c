@@ -453,7 +453,7 @@ static void test_device_goes_in_a_report(void **state)
         entries++;
     }
     assert_int_equal(entries, 16);
-    /* the next report begins without them: they are told of, but who they were is not known */
+    /* without the board's map the report names two devices, and has an entry for the others */
     d->board = NULL;
     size_t before = c->len;
     pass(DEVICE_REPORT_MS);
@@ -471,8 +471,8 @@ static void test_device_goes_in_a_report(void **state)
 }
 
 /*
- * The kubelet asks before the devices were found: it is told when they are, and not before. The
- * claim store opens all the same.
+ * The kubelet opens its health stream before the agent has found the devices: the agent sends the
+ * first report when it has found them, not earlier. The claim store opens nevertheless.
  */
 static void test_stream_before_the_devices(void **state)
 {

@@ -31,7 +31,7 @@ static void test_devices_missing(void **state)
     page_is("/readyz", "200 OK", "ok\n");
 }
 
-/* The kernel module has no support for the type any more: nothing is published, and it is said. */
+/* The kernel module no longer supports the type: the agent publishes nothing and reports why. */
 static void test_refused_type(void **state)
 {
     static const char refused[] = "no device of instance type inf1.6xlarge is published: ";

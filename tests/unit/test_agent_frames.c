@@ -238,7 +238,10 @@ static void test_absent_claims(void **state)
     }
 }
 
-/* What is no ResourceClaim, or a refusal longer than what is kept of one, is told all the same. */
+/*
+ * A response that is not a readable ResourceClaim, and a refusal with a very long message: the
+ * error of each claim names the cause.
+ */
 static void test_odd_responses(void **state)
 {
     static char message[4000];

@@ -103,7 +103,7 @@ static void test_listed_without_a_slot(void **state)
     assert_false(world.agent->ledger->unlisted);
 }
 
-/* One slot is free, and a call has two claims: one gets it, and the other one is told why not. */
+/* One slot is free, and a call has two claims: one gets it, the other fails with the reason. */
 static void test_last_slot(void **state)
 {
     (void)state;

@@ -126,7 +126,7 @@ static void test_half_of_nonsense(void **state)
     check_held(3);
 }
 
-/* A disk that returns other bytes of a slot than were written: no repair helps, and it is told. */
+/* The disk returns other bytes than were written: no repair helps, and the agent logs it. */
 static struct files port;
 static uint64_t garbled; /* offset of the slot */
 

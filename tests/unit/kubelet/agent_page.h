@@ -92,7 +92,8 @@ UNUSED_OK static void metrics_get(void)
 {
     assert_non_null(
         strstr(page_get("/metrics"), "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
-    memmove(page, body_of(page) - 1, strlen(body_of(page)) + 2); /* begins with a newline */
+    /* keeps the newline before the body */
+    memmove(page, body_of(page) - 1, strlen(body_of(page)) + 2);
 }
 
 #endif
