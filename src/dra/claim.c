@@ -150,9 +150,8 @@ static bool result_valid(const struct claim_record *r, unsigned at)
     const struct claim_result *result = &r->result[at];
     bool node = result->number == 0u && r->node_devices != 0u;
     bool device = result->number < DEVICES_MAX && (!result->node || node) && place_valid(r, result);
-    bool mode = result->ultraserver_mode == 0u || r->ultraserver.mode != 0u;
     return name_like(view_text(result->request), false) &&
-           share_like(view_text(result->share_id)) && device && mode && configured_alike(r, at);
+           share_like(view_text(result->share_id)) && device && configured_alike(r, at);
 }
 
 /*

@@ -48,8 +48,9 @@ static void test_texts(void **state)
     assert_int_equal(issue_of("k", ATTRIBUTE_STRING, "gr\xc3\xbc\xc3\x9f"), ISSUE_NONE);
     assert_int_equal(issue_of("k", ATTRIBUTE_STRING, "\xc3"), ISSUE_UTF8);
     assert_int_equal(issue_of("k", ATTRIBUTE_STRING, "\xed\xa0\x80"), ISSUE_UTF8);
-    /* numbers have no text */
+    /* numbers have no text, and a Quantity is the agent's own */
     assert_int_equal(issue_of("k", ATTRIBUTE_BOOL, "\xc3"), ISSUE_NONE);
+    assert_int_equal(issue_of("k", ATTRIBUTE_CAPACITY, "\xc3"), ISSUE_NONE);
 }
 
 /* Examples of https://semver.org, and the versions that are none. */

@@ -3,6 +3,8 @@
  * Spellings of the command line: switches without a value, klog's -v, -ojson, and what is suggested
  * for a misspelt word.
  */
+#include "agent/settings_internal.h"
+#include "dra/device_internal.h"
 #include "settings_lines.h"
 
 /* A switch alone means true; the word after it is its value only if it is one of a switch. */
@@ -138,12 +140,41 @@ static void test_did_you_mean(void **state)
         "completion takes bash or zsh or fish, not \"bsh\" (did you mean bash?); see --help");
 }
 
+static bool is_flag(struct view word)
+{
+    bool found = false;
+    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
+        found = found || view_is(word, setting_row(i)->flag);
+    }
+    return found;
+}
+
+/* A remedy of an issue of the node names flags as they are spelt, and no other word starts so. */
+static void test_flags_of_remedies(void **state)
+{
+    (void)state;
+    unsigned flags = 0;
+    for (unsigned kind = 0; kind < PROBE_ISSUE_KINDS; kind++) {
+        struct probe_issues issues = {0};
+        probe_issue_add(&issues, kind, 0, view_text("value"));
+        char remedy[256];
+        (void)snprintf(remedy, sizeof remedy, "%s", issues.issue[0].remedy);
+        for (char *word = strtok(remedy, " ,;:"); word != NULL; word = strtok(NULL, " ,;:")) {
+            if (word[0] == '-' && !is_flag(view_text(word))) {
+                fail_msg("%s: %s", probe_issue_name(kind), word);
+            }
+            flags += (word[0] == '-') ? 1u : 0u;
+        }
+    }
+    assert_int_equal(flags, 11);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_switches_alone), cmocka_unit_test(test_verbosity),
         cmocka_unit_test(test_joined_output),  cmocka_unit_test(test_flags_without_effect),
-        cmocka_unit_test(test_did_you_mean),
+        cmocka_unit_test(test_did_you_mean),   cmocka_unit_test(test_flags_of_remedies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,38 @@ static void test_signature_algorithm(void **state)
     assert_faults(rows, COUNT(rows));
 }
 
+/* RFC 8017 §A.2.4, RFC 5758 §3.2 and RFC 3279 §2.2; 1.3.14.3.2.29 is OIW's sha1WithRSASignature. */
+static void test_schemes(void **state)
+{
+    const struct {
+        struct view oid;
+        enum x509_scheme scheme;
+        unsigned bits;
+    } rows[] = {
+        {OID("\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b"), X509_SCHEME_RSA, 256},
+        {OID("\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0c"), X509_SCHEME_RSA, 384},
+        {OID("\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0d"), X509_SCHEME_RSA, 512},
+        {OID("\x2a\x86\x48\x86\xf7\x0d\x01\x01\x05"), X509_SCHEME_WEAK, 0},
+        {OID("\x2b\x0e\x03\x02\x1d"), X509_SCHEME_WEAK, 0},
+        {OID("\x2a\x86\x48\x86\xf7\x0d\x01\x01\x04"), X509_SCHEME_WEAK, 0},
+        {OID("\x2a\x86\x48\xce\x3d\x04\x01"), X509_SCHEME_WEAK, 0},
+        {OID("\x2a\x86\x48\xce\x3d\x04\x03\x02"), X509_SCHEME_ECDSA, 256},
+        {OID("\x2a\x86\x48\xce\x3d\x04\x03\x03"), X509_SCHEME_ECDSA, 384},
+        {OID("\x2a\x86\x48\xce\x3d\x04\x03\x04"), X509_SCHEME_ECDSA, 512},
+        {OID("\x2a\x86\x48\xce\x3d\x04\x03\x01"), X509_SCHEME_OTHER, 0}, /* SHA-224 */
+        {OID(OTHER_OID), X509_SCHEME_OTHER, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct view algorithm = SEQ(rows[i].oid);
+        struct spec spec = {"x", "x", .algorithm = algorithm, .inner = algorithm};
+        struct x509_cert cert = {.hash_bits = 1};
+        assert_int_equal(x509_read(certificate(&spec), &cert), STATUS_OK);
+        assert_int_equal(cert.scheme, rows[i].scheme);
+        assert_int_equal(cert.hash_bits, rows[i].bits);
+    }
+}
+
 static void test_names_and_validity(void **state)
 {
     struct view type = OID(COMMON_NAME);
@@ -479,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_version_and_serial, forget_elements),
         cmocka_unit_test_setup(test_signature_algorithm, forget_elements),
+        cmocka_unit_test_setup(test_schemes, forget_elements),
         cmocka_unit_test_setup(test_names_and_validity, forget_elements),
         cmocka_unit_test_setup(test_strings, forget_elements),
         cmocka_unit_test_setup(test_shown_name, forget_elements),

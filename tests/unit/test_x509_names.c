@@ -4,6 +4,7 @@
  * hostile authority may write, and what it permits.
  */
 #include "certificates.h"
+#include "x509/x509_names_internal.h"
 
 #include "x509/x509_names.h"
 #include "x509/x509_policy.h"
@@ -92,6 +93,8 @@ static void test_listed_hosts(void **state)
         {"*.test", "a.test", true},
         {"*.test", "a.b.test", false},
         {"*.test", "test", false},
+        {"*.test", "a_b.test", true},
+        {"*.test", "a%b.test", false},
         {"a_b.test", "a_b.test", true},
         {"a-b.test", "a-b.test", true},
         {"-a.test", "-a.test", true},
@@ -133,6 +136,16 @@ static void test_listed_addresses(void **state)
     }
 }
 
+/* Only 16 bytes can be an IPv4 address that is mapped into IPv6 (RFC 4291 §2.5.5.2). */
+static void test_unmapped(void **state)
+{
+    static const uint8_t bytes[16] = {[10] = 0xff, 0xff, 1, 2, 3, 4};
+    (void)state;
+    assert_true(view_equal(x509_unmapped(view_of(bytes, 16)), view_of(&bytes[12], 4)));
+    assert_true(view_equal(x509_unmapped(view_of(bytes, 4)), view_of(bytes, 4)));
+    assert_true(view_equal(x509_unmapped(view_of(&bytes[8], 8)), view_of(&bytes[8], 8)));
+}
+
 /* Names that cannot be read list nobody. */
 static void test_unreadable_names(void **state)
 {
@@ -154,6 +167,7 @@ static void test_shown_names(void **state)
         {IP("\1\2\3\4"), "1.2.3.4"},
         {IP("\x20\1\0\0\0\0\0\0\0\0\0\0\0\0\0\5"), "2001:0000:0000:0000:0000:0000:0000:0005"},
         {IP("abcde"), "abcde"},
+        {DER(0x88, BYTES("abcd")), "abcd"}, /* registeredID */
         {CUT("\x82"), ""},
         {NONE, ""},
     };
@@ -455,6 +469,7 @@ int main(void)
         cmocka_unit_test_setup(test_listed_hosts, forget_elements),
         cmocka_unit_test_setup(test_listed_addresses, forget_elements),
         cmocka_unit_test_setup(test_unreadable_names, forget_elements),
+        cmocka_unit_test(test_unmapped),
         cmocka_unit_test_setup(test_shown_names, forget_elements),
         cmocka_unit_test_setup(test_constraint_forms, forget_elements),
         cmocka_unit_test_setup(test_odd_ranges, forget_elements),
