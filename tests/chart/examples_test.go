@@ -14,8 +14,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// exampleImage is the one image of all examples.
-const exampleImage = "public.ecr.aws/docker/library/busybox:1.37.0"
+// exampleImage is the one image of all examples but one, which needs kubectl.
+const (
+	exampleImage = "public.ecr.aws/docker/library/busybox:1.37.0"
+	kubectlImage = "docker.io/alpine/kubectl:1.36.0"
+	kubectlFile  = "node-labels.yaml"
+)
 
 // exampleFiles are the manifests below cfg/deploy/examples, by their path there.
 func exampleFiles(t *testing.T) map[string]string {
@@ -83,8 +87,12 @@ func (r *rules) podSpec(file string, object map[string]any) {
 	}
 	for _, container := range append(spec.InitContainers, spec.Containers...) {
 		r.containers++
-		if container.Image != exampleImage {
-			r.fail("%s: container %s has the image %s, not %s", file, container.Name, container.Image, exampleImage)
+		image := exampleImage
+		if file == kubectlFile {
+			image = kubectlImage
+		}
+		if container.Image != image {
+			r.fail("%s: container %s has the image %s, not %s", file, container.Name, container.Image, image)
 		}
 	}
 	for _, claim := range spec.ResourceClaims {

@@ -185,6 +185,31 @@ func TestCommandsBesideBothDrivers(t *testing.T) {
 	}
 }
 
+// A node with fewer EFA devices than its type has runs, and the log, check and devices say how many are missing.
+func TestEFAFewer(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	simnode(t, "remove", "--dir", a.node, "0000:c9:00.0")
+	simnode(t, "remove", "--dir", a.node, "0000:b4:00.0")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--efa", "true", "--metrics-port", "0")
+	a.start()
+	a.register()
+	a.registerEFA()
+	address := a.metricsAddress()
+	a.waitLog(0, "event=device_issue_found", "efa-count", "14 of 16 devices")
+	waitFor(t, "readiness of both drivers", func() bool { code, _ := page(t, address, "/readyz"); return code == 200 })
+	const line = "efa-count \"14 of 16 devices\": the type can have another number of EFA devices: see the interfaces of the instance"
+	if got := a.command(address, "check"); got.code != 0 || !strings.Contains(got.stdout, "warning: "+line+"\n") {
+		t.Errorf("check: %+v", got)
+	}
+	simnode(t, "add", "--dir", a.node, "0000:c9:00.0")
+	simnode(t, "add", "--dir", a.node, "0000:b4:00.0")
+	if text := a.commandOK(address, "check"); strings.Contains(text, "efa-count") {
+		t.Errorf("check of a whole node: %q", text)
+	}
+}
+
 // With --claim-status each driver writes its own devices into the claim, and takes back only these.
 func TestEFAClaimStatus(t *testing.T) {
 	t.Parallel()

@@ -92,6 +92,7 @@ func TestHealth(t *testing.T) {
 		{"no new pod", unhealthyGetsNoPod},
 		{"no new pod with the extended resource", unhealthyExtendedResource},
 		{"all devices, one of them unhealthy", allHealthy},
+		{"a monitor", unhealthyMonitor},
 		{"in use", unhealthyInUse},
 	})
 }

@@ -93,7 +93,6 @@ func groups(t *testing.T, set string) map[string][]string {
 
 // ultraGroups is the example as it stands: of its two groups of four, one has the UltraServer, and the other waits.
 func ultraGroups(t *testing.T) {
-	typeUltraLabels(t, "4")
 	leaderWorkerSets(t)
 	template, _, _ := strings.Cut(example(t, ultraExample), "\n---\n")
 	apply(t, template)
@@ -144,7 +143,6 @@ func placed(t *testing.T, pods []string, label string, env func(number int) []st
 
 // ultraPairs is the example of two groups of two: each has a pair of linked nodes.
 func ultraPairs(t *testing.T) {
-	typeUltraLabels(t, "2")
 	leaderWorkerSets(t)
 	template, _, _ := strings.Cut(example(t, "us-2-node-config"), "\n---\n")
 	apply(t, template)

@@ -115,6 +115,7 @@ func TestUltraServer(t *testing.T) {
 		{"a set that the links do not allow", ultraNotOffered},
 		{"an unhealthy device", ultraUnhealthy},
 		{"the Node's labels", ultraLabels},
+		{"devices and pods by name", ultraAttribution},
 		{"slice deleted by hand under a pod", ultraSliceDeleted},
 	})
 }
@@ -221,38 +222,6 @@ func ultraUnhealthy(t *testing.T) {
 	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
 }
 
-const (
-	serverLabel = "neuron.amazonaws.com/ultraserver-server-id-4"
-	numberLabel = "neuron.amazonaws.com/ultraserver-node-id-4"
-	pairLabel   = "neuron.amazonaws.com/ultraserver-server-id-2"
-)
-
-// typeUltraLabels types what cfg/deploy/reference.md says for the label that a LeaderWorkerSet of so many nodes needs.
-func typeUltraLabels(t *testing.T, nodes string) {
-	t.Helper()
-	text := strings.Join(shellBlock(t, "cfg/deploy/reference.md", "## UltraServer nodes"), "\n")
-	labels := []string{serverLabel, numberLabel}
-	for i, label := range labels {
-		labels[i] = strings.TrimSuffix(label, "4") + nodes + "-"
-	}
-	newShell(t).typeLine(t, strings.NewReplacer("Id4", "Id"+nodes, "-id-4", "-id-"+nodes).Replace(text))
-	t.Cleanup(func() { mustKubectl(t, append([]string{"label", "nodes", "--all"}, labels...)...) })
-}
-
-// ultraLabels: the Node has its place, by the name that others read.
-func ultraLabels(t *testing.T) {
-	typeUltraLabels(t, "4")
-	var node struct {
-		Metadata struct{ Labels map[string]string }
-	}
-	if err := get(&node, "node", kube.Node); err != nil {
-		t.Fatal(err)
-	}
-	if labels := node.Metadata.Labels; labels[serverLabel] != ultraServer || labels[numberLabel] != "2" {
-		t.Errorf("labels %v", labels)
-	}
-}
-
 // ultraSliceDeleted: the slices come back as they were under a pod that holds the node.
 func ultraSliceDeleted(t *testing.T) {
 	apply(t, example(t, ultraExample))
@@ -296,7 +265,12 @@ func joinUltraServer(t *testing.T) {
 	control(t, "agent", "stop")
 	elect(t, kube.Run, "1,3,4", 0)
 	control(t, "agent", "start")
-	// An agent that starts finds the slice that it wrote before the nodes had found each other.
+	ultraPlaces(t)
+}
+
+// ultraPlaces waits for the slices: an agent that starts finds the slice that it wrote before the nodes had found each other.
+func ultraPlaces(t *testing.T) {
+	t.Helper()
 	eventually(t, "four slices with the nodes' places", soon, func() error {
 		places, err := kubectl("get", "resourceslices", "-o",
 			`jsonpath={.items[*].spec.devices[?(@.name=="neuron-node")].attributes.ultraserverNodeId4.int}`)
@@ -314,7 +288,9 @@ func TestUltraServerNodes(t *testing.T) {
 	control(t, "board", "--board", "trn2u.48xlarge", "--driver-version", "2.30.2.0")
 	t.Cleanup(func() { control(t, "board", "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0") })
 	joinUltraServer(t)
+	labelNodes(t)
 	steps(t, []step{
+		{"node labels", ultraNodeLabels},
 		{"four pods on four nodes", ultraFourPods},
 		{"a LeaderWorkerSet of groups of four", ultraGroups},
 		{"a LeaderWorkerSet of pairs", ultraPairs},
@@ -331,7 +307,6 @@ func TestUltraServerNodes(t *testing.T) {
 }
 
 func ultraFourPods(t *testing.T) {
-	typeUltraLabels(t, "4")
 	template, _, _ := strings.Cut(example(t, ultraExample), "\n---\n")
 	apply(t, template)
 	apply(t, ultraSet)

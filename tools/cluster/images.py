@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the container images that the test cluster needs, without a registry.
 
-Owns the OCI layout of two images: a static pause and Debian's static busybox. It only writes tar
-files; importing them is the cluster's work.
+Owns the OCI layout of three images: a static pause, Debian's static busybox, and the same with
+kubectl. It only writes tar files; importing them is the cluster's work. As a program it makes the
+third one, which one test needs: images.py FOLDER KUBECTL NAME prints the tar's path.
 """
 import hashlib
 import io
@@ -11,6 +12,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tarfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -74,8 +76,8 @@ def make_pause(folder):
     return path
 
 
-def make_busybox(folder):
-    """Wraps the machine's static busybox with a link per applet; the tar's path."""
+def _busybox_entries():
+    """The machine's static busybox with a link per applet."""
     binary = shutil.which("busybox")
     if binary is None:
         raise RuntimeError("no busybox on PATH (Debian: busybox-static): run `make deps`")
@@ -90,7 +92,26 @@ def make_busybox(folder):
     entries.append(("etc/passwd", b"root:x:0:0:root:/:/bin/sh\n", 0o644, tarfile.REGTYPE, ""))
     entries += [("bin/" + name, b"", 0o777, tarfile.SYMTYPE, "busybox")
                 for name in applets if name != "busybox"]
+    return entries
+
+
+def make_busybox(folder):
+    """Wraps busybox; the tar's path."""
     path = os.path.join(folder, "busybox.tar")
-    _write_image(path, BUSYBOX_IMAGE, _layer(entries),
+    _write_image(path, BUSYBOX_IMAGE, _layer(_busybox_entries()),
                  {"Cmd": ["sh"], "Env": ["PATH=/bin"]})
     return path
+
+
+def make_kubectl(folder, kubectl, name):
+    """Wraps busybox and kubectl under the name of a public image that has both; the tar's path."""
+    with open(kubectl, "rb") as stream:
+        program = ("bin/kubectl", stream.read(), 0o755, tarfile.REGTYPE, "")
+    path = os.path.join(folder, "kubectl.tar")
+    _write_image(path, name, _layer([*_busybox_entries(), program]),
+                 {"Entrypoint": ["kubectl"], "Env": ["PATH=/bin"]})
+    return path
+
+
+if __name__ == "__main__":
+    print(make_kubectl(*sys.argv[1:]))
