@@ -124,7 +124,7 @@ func runLabels(t *testing.T) string {
 	const job = "neuron-node-labels-again"
 	mustKubectl(t, "-n", "kube-system", "create", "job", job, "--from=cronjob/"+labelsName)
 	defer mustKubectl(t, "-n", "kube-system", "delete", "job", job, "--wait=true")
-	if _, err := kubectl("-n", "kube-system", "wait", "--for=condition=Complete", "--timeout=90s", "job/"+job); err != nil {
+	if _, err := kubectl("-n", "kube-system", "wait", "--for=condition=Complete", "--timeout=150s", "job/"+job); err != nil {
 		about, _ := kubectl("-n", "kube-system", "describe", "pods", "-l", "batch.kubernetes.io/job-name="+job)
 		said, _ := kubectl("-n", "kube-system", "logs", "job/"+job)
 		t.Fatalf("%v\n%s\n%s", err, about, said)
