@@ -1032,6 +1032,19 @@
  */
 #define SLICE_PART_BYTES 16384u
 /*
+ * Pods of one namespace on a node with their claims, of which `claims --pod` reads the names: a
+ * kubelet has up to 110 pods by default, and their names some 30 bytes. All pods of a claim fit
+ * into one part of the output (COMMAND_PART_BYTES). More: `claims --pod` says that pods may be
+ * missing.
+ */
+#define POD_USES_MAX 512u
+#define POD_USES_BYTES 8192u
+/*
+ * Time for the kubelet to list the pods to a command: it reads them from its memory. Longer:
+ * `claims --pod` prints what the claim store has, and says so.
+ */
+#define PODS_MAX_MS 5000u
+/*
  * Output of a command that is escaped and written at once: its buffer is on the stack. Longer
  * output is written in several pieces.
  */

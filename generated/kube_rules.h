@@ -34,6 +34,7 @@ enum {
     KUBE_SLICE_NAME,
     KUBE_SLICE_SPEC,
     KUBE_LIST_META,
+    KUBE_POD,
     KUBE_RECORDS
 };
 
@@ -464,5 +465,14 @@ enum {
     /* 53 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
     /* 54 */ {53, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
     /* 55 */ {53, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+
+/* ListPodResourcesResponse */
+#define KUBE_ROWS_LIST_POD_RESOURCES_RESPONSE \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD, 1, KUBE_POD, 0, 0}, /* podResources */ \
+    /* 1 */ {0, KUBE_KEEP, 1, 0, 1, 253}, /* podResources.name */ \
+    /* 2 */ {0, KUBE_KEEP, 2, 0, 2, 63}, /* podResources.namespace */ \
+    /* 3 */ {0, KUBE_DESCEND, 3, 0, 0, 0}, /* podResources.containers */ \
+    /* 4 */ {3, KUBE_DESCEND, 5, 0, 0, 0}, /* podResources.containers.dynamicResources */ \
+    /* 5 */ {4, KUBE_KEEP, 2, 0, 3, 253}, /* podResources.containers.dynamicResources.claimName */
 
 #endif

@@ -41,3 +41,5 @@ PB_BIND(projection_DeviceRecord, projection_DeviceRecord, AUTO)
 PB_BIND(projection_SliceSpecRecord, projection_SliceSpecRecord, 2)
 
 PB_BIND(projection_ListMetaRecord, projection_ListMetaRecord, 2)
+
+PB_BIND(projection_PodRecord, projection_PodRecord, 2)

@@ -226,6 +226,17 @@ typedef struct _projection_ListMetaRecord {
     char continue_token[640]; /* continue(3) */
 } projection_ListMetaRecord;
 
+/* One active pod of the kubelet, and each claim that a container of it uses, once for each such container. The namespace
+ of the claims is that of the pod.
+ record POD  ListPodResourcesResponse.podResources(1) */
+typedef struct _projection_PodRecord {
+    bool has_name;
+    char name[254]; /* name(1) */
+    bool has_namespace;
+    char namespace[64]; /* namespace(2) */
+    pb_callback_t claims; /* containers(3).dynamicResources(5).claimName(2), at most 253 bytes */
+} projection_PodRecord;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -248,6 +259,7 @@ extern "C" {
 #define projection_DeviceRecord_init_default     {false, "", false, 0, false, 0}
 #define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_default   {false, "", false, ""}
+#define projection_PodRecord_init_default        {false, "", false, "", {{NULL}, NULL}}
 #define projection_WatchTypeRecord_init_zero     {0}
 #define projection_TypeMeta_init_zero            {0}
 #define projection_ObjectEndRecord_init_zero     {0}
@@ -265,6 +277,7 @@ extern "C" {
 #define projection_DeviceRecord_init_zero        {0}
 #define projection_SliceSpecRecord_init_zero     {0}
 #define projection_ListMetaRecord_init_zero      {0}
+#define projection_PodRecord_init_zero           {0}
 
 /* Field tags (for use in manual encoding/decoding) */
 #define projection_WatchTypeRecord_type_tag      1
@@ -325,6 +338,9 @@ extern "C" {
 #define projection_SliceSpecRecord_all_nodes_tag 7
 #define projection_ListMetaRecord_resource_version_tag 1
 #define projection_ListMetaRecord_continue_token_tag 2
+#define projection_PodRecord_name_tag            1
+#define projection_PodRecord_namespace_tag       2
+#define projection_PodRecord_claims_tag          3
 
 /* Struct field encoding specification for nanopb */
 #define projection_WatchTypeRecord_FIELDLIST(X, a) \
@@ -455,6 +471,13 @@ X(a, STATIC,   OPTIONAL, STRING,   continue_token,    2)
 #define projection_ListMetaRecord_CALLBACK NULL
 #define projection_ListMetaRecord_DEFAULT NULL
 
+#define projection_PodRecord_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
+X(a, STATIC,   OPTIONAL, STRING,   namespace,         2) \
+X(a, CALLBACK, REPEATED, STRING,   claims,            3)
+#define projection_PodRecord_CALLBACK pb_default_field_callback
+#define projection_PodRecord_DEFAULT NULL
+
 extern const pb_msgdesc_t projection_WatchTypeRecord_msg;
 extern const pb_msgdesc_t projection_TypeMeta_msg;
 extern const pb_msgdesc_t projection_ObjectEndRecord_msg;
@@ -472,6 +495,7 @@ extern const pb_msgdesc_t projection_QuantityRecord_msg;
 extern const pb_msgdesc_t projection_DeviceRecord_msg;
 extern const pb_msgdesc_t projection_SliceSpecRecord_msg;
 extern const pb_msgdesc_t projection_ListMetaRecord_msg;
+extern const pb_msgdesc_t projection_PodRecord_msg;
 
 /* Defines for backwards compatibility with code written before nanopb-0.4.0 */
 #define projection_WatchTypeRecord_fields &projection_WatchTypeRecord_msg
@@ -491,9 +515,11 @@ extern const pb_msgdesc_t projection_ListMetaRecord_msg;
 #define projection_DeviceRecord_fields &projection_DeviceRecord_msg
 #define projection_SliceSpecRecord_fields &projection_SliceSpecRecord_msg
 #define projection_ListMetaRecord_fields &projection_ListMetaRecord_msg
+#define projection_PodRecord_fields &projection_PodRecord_msg
 
 /* Maximum encoded size of messages (where known) */
 /* projection_ConfigRecord_size depends on runtime parameters */
+/* projection_PodRecord_size depends on runtime parameters */
 #define PROJECTION_PROJECTION_PB_H_MAX_SIZE      projection_StatusRecord_size
 #define projection_AllocationRecord_size         0
 #define projection_AttributeRecord_size          245

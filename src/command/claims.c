@@ -83,10 +83,14 @@ void command_outline_text(const struct store_outline *o, const char *driver, str
     ASSERT(!out->full);
 }
 
+/* Parts of a claim's output: its record, then its pods, then the devices. */
+enum { PART_RECORD, PART_PODS, FIRST_DEVICE };
+
 /*
  * Returns the allocation result whose device part number `part` of the claim's output shows; NULL:
  * the part shows no device.
- * - Part 1 to r->count: the result with index part - 1, unless that result is for the whole node.
+ * - Part FIRST_DEVICE and the next parts, one for each result: this result, unless it is for the
+ *   whole node.
  * - Each later part shows the device with one device number, which is stored in *number: the result
  *   for the whole node, if this device belongs to that result.
  */
@@ -95,7 +99,7 @@ static const struct claim_result *device_part(const struct claim_shown *c, unsig
 {
     const struct claim_record *r = c->record;
     const struct claim_result *found = NULL;
-    unsigned at = part - 1u;
+    unsigned at = part - FIRST_DEVICE;
     *number = 0;
     if (c->node == NULL) {
         return NULL;
@@ -113,7 +117,7 @@ static const struct claim_result *device_part(const struct claim_shown *c, unsig
 
 static unsigned last_part(const struct claim_shown *c)
 {
-    return c->record->count + DEVICES_MAX;
+    return FIRST_DEVICE + c->record->count + DEVICES_MAX - 1u;
 }
 
 static void write_claim(const struct claim_shown *c, struct writer *out)
@@ -137,14 +141,35 @@ static void write_claim(const struct claim_shown *c, struct writer *out)
     ASSERT(!out->full);
 }
 
+static void write_pods(const struct claim_shown *c, struct writer *out)
+{
+    const char *before = "  pods: ";
+    struct view claim = view_text(c->record->id.name);
+    size_t at = 0;
+    const char *pod = pods_next(c->pods, claim, &at);
+    while (pod != NULL) {
+        WRITE(out, "%%", TEXT(before), TEXT(pod));
+        before = ", ";
+        pod = pods_next(c->pods, claim, &at);
+    }
+    writer_text(out, (before[0] == ',') ? "\n" : "  pods: none that the kubelet lists\n");
+    ASSERT(!out->full);
+}
+
 bool command_claim_text(const struct claim_shown *c, unsigned part, struct writer *out)
 {
     unsigned number = 0;
     if (part > last_part(c)) {
         return false;
     }
-    if (part == 0u) {
+    if (part == PART_RECORD) {
         write_claim(c, out);
+        return true;
+    }
+    if (part == PART_PODS) {
+        if (c->pods != NULL) {
+            write_pods(c, out);
+        }
         return true;
     }
     const struct claim_result *result = device_part(c, part, &number);
@@ -218,6 +243,23 @@ static void start_document(const struct claim_shown *c, struct document *d)
     }
     document_array_end(d);
     document_text(d, "cdi", cdi_states[c->cdi]);
+    ASSERT(!d->json.out->full);
+}
+
+/* Writes the pods, and begins the list of devices, which the next parts continue. */
+static void pods_document(const struct claim_shown *c, struct document *d)
+{
+    struct view claim = view_text(c->record->id.name);
+    size_t at = 0;
+    if (c->pods != NULL) {
+        document_array_begin(d, "pods");
+        const char *pod = pods_next(c->pods, claim, &at);
+        while (pod != NULL) {
+            document_element(d, view_text(pod));
+            pod = pods_next(c->pods, claim, &at);
+        }
+        document_array_end(d);
+    }
     if (c->node != NULL) {
         document_array_begin(d, "onNode");
     }
@@ -238,8 +280,12 @@ bool command_claim_document(const struct claim_shown *c, unsigned part, struct d
     if (part > last_part(c) + 1u) {
         return false;
     }
-    if (part == 0u) {
+    if (part == PART_RECORD) {
         start_document(c, d);
+        return true;
+    }
+    if (part == PART_PODS) {
+        pods_document(c, d);
         return true;
     }
     if (part > last_part(c)) {

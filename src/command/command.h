@@ -16,6 +16,7 @@
 
 #include "agent/settings.h"
 #include "base/document.h"
+#include "command/pods.h"
 #include "dra/claim.h"
 #include "dra/efa.h"
 #include "dra/slice_document.h"
@@ -163,6 +164,8 @@ struct claim_shown {
     enum cdi_state cdi;
     /* the node's devices, to show the current state of each device; NULL: not shown */
     const struct inventory *node;
+    /* the kubelet's list of the pods in the claim's namespace; NULL: not known, so not shown */
+    const struct pods *pods;
 };
 /* Write part number `part`, counted from 0, of one claim. Return false if there is no such part. */
 bool command_claim_text(const struct claim_shown *c, unsigned part, struct writer *out);

@@ -50,6 +50,11 @@ bool claim_label_like(struct view text)
     return name_like(text, false) && text.len < NAMESPACE_CAP;
 }
 
+bool claim_name_like(struct view text)
+{
+    return name_like(text, true);
+}
+
 enum status claim_id_check(const struct claim_id *id, struct writer *why)
 {
     static const char label_rule[] = "letters, digits and '-'";

@@ -41,6 +41,11 @@ bool claim_uid_like(const char *uid);
  */
 bool claim_label_like(struct view text);
 /*
+ * Whether a text has the form of the name of a claim or a pod: letters, digits, '-' and '.', the
+ * first and the last of them a letter or digit.
+ */
+bool claim_name_like(struct view text);
+/*
  * Checks the form of UID, namespace and name. Each may have letters, digits and '-', and the name
  * also '.'; each must begin and end with a letter or digit. PEER_MALFORMED: one of them is not
  * valid, and `why` gets one printable line.

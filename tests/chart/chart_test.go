@@ -292,7 +292,7 @@ func TestPod(t *testing.T) {
 	}
 	for path, readOnly := range map[string]bool{"/var/lib/kubelet/plugins_registry": false, "/var/run/cdi": false,
 		"/var/lib/kubelet/plugins/neuron.aws.com": false, "/var/lib/kubelet/plugins/dra.net": false,
-		"/var/lib/kubelet/device-plugins": true, "/dev": true} {
+		"/var/lib/kubelet/device-plugins": true, "/var/lib/kubelet/pod-resources": true, "/dev": true} {
 		if found, there := mounts[path]; !there || found != readOnly {
 			t.Errorf("%s: mounted %v, read-only %v, want %v", path, there, found, readOnly)
 		}

@@ -516,6 +516,7 @@ func TestClaimsOfPod(t *testing.T) {
 		"default/pod-of-part": a.inFile(idsOf(neuron.prepareOK(named(part)), "neurons")),
 	}
 	a.kill()
+	a.servePods().set(podUsing("default", "pod-of-part", "part"))
 	simnode(t, "set", "--dir", a.node, "neuron5/"+unhealthyComponents, "hbm\n")
 	before := a.files()
 
@@ -558,7 +559,7 @@ func TestClaimsOfPod(t *testing.T) {
 
 	for _, other := range []string{"default/llama-1", "other/llama-0", "default/llama"} {
 		got := a.command(closedPort(t), "claims", "--pod", other, "-o", "json")
-		if got.code != 1 || !strings.Contains(got.stdout, `"claims": []`) || !strings.Contains(got.stderr, "no claim was prepared here for pod "+other+"; ") {
+		if got.code != 1 || !strings.Contains(got.stdout, `"claims": []`) || !strings.Contains(got.stderr, "no claim that is prepared here is of pod "+other+":") {
 			t.Errorf("pod %s: %+v", other, got)
 		}
 	}

@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -23,7 +24,7 @@ func overlay(t *testing.T) string {
 		readOnly   bool
 	}{
 		{"registrar", filepath.Join(kubelet, "plugins_registry"), false}, {"plugin", plugin, false}, {"cdi", kube.CDI, false},
-		{"device-plugins", devicePlugins, true}, {"dev", filepath.Join(node, "dev"), true}, {"sysfs", filepath.Join(node, "sys"), true},
+		{"device-plugins", devicePlugins, true}, {"pod-resources", filepath.Join(kubelet, "pod-resources"), true}, {"dev", filepath.Join(node, "dev"), true}, {"sysfs", filepath.Join(node, "sys"), true},
 	} {
 		mounts = append(mounts, object{"name": one.name, "mountPath": one.path, "readOnly": one.readOnly})
 		volumes = append(volumes, object{"name": one.name, "hostPath": object{"path": one.path, "type": "DirectoryOrCreate"}})
@@ -56,6 +57,10 @@ func TestManifests(t *testing.T) {
 	mustKubectl(t, "apply", "-k", folder)
 	mustKubectl(t, "-n", agentNamespace, "rollout", "status", "daemonset/"+daemonSet, "--timeout=60s")
 	runExample(t, "single-device", 1)
+	out := mustKubectl(t, "-n", agentNamespace, "exec", "daemonset/"+daemonSet, "--", "neuron-dra-agent", "claims", "--pod", "default/single-device")
+	if serverMinor(t) >= 34 && !strings.Contains(out, "\n  pods: single-device\n") {
+		t.Errorf("through the read-only mount: %s", out)
+	}
 	mustKubectl(t, "delete", "pod", "single-device")
 	mustKubectl(t, "delete", "-k", folder, "--timeout=60s")
 	nothingLeft(t, before)

@@ -55,6 +55,7 @@ func TestPodGroups(t *testing.T) {
 	if by := mustKubectl(t, "get", "resourceclaim", claim, "-o", "jsonpath={.status.reservedFor[*].resource}"); by != "podgroups" {
 		t.Fatalf("the claim is reserved for %q", by)
 	}
+	checkPodsOfClaim(t, claim, "first", "second")
 	// No pod has the claim, and it is allocated and reserved as before: an agent that comes new must not hold its devices.
 	mustKubectl(t, "delete", "pod", "first", "second", "--wait=true")
 	eventually(t, "no CDI file without a pod", soon, func() error {
@@ -77,6 +78,7 @@ func TestPodGroups(t *testing.T) {
 		t.Errorf("the third pod has %v, not %v", got, devices)
 	}
 	checkContainer(t, "third", "app", devices)
+	checkPodsOfClaim(t, claim, "third")
 	mustKubectl(t, "delete", "pod", "third", "--wait=true")
 	mustKubectl(t, "delete", "podgroup", "team")
 }

@@ -106,12 +106,12 @@ def generate_protos(nanopb, out):
 
 PATH = r"(?:\w+\(\d+\)|\*)(?:\.(?:\w+\(\d+\)|\*))*"
 STEP = re.compile(r"(\w+)\((\d+)\)|(\*)")
-OBJECT = re.compile(rf"// object (\w+)(?:: ({PATH}) of (\w+))?")
+OBJECT = re.compile(rf"// object (\w+)(?:: ({PATH}) of (\w+)|(, bare))?")
 RECORD = re.compile(r"// record (\w+)  +(\S.*)")
 FIELD = re.compile(r"  (optional|repeated) (\w+) (\w+) = (\d+)(?: \[([^]]*)\])?;(?:\s*// (.*))?")
 SOURCE = re.compile(rf"(?:(\w+): )?({PATH})((?:, (?:cut|at most \d+ bytes|at once as \w+))*)")
-# Every object stands in an envelope, which in a watch stands in an event. These rows begin every table, so that the
-# filter can go on with another one when the object's type is known.
+# Every object of the API server stands in an envelope, which in a watch stands in an event. These rows begin its table,
+# so that the filter can go on with another one when the object's type is known. A bare object has no envelope.
 WATCH_EVENT, UNKNOWN = "WatchEvent", "Unknown"
 UNKNOWN_PATH, UNKNOWN_META, UNKNOWN_RAW = ("object(2)", "raw(1)"), "typeMeta(1)", "raw(2)"
 ROWS_MAX = 255
@@ -151,7 +151,7 @@ class Projection:
     """What projection.proto says: objects, the records of each message, and where their fields come from."""
 
     def __init__(self, text):
-        self.objects, self.names, self.roots = {}, [], {}
+        self.objects, self.names, self.roots, self.bare = {}, [], {}, set()
         self.message, self.records = "", []
         for number, line in enumerate(text.splitlines(), 1):
             try:
@@ -162,7 +162,9 @@ class Projection:
     def read(self, line):
         if found := OBJECT.fullmatch(line):
             self.objects[found[1]] = (found[2], found[3])
-            self.roots[found[1]] = self.new_table(found[1])
+            if found[4]:
+                self.bare.add(found[1])
+            self.roots[found[1]] = Place("*", None) if found[4] else self.new_table(found[1])
         elif found := RECORD.fullmatch(line):
             self.records.append(self.add_record(found[1], found[2].split(", ")))
         elif found := re.fullmatch(r"message (\w+) \{\}?", line):
@@ -191,12 +193,15 @@ class Projection:
 
     def places(self, name, path):
         """Where a path of an object stands in each table that holds the object."""
+        enveloped = [(key, top) for key, top in self.roots.items() if key not in self.bare]
         if name == WATCH_EVENT:
-            return [(key, top.below(path)) for key, top in self.roots.items()]
+            return [(key, top.below(path)) for key, top in enveloped]
         if name == UNKNOWN:
-            return [(key, top.below([*UNKNOWN_PATH, *path])) for key, top in self.roots.items()]
+            return [(key, top.below([*UNKNOWN_PATH, *path])) for key, top in enveloped]
         if name not in self.objects:
             raise ValueError(f"no object {name}")
+        if name in self.bare:
+            return [(name, self.roots[name].below(path))]
         found = [(name, self.roots[name].below([*UNKNOWN_PATH, UNKNOWN_RAW, *path]))]
         for holder, (items, of) in self.objects.items():
             if of == name:

@@ -50,8 +50,8 @@ MAY_INCLUDE = {
     "src/agent/instance.c": BELOW_AGENT | {"src/agent", "src/agent/state.h"},
     # joins the rooms
     "src/agent/agent.c": BELOW_AGENT | ROOMS_OF_AGENT | {"src/agent/instance.c"},
-    # what the commands beside `run` print; knows the settings, and no room of the agent
-    "src/command": {"std", "cfg", "src/base", "src/dra", "boards", "src/agent"},
+    # what the commands beside `run` print; knows the settings, and no room of the agent; reads what the kubelet lists
+    "src/command": {"std", "cfg", "src/base", "src/wire", "src/dra", "generated", "boards", "src/agent"},
     "boards": {"std", "cfg", "src/base", "generated"},
     "generated": {"std", "nanopb"},
     "cfg": {"std"},

@@ -245,7 +245,8 @@ static enum status write_record(struct command_memory *m, const char *driver, en
                                       .driver = (m->settings->efa || !commands_are_text(m)) ? driver
                                                                                             : NULL,
                                       .cdi = cdi,
-                                      .node = of_one_pod(m) ? &m->inventory : NULL};
+                                      .node = of_one_pod(m) ? &m->inventory : NULL,
+                                      .pods = (of_one_pod(m) && m->pods_known) ? &m->pods : NULL};
     enum status s = STATUS_OK;
     bool more = true;
     unsigned part = 0;
@@ -275,21 +276,31 @@ static enum status write_slot(struct command_memory *m, unsigned slot, enum slot
     return commands_flush(m, why);
 }
 
+/* Returns the namespace of --pod, and sets *name to its name. */
+static struct view pod_wanted(const struct command_memory *m, struct view *name)
+{
+    struct view pod = view_text(m->settings->pod);
+    size_t slash = view_find(pod, '/');
+    *name = view_from(pod, slash + 1u);
+    return view_first(pod, slash);
+}
+
 /*
- * Whether to print the claim of this slot. With --pod, only claims prepared for that pod are
- * printed.
+ * Whether to print the claim of this slot. With --pod, only claims are printed that were prepared
+ * for that pod, or that it uses according to the kubelet.
  */
 static bool is_wanted(const struct command_memory *m, enum slot_state state)
 {
     const struct claim_record *r = &m->record;
-    struct view pod = view_text(m->settings->pod);
-    size_t slash = view_find(pod, '/');
+    struct view pod;
     if (!of_one_pod(m)) {
         return state != SLOT_FREE;
     }
-    return state == SLOT_CLAIM && r->consumer.kind == (uint8_t)CONSUMER_POD &&
-           view_is(view_first(pod, slash), r->id.namespace_) &&
-           view_is(view_from(pod, slash + 1u), r->consumer.name);
+    if (state != SLOT_CLAIM || !view_is(pod_wanted(m, &pod), r->id.namespace_)) {
+        return false;
+    }
+    bool first = r->consumer.kind == (uint8_t)CONSUMER_POD && view_is(pod, r->consumer.name);
+    return first || (m->pods_known && pods_has(&m->pods, view_text(r->id.name), pod));
 }
 
 /* Opens the claim store of a driver. On failure (HOST_*) `why` gets one line. */
@@ -360,8 +371,8 @@ static void claims_begin(struct command_memory *m)
 }
 
 /*
- * Completes the output of the command `claims`. HOST_ABSENT: no claim was prepared for the pod that
- * --pod names.
+ * Completes the output of the command `claims`. HOST_ABSENT: no claim is of the pod that --pod
+ * names.
  */
 static enum status claims_end(struct command_memory *m, bool any, struct writer *why)
 {
@@ -376,10 +387,12 @@ static enum status claims_end(struct command_memory *m, bool any, struct writer 
     }
     enum status s = commands_flush(m, why);
     if (s == STATUS_OK && missing) {
-        WRITE(why,
-              "no claim was prepared here for pod %; a claim of several pods is listed for the "
-              "first of them, and one of a pod group for the group: see \"claims\"",
-              TEXT(m->settings->pod));
+        WRITE(why, "no claim % pod %%: see \"claims\"",
+              TEXT(m->pods_known ? "that is prepared here is of" : "was prepared here for"),
+              TEXT(m->settings->pod),
+              TEXT(m->pods_known ? ""
+                                 : "; a claim of several pods is listed for the first of them, and "
+                                   "one of a pod group for the group"));
         s = HOST_ABSENT;
     }
     return s;
@@ -395,6 +408,10 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
      */
     for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
         s = sources_ready(m, d, why);
+    }
+    if (s == STATUS_OK && of_one_pod(m)) {
+        struct view pod;
+        s = pods_ask(m, pod_wanted(m, &pod), why);
     }
     if (s != STATUS_OK) {
         return s;

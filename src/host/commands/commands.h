@@ -10,6 +10,7 @@
 #define HOST_COMMANDS_COMMANDS_H
 
 #include "command/command.h"
+#include "command/pods.h"
 #include "host/node/efa_probe.h"
 #include "host/node/probe.h"
 #include "wire/h2.h"
@@ -80,13 +81,17 @@ struct command_memory {
     char state_dir[PATH_CAP]; /* directory that contains the claim store of `driver` */
     uint8_t half[2][STORE_HALF_BYTES];
     struct directory directory; /* the directory of CDI files, while it is read */
-    struct directory_level levels[SYSFS_COPY_LEVELS_MAX];
+    union {
+        struct directory_level levels[SYSFS_COPY_LEVELS_MAX]; /* `bundle` */
+        struct pods pods;                                     /* `claims` with --pod */
+    };
+    bool pods_known;        /* `pods` has the kubelet's list; false: the kubelet did not give it */
     unsigned stored_claims; /* number of elements of `stored` in use */
     struct stored_claim stored[CLAIMS_MAX];
     uint8_t cdi[2][CDI_BYTES_MAX];
     uint8_t part[COMMAND_PART_BYTES];
     uint8_t page[PAGE_BYTES_MAX]; /* body of the agent's page that was read last */
-    struct h2 h2;                 /* HTTP/2 state of the connection of the command `release` */
+    struct h2 h2;                 /* HTTP/2 state of the connection of a gRPC call */
     struct h2_stream stream;
     uint8_t line[HOST_TEXT_CAP];   /* `check`: the finding that is being written */
     uint8_t reason[HOST_TEXT_CAP]; /* why a file of the bundle is missing */

@@ -143,6 +143,41 @@ MUST_USE enum status page_copy(struct command_memory *m, const char *path, struc
  */
 MUST_USE enum status page_print(struct command_memory *m, const char *path, bool *absent,
                                 struct writer *why);
+/* --- a gRPC call over a unix socket (command_call.c) --- */
+
+/* grpc_out.code: no grpc-status was received; no status of gRPC has this number or a higher one. */
+#define GRPC_CODE_NONE 17u
+/* A call of a command. */
+struct grpc_out {
+    uint64_t end_ms; /* set by the caller: time limit of the call, on the clock of clock_now_ms */
+    int fd;
+    struct h2 *h2;
+    uint32_t stream;
+    bool ended;         /* the response has ended */
+    unsigned code;      /* value of grpc-status in the response, or GRPC_CODE_NONE */
+    struct writer text; /* value of grpc-message in the response, cut */
+    uint8_t text_bytes[256];
+};
+/*
+ * Connects, and sends the request: a message with its prefix. Uses m->h2, m->half and m->cdi[0]
+ * until grpc_call_end, which must follow in any case. Returns 0 or an errno; EPROTO: the peer does
+ * not speak HTTP/2.
+ */
+int grpc_call_begin(struct command_memory *m, struct grpc_out *c, const char *socket_path,
+                    const char *method, struct view request);
+/*
+ * Waits for the next piece of the response message, which starts with its prefix and is valid until
+ * the next call; empty: the response has ended. Returns 0 or an errno as grpc_call_begin.
+ */
+int grpc_call_next(struct grpc_out *c, struct view *piece);
+void grpc_call_end(struct grpc_out *c);
+/*
+ * Fills m->pods with the pods of a namespace and their claims, as the kubelet lists them. If the
+ * kubelet gives no list, m->pods_known is false; then, and if the list is not complete, writes a
+ * line about that to standard error. On failure (HOST_*) that line cannot be written, and `why`
+ * gets one line.
+ */
+MUST_USE enum status pods_ask(struct command_memory *m, struct view namespace_, struct writer *why);
 /*
  * Makes the agent that serves this service socket unprepare the claim, as the kubelet would. On
  * failure (HOST_*) the claim may still be held, and `why` gets one line.

@@ -26,7 +26,7 @@ static const char *whole(bool (*more)(unsigned number, struct writer *out))
     return text;
 }
 
-static bool table_part(unsigned number, struct writer *out)
+__attribute__((unused)) static bool table_part(unsigned number, struct writer *out)
 {
     return command_devices_text(&inventory, number, out);
 }

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	resource "k8s.io/api/resource/v1"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+// podLister is the kubelet's PodResources service, with the pods that a test gives it.
+type podLister struct {
+	podresources.UnimplementedPodResourcesListerServer
+	pods atomic.Pointer[[]*podresources.PodResources]
+}
+
+func (l *podLister) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
+	pods := l.pods.Load()
+	if pods == nil {
+		return nil, status.Error(codes.ResourceExhausted, "rejected by rate limit")
+	}
+	return &podresources.ListPodResourcesResponse{PodResources: *pods}, nil
+}
+
+func (l *podLister) set(pods ...*podresources.PodResources) { l.pods.Store(&pods) }
+
+func (a *agent) podResourcesSocket() string {
+	return filepath.Join(a.dir, "pod-resources", "kubelet.sock")
+}
+
+func (a *agent) listenPods() net.Listener {
+	a.t.Helper()
+	check(a.t, os.MkdirAll(filepath.Dir(a.podResourcesSocket()), 0o755))
+	check(a.t, os.RemoveAll(a.podResourcesSocket()))
+	listener, err := net.Listen("unix", a.podResourcesSocket())
+	check(a.t, err)
+	a.t.Cleanup(func() { _ = listener.Close() })
+	return listener
+}
+
+// servePods starts the service at its place beside the plugins directory; without pods it refuses each call.
+func (a *agent) servePods() *podLister {
+	a.t.Helper()
+	lister, server := &podLister{}, grpc.NewServer()
+	podresources.RegisterPodResourcesListerServer(server, lister)
+	listener := a.listenPods()
+	go func() { _ = server.Serve(listener) }()
+	a.t.Cleanup(server.Stop)
+	return lister
+}
+
+// podUsing is a pod of which two containers use each of the claims, beside devices, CPUs and memory.
+func podUsing(namespace, name string, claims ...string) *podresources.PodResources {
+	pod := &podresources.PodResources{Namespace: namespace, Name: name}
+	for _, container := range []string{"app", "sidecar"} {
+		c := &podresources.ContainerResources{Name: container, CpuIds: []int64{0, 1, 300},
+			Devices: []*podresources.ContainerDevices{{ResourceName: "example.com/device", DeviceIds: []string{strings.Repeat("d", 300)},
+				Topology: &podresources.TopologyInfo{Nodes: []*podresources.NUMANode{{ID: 1}}}}},
+			Memory: []*podresources.ContainerMemory{{MemoryType: "memory", Size: 1 << 40}}}
+		for _, claim := range claims {
+			c.DynamicResources = append(c.DynamicResources, &podresources.DynamicResource{ClaimName: claim, ClaimNamespace: namespace,
+				ClaimResources: []*podresources.ClaimResource{{CdiDevices: []*podresources.CDIDevice{{Name: "neuron.aws.com/claim=x"}},
+					DriverName: "neuron.aws.com", PoolName: nodeName, DeviceName: "neuron-device-0"}}})
+		}
+		pod.Containers = append(pod.Containers, c)
+	}
+	return pod
+}
+
+// podsOf is what `claims --pod` prints as pods of each claim.
+func (a *agent) podsOf(pod string) map[string][]string {
+	a.t.Helper()
+	var printed struct {
+		Claims []struct {
+			Name string
+			Pods []string
+		} `json:"claims"`
+	}
+	check(a.t, json.Unmarshal([]byte(a.commandOK(closedPort(a.t), "claims", "--pod", pod, "-o", "json")), &printed))
+	found := map[string][]string{}
+	for _, c := range printed.Claims {
+		found[c.Name] = c.Pods
+	}
+	return found
+}
+
+func reservedFor(claim *resource.ResourceClaim, kind string, names ...string) *resource.ResourceClaim {
+	claim.Status.ReservedFor = nil
+	for _, name := range names {
+		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resource.ResourceClaimConsumerReference{Resource: kind, Name: name, UID: uid(name)})
+	}
+	return claim
+}
+
+// All pods of a claim are those that the kubelet lists: which joined after the prepare, and of a group. Without the list the
+// first consumer is what is known, and a line says so.
+func TestPodsOfClaim(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
+	a.start()
+	k := a.register()
+	api.published()
+	k.prepareOK(named(api.addClaim(reservedFor(newClaim("shared", "req=3"), "pods", "llama-0"))))
+	k.prepareOK(named(api.addClaim(reservedFor(newClaim("group", "req=5"), "podgroups", "team"))))
+	a.kill()
+
+	const unknown = "neuron-dra-agent: pods that share a claim may be missing: the kubelet, at "
+	withoutList := func(words string) {
+		t.Helper()
+		got := a.command(closedPort(t), "claims", "--pod", "default/llama-0")
+		if got.code != 0 || !strings.HasPrefix(got.stdout, "default/shared\n") || strings.Contains(got.stdout, "pods:") ||
+			got.stderr != unknown+a.podResourcesSocket()+": "+words+"\n" {
+			t.Errorf("%s: %+v", words, got)
+		}
+		got = a.command(closedPort(t), "claims", "--pod", "default/llama-1", "-o", "json")
+		if got.code != 1 || !strings.HasPrefix(got.stderr, unknown) || !strings.Contains(got.stderr, "no claim was prepared here for pod default/llama-1; ") {
+			t.Errorf("%s: %+v", words, got)
+		}
+	}
+	withoutList("no such file or directory")
+	listener := a.listenPods()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			defer c.Close()
+		}
+	}()
+	withoutList("no list of pods")
+	check(t, listener.Close())
+	lister := a.servePods()
+	withoutList("rejected by rate limit")
+
+	// As with the default of maxPods, and pods of other namespaces whose claims have the same names.
+	pods := []*podresources.PodResources{podUsing("default", "plain"), podUsing("other", "llama-3", "shared")}
+	for i := range 110 {
+		pods = append(pods, podUsing("kube-system", fmt.Sprint("daemon-", i)))
+	}
+	lister.set(append(pods, podUsing("default", "llama-0", "shared"), podUsing("default", "llama-1", "shared", "unknown"),
+		podUsing("default", "team-a", "group"), podUsing("default", "team-b", "group", "shared"))...)
+	shared := []string{"llama-0", "llama-1", "team-b"}
+	for pod, want := range map[string]map[string][]string{
+		"default/llama-0": {"shared": shared}, "default/llama-1": {"shared": shared}, "default/team-a": {"group": {"team-a", "team-b"}},
+		"default/team-b": {"shared": shared, "group": {"team-a", "team-b"}},
+	} {
+		if got := a.podsOf(pod); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", pod, got, want)
+		}
+	}
+	contains(t, a.commandOK(closedPort(t), "claims", "--pod", "default/llama-1"), "\n  prepared for: Pod llama-0\n", "\n  pods: llama-0, llama-1, team-b\n")
+	for _, pod := range []string{"default/plain", "other/llama-3", "default/llama"} {
+		got := a.command(closedPort(t), "claims", "--pod", pod)
+		if got.code != 1 || got.stdout != "" || got.stderr != "neuron-dra-agent: no claim that is prepared here is of pod "+pod+": see \"claims\"\n" {
+			t.Errorf("%s: %+v", pod, got)
+		}
+	}
+	if got := a.commandOK(closedPort(t), "claims"); strings.Contains(got, "pods:") {
+		t.Errorf("without --pod: %s", got)
+	}
+	// The first pod has ended; a claim without a listed pod is shown for it, too.
+	lister.set(podUsing("default", "llama-1", "shared"))
+	if got := a.podsOf("default/llama-0"); !reflect.DeepEqual(got, map[string][]string{"shared": {"llama-1"}}) {
+		t.Errorf("after its end: %v", got)
+	}
+	lister.set(podUsing("other", "llama-3", "shared"))
+	contains(t, a.commandOK(closedPort(t), "claims", "--pod", "default/llama-0"), "\n  pods: none that the kubelet lists\n")
+	// As a kubelet without the feature gate KubeletPodResourcesDynamicResources.
+	lister.set(podUsing("default", "llama-0"))
+	withoutList("it lists no claims")
+	pods = nil
+	for i := range 1000 {
+		pods = append(pods, podUsing("default", fmt.Sprint("many-", i), "shared"))
+	}
+	lister.set(pods...)
+	got := a.command(closedPort(t), "claims", "--pod", "default/many-0", "-o", "json")
+	if got.code != 0 || got.stderr != unknown+a.podResourcesSocket()+": too many pods\n" || !strings.Contains(got.stdout, "\"many-99\"") ||
+		strings.Contains(got.stdout, "\"many-999\"") {
+		t.Errorf("many: %d, %s", got.code, got.stderr)
+	}
+}
