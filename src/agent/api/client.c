@@ -569,7 +569,7 @@ static enum status judge_response(struct api_exchange *x)
     struct api_result *r = &x->result;
     enum status s = kube_response_end(&x->response);
     uint16_t http = x->response.http_status;
-    if (http >= HTTP_OK && http <= HTTP_OK_LAST) {
+    if (http_is_success(http)) {
         return s;
     }
     if (r->message[0] == '\0') {

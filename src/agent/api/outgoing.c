@@ -79,7 +79,7 @@ static enum outcome outcome_of(const struct api_result *r)
     if (r->status == FULL_BUFFER) {
         return OUTCOME_CHANGED;
     }
-    if (r->http >= HTTP_OK && r->http <= HTTP_OK_LAST) {
+    if (http_is_success(r->http)) {
         /* the server stored the object, even if the body of the response is incomplete */
         return OUTCOME_DONE;
     }

@@ -103,15 +103,9 @@ static struct watch_report give_up(struct kube_watch *w, enum watch_report_kind 
     return (struct watch_report){.kind = kind, .wait_ms = wait_ms, .first = first};
 }
 
-/* Whether the server accepted the watch. */
-static bool is_accepted(const struct api_result *r)
-{
-    return r->http >= HTTP_OK && r->http <= HTTP_OK_LAST;
-}
-
 struct watch_report watch_check(struct agent *a, struct kube_watch *w)
 {
-    bool begun = api_slot_busy(a, w->slot) && is_accepted(api_slot_result(a, w->slot));
+    bool begun = api_slot_busy(a, w->slot) && http_is_success(api_slot_result(a, w->slot)->http);
     if (begun) {
         w->unusable = w->unusable && w->mute;
     }
@@ -197,7 +191,7 @@ static struct watch_report unless_silent(const struct agent *a, struct kube_watc
     if (!silent) {
         return report;
     }
-    w->mute = is_accepted(r);
+    w->mute = http_is_success(r->http);
     return give_up(w, WATCH_SILENT, wait_ms);
 }
 

@@ -184,18 +184,6 @@ static bool step_idle(struct agent *a)
     return true;
 }
 
-static void ignore_record(struct agent *a, const struct kube_record *record)
-{
-    (void)a;
-    (void)record;
-}
-
-static void ignore_end(struct agent *a, const struct api_result *result)
-{
-    (void)a;
-    (void)result;
-}
-
 /* --- the step ROUND_NODE: waiting for the Node --- */
 
 /* Publishes devices as exclusive, because the API server drops the device-sharing fields. */
@@ -393,6 +381,12 @@ static void list_end(struct agent *a, const struct api_result *result)
 }
 
 /* --- the step ROUND_DELETE: deleting unwanted slices --- */
+
+static void ignore_record(struct agent *a, const struct kube_record *record)
+{
+    (void)a;
+    (void)record;
+}
 
 static bool step_delete(struct agent *a)
 {
@@ -611,11 +605,12 @@ static void write_end(struct agent *a, const struct api_result *result)
 static const struct {
     /* true: run the next step now; false: a request was sent, or the round waits */
     bool (*step)(struct agent *a);
+    /* NULL in a step that sends no request */
     void (*on_record)(struct agent *a, const struct kube_record *record);
     void (*on_end)(struct agent *a, const struct api_result *result);
 } steps[ROUND_STEPS] = {
-    [ROUND_IDLE] = {step_idle, ignore_record, ignore_end},
-    [ROUND_NODE] = {step_node, ignore_record, ignore_end},
+    [ROUND_IDLE] = {step_idle, NULL, NULL},
+    [ROUND_NODE] = {step_node, NULL, NULL},
     [ROUND_LIST] = {step_list, list_record, list_end},
     [ROUND_DELETE] = {step_delete, ignore_record, delete_end},
     [ROUND_WRITE] = {step_write, write_record, write_end},
@@ -648,6 +643,7 @@ uint64_t round_deadline(const struct agent *a)
 void round_record(struct agent *a, const struct kube_record *record)
 {
     struct round *r = &a->publish->round;
+    ASSERT(r->step >= ROUND_LIST);
     if (record->record == KUBE_STATUS_CAUSE) {
         parse_cause(&r->cause, record->message);
     } else {
@@ -657,7 +653,9 @@ void round_record(struct agent *a, const struct kube_record *record)
 
 void round_end(struct agent *a, const struct api_result *result)
 {
-    steps[a->publish->round.step].on_end(a, result);
+    enum round_step step = a->publish->round.step;
+    ASSERT(step >= ROUND_LIST); /* a round that ends or is given up has no request in flight */
+    steps[step].on_end(a, result);
 }
 
 /* --- requests for rounds --- */
