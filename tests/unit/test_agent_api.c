@@ -496,6 +496,28 @@ static void test_doubt_waits_for_no_list(void **state)
     assert_int_equal(api_slot_kind(world.agent, API_SLOT_SLICES), API_LIST_SLICES);
 }
 
+/* --- refusals --- */
+
+/* A Status with a text that is no UTF-8 says no more than its HTTP status does. */
+static void test_unreadable_status(void **state)
+{
+    static const char status[] = "\x1a\x04no\xff\xfe"
+                                 "\x22\x09"
+                                 "Forbidden";
+    uint8_t bytes[128];
+    struct writer page = writer_of(bytes, sizeof bytes);
+    (void)state;
+    up();
+    put_envelope(&page, "v1", "Status", view_text(status));
+    api.page = writer_view(&page);
+    api.page_http = 403;
+    api.page_asked = SIM_ASK_CLAIM;
+    assert_string_equal(prepare_error(prepare_now(0, 1), 0),
+                        "claim ml/claim-0 cannot be read from the API server: HTTP 403 ");
+    api.page_asked = 0;
+    prepare_well(0, 1);
+}
+
 /* --- after a stall --- */
 
 /* Turns of the host's loop in which the time is that of before the stall. */
@@ -764,6 +786,7 @@ int main(void)
         cmocka_unit_test(test_refused_stream),
         cmocka_unit_test(test_done_and_not_answered),
         cmocka_unit_test(test_doubt_waits_for_no_list),
+        cmocka_unit_test(test_unreadable_status),
         cmocka_unit_test(test_stall_costs_no_time_of_a_request),
         cmocka_unit_test(test_flush_costs_no_time_of_a_request),
         cmocka_unit_test(test_reconnects_are_spread),

@@ -308,6 +308,50 @@ static void test_stored_in_part(void **state)
     check_pool(1, 15, 1);
 }
 
+/* Adds a cause to the details of a Status. */
+static void put_cause(struct writer *details, const char *field, const char *message)
+{
+    uint8_t bytes[128];
+    struct writer cause = writer_of(bytes, sizeof bytes);
+    put_str(&cause, 1, "FieldValueInvalid");
+    put_str(&cause, 2, message);
+    put_str(&cause, 3, field);
+    put_view(details, 4, writer_view(&cause));
+}
+
+/*
+ * Whichever cause of a 422 names the number of devices, the slices become smaller. The log has the
+ * first cause that can be read.
+ */
+static void test_several_causes(void **state)
+{
+    uint8_t details_bytes[512];
+    uint8_t status_bytes[600];
+    uint8_t page_bytes[700];
+    struct writer details = writer_of(details_bytes, sizeof details_bytes);
+    struct writer status = writer_of(status_bytes, sizeof status_bytes);
+    struct writer page = writer_of(page_bytes, sizeof page_bytes);
+    (void)state;
+    put_cause(&details, "spec.unreadable", "no UTF-8: \xff");
+    put_cause(&details, "spec.first", "the first that can be read");
+    put_cause(&details, "spec.devices", "too many");
+    put_cause(&details, "spec.last", "the last");
+    put_str(&status, 3, "the slice is invalid");
+    put_view(&status, 5, writer_view(&details));
+    put_envelope(&page, "v1", "Status", writer_view(&status));
+    world_new();
+    api.page = writer_view(&page);
+    api.page_http = 422;
+    api.page_asked = SIM_ASK_CREATE;
+    start_with(16);
+    log_has("event=slice_split devices=8 text=\"the first that can be read\"");
+    log_has("field=spec.first cause=\"the first that can be read\"");
+    assert_int_equal(said("spec.unreadable") + said("spec.last"), 0);
+    api.page_asked = 0;
+    pass(60000);
+    check_pool(2, 16, 1);
+}
+
 /* --- shares and counters that the server refuses or drops --- */
 
 static void begin_shared(void)
@@ -383,6 +427,21 @@ static void test_shares_of_beta_server(void **state)
     pass(60000);
     assert_int_equal(api_asked("PUT "), 0);
     check_unshared();
+}
+
+/* Each further round meets the same server, and the log has it once. */
+static void test_shares_of_beta_server_again(void **state)
+{
+    (void)state;
+    begin_shared();
+    api.served = SERVES(API_V1BETA2);
+    start_with(16);
+    pass(60000);
+    find(15);
+    pass(60000);
+    assert_int_equal(slice_devices(api_slice_only()), 15);
+    assert_int_equal(shared_devices(), 0);
+    assert_int_equal(said("device_sharing_dropped"), 1);
 }
 
 /* Too many devices are cut, and stay shared. */
@@ -562,10 +621,12 @@ int main(void)
         cmocka_unit_test(test_order_of_writes),
         cmocka_unit_test(test_generation_never_falls),
         cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_several_causes),
         cmocka_unit_test(test_shares_kept),
         cmocka_unit_test(test_shares_dropped),
         cmocka_unit_test(test_shares_refused),
         cmocka_unit_test(test_shares_of_beta_server),
+        cmocka_unit_test(test_shares_of_beta_server_again),
         cmocka_unit_test(test_shares_of_cut_slices),
         cmocka_unit_test(test_counters_refused),
         cmocka_unit_test(test_counters_of_cut_slices),

@@ -207,6 +207,32 @@ static void test_more_wrong_ones(void **state)
     assert_true(publish_current(world.agent));
 }
 
+/*
+ * A server that drops all devices is not written to again for long, but slices beyond those that a
+ * list has room for are deleted soon.
+ */
+static void test_more_than_are_seen_of_nothing(void **state)
+{
+    (void)state;
+    up();
+    kill_agent();
+    api_slice_cut(api_slice_only());
+    for (unsigned i = 0; i < SLICES_SEEN_MAX + 2; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "double-%u", i);
+        (void)api_slice_double(api_slice_at(0), name);
+    }
+    api.drops_devices = true;
+    start();
+    register_driver();
+    pass(API_REFUSED_MS / 2);
+    assert_int_equal(api_slices(), 1);
+    log_has("slice_fields_dropped");
+    unsigned writes = api_writes();
+    pass(API_REFUSED_MS * 4);
+    assert_int_equal(api_writes(), writes);
+}
+
 /* A page that nobody asked for hides what is stored: nothing is written for it. */
 static void test_page_of_a_list(void **state)
 {
@@ -222,6 +248,31 @@ static void test_page_of_a_list(void **state)
     api.pages = false;
     pass(60000);
     assert_int_equal(api_slices(), 1);
+    assert_true(publish_current(world.agent));
+}
+
+/* A listed or watched slice without a name is not one that could be deleted: it is left alone. */
+static void test_slice_without_a_name(void **state)
+{
+    (void)state;
+    up();
+    kill_agent();
+    struct sim_object *nameless = api_slice_double(api_slice_only(), "double");
+    nameless->name[0] = '\0';
+    api_forget();
+    start();
+    register_driver();
+    pass(5000);
+    assert_int_equal(api_lists(), 1);
+    assert_true(publish_current(world.agent));
+    assert_non_null(api_watch_of(SIM_SLICE));
+    api_touch(nameless);
+    pass(5000);
+    api_slice_delete(nameless);
+    pass(5000);
+    assert_int_equal(api_writes(), 0);
+    assert_int_equal(api_lists(), 1);
+    assert_int_equal(said("event=slice_drift_detected"), 0);
     assert_true(publish_current(world.agent));
 }
 
@@ -452,7 +503,9 @@ int main(void)
         cmocka_unit_test(test_doubles_are_deleted),
         cmocka_unit_test(test_more_than_are_seen),
         cmocka_unit_test(test_more_wrong_ones),
+        cmocka_unit_test(test_more_than_are_seen_of_nothing),
         cmocka_unit_test(test_page_of_a_list),
+        cmocka_unit_test(test_slice_without_a_name),
         cmocka_unit_test(test_foreign_slices),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_device_lost_and_back),

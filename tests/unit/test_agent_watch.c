@@ -202,6 +202,39 @@ static void test_strange_slice_during_a_write(void **state)
     assert_true(publish_current(world.agent));
 }
 
+/*
+ * The server lowers its limit on streams while a write is under way: the watch ends, and the round
+ * that runs is followed by no other one for it.
+ */
+static void test_no_room_during_a_write(void **state)
+{
+    static const uint8_t one_stream[] = {0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1};
+    (void)state;
+    up();
+    found_set("trn2.48xlarge", 15, 8);
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    world.halt = lists;
+    pass(5000);
+    assert_true(lists());
+    api.hangs = true;
+    world.halt = NULL;
+    settle();
+    assert_true(writes());
+    struct writer in = agent_link_rx(world.agent, LINK_API);
+    memcpy(in.data + in.len, one_stream, sizeof one_stream);
+    agent_link_rx_commit(world.agent, LINK_API, sizeof one_stream);
+    world.poked = true;
+    settle();
+    assert_int_equal(api_asked("(reset " SLICES_PATH), 1);
+    assert_true(writes());
+    assert_true(pacing_due(&world.agent->publish->pacing) == UINT64_MAX);
+    api_release();
+    pass(5000);
+    assert_int_equal(slice_devices(api_slice_only()), 15);
+    assert_true(publish_current(world.agent));
+}
+
 /* Somebody who will not have our slice does not draw us into writing without pause. */
 static void test_fight(void **state)
 {
@@ -699,6 +732,7 @@ int main(void)
         cmocka_unit_test(test_surplus_that_goes),
         cmocka_unit_test(test_deleted_before_the_update),
         cmocka_unit_test(test_strange_slice_during_a_write),
+        cmocka_unit_test(test_no_room_during_a_write),
         cmocka_unit_test(test_deleted),
         cmocka_unit_test(test_deleted_again_and_again),
         cmocka_unit_test(test_all_deleted),

@@ -255,6 +255,27 @@ static void test_forbidden(void **state)
     assert_int_equal(events_stored(), 0);
 }
 
+/* A server that has just started answers 403 until it has read its roles: no permission lacks. */
+static void test_roles_unread(void **state)
+{
+    (void)state;
+    begin();
+    prepare(3, 1);
+    pass(API_ROLES_MS);
+    assert_int_equal(took.status_asked, 1);
+    took.status_http = 403;
+    api_end("the server restarts");
+    pass(API_RECONNECT_MS);
+    prepare(4, 1);
+    assert_int_equal(took.status_asked, 2);
+    assert_int_equal(said("event=claim_status_refused"), 0);
+    took.status_http = 0;
+    pass(5 * SECOND); /* a refusal for good would wait for OUTGOING_DENIED_MS */
+    assert_int_equal(took.status_asked, 3);
+    assert_non_null(strstr(took.status, "neuron-device-4"));
+    assert_int_equal(said("event=claim_status_refused"), 0);
+}
+
 static void test_answers_that_end_it(void **state)
 {
     static const unsigned http[] = {404, 409, 422};
@@ -374,6 +395,47 @@ static void test_small_windows(void **state)
     }
 }
 
+/* Half of the body is sent. */
+static bool half_sent(void)
+{
+    const struct api_exchange *x = &world.agent->api->client.exchange[API_SLOT_CLAIM_STATUS];
+    return x->state == EXCHANGE_OPEN && x->body_sent > 0u && x->body_sent < x->body_len;
+}
+
+/* A body that is another one before all of it is sent is given up, and sent whole at once. */
+static void test_body_changes_under_way(void **state)
+{
+    (void)state;
+    begin();
+    api.window = 50;
+    api_end("");
+    pass(MINUTE);
+    struct peer *p = service_open();
+    world.halt = half_sent;
+    (void)call_send(p, PREPARE, claims_request(3, 1));
+    settle();
+    assert_true(half_sent());
+    world.halt = NULL;
+    struct ledger *l = world.agent->ledger;
+    uint64_t retry_ms = l->retry_ms;
+    l->usable = false; /* the record cannot be read for a moment */
+    l->retry_ms = UINT64_MAX;
+    for (unsigned i = 0; i < 9 && half_sent(); i++) {
+        (void)agent_to_api();
+        (void)api_to_agent();
+        (void)step();
+    }
+    assert_int_equal(api_slot_kind(world.agent, API_SLOT_CLAIM_STATUS), API_APPLY_CLAIM_STATUS);
+    l->usable = true;
+    l->retry_ms = retry_ms;
+    assert_int_equal(took.status_asked, 0);
+    settle();
+    assert_int_equal(took.status_asked, 1);
+    assert_non_null(strstr(took.status, "neuron-device-3"));
+    assert_non_null(strstr(took.status, "\"data\":{}}]}}"));
+    assert_int_equal(api_asked("(reset /apis/resource.k8s.io/v1/namespaces/ml"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_many_gone_beside_a_write),
         cmocka_unit_test(test_retired),
         cmocka_unit_test(test_forbidden),
+        cmocka_unit_test(test_roles_unread),
         cmocka_unit_test(test_answers_that_end_it),
         cmocka_unit_test(test_server_errors),
         cmocka_unit_test(test_path_is_unknown),
@@ -396,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_connection_lost),
         cmocka_unit_test(test_version_changes),
         cmocka_unit_test(test_small_windows),
+        cmocka_unit_test(test_body_changes_under_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

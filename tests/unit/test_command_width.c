@@ -90,6 +90,28 @@ static void test_lines_below_fit_a_terminal(void **state)
     has("training/mistral, pod m-0\n");
 }
 
+/* A character of several bytes takes one column: a name of such characters is not broken early. */
+static void test_columns_of_characters(void **state)
+{
+    static const char euro[] = "\xe2\x82\xac";
+    char pod[NAME_CAP] = "";
+    char line[NAME_CAP + 16u];
+    (void)state;
+    for (unsigned i = 0; i < 80u - strlen("      pod "); i++) {
+        strcat(pod, euro);
+    }
+    node(16);
+    hold("llama", pod, 0, 1);
+    whole(table_part);
+    (void)snprintf(line, sizeof line, "\n      pod %s\n", pod);
+    has(line);
+    strcat(pod, euro);
+    hold("llama", pod, 0, 1);
+    whole(table_part);
+    (void)snprintf(line, sizeof line, "\n      pod\n      %s\n", pod);
+    has(line);
+}
+
 /* A name is cut before an escape or a character that does not fit, not inside it. */
 static void test_cut_between_characters(void **state)
 {
@@ -143,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_fit_a_terminal),
         cmocka_unit_test(test_lines_below_fit_a_terminal),
+        cmocka_unit_test(test_columns_of_characters),
         cmocka_unit_test(test_cut_between_characters),
         cmocka_unit_test(test_sharers_fit),
     };

@@ -87,6 +87,23 @@ static void test_half_an_event(void **state)
     assert_true(is_planned());
 }
 
+/* A version that did not fit its record is none: the next watch starts from the one before. */
+static void test_truncated_version(void **state)
+{
+    static struct message m;
+    (void)state;
+    up(false);
+    assert_int_equal(event("ADDED", "11").kind, WATCH_STORED);
+    put_text(message_new(&m), 1, "MODIFIED");
+    assert_int_equal(hand_in(KUBE_WATCH_EVENT, message_view(&m)).kind, WATCH_EVENT_STARTS);
+    put_text(message_new(&m), 4, "12");
+    const struct kube_record meta = {
+        .record = KUBE_META, .truncated = true, .message = message_view(&m)};
+    assert_int_equal(watch_record(world.agent, &watch, &result, &meta).kind, WATCH_NOTHING);
+    assert_int_equal(hand_in(KUBE_OBJECT_END, view_of(NULL, 0)).kind, WATCH_STORED);
+    assert_string_equal(watch.version, "11");
+}
+
 /* --- a version that is too old --- */
 
 static void test_gone_by_status_code(void **state)
@@ -271,6 +288,21 @@ static void test_slow(void **state)
     assert_false(watch.unusable);
 }
 
+/* A refusal of which the body is still awaited does not make a watch that was refused usable. */
+static void test_refusal_on_its_way(void **state)
+{
+    (void)state;
+    up(true);
+    open_now(NODE_SILENT_MS);
+    watch.unusable = true;
+    head_arrives(403);
+    assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_NOTHING);
+    assert_true(watch.unusable);
+    head_arrives(299);
+    assert_int_equal(watch_check(world.agent, &watch).kind, WATCH_NOTHING);
+    assert_false(watch.unusable);
+}
+
 static void test_silence(void **state)
 {
     (void)state;
@@ -340,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_version_follows_the_events),
         cmocka_unit_test(test_half_an_event),
+        cmocka_unit_test(test_truncated_version),
         cmocka_unit_test(test_gone_by_status_code),
         cmocka_unit_test(test_gone_by_an_event),
         cmocka_unit_test(test_gone_and_no_list_is_needed),
@@ -350,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_roles_unread),
         cmocka_unit_test(test_slow),
+        cmocka_unit_test(test_refusal_on_its_way),
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_state_with_the_head),
         cmocka_unit_test(test_ends_without_a_word),

@@ -15,6 +15,7 @@ static struct api api;
 static struct report report;
 static struct driver driver;
 static struct settings settings;
+static const struct files files; /* no clock: the agent's own time is taken */
 static struct found_node found;
 
 static int setup(void **state)
@@ -35,6 +36,7 @@ static int setup(void **state)
     agent.node_object = &node_object;
     agent.driver = &driver;
     agent.settings = &settings;
+    agent.files = &files;
     agent.devices = &node.inventory.devices;
     report_init(&agent);
     randomness_init(&agent.randomness, 1);
@@ -177,6 +179,28 @@ static void test_read_under_way(void **state)
     assert_int_equal(node_object.get_due_ms, 6000);
 }
 
+/* What a read has brought so far says nothing of the watch, which has the same slot. */
+static void test_read_is_no_watch(void **state)
+{
+    struct api_exchange *x = &api.client.exchange[API_SLOT_NODE];
+    (void)state;
+    api.connection.state = API_UP;
+    agent.now_ms = 5000;
+    watch_init(&node_object.watch, API_SLOT_NODE, true);
+    node_object.watch.unusable = true;
+    node_object.watch.silent_ms = UINT64_MAX;
+    node_object.get_due_ms = UINT64_MAX;
+    x->state = EXCHANGE_OPEN;
+    x->response.http_status = HTTP_OK;
+    x->result.kind = API_GET_NODE;
+    node_step(&agent);
+    assert_true(node_object.watch.unusable);
+    assert_int_equal(node_deadline(&agent), UINT64_MAX);
+    x->result.kind = API_WATCH_NODE;
+    node_step(&agent);
+    assert_false(node_object.watch.unusable);
+}
+
 /* --- the watch --- */
 
 /* The object of an event that is not the Node of this name is not learned, nor is its deletion. */
@@ -232,6 +256,23 @@ static void test_watch_that_is_not_processed(void **state)
     assert_non_null(strstr(logged(), "doing=\"watch Node\""));
 }
 
+/* A refusal that the last line called transient, and that stays, is logged with its remedy. */
+static void test_watch_refused_after_all(void **state)
+{
+    struct api_result r = {.http = HTTP_FORBIDDEN, .status = PEER_REFUSED, .roles_unread = true};
+    (void)state;
+    watch_anew(false);
+    api.connection.state = API_UP;
+    node_object.watch.unusable = true; /* it was refused before this connection */
+    node_watch_end(&agent, &r);
+    assert_non_null(strstr(logged(), "remedy=\"none needed: the agent retries\""));
+    r.roles_unread = false;
+    node_watch_end(&agent, &r);
+    assert_non_null(strstr(logged(), "remedy=\"grant the agent's ClusterRole"));
+    node_watch_end(&agent, &r);
+    assert_string_equal(logged(), "");
+}
+
 /* A watch that stays silent twice in a short time is reported once; the Node is read each time. */
 static void test_silent_watches(void **state)
 {
@@ -256,8 +297,10 @@ int main(void)
         cmocka_unit_test_setup(test_waiting, setup),
         cmocka_unit_test_setup(test_unreadable_label, setup),
         cmocka_unit_test_setup(test_read_under_way, setup),
+        cmocka_unit_test_setup(test_read_is_no_watch, setup),
         cmocka_unit_test_setup(test_event_without_the_node, setup),
         cmocka_unit_test_setup(test_watch_that_is_not_processed, setup),
+        cmocka_unit_test_setup(test_watch_refused_after_all, setup),
         cmocka_unit_test_setup(test_silent_watches, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

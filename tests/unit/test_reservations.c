@@ -313,6 +313,25 @@ static void test_broken_off_for_good(void **state)
     trouble_has("the list broke off: the connection to the API server ended");
 }
 
+/* The same on a connection that the server asked to leave: the error names that reason. */
+static void test_broken_off_while_moving(void **state)
+{
+    bool broken = false;
+    (void)state;
+    for (size_t bytes = 1; bytes < 4000 && !broken; bytes += 7) {
+        begin();
+        (void)claim_add(0);
+        (void)claim_add(1);
+        api.moves = true;
+        arrives = bytes;
+        broken = read_list() == RESERVATIONS_FAILED;
+        arrives = SIZE_MAX;
+    }
+    assert_true(broken);
+    assert_in_range(list.found, 1, 2);
+    trouble_has("the list broke off: the API server asked to move to a new connection");
+}
+
 /* A server that resets the request, on a connection that stays, is asked again. */
 static void test_reset(void **state)
 {
@@ -612,6 +631,7 @@ int main(void)
         cmocka_unit_test(test_outdated_token),
         cmocka_unit_test(test_broken_off),
         cmocka_unit_test(test_broken_off_for_good),
+        cmocka_unit_test(test_broken_off_while_moving),
         cmocka_unit_test(test_reset),
         cmocka_unit_test(test_many_pages),
         cmocka_unit_test(test_longest_message),

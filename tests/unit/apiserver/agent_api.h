@@ -100,6 +100,9 @@ static struct {
     unsigned served;         /* bit per enum api_version */
     enum api_group group;
     unsigned connections;
+    unsigned page_asked;     /* set of enum sim_asked that `page` answers, 0: none */
+    unsigned page_http;      /* of that answer */
+    struct view page;        /* its body: an object with its envelope */
     unsigned write_http;     /* answer of POST and PUT instead of 200, 0: none */
     unsigned delete_http;    /* answer of DELETE of a slice, 0: none */
     unsigned devices_max;    /* more in one slice are refused, 0: no such limit */

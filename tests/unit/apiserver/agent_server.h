@@ -278,6 +278,11 @@ static void meet_slices(const struct sim_api_event *e)
 
 static void meet_request(const struct sim_api_event *e)
 {
+    if ((e->asked & api.page_asked) != 0) {
+        meet(e, SIM_FAULT_PAGE,
+             (struct sim_fault){.http = api.page_http, .type = PROTOBUF, .body = api.page});
+        return;
+    }
     switch (e->asked) {
     case SIM_ASK_EVENT:
         meet_event(e);
