@@ -66,6 +66,42 @@ func TestStrangeStores(t *testing.T) {
 	}
 }
 
+// A store of which only the header is left lists each of its slots as damaged.
+func TestDamagedSlots(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, "trn2.48xlarge")
+	check(t, os.MkdirAll(filepath.Dir(a.storePath()), 0o750))
+	header := []byte("NEURDRA1")
+	for _, number := range []uint32{1, 256, 8192, 0, 0, 1} { // format, slots, bytes of half a slot, flags, generation
+		header = binary.BigEndian.AppendUint32(header, number)
+	}
+	sum := crc32.Checksum(header, crc32.MakeTable(crc32.Castagnoli))
+	check(t, os.WriteFile(a.storePath(), binary.BigEndian.AppendUint32(header, sum), 0o600))
+	text := a.commandOK(closedPort(t), "claims")
+	const line = " of neuron.aws.com is damaged; an agent that starts repairs the store\n"
+	if strings.Count(text, line) != 256 || !strings.HasPrefix(text, "slot 0"+line) || strings.Contains(text, "No claims") {
+		t.Errorf("%s", text)
+	}
+	text = a.commandOK(closedPort(t), "claims", "-o", "yaml")
+	contains(t, text, "driver: neuron.aws.com", "damagedSlot: 255")
+}
+
+// A directory of CDI files that check cannot read, and a page without its reason, are findings of their own.
+func TestCheckOfOddAnswers(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, "trn2.48xlarge")
+	check(t, os.Remove(a.cdiDir()))
+	check(t, os.Symlink(filepath.Base(a.cdiDir()), a.cdiDir()))
+	s := startPages(t, func(_ string, _ int, w io.Writer) { chunks(w, "503 Service Unavailable", true) })
+	got := a.command(s.address, "check")
+	if got.code != 1 {
+		t.Errorf("exit code %d", got.code)
+	}
+	contains(t, got.stdout,
+		"CDI root "+a.cdiDir()+": too many symbolic links; claims recorded only in CDI files may hold devices\n",
+		"the response of /readyz has no reason, but the status 503; check that --metrics-port is the agent's\n")
+}
+
 // Who may not read the store is told how to.
 func TestStoreOfAnotherUser(t *testing.T) {
 	t.Parallel()
