@@ -26,7 +26,7 @@ PB_BIND(kube_CounterSet_CountersEntry, kube_CounterSet_CountersEntry, AUTO)
 
 PB_BIND(kube_ResourcePool, kube_ResourcePool, 2)
 
-PB_BIND(kube_Device, kube_Device, 2)
+PB_BIND(kube_Device, kube_Device, AUTO)
 
 PB_BIND(kube_Device_AttributesEntry, kube_Device_AttributesEntry, 2)
 
@@ -36,7 +36,7 @@ PB_BIND(kube_DeviceTaint, kube_DeviceTaint, 2)
 
 PB_BIND(kube_Time, kube_Time, AUTO)
 
-PB_BIND(kube_BasicDevice, kube_BasicDevice, 2)
+PB_BIND(kube_BasicDevice, kube_BasicDevice, AUTO)
 
 PB_BIND(kube_BasicDevice_AttributesEntry, kube_BasicDevice_AttributesEntry, 2)
 

@@ -95,6 +95,18 @@ typedef struct _kube_ResourceSlice {
     kube_ResourceSliceSpec spec;
 } kube_ResourceSlice;
 
+typedef struct _kube_Device {
+    bool has_name;
+    char name[64];
+    pb_callback_t attributes; /* v1beta1: one BasicDevice stands here */
+    pb_callback_t capacity;
+    bool has_consumesCounters;
+    kube_CounterSet consumesCounters; /* at most one of the repeated field */
+    pb_callback_t taints; /* v1beta1: in BasicDevice */
+    bool has_allowMultipleAllocations;
+    bool allowMultipleAllocations; /* not written in v1beta1 */
+} kube_Device;
+
 /* Of meta/v1; a whole second. */
 typedef struct _kube_Time {
     bool has_seconds;
@@ -110,25 +122,11 @@ typedef struct _kube_DeviceTaint {
     kube_Time timeAdded;
 } kube_DeviceTaint;
 
-typedef struct _kube_Device {
-    bool has_name;
-    char name[64];
-    pb_callback_t attributes; /* v1beta1: one BasicDevice stands here */
-    pb_callback_t capacity;
-    bool has_consumesCounters;
-    kube_CounterSet consumesCounters; /* at most one of the repeated field */
-    bool has_taints;
-    kube_DeviceTaint taints; /* at most one of the repeated field; v1beta1: in BasicDevice */
-    bool has_allowMultipleAllocations;
-    bool allowMultipleAllocations; /* not written in v1beta1 */
-} kube_Device;
-
 /* What v1beta1 has in field 2 of a Device instead of the attributes. */
 typedef struct _kube_BasicDevice {
     pb_callback_t attributes;
     pb_callback_t capacity;
-    bool has_taints;
-    kube_DeviceTaint taints;
+    pb_callback_t taints;
 } kube_BasicDevice;
 
 /* Of apimachinery; the text is in the canonical form. */
@@ -212,12 +210,12 @@ extern "C" {
 #define kube_CounterSet_init_default             {false, "", {{NULL}, NULL}}
 #define kube_CounterSet_CountersEntry_init_default {false, "", false, {0, {0}}}
 #define kube_ResourcePool_init_default           {false, "", false, 0, false, 0}
-#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, {{NULL}, NULL}, false, kube_CounterSet_init_default, false, kube_DeviceTaint_init_default, false, 0}
+#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, {{NULL}, NULL}, false, kube_CounterSet_init_default, {{NULL}, NULL}, false, 0}
 #define kube_Device_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
 #define kube_Device_CapacityEntry_init_default   {false, "", false, kube_DeviceCapacity_init_default}
 #define kube_DeviceTaint_init_default            {false, "", false, "", false, kube_Time_init_default}
 #define kube_Time_init_default                   {false, 0}
-#define kube_BasicDevice_init_default            {{{NULL}, NULL}, {{NULL}, NULL}, false, kube_DeviceTaint_init_default}
+#define kube_BasicDevice_init_default            {{{NULL}, NULL}, {{NULL}, NULL}, {{NULL}, NULL}}
 #define kube_BasicDevice_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
 #define kube_BasicDevice_CapacityEntry_init_default {false, "", false, kube_DeviceCapacity_init_default}
 #define kube_DeviceCapacity_init_default         {false, kube_Quantity_init_default, false, {0, {0}}}
@@ -277,16 +275,16 @@ extern "C" {
 #define kube_ResourceSliceSpec_sharedCounters_tag 8
 #define kube_ResourceSlice_metadata_tag          1
 #define kube_ResourceSlice_spec_tag              2
-#define kube_Time_seconds_tag                    1
-#define kube_DeviceTaint_key_tag                 1
-#define kube_DeviceTaint_effect_tag              3
-#define kube_DeviceTaint_timeAdded_tag           4
 #define kube_Device_name_tag                     1
 #define kube_Device_attributes_tag               2
 #define kube_Device_capacity_tag                 3
 #define kube_Device_consumesCounters_tag         4
 #define kube_Device_taints_tag                   8
 #define kube_Device_allowMultipleAllocations_tag 12
+#define kube_Time_seconds_tag                    1
+#define kube_DeviceTaint_key_tag                 1
+#define kube_DeviceTaint_effect_tag              3
+#define kube_DeviceTaint_timeAdded_tag           4
 #define kube_BasicDevice_attributes_tag          1
 #define kube_BasicDevice_capacity_tag            2
 #define kube_BasicDevice_taints_tag              7
@@ -387,7 +385,7 @@ X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
 X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        2) \
 X(a, CALLBACK, REPEATED, MESSAGE,  capacity,          3) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  consumesCounters,   4) \
-X(a, STATIC,   OPTIONAL, MESSAGE,  taints,            8) \
+X(a, CALLBACK, REPEATED, MESSAGE,  taints,            8) \
 X(a, STATIC,   OPTIONAL, BOOL,     allowMultipleAllocations,  12)
 #define kube_Device_CALLBACK pb_default_field_callback
 #define kube_Device_DEFAULT NULL
@@ -426,7 +424,7 @@ X(a, STATIC,   OPTIONAL, INT64,    seconds,           1)
 #define kube_BasicDevice_FIELDLIST(X, a) \
 X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        1) \
 X(a, CALLBACK, REPEATED, MESSAGE,  capacity,          2) \
-X(a, STATIC,   OPTIONAL, MESSAGE,  taints,            7)
+X(a, CALLBACK, REPEATED, MESSAGE,  taints,            7)
 #define kube_BasicDevice_CALLBACK pb_default_field_callback
 #define kube_BasicDevice_DEFAULT NULL
 #define kube_BasicDevice_attributes_MSGTYPE kube_BasicDevice_AttributesEntry

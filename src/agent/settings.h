@@ -104,9 +104,11 @@ struct settings {
     char instance_type[64]; /* instance type of the node; empty: it is read from DMI */
     bool zero_numbering;
     enum ultraserver_devices ultraserver;
-    /* taint of unhealthy devices in the slices; empty: the slices omit unhealthy devices */
-    char taint_key[318];
-    char taint_effect[16];
+    /*
+     * taints of devices in the slices, by reason. Empty TAINT_UNHEALTHY: the slices omit unhealthy
+     * devices; empty TAINT_MEMORY_HELD: devices get no taint for this reason.
+     */
+    struct taint taint[TAINTS];
     bool share_cores;
     bool efa;
     char efa_driver[DRIVER_CAP];
@@ -144,7 +146,7 @@ struct settings_input {
  * (true or false) alone means true, and the word after it is its value only if it is true, false, 1
  * or 0. `-o VALUE` and `-oVALUE` mean --output. klog's `-v N`, `-vN` and `--v=N` mean
  * --log-level=debug if N is at least KLOG_DEBUG_VERBOSITY, else --log-level=info. An empty
- * environment variable counts as not set, except UNHEALTHY_TAINT. The first word without dashes is
+ * environment variable counts as not set, except that of a taint. The first word without dashes is
  * the command, the second one its operand; COMMAND_VERSION and COMMAND_HELP ignore everything else.
  *
  * PEER_MALFORMED: `why` gets one line with the flag, environment variable or word at fault and the

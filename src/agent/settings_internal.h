@@ -60,7 +60,7 @@ struct setting_row {
 };
 
 /* Number of rows in the table of flags; each flag has one row. */
-#define SETTINGS_COUNT 41u
+#define SETTINGS_COUNT 42u
 
 /* A row of the table of commands. All strings are literals. */
 struct command_row {

@@ -470,15 +470,15 @@ static bool is_taint_key(struct view key)
            is_label_name(view_from(key, slash + 1u));
 }
 
-static enum status store_taint(struct settings *out, const struct setting_source *source,
+static enum status store_taint(struct taint *out, const struct setting_source *source,
                                struct writer *why)
 {
     size_t colon = view_find(source->text, ':');
     struct view key = view_first(source->text, colon);
     struct view effect = view_from(source->text, colon + 1u);
     if (source->text.len == 0u) {
-        out->taint_key[0] = '\0';
-        out->taint_effect[0] = '\0';
+        out->key[0] = '\0';
+        out->effect[0] = '\0';
         return STATUS_OK;
     }
     if (!view_is(effect, "NoSchedule") && !view_is(effect, "NoExecute")) {
@@ -488,9 +488,9 @@ static enum status store_taint(struct settings *out, const struct setting_source
         return refuse_setting(source, why,
                               "key before ':' must be a label key, such as example.com/name");
     }
-    enum status s = text_copy(out->taint_key, sizeof out->taint_key, key);
+    enum status s = text_copy(out->key, sizeof out->key, key);
     ASSERT(s == STATUS_OK);
-    s = text_copy(out->taint_effect, sizeof out->taint_effect, effect);
+    s = text_copy(out->effect, sizeof out->effect, effect);
     ASSERT(s == STATUS_OK);
     return STATUS_OK;
 }
@@ -541,6 +541,6 @@ enum status setting_store(struct settings *out, const struct setting_row *row,
         return store_address(field, row->size, source, why);
     default:
         ASSERT(row->kind == KIND_TAINT);
-        return store_taint(out, source, why);
+        return store_taint(field, source, why);
     }
 }

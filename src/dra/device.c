@@ -656,26 +656,32 @@ bool devices_are_node(const struct devices *d)
     return d->ultraserver.member && d->board != NULL && d->count == d->board->devices;
 }
 
+/* Gives the device for the whole node the taints of `one`; each begins with its first device. */
+static void add_taints(struct device *node, const struct device *one)
+{
+    for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
+        bool has = (one->tainted & TAINT_BIT(i)) != 0u;
+        bool first = (node->tainted & TAINT_BIT(i)) == 0u || one->taint_s[i] < node->taint_s[i];
+        if (has && first) {
+            node->taint_s[i] = one->taint_s[i];
+        }
+    }
+    node->tainted |= one->tainted;
+}
+
 void devices_add_node(struct devices *d, bool alone)
 {
+    struct device node = {.name = NODE_DEVICE_NAME, .node = true};
     unsigned cores = 0;
-    bool tainted = false;
-    int64_t taint_s = 0;
     for (unsigned i = 0; i < d->count; i++) {
-        const struct device *one = &d->device[i];
-        bool first = one->tainted && (!tainted || one->taint_s < taint_s);
-        taint_s = first ? one->taint_s : taint_s;
-        tainted = tainted || one->tainted;
-        cores += one->core_count;
+        add_taints(&node, &d->device[i]);
+        cores += d->device[i].core_count;
     }
+    node.core_count = (uint16_t)cores;
     unsigned at = alone ? 0u : d->count;
     unsigned added = devices_are_node(d) ? 1u : 0u;
     ASSERT(at < DEVICES_MAX);
-    d->device[at] = (struct device){.core_count = (uint16_t)cores,
-                                    .name = NODE_DEVICE_NAME,
-                                    .node = true,
-                                    .tainted = tainted,
-                                    .taint_s = taint_s};
+    d->device[at] = node;
     d->count = (uint16_t)(at + added);
     d->counters = !alone;
 }

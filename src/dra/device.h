@@ -22,6 +22,7 @@
 #include "cfg/limits.h"
 #include "dra/driver.h"
 #include "dra/health.h"
+#include "dra/taint.h"
 #include "dra/ultraserver.h"
 
 /* --- what the host found: raw texts, exactly as read --- */
@@ -113,8 +114,9 @@ struct device {
     char name[DEVICE_NAME_CAP]; /* published name: neuron-device-N, neuron-node, or pci-<address> */
     /* the device stands for all devices of the node; it has number 0 and no PCI address */
     bool node;
-    bool tainted;    /* the device is published with the taint `taint_key` of its table */
-    int64_t taint_s; /* Unix time at which the taint began, in seconds */
+    uint8_t tainted; /* bit N: the device is published with taint N of its table's `taints` */
+    /* element N: Unix time at which taint N began, in seconds; unused if the device lacks it */
+    int64_t taint_s[TAINTS];
 };
 
 /* Bytes of a list of all device numbers: two digits and a comma for each. */
@@ -163,8 +165,8 @@ struct devices {
      * allocates no further share.
      */
     uint8_t shares;
-    const char *taint_key; /* taint of the tainted devices; NULL if no device is tainted */
-    const char *taint_effect;
+    /* the TAINTS taints by reason, borrowed; NULL if no device is tainted */
+    const struct taint *taints;
     /* the devices, in ascending order of their distinct numbers */
     struct device device[DEVICES_MAX];
 };
@@ -258,10 +260,10 @@ void devices_keep(struct devices *d, unsigned number);
 bool devices_are_node(const struct devices *d);
 /*
  * Adds one device NODE_DEVICE_NAME that stands for all devices and has the cores of all of them; it
- * is tainted if any of them is. Adds no device if devices_are_node is false. With `alone`, the
- * table keeps only the added device. Otherwise the added device follows the others in the table,
- * and all devices consume shared counters (KEP-4815), one for each device of the host, so that no
- * scheduler allocates a device twice.
+ * has each taint that any of them has. Adds no device if devices_are_node is false. With `alone`,
+ * the table keeps only the added device. Otherwise the added device follows the others in the
+ * table, and all devices consume shared counters (KEP-4815), one for each device of the host, so
+ * that no scheduler allocates a device twice.
  */
 void devices_add_node(struct devices *d, bool alone);
 /* Whether all texts end in NUL, counts and numbers are in bounds, and devices ascend by number. */

@@ -242,7 +242,7 @@ void efas_build(struct devices *d, const struct devices *before, const struct fo
     d->lnc_allowed = 0;
     d->lnc_host = 0;
     d->driver_version[0] = '\0';
-    d->taint_key = NULL;
+    d->taints = NULL;
     d->ultraserver = (struct ultraserver){0};
     d->labels = (struct node_labels){0}; /* EFA devices do not publish these labels */
     d->unknown = found->unknown;

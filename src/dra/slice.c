@@ -2,6 +2,8 @@
 /* Compares a stored ResourceSlice with the wanted devices, piece by piece. Encodes nothing. */
 #include "dra/slice.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "cfg/identity.h"
 
@@ -14,9 +16,9 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
     c->first = 0;
     c->count = 0;
     c->open = false;
-    c->tainted = false;
+    c->tainted = 0;
     c->unshared = false;
-    c->untainted = 0;
+    memset(c->untainted, 0, sizeof c->untainted);
     c->taken = 0;
     c->shared = 0;
     c->differs = false;
@@ -42,7 +44,7 @@ void slice_compare_name(struct slice_compare *c, struct view name)
     c->differs = c->differs || c->open || found < 0 || at != c->first + c->count;
     c->open = true;
     c->count++;
-    c->tainted = false;
+    c->tainted = 0;
     c->taken = 0;
     c->matched = 0;
     c->attributes.count = 0;
@@ -86,10 +88,15 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
                          const char *effect)
 {
     const struct device *d = wanted_device(c);
-    bool wanted = d != NULL && d->tainted && !c->tainted && value[0] == '\0' &&
-                  text_is(key, c->wanted->taint_key) && text_is(effect, c->wanted->taint_effect);
-    c->tainted = c->tainted || wanted;
-    c->differs = c->differs || !wanted;
+    unsigned missing = (d != NULL && value[0] == '\0') ? d->tainted & ~c->tainted : 0u;
+    unsigned found = 0;
+    for (unsigned i = 0; i < (unsigned)TAINTS && found == 0u; i++) {
+        bool wanted = (missing & TAINT_BIT(i)) != 0u && text_is(key, c->wanted->taints[i].key) &&
+                      text_is(effect, c->wanted->taints[i].effect);
+        found = wanted ? TAINT_BIT(i) : 0u;
+    }
+    c->tainted |= found;
+    c->differs = c->differs || found == 0u;
 }
 
 /* A counter has the same name as the device to which it belongs. */
@@ -115,15 +122,24 @@ static void compare_shared(struct slice_compare *c, const struct device *d, bool
     c->differs = c->differs || shared != wanted;
 }
 
+/* Records which wanted taints the stored device lacks. */
+static void compare_taints(struct slice_compare *c, const struct device *d)
+{
+    unsigned missing = (d != NULL) ? d->tainted & ~c->tainted : 0u;
+    for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
+        if ((missing & TAINT_BIT(i)) != 0u) {
+            c->untainted[i] |= d->node ? UINT64_MAX : UINT64_C(1) << d->number;
+            c->differs = true;
+        }
+    }
+}
+
 void slice_compare_device(struct slice_compare *c, bool shared, bool extra)
 {
     const struct device *d = wanted_device(c);
     compare_shared(c, d, shared);
     c->differs = c->differs || (d != NULL && c->taken != devices_counters(c->wanted, d));
-    if (d != NULL && d->tainted && !c->tainted) {
-        c->untainted |= d->node ? UINT64_MAX : UINT64_C(1) << d->number;
-        c->differs = true;
-    }
+    compare_taints(c, d);
     c->differs = c->differs || !c->open || extra || !all_matched(c);
     c->open = false;
     c->attributes.count = 0;

@@ -17,13 +17,13 @@ struct slice_compare {
     unsigned first;               /* index in `wanted` of the first stored device */
     unsigned count;               /* number of stored devices so far, including the current one */
     uint32_t matched;             /* bit i: attribute i of the current device is stored as wanted */
-    bool tainted;                 /* the current stored device has the wanted taint */
+    unsigned tainted;             /* bit i: the current stored device has the wanted taint i */
     bool unshared;                /* a device that should be shared is stored as not shared */
     /*
-     * bit N: the stored device with number N lacks the taint that it should have; all bits: the
-     * device for the whole node lacks it
+     * element i, bit N: the stored device with number N lacks taint i, which it should have; all
+     * bits: the device for the whole node lacks it
      */
-    uint64_t untainted;
+    uint64_t untainted[TAINTS];
     uint64_t taken;  /* bit N: the current device consumes the counter of device N */
     uint64_t shared; /* bit N: the slice itself has the counter of device N */
     bool open;       /* a stored device has begun but has not ended */
@@ -41,7 +41,7 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
 void slice_compare_name(struct slice_compare *c, struct view name);
 /* Compares an attribute or capacity of the current stored device with the wanted ones. */
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);
-/* Compares a taint of the current stored device with the wanted taint. */
+/* Compares a taint of the current stored device with the wanted taints, in any order. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
                          const char *effect);
 /*

@@ -153,24 +153,33 @@ static void write_end(const struct slice_shown *s, struct document *d)
 }
 
 /*
- * Writes the taint of a device; leaves out the time of the taint if this time is unknown, as it is
- * after a single reading.
+ * Writes one taint; leaves out the time of the taint if this time is unknown, as it is after a
+ * single reading.
  */
-static void write_taint(const struct devices *devices, const struct device *device,
-                        struct document *d)
+static void write_taint(const struct taint *taint, int64_t since_s, struct document *d)
 {
-    document_array_begin(d, "taints");
     document_object_begin(d);
-    document_text(d, "key", devices->taint_key);
-    document_text(d, "effect", devices->taint_effect);
-    if (device->taint_s > 0) {
+    document_text(d, "key", taint->key);
+    document_text(d, "effect", taint->effect);
+    if (since_s > 0) {
         char time[sizeof "2026-11-21T12:00:00Z"];
         struct writer w = writer_of(time, sizeof time);
-        writer_time_s(&w, (uint64_t)device->taint_s, "Z");
+        writer_time_s(&w, (uint64_t)since_s, "Z");
         writer_close_text(&w);
         document_text(d, "timeAdded", time);
     }
     document_object_end(d);
+}
+
+static void write_taints(const struct devices *devices, const struct device *device,
+                         struct document *d)
+{
+    document_array_begin(d, "taints");
+    for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
+        if ((device->tainted & TAINT_BIT(i)) != 0u) {
+            write_taint(&devices->taints[i], device->taint_s[i], d);
+        }
+    }
     document_array_end(d);
 }
 
@@ -187,8 +196,8 @@ static void write_device(const struct slice_shown *s, unsigned index, struct doc
     if (s->devices->counters) {
         write_counters(s->devices, device, d);
     }
-    if (device->tainted) {
-        write_taint(s->devices, device, d);
+    if (device->tainted != 0u) {
+        write_taints(s->devices, device, d);
     }
     document_object_end(d);
 }

@@ -6,6 +6,7 @@
 
 #define LINE_START "device "
 #define NAME_END ": "
+#define MEMORY_HELD ", memory held"
 #define WAITS ", without errors now"
 
 #define STATES 3u
@@ -15,7 +16,8 @@ static const char *const states[STATES] = {
 void device_verdict_write(struct writer *out, const char *name, const struct device_verdict *v)
 {
     ASSERT(v->given && v->state < STATES);
-    WRITE(out, LINE_START "%" NAME_END "%", TEXT(name), TEXT(states[v->state]));
+    WRITE(out, LINE_START "%" NAME_END "%%", TEXT(name), TEXT(states[v->state]),
+          TEXT(v->memory_held ? MEMORY_HELD : ""));
     if (v->state == (uint8_t)HEALTH_UNHEALTHY) {
         writer_text(out, v->waits ? WAITS NAME_END : NAME_END);
         device_health_text(out, HEALTH_UNHEALTHY, v->reasons);
@@ -53,6 +55,7 @@ bool device_verdict_read(struct view line, struct view *name, struct device_verd
     if (!skip(&rest, NAME_END) || !skip_state(&rest, &read.state)) {
         return false;
     }
+    read.memory_held = skip(&rest, MEMORY_HELD);
     if (read.state == (uint8_t)HEALTH_UNHEALTHY) {
         read.waits = skip(&rest, WAITS);
         bool reasons = skip(&rest, NAME_END);

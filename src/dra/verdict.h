@@ -19,6 +19,8 @@ struct device_verdict {
      * have shown none for a while (rules R3 and R4 of dra/health.h)
      */
     bool waits;
+    /* the device's memory stays in use, and no claim holds the device */
+    bool memory_held;
     uint8_t state; /* health of the device, as enum health */
     /* why the device is unhealthy, as bits HEALTH_REASON_…; 0: it is not unhealthy */
     uint32_t reasons;

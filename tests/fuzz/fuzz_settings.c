@@ -138,7 +138,7 @@ static const char *word_of(bool value)
 }
 
 #define POD_FLAG 33u
-_Static_assert(SETTINGS_COUNT == 41u, "put_texts and put_others write every setting");
+_Static_assert(SETTINGS_COUNT == 42u, "put_texts and put_others write every setting");
 
 static void put_texts(char (*out)[WORD_BYTES])
 {
@@ -158,6 +158,17 @@ static void put_texts(char (*out)[WORD_BYTES])
     put_flag(out[12], "--claim-status", word_of(s->claim_status));
 }
 
+static void put_taint(char *out, const char *flag, const struct taint *taint)
+{
+    char text[400] = "";
+    struct writer w = writer_of(text, sizeof text);
+    writer_text(&w, taint->key);
+    writer_text(&w, taint->key[0] != '\0' ? ":" : "");
+    writer_text(&w, taint->effect);
+    CHECK(writer_end_text(&w) == STATUS_OK);
+    put_flag(out, flag, text);
+}
+
 static void put_others(char (*out)[WORD_BYTES])
 {
     static const char *const levels[] = {
@@ -166,13 +177,7 @@ static void put_others(char (*out)[WORD_BYTES])
     static const char *const outputs[] = {
         [OUTPUT_TEXT] = "text", [OUTPUT_JSON] = "json", [OUTPUT_YAML] = "yaml"};
     const struct settings *s = &settings;
-    char taint[400] = "";
-    struct writer w = writer_of(taint, sizeof taint);
-    writer_text(&w, s->taint_key);
-    writer_text(&w, s->taint_key[0] != '\0' ? ":" : "");
-    writer_text(&w, s->taint_effect);
-    CHECK(writer_end_text(&w) == STATUS_OK);
-    put_flag(out[13], "--unhealthy-taint", taint);
+    put_taint(out[13], "--unhealthy-taint", &s->taint[TAINT_UNHEALTHY]);
     put_flag(out[14], "--ultraserver-devices", ultra[s->ultraserver]);
     put_flag(out[15], "--log-level", levels[s->log_level]);
     put_flag(out[16], "--log-format", s->log_format == LOG_JSON ? "json" : "text");
@@ -200,6 +205,7 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[38], "--neuron-monitor-metrics", word_of(s->neuron_monitor_metrics));
     put_flag(out[39], "--no-headers", word_of(s->no_headers));
     put_flag(out[40], "--watch", word_of(s->watch));
+    put_taint(out[41], "--memory-held-taint", &s->taint[TAINT_MEMORY_HELD]);
 }
 
 /* Whether the command takes the flag: it refuses one without a variable that it does not read. */

@@ -76,16 +76,21 @@ static void test_taint_of_the_node(void **state)
     (void)state;
     build_trn2u();
     devices_add_node(&devices, true);
-    assert_false(devices.device[0].tainted);
+    assert_int_equal(devices.device[0].tainted, 0);
     build_trn2u();
-    devices.device[9].tainted = true;
-    devices.device[9].taint_s = 70;
-    devices.device[12].tainted = true;
-    devices.device[12].taint_s = 50;
-    devices.device[3].taint_s = 10; /* of a taint that is gone */
+    devices.device[9].tainted = TAINT_BIT(TAINT_UNHEALTHY);
+    devices.device[9].taint_s[TAINT_UNHEALTHY] = 70;
+    devices.device[12].tainted = TAINT_BIT(TAINT_UNHEALTHY) | TAINT_BIT(TAINT_MEMORY_HELD);
+    devices.device[12].taint_s[TAINT_UNHEALTHY] = 50;
+    devices.device[12].taint_s[TAINT_MEMORY_HELD] = 60;
+    devices.device[13].tainted = TAINT_BIT(TAINT_UNHEALTHY);
+    devices.device[13].taint_s[TAINT_UNHEALTHY] = 80;
+    devices.device[3].taint_s[TAINT_UNHEALTHY] = 10; /* of a taint that is gone */
     devices_add_node(&devices, true);
-    assert_true(devices.device[0].tainted);
-    assert_int_equal(devices.device[0].taint_s, 50);
+    assert_int_equal(devices.device[0].tainted,
+                     TAINT_BIT(TAINT_UNHEALTHY) | TAINT_BIT(TAINT_MEMORY_HELD));
+    assert_int_equal(devices.device[0].taint_s[TAINT_UNHEALTHY], 50);
+    assert_int_equal(devices.device[0].taint_s[TAINT_MEMORY_HELD], 60);
     assert_int_equal(devices.device[0].core_count, 128);
 }
 

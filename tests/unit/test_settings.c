@@ -26,8 +26,8 @@ static void test_defaults(void **state)
     assert_string_equal(settings.instance_type, "");
     assert_false(settings.zero_numbering);
     assert_int_equal(settings.ultraserver, ULTRASERVER_AUTO);
-    assert_string_equal(settings.taint_key, "neuron.aws.com/unhealthy");
-    assert_string_equal(settings.taint_effect, "NoSchedule");
+    assert_string_equal(settings.taint[TAINT_UNHEALTHY].key, "neuron.aws.com/unhealthy");
+    assert_string_equal(settings.taint[TAINT_UNHEALTHY].effect, "NoSchedule");
     assert_false(settings.claim_status);
     assert_int_equal(settings.reconcile_ms, 600000);
     assert_int_equal(settings.health_ms, 5000);
@@ -68,8 +68,8 @@ static void test_every_flag(void **state)
                 "--claim-status=1 --reconcile-interval 1s --health-interval=500ms "
                 "--log-format json --log-level debug");
     assert_int_equal(settings.ultraserver, ULTRASERVER_DEVICES);
-    assert_string_equal(settings.taint_key, "a/b");
-    assert_string_equal(settings.taint_effect, "NoExecute");
+    assert_string_equal(settings.taint[TAINT_UNHEALTHY].key, "a/b");
+    assert_string_equal(settings.taint[TAINT_UNHEALTHY].effect, "NoExecute");
     assert_true(settings.claim_status);
     assert_int_equal(settings.reconcile_ms, 1000);
     assert_int_equal(settings.health_ms, 500);
@@ -142,17 +142,32 @@ static void test_variables(void **state)
     expect_line("LOG_LEVEL \"loud\": must be one of error, warn, info, debug");
 }
 
+/* The taint of held memory is none unless it is set; each flag sets its own taint. */
+static void test_taint_of_held_memory(void **state)
+{
+    (void)state;
+    expect_good("--node-name n");
+    assert_string_equal(settings.taint[TAINT_MEMORY_HELD].key, "");
+    expect_good("--node-name n --memory-held-taint neuron.aws.com/memory-held:NoSchedule");
+    assert_string_equal(settings.taint[TAINT_MEMORY_HELD].key, "neuron.aws.com/memory-held");
+    assert_string_equal(settings.taint[TAINT_MEMORY_HELD].effect, "NoSchedule");
+    assert_string_equal(settings.taint[TAINT_UNHEALTHY].key, "neuron.aws.com/unhealthy");
+    const char *const env[] = {"NODE_NAME=n", "MEMORY_HELD_TAINT=a/b", NULL};
+    assert_int_equal(parse_with("", env), PEER_MALFORMED);
+    expect_line("MEMORY_HELD_TAINT \"a/b\": must be key:NoSchedule or key:NoExecute, or empty");
+}
+
 static void test_empty_values(void **state)
 {
     (void)state;
     const char *const env[] = {"NODE_NAME=n", "UNHEALTHY_TAINT=", "POD_UID=", "KUBECONFIG=", NULL};
     const char *const nameless[] = {"NODE_NAME=", NULL};
     assert_int_equal(parse_with("", env), STATUS_OK);
-    assert_string_equal(settings.taint_key, "");
-    assert_string_equal(settings.taint_effect, "");
+    assert_string_equal(settings.taint[TAINT_UNHEALTHY].key, "");
+    assert_string_equal(settings.taint[TAINT_UNHEALTHY].effect, "");
     assert_string_equal(settings.pod_uid, "");
     expect_good("--node-name n --unhealthy-taint= --pod-uid= --kubeconfig= --instance-type=");
-    assert_string_equal(settings.taint_key, "");
+    assert_string_equal(settings.taint[TAINT_UNHEALTHY].key, "");
     assert_string_equal(settings.instance_type, "");
     assert_int_equal(parse_with("", nameless), PEER_MALFORMED);
     expect_line("run needs the node's name: give --node-name or set NODE_NAME");
@@ -503,9 +518,9 @@ static void test_taints(void **state)
     memset(longest + begin + 254, 'N', 63);
     strcat(longest, ":NoSchedule");
     expect_good(longest);
-    assert_int_equal(strlen(settings.taint_key), 317);
+    assert_int_equal(strlen(settings.taint[TAINT_UNHEALTHY].key), 317);
     expect_good("--node-name n --unhealthy-taint plain_Key.1:NoExecute");
-    assert_string_equal(settings.taint_key, "plain_Key.1");
+    assert_string_equal(settings.taint[TAINT_UNHEALTHY].key, "plain_Key.1");
     static const char *const effects[] = {"a/b", "a/b:", "a/b:PreferNoSchedule", "a/b:noschedule",
                                           "a:b:NoSchedule"};
     for (unsigned i = 0; i < sizeof effects / sizeof effects[0]; i++) {
@@ -760,6 +775,7 @@ int main(void)
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_taints),
+        cmocka_unit_test(test_taint_of_held_memory),
         cmocka_unit_test(test_other_commands),
         cmocka_unit_test(test_pods),
         cmocka_unit_test(test_completion),

@@ -405,10 +405,12 @@ static void test_odd_records(void **state)
         {KUBE_SLICE_COUNTER, 0, true, true},   {KUBE_SLICE_COUNTERS, 0, false, true},
     };
     (void)state;
-    wanted.devices.device[0].tainted = true;
-    wanted.devices.device[0].taint_s = 1764158400;
-    wanted.devices.taint_key = "neuron.aws.com/unhealthy";
-    wanted.devices.taint_effect = "NoSchedule";
+    static const struct taint taints[TAINTS] = {{"neuron.aws.com/unhealthy", "NoSchedule"},
+                                                {"neuron.aws.com/memory-held", "NoExecute"}};
+    wanted.devices.device[0].tainted = TAINT_BIT(TAINT_UNHEALTHY);
+    wanted.devices.device[0].taint_s[TAINT_UNHEALTHY] = 1764158400;
+    wanted.devices.device[1].tainted = TAINT_BIT(TAINT_UNHEALTHY) | TAINT_BIT(TAINT_MEMORY_HELD);
+    wanted.devices.taints = taints;
     devices_add_node(&wanted.devices, false);
     wanted.devices.counters = true;
     for (unsigned i = 0; i < KINDS; i++) {

@@ -17,21 +17,24 @@ static int setup(void **state)
     memset(&wanted, 0, sizeof wanted);
     found_board(&found, board_find("trn2.48xlarge"));
     devices_build(&wanted, &found, &issues);
-    wanted.device[3].tainted = true;
-    wanted.device[3].taint_s = 1764158400;
-    wanted.taint_key = "neuron.aws.com/unhealthy";
-    wanted.taint_effect = "NoSchedule";
+    static const struct taint taints[TAINTS] = {
+        [TAINT_UNHEALTHY] = {"neuron.aws.com/unhealthy", "NoSchedule"},
+        [TAINT_MEMORY_HELD] = {"neuron.aws.com/memory-held", "NoExecute"}};
+    wanted.device[3].tainted = TAINT_BIT(TAINT_UNHEALTHY);
+    wanted.device[3].taint_s[TAINT_UNHEALTHY] = 1764158400;
+    wanted.device[5].tainted = TAINT_BIT(TAINT_UNHEALTHY) | TAINT_BIT(TAINT_MEMORY_HELD);
+    wanted.taints = taints;
     return 0;
 }
 
-struct taint {
+struct stored_taint {
     const char *key, *value, *effect;
 };
 
 #define WANTED {"neuron.aws.com/unhealthy", "", "NoSchedule"}
 
 /* Device `index` as it is stored, with these taints. */
-static bool with_taints(unsigned index, const struct taint *taints, unsigned count)
+static bool with_taints(unsigned index, const struct stored_taint *taints, unsigned count)
 {
     struct attributes all;
     device_attributes(&wanted, index, &all);
@@ -49,29 +52,52 @@ static bool with_taints(unsigned index, const struct taint *taints, unsigned cou
 
 static void test_taints(void **state)
 {
-    static const struct taint twice[] = {WANTED, WANTED};
-    static const struct taint others[] = {{"neuron.aws.com/unhealthy", "hbm", "NoSchedule"},
-                                          {"example.com/unhealthy", "", "NoSchedule"},
-                                          {"neuron.aws.com/unhealthy", "", "NoExecute"}};
+    static const struct stored_taint twice[] = {WANTED, WANTED};
+    static const struct stored_taint others[] = {{"neuron.aws.com/unhealthy", "hbm", "NoSchedule"},
+                                                 {"example.com/unhealthy", "", "NoSchedule"},
+                                                 {"neuron.aws.com/unhealthy", "", "NoExecute"}};
     (void)state;
     assert_true(with_taints(3, twice, 1));
     assert_false(with_taints(3, twice, 2));
     assert_false(with_taints(3, twice, 0));
-    assert_int_equal(compare.untainted, 1u << 3);
+    assert_int_equal(compare.untainted[TAINT_UNHEALTHY], 1u << 3);
+    assert_int_equal(compare.untainted[TAINT_MEMORY_HELD], 0);
     assert_true(with_taints(4, twice, 0));
     assert_false(with_taints(4, twice, 1));
     for (unsigned i = 0; i < COUNT(others); i++) {
-        const struct taint with[] = {WANTED, others[i]};
+        const struct stored_taint with[] = {WANTED, others[i]};
         assert_false(with_taints(3, &others[i], 1));
         assert_false(with_taints(3, with, 2)); /* what others added is not wanted either */
-        assert_int_equal(compare.untainted, 0);
+        assert_int_equal(compare.untainted[TAINT_UNHEALTHY], 0);
     }
+}
+
+/* A device with two taints: in any order, each of them once. */
+static void test_two_taints(void **state)
+{
+    static const struct stored_taint held = {"neuron.aws.com/memory-held", "", "NoExecute"};
+    static const struct stored_taint both[] = {WANTED, held};
+    static const struct stored_taint turned[] = {held, WANTED, held};
+    (void)state;
+    assert_true(with_taints(5, both, 2));
+    assert_true(with_taints(5, turned, 2));
+    assert_false(with_taints(5, turned, 3));
+    assert_false(with_taints(5, both, 1));
+    assert_int_equal(compare.untainted[TAINT_UNHEALTHY], 0);
+    assert_int_equal(compare.untainted[TAINT_MEMORY_HELD], 1u << 5);
+    assert_false(with_taints(5, turned, 1));
+    assert_int_equal(compare.untainted[TAINT_UNHEALTHY], 1u << 5);
+    assert_int_equal(compare.untainted[TAINT_MEMORY_HELD], 0);
+    assert_false(with_taints(5, both, 0));
+    assert_int_equal(compare.untainted[TAINT_UNHEALTHY], 1u << 5);
+    assert_int_equal(compare.untainted[TAINT_MEMORY_HELD], 1u << 5);
+    assert_false(with_taints(3, &held, 1)); /* of another device */
 }
 
 /* A taint or an end outside every device. */
 static void test_outside_devices(void **state)
 {
-    static const struct taint right = WANTED;
+    static const struct stored_taint right = WANTED;
     (void)state;
     slice_compare_begin(&compare, &wanted);
     slice_compare_taint(&compare, right.key, right.value, right.effect);
@@ -163,16 +189,20 @@ static void test_document_of_tainted_devices(void **state)
     contains(plain(document(3)),
              "\"taints\":[{\"key\":\"neuron.aws.com/unhealthy\",\"effect\":\"NoSchedule\","
              "\"timeAdded\":\"2025-11-26T12:00:00Z\"}]");
-    wanted.device[3].taint_s = 0;
+    wanted.device[3].taint_s[TAINT_UNHEALTHY] = 0;
     contains(plain(document(3)),
              "\"taints\":[{\"key\":\"neuron.aws.com/unhealthy\",\"effect\":\"NoSchedule\"}]");
     assert_null(strstr(document(4), "taints"));
+    contains(plain(document(5)),
+             "\"taints\":[{\"key\":\"neuron.aws.com/unhealthy\",\"effect\":\"NoSchedule\"},"
+             "{\"key\":\"neuron.aws.com/memory-held\",\"effect\":\"NoExecute\"}]");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_taints, setup),
+        cmocka_unit_test_setup(test_two_taints, setup),
         cmocka_unit_test_setup(test_outside_devices, setup),
         cmocka_unit_test_setup(test_device_without_an_end, setup),
         cmocka_unit_test_setup(test_document_of_shared_devices, setup),

@@ -274,7 +274,7 @@ static void test_devices_left_out(void **state)
     shows("# neuron-device-9 is left out: " DEVICE_MISSING_TEXT "\n");
     assert_int_equal(count_of("is left out: "), 2);
     /* a taint says it instead, and a claim keeps what it holds */
-    text_set(settings.taint_key, sizeof settings.taint_key, "neuron.aws.com/unhealthy");
+    text_set(settings.taint[TAINT_UNHEALTHY].key, TAINT_KEY_CAP, "neuron.aws.com/unhealthy");
     nodes[0].device_states.kept = 1u << 9;
     make(0);
     plan(0);

@@ -29,6 +29,9 @@ static void test_lines(void **state)
     v.waits = true;
     assert_string_equal(written(&v), "device neuron-device-3: unhealthy, without errors now: hbm, "
                                      "uncorrectable memory errors");
+    v.memory_held = true;
+    assert_string_equal(written(&v), "device neuron-device-3: unhealthy, memory held, without "
+                                     "errors now: hbm, uncorrectable memory errors");
     v.reasons = all;
     assert_true(strlen(written(&v)) < sizeof text - 1u);
 }
@@ -38,7 +41,8 @@ static void test_round_trip(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 200u; i++) {
-        struct device_verdict v = {.given = true, .state = (uint8_t)(i % 3u)};
+        struct device_verdict v = {
+            .given = true, .memory_held = i % 5u == 0u, .state = (uint8_t)(i % 3u)};
         if (v.state == HEALTH_UNHEALTHY) {
             v.waits = i % 2u == 1u;
             v.reasons = (i < 150u) ? (uint32_t)1 << (i / 3u % 17u) : i * 641u % 0x1ffffu + 1u;
@@ -50,6 +54,7 @@ static void test_round_trip(void **state)
         assert_true(read.given);
         assert_int_equal(read.state, v.state);
         assert_int_equal(read.waits, v.waits);
+        assert_int_equal(read.memory_held, v.memory_held);
         assert_int_equal(read.reasons, v.reasons);
     }
 }

@@ -61,7 +61,7 @@ static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
     }
     s->unhealthy =
         unhealthy ? s->unhealthy | device_bit(number) : s->unhealthy & ~device_bit(number);
-    s->untaintable &= s->unhealthy;
+    s->untaintable[TAINT_UNHEALTHY] &= s->unhealthy;
 }
 
 /*
@@ -113,29 +113,63 @@ bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certa
     return other || s->unhealthy != unhealthy || s->kept != kept || (s->unhealthy & held) != listed;
 }
 
-enum device_listing device_states_listing(const struct agent *a, unsigned number)
+/* Bit N: device N has the state for which it may get this taint. */
+static uint64_t devices_with(const struct device_states *s, enum taint_reason reason)
 {
-    const struct device_states *s = &a->node->device_states;
-    bool taints = a->settings->taint_key[0] != '\0' && (s->untaintable & device_bit(number)) == 0u;
-    enum device_listing listing = LISTED;
-    if ((s->unhealthy & device_bit(number)) == 0u) {
-        listing = LISTED;
-    } else if (taints) {
-        listing = LISTED_TAINTED;
-    } else if ((s->held & device_bit(number)) == 0u) {
-        listing = LISTED_NOT;
-    } else {
-        /*
-         * the device is published without a taint, so that it stays visible to the claim that holds
-         * it
-         */
-    }
-    return listing;
+    return (reason == TAINT_UNHEALTHY) ? s->unhealthy : s->memory_held;
 }
 
-void device_states_untaintable(struct agent *a, uint64_t devices)
+bool device_states_hold_memory(struct agent *a, uint64_t devices)
 {
-    a->node->device_states.untaintable |= devices & a->node->device_states.unhealthy;
+    struct device_states *s = &a->node->device_states;
+    uint64_t added = devices & ~s->memory_held;
+    bool changed = devices != s->memory_held;
+    s->memory_held = devices;
+    s->untaintable[TAINT_MEMORY_HELD] &= devices;
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        s->memory_ms[n] = ((added & device_bit(n)) != 0u) ? a->now_ms : s->memory_ms[n];
+    }
+    return changed && a->settings->taint[TAINT_MEMORY_HELD].key[0] != '\0';
+}
+
+uint64_t device_states_memory_held(const struct agent *a)
+{
+    return a->node->device_states.memory_held;
+}
+
+uint8_t device_states_taints(const struct agent *a, unsigned number)
+{
+    const struct device_states *s = &a->node->device_states;
+    unsigned taints = 0;
+    for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
+        uint64_t devices = devices_with(s, (enum taint_reason)i) & ~s->untaintable[i];
+        bool has = a->settings->taint[i].key[0] != '\0' && (devices & device_bit(number)) != 0u;
+        taints |= has ? TAINT_BIT(i) : 0u;
+    }
+    return (uint8_t)taints;
+}
+
+uint64_t device_states_since(const struct agent *a, unsigned number, enum taint_reason reason)
+{
+    ASSERT(number < DEVICES_MAX);
+    const struct device_states *s = &a->node->device_states;
+    return (reason == TAINT_UNHEALTHY) ? s->device[number].since_ms : s->memory_ms[number];
+}
+
+bool device_states_omit(const struct agent *a, unsigned number)
+{
+    const struct device_states *s = &a->node->device_states;
+    bool tainted = (device_states_taints(a, number) & TAINT_BIT(TAINT_UNHEALTHY)) != 0u;
+    /* a device that a claim holds is published in any case, to stay visible to that claim */
+    return (s->unhealthy & ~s->held & device_bit(number)) != 0u && !tainted;
+}
+
+void device_states_untaintable(struct agent *a, const uint64_t devices[TAINTS])
+{
+    struct device_states *s = &a->node->device_states;
+    for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
+        s->untaintable[i] |= devices[i] & devices_with(s, (enum taint_reason)i);
+    }
 }
 
 const struct health_track *device_states_track(const struct agent *a, unsigned number)
@@ -155,8 +189,12 @@ struct device_verdict device_states_verdict(const struct agent *a, unsigned numb
     int at = devices_numbered(a->devices, number);
     bool clean = at >= 0 && a->devices->device[at].reading.reasons == 0u && h->rising == 0u;
     bool unhealthy = h->state == (uint8_t)HEALTH_UNHEALTHY;
-    return (struct device_verdict){
-        .given = h->seen, .waits = unhealthy && clean, .state = h->state, .reasons = h->reasons};
+    uint64_t memory_held = a->node->device_states.memory_held;
+    return (struct device_verdict){.given = h->seen,
+                                   .waits = unhealthy && clean,
+                                   .memory_held = (memory_held & device_bit(number)) != 0u,
+                                   .state = h->state,
+                                   .reasons = h->reasons};
 }
 
 bool device_states_keeps(const struct agent *a, unsigned number)
@@ -169,7 +207,12 @@ bool device_states_are_shared(const struct agent *a)
     return a->node->device_states.shared;
 }
 
-bool device_states_lack_taint(const struct agent *a, uint64_t devices)
+unsigned device_states_lack_taints(const struct agent *a, uint64_t devices)
 {
-    return (a->node->device_states.untaintable & devices) != 0u;
+    unsigned taints = 0;
+    for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
+        bool lacks = (a->node->device_states.untaintable[i] & devices) != 0u;
+        taints |= lacks ? TAINT_BIT(i) : 0u;
+    }
+    return taints;
 }

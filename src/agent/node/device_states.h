@@ -7,16 +7,19 @@
  * An unhealthy device is published with the taint of --unhealthy-taint. If the API server does not
  * keep taints or the setting is empty, the device is left out. A device that a claim holds is
  * always published, even when it is gone.
+ *
+ * A device whose memory stays in use while no claim holds it is published with the taint of
+ * --memory-held-taint too. If the API server does not keep taints or the setting is empty, the
+ * device is published without it and not left out: it may work, and no claim gets it while its
+ * memory is in use (agent/claim/device_memory.h).
  */
 #ifndef AGENT_NODE_DEVICE_STATES_H
 #define AGENT_NODE_DEVICE_STATES_H
 
 #include "agent/agent.h"
 #include "dra/health.h"
+#include "dra/taint.h"
 #include "dra/verdict.h"
-
-/* The ways to publish a device: without taint, with the taint, or not at all. */
-enum device_listing { LISTED, LISTED_TAINTED, LISTED_NOT };
 
 /*
  * The health of all devices over time. Arrays are indexed by device number; bit N of a mask is the
@@ -26,11 +29,13 @@ struct device_states {
     struct health_track device[DEVICES_MAX];
     uint32_t logged[DEVICES_MAX]; /* element N: reasons logged since device N was last healthy */
     uint64_t unhealthy;
-    uint64_t held; /* mask of the devices that claims hold */
-    bool shared;   /* a claim holds only a share of a device */
-    uint64_t kept; /* mask of the held devices that the last probe did not find */
-    /* mask of the unhealthy devices whose taint the API server did not keep */
-    uint64_t untaintable;
+    uint64_t held;        /* mask of the devices that claims hold */
+    bool shared;          /* a claim holds only a share of a device */
+    uint64_t kept;        /* mask of the held devices that the last probe did not find */
+    uint64_t memory_held; /* mask of the devices whose memory stays in use without a claim */
+    uint64_t memory_ms[DEVICES_MAX]; /* element N: since when device N is in memory_held */
+    /* element i: mask of the devices whose taint i the API server did not keep */
+    uint64_t untaintable[TAINTS];
     uint32_t changes; /* how often a device's health or its reasons have changed */
 };
 
@@ -41,8 +46,19 @@ struct device_states {
  * and a->devices comes from an earlier probe.
  */
 bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certain);
-/* Returns how the device with this number must be published. */
-enum device_listing device_states_listing(const struct agent *a, unsigned number);
+/*
+ * Sets the mask of the devices whose memory stays in use while no claim holds them. Returns whether
+ * the published content changes.
+ */
+bool device_states_hold_memory(struct agent *a, uint64_t devices);
+/* Bit N: the memory of device N stays in use while no claim holds the device. */
+uint64_t device_states_memory_held(const struct agent *a);
+/* The taints with which the device with this number must be published, as a mask of TAINT_BIT. */
+uint8_t device_states_taints(const struct agent *a, unsigned number);
+/* Since when the device has the state for which it may get this taint. */
+uint64_t device_states_since(const struct agent *a, unsigned number, enum taint_reason reason);
+/* Whether the device with this number must be left out of the slices. */
+bool device_states_omit(const struct agent *a, unsigned number);
 /*
  * device_states_track returns the health of the device with this number. device_states_changes
  * returns how often the health of any device, or a reason for it, has changed.
@@ -58,11 +74,12 @@ struct device_verdict device_states_verdict(const struct agent *a, unsigned numb
 bool device_states_keeps(const struct agent *a, unsigned number);
 /* Whether a claim holds only a share of a device (--efa-share or --share-cores). */
 bool device_states_are_shared(const struct agent *a);
-/* Whether the API server did not keep the taint of at least one of these devices. */
-bool device_states_lack_taint(const struct agent *a, uint64_t devices);
+/* The taints that the API server did not keep on one of these devices, as a mask of TAINT_BIT. */
+unsigned device_states_lack_taints(const struct agent *a, uint64_t devices);
 /*
- * Records that the API server stored these devices but dropped the taint that was sent with them.
+ * Records that the API server stored the devices in element i but dropped taint i, which was sent
+ * with them.
  */
-void device_states_untaintable(struct agent *a, uint64_t devices);
+void device_states_untaintable(struct agent *a, const uint64_t devices[TAINTS]);
 
 #endif

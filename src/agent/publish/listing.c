@@ -122,7 +122,7 @@ static const char *left_out(const struct agent *a, unsigned number)
 {
     const struct devices *d = a->devices;
     if (devices_numbered(d, number) >= 0) {
-        return (device_states_listing(a, number) == LISTED_NOT) ? DEVICE_UNHEALTHY_TEXT : NULL;
+        return device_states_omit(a, number) ? DEVICE_UNHEALTHY_TEXT : NULL;
     }
     bool lacks = is_expected(d, number) && !d->unknown && devices_refusal(d) == NULL &&
                  !device_states_keeps(a, number);

@@ -472,13 +472,22 @@ static void write_record(struct agent *a, const struct kube_record *record)
     (void)slice_observe(&a->publish->round.observer, record);
 }
 
+static bool lacks_taint(const struct slice_seen *stored)
+{
+    uint64_t devices = 0;
+    for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
+        devices |= stored->untainted[i];
+    }
+    return devices != 0u;
+}
+
 static void log_slice_written(struct agent *a, const struct slice_part *part, enum slice_verb verb)
 {
     enum log_id id = part->lossy ? LOG_ID_SLICE_FIELDS_DROPPED : LOG_ID_SLICE_PUBLISHED;
     if (part->stored.unshared) {
         return; /* drop_shares() has logged the reason */
     }
-    log_begin(a, (part->stored.untainted != 0u) ? LOG_ID_DEVICE_TAINT_DROPPED : id);
+    log_begin(a, lacks_taint(&part->stored) ? LOG_ID_DEVICE_TAINT_DROPPED : id);
     log_text(a, "slice", part->stored.name);
     log_text(a, "how", (verb == SLICE_UPDATE) ? "updated" : "created");
     log_number(a, "devices", part->count);
@@ -487,8 +496,8 @@ static void log_slice_written(struct agent *a, const struct slice_part *part, en
 }
 
 /*
- * Whether the server dropped the taint of a published device; the next round then leaves that
- * device out.
+ * Whether the server dropped a taint of a published device; the next round then leaves that device
+ * out, or publishes it without that taint.
  */
 static bool taints_dropped(const struct agent *a)
 {
@@ -497,7 +506,7 @@ static bool taints_dropped(const struct agent *a)
     for (unsigned i = 0; i < d->count; i++) {
         const struct device *one = &d->device[i];
         uint64_t numbers = one->node ? UINT64_MAX : UINT64_C(1) << one->number;
-        dropped = dropped || (one->tainted && device_states_lack_taint(a, numbers));
+        dropped = dropped || (device_states_lack_taints(a, numbers) & one->tainted) != 0u;
     }
     return dropped;
 }

@@ -132,15 +132,6 @@ static bool write_capacity(pb_ostream_t *out, const pb_field_t *field, void *con
     return true;
 }
 
-static void set_taint(kube_DeviceTaint *t, const struct devices *devices, const struct device *d)
-{
-    SET(*t, has_key, key, devices->taint_key);
-    SET(*t, has_effect, effect, devices->taint_effect);
-    t->has_timeAdded = true;
-    t->timeAdded.has_seconds = true;
-    t->timeAdded.seconds = d->taint_s;
-}
-
 /*
  * What a callback of the encoder must write: a device of the slice, or fields of the slice itself.
  */
@@ -149,6 +140,29 @@ struct device_fields {
     /* the device whose fields are written; NULL: fields of the slice itself */
     const struct device *device;
 };
+
+/* Writes the taints of a device. */
+static bool write_taints(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    const struct device_fields *f = *arg;
+    for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
+        kube_DeviceTaint t = kube_DeviceTaint_init_zero;
+        if ((f->device->tainted & TAINT_BIT(i)) == 0u) {
+            continue;
+        }
+        const struct taint *taint = &f->request->wanted->devices.taints[i];
+        SET(t, has_key, key, taint->key);
+        SET(t, has_effect, effect, taint->effect);
+        t.has_timeAdded = true;
+        t.timeAdded.has_seconds = true;
+        t.timeAdded.seconds = f->device->taint_s[i];
+        if (!pb_encode_tag_for_field(out, field) ||
+            !pb_encode_submessage(out, kube_DeviceTaint_fields, &t)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 /*
  * Writes the counters that a device consumes, or all counters of the slice; each counter has the
@@ -200,10 +214,8 @@ static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const 
     basic.attributes.arg = f->request->attributes;
     basic.capacity.funcs.encode = write_capacity;
     basic.capacity.arg = f->request->attributes;
-    basic.has_taints = f->device->tainted;
-    if (basic.has_taints) {
-        set_taint(&basic.taints, &f->request->wanted->devices, f->device);
-    }
+    basic.taints.funcs.encode = write_taints;
+    basic.taints.arg = *arg;
     return pb_encode_tag_for_field(out, field) &&
            pb_encode_submessage(out, kube_BasicDevice_fields, &basic);
 }
@@ -227,10 +239,8 @@ static void set_device(kube_Device *d, struct device_fields *f)
     }
     d->has_allowMultipleAllocations = device_shared(&r->wanted->devices, f->device);
     d->allowMultipleAllocations = d->has_allowMultipleAllocations;
-    d->has_taints = f->device->tainted;
-    if (d->has_taints) {
-        set_taint(&d->taints, &r->wanted->devices, f->device);
-    }
+    d->taints.funcs.encode = write_taints;
+    d->taints.arg = f;
 }
 
 static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
@@ -545,7 +555,7 @@ static void observe_spec(struct slice_observer *o, struct view message)
     seen->first = o->compare.first;
     seen->count = o->compare.count;
     seen->counters = o->compare.shared != 0u;
-    seen->untainted = o->compare.untainted;
+    memcpy(seen->untainted, o->compare.untainted, sizeof seen->untainted);
     seen->unshared = o->compare.unshared;
     seen->sum = crc32c(seen->sum + (unknown ? 0u : 1u), owner);
 }

@@ -67,10 +67,10 @@ struct slice_seen {
     unsigned first;
     unsigned count;
     /*
-     * bit N: stored device N lacks its taint; all bits: the device that represents the node lacks
-     * it
+     * element i, bit N: stored device N lacks its taint i; all bits: the device that represents the
+     * node lacks it
      */
-    uint64_t untainted;
+    uint64_t untainted[TAINTS];
     int64_t generation;
     int64_t slices; /* number of slices in the pool, as stated in this slice */
     uint32_t sum;   /* checksum of the slice's devices, owner and spec as stored */

@@ -65,15 +65,16 @@ static void log_attributes_left_out(struct agent *a, unsigned index)
     }
 }
 
-/* Applies the device's health to its published fields; false: the device must be left out. */
-static bool apply_health(const struct agent *a, struct device *device)
+/* Applies the device's state to its published fields; false: the device must be left out. */
+static bool apply_state(const struct agent *a, struct device *device)
 {
-    enum device_listing listing = device_states_listing(a, device->number);
-    uint64_t age_ms = a->now_ms - device_states_track(a, device->number)->since_ms;
-    device->tainted = listing == LISTED_TAINTED;
-    uint64_t since_s = (a->wall_ms - age_ms) / 1000u;
-    device->taint_s = (int64_t)since_s;
-    return listing != LISTED_NOT;
+    device->tainted = device_states_taints(a, device->number);
+    for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
+        uint64_t age_ms = a->now_ms - device_states_since(a, device->number, (enum taint_reason)i);
+        uint64_t since_s = (a->wall_ms - age_ms) / 1000u;
+        device->taint_s[i] = (int64_t)since_s;
+    }
+    return !device_states_omit(a, device->number);
 }
 
 /* Adds devices that have vanished but are held by a claim, so that they stay published. */
@@ -127,8 +128,7 @@ static void copy_devices(struct agent *a)
     devices_copy(wanted, a->devices);
     wanted->count = a->draining ? 0u : wanted->count;
     wanted->labels = node_facts(a)->labels;
-    wanted->taint_key = a->settings->taint_key;
-    wanted->taint_effect = a->settings->taint_effect;
+    wanted->taints = a->settings->taint;
     bool with_node = wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES;
     wanted->shares = (uint8_t)shares_of(a, with_node);
     if (!a->draining) {
@@ -139,7 +139,7 @@ static void copy_devices(struct agent *a)
         enum issue issue = device_name_issue(device);
         if (issue != ISSUE_NONE) {
             log_left_out(a, device, "name", device->name, issue);
-        } else if (apply_health(a, device)) {
+        } else if (apply_state(a, device)) {
             wanted->device[kept] = *device;
             kept++;
         }

@@ -48,17 +48,21 @@ static enum status board_load(struct command_memory *m, struct writer *why)
 
 /* --- commands `devices` and `slices` --- */
 
-/* Marks the unhealthy devices with the taint of the settings or, without a taint, removes them. */
+/*
+ * Marks the unhealthy devices with the taint of the settings or, without a taint, removes them. For
+ * how long a device's memory has been in use, only a running agent knows.
+ */
 static void taint_unhealthy(struct command_memory *m)
 {
     struct devices *d = &m->inventory.devices;
     unsigned kept = 0;
-    d->taint_key = m->settings->taint_key;
-    d->taint_effect = m->settings->taint_effect;
+    const struct taint *taint = &m->settings->taint[TAINT_UNHEALTHY];
+    d->taints = m->settings->taint;
     for (unsigned i = 0; i < d->count; i++) {
         bool unhealthy = device_reading_health(&d->device[i].reading) == HEALTH_UNHEALTHY;
-        d->device[i].tainted = unhealthy && d->taint_key[0] != '\0';
-        if (!unhealthy || d->device[i].tainted) {
+        bool tainted = unhealthy && taint->key[0] != '\0';
+        d->device[i].tainted = tainted ? TAINT_BIT(TAINT_UNHEALTHY) : 0u;
+        if (!unhealthy || tainted) {
             d->device[kept] = d->device[i];
             kept++;
         }
@@ -160,7 +164,8 @@ static enum status note_left_out(struct command_memory *m, struct writer *why)
         return commands_flush(m, why);
     }
     for (unsigned number = 0; number < DEVICES_MAX && s == STATUS_OK; number++) {
-        command_left_out(&m->inventory, number, m->settings->taint_key[0] == '\0', &m->out);
+        command_left_out(&m->inventory, number, m->settings->taint[TAINT_UNHEALTHY].key[0] == '\0',
+                         &m->out);
         s = commands_flush(m, why);
     }
     return s;
