@@ -565,14 +565,18 @@
 
 /* ---- times (milliseconds) ---- */
 /*
- * Time between two probes of a device for which a claim was refused because its memory was still in
- * use. Each probe reads at most TELEMETRY_CORES_MAX files of the device.
+ * Time between two looks at the memory of devices: of one that no claim holds, in turn, and of
+ * those whose memory was in use. Each look reads at most TELEMETRY_CORES_MAX files of a device
+ * whose memory is free, and three times as many of another one.
  */
 #define DEVICE_MEMORY_LOOK_MS 10000u
 /*
- * How long a device's memory may stay in use after a claim was refused for it, before the agent
- * reports the device: a container usually has 30 s to end, and a training job that writes a
- * checkpoint has some minutes. Longer: the agent writes a log line and an Event.
+ * How long a device's memory may stay in use without a claim, or after a claim was refused for it,
+ * before the device counts as held: a container usually has 30 s to end, a training job that writes
+ * a checkpoint has some minutes, and the end of a container with Neuron devices was seen to take
+ * more than the two minutes after which Linux reports a hung task (aws-neuron-sdk issue 887).
+ * Longer: the agent writes a log line and an Event, and taints the device if --memory-held-taint is
+ * set.
  */
 #define DEVICE_MEMORY_STUCK_MS 300000u
 /*

@@ -10,7 +10,6 @@
 #include "agent/api/version.h"
 #include "agent/calls/calls.h"
 #include "agent/claim/claim_status.h"
-#include "agent/claim/device_memory.h"
 #include "agent/claim/fetch.h"
 #include "agent/frame.h"
 #include "agent/instance.h"
@@ -19,6 +18,7 @@
 #include "agent/node/inventory.h"
 #include "agent/node/node.h"
 #include "agent/publish/publish.h"
+#include "agent/recovery/memory_watch.h"
 #include "agent/recovery/opening.h"
 #include "agent/recovery/rebuild.h"
 #include "agent/recovery/reconcile.h"
@@ -567,7 +567,7 @@ static void owner_step(struct agent *a)
         claim_status_step(a);
         reconcile_step(a);
         rebuild_step(a);
-        device_memory_step(a);
+        memory_watch_step(a);
     }
     if (reconcile_asks_node(a)) {
         node_read(a);
@@ -579,7 +579,7 @@ static uint64_t owner_deadline(const struct agent *a)
     uint64_t at = may_publish(a) ? publish_deadline(a) : UINT64_MAX;
     at = earlier(at, claim_status_deadline(a));
     at = earlier(at, earlier(reconcile_deadline(a), rebuild_deadline(a)));
-    at = earlier(at, device_memory_deadline(a));
+    at = earlier(at, memory_watch_deadline(a));
     return ledger_is_busy(a) ? UINT64_MAX : at;
 }
 

@@ -692,7 +692,7 @@ static void write_unknowns(const struct inventory *v, struct writer *out)
 
 /*
  * Writes one line for each device that the agent keeps unhealthy although its files show no error,
- * and one line if the agent gave no verdicts on the devices' health.
+ * and for each whose memory stays in use; and one line if the agent gave no verdicts.
  */
 static void write_verdicts(const struct inventory *v, struct writer *out)
 {
@@ -700,6 +700,9 @@ static void write_verdicts(const struct inventory *v, struct writer *out)
         const struct device *d = &v->devices.device[i];
         if (is_waiting(v, d)) {
             WRITE(out, "% still counts as unhealthy:\n  " WAITING "\n", TEXT(d->name));
+        }
+        if (verdict_on(v, d)->memory_held) {
+            WRITE(out, "% has memory in use, but no claim; run \"check\"\n", TEXT(d->name));
         }
     }
     if (v->verdicts == VERDICTS_MISSING && v->verdicts_missing.len > 0u) {
@@ -944,6 +947,9 @@ static void device_document(const struct inventory *v, unsigned number, struct d
         document_number(d, "cores", (device != NULL) ? device->core_count : 0u);
     }
     command_health_document(v, device, d);
+    if (device != NULL && verdict_on(v, device)->memory_held) {
+        document_bool(d, "memoryHeld", true);
+    }
     if (is_held(v, number)) {
         document_bool(d, "held", true);
         document_text(d, "claim", h->claim);

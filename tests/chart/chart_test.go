@@ -434,6 +434,8 @@ func TestVariables(t *testing.T) {
 		wanted[variable] = strconv.FormatBool(value != "checkDeviceMemory") // the one that is on by default
 		set += ",draDriver." + value + "=" + wanted[variable]
 	}
+	wanted["MEMORY_HELD_TAINT"] = "example.com/held:NoExecute"
+	set += ",draDriver.memoryHeldTaint=" + wanted["MEMORY_HELD_TAINT"]
 	for _, one := range daemonSet(t, "--set-string", "draDriver.tlsMinVersion=1.2", "--set", set).Spec.Template.Spec.Containers[0].Env {
 		if !strings.Contains(string(help), "variable "+one.Name+",") {
 			t.Errorf("the agent has no variable %s", one.Name)

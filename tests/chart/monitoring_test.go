@@ -406,6 +406,7 @@ func alerts(t *testing.T, page string, rules []rulefmt.Rule) {
 		"NeuronDRADevicesMissing":     {"neuron_dra_devices": later("16", "0"), "neuron_dra_devices_published": later("16", "0")},
 		"NeuronDRADeviceLost":         {"neuron_dra_devices": later("16", "15"), "neuron_dra_devices_published": later("16", "15")},
 		"NeuronDRADeviceUnhealthy":    {`neuron_dra_device_healthy{device="neuron-device-3"}`: later("1", "0")},
+		"NeuronDRADeviceMemoryHeld":   {"neuron_dra_devices_memory_held": later("0", "1")},
 		"NeuronDRADeviceErrors":       {counted(t, page, "mem_ecc_uncorrected"): later("0", "1")},
 		"NeuronDRADevicePlugin":       {"neuron_dra_device_plugin": later("0", "1")},
 		"NeuronDRAClaimsFail":         {`neuron_dra_log_events_total{event="claim_failed"}`: fmt.Sprintf("0x%d 0+1x%d", change-1, minutes-change)},

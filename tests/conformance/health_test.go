@@ -179,6 +179,19 @@ func TestDeviceMemoryGuard(t *testing.T) {
 	k.prepareOK(named(api.addClaim(newClaim("beside", "req=4"))))
 	simnode(t, "set", "--dir", a.node, "neuron3"+memory, "0\n")
 	k.prepareOK(next)
+	// what the module keeps for itself, and what stays until a reset, is no process's
+	for file, bytes := range map[string]string{"driver_memory/total": "16777216\n", "notifications/total": "65536\n"} {
+		place := filepath.Join(a.node, "sys/class/neuron_device/neuron6", strings.TrimSuffix(memory, "total"), file)
+		check(t, os.MkdirAll(filepath.Dir(place), 0o755))
+		check(t, os.WriteFile(place, []byte(bytes), 0o444))
+	}
+	simnode(t, "set", "--dir", a.node, "neuron6"+memory, "16842753\n")
+	kept := named(api.addClaim(newClaim("kept", "req=6")))
+	if text := k.prepareError(kept); !strings.Contains(text, "requested device neuron-device-6 has 1 bytes of memory in use") {
+		t.Errorf("refused by %q", text)
+	}
+	simnode(t, "set", "--dir", a.node, "neuron6"+memory, "16842752\n")
+	k.prepareOK(kept)
 	// the module may be older
 	simnode(t, "set", "--dir", a.node, "neuron5"+memory, "4096\n")
 	for _, file := range must(filepath.Glob(filepath.Join(a.node, "sys/class/neuron_device/neuron5/neuron_core*/stats/memory_usage/device_mem/total"))) {

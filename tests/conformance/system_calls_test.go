@@ -175,7 +175,8 @@ func TestSystemCalls(t *testing.T) {
 // look for a device plugin four, that for logical_nc_config one, and the health of each device four, one for each of its
 // files: the two that this kernel module does not have are looked for in the device's turn. The files of a simulated node
 // are no kernel's and are opened each time: fourteen. Six are for the question to the process that looks and its answer. The
-// server's bookmarks come once a minute, as those of a real one.
+// server's bookmarks come once a minute, as those of a real one. Every second interval has thirty more, for the memory of one
+// device without a claim (eight files, and the question); it is never the shortest.
 func TestSystemCallsIdle(t *testing.T) {
 	t.Parallel()
 	t.Run("files of the kernel", func(t *testing.T) {

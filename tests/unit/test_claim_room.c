@@ -272,20 +272,20 @@ static void test_cores_whose_memory_is_read(void **state)
     }
 }
 
-/* Memory that is free at the next look was not stuck: nothing is logged of it. */
-static void test_memory_freed_soon(void **state)
+/* Which cores of a device claims were refused, until the watch forgets that. */
+static void test_cores_that_are_refused(void **state)
 {
     (void)state;
     settings.check_device_memory = true;
     memory_bytes = 4096;
+    assert_int_equal(device_memory_refused_cores(&agent, 3), 0);
     assert_int_equal(device_memory_check(&agent, &record, false, &why), HOST_BUSY);
     assert_int_equal(device_memory_used(&agent), UINT64_C(1) << 3);
-    device_memory_step(&agent); /* too soon */
-    assert_int_equal(device_memory_used(&agent), UINT64_C(1) << 3);
-    memory_bytes = 0;
-    agent.now_ms += DEVICE_MEMORY_LOOK_MS;
-    device_memory_step(&agent);
+    assert_int_equal(device_memory_refused_cores(&agent, 3), 0xff);
+    assert_int_equal(device_memory_refused_cores(&agent, 4), 0);
+    device_memory_forget(&agent, 3);
     assert_int_equal(device_memory_used(&agent), 0);
+    assert_int_equal(device_memory_refused_cores(&agent, 3), 0);
 }
 
 int main(void)
@@ -299,7 +299,7 @@ int main(void)
         cmocka_unit_test_setup(test_cores_of_a_new_claim, setup),
         cmocka_unit_test_setup(test_functions, setup),
         cmocka_unit_test_setup(test_cores_whose_memory_is_read, setup),
-        cmocka_unit_test_setup(test_memory_freed_soon, setup),
+        cmocka_unit_test_setup(test_cores_that_are_refused, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

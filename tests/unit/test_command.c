@@ -141,6 +141,7 @@ static void test_verdicts_of_the_agent(void **state)
     inventory.verdict[2] = (struct device_verdict){
         .given = true, .waits = true, .state = HEALTH_UNHEALTHY, .reasons = 1u};
     inventory.devices.device[3].reading.reasons = 1u;
+    inventory.verdict[6].memory_held = true;
     inventory.verdict[4].state = HEALTH_UNKNOWN;
     inventory.devices.device[4].reading.known = false;
     inventory.devices.device[4].reading.counted = 7;
@@ -159,9 +160,12 @@ static void test_verdicts_of_the_agent(void **state)
     has("health of 1 device is unknown:\n  the agent has not read its files yet\n");
     has("health of 1 device is unknown:\n  the agent could not read its files");
     has("neuron-device-2 still counts as unhealthy:\n  its files show no error now; the agent");
+    has("\nneuron-device-6 has memory in use, but no claim; run \"check\"\n");
+    assert_null(strstr(text, "neuron-device-7 has memory in use"));
     document.yaml = true;
     whole(document_part);
     has("  health: unhealthy\n  reasons: \"hbm\"\n  withoutErrorsNow: true\n");
+    has("  health: healthy\n  memoryHeld: true\n  held: false\n");
     struct writer line = writer_of((uint8_t *)text, sizeof text);
     assert_true(command_unhealthy(&inventory, 2, &line));
     assert_true(view_starts(writer_view(&line), "neuron-device-2 is unhealthy: hbm; its files show "

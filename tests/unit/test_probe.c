@@ -661,11 +661,12 @@ static void test_memory_of_a_core(void **state)
     char value[SYSFS_VALUE_CAP];
     put("sys/class/neuron_device/neuron3/neuron_core5/stats/memory_usage/device_mem/total",
         "4096\n");
-    assert_int_equal(probe_memory(at("sys"), 3, 5, value), 0);
+    assert_int_equal(probe_memory(at("sys"), 3, 5, "total", value), 0);
     assert_string_equal(value, "4096");
-    assert_int_equal(probe_memory(at("sys"), 3, 4, value), ENOENT);
+    assert_int_equal(probe_memory(at("sys"), 3, 4, "total", value), ENOENT);
+    assert_int_equal(probe_memory(at("sys"), 3, 5, "driver_memory/total", value), ENOENT);
     put("sys/class/neuron_device/neuron3/neuron_core5/stats/memory_usage/device_mem/total", "0\n");
-    assert_int_equal(probe_memory(at("sys"), 3, 5, value), 0);
+    assert_int_equal(probe_memory(at("sys"), 3, 5, "total", value), 0);
     assert_string_equal(value, "0");
 }
 

@@ -5,8 +5,6 @@
 #include "agent/claim/room.h"
 #include "agent/frame.h"
 #include "agent/ledger/ledger.h"
-#include "agent/report/log.h"
-#include "agent/report/log_catalogue.h"
 #include "base/assert.h"
 
 static uint64_t device_bit(unsigned number)
@@ -25,11 +23,7 @@ static unsigned cores_of(const struct agent *a, unsigned number)
     return (cores == 0u || cores > TELEMETRY_CORES_MAX) ? TELEMETRY_CORES_MAX : cores;
 }
 
-/*
- * Returns the cores of the device whose memory is in use, and sets *bytes to the size of that
- * memory. Looks only at the cores in `of`; 0: at all cores.
- */
-static uint8_t cores_used(const struct agent *a, unsigned number, uint8_t of, uint64_t *bytes)
+uint8_t device_memory_cores(const struct agent *a, unsigned number, uint8_t of, uint64_t *bytes)
 {
     const struct files *f = a->files;
     unsigned cores = cores_of(a, number);
@@ -53,21 +47,14 @@ static uint8_t cores_used(const struct agent *a, unsigned number, uint8_t of, ui
 static void note_used(struct agent *a, unsigned number, uint8_t cores)
 {
     struct device_memory *m = &a->claim->device_memory;
-    if (m->used == 0u) {
-        m->check_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
-    }
     if ((m->used & device_bit(number)) == 0u) {
-        m->since_ms[number] = a->now_ms;
         m->cores[number] = 0;
     }
     m->used |= device_bit(number);
     m->cores[number] |= cores;
 }
 
-/*
- * Writes which claim held the device last, and how to find the process that still uses its memory.
- */
-static void write_last(const struct agent *a, unsigned number, struct writer *out)
+void device_memory_last(const struct agent *a, unsigned number, struct writer *out)
 {
     const struct claim_id *last = ledger_last(a, number);
     if (last->uid[0] == '\0') {
@@ -85,7 +72,7 @@ static void write_used(const struct agent *a, unsigned number, uint64_t bytes, s
     devices_name(a->devices, number, name);
     WRITE(why, "requested device % has % bytes of memory in use by a process of another claim: ",
           TEXT(name), NUMBER(bytes));
-    write_last(a, number, why);
+    device_memory_last(a, number, why);
     writer_text(why, "; the claim is prepared once that memory is free");
 }
 
@@ -101,7 +88,7 @@ static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
     return due ? claim_numbers(r) & ~own : 0u;
 }
 
-static enum status read_of(const struct agent *a, uint64_t numbers)
+enum status device_memory_read_of(const struct agent *a, uint64_t numbers)
 {
     const struct files *f = a->files;
     bool asks = numbers != 0u && f->memory_read != NULL;
@@ -111,7 +98,7 @@ static enum status read_of(const struct agent *a, uint64_t numbers)
 enum status device_memory_read(const struct agent *a, const struct claim_record *r,
                                struct writer *why)
 {
-    enum status s = read_of(a, numbers_of(a, r));
+    enum status s = device_memory_read_of(a, numbers_of(a, r));
     if (s == HOST_BUSY) {
         const char *reason = a->files->why(a->files->ctx);
         WRITE(why,
@@ -129,8 +116,9 @@ enum status device_memory_check(struct agent *a, const struct claim_record *r, b
     uint64_t numbers = (has_part == parts) ? numbers_of(a, r) : 0u;
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         uint64_t bytes = 0;
-        uint8_t used =
-            ((numbers & device_bit(n)) != 0u) ? cores_used(a, n, claim_cores(r), &bytes) : 0u;
+        uint8_t used = ((numbers & device_bit(n)) != 0u)
+                           ? device_memory_cores(a, n, claim_cores(r), &bytes)
+                           : 0u;
         if (used != 0u) {
             note_used(a, n, used);
             write_used(a, n, bytes, why);
@@ -140,7 +128,7 @@ enum status device_memory_check(struct agent *a, const struct claim_record *r, b
     return STATUS_OK;
 }
 
-/* --- devices whose memory stays in use --- */
+/* --- devices for which claims were refused --- */
 
 void device_memory_text(const struct agent *a, unsigned number, struct writer *out)
 {
@@ -150,70 +138,21 @@ void device_memory_text(const struct agent *a, unsigned number, struct writer *o
           "claims are refused device %, because a process of another claim still has memory of "
           "it: ",
           TEXT(name));
-    write_last(a, number, out);
-}
-
-static void log_device(struct agent *a, enum log_id id, unsigned number, uint64_t bytes)
-{
-    char text[CLAIM_ERROR_CAP];
-    char name[DEVICE_NAME_CAP];
-    struct writer w = writer_of(text, sizeof text);
-    devices_name(a->devices, number, name);
-    log_begin(a, id);
-    log_text(a, "device", name);
-    if (bytes > 0u) {
-        write_last(a, number, &w);
-        writer_close_text(&w);
-        log_number(a, "bytes", (int64_t)bytes);
-        uint64_t used_ms = a->now_ms - a->claim->device_memory.since_ms[number];
-        log_number(a, "used_ms", (int64_t)used_ms);
-        log_text(a, "text", text);
-    }
-    log_end(a);
-}
-
-static void check_again(struct agent *a, unsigned number)
-{
-    struct device_memory *m = &a->claim->device_memory;
-    uint64_t bytes = 0;
-    if (cores_used(a, number, m->cores[number], &bytes) == 0u) {
-        if ((m->stuck & device_bit(number)) != 0u) {
-            log_device(a, LOG_ID_DEVICE_MEMORY_FREED, number, 0);
-        }
-        m->used &= ~device_bit(number);
-        m->stuck &= ~device_bit(number);
-    } else if ((m->stuck & device_bit(number)) == 0u &&
-               a->now_ms - m->since_ms[number] >= DEVICE_MEMORY_STUCK_MS) {
-        m->stuck |= device_bit(number);
-        log_device(a, LOG_ID_DEVICE_MEMORY_STUCK, number, bytes);
-    }
-}
-
-void device_memory_step(struct agent *a)
-{
-    struct device_memory *m = &a->claim->device_memory;
-    if (m->used == 0u || (a->now_ms < m->check_ms && !m->reading)) {
-        return;
-    }
-    enum status s = read_of(a, m->used);
-    m->reading = s == STATUS_MORE;
-    m->check_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
-    if (s != STATUS_OK) {
-        return;
-    }
-    for (unsigned n = 0; n < DEVICES_MAX; n++) {
-        if ((m->used & device_bit(n)) != 0u) {
-            check_again(a, n);
-        }
-    }
-}
-
-uint64_t device_memory_deadline(const struct agent *a)
-{
-    return (a->claim->device_memory.used != 0u) ? a->claim->device_memory.check_ms : UINT64_MAX;
+    device_memory_last(a, number, out);
 }
 
 uint64_t device_memory_used(const struct agent *a)
 {
     return a->claim->device_memory.used;
+}
+
+uint8_t device_memory_refused_cores(const struct agent *a, unsigned number)
+{
+    const struct device_memory *m = &a->claim->device_memory;
+    return ((m->used & device_bit(number)) != 0u) ? m->cores[number] : 0u;
+}
+
+void device_memory_forget(struct agent *a, unsigned number)
+{
+    a->claim->device_memory.used &= ~device_bit(number);
 }

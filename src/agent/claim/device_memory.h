@@ -2,9 +2,9 @@
 /*
  * Checks, before a new claim gets a device, whether a process still uses memory of that device. The
  * kubelet and the API server do not report a container that outlives its pod, but the kernel module
- * counts the memory in use on each core. Owns struct device_memory: the devices for which claims
- * were refused for this reason; the agent checks these devices until their memory is free. Internal
- * to src/agent.
+ * counts the memory in use on each core (dra/core_memory.h). Owns struct device_memory: the devices
+ * for which claims were refused for this reason. agent/recovery/memory_watch.h looks at these
+ * devices again until their memory is free. Internal to src/agent.
  */
 #ifndef AGENT_CLAIM_DEVICE_MEMORY_H
 #define AGENT_CLAIM_DEVICE_MEMORY_H
@@ -14,13 +14,7 @@
 
 /* Devices for which new claims are refused, because their memory is still in use. */
 struct device_memory {
-    uint64_t used;     /* bit N: a claim was refused because memory of device N is in use */
-    uint64_t stuck;    /* bit N: it was logged that device N has been in `used` for a long time */
-    uint64_t check_ms; /* time of the next check of the devices in `used` */
-    /* a check is running: the files with the memory use of the devices are being read */
-    bool reading;
-    /* element N: when a claim was first refused device N of `used` */
-    uint64_t since_ms[DEVICES_MAX];
+    uint64_t used; /* bit N: a claim was refused because memory of device N is in use */
     uint8_t cores[DEVICES_MAX]; /* element N, bit K: memory of core K of device N was in use */
 };
 
@@ -45,13 +39,26 @@ MUST_USE enum status device_memory_check(struct agent *a, const struct claim_rec
                                          struct writer *why);
 /* Bit N: new claims for device N are refused, because its memory is in use. */
 uint64_t device_memory_used(const struct agent *a);
+/* The cores of a device in device_memory_used whose memory was in use when a claim was refused. */
+uint8_t device_memory_refused_cores(const struct agent *a, unsigned number);
+/* Forgets that claims were refused device `number`, because its memory is free. */
+void device_memory_forget(struct agent *a, unsigned number);
 /* Writes one line for an operator about device `number`, whose memory is in use. */
 void device_memory_text(const struct agent *a, unsigned number, struct writer *out);
 /*
- * Every DEVICE_MEMORY_LOOK_MS, checks again the memory of the devices for which claims were
- * refused.
+ * Writes which claim held the device last, and how to find the process that still uses its memory.
  */
-void device_memory_step(struct agent *a);
-uint64_t device_memory_deadline(const struct agent *a);
+void device_memory_last(const struct agent *a, unsigned number, struct writer *out);
+
+/*
+ * Reads the files with the memory use of the devices in `numbers` (bit N: device N), as
+ * device_memory_read does; device_memory_cores needs their content.
+ */
+MUST_USE enum status device_memory_read_of(const struct agent *a, uint64_t numbers);
+/*
+ * Returns the cores of the device whose memory processes use, and sets *bytes to the size of that
+ * memory. Looks only at the cores in `of`; 0: at all cores.
+ */
+uint8_t device_memory_cores(const struct agent *a, unsigned number, uint8_t of, uint64_t *bytes);
 
 #endif

@@ -6,13 +6,15 @@
 #ifndef AGENT_RECOVERY_ROOM_H
 #define AGENT_RECOVERY_ROOM_H
 
+#include "agent/recovery/memory_watch.h"
 #include "agent/recovery/rebuild.h"
 #include "agent/recovery/reconcile.h"
 
-/* State of the reconciliation and of the rebuild. */
+/* State of the reconciliation, of the rebuild, and of the watch of device memory. */
 struct recovery {
     struct reconcile reconcile;
     struct rebuild rebuild;
+    struct memory_watch memory_watch;
 };
 
 #endif

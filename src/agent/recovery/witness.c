@@ -84,6 +84,12 @@ static enum status read_all(struct agent *a, struct reading *r)
     return kubelet_state_end(&r->state);
 }
 
+bool witness_lists(struct agent *a, const char *uid)
+{
+    struct reading r = {.uid = uid};
+    return read_all(a, &r) == STATUS_OK && r.listed;
+}
+
 bool witness_exists(struct agent *a)
 {
     struct reading r = {.uid = NULL};

@@ -17,6 +17,9 @@
  */
 bool witness_unlisted(struct agent *a, const char *uid, uint64_t since_wall_ms, struct writer *why);
 
+/* Whether the kubelet's checkpoint is complete and lists the claim. Reads the whole file. */
+bool witness_lists(struct agent *a, const char *uid);
+
 /*
  * Whether there is a checkpoint of the kubelet that is complete and of a known version. false: no
  * deleted claim is released before its unprepare, or before the node is booted. Reads the whole

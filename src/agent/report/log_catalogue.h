@@ -77,9 +77,10 @@
     X(LOG_ID_DEVICE_RECOVERED, LOG_INFO, "device_recovered",                                       \
       "a device that was unhealthy is healthy again", "none")                                      \
     X(LOG_ID_DEVICE_MEMORY_STUCK, LOG_WARN, "device_memory_stuck",                                 \
-      "the agent has refused claims of a device for five minutes, because a process of an "        \
-      "earlier claim still has memory of it",                                                      \
-      "end that process; if there is none, reload the Neuron driver or replace the node")          \
+      "memory of a device has been in use for five minutes, and no claim holds the device, or "    \
+      "claims are refused it",                                                                     \
+      "end the process that uses it; if there is none, reload the Neuron driver or replace the "   \
+      "node")                                                                                      \
     X(LOG_ID_DEVICE_MEMORY_FREED, LOG_INFO, "device_memory_freed",                                 \
       "the memory of a device that device_memory_stuck named is free again", "none")               \
     X(LOG_ID_DEVICE_PLUGIN_FOUND, LOG_WARN, "device_plugin_found",                                 \
@@ -160,8 +161,8 @@
       "check the version and the feature gates of the API server: its metric "                     \
       "kubernetes_feature_enabled")                                                                \
     X(LOG_ID_DEVICE_TAINT_DROPPED, LOG_INFO, "device_taint_dropped",                               \
-      "the API server drops the taint of an unhealthy device; the agent leaves the device out "    \
-      "of the slice instead, unless a claim holds it",                                             \
+      "the API server drops the taint of a device; the agent leaves an unhealthy device out of "   \
+      "the slice instead, unless a claim holds it, and offers any other without the taint",        \
       "none; Kubernetes 1.36 keeps taints by default, earlier versions with the feature gate "     \
       "DRADeviceTaints")                                                                           \
     X(LOG_ID_DEVICE_SHARING_DROPPED, LOG_WARN, "device_sharing_dropped",                           \

@@ -46,6 +46,7 @@ enum {
     FAMILY_QUARANTINED,
     FAMILY_DEVICE_PLUGIN,
     FAMILY_MEMORY_USED,
+    FAMILY_MEMORY_HELD,
     /* the series of the next families have labels */
     FAMILY_BUILD,
     FAMILY_NODE,
@@ -167,6 +168,8 @@ static const struct family families[FAMILIES] = {
     [FAMILY_MEMORY_USED] =
         SCALAR("devices_memory_in_use",
                "Devices refused to new claims, as memory of an earlier claim is in use."),
+    [FAMILY_MEMORY_HELD] =
+        SCALAR("devices_memory_held", "Devices without a claim whose memory stays in use."),
     [FAMILY_BUILD] = {.name = "build_info",
                       .help = "Version and build of the agent.",
                       .type = GAUGE,
@@ -332,7 +335,8 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
         [FAMILY_QUARANTINED] = count_quarantined(a),
         [FAMILY_DEVICE_PLUGIN] =
             (a->device_plugin[0] != '\0' || a->other_driver[0] != '\0') ? 1 : 0,
-        [FAMILY_MEMORY_USED] = (int64_t)claim_numbers_count(device_memory_used(a))};
+        [FAMILY_MEMORY_USED] = (int64_t)claim_numbers_count(device_memory_used(a)),
+        [FAMILY_MEMORY_HELD] = (int64_t)claim_numbers_count(device_states_memory_held(a))};
     return scalars[family];
 }
 

@@ -3,11 +3,11 @@
 #include "agent/serve/statusz.h"
 
 #include "agent/api/version.h"
-#include "agent/claim/device_memory.h"
 #include "agent/frame.h"
 #include "agent/ledger/ledger.h"
 #include "agent/node/device_states.h"
 #include "agent/node/node.h"
+#include "agent/recovery/memory_watch.h"
 #include "agent/recovery/reconcile.h"
 #include "agent/serve/metrics.h"
 #include "agent/troubles.h"
@@ -106,7 +106,7 @@ static bool has_trouble(const struct agent *a, unsigned trouble)
     } else if (trouble == TROUBLE_KUBELET_SKIPS) {
         has = kubelet_patch(a) < KUBELET_SKIPS_FIXED;
     } else if (trouble >= (unsigned)TROUBLE_DEVICE) {
-        has = (device_memory_used(a) >> (trouble - TROUBLE_DEVICE) & 1u) != 0u;
+        has = memory_watch_has_text(a, trouble - TROUBLE_DEVICE);
     } else {
         has = api_forbidden(a, (enum api_kind)trouble);
     }
@@ -126,7 +126,7 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
         return;
     }
     if (trouble >= (unsigned)TROUBLE_DEVICE) {
-        device_memory_text(a, trouble - TROUBLE_DEVICE, out);
+        memory_watch_text(a, trouble - TROUBLE_DEVICE, out);
         return;
     }
     WRITE(out, "kubelet %%", TEXT(node_facts(a)->kubelet_version),

@@ -584,14 +584,14 @@ int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
     return (failed == 0) ? 0 : errno;
 }
 
-int probe_memory(const char *sysfs_root, unsigned number, unsigned core,
+int probe_memory(const char *sysfs_root, unsigned number, unsigned core, const char *file,
                  char value[SYSFS_VALUE_CAP])
 {
     char path[PROBE_PATH_CAP];
     int error = 0;
     WRITE_TEXT(path, sizeof path,
-               "%/class/neuron_device/neuron%/neuron_core%/stats/memory_usage/device_mem/total",
-               TEXT(sysfs_root), NUMBER(number), NUMBER(core));
+               "%/class/neuron_device/neuron%/neuron_core%/stats/memory_usage/device_mem/%",
+               TEXT(sysfs_root), NUMBER(number), NUMBER(core), TEXT(file));
     return value_at(AT_FDCWD, path, value, &error) ? 0 : errno;
 }
 

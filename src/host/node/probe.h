@@ -59,10 +59,11 @@ void probe_close(struct probe *p);
 MUST_USE int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
                           struct device_place *out);
 /*
- * Reads the memory use of a core (its file device_mem/total), with three system calls. Returns 0,
- * or the errno of the call that failed.
+ * Reads a counter of the memory use of a core, with three system calls. `file`: path of its file
+ * below the core's folder device_mem (core_memory_path). Returns 0, or the errno of the call that
+ * failed.
  */
-MUST_USE int probe_memory(const char *sysfs_root, unsigned number, unsigned core,
+MUST_USE int probe_memory(const char *sysfs_root, unsigned number, unsigned core, const char *file,
                           char value[SYSFS_VALUE_CAP]);
 /*
  * Sets `value` to the content of one file of sysfs, cut as in probe_node; empty: the file is

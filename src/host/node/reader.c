@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "dra/core_memory.h"
 #include "host/node/efa_probe.h"
 #include "host/node/error_events.h"
 #include "host/sandbox.h"
@@ -44,16 +45,30 @@ static void run_probe(struct reading_process *r)
     l->efa_error = r->page->efas ? efas_probe(s, &l->efas) : 0;
 }
 
-static int64_t core_memory(const char *sysfs_root, unsigned number, unsigned core)
+static int64_t memory_counter(const char *sysfs_root, unsigned number, unsigned core, unsigned file)
 {
     char value[SYSFS_VALUE_CAP];
     uint64_t bytes = 0;
-    int error = probe_memory(sysfs_root, number, core, value);
+    int error = probe_memory(sysfs_root, number, core, core_memory_path(file), value);
     if (error != 0) {
         return -(int64_t)error;
     }
     bool good = view_decimal(view_trim(view_text(value)), INT64_MAX, &bytes) == STATUS_OK;
     return good ? (int64_t)bytes : -(int64_t)EIO;
+}
+
+/* Reads the counters of the base line only if the core uses any memory. */
+static int64_t core_memory(const char *sysfs_root, unsigned number, unsigned core)
+{
+    int64_t bytes[CORE_MEMORY_FILES] = {0};
+    bytes[CORE_MEMORY_TOTAL] = memory_counter(sysfs_root, number, core, CORE_MEMORY_TOTAL);
+    if (bytes[CORE_MEMORY_TOTAL] <= 0) {
+        return bytes[CORE_MEMORY_TOTAL];
+    }
+    for (unsigned i = (unsigned)CORE_MEMORY_DRIVER; i < (unsigned)CORE_MEMORY_FILES; i++) {
+        bytes[i] = memory_counter(sysfs_root, number, core, i);
+    }
+    return (int64_t)core_memory_of_processes(bytes);
 }
 
 /*

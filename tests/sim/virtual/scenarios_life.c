@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "tests/sim/disk/sim_disk.h"
 #include "tests/sim/virtual/row.h"
 
 /* --- starts and days --- */
@@ -266,6 +267,32 @@ static void health_follows(struct world *w, struct row *r)
            most);
 }
 
+#define HOLDS 20u
+
+/* Memory without a claim stays in use and becomes free: a write for the taint, one for its end. */
+static void memory_held(struct world *w, struct row *r)
+{
+    const uint64_t found_ms = (16u + 1u) * DEVICE_MEMORY_LOOK_MS;
+    struct taint *taint = &w->settings.taint[TAINT_MEMORY_HELD];
+    row_begin(w, r, 17);
+    text_set(taint->key, sizeof taint->key, "neuron.aws.com/memory-held");
+    text_set(taint->effect, sizeof taint->effect, "NoSchedule");
+    row_count_anew(w);
+    for (unsigned i = 0; i < HOLDS; i++) {
+        disk.memory[FLIPPING][0] = 4096;
+        world_pass(w, DEVICE_MEMORY_STUCK_MS - DEVICE_MEMORY_LOOK_MS);
+        expect(r, stored_taints() == 0, "%u taints too early", stored_taints());
+        world_pass(w, found_ms + 2 * DEVICE_MEMORY_LOOK_MS);
+        expect(r, stored_taints() == 1, "%u taints while the memory is held", stored_taints());
+        disk.memory[FLIPPING][0] = 0;
+        world_pass(w, 2 * DEVICE_MEMORY_LOOK_MS);
+        expect(r, stored_taints() == 0, "%u taints when it is free", stored_taints());
+    }
+    row_recover(w, r, REPAIR_MS);
+    expect(r, tally_writes(&w->tally) == 2 * HOLDS, "%u writes", tally_writes(&w->tally));
+    row_serves(w, r);
+}
+
 const struct scenario life_scenarios[] = {
     {"start: 16, 0, 1, 64 devices, labels or none", start},
     {"restart of each, nothing changed", restart},
@@ -283,5 +310,6 @@ const struct scenario life_scenarios[] = {
     {"look at the devices fails", look_fails},
     {"health of a device flips 1,000 times", health_flips},
     {"health flips whenever the slice shows it", health_follows},
+    {"memory of a device is held and freed", memory_held},
     {NULL, NULL},
 };

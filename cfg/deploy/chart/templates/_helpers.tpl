@@ -145,6 +145,7 @@ DEVICE_METADATA: deviceMetadata
 DEVICE_METRICS: deviceMetrics
 NEURON_MONITOR_METRICS: neuronMonitorMetrics
 CHECK_DEVICE_MEMORY: checkDeviceMemory
+MEMORY_HELD_TAINT: memoryHeldTaint
 REQUIRE_CONSECUTIVE: requireConsecutive
 SHARE_CORES: shareCores
 EFA: efa.enabled
