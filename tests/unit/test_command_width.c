@@ -95,7 +95,7 @@ static void test_columns_of_characters(void **state)
 {
     static const char euro[] = "\xe2\x82\xac";
     char pod[NAME_CAP] = "";
-    char line[NAME_CAP + 16u];
+    char line[NAME_CAP + 32u];
     (void)state;
     for (unsigned i = 0; i < 80u - strlen("      pod "); i++) {
         strcat(pod, euro);
