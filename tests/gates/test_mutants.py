@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The explained mutants fit the code of today, and the generator's order follows from its seed alone."""
 
+import json
 import pathlib
 import tempfile
 import unittest
@@ -16,10 +17,24 @@ for mutant in sorted(candidates.of_file("src/base/crc32c.c"), key=lambda m: m.ra
     print(mutant)
 """
 
+PROSE = """
+import json
+import candidates
+print(json.dumps([candidates.without_prose(line) for line in {lines}]))
+"""
+
+
+def tool(script):
+    script = "import sys; sys.path.insert(0, 'tools/mutants')\n" + script
+    return gate.run([gate.python_tool("python"), "-c", script], cwd=ROOT)
+
 
 def order(seed):
-    script = "import sys; sys.path.insert(0, 'tools/mutants')\n" + ORDER.format(seed=seed)
-    return gate.run([gate.python_tool("python"), "-c", script], cwd=ROOT).splitlines()
+    return tool(ORDER.format(seed=seed)).splitlines()
+
+
+def without_prose(*lines):
+    return json.loads(tool(PROSE.format(lines=list(lines))))
 
 
 class Explained(unittest.TestCase):
@@ -50,6 +65,24 @@ class Generator(unittest.TestCase):
         self.assertNotEqual(first, other)
         self.assertEqual(sorted(first), sorted(other))
         self.assertFalse([mutant for mutant in first if ": ASSERT(" in mutant or ": #" in mutant])
+
+    def test_prose_is_left_out(self):
+        for before, after in (('x = "left the module in 2.25";', 'x = "left the module in 2.0";'),
+                              ('WRITE(w, "% of % cores", n, m);', 'WRITE(w, "% if % cores", n, m);'),
+                              ('{7, "no issuer is known "', '{7, "no -issuer is known "')):
+            self.assertEqual(*without_prose(before, after))
+
+    def test_what_is_no_prose(self):
+        for before, after in (('{7, "no issuer is known"', '{8, "no issuer is known"'),
+                              ('f("no issuer is known", a);', 'f("no issuer is known", b);'),
+                              ('WRITE(w, "it has % of % cores", n, m);', 'WRITE(w, "it has % of * cores", n, m);'),
+                              ('text[sizeof "it has 10 of 20 cores"];', 'text[sizeof "it has 1 of 20 cores"];'),
+                              ('x = "boot-id";', 'x = "boot+id";'),
+                              ('x = "4: ACTIVE";', 'x = "-1: ACTIVE";'),
+                              ('x = "Bearer %";', 'x = "Bearer -";'),
+                              ('x = " true";', 'x = " false";'),
+                              ('x = "Allow: of, all\\r\\n";', 'x = "Allow: of- all\\r\\n";')):
+            self.assertNotEqual(*without_prose(before, after))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ SCOPE = ("src/base", "src/wire", "src/x509", "src/dra", "src/agent/ledger", "src
 RULES = ["universal.rules", "c_like.rules", "c.rules"]
 # Assertions only get stricter or weaker; a directive is no statement.
 LEFT_OUT = re.compile(r"^[ \t]*(?:ASSERT|_Static_assert|status_ignore)\(.*?\);$|^#(?:[^\n]*\\\n)*[^\n]*$", re.M | re.S)
+LITERAL = re.compile(r'(sizeof )?"((?:[^"\\\n]|\\.)*)"')
+# A word of a sentence: names, values and formats that a program reads hold at most one between spaces.
+WORD = re.compile(r"(?<![^ ])[a-z]{2,}[,;:.)]*(?![^ ])")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +65,19 @@ def left_out(text):
     return lines
 
 
+def is_prose(text):
+    """Whether the content of a string literal is words for a reader. An escape stands in what a program reads."""
+    return "\\" not in text and len(WORD.findall(text)) > 1
+
+
+def without_prose(line):
+    """The line without the words of its messages; their "%" stay, because WRITE puts a value in place of each."""
+    def emptied(literal):
+        size, text = literal.groups()
+        return literal[0] if size or not is_prose(text) else f'"{"%" * text.count("%")} "'
+    return LITERAL.sub(emptied, line)
+
+
 def of_file(name):
     """All mutants of a file."""
     text = (ROOT / name).read_text()
@@ -75,7 +91,7 @@ def of_file(name):
         after = " ".join(part.strip() if at else part for at, part in enumerate(after.rstrip("\n").split("\n")))
         before = lines[number - 1]
         function = next((f[0] for f in functions if f[1] <= number <= f[2]), "")
-        if number not in skipped and after.split() != before.split():
+        if number not in skipped and without_prose(after).split() != without_prose(before).split():
             found.append(Mutant(name, number, function, before, after))
     return found
 
