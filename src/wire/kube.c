@@ -372,9 +372,7 @@ enum status kube_response_next(struct kube_response *r, struct reader *in,
         st = consume_frames(r, in, record);
         break;
     }
-    if (st != STATUS_OK && st != STATUS_MORE) {
-        r->failed = st;
-    }
+    r->failed = (st == STATUS_MORE) ? STATUS_OK : st;
     return st;
 }
 

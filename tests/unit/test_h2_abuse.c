@@ -107,6 +107,7 @@ static void made_you_reset(void **state)
         {"HEADERS behind the end", 1, END_STREAM | END_HEADERS, 0, ""},
         {"PRIORITY on itself", 2, 0, 0, NULL},
         {"PRIORITY of 4", 2, 0, 0, "00000000"},
+        {"PRIORITY of 7", 2, 0, 0, "00000000100000"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         conn_start(&c, H2_SERVER);

@@ -124,6 +124,8 @@ static void regular_fields(void **state)
         {REQUEST "x: \xc3\xa9\tz\n", true}, /* obs-text and an inner tab */
         {REQUEST "!#$%&'*+-.^_`|~09: y\n", true},
         {REQUEST "host: elsewhere\n", true},
+        {REQUEST "x: \rz\n", false},
+        {REQUEST "x: \x1fz\n", false},
         {REQUEST "X: y\n", false},
         {REQUEST "x-Upper: y\n", false},
         {REQUEST "x y: z\n", false},

@@ -51,6 +51,22 @@ static void test_no_ids_left(void **state)
     assert_int_equal(h2_streams_open(&c.h2), 1);
 }
 
+/* Nothing of a header list for a stream that is gone, such as a token, stays in the send buffer. */
+static void test_headers_for_a_forgotten_stream(void **state)
+{
+    uint8_t before[sizeof c.tx];
+    uint32_t stream = 0;
+    (void)state;
+    conn_start(&c, H2_CLIENT);
+    assert_int_equal(h2_open(&c.h2, 0, &stream), STATUS_OK);
+    h2_reset(&c.h2, stream, H2_CANCEL);
+    h2_headers_begin(&c.h2, stream);
+    memcpy(before, c.tx, sizeof before);
+    h2_header(&c.h2, "authorization", view_text("Bearer secret"), true);
+    assert_memory_equal(c.tx, before, sizeof before);
+    assert_int_equal(h2_headers_end(&c.h2, true), PEER_CLOSED);
+}
+
 /* A client forgets streams that ended long ago; late frames for them are no error. */
 static void test_frames_for_a_forgotten_stream(void **state)
 {
@@ -255,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_bad_frame_on_a_reserved_stream),
         cmocka_unit_test(test_no_ids_left),
         cmocka_unit_test(test_frames_for_a_forgotten_stream),
+        cmocka_unit_test(test_headers_for_a_forgotten_stream),
         cmocka_unit_test(test_length_of_no_content),
         cmocka_unit_test(test_line_feed_in_a_value),
         cmocka_unit_test(test_reset_inside_a_header_block),

@@ -145,6 +145,8 @@ static void test_headers(void **state)
     assert_true(answer.retry_after_s == UINT32_MAX);
     header("retry-after", "99999999999999999999999999");
     assert_true(answer.retry_after_s == UINT32_MAX);
+    header("retry-after", "-4294967296");
+    assert_int_equal(answer.retry_after_s, 0);
     header("retry-after", "-1");
     assert_int_equal(answer.retry_after_s, 0);
     header("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT");
