@@ -40,8 +40,8 @@ static bool is_mapped(struct view address)
 
 /*
  * Whether an IP range can make Go's search miss other ranges in the same list: the address of the
- * range has bits outside its mask, as in 10.0.0.5/255.0.0.0, or the range begins or ends within the
- * IPv4 addresses mapped into IPv6.
+ * range has bits outside its mask, as in 10.0.0.5/255.0.0.0, or the range ends within the IPv4
+ * addresses mapped into IPv6. A range without such bits that begins there ends there too.
  */
 static bool is_odd(struct view range)
 {
@@ -55,7 +55,7 @@ static bool is_odd(struct view range)
         last[i] = (uint8_t)(address | rest);
         loose = loose || (address & rest) != 0u;
     }
-    return loose || is_mapped(view_first(range, len)) || is_mapped(view_of(last, len));
+    return loose || is_mapped(view_of(last, len));
 }
 
 /*

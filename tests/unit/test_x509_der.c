@@ -162,6 +162,7 @@ static void test_times(void **state)
         {DER_UTC_TIME, "700101006000Z", false, 0},
         {DER_UTC_TIME, "700101000060Z", false, 0},
         {UTF8_STRING, "700101000000Z", false, 0},
+        {UTF8_STRING, "19700101000001Z", false, 0},
     };
     (void)state;
     for (unsigned i = 0; i < COUNT(rows); i++) {

@@ -97,6 +97,7 @@ static void test_listed_hosts(void **state)
         {"*.test", "a%b.test", false},
         {"a_b.test", "a_b.test", true},
         {"a-b.test", "a-b.test", true},
+        {"*.a-b.test", "x.a-b.test", true},
         {"-a.test", "-a.test", true},
         {"a%b", "a%b", true},
         {"a%b", "a%c", false},
