@@ -305,7 +305,7 @@ static bool decode_result(const store_StoredResult *m, struct claim_result *to)
 {
     memset(to, 0, sizeof *to);
     to->node = !m->has_device_index;
-    if (!m->has_request || m->device_index >= DEVICES_MAX || (to->node && !m->has_device)) {
+    if (to->node && !m->has_device) {
         return false;
     }
     to->number = m->device_index;

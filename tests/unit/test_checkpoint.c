@@ -60,6 +60,7 @@ static void test_strings(void **state)
         {"[{\\\"x\\\":\\\"\\udfff\\\"," CLAIM "}]", PEER_MALFORMED},
         {"[{\\\"x\\\":\\\"\\u00zz\\\"," CLAIM "}]", PEER_MALFORMED},
         {"[{\\\"x\\\":\\\"\\u00AB\\\"," CLAIM "}]", PEER_MALFORMED},
+        {"[{\\\"x\\\":\\\"\\u00zz41\\\"," CLAIM "}]", PEER_MALFORMED},
         /* what is no UID */
         {"[{\\\"ClaimUID\\\":\\\"" LONG "\\\"}]", PEER_MALFORMED},
         {"[{\\\"ClaimUID\\\":\\\"\\\"}]", PEER_MALFORMED},
@@ -82,6 +83,18 @@ static void test_strings(void **state)
         }
         assert_true(s != STATUS_OK || uids == 1);
     }
+}
+
+/* A NUL is no hexadecimal digit. */
+static void test_escape_with_a_nul(void **state)
+{
+    static const char text[] = HEAD "[{\\\"x\\\":\\\"\\u004\0";
+    struct kubelet_state k;
+    struct reader in = reader_of(view_of(text, sizeof text - 1u));
+    (void)state;
+    kubelet_state_begin(&k, "d");
+    assert_null(kubelet_state_next(&k, &in));
+    assert_int_equal(k.failed, PEER_MALFORMED);
 }
 
 /* The names of a claim and its drivers: only whole texts in their own places count. */
@@ -136,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_escape_with_a_nul),
         cmocka_unit_test(test_members),
         cmocka_unit_test(test_sums),
     };

@@ -217,6 +217,19 @@ static void test_counters_rise(void **state)
     assert_int_equal(health.state, HEALTH_UNKNOWN);
 }
 
+/* Two counters that rise between the same looks are one rise: neither counts again later. */
+static void test_counters_rise_together(void **state)
+{
+    (void)state;
+    (void)look_counted(7, 9);
+    assert_true(look_counted(8, 10));
+    for (unsigned i = 1; i < HEALTH_ERROR_MS / LOOK_MS; i++) {
+        assert_false(look_counted(8, 10));
+    }
+    assert_true(look_counted(8, 10));
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
+}
+
 /* Where the module lists the components, no counter is the truth, nor a rise of that time. */
 static void test_counters_beside_components(void **state)
 {
@@ -449,6 +462,7 @@ int main(void)
         cmocka_unit_test_setup(test_at_once, setup),
         cmocka_unit_test_setup(test_unknown, setup),
         cmocka_unit_test_setup(test_counters_rise, setup),
+        cmocka_unit_test_setup(test_counters_rise_together, setup),
         cmocka_unit_test_setup(test_counters_beside_components, setup),
         cmocka_unit_test_setup(test_counters_fall, setup),
         cmocka_unit_test_setup(test_counter_wraps, setup),

@@ -217,6 +217,28 @@ static void test_other_types(void **state)
                         "trn2u.48xlarge");
 }
 
+/* A record or a CDI file that names a server names it by its whole ID, and has a mode. */
+static void test_uses_that_are_not_valid(void **state)
+{
+    static const struct {
+        const char *id;
+        unsigned node_id;
+        unsigned mode;
+        bool valid;
+    } rows[] = {
+        {"", 0, 0, true},   {"", 0, 1, true},       {ID_QUAD, 3, 4, true},  {ID_QUAD, 0, 4, true},
+        {"", 1, 0, false},  {"", 1, 4, false},      {ID_QUAD, 3, 0, false}, {"a", 0, 0, false},
+        {"a", 0, 4, false}, {ID_QUAD, 3, 5, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct ultraserver_use use = {.mode = (uint8_t)rows[i].mode,
+                                      .place.node_id = (uint8_t)rows[i].node_id};
+        (void)snprintf(use.place.server_id, sizeof use.place.server_id, "%s", rows[i].id);
+        assert_true(ultraserver_use_valid(&use) == rows[i].valid);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_what_a_claim_gets),
         cmocka_unit_test(test_other_types),
+        cmocka_unit_test(test_uses_that_are_not_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
