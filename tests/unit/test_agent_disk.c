@@ -157,6 +157,21 @@ static void test_cdi_refused(void **state)
     unprepare_well(0, 1);
 }
 
+/* The error names the file that the CDI root refused: the temporary one, or that of the claim. */
+static void test_cdi_file_that_is_refused(void **state)
+{
+    static const char *const ends[] = {".tmp cannot be written", ".json cannot be written"};
+    (void)state;
+    for (unsigned at = 1; at <= 2u; at++) {
+        begin();
+        disk_fault(FAULT_ERROR, at, true, HOST_NO_SPACE);
+        struct view reply = prepare_now(1, 1);
+        disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+        assert_non_null(strstr(prepare_error(reply, 1), ends[at - 1u]));
+        assert_int_equal(held(), 0);
+    }
+}
+
 static void test_no_store_at_start(void **state)
 {
     (void)state;
@@ -380,6 +395,27 @@ static void test_store_short_by_one(void **state)
     check_after_damage(true);
 }
 
+/* A write of a new store fails: no half of zeros is left in it, which would count as damaged. */
+static void test_new_store_is_whole(void **state)
+{
+    (void)state;
+    for (unsigned at = 2; at < 2u * CLAIMS_MAX; at += 101) {
+        world_new();
+        disk_fault(FAULT_ERROR, at, true, HOST_NO_SPACE);
+        node_up();
+        pass(60000);
+        log_has("cannot be created (host-no-space)");
+        for (unsigned i = 0; i < 2u * CLAIMS_MAX; i++) {
+            uint8_t bytes[STORE_HALF_BYTES];
+            struct writer read = writer_of(bytes, sizeof bytes);
+            struct store_half half;
+            disk_get(store(), store_offset(i / 2u, i % 2u), &read);
+            store_half_read(writer_view(&read), i / 2u, &half);
+            assert_int_not_equal(half.state, STORE_HALF_DAMAGED);
+        }
+    }
+}
+
 static void test_headers(void **state)
 {
     (void)state;
@@ -577,6 +613,7 @@ int main(void)
         cmocka_unit_test(test_store_full),
         cmocka_unit_test(test_store_read_only),
         cmocka_unit_test(test_cdi_refused),
+        cmocka_unit_test(test_cdi_file_that_is_refused),
         cmocka_unit_test(test_no_store_at_start),
         cmocka_unit_test(test_unreadable_for_a_time),
         cmocka_unit_test(test_flush_by_timer),
@@ -587,6 +624,7 @@ int main(void)
         cmocka_unit_test(test_store_of_garbage),
         cmocka_unit_test(test_store_truncated),
         cmocka_unit_test(test_store_short_by_one),
+        cmocka_unit_test(test_new_store_is_whole),
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_halves),
         cmocka_unit_test(test_both_halves),

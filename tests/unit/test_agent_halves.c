@@ -126,6 +126,24 @@ static void test_half_of_nonsense(void **state)
     check_held(3);
 }
 
+/* A record with a later number than the agent gave is another writer's, not the claim's. */
+static void test_half_with_a_later_number(void **state)
+{
+    uint8_t bytes[STORE_HALF_BYTES];
+    struct writer read = writer_of(bytes, sizeof bytes);
+    const struct claim_record *record = NULL;
+    struct store_half half;
+    (void)state;
+    begin_with(2);
+    disk_get(store(), half_at(1, true), &read);
+    store_half_read(writer_view(&read), slot_of(1), &half);
+    assert_int_equal(half.sequence, entry(1)->sequence);
+    put_half(slot_of(1), entry(1)->half, half.sequence + 1u, half.record);
+    assert_int_equal(ledger_read(world.agent, slot_of(1), &record), HOST_DAMAGED);
+    put_half(slot_of(1), entry(1)->half, half.sequence, half.record);
+    assert_int_equal(ledger_read(world.agent, slot_of(1), &record), STATUS_OK);
+}
+
 /* The disk returns other bytes than were written: no repair helps, and the agent logs it. */
 static struct files port;
 static uint64_t garbled; /* offset of the slot */
@@ -871,6 +889,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_half_of_nonsense),
+        cmocka_unit_test(test_half_with_a_later_number),
         cmocka_unit_test(test_disk_that_garbles),
         cmocka_unit_test(test_one_copy_of_the_header),
         cmocka_unit_test(test_no_copy_of_the_header),

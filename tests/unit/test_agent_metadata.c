@@ -412,6 +412,21 @@ static void test_kills(void **state)
     assert_true(ended > 50u);
 }
 
+/* Without a file that its CDI file mounts, a container cannot start: the prepare fails. */
+static void test_prepare_on_a_full_disk(void **state)
+{
+    (void)state;
+    begin(true);
+    prepare_well(0, 1);
+    disk_unlink(file_of(0, 0));
+    disk_refuse(FILES_CDI, HOST_NO_SPACE);
+    assert_non_null(strstr(prepare_error(prepare_now(0, 1), 0), "device metadata file"));
+    assert_null(file_of(0, 0));
+    disk_refuse(FILES_CDI, STATUS_OK);
+    prepare_well(0, 1);
+    assert_non_null(file_of(0, 0));
+}
+
 /* The CDI root refuses a file that is missing, in a round: a later round writes it. */
 static void test_round_on_a_full_disk(void **state)
 {
@@ -538,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_replaced),
         cmocka_unit_test(test_kills),
         cmocka_unit_test(test_round_on_a_full_disk),
+        cmocka_unit_test(test_prepare_on_a_full_disk),
         cmocka_unit_test(test_record_unreadable_beside_refused_files),
         cmocka_unit_test(test_file_too_long),
         cmocka_unit_test(test_node_device),

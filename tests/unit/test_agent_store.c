@@ -4,6 +4,7 @@
  * that rot, records of other agents. No claim is lost, no device is given twice, and it is
  * logged.
  */
+#include "agent/ledger/ledger_internal.h"
 #include "agent/ledger/ledger_open.h"
 #include "base/crc32c.h"
 #include "tests/unit/kubelet/agent_kubelet.h"
@@ -524,6 +525,26 @@ static void test_new_store_of_a_newer_agent(void **state)
     assert_int_equal(said("event=store_created"), 0);
 }
 
+/* A damaged half is logged with the claim of its slot, if a claim has the slot. */
+static void test_claims_of_damaged_halves(void **state)
+{
+    char text[64];
+    (void)state;
+    begin();
+    unsigned slot = slot_of(1);
+    rot(slot, false);
+    rot(slot_of(2) + 1u, false);
+    (void)snprintf(text, sizeof text, "slot=%u half=%u", slot_of(2) + 1u,
+                   1u - world.agent->ledger->entry[slot_of(2) + 1u].half);
+    restart();
+    register_driver();
+    assert_int_equal(said("event=store_half_damaged"), 2);
+    assert_int_equal(said(text), 1);
+    assert_int_equal(said("event=store_half_damaged file=claims.store slot="), 2);
+    assert_int_equal(said(" claim=claim-1 "), 1);
+    assert_int_equal(said(" claim="), 1);
+}
+
 /* --- every call of an opening --- */
 
 static void leave_store(void)
@@ -551,6 +572,80 @@ static void spoil_slots(void)
 static void shorten_store(void)
 {
     disk_set_len(store(), STORE_FILE_BYTES - STORE_HALF_BYTES);
+}
+
+static void spoil_second_copy(void)
+{
+    file_fill(store(), STORE_HEADER_BYTES / 2u, 0xee, STORE_HEADER_BYTES / 2u);
+    disk_break(store(), 0, STORE_HEADER_BYTES / 2u, true, false);
+}
+
+/* No slot can be read, and of the header at least one copy: the CDI files have the claims. */
+static void test_nothing_but_damage_is_readable(void **state)
+{
+    static void (*const spoils[])(void) = {spoil_header, spoil_second_copy};
+    (void)state;
+    for (unsigned i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
+        begin();
+        kill_agent();
+        spoils[i]();
+        disk_break(store(), STORE_HEADER_BYTES, STORE_FILE_BYTES - STORE_HEADER_BYTES, true, false);
+        start();
+        register_driver();
+        log_has("event=store_damaged");
+        pass(60000);
+        all_is_well();
+    }
+}
+
+/*
+ * Somebody overwrites the header, and the disk is full: held claims, whose records were flushed and
+ * can be read, are answered all the same.
+ */
+static void test_held_claims_of_a_closed_store(void **state)
+{
+    (void)state;
+    begin();
+    spoil_header();
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    world.agent->recovery->reconcile.files_ms = world.now_ms;
+    world.poked = true;
+    settle();
+    assert_false(world.agent->ledger->usable);
+    prepare_well(0, 3);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(60000);
+    all_is_well();
+}
+
+/* A record that is written again is one write, and the removal of a tombstone if there is one. */
+static void test_calls_of_a_write(void **state)
+{
+    (void)state;
+    begin();
+    struct ledger_entry *e = &world.agent->ledger->entry[slot_of(1)];
+    for (unsigned row = 0; row < 2u; row++) {
+        e->tombstone = row > 0u;
+        disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+        assert_int_equal(slot_write(world.agent, slot_of(1)), STATUS_OK);
+        assert_int_equal(disk.calls, 1u + row);
+        assert_false(e->tombstone);
+    }
+}
+
+/* All claims are found, and their records are not safe: the store goes on asking for the list. */
+static void test_list_over_a_failing_flush(void **state)
+{
+    (void)state;
+    begin();
+    world.agent->ledger->unlisted = true;
+    assert_int_equal(slot_write(world.agent, slot_of(1)), STATUS_OK);
+    assert_true(world.agent->ledger->dirty);
+    disk_fault(FAULT_ERROR, 1, true, HOST_IO);
+    assert_int_equal(ledger_listed(world.agent), HOST_IO);
+    assert_true(world.agent->ledger->unlisted);
+    assert_int_equal(ledger_listed(world.agent), STATUS_OK);
+    assert_false(world.agent->ledger->unlisted);
 }
 
 /* The agent starts on such a store; its call number `at` of the disk fails. 0: none does. */
@@ -643,6 +738,11 @@ int main(void)
         cmocka_unit_test(test_claim_in_two_slots),
         cmocka_unit_test(test_new_store_of_a_newer_agent),
         cmocka_unit_test(test_openings_that_fail),
+        cmocka_unit_test(test_claims_of_damaged_halves),
+        cmocka_unit_test(test_list_over_a_failing_flush),
+        cmocka_unit_test(test_calls_of_a_write),
+        cmocka_unit_test(test_held_claims_of_a_closed_store),
+        cmocka_unit_test(test_nothing_but_damage_is_readable),
         cmocka_unit_test(test_making_again_that_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

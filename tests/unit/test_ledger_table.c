@@ -403,6 +403,20 @@ static void test_numbers(void **state)
     assert_int_equal(ledger_numbers_of(&agent, x), 1u << 20);
 }
 
+/* What nobody holds any more has no numbers, whatever its entry still says. */
+static void test_numbers_of_released_claims(void **state)
+{
+    static const enum ledger_state released[] = {LEDGER_FREE, LEDGER_FREEING, LEDGER_FREEING_FILE};
+    (void)state;
+    (void)hold(0, "u", 2);
+    (void)hold(1, "v", 4);
+    assert_int_equal(ledger_numbers(&agent), 6);
+    for (size_t i = 0; i < sizeof released / sizeof released[0]; i++) {
+        release(1, released[i]);
+        assert_int_equal(ledger_numbers(&agent), 2);
+    }
+}
+
 static void test_given_functions(void **state)
 {
     (void)state;
@@ -432,6 +446,7 @@ int main(void)
         cmocka_unit_test_setup(test_overlaps, setup),
         cmocka_unit_test_setup(test_shares_of_efa_devices, setup_efa),
         cmocka_unit_test_setup(test_consumers, setup),
+        cmocka_unit_test_setup(test_numbers_of_released_claims, setup),
         cmocka_unit_test_setup(test_places_of_functions, setup_efa),
         cmocka_unit_test_setup(test_functions_meet, setup_efa),
         cmocka_unit_test_setup(test_overlaps_by_devices, setup_efa),

@@ -716,12 +716,15 @@ void ledger_flush(struct agent *a)
 {
     struct ledger *l = a->ledger;
     struct writer discarded = writer_of(NULL, 0);
-    enum status s = flush_pending(a) ? ledger_sync(a, &discarded) : STATUS_OK;
+    if (flush_pending(a)) {
+        enum status s = ledger_sync(a, &discarded);
+        status_ignore(s, "what could not be flushed is still pending");
+    }
     flush_doubted(a);
     if (l->usable && l->failing != STATUS_OK && !l->dirty && !any_refused(a)) {
         check_writable(a);
     }
-    if (s != STATUS_OK || flush_pending(a)) {
+    if (flush_pending(a)) {
         l->flush_ms = a->now_ms + agent_backoff(a, &l->flush_backoff_ms);
     } else {
         l->flush_backoff_ms = 0;
