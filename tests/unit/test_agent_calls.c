@@ -526,6 +526,82 @@ static void test_exchange_on_a_failing_disk(void **state)
 }
 
 /*
+ * A call has all the GETs that it may have, and its first claim is to be asked for again: that one
+ * waits, though another call may start one more GET.
+ */
+static void test_gets_of_each_call(void **state)
+{
+    unsigned fetching = 0;
+    (void)state;
+    world_new();
+    for (unsigned n = 0; n < 8; n++) {
+        claim_add(n)->fault = API_HANGS;
+    }
+    api.claim[0].fault = API_ANSWERS;
+    api.claim[0].http = 500;
+    node_up();
+    (void)call_send(service_open(), PREPARE, claims_request(0, 6));
+    (void)call_send(service_open(), PREPARE, claims_request(7, 1));
+    pass(3000);
+    const struct operation *o = world.agent->calls->operation;
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        fetching += (o[i].state == OPERATION_FETCHING && o[i].call == 0u) ? 1u : 0u;
+    }
+    assert_int_equal(o[0].state, OPERATION_WAITING);
+    assert_int_equal(o[0].next_ms, 0);
+    assert_int_equal(fetching, FETCHES_PER_CALL_MAX);
+}
+
+/* A record that another call's flush made safe stays, though the flush of its own call fails. */
+static void test_flushed_by_another_call(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[1].fault = API_HANGS;
+    const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(0, 2));
+    settle();
+    assert_int_equal(held(), 1);
+    prepare_well(2, 1);
+    disk.refuse_flush = true;
+    api_release();
+    pass(2000);
+    struct view reply = call_reply_of(c);
+    assert_string_not_equal(prepare_error(reply, 0), "");
+    assert_string_not_equal(prepare_error(reply, 1), "");
+    disk.refuse_flush = false;
+    assert_true(ledger_find(world.agent, api.claim[0].uid) >= 0);
+    assert_int_equal(ledger_find(world.agent, api.claim[1].uid), -1);
+    api.claim[1].fault = API_ANSWERS;
+    prepare_well(0, 3);
+}
+
+/* A held claim whose comparison finds no GET free is answered from its record, and in time. */
+static void test_compared_behind_hanging_claims(void **state)
+{
+    (void)state;
+    begin();
+    (void)claim_add(8);
+    prepare_well(0, 1);
+    restart();
+    register_driver();
+    pass(3000);
+    struct peer *p = NULL;
+    for (unsigned n = 1; n < 9; n++) {
+        api.claim[n].fault = API_HANGS;
+        p = (n % 4u == 1u) ? service_open() : p;
+        (void)call_send(p, PREPARE, claims_request(n, 1));
+        settle();
+    }
+    assert_int_equal(fetch_count_free(world.agent), 0);
+    const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(0, 1));
+    settle();
+    assert_false(c->ended);
+    pass(CLAIM_COMPARE_MS);
+    assert_true(c->ended);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+}
+
+/*
  * From some moment on the directory of the store is gone: whatever was done by then, the claim is
  * refused or held, and once the directory is back there is one record of it, after a restart too.
  */
@@ -569,6 +645,9 @@ int main(void)
         cmocka_unit_test(test_held_claim_under_an_impossible_name),
         cmocka_unit_test(test_numbers_in_the_order_of_the_call),
         cmocka_unit_test(test_exchange_on_a_failing_disk),
+        cmocka_unit_test(test_gets_of_each_call),
+        cmocka_unit_test(test_flushed_by_another_call),
+        cmocka_unit_test(test_compared_behind_hanging_claims),
         cmocka_unit_test(test_store_vanishes_for_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

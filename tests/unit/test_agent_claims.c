@@ -496,11 +496,16 @@ static void test_one_flush_for_all(void **state)
 
 static void test_too_many(void **state)
 {
+    uint8_t bytes[16384];
+    struct writer w = writer_of(bytes, sizeof bytes);
     (void)state;
     begin();
     struct peer *p = service_open();
     call_refused(p, PREPARE, claims_request(0, 65), GRPC_RESOURCE_EXHAUSTED);
     call_refused(p, UNPREPARE, claims_request(0, 65), GRPC_RESOURCE_EXHAUSTED);
+    writer_append(&w, claims_request(0, 65));
+    request_claim(&w, 0); /* one that the call has already */
+    call_refused(p, PREPARE, writer_view(&w), GRPC_RESOURCE_EXHAUSTED);
     call_refused(p, PREPARE,
                  view_of("\x0a\x05"
                          "x",

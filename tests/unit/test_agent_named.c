@@ -141,6 +141,31 @@ static void test_first_start_on_a_full_disk(void **state)
     }
 }
 
+/* While the disk refuses the end of it, the agent waits longer and longer between two tries. */
+static void test_first_start_on_a_disk_that_stays_full(void **state)
+{
+    (void)state;
+    world_new();
+    disk.kubelet_state_status = HOST_ABSENT;
+    api.lists_claims = true;
+    api.reachable = false;
+    node_up();
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    api.reachable = true;
+    pass(REBUILD_SLICES_MS);
+    assert_true(world.agent->ledger->unlisted);
+    uint64_t end_ms = world.now_ms + REBUILD_SLICES_MS;
+    while (world.now_ms < end_ms) {
+        assert_true(world.agent->recovery->rebuild.due_ms > world.now_ms);
+        assert_int_equal(world.agent->recovery->rebuild.slices_by_ms, 0);
+        pass(1000);
+    }
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(120000);
+    assert_false(world.agent->ledger->unlisted);
+    assert_int_equal(api_asked(LISTS), 0);
+}
+
 /* --- the kubelet's checkpoint --- */
 
 static void test_named(void **state)
@@ -302,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_first_start_without_a_node),
         cmocka_unit_test(test_not_the_first),
         cmocka_unit_test(test_first_start_on_a_full_disk),
+        cmocka_unit_test(test_first_start_on_a_disk_that_stays_full),
         cmocka_unit_test(test_named),
         cmocka_unit_test(test_none_named),
         cmocka_unit_test(test_no_witness),

@@ -571,6 +571,47 @@ static void test_pages(void **state)
     log_has("event=claims_listed pages=2 claims=508 rebuilt=3");
 }
 
+/* A claim of the first page cannot be held: the list starts again with that page. */
+static void test_first_page_again(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    fill_cluster();
+    disk_refuse(FILES_CDI, HOST_NO_SPACE);
+    up_again();
+    assert_true(world.agent->ledger->unlisted);
+    assert_true(api_asked(LISTS "500\n") > 0);
+    disk_refuse(FILES_CDI, STATUS_OK);
+    api_forget();
+    pass(120000);
+    assert_false(world.agent->ledger->unlisted);
+    assert_int_equal(held(), USED);
+    assert_int_equal(api_asked(LISTS "500\n"), 1);
+    assert_int_equal(api_asked(LISTS "500&continue="), 1);
+}
+
+/* The last page has no metadata: the token that led to it leads nowhere again. */
+static void test_last_page_without_metadata(void **state)
+{
+    struct rebuild *k;
+    (void)state;
+    begin();
+    lose_all();
+    api.reachable = false;
+    up_again();
+    pass(2u * REBUILD_SLICES_MS);
+    k = &world.agent->recovery->rebuild;
+    assert_int_equal(k->way, REBUILD_LISTED);
+    (void)snprintf(k->token, sizeof k->token, "next");
+    api.claims_list = view_of("\x12\0", 2); /* one claim of nobody */
+    api.reachable = true;
+    pass(60000);
+    assert_int_equal(api_asked(LISTS "500&continue=next"), 1);
+    assert_int_equal(api_asked(LISTS), 1);
+    assert_false(world.agent->ledger->unlisted);
+}
+
 /* A token that is too old: the list starts again, and nobody is alarmed. */
 static void test_outdated_token(void **state)
 {
@@ -629,6 +670,8 @@ int main(void)
         cmocka_unit_test(test_tombstone_lost_before_the_flush),
         cmocka_unit_test(test_tombstone_refused_before_the_list),
         cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_first_page_again),
+        cmocka_unit_test(test_last_page_without_metadata),
         cmocka_unit_test(test_outdated_token),
         cmocka_unit_test(test_tokens_always_outdated),
     };

@@ -91,6 +91,8 @@ static void test_root_that_takes_nothing(void **state)
     log_forget();
     pass(ROUND);
     assert_int_equal(said("event=cdi_file_failed"), 1);
+    log_has(
+        ".json namespace=ml claim=claim-0 claim_uid=c1a10000-0000-4000-8000-000000000000 reason=");
     disk_refuse(FILES_CDI, STATUS_OK);
     pass(ROUND);
     assert_int_equal(disk_count(FILES_CDI), 8);
@@ -576,6 +578,18 @@ static void test_look_at_once_beside_a_failing_claim(void **state)
     assert_string_equal(rival_error(), "");
 }
 
+/* One claim that fails, from its first failure on, is no reason to ask the server less often. */
+static void test_one_failing_claim_is_no_failing_server(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    api.claim[0].http = 500;
+    pass(5 * ROUND);
+    assert_true(world.agent->recovery->reconcile.failed_uid[0] != '\0');
+    assert_int_equal(world.agent->recovery->reconcile.failures, 0);
+}
+
 /* A server that refuses every claim is asked as seldom as one whose claims are few. */
 static void test_failing_server_is_not_pressed(void **state)
 {
@@ -836,6 +850,7 @@ int main(void)
         cmocka_unit_test(test_errors_release_nothing),
         cmocka_unit_test(test_failing_looks_are_fair),
         cmocka_unit_test(test_look_at_once_beside_a_failing_claim),
+        cmocka_unit_test(test_one_failing_claim_is_no_failing_server),
         cmocka_unit_test(test_failing_server_is_not_pressed),
         cmocka_unit_test(test_node_is_read_before_a_release),
         cmocka_unit_test(test_answers_about_another_claim),

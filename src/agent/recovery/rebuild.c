@@ -347,7 +347,6 @@ static void all_found(struct agent *a)
     }
     first_page(k);
     k->way = REBUILD_LISTED; /* if the store loses claims later, the agent must list all claims */
-    k->after[0] = '\0';
     k->hurried = false;
     k->rebuilt = 0;
     k->failing = false;
