@@ -33,7 +33,7 @@ const char *pods_next(const struct pods *p, struct view claim, size_t *at)
     while (*at < p->uses.len) {
         const char *used = (const char *)&p->bytes[*at];
         const char *pod = used + strlen(used) + 1u;
-        *at += (size_t)(pod - used) + strlen(pod) + 1u;
+        *at += strlen(used) + strlen(pod) + 2u;
         if (view_is(claim, used)) {
             return pod;
         }

@@ -125,7 +125,10 @@ static void compare_shared(struct slice_compare *c, const struct device *d, bool
 /* Records which wanted taints the stored device lacks. */
 static void compare_taints(struct slice_compare *c, const struct device *d)
 {
-    unsigned missing = (d != NULL) ? d->tainted & ~c->tainted : 0u;
+    if (d == NULL) {
+        return;
+    }
+    unsigned missing = d->tainted & ~c->tainted;
     for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
         if ((missing & TAINT_BIT(i)) != 0u) {
             c->untainted[i] |= d->node ? UINT64_MAX : UINT64_C(1) << d->number;

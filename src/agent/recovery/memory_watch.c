@@ -121,7 +121,7 @@ static void hold_device(struct agent *a, unsigned number, uint64_t bytes)
 
 static void judge_device(struct agent *a, unsigned number)
 {
-    struct memory_watch *w = &a->recovery->memory_watch;
+    const struct memory_watch *w = &a->recovery->memory_watch;
     uint64_t bit = device_bit(number);
     uint64_t bytes = 0;
     uint8_t refused = device_memory_refused_cores(a, number);

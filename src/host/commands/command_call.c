@@ -149,7 +149,7 @@ int grpc_call_next(struct grpc_out *c, struct view *piece)
     return error;
 }
 
-void grpc_call_end(struct grpc_out *c)
+void grpc_call_end(const struct grpc_out *c)
 {
     if (c->fd >= 0) {
         (void)close(c->fd);

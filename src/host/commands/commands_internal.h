@@ -170,7 +170,7 @@ int grpc_call_begin(struct command_memory *m, struct grpc_out *c, const char *so
  * the next call; empty: the response has ended. Returns 0 or an errno as grpc_call_begin.
  */
 int grpc_call_next(struct grpc_out *c, struct view *piece);
-void grpc_call_end(struct grpc_out *c);
+void grpc_call_end(const struct grpc_out *c);
 /*
  * Fills m->pods with the pods of a namespace and their claims, as the kubelet lists them. If the
  * kubelet gives no list, m->pods_known is false; then, and if the list is not complete, writes a
