@@ -377,6 +377,26 @@ static void test_slow_files(void **state)
     check_free();
 }
 
+/* A claim that gets the device while its files are read: what its processes use is its own. */
+static void test_claimed_during_a_look(void **state)
+{
+    (void)state;
+    begin_with(taint_flags, 2);
+    leave_memory();
+    disk.memory_read = STATUS_MORE;
+    pass(2 * LOOK);
+    disk.memory[1][5] = 0;
+    const struct peer_call *call = call_send(service_open(), PREPARE, claims_request(1, 1));
+    pass(1000);
+    disk.memory_read = STATUS_OK;
+    pass(1000);
+    assert_string_equal(prepare_error(call_reply_of(call), 1), "");
+    disk.memory[1][5] = 4096;
+    pass(GRACE + 2 * LOOK);
+    assert_int_equal(said("event=device_memory_stuck"), 0);
+    check_free();
+}
+
 /* A device that vanishes is held no longer: after a reload of the module its memory is free. */
 static void test_vanished(void **state)
 {
@@ -397,6 +417,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_held_and_freed),
+        cmocka_unit_test(test_claimed_during_a_look),
         cmocka_unit_test(test_taint),
         cmocka_unit_test(test_two_taints),
         cmocka_unit_test(test_taint_dropped),
