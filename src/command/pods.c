@@ -73,19 +73,38 @@ static void add_use(struct pods *p, struct view pod, struct view claim)
 /* --- the response --- */
 
 /*
- * Reads the next field of a record of a pod, which has only texts: sets *number to the number of
- * the field, and *text to its value. Returns false at the end of the record.
+ * Reads the value of a field with this wire type; *text is empty unless it is a text. The field
+ * filter keeps the wire type that the peer gave a field, and writes whole fields.
+ */
+static void read_value(struct reader *in, uint64_t wire_type, struct view *text)
+{
+    uint64_t number = 0;
+    enum status s = STATUS_OK;
+    *text = view_of(NULL, 0);
+    if (wire_type == PB_WT_STRING || wire_type == PB_WT_VARINT) {
+        s = reader_varint(in, &number);
+        ASSERT(s == STATUS_OK);
+    }
+    if (wire_type == PB_WT_STRING) {
+        s = reader_consume(in, (size_t)number, text);
+    } else if (wire_type != PB_WT_VARINT) {
+        struct view fixed;
+        s = reader_consume(in, (wire_type == PB_WT_64BIT) ? 8u : 4u, &fixed);
+    }
+    ASSERT(s == STATUS_OK);
+}
+
+/*
+ * Reads the next field of a record of a pod: sets *number to the number of the field, and *text to
+ * its value, which is empty if the field is no text. Returns false at the end of the record.
  */
 static bool next_field(struct reader *in, uint64_t *number, struct view *text)
 {
-    uint64_t len = 0;
-    bool more = reader_varint(in, number) == STATUS_OK;
+    uint64_t tag = 0;
+    bool more = reader_varint(in, &tag) == STATUS_OK;
     if (more) {
-        enum status s = reader_varint(in, &len);
-        ASSERT(s == STATUS_OK); /* the field filter has written whole fields */
-        s = reader_consume(in, (size_t)len, text);
-        ASSERT(s == STATUS_OK);
-        *number >>= 3; /* protobuf: the low bits are the wire type */
+        *number = tag >> 3;
+        read_value(in, tag & 7u, text);
     }
     return more;
 }

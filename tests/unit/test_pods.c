@@ -118,6 +118,37 @@ static void test_order_of_fields(void **state)
     assert_string_equal(users("shared"), "llama-0 ");
 }
 
+/* A peer that gives a text another wire type: the field counts as empty. */
+static void test_other_wire_types(void **state)
+{
+    static const struct {
+        uint8_t wire_type;
+        const char *value;
+        size_t len;
+    } values[] = {{0, "\xac\x02", 2}, {1, "12345678", 8}, {5, "1234", 4}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof values / sizeof values[0]; i++) {
+        uint8_t bytes[512];
+        uint8_t used[64];
+        struct writer claim = writer_of(used, sizeof used);
+        struct writer pod = writer_of(bytes, sizeof bytes);
+        writer_u8(&claim, (uint8_t)(2u << 3 | values[i].wire_type));
+        writer_bytes(&claim, values[i].value, values[i].len);
+        begin();
+        add("ml", "llama-0", "weights");
+        put(&pod, 1, view_text("llama-1"));
+        put(&pod, 2, view_text("ml"));
+        writer_u8(&pod, 3u << 3 | 2u);
+        writer_u8(&pod, (uint8_t)(2u + claim.len));
+        put(&pod, 5, writer_view(&claim));
+        put(&list, 1, writer_view(&pod));
+        assert_int_equal(read_all(SIZE_MAX), STATUS_OK);
+        assert_int_equal(pods.count, 1);
+        assert_true(pods.partial);
+        assert_true(pods_has(&pods, view_text("weights"), view_text("llama-0")));
+    }
+}
+
 static void test_no_claims(void **state)
 {
     (void)state;
@@ -262,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pods),
         cmocka_unit_test(test_order_of_fields),
+        cmocka_unit_test(test_other_wire_types),
         cmocka_unit_test(test_no_claims),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_names_without_form),
