@@ -81,15 +81,15 @@ static void read_value(struct reader *in, uint64_t wire_type, struct view *text)
     uint64_t number = 0;
     enum status s = STATUS_OK;
     *text = view_of(NULL, 0);
-    if (wire_type == PB_WT_STRING || wire_type == PB_WT_VARINT) {
+    if (wire_type == (uint64_t)PB_WT_STRING || wire_type == (uint64_t)PB_WT_VARINT) {
         s = reader_varint(in, &number);
         ASSERT(s == STATUS_OK);
     }
-    if (wire_type == PB_WT_STRING) {
+    if (wire_type == (uint64_t)PB_WT_STRING) {
         s = reader_consume(in, (size_t)number, text);
-    } else if (wire_type != PB_WT_VARINT) {
+    } else if (wire_type != (uint64_t)PB_WT_VARINT) {
         struct view fixed;
-        s = reader_consume(in, (wire_type == PB_WT_64BIT) ? 8u : 4u, &fixed);
+        s = reader_consume(in, (wire_type == (uint64_t)PB_WT_64BIT) ? 8u : 4u, &fixed);
     }
     ASSERT(s == STATUS_OK);
 }
