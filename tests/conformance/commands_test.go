@@ -784,7 +784,8 @@ func TestCheckAgreesWithReadyz(t *testing.T) {
 	simnode(t, "remove", "--dir", a.node, "neuron5")
 	simnode(t, "remove", "--dir", a.node, "neuron7")
 	a.waitLog(0, "event=device_unhealthy", "neuron-device-3")
-	a.readySoon(address) // the slices have changed
+	a.waitLog(0, "event=slice_published", "devices=14") // the devices that are gone are noticed one after the other
+	a.readySoon(address)
 	c, code := a.checked(address)
 	text := strings.Join(c.Warnings, "\n")
 	if code != 0 || !c.Ready || len(c.Reasons) != 0 {

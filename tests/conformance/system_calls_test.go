@@ -217,7 +217,7 @@ func (a *agent) healthOfKernel(t *testing.T) {
 }
 
 func idleSystemCalls(t *testing.T, name string, most int, kernel bool, flags ...string) {
-	const intervals = 4
+	const intervals = 6 // every second one has the look at memory
 	api := newAPIServer(t)
 	api.bookmarks = time.Minute
 	api.up()
