@@ -10,9 +10,9 @@
  * names a PodGroup instead of its pods, and reading it needs the API server. The kubelet's list has
  * each active pod with the claims of its containers, those of PodGroups included.
  *
- * Why the metrics do not use it: a running agent would have to ask the kubelet again and again,
- * with a second client in its loop, because no event tells that a pod joined. A list of reservedFor
- * from the GET at prepare time would lack each pod that joined later, without a sign of it.
+ * Why the metrics do not use it: the kubelet sends no event when a pod joins a claim, so a running
+ * agent would need a second client, which repeats this call. A list of reservedFor from the GET at
+ * prepare time would lack every pod that joined later, and nothing would show that it is outdated.
  *
  * Limits of the list: it names claims without their UID, so that a claim is found by namespace and
  * name. It lacks pods of which no container uses the claim, and pods that the kubelet has

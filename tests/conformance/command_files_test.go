@@ -102,7 +102,7 @@ func TestCheckOfOddAnswers(t *testing.T) {
 		"the response of /readyz has no reason, but the status 503; check that --metrics-port is the agent's\n")
 }
 
-// Who may not read the store is told how to.
+// To a user who may not read the store, claims reports the file and the remedy.
 func TestStoreOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, "trn2.48xlarge")
@@ -237,7 +237,7 @@ func TestBundleOfOddFiles(t *testing.T) {
 	}
 }
 
-// A bundle needs an empty directory or a file for its archive; whoever gives neither is told both.
+// For a place where bundle can write nothing, the error names the place and what to give instead.
 func TestBundleWithoutPlace(t *testing.T) {
 	t.Parallel()
 	a, port := newAgent(t, "trn2.48xlarge"), closedPort(t)

@@ -105,8 +105,8 @@ func reservedFor(claim *resource.ResourceClaim, kind string, names ...string) *r
 	return claim
 }
 
-// All pods of a claim are those that the kubelet lists: which joined after the prepare, and of a group. Without the list the
-// first consumer is what is known, and a line says so.
+// claims --pod prints the pods that the kubelet lists, those that joined after the prepare and those of a PodGroup included.
+// Without that list, it uses the first consumer of the record, and reports why.
 func TestPodsOfClaim(t *testing.T) {
 	t.Parallel()
 	api := startAPIServer(t)

@@ -12,8 +12,8 @@
  *    when the last claim gave the device up, when a look first showed memory in use, or when the
  *    agent started, whichever is later.
  * M4 If the kubelet's checkpoint still lists the claim that had the device last, the kubelet has
- *    not finished with its containers: the time begins anew. A checkpoint that cannot be read says
- *    nothing; the kubelet's unprepare then counts alone.
+ *    not finished with its containers, so the watch starts the time of rule M3 again. If the
+ *    checkpoint cannot be read, the kubelet's unprepare alone starts that time.
  * M5 A look that shows no memory in use ends all of that at once. So does a device that vanishes.
  * M6 While the agent does not know all claims of the node, no device is judged.
  */
