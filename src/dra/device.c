@@ -656,7 +656,10 @@ bool devices_are_node(const struct devices *d)
     return d->ultraserver.member && d->board != NULL && d->count == d->board->devices;
 }
 
-/* Gives the device for the whole node the taints of `one`; each begins with its first device. */
+/*
+ * Adds the taints of the device `one` to the device for the whole node. The time of each taint is
+ * the earliest that a device has.
+ */
 static void add_taints(struct device *node, const struct device *one)
 {
     for (unsigned i = 0; i < (unsigned)TAINTS; i++) {

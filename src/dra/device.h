@@ -299,6 +299,11 @@ int devices_addressed(const struct devices *d, uint32_t address);
  * consumes it.
  */
 uint64_t devices_counters(const struct devices *d, const struct device *device);
+/* The bit of device `number`, which must be below DEVICES_MAX, in a mask of devices. */
+static inline uint64_t device_bit(unsigned number)
+{
+    return UINT64_C(1) << number;
+}
 /* Bit N: the table has a device with number N. */
 uint64_t devices_numbers(const struct devices *d);
 /* Writes the device numbers in a mask as "0,1,2"; at most DEVICE_NUMBERS_CAP bytes. */

@@ -538,4 +538,17 @@ UNUSED_OK static void log_forget(void)
     world.log[0] = 0;
 }
 
+/* The page of metrics has the series without labels of this name, with this value. */
+UNUSED_OK static void check_metric(const char *name, const char *value)
+{
+    static char page[65536];
+    char line[128];
+    struct metrics_cursor c = {0};
+    struct writer out = writer_of(page, sizeof page - 1u);
+    assert_true(metrics_write(world.agent, &c, &out));
+    page[out.len] = 0;
+    (void)snprintf(line, sizeof line, "\nneuron_dra_%s %s\n", name, value);
+    assert_non_null(strstr(page, line));
+}
+
 #endif

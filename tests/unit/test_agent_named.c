@@ -66,15 +66,21 @@ static void test_first_start(void **state)
     assert_int_equal(held(), 1);
 }
 
-/* Without an API server the slices are not known, so that new claims wait for it. */
-static void test_first_start_without_a_server(void **state)
+/* A new store, no checkpoint of the kubelet, and no API server yet. */
+static void first_start_without_server(void)
 {
-    (void)state;
     world_new();
     disk.kubelet_state_status = HOST_ABSENT;
     api.lists_claims = true;
     api.reachable = false;
     node_up();
+}
+
+/* Without an API server the slices are not known, so that new claims wait for it. */
+static void test_first_start_without_a_server(void **state)
+{
+    (void)state;
+    first_start_without_server();
     assert_true(world.agent->ledger->unlisted);
     api.reachable = true;
     pass(REBUILD_SLICES_MS / 2u);
@@ -145,11 +151,7 @@ static void test_first_start_on_a_full_disk(void **state)
 static void test_first_start_on_a_disk_that_stays_full(void **state)
 {
     (void)state;
-    world_new();
-    disk.kubelet_state_status = HOST_ABSENT;
-    api.lists_claims = true;
-    api.reachable = false;
-    node_up();
+    first_start_without_server();
     disk_refuse(FILES_STATE, HOST_NO_SPACE);
     api.reachable = true;
     pass(REBUILD_SLICES_MS);

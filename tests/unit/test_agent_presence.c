@@ -388,30 +388,17 @@ static unsigned troubles(void)
     return count;
 }
 
-/* How many devices the metric counts. */
-static void check_metric(const char *count)
-{
-    static char page[65536];
-    char line[64];
-    struct metrics_cursor c = {0};
-    struct writer out = writer_of(page, sizeof page - 1u);
-    assert_true(metrics_write(world.agent, &c, &out));
-    page[out.len] = 0;
-    (void)snprintf(line, sizeof line, "\nneuron_dra_devices_memory_in_use %s\n", count);
-    assert_non_null(strstr(page, line));
-}
-
 /* A device that does not recover is reported, once, and when it does. */
 static void test_memory_stuck(void **state)
 {
     (void)state;
     begin_guarded();
     assert_int_equal(troubles(), 0);
-    check_metric("0");
+    check_metric("devices_memory_in_use", "0");
     disk.memory[1][6] = 4096;
     (void)prepare_now(1, 1);
     assert_int_equal(troubles(), 1);
-    check_metric("1");
+    check_metric("devices_memory_in_use", "1");
     pass(DEVICE_MEMORY_STUCK_MS - 1000);
     assert_int_equal(said("event=device_memory_stuck"), 0);
     pass(DEVICE_MEMORY_LOOK_MS);
@@ -425,7 +412,7 @@ static void test_memory_stuck(void **state)
     pass(DEVICE_MEMORY_LOOK_MS);
     log_has("event=device_memory_freed device=neuron-device-1");
     assert_int_equal(troubles(), 0);
-    check_metric("0");
+    check_metric("devices_memory_in_use", "0");
     prepare_well(1, 1);
 }
 

@@ -74,32 +74,20 @@ static bool page_has(const char *line)
 
 #define HELD_LINE "trouble: no claim holds device neuron-device-1, but its memory has been in use "
 
-static void check_metric(const char *count)
-{
-    static char page[65536];
-    char line[64];
-    struct metrics_cursor c = {0};
-    struct writer out = writer_of(page, sizeof page - 1u);
-    assert_true(metrics_write(world.agent, &c, &out));
-    page[out.len] = 0;
-    (void)snprintf(line, sizeof line, "\nneuron_dra_devices_memory_held %s\n", count);
-    assert_non_null(strstr(page, line));
-}
-
 static void check_held(void)
 {
     assert_int_equal(said("event=device_memory_stuck"), 1);
     log_has("event=device_memory_stuck device=neuron-device-1 bytes=4096");
     assert_true(page_has(HELD_LINE));
     assert_true(page_has("device neuron-device-1: healthy, memory held"));
-    check_metric("1");
+    check_metric("devices_memory_held", "1");
 }
 
 static void check_free(void)
 {
     assert_false(page_has(HELD_LINE));
     assert_false(page_has("memory held"));
-    check_metric("0");
+    check_metric("devices_memory_held", "0");
 }
 
 /* --- the tests --- */
@@ -212,7 +200,7 @@ static void test_in_turn(void **state)
     restart();
     register_driver();
     pass(2000);
-    assert_int_equal(taints_of(9), 0); /* the time of grace begins with the process */
+    assert_int_equal(taints_of(9), 0); /* the time of grace starts when the agent starts */
     pass(GRACE + LOOK);
     assert_int_equal(taints_of(9), 1);
 }
@@ -295,7 +283,7 @@ static void test_refused_part(void **state)
     log_has("event=device_memory_stuck device=neuron-device-1 bytes=4096");
     assert_true(page_has("trouble: claims are refused device neuron-device-1, "));
     assert_int_equal(taints_of(1), 0);
-    check_metric("0");
+    check_metric("devices_memory_held", "0");
     disk.memory[1][2] = 0;
     pass(2 * LOOK);
     log_has("event=device_memory_freed device=neuron-device-1");
@@ -410,7 +398,7 @@ static void test_vanished(void **state)
     world.poked = true;
     pass(2 * LOOK);
     log_has("event=device_memory_freed device=neuron-device-1");
-    check_metric("0");
+    check_metric("devices_memory_held", "0");
 }
 
 int main(void)

@@ -291,23 +291,30 @@ static void test_broken_off(void **state)
     assert_in_range(bytes, 100, 2000);
 }
 
+/* Whether a list of two claims breaks off, at the first of the places where it can. */
+static bool breaks_off(bool moves)
+{
+    bool broken = false;
+    for (size_t bytes = 1; bytes < 4000 && !broken; bytes += 7) {
+        begin();
+        (void)claim_add(0);
+        (void)claim_add(1);
+        api.moves = moves;
+        arrives = bytes;
+        broken = read_list() == RESERVATIONS_FAILED;
+        arrives = SIZE_MAX;
+    }
+    return broken;
+}
+
 /*
  * A list that breaks off behind a claim that was told is not read again, because the claim would be
  * told twice. The error says why it broke off.
  */
 static void test_broken_off_for_good(void **state)
 {
-    bool broken = false;
     (void)state;
-    for (size_t bytes = 1; bytes < 4000 && !broken; bytes += 7) {
-        begin();
-        (void)claim_add(0);
-        (void)claim_add(1);
-        arrives = bytes;
-        broken = read_list() == RESERVATIONS_FAILED;
-        arrives = SIZE_MAX;
-    }
-    assert_true(broken);
+    assert_true(breaks_off(false));
     assert_in_range(list.found, 1, 2);
     assert_int_equal(api_asked(LISTS), 1);
     trouble_has("the list broke off: the connection to the API server ended");
@@ -316,18 +323,8 @@ static void test_broken_off_for_good(void **state)
 /* The same on a connection that the server asked to leave: the error names that reason. */
 static void test_broken_off_while_moving(void **state)
 {
-    bool broken = false;
     (void)state;
-    for (size_t bytes = 1; bytes < 4000 && !broken; bytes += 7) {
-        begin();
-        (void)claim_add(0);
-        (void)claim_add(1);
-        api.moves = true;
-        arrives = bytes;
-        broken = read_list() == RESERVATIONS_FAILED;
-        arrives = SIZE_MAX;
-    }
-    assert_true(broken);
+    assert_true(breaks_off(true));
     assert_in_range(list.found, 1, 2);
     trouble_has("the list broke off: the API server asked to move to a new connection");
 }

@@ -7,11 +7,6 @@
 #include "agent/ledger/ledger.h"
 #include "base/assert.h"
 
-static uint64_t device_bit(unsigned number)
-{
-    return UINT64_C(1) << number;
-}
-
 /*
  * Number of cores of the device for which files with the memory use are read. If the number of its
  * cores is unknown, returns the largest number that any device has.

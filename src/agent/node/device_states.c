@@ -11,11 +11,6 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-static uint64_t device_bit(unsigned number)
-{
-    return UINT64_C(1) << number;
-}
-
 static void log_state(struct agent *a, enum log_id id, unsigned number)
 {
     const struct health_track *h = &a->node->device_states.device[number];

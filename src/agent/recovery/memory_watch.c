@@ -13,11 +13,6 @@
 #include "agent/recovery/witness.h"
 #include "agent/report/log.h"
 
-static uint64_t device_bit(unsigned number)
-{
-    return UINT64_C(1) << number;
-}
-
 /* --- the log --- */
 
 static void log_device(struct agent *a, enum log_id id, unsigned number, uint64_t bytes)
