@@ -37,11 +37,19 @@ static void check_line(struct view why)
     }
 }
 
+/*
+ * How errors start that name no flag by its long name: the word itself follows, or its short form
+ * is named as the user gave it.
+ */
+static const char *const other_starts[] = {"unknown ", "unexpected ", "-o ", "-v ", "--v ", "-w "};
+
 /* I2: an error names the flag or variable it is about, or the word nobody knows. */
 static bool names_its_cause(const char *why)
 {
-    bool named = strstr(why, "unknown ") == why || strstr(why, "unexpected ") == why ||
-                 strstr(why, " socket ") != NULL;
+    bool named = strstr(why, " socket ") != NULL;
+    for (unsigned i = 0; i < sizeof other_starts / sizeof other_starts[0]; i++) {
+        named = named || strstr(why, other_starts[i]) == why;
+    }
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         named = named || strstr(why, command_rows[i].name) == why;
     }
