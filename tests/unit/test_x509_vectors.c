@@ -77,7 +77,11 @@ static const char *judge(struct view anchors, const char *host)
     }
     tls_verifier_start(&verifier, anchors, view_text(host));
     assert_int_equal(tls_verify(&verifier, &chain, 0, &flags), 0);
+    /* tls_verify began at the time of the clock; the vectors are valid for a day only. */
     verifier.trust.now_ms = recorded_ms;
+    if (verifier.unread.reason == X509_TRUSTED) {
+        x509_begin(&verifier.search, &verifier.trust, &verifier.sent);
+    }
     enum status s = STATUS_MORE;
     for (unsigned i = 0; s == STATUS_MORE; i++) {
         assert_true(i <= X509_CANDIDATES_MAX + 1u);
