@@ -5,6 +5,7 @@ import html.parser
 import json
 import os
 import pathlib
+import re
 import subprocess
 import unittest
 from unittest import mock
@@ -219,6 +220,20 @@ class Readings(unittest.TestCase):
         self.assertEqual(len(agent) + len(reader), text.count("X(SYS_"))
         self.assertIn("connect", agent)
         self.assertNotIn("connect", reader)
+
+
+class TheParts(unittest.TestCase):
+    """The list of parts of the repository itself."""
+
+    def test_goals(self):
+        own = re.search(r"addprefix evidence-,(.*)\)", (ROOT / "tools/make/evidence.mk").read_text())[1].split()
+        requirements.goals_of.cache_clear()
+        goals = requirements.goals_of(ROOT) | {f"evidence-{name}" for name in own}
+        for name, about in evidence.read_list().items():
+            self.assertIn(about["goal"], goals, name)
+
+    def test_minutes(self):
+        self.assertLessEqual(sum(about["minutes"] for about in evidence.read_list().values()), 180)
 
 
 class Statements(unittest.TestCase):

@@ -84,13 +84,16 @@ fuzz-coverage: $(fuzz_reach_TARGETS)
 # Hours, one target at a time, at the lowest priority; to be called again until nothing is missing.
 CAMPAIGN_SECONDS ?= 3600
 CAMPAIGN_SLICE ?= 60
-.PHONY: fuzz-campaign fuzz-campaign-state
+.PHONY: fuzz-campaign fuzz-campaign-state fuzz-ledger
 fuzz-campaign: $(fuzz_fast_TARGETS) $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS)
 	@nice -n 15 /usr/bin/python3 tools/fuzz/campaign.py run --seconds $(CAMPAIGN_SECONDS) --slice $(CAMPAIGN_SLICE) $(TARGETS)
 	@/usr/bin/python3 tools/fuzz/campaign.py ledger
 
 fuzz-campaign-state:
 	@/usr/bin/python3 tools/fuzz/campaign.py state
+
+fuzz-ledger:
+	@/usr/bin/python3 tools/fuzz/campaign.py ledger
 
 # The build of OSS-Fuzz without its images, as root.
 .PHONY: fuzz-elsewhere
