@@ -831,7 +831,8 @@
  * For this long after a connection opens, a 403 may only mean that the API server has just started
  * and has not read its roles yet: kube-apiserver gives itself 30 s for that, and one without enough
  * processor time needs longer. In this time such a request is repeated as after a 5xx, at most ten
- * times. Reached: a 403 counts as a refusal.
+ * times. The same time is for the roles of an agent that no connection has served yet, because an
+ * installation may create them after the agent. Reached: a 403 counts as a refusal.
  */
 #define API_ROLES_MS 60000u
 /* Wait after a refusal that only an operator can resolve (403, 422). */

@@ -446,7 +446,7 @@ static void test_all_refused(void **state)
     api_forget();
     log_forget();
     pass(600000);
-    assert_in_range(api_asked(""), 10, 30);
+    assert_in_range(api_asked(""), 10, 35);
     assert_int_equal(api_slices(), 0);
     unsigned said = 0;
     for (const char *at = strstr(world.log, "api_request_failed"); at != NULL;

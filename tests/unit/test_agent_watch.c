@@ -575,6 +575,77 @@ static void test_roles_lost(void **state)
     assert_true(api_asked(NODES_PATH) <= 2);
 }
 
+/* The role of a new agent does not exist yet, or it lacks ResourceSlices. */
+static void start_forbidden(bool node)
+{
+    world_new();
+    api.list_http = api.watch_http = 403;
+    api.node_watch_http = api.node_http = node ? 403 : 0;
+    node_up();
+}
+
+static uint64_t first_slice_within(uint64_t most_ms)
+{
+    uint64_t from_ms = world.now_ms;
+    while (api_slices() == 0u && world.now_ms - from_ms < most_ms) {
+        pass(100);
+    }
+    return world.now_ms - from_ms;
+}
+
+/*
+ * An agent that starts before its roles exist asks again within seconds, and not many times. What
+ * lacks is reported at once, without an Event.
+ */
+static void test_roles_new(void **state)
+{
+    (void)state;
+    for (unsigned late_s = 1; late_s < 50; late_s += 7) {
+        bool node = late_s % 2u == 0u;
+        start_forbidden(node);
+        pass(late_s * 1000u);
+        log_has(node ? "grant the agent's ClusterRole" : "check RBAC");
+        assert_in_range(api_asked(""), 2, 30);
+        api.list_http = api.watch_http = api.node_watch_http = api.node_http = 0;
+        uint64_t doubled_ms = 2u * late_s * 1000u + 2000u;
+        uint64_t bound_ms = 2u * API_RETRY_LEAST_MS + 1000u;
+        assert_true(first_slice_within(60000) <= ((doubled_ms < bound_ms) ? doubled_ms : bound_ms));
+        pass(2000);
+        check_right();
+        assert_int_equal(took.posts, 0);
+    }
+}
+
+/* Roles that do not come are asked for slowly after API_ROLES_MS, and reported by an Event. */
+static void test_roles_never_come(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        const char *asked = (i == 0u) ? "GET " SLICES_PATH "?" : "GET " NODES_PATH "/";
+        start_forbidden(i == 1u);
+        pass(API_ROLES_MS + 2u * API_RETRY_LEAST_MS);
+        api_forget();
+        pass(300000);
+        assert_in_range(api_asked(asked), 7, 10);
+        assert_true(took.posts > 0);
+    }
+}
+
+/* What a server allowed once on the first connection is not about to be granted. */
+static void test_roles_lost_on_the_first_connection(void **state)
+{
+    (void)state;
+    up();
+    log_forget();
+    api_forget();
+    api.list_http = 403;
+    sim_api_expire(&server, SIM_SLICE);
+    api_watch_end(SIM_SLICE);
+    pass(API_REFUSED_MS - 1000);
+    assert_int_equal(api_asked("GET " SLICES_PATH "?"), 1);
+    log_has("check RBAC");
+}
+
 /* A role that is taken away while the agent is connected is reported at once: it was in force. */
 static void test_roles_lost_at_once(void **state)
 {
@@ -757,6 +828,9 @@ int main(void)
         cmocka_unit_test(test_changed_while_away),
         cmocka_unit_test(test_roles_unread),
         cmocka_unit_test(test_roles_lost),
+        cmocka_unit_test(test_roles_new),
+        cmocka_unit_test(test_roles_never_come),
+        cmocka_unit_test(test_roles_lost_on_the_first_connection),
         cmocka_unit_test(test_roles_lost_at_once),
         cmocka_unit_test(test_list_without_version),
         cmocka_unit_test(test_one_stream),

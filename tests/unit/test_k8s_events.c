@@ -184,8 +184,9 @@ static void test_node_without_uid(void **state)
     api.node_http = 403;
     api.node_watch_http = 403;
     node_up();
+    pass(API_ROLES_MS); /* until then the role may be new */
     assert_int_equal(took.asked, 0);
-    pass(K8S_EVENT_UID_MS);
+    pass(MINUTE + K8S_EVENT_UID_MS);
     assert_true(took.posts > 0);
     for (unsigned i = 0; i < took.posts; i++) {
         const struct stored_event *e = &took.event[i];
@@ -634,7 +635,7 @@ static void test_changes_under_way(void **state)
     api.window = 50;
     node_up();
     world.halt = half_sent;
-    pass(K8S_EVENT_UID_MS);
+    pass(API_ROLES_MS + MINUTE + K8S_EVENT_UID_MS);
     assert_true(half_sent());
     (void)snprintf(world.agent->report->k8s_event_writer.node_uid, UID_CAP, "%s", NODE_UID);
     world.halt = NULL;

@@ -504,6 +504,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->result.status = STATUS_MORE;
     x->result.unprocessed = false;
     x->result.roles_unread = false;
+    x->result.roles_new = false;
     x->result.reason[0] = '\0';
     x->result.message[0] = '\0';
     x->result.path[0] = '\0';
@@ -584,14 +585,18 @@ static enum status judge_response(struct api_exchange *x)
 /*
  * Handles a 403. An API server that has just started answers so until it has read its roles. That
  * is the likely reason if the server allowed such requests on an earlier connection, has allowed
- * none on this one, and this one is younger than API_ROLES_MS. Otherwise the role is missing.
+ * none on this one, and this one is younger than API_ROLES_MS. If no earlier connection was of any
+ * use, the agent is new, and its roles may come within seconds (roles_new). Otherwise the role is
+ * missing.
  */
 static void judge_forbidden(struct agent *a, struct api_result *r)
 {
     struct api_client *c = &a->api->client;
     uint32_t bit = kind_bit(r->kind);
     bool young = a->now_ms - a->api->connection.opened_ms < API_ROLES_MS;
-    r->roles_unread = young && (c->allowed_before & bit) != 0u && (c->allowed & bit) == 0u;
+    bool early = young && (c->allowed & bit) == 0u;
+    r->roles_unread = early && (c->allowed_before & bit) != 0u;
+    r->roles_new = early && c->allowed_before == 0u;
     if (!r->roles_unread) {
         c->forbidden |= bit;
         c->allowed &= ~bit;

@@ -102,6 +102,8 @@ struct api_result {
     bool unprocessed; /* the server did not process the request (REFUSED_STREAM): safe to repeat */
     /* the response is a 403, but perhaps only because the server has not read its roles yet */
     bool roles_unread;
+    /* the response is a 403, but perhaps only because the roles are created with the agent */
+    bool roles_new;
     /* wait in the header Retry-After of the response, in seconds; 0: none */
     uint32_t retry_after_s;
     bool creates;        /* the request was a POST */

@@ -12,6 +12,7 @@
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms)
 {
     uint64_t most = retry_is_busy(r) ? API_BUSY_MAX_MS : API_BACKOFF_MAX_MS;
+    most = r->roles_new ? API_RETRY_LEAST_MS : most;
     uint64_t wait = agent_backoff_within(a, backoff_ms, API_BACKOFF_MIN_MS, most);
     uint64_t asked = agent_spread(a, api_retry_after_ms(r));
     uint64_t pause = api_later(a) - a->now_ms;
@@ -20,7 +21,10 @@ uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backo
      */
     pause = (r->http == HTTP_UNAUTHORIZED) ? 0u : pause;
     asked = (asked > pause) ? asked : pause;
-    if (r->http == HTTP_FORBIDDEN && !r->roles_unread && wait < API_REFUSED_MS) {
+    if (r->roles_new) {
+        /* all agents of a new installation get this 403: spread them more widely than by jitter */
+        wait = agent_spread(a, *backoff_ms);
+    } else if (r->http == HTTP_FORBIDDEN && !r->roles_unread && wait < API_REFUSED_MS) {
         wait = agent_jitter(a, API_REFUSED_MS);
     }
     return (asked > wait) ? asked : wait;

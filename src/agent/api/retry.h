@@ -11,8 +11,9 @@
 /*
  * Returns the wait before a failed request is repeated. The wait doubles with each failure, is at
  * least as long as the server asks, at most API_BUSY_MAX_MS with its jitter if the server is busy
- * (retry_is_busy) unless it asks for more, and at least API_REFUSED_MS after any other 403, which
- * only an operator can remedy.
+ * (retry_is_busy) unless it asks for more, at most twice API_RETRY_LEAST_MS while the agent's roles
+ * may be new (`roles_new`), and at least API_REFUSED_MS after any other 403, which only an operator
+ * can remedy.
  */
 uint64_t retry_wait(struct agent *a, const struct api_result *r, uint64_t *backoff_ms);
 /*

@@ -25,8 +25,8 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
     *last =
         (struct refusal){.doing = doing, .http = r->http, .passes = passes, .logged_ms = a->now_ms};
     log_begin(a, LOG_ID_API_REQUEST_FAILED);
-    if (!lasts && passes) {
-        /* a first refusal may be transient, so it causes no Kubernetes Event */
+    if ((!lasts && passes) || r->roles_new) {
+        /* this refusal may be transient, so it causes no Kubernetes Event */
         log_no_k8s_event(a);
     }
     log_text(a, "doing", doing);
