@@ -504,6 +504,12 @@
 #define HEALTH_HOLD_MS 60000u
 #define HEALTH_HOLD_MAX_MS 1800000u
 /*
+ * Probes that look at each device node after the directory of the nodes has changed: a change in
+ * the same tick of the kernel's clock, at most 10 ms, as the one before does not show, and two
+ * probes may fall into one tick, but not three (ERROR_EVENT_GAP_MS, HEALTH_INTERVAL_MIN_MS).
+ */
+#define NODE_PROBES_MIN 3u
+/*
  * After the kernel module reported an error and the agent probed the node, the agent ignores
  * further reports for this time, so that a storm of errors costs one probe a second.
  */

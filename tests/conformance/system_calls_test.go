@@ -170,31 +170,54 @@ func TestSystemCalls(t *testing.T) {
 	}
 }
 
-// What a node costs on which nothing happens, in the five seconds from one look at its sixteen devices to the next: the
-// looks for another agent that is to own the store next take nine, the one device that each look reads again thirteen, the
-// look for a device plugin four, that for logical_nc_config one, and the health of each device four, one for each of its
-// files: the two that this kernel module does not have are looked for in the device's turn. The files of a simulated node
-// are no kernel's and are opened each time: fourteen. Six are for the question to the process that looks and its answer. The
-// server's bookmarks come once a minute, as those of a real one. Every second interval has thirty more, for the memory of one
-// device without a claim (eight files, and the question); it is never the shortest.
+// What a node costs on which nothing happens, in the five seconds from one look at its sixteen devices to the next. A look
+// of the process that looks takes eleven calls (the question and the answer, the class directory, the directory of the
+// device nodes, logical_nc_config), ten for the device that each look reads again in turn, and one for each health file of
+// each device that can change its health: with module 2.30 the list of components and the state of its reset, with an older
+// one that state and three counters. In the device's turn its other health files are read or, where the module does not have
+// them, looked for. The files of a simulated node are no kernel's and are opened each time; those of the device in its turn
+// are also tested, whether they can stay open. The agent itself takes eight calls for the look (the question, the answer, the
+// look for a device plugin); how often it wakes depends on its timers too, and on the server's bookmarks, which come once a
+// minute, as those of a real one. The memory of one device without a claim costs thirty more in each ten seconds (eight
+// files, and the question): another process reads it.
 func TestSystemCallsIdle(t *testing.T) {
 	t.Parallel()
-	t.Run("files of the kernel", func(t *testing.T) {
-		t.Parallel()
-		idleSystemCalls(t, "five seconds without any call, 16 devices", 57+16*4, true)
-	})
-	t.Run("other files", func(t *testing.T) {
-		t.Parallel()
-		idleSystemCalls(t, "the same, health files that can be replaced", 59+16*14, false)
-	})
-	t.Run("device metrics", func(t *testing.T) { // 86 files of one device, each opened, read and closed
-		t.Parallel()
-		idleSystemCalls(t, "the same with --device-metrics", 59+16*14+87*3, false, "--device-metrics", "true")
-	})
-	t.Run("metrics of neuron-monitor", func(t *testing.T) { // 40 files of one device
-		t.Parallel()
-		idleSystemCalls(t, "the same with --neuron-monitor-metrics", 59+16*14+41*3, false, "--neuron-monitor-metrics", "true")
-	})
+	for _, c := range []struct {
+		name, of string
+		look     int // system calls of one look
+		kernel   bool
+		module   string
+		flags    []string
+	}{
+		{"files of the kernel", "five seconds without any call, 16 devices, module 2.30", 21 + 16*2 + 3, true, "2.30.2.0", nil},
+		{"files of an older module", "the same, module 2.27", 21 + 16*4 + 1, true, "2.27.4.0", nil},
+		{"other files", "module 2.30, health files that can be replaced", 21 + 16*6 + 3*3 + 5, false, "2.30.2.0", nil},
+		{"device metrics", "the same with --device-metrics", 21 + 16*6 + 3*3 + 5 + 86*3, false, "2.30.2.0",
+			[]string{"--device-metrics", "true"}},
+		{"metrics of neuron-monitor", "the same with --neuron-monitor-metrics", 21 + 16*6 + 3*3 + 5 + 40*3, false, "2.30.2.0",
+			[]string{"--neuron-monitor-metrics", "true"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAgent(t, "trn2.48xlarge", "--driver-version", c.module)
+			if c.kernel {
+				a.healthOfKernel(t)
+			}
+			a.args = append(a.args, c.flags...)
+			look, agent := idleSystemCalls(t, a)
+			countCalls(c.of, append(slices.Clone(look), agent...), "poll", "sendto")
+			if len(look) != c.look {
+				t.Errorf("a look at the devices takes %d system calls, not %d: %s", len(look), c.look, strings.Join(look, " "))
+			}
+			own := slices.DeleteFunc(slices.Clone(agent), func(call string) bool { return call == "poll" || call == "fcntl" })
+			if len(own) != 8 {
+				t.Errorf("the agent takes %d system calls for a look, not 8: %s", len(own), strings.Join(own, " "))
+			}
+			if woken := len(agent) - len(own); woken > 16 {
+				t.Errorf("the agent waits and looks for another agent with %d system calls: %s", woken, strings.Join(agent, " "))
+			}
+		})
+	}
 }
 
 // healthOfKernel makes the files of health those of the kernel: the loopback's, which say the same.
@@ -216,48 +239,49 @@ func (a *agent) healthOfKernel(t *testing.T) {
 	}
 }
 
-func idleSystemCalls(t *testing.T, name string, most int, kernel bool, flags ...string) {
-	const intervals = 6 // every second one has the look at memory
+// idleSystemCalls lists the system calls of one look at the devices, and those of the agent from one look to the next; of
+// several, the fewest each.
+func idleSystemCalls(t *testing.T, a *agent) (look, agent []string) {
+	t.Helper()
+	const intervals = 7 // every second one has the look at memory, and the first ones look at each device node
 	api := newAPIServer(t)
 	api.bookmarks = time.Minute
 	api.up()
-	a := newAgent(t, "trn2.48xlarge")
-	if kernel {
-		a.healthOfKernel(t)
-	}
 	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
-	a.args = append(a.args, flags...)
 	a.start()
 	a.register()
 	api.published()
 	check(t, os.Mkdir(filepath.Join(a.dir, "device-plugins"), 0o750))
-	isLook := func(line string) bool {
-		return strings.HasPrefix(line, "open") && strings.Contains(line, `class/neuron_device"`)
-	}
-	lines := a.tracedAll(t, func(lines func() []string) {
+	file := filepath.Join(a.dir, "trace")
+	begins := regexp.MustCompile(`^(\d+) +open.*class/neuron_device"`) // a look
+	a.straced(t, []string{"-o", file}, func() {
 		waitForLong(t, longPatience, "looks at the devices", func() bool {
 			n := 0
-			for _, line := range lines() {
-				if isLook(line) {
+			for line := range strings.Lines(string(must(os.ReadFile(file)))) {
+				if begins.MatchString(line) {
 					n++
 				}
 			}
 			return n > intervals
 		})
-	})
-	var lists [][]string
-	for rest := lines; len(lists) <= intervals; {
-		at := slices.IndexFunc(rest, isLook)
-		next := slices.IndexFunc(rest[at+1:], isLook)
-		if next < 0 {
-			break
+	}, a.readers(t)...)
+	var looks, agents [][]string
+	prober := ""
+	for line := range strings.Lines(string(must(os.ReadFile(file)))) {
+		process, call, _ := strings.Cut(line, " ")
+		if begins.MatchString(line) {
+			looks, prober = append(looks, nil), process
 		}
-		lists = append(lists, callNames(rest[at:at+1+next]))
-		rest = rest[at+1+next:]
+		if strings.Contains(call, `/device-plugins"`) {
+			agents = append(agents, nil)
+		}
+		calls := callNames([]string{strings.TrimLeft(call, " ")})
+		if last := len(agents) - 1; last >= 0 && process == fmt.Sprint(a.pid()) {
+			agents[last] = append(agents[last], calls...)
+		}
+		if last := len(looks) - 1; process == prober {
+			looks[last] = append(looks[last], calls...)
+		}
 	}
-	all := shortest(lists)
-	countCalls(name, all, "poll", "sendto")
-	if len(all) > most {
-		t.Errorf("%d system calls from one look at the devices to the next, at most %d are right: %s", len(all), most, strings.Join(all, " "))
-	}
+	return shortest(looks[:intervals]), shortest(agents[:intervals-1]) // the last ones may not be over
 }

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "host/node/probe.h"
 
@@ -562,8 +563,11 @@ static void test_one_device_that_is_gone(void **state)
 #define HEALTH_OF_0 "sys/class/neuron_device/neuron0/"
 #define HARDWARE_OF_0 HEALTH_OF_0 "stats/hardware/"
 
-/* A device whose files of health are the kernel's: they say what they say of the loopback. */
-static void put_health_of_sysfs(void)
+/*
+ * A device whose files of health are the kernel's: they say what they say of the loopback.
+ * `components`: what the file unhealthy_components is; NULL: this module does not have it.
+ */
+static void put_health_files_of_sysfs(const char *components)
 {
     if (access(NETWORK "statistics/tx_packets", R_OK) != 0) {
         skip();
@@ -571,9 +575,23 @@ static void put_health_of_sysfs(void)
     put_device(0, "\n");
     put("sys/devices/virtual/neuron_device/neuron0/stats/hardware/health_status/hw_error_event",
         "7\n");
-    link_to(NETWORK "ifalias", HARDWARE_OF_0 "health_status/unhealthy_components");
+    if (components != NULL) {
+        link_to(components, HARDWARE_OF_0 "health_status/unhealthy_components");
+    }
     link_to(NETWORK "carrier", HEALTH_OF_0 "reset");
     link_to(NETWORK "statistics/tx_packets", HARDWARE_OF_0 "sram_ecc_uncorrected");
+}
+
+static void put_health_of_sysfs(void)
+{
+    put_health_files_of_sysfs(NULL);
+}
+
+static void look_times(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        look();
+    }
 }
 
 static void send_packet(void)
@@ -593,16 +611,113 @@ static void test_health_files_stay_open(void **state)
     look();
     int kept[HEALTH_FILES];
     memcpy(kept, probe.kept[0], sizeof kept);
-    assert_true(kept[HEALTH_FILE_COMPONENTS] > 0 && kept[HEALTH_FILE_RESET] > 0);
+    assert_true(kept[HEALTH_FILE_RESET] > 0 && kept[HEALTH_FILE_ECC] > 0);
+    assert_int_equal(kept[HEALTH_FILE_COMPONENTS], -1);
     assert_int_equal(kept[HEALTH_FILE_ECC + 1], -1);
     for (unsigned i = 0; i < 6; i++) {
         uint64_t before = device(0)->reading.ecc[0];
         send_packet();
         look();
-        assert_true(device(0)->reading.known);
+        assert_false(device(0)->reading.listed);
         assert_true(device(0)->reading.ecc[0] > before);
         assert_memory_equal(kept, probe.kept[0], sizeof kept);
     }
+}
+
+/*
+ * While the module lists broken components, the counters are read in the device's turn alone, which
+ * is each second look at a node of one device; what is known of their files stays. When the list
+ * goes, they are read at once.
+ */
+static void test_counters_beside_the_list_are_read_in_turn(void **state)
+{
+    (void)state;
+    put_health_files_of_sysfs(NETWORK "ifalias");
+    look();
+    assert_true(probe.kept[0][HEALTH_FILE_COMPONENTS] > 0);
+    unsigned read = 0;
+    for (unsigned i = 0; i < 6; i++) {
+        look();
+        assert_true(device(0)->reading.listed && device(0)->reading.known);
+        assert_int_equal(device(0)->reading.unread, 0x18);
+        assert_int_equal(device(0)->reading.absent, 0x18);
+        read += device(0)->reading.counted;
+    }
+    assert_int_equal(read, 3);
+    while (device(0)->reading.counted != 0u) {
+        look();
+    }
+    look();
+    assert_int_equal(device(0)->reading.counted, 1u); /* so the next look is not in its turn */
+    int fd = probe.kept[0][HEALTH_FILE_COMPONENTS];
+    int directory = open("/", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(dup2(directory, fd), fd); /* which pread(2) refuses */
+    (void)close(directory);
+    assert_int_equal(unlink(at(HARDWARE_OF_0 "health_status/unhealthy_components")), 0);
+    look();
+    assert_false(device(0)->reading.listed);
+    assert_int_equal(device(0)->reading.counted, 1u);
+    look();
+    look();
+    assert_int_equal(device(0)->reading.counted, 1u);
+}
+
+/* The device nodes are not looked at while their directory is as it was, but for one in turn. */
+static void test_nodes_of_an_unchanged_directory(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n < 12; n++) {
+        put_device(n, "");
+    }
+    look_times(2 * NODE_PROBES_MIN);
+    assert_int_equal(probe.nodes_seen, NODE_PROBES_MIN);
+    probe.found.devices[11].node_exists = false; /* which no look in another's turn finds */
+    unsigned looks = 0;
+    while (!probe.found.devices[11].node_exists) {
+        look();
+        looks++;
+    }
+    assert_in_range(looks, 2, 13);
+    /* a change is seen at once, if it comes in another tick of the kernel's clock */
+    const struct timespec tick = {.tv_nsec = 20000000};
+    (void)nanosleep(&tick, NULL);
+    look();
+    assert_int_equal(unlink(at("dev/neuron5")), 0);
+    look();
+    assert_false(device(5)->node_exists);
+    assert_int_equal(probe.nodes_seen, 1);
+    put("dev/neuron5", "");
+    look();
+    assert_true(device(5)->node_exists);
+    /* another directory in its place */
+    look_times(2 * NODE_PROBES_MIN);
+    assert_int_equal(rename(at("dev"), at("dev-before")), 0);
+    look();
+    assert_false(device(5)->node_exists);
+    assert_int_equal(probe.nodes_seen, 1);
+    look_times(2 * NODE_PROBES_MIN); /* none is no mark */
+    assert_int_equal(probe.nodes_seen, 1);
+    assert_int_equal(rename(at("dev-before"), at("dev")), 0);
+    look();
+    assert_true(device(5)->node_exists);
+}
+
+/* A node that is a link may change without its directory. */
+static void test_nodes_that_are_links(void **state)
+{
+    (void)state;
+    put_device(0, "");
+    put_device(1, "");
+    put("real/neuron1", "");
+    link_node(1, at("real/neuron1"));
+    look_times(3 * NODE_PROBES_MIN);
+    assert_true(device(1)->node_exists);
+    assert_int_equal(unlink(at("real/neuron1")), 0);
+    look();
+    assert_false(device(1)->node_exists);
+    put("real/neuron1", "");
+    look();
+    assert_true(device(1)->node_exists);
 }
 
 /* One that is not there is looked for in the device's turn: the next but one look at the latest. */
@@ -696,6 +811,9 @@ int main(void)
         PROBE_TEST(test_one_device),
         PROBE_TEST(test_one_device_that_is_gone),
         PROBE_TEST(test_health_files_stay_open),
+        PROBE_TEST(test_counters_beside_the_list_are_read_in_turn),
+        PROBE_TEST(test_nodes_of_an_unchanged_directory),
+        PROBE_TEST(test_nodes_that_are_links),
         PROBE_TEST(test_missing_health_file_is_looked_for_in_turn),
         PROBE_TEST(test_health_file_that_fails_is_opened_again),
         PROBE_TEST(test_health_files_of_another_device),

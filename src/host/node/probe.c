@@ -112,6 +112,7 @@ struct probe_run {
     int fd;
     int error; /* errno of a failure that makes the findings incomplete; 0: no failure */
     bool all;  /* read all files of the current device, even those whose value is known */
+    bool nodes_unchanged; /* see nodes_look */
     /* descriptors of the current device's health files that stay open; NULL: none stays open */
     int *kept;
 };
@@ -292,16 +293,24 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
 
 /*
  * Reads the health files of a device, including its list of components, which kernel modules since
- * 2.30 provide on Trainium2 and Trainium3.
+ * 2.30 provide on Trainium2 and Trainium3. While that list can be read, the counters decide nothing
+ * (rule R2 of dra/health.h), so only a complete read of the device reads them.
  */
 static void read_health(struct probe_run *l, const char *name, struct device_reading *r)
 {
+    static const unsigned counter_files = ((1u << HEALTH_COUNTERS) - 1u) << HEALTH_FILE_ECC;
     char value[SYSFS_VALUE_CAP];
+    const struct device_reading last = *r;
     *r = (struct device_reading){0};
     bool there = health_value(l, name, HEALTH_FILE_COMPONENTS, value, r);
     device_reading_components(r, view_text(value), there);
     if (health_value(l, name, HEALTH_FILE_RESET, value, r)) {
         device_reading_reset(r, view_text(value));
+    }
+    if (there && last.listed && !l->all) {
+        r->unread = (uint8_t)(r->unread | (last.unread & counter_files));
+        r->absent = (uint8_t)(r->absent | (last.absent & counter_files));
+        return;
     }
     for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {
         if (health_value(l, name, (unsigned)HEALTH_FILE_ECC + i, value, r)) {
@@ -328,6 +337,48 @@ void probe_close(struct probe *p)
 static uint64_t node_of(const struct stat *st)
 {
     return S_ISCHR(st->st_mode) ? (uint64_t)st->st_rdev : 0u;
+}
+
+/*
+ * Sets l->nodes_unchanged if no device node can have changed since the last probe: the kernel sets
+ * the time of change of the directory when an entry is created, removed or replaced. The first
+ * probes after a change still look at each node, because a second change in the same tick of the
+ * kernel's clock does not show. A node that is a link may change elsewhere.
+ */
+static void nodes_look(struct probe_run *l)
+{
+    struct probe *p = l->probe;
+    struct stat st;
+    struct nodes_mark now = {0};
+    if (path_stat(l->settings->dev_root, &st) == 0) {
+        now.device = (uint64_t)st.st_dev;
+        now.inode = (uint64_t)st.st_ino;
+        now.changed_s = (int64_t)st.st_ctim.tv_sec;
+        now.changed_ns = (int64_t)st.st_ctim.tv_nsec;
+    }
+    bool same = now.inode != 0u && now.inode == p->nodes.inode && now.device == p->nodes.device &&
+                now.changed_s == p->nodes.changed_s && now.changed_ns == p->nodes.changed_ns;
+    p->nodes = now;
+    l->nodes_unchanged = same && p->nodes_seen >= NODE_PROBES_MIN;
+    p->nodes_seen = same ? p->nodes_seen : 0u;
+    p->nodes_seen = l->nodes_unchanged ? p->nodes_seen : p->nodes_seen + 1u;
+}
+
+static void read_node(struct probe_run *l, const char *name, struct found_device *d)
+{
+    char node[PROBE_PATH_CAP];
+    struct stat st;
+    path_join(node, sizeof node, l->settings->dev_root, name);
+    bool exists = link_stat(node, &st) == 0;
+    if (exists && S_ISLNK(st.st_mode)) {
+        l->probe->nodes_seen = 0;
+        exists = path_stat(node, &st) == 0;
+    }
+    d->node_exists = exists;
+    d->place.node = exists ? node_of(&st) : 0u;
+    if (!exists && is_shortage(errno)) {
+        l->error = errno;
+    }
 }
 
 /*
@@ -382,15 +433,10 @@ static void read_pci(struct probe_run *l, bool all, struct found_device *d)
 static void read_device(struct probe_run *l, const char *name, bool all, unsigned place)
 {
     struct found_device *d = &l->out->devices[place];
-    char node[PROBE_PATH_CAP];
-    struct stat st;
     l->all = all;
     l->kept = (place < HEALTH_DEVICES_KEPT) ? l->probe->kept[place] : NULL;
-    path_join(node, sizeof node, l->settings->dev_root, name);
-    d->node_exists = path_stat(node, &st) == 0;
-    d->place.node = d->node_exists ? node_of(&st) : 0u;
-    if (!d->node_exists && is_shortage(errno)) {
-        l->error = errno;
+    if (all || !l->nodes_unchanged) {
+        read_node(l, name, d);
     }
     if (!reading_of(READING_DEVICE, d->number)) {
         return;
@@ -545,6 +591,7 @@ int probe_node(const struct settings *settings, struct probe *p)
     struct probe_run l = {.settings = settings, .probe = p, .out = &p->found};
     ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
     class_open(&l);
+    nodes_look(&l);
     /*
      * Compute the checksum before probing the devices, so that the next probe detects changes that
      * happen during this probe.

@@ -11,6 +11,14 @@
 #include "agent/settings.h"
 #include "dra/device.h"
 
+/* What shows that the directory of the device nodes has changed; all zero: it was not found. */
+struct nodes_mark {
+    uint64_t device; /* file system of the directory */
+    uint64_t inode;
+    int64_t changed_s; /* time of the last change, as seconds and nanoseconds */
+    int64_t changed_ns;
+};
+
 /* State that one probe of the node passes to the next probe; all zero before the first probe. */
 struct probe {
     struct found_node found;
@@ -21,6 +29,8 @@ struct probe {
      * probe reads the facts of the node again instead.
      */
     unsigned turn;
+    struct nodes_mark nodes; /* at the last probe */
+    unsigned nodes_seen; /* number of probes in a row that found `nodes`, up to NODE_PROBES_MIN */
     /*
      * Descriptors of health files, by index of the device in `found`. 0: the file is not open; -1:
      * the file was absent.
@@ -37,8 +47,10 @@ struct probe {
  *
  * The kernel creates a device's entry in the class directory with the device, and never changes the
  * contents of its files, except the health files. So while names and inodes in the directory are
- * unchanged, a probe reads only the device nodes, values that were empty, and the health files; in
- * addition, it reads all files of one device, which is a different device in each probe.
+ * unchanged, a probe reads only the device nodes, values that were empty, and the health files
+ * that decide; in addition, it reads all files of one device, which is a different device in each
+ * probe. While the directory of the device nodes has not changed, a probe does not look at them
+ * either, except at that device's.
  *
  * Health files in sysfs stay open: each read at offset 0 returns the current value. If a file was
  * removed, the read fails, and the probe opens the file by name. The complete read of a device also
