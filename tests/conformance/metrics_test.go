@@ -416,7 +416,7 @@ func TestMetricsInMicroseconds(t *testing.T) {
 	if whole(calls) && whole(gets) && whole(flushes) {
 		t.Errorf("%v s, %v s and %v s are whole numbers of milliseconds", calls, gets, flushes)
 	}
-	for _, bound := range []string{"0.00025", "0.0005", "0.001", "0.0025", "0.005", "45"} {
+	for _, bound := range []string{"0.00005", "0.0001", "0.00025", "0.0005", "0.001", "0.0025", "0.005", "45"} {
 		valueOf(t, text, call+`_bucket{method="NodePrepareResources",result="ok",le="`+bound+`"}`)
 	}
 	hasLine(t, text, call+`_count{method="NodePrepareResources",result="error"} 1`)

@@ -43,9 +43,9 @@ static void test_durations(void **state)
     static const struct {
         uint64_t us;
         unsigned bucket;
-    } samples[] = {{0, 0},         {250, 0},       {251, 1},         {500, 1},
-                   {900, 2},       {4000, 4},      {30000000, 15},   {30000001, 16},
-                   {45000000, 16}, {45000001, 17}, {86400000000, 17}};
+    } samples[] = {{0, 0},         {50, 0},        {51, 1},          {250, 2},       {251, 3},
+                   {500, 3},       {900, 4},       {4000, 6},        {30000000, 17}, {30000001, 18},
+                   {45000000, 18}, {45000001, 19}, {86400000000, 19}};
     const struct histogram *h = &a->report->durations.call[METHOD_UNPREPARE][RESULT_ERROR];
     for (unsigned i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         uint32_t before = h->bucket[samples[i].bucket];
@@ -53,18 +53,20 @@ static void test_durations(void **state)
         assert_int_equal(h->bucket[samples[i].bucket], before + 1);
     }
     metrics_get();
-    has_bucket("0.00025", 2);
-    has_bucket("0.0005", 4);
-    has_bucket("0.001", 5);
-    has_bucket("0.0025", 5);
-    has_bucket("0.005", 6);
-    has_bucket("30", 7);
-    has_bucket("45", 9);
-    has_bucket("+Inf", 11);
+    has_bucket("0.00005", 2);
+    has_bucket("0.0001", 3);
+    has_bucket("0.00025", 4);
+    has_bucket("0.0005", 6);
+    has_bucket("0.001", 7);
+    has_bucket("0.0025", 7);
+    has_bucket("0.005", 8);
+    has_bucket("30", 9);
+    has_bucket("45", 11);
+    has_bucket("+Inf", 13);
     has_line("neuron_dra_kubelet_call_duration_seconds_sum{"
-             "method=\"NodeUnprepareResources\",result=\"error\"} 86550.005903");
+             "method=\"NodeUnprepareResources\",result=\"error\"} 86550.006004");
     has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodeUnprepareResources\","
-             "result=\"error\"} 11");
+             "result=\"error\"} 13");
 }
 
 /* A line of flushes that succeeded; what: bucket with le, or count. */

@@ -8,12 +8,12 @@
 #include "base/assert.h"
 
 /*
- * The bounds range from the duration of a call that reads only memory to 45 s, when the kubelet
- * gives up on a call. Most watches last longer than the largest bound.
+ * The bounds range from less than the 60 us of an unprepare that does not wait for the disk, to
+ * 45 s, when the kubelet gives up on a call. Most watches last longer than the largest bound.
  */
 const uint32_t duration_bounds_us[DURATION_BUCKETS] = {
-    250,    500,    1000,    2500,    5000,    10000,    25000,    50000,   100000,
-    250000, 500000, 1000000, 2500000, 5000000, 10000000, 30000000, 45000000};
+    50,     100,    250,    500,     1000,    2500,    5000,     10000,    25000,   50000,
+    100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000, 30000000, 45000000};
 
 static void record_duration(struct histogram *h, uint64_t duration_us)
 {

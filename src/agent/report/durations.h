@@ -10,7 +10,7 @@
 #include "agent/api/client.h"
 
 /* Number of buckets with an upper bound. One more bucket counts all longer durations. */
-#define DURATION_BUCKETS 17u
+#define DURATION_BUCKETS 19u
 
 /* Upper bound of each bucket in microseconds, ascending, inclusive. */
 extern const uint32_t duration_bounds_us[DURATION_BUCKETS];
