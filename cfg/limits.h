@@ -577,6 +577,13 @@
  */
 #define DEVICE_MEMORY_LOOK_MS 10000u
 /*
+ * How long a draining node must hold no claim before it counts as drained. Within this time a
+ * kubelet asks for a claim that was allocated before the scheduler saw the taint.
+ */
+#define DRAIN_SETTLE_MS 10000u
+/* Claims that the log line and the Event about lost devices name: a note has 1,024 bytes. */
+#define LOST_CLAIMS_NAMED 3u
+/*
  * How long a device's memory may stay in use without a claim, or after a claim was refused for it,
  * before the device counts as held: a container usually has 30 s to end, a training job that writes
  * a checkpoint has some minutes, and the end of a container with Neuron devices was seen to take

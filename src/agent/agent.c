@@ -19,6 +19,7 @@
 #include "agent/node/node.h"
 #include "agent/publish/publish.h"
 #include "agent/recovery/memory_watch.h"
+#include "agent/recovery/node_drain.h"
 #include "agent/recovery/opening.h"
 #include "agent/recovery/rebuild.h"
 #include "agent/recovery/reconcile.h"
@@ -95,6 +96,9 @@ static void adopt_found(struct agent *a)
     }
     if (a->draining) {
         return; /* without --efa, the EFA driver publishes no devices and reports no health */
+    }
+    if (inventory_is_lost(a)) {
+        node_drain_module_lost(a);
     }
     bool health = inventory_apply_health(a, ledger_numbers(a), ledger_shares(a));
     if (change == INVENTORY_OTHER || (change == INVENTORY_SAME && health)) {
@@ -625,6 +629,7 @@ void agent_step(struct agent *a)
         for_all(a, publish_changed);
     }
     for_all(a, owner_step);
+    node_drain_step(a);
     node_step(a);
     k8s_event_writer_step(a);
     for_all(a, peer_failures_step);
@@ -697,7 +702,7 @@ uint64_t agent_deadline(const struct agent *a)
     at = earlier(at, pages_deadline(a));
     at = earlier(at, api_deadline(a));
     at = earlier(at, version_deadline(a));
-    at = earlier(at, node_deadline(a));
+    at = earlier(at, earlier(node_deadline(a), node_drain_deadline(a)));
     return earlier(at, k8s_event_writer_deadline(a));
 }
 

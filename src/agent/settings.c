@@ -530,6 +530,8 @@ enum status settings_parse(struct settings *out, const char *const *args, unsign
     ASSERT(out != NULL && env != NULL && why != NULL);
     memset(&given, 0, sizeof given);
     memset(out, 0, sizeof *out);
+    text_set(out->taint[TAINT_DRAIN].key, sizeof out->taint[TAINT_DRAIN].key, DRAIN_KEY);
+    text_set(out->taint[TAINT_DRAIN].effect, sizeof out->taint[TAINT_DRAIN].effect, "NoSchedule");
     out->topic = COMMAND_HELP;
     enum status s = parse_words(&given, &words, out, why);
     if (s != STATUS_OK || only_prints(out->command)) {

@@ -106,7 +106,8 @@ struct settings {
     enum ultraserver_devices ultraserver;
     /*
      * taints of devices in the slices, by reason. Empty TAINT_UNHEALTHY: the slices omit unhealthy
-     * devices; empty TAINT_MEMORY_HELD: devices get no taint for this reason.
+     * devices; empty TAINT_MEMORY_HELD: devices get no taint for this reason. TAINT_DRAIN is no
+     * setting: always the key DRAIN_KEY, NoSchedule.
      */
     struct taint taint[TAINTS];
     bool share_cores;

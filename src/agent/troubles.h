@@ -14,6 +14,8 @@
  * prefix.
  */
 #define TROUBLE_LINE "trouble: "
+/* Start of the line of /statusz about a drain, which the command `devices` prints too. */
+#define DRAIN_LINE TROUBLE_LINE "the node is drain"
 
 /*
  * Appends the text about a device plugin that offers the same devices as the driver of kind

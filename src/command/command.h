@@ -77,8 +77,9 @@ struct inventory {
      * another part of the output says why
      */
     struct view verdicts_missing;
-    bool colour;    /* the output goes to a terminal that shows colours */
-    bool efa;       /* --efa is set */
+    struct view drain; /* what /statusz says of a drain of the node, borrowed; empty: none */
+    bool colour;       /* the output goes to a terminal that shows colours */
+    bool efa;          /* --efa is set */
     bool rows_only; /* --no-headers: the text output has a row for each device and nothing else */
 };
 

@@ -705,6 +705,9 @@ static void write_verdicts(const struct inventory *v, struct writer *out)
             WRITE(out, "% has memory in use, but no claim; run \"check\"\n", TEXT(d->name));
         }
     }
+    if (v->drain.len > 0u && !is_efa(v)) {
+        WRITE(out, "%\n", VIEW(v->drain));
+    }
     if (v->verdicts == VERDICTS_MISSING && v->verdicts_missing.len > 0u) {
         WRITE(out, "the agent's verdict is not available:\n  %\n", VIEW(v->verdicts_missing));
     }
@@ -988,6 +991,11 @@ static void start_document(const struct inventory *v, struct document *d)
         document_text(d, "neuronDriverVersion", v->devices.driver_version);
         if (lnc_of(&v->devices) > 0u) {
             document_number(d, "logicalNeuronCore", lnc_of(&v->devices));
+        }
+        if (v->drain.len > 0u) {
+            char text[HOST_TEXT_CAP];
+            text_cut(text, sizeof text, v->drain);
+            document_text(d, "drain", text);
         }
     }
     if (v->verdicts == VERDICTS_MISSING && v->verdicts_missing.len > 0u) {

@@ -129,6 +129,7 @@ struct device {
 /* Texts that say why a slice lacks a device of the node. */
 #define DEVICE_MISSING_TEXT "the kernel module does not show it; see dmesg"
 #define DEVICE_UNHEALTHY_TEXT "it is unhealthy"
+#define DEVICE_DRAINED_TEXT "the node is being drained"
 
 #define NETWORK_LAYERS 3u /* number of layers of the EC2 instance topology; layer 1 is the widest */
 /* Labels of the Node object. Empty: the label is absent, or the Node has not been read yet. */

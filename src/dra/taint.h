@@ -8,13 +8,17 @@
 #define DRA_TAINT_H
 
 #include "base/bytes.h"
+#include "cfg/identity.h"
 
 /* Reasons for a taint. Each is a bit of device.tainted, and an index of devices.taints. */
 enum taint_reason {
     TAINT_UNHEALTHY,   /* the device is unhealthy (--unhealthy-taint) */
     TAINT_MEMORY_HELD, /* its memory stays in use, and no claim holds it (--memory-held-taint) */
+    TAINT_DRAIN,       /* a label of its Node asks to drain the node */
     TAINTS             /* number of reasons */
 };
+/* Key of the taint TAINT_DRAIN, and of the Node's label that asks for it. */
+#define DRAIN_KEY DRIVER_NAME "/drain"
 /* The bit of a reason in a mask of taints. */
 #define TAINT_BIT(reason) (1u << (unsigned)(reason))
 

@@ -25,6 +25,7 @@
 #include "agent/claim/presence.h"
 #include "agent/frame.h"
 #include "agent/ledger/handover.h"
+#include "agent/node/node.h"
 #include "agent/recovery/reconcile.h"
 #include "agent/recovery/rebuild.h"
 #include "agent/recovery/unlisted.h"
@@ -282,6 +283,11 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
     if (a->draining) {
         writer_text(&why, "the agent of this node runs without --efa (draDriver.efa.enabled) and "
                           "prepares no claim for EFA devices: delete the pod, or switch it on");
+        fail_with(a, o, &why);
+        return false;
+    }
+    if (node_is_drained(a)) {
+        writer_text(&why, "the node is drained until the label " DRAIN_KEY " is removed from it");
         fail_with(a, o, &why);
         return false;
     }

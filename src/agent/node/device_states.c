@@ -6,6 +6,7 @@
 #include "agent/node/device_states.h"
 
 #include "agent/frame.h"
+#include "agent/node/node.h"
 #include "agent/node/room.h"
 #include "agent/report/log.h"
 #include "base/assert.h"
@@ -59,6 +60,22 @@ static void state_changed(struct agent *a, unsigned number, bool was_unhealthy)
     s->untaintable[TAINT_UNHEALTHY] &= s->unhealthy;
 }
 
+/* Bit N: device N has the state for which it may get this taint. */
+static uint64_t devices_with(const struct agent *a, enum taint_reason reason)
+{
+    const struct device_states *s = &a->node->device_states;
+    const uint64_t devices[TAINTS] = {[TAINT_UNHEALTHY] = s->unhealthy,
+                                      [TAINT_MEMORY_HELD] = s->memory_held,
+                                      [TAINT_DRAIN] = node_drains(a) ? UINT64_MAX : 0u};
+    return devices[reason];
+}
+
+/* Bit N: device N has a state for which the slices omit it if they cannot show the taint. */
+static uint64_t devices_unwanted(const struct agent *a)
+{
+    return devices_with(a, TAINT_UNHEALTHY) | devices_with(a, TAINT_DRAIN);
+}
+
 /*
  * Gets what the last probe read about a device's health. If `certain` is false, that probe failed
  * or found no device. Returns false for a device whose health is not tracked, because no probe ever
@@ -88,8 +105,9 @@ bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certa
     struct device_states *s = &a->node->device_states;
     uint64_t unhealthy = s->unhealthy;
     uint64_t kept = s->kept;
-    uint64_t listed = s->unhealthy & s->held;
+    uint64_t listed = devices_unwanted(a) & s->held;
     bool other = s->shared != shared;
+    s->untaintable[TAINT_DRAIN] &= devices_with(a, TAINT_DRAIN);
     s->held = held;
     s->shared = shared;
     s->kept = 0;
@@ -105,13 +123,8 @@ bool device_states_apply(struct agent *a, uint64_t held, bool shared, bool certa
         bool gone = devices_numbered(a->devices, n) < 0;
         s->kept |= (gone && (held & device_bit(n)) != 0u) ? device_bit(n) : 0u;
     }
-    return other || s->unhealthy != unhealthy || s->kept != kept || (s->unhealthy & held) != listed;
-}
-
-/* Bit N: device N has the state for which it may get this taint. */
-static uint64_t devices_with(const struct device_states *s, enum taint_reason reason)
-{
-    return (reason == TAINT_UNHEALTHY) ? s->unhealthy : s->memory_held;
+    return other || s->unhealthy != unhealthy || s->kept != kept ||
+           (devices_unwanted(a) & held) != listed;
 }
 
 bool device_states_hold_memory(struct agent *a, uint64_t devices)
@@ -137,7 +150,7 @@ uint8_t device_states_taints(const struct agent *a, unsigned number)
     const struct device_states *s = &a->node->device_states;
     unsigned taints = 0;
     for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
-        uint64_t devices = devices_with(s, (enum taint_reason)i) & ~s->untaintable[i];
+        uint64_t devices = devices_with(a, (enum taint_reason)i) & ~s->untaintable[i];
         bool has = a->settings->taint[i].key[0] != '\0' && (devices & device_bit(number)) != 0u;
         taints |= has ? TAINT_BIT(i) : 0u;
     }
@@ -148,22 +161,26 @@ uint64_t device_states_since(const struct agent *a, unsigned number, enum taint_
 {
     ASSERT(number < DEVICES_MAX);
     const struct device_states *s = &a->node->device_states;
-    return (reason == TAINT_UNHEALTHY) ? s->device[number].since_ms : s->memory_ms[number];
+    const uint64_t since_ms[TAINTS] = {[TAINT_UNHEALTHY] = s->device[number].since_ms,
+                                       [TAINT_MEMORY_HELD] = s->memory_ms[number],
+                                       [TAINT_DRAIN] = a->node_object->drain_ms};
+    return since_ms[reason];
 }
 
 bool device_states_omit(const struct agent *a, unsigned number)
 {
-    const struct device_states *s = &a->node->device_states;
-    bool tainted = (device_states_taints(a, number) & TAINT_BIT(TAINT_UNHEALTHY)) != 0u;
+    const uint64_t held = a->node->device_states.held;
+    const unsigned taints = TAINT_BIT(TAINT_UNHEALTHY) | TAINT_BIT(TAINT_DRAIN);
+    bool tainted = (device_states_taints(a, number) & taints) != 0u;
     /* a device that a claim holds is published in any case, to stay visible to that claim */
-    return (s->unhealthy & ~s->held & device_bit(number)) != 0u && !tainted;
+    return (devices_unwanted(a) & ~held & device_bit(number)) != 0u && !tainted;
 }
 
 void device_states_untaintable(struct agent *a, const uint64_t devices[TAINTS])
 {
     struct device_states *s = &a->node->device_states;
     for (unsigned i = 0; i < (unsigned)TAINTS; i++) {
-        s->untaintable[i] |= devices[i] & devices_with(s, (enum taint_reason)i);
+        s->untaintable[i] |= devices[i] & devices_with(a, (enum taint_reason)i);
     }
 }
 

@@ -12,6 +12,9 @@
  * --memory-held-taint too. If the API server does not keep taints or the setting is empty, the
  * device is published without it and not left out: it may work, and no claim gets it while its
  * memory is in use (agent/claim/device_memory.h).
+ *
+ * While the Node's label asks for a drain (node_drains), all devices are published with the taint
+ * DRAIN_KEY. If the API server does not keep taints, devices that no claim holds are left out.
  */
 #ifndef AGENT_NODE_DEVICE_STATES_H
 #define AGENT_NODE_DEVICE_STATES_H

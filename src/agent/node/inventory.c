@@ -46,6 +46,22 @@ static void report_issues(struct agent *a, const struct probe_issues *issues)
 }
 
 /*
+ * Whether a device of both tables has another folder in sysfs now. The kernel gives a folder
+ * another inode when the module that makes it is loaded again.
+ */
+static bool is_reloaded(const struct devices *before, const struct devices *next)
+{
+    bool reloaded = false;
+    for (unsigned i = 0; i < next->count; i++) {
+        int at = devices_numbered(before, next->device[i].number);
+        uint64_t now = next->device[i].place.folder;
+        uint64_t was = (at >= 0) ? before->device[at].place.folder : 0u;
+        reloaded = reloaded || (was != 0u && now != 0u && was != now);
+    }
+    return reloaded;
+}
+
+/*
  * Whether the known devices stay although a probe found none. A reload of the kernel module removes
  * all devices for some seconds. Meanwhile pods keep their claims and the slices stay, until a probe
  * after DEVICES_GRACE_MS still finds no device.
@@ -55,6 +71,7 @@ static bool keeps_devices(struct agent *a, const struct devices *next)
     struct node_inventory *inventory = &a->node->inventory;
     bool gone = next->count == 0u && !next->unknown && inventory->devices.count > 0u;
     bool first = gone && !inventory->missing;
+    inventory->lost = first || (!inventory->missing && is_reloaded(&inventory->devices, next));
     inventory->missing = gone;
     if (first) {
         inventory->missing_ms = a->now_ms;
@@ -139,4 +156,9 @@ bool inventory_is_known(const struct agent *a)
 bool inventory_is_missing(const struct agent *a)
 {
     return a->node->inventory.missing;
+}
+
+bool inventory_is_lost(const struct agent *a)
+{
+    return a->node->inventory.lost;
 }

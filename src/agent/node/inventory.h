@@ -14,6 +14,7 @@
 struct node_inventory {
     bool known;   /* the node was probed at least once */
     bool missing; /* the last probe found no device, and the devices found earlier are kept */
+    bool lost;    /* the last probe was the first to show that the kernel module was unloaded */
     uint64_t missing_ms; /* when a probe first found that the devices are missing */
     uint32_t issues_sum; /* checksum of the issues that were last logged; 0: none were logged */
     struct devices devices;
@@ -45,5 +46,10 @@ bool inventory_is_known(const struct agent *a);
  * devices for a while.
  */
 bool inventory_is_missing(const struct agent *a);
+/*
+ * Whether the last probe was the first to show that the kernel module was unloaded: it found no
+ * device, or found a device that sysfs shows in another folder than the probe before.
+ */
+bool inventory_is_lost(const struct agent *a);
 
 #endif

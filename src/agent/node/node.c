@@ -51,6 +51,21 @@ uint64_t node_read_ms(const struct agent *a)
     return a->node_object->read_ms;
 }
 
+bool node_drains(const struct agent *a)
+{
+    return text_is(a->node_object->facts.drain, "true");
+}
+
+bool node_is_drained(const struct agent *a)
+{
+    return a->node_object->drained;
+}
+
+void node_set_drained(struct agent *a, bool drained)
+{
+    a->node_object->drained = drained;
+}
+
 void node_refresh(struct agent *a)
 {
     struct node_object *n = a->node_object;
@@ -92,6 +107,26 @@ static void report_change(struct agent *a, const char *what)
     a->node_object->changed = true;
 }
 
+/* Handles the label DRAIN_KEY of the Node that was read. */
+static void learn_drain(struct agent *a)
+{
+    struct node_object *n = a->node_object;
+    const char *value = n->now.drain;
+    if (text_is(n->facts.drain, value)) {
+        return;
+    }
+    n->drain_ms = a->now_ms;
+    if (text_is(value, "true")) {
+        report_change(a, "the label " DRAIN_KEY " is true: new pods get no device");
+    } else if (node_drains(a)) {
+        report_change(a, "the drain ends: devices are offered again");
+    } else if (value[0] != '\0' && !text_is(value, "false")) {
+        report_change(a, "the label " DRAIN_KEY " is ignored: it is neither true nor false");
+    } else {
+        /* no drain, as before */
+    }
+}
+
 static void learn_present(struct agent *a)
 {
     struct node_object *n = a->node_object;
@@ -99,6 +134,7 @@ static void learn_present(struct agent *a)
     bool other = !text_is(n->facts.uid, n->now.uid);
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
     bool kubelet = !text_is(n->facts.kubelet_version, n->now.kubelet_version);
+    learn_drain(a);
     n->facts = n->now;
     /*
      * A new kubelet version counts as a change, because wanted.c derives from the version which
@@ -155,6 +191,7 @@ static void parse_label(struct node_facts *now, struct view message)
         {"topology.k8s.aws/capacity-block-id", now->labels.capacity_block},
         {"beta.kubernetes.io/instance-type", now->instance_type},
         {"node.kubernetes.io/instance-type", now->instance_type},
+        {DRAIN_KEY, now->drain},
     };
     projection_LabelRecord l = projection_LabelRecord_init_zero;
     if (!decode(message, projection_LabelRecord_fields, &l)) {

@@ -21,6 +21,7 @@ struct node_facts {
     /* value of the instance type label; may start with "ml."; empty: no label */
     char instance_type[ATTRIBUTE_VALUE_CAP];
     struct node_labels labels;
+    char drain[ATTRIBUTE_VALUE_CAP];           /* value of the label DRAIN_KEY; empty: no label */
     char kubelet_version[KUBELET_VERSION_CAP]; /* version of the kubelet; empty: unknown */
 };
 
@@ -71,6 +72,13 @@ uint64_t node_read_ms(const struct agent *a);
  * difference once.
  */
 void node_check_type(struct agent *a);
+
+/* Whether the Node, as last read, asks for a drain: its label DRAIN_KEY has the value "true". */
+bool node_drains(const struct agent *a);
+/* Whether the node held no claim in this drain, so that none is prepared until the drain ends. */
+bool node_is_drained(const struct agent *a);
+/* Sets what node_is_drained returns; only recovery/node_drain.c calls it. */
+void node_set_drained(struct agent *a, bool drained);
 
 /* The minor version of the kubelet (x in 1.x), as stated in the Node; 0: it is unknown. */
 unsigned node_kubelet_minor(const struct agent *a);

@@ -26,6 +26,8 @@ struct node_object {
     struct refusal refusal;
     /* value of the Node's instance type label when its mismatch with the probe was last logged */
     char type_logged[ATTRIBUTE_VALUE_CAP];
+    uint64_t drain_ms; /* when the drain began, if the Node's label asks for one */
+    bool drained;      /* the node was found to be free in this drain */
     struct node_facts facts;
     struct node_facts now; /* facts of the Node so far, while records of it are being parsed */
 };

@@ -4,6 +4,7 @@
 
 #include "agent/frame.h"
 #include "agent/node/device_states.h"
+#include "agent/node/node.h"
 #include "agent/publish/publish.h"
 #include "agent/publish/room.h"
 #include "agent/troubles.h"
@@ -122,7 +123,8 @@ static const char *left_out(const struct agent *a, unsigned number)
 {
     const struct devices *d = a->devices;
     if (devices_numbered(d, number) >= 0) {
-        return device_states_omit(a, number) ? DEVICE_UNHEALTHY_TEXT : NULL;
+        const char *reason = node_drains(a) ? DEVICE_DRAINED_TEXT : DEVICE_UNHEALTHY_TEXT;
+        return device_states_omit(a, number) ? reason : NULL;
     }
     bool lacks = is_expected(d, number) && !d->unknown && devices_refusal(d) == NULL &&
                  !device_states_keeps(a, number);

@@ -40,6 +40,8 @@
     X(LOG_ID_SLICE_ITEM_OMITTED, true, "ResourceSliceItemOmitted", "Publish")                      \
     X(LOG_ID_API_RESPONSE_UNEXPECTED, true, "UnexpectedAPIResponse", "Publish")                    \
     X(LOG_ID_SLICE_DRIFT_DETECTED, false, "ResourceSliceDriftDetected", "Publish")                 \
+    X(LOG_ID_DEVICES_LOST_IN_USE, true, "DevicesLostInUse", "Discover")                            \
+    X(LOG_ID_NODE_DRAINED, false, "NodeDrained", "Drain")                                          \
     X(LOG_ID_DEVICE_MEMORY_STUCK, true, "DeviceMemoryStuck", "Prepare")                            \
     X(LOG_ID_CLAIM_FAILED, true, "ClaimFailed", "Prepare")                                         \
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, true, "ClaimConfigAmbiguous", "Prepare")                      \

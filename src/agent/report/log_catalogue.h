@@ -102,7 +102,16 @@
       "give the agent the right to read the directory, or correct "                                \
       "--kubelet-device-plugins-directory-path")                                                   \
     X(LOG_ID_NODE_CHANGED, LOG_INFO, "node_changed",                                               \
-      "the Node object was replaced, or its labels that become attributes changed", "none")        \
+      "the Node object was replaced, or its labels that become attributes or ask for a drain "     \
+      "changed",                                                                                   \
+      "none")                                                                                      \
+    X(LOG_ID_DEVICES_LOST_IN_USE, LOG_WARN, "devices_lost_in_use",                                 \
+      "the kernel module was unloaded or reloaded while claims held its devices",                  \
+      "delete the pods of these claims; drain the node before the next upgrade of the module")     \
+    X(LOG_ID_NODE_DRAINED, LOG_INFO, "node_drained",                                               \
+      "no claim is held, and none is prepared until the drain ends: the kernel module may be "     \
+      "unloaded",                                                                                  \
+      "none")                                                                                      \
     X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, LOG_WARN, "instance_type_mismatch_found",               \
       "the Node's label names another instance type than the hardware reports",                    \
       "correct --instance-type or the label node.kubernetes.io/instance-type")                     \

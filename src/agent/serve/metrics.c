@@ -12,6 +12,7 @@
 #include "agent/frame.h"
 #include "agent/ledger/ledger.h"
 #include "agent/node/device_states.h"
+#include "agent/node/node.h"
 #include "agent/publish/publish.h"
 #include "agent/report/log.h"
 #include "agent/report/log_catalogue.h"
@@ -47,6 +48,7 @@ enum {
     FAMILY_DEVICE_PLUGIN,
     FAMILY_MEMORY_USED,
     FAMILY_MEMORY_HELD,
+    FAMILY_DRAIN,
     /* the series of the next families have labels */
     FAMILY_BUILD,
     FAMILY_NODE,
@@ -170,6 +172,7 @@ static const struct family families[FAMILIES] = {
                "Devices refused to new claims, as memory of an earlier claim is in use."),
     [FAMILY_MEMORY_HELD] =
         SCALAR("devices_memory_held", "Devices without a claim whose memory stays in use."),
+    [FAMILY_DRAIN] = SCALAR("draining", "1: the node drains; 2: it is drained; 0: neither."),
     [FAMILY_BUILD] = {.name = "build_info",
                       .help = "Version and build of the agent.",
                       .type = GAUGE,
@@ -336,7 +339,8 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
         [FAMILY_DEVICE_PLUGIN] =
             (a->device_plugin[0] != '\0' || a->other_driver[0] != '\0') ? 1 : 0,
         [FAMILY_MEMORY_USED] = (int64_t)claim_numbers_count(device_memory_used(a)),
-        [FAMILY_MEMORY_HELD] = (int64_t)claim_numbers_count(device_states_memory_held(a))};
+        [FAMILY_MEMORY_HELD] = (int64_t)claim_numbers_count(device_states_memory_held(a)),
+        [FAMILY_DRAIN] = (node_drains(a) ? 1 : 0) + (node_is_drained(a) ? 1 : 0)};
     return scalars[family];
 }
 

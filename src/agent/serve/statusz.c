@@ -8,6 +8,7 @@
 #include "agent/node/device_states.h"
 #include "agent/node/node.h"
 #include "agent/recovery/memory_watch.h"
+#include "agent/recovery/node_drain.h"
 #include "agent/recovery/reconcile.h"
 #include "agent/serve/metrics.h"
 #include "agent/troubles.h"
@@ -155,19 +156,18 @@ static bool write_troubles(const struct agent *a, unsigned *left, struct writer 
 }
 
 /*
- * Writes a line about the deleted claim with index `number` (from 0) among those that are still
- * held; false: there is no such claim.
+ * Writes line number *left (from 0) of the lines about deleted claims that are still held, and
+ * returns true. If there are fewer such lines, subtracts their number from *left and returns false.
  */
-static bool write_withheld(const struct agent *a, unsigned number, struct writer *out)
+static bool write_withheld(const struct agent *a, unsigned *left, struct writer *out)
 {
-    unsigned before = 0;
     for (const struct agent *d = a; d != NULL; d = d->next) {
         for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
             const struct claim_id *id = ledger_id(d, slot);
             if (!reconcile_withholds(d, slot)) {
                 continue;
             }
-            if (before == number) {
+            if (*left == 0u) {
                 WRITE(out,
                       TROUBLE_LINE
                       "claim %/% is gone and stays held; once no container uses its devices: "
@@ -175,7 +175,7 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
                       TEXT(id->namespace_), TEXT(id->name), TEXT(id->uid));
                 return true;
             }
-            before++;
+            (*left)--;
         }
     }
     return false;
@@ -218,5 +218,5 @@ bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
         return true;
     }
     left -= (a->next != NULL && a->next->drains) ? 1u : 0u;
-    return write_withheld(a, left, out);
+    return write_withheld(a, &left, out) || node_drain_line(a, left, out);
 }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "agent/troubles.h"
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
 
@@ -65,6 +66,9 @@ void commands_verdicts(struct command_memory *m)
         size_t end = view_find(rest, '\n');
         struct view name;
         struct device_verdict verdict;
+        if (view_starts(view_first(rest, end), DRAIN_LINE)) {
+            v->drain = view_from(view_first(rest, end), sizeof TROUBLE_LINE - 1u);
+        }
         if (device_verdict_read(view_first(rest, end), &name, &verdict)) {
             set_verdict(v, name, &verdict);
         }

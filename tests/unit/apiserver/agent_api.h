@@ -18,7 +18,7 @@
 #define API_OWN_MAX 16384
 #define API_LOG_BYTES 4194304
 #define API_HTTP_MAX 600
-#define API_LABELS 6
+#define API_LABELS 7
 #define NODE_NAME "node-a"
 #define NODE_UID "5ad9b0c4-0000-4000-8000-00000000000a"
 #define NODES_PATH "/api/v1/nodes"
@@ -45,12 +45,24 @@ enum api_group {
 static const char *const api_names[API_VERSIONS] = {"v1", "v1beta2", "v1beta1"};
 _Static_assert((unsigned)API_VERSIONS == (unsigned)SIM_VERSIONS, "the model's versions are these");
 
-enum { LABEL_LAYER_1, LABEL_LAYER_2, LABEL_LAYER_3, LABEL_BLOCK, LABEL_BETA_TYPE, LABEL_TYPE };
+enum {
+    LABEL_LAYER_1,
+    LABEL_LAYER_2,
+    LABEL_LAYER_3,
+    LABEL_BLOCK,
+    LABEL_BETA_TYPE,
+    LABEL_TYPE,
+    LABEL_DRAIN
+};
 
 static const char *const api_label_keys[API_LABELS] = {
-    "topology.k8s.aws/network-node-layer-1", "topology.k8s.aws/network-node-layer-2",
-    "topology.k8s.aws/network-node-layer-3", "topology.k8s.aws/capacity-block-id",
-    "beta.kubernetes.io/instance-type",      "node.kubernetes.io/instance-type",
+    "topology.k8s.aws/network-node-layer-1",
+    "topology.k8s.aws/network-node-layer-2",
+    "topology.k8s.aws/network-node-layer-3",
+    "topology.k8s.aws/capacity-block-id",
+    "beta.kubernetes.io/instance-type",
+    "node.kubernetes.io/instance-type",
+    "neuron.aws.com/drain",
 };
 
 struct api_allocation {
