@@ -340,7 +340,7 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
             (a->device_plugin[0] != '\0' || a->other_driver[0] != '\0') ? 1 : 0,
         [FAMILY_MEMORY_USED] = (int64_t)claim_numbers_count(device_memory_used(a)),
         [FAMILY_MEMORY_HELD] = (int64_t)claim_numbers_count(device_states_memory_held(a)),
-        [FAMILY_DRAIN] = (node_drains(a) ? 1 : 0) + (node_is_drained(a) ? 1 : 0)};
+        [FAMILY_DRAIN] = node_is_drained(a) ? 2 : (node_drains(a) ? 1 : 0)};
     return scalars[family];
 }
 
