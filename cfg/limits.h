@@ -139,6 +139,12 @@
  */
 #define ATTRIBUTES_MAX 32u
 /*
+ * Amount of memory or of huge pages that a pod needs for one EFA device: 1 TiB, half of the memory
+ * of the largest type; with more, no node has room for a claim of two devices. More:
+ * --efa-node-resources refuses the quantity.
+ */
+#define NODE_RESOURCE_BYTES_MAX (UINT64_C(1) << 40)
+/*
  * Attribute key with NUL: a domain of 63 characters, a slash, and a C identifier of 32. Longer in a
  * stored slice: the slice counts as different and is rewritten.
  */

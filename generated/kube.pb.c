@@ -26,7 +26,7 @@ PB_BIND(kube_CounterSet_CountersEntry, kube_CounterSet_CountersEntry, AUTO)
 
 PB_BIND(kube_ResourcePool, kube_ResourcePool, 2)
 
-PB_BIND(kube_Device, kube_Device, AUTO)
+PB_BIND(kube_Device, kube_Device, 2)
 
 PB_BIND(kube_Device_AttributesEntry, kube_Device_AttributesEntry, 2)
 

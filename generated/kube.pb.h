@@ -105,6 +105,8 @@ typedef struct _kube_Device {
     pb_callback_t taints; /* v1beta1: in BasicDevice */
     bool has_allowMultipleAllocations;
     bool allowMultipleAllocations; /* not written in v1beta1 */
+    /* v1beta1: in BasicDevice; a map of NodeAllocatableResource, see src/agent/publish/slice_codec.c */
+    pb_callback_t nodeAllocatableResources;
 } kube_Device;
 
 /* Of meta/v1; a whole second. */
@@ -127,6 +129,7 @@ typedef struct _kube_BasicDevice {
     pb_callback_t attributes;
     pb_callback_t capacity;
     pb_callback_t taints;
+    pb_callback_t nodeAllocatableResources;
 } kube_BasicDevice;
 
 /* Of apimachinery; the text is in the canonical form. */
@@ -210,12 +213,12 @@ extern "C" {
 #define kube_CounterSet_init_default             {false, "", {{NULL}, NULL}}
 #define kube_CounterSet_CountersEntry_init_default {false, "", false, {0, {0}}}
 #define kube_ResourcePool_init_default           {false, "", false, 0, false, 0}
-#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, {{NULL}, NULL}, false, kube_CounterSet_init_default, {{NULL}, NULL}, false, 0}
+#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, {{NULL}, NULL}, false, kube_CounterSet_init_default, {{NULL}, NULL}, false, 0, {{NULL}, NULL}}
 #define kube_Device_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
 #define kube_Device_CapacityEntry_init_default   {false, "", false, kube_DeviceCapacity_init_default}
 #define kube_DeviceTaint_init_default            {false, "", false, "", false, kube_Time_init_default}
 #define kube_Time_init_default                   {false, 0}
-#define kube_BasicDevice_init_default            {{{NULL}, NULL}, {{NULL}, NULL}, {{NULL}, NULL}}
+#define kube_BasicDevice_init_default            {{{NULL}, NULL}, {{NULL}, NULL}, {{NULL}, NULL}, {{NULL}, NULL}}
 #define kube_BasicDevice_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
 #define kube_BasicDevice_CapacityEntry_init_default {false, "", false, kube_DeviceCapacity_init_default}
 #define kube_DeviceCapacity_init_default         {false, kube_Quantity_init_default, false, {0, {0}}}
@@ -281,6 +284,7 @@ extern "C" {
 #define kube_Device_consumesCounters_tag         4
 #define kube_Device_taints_tag                   8
 #define kube_Device_allowMultipleAllocations_tag 12
+#define kube_Device_nodeAllocatableResources_tag 14
 #define kube_Time_seconds_tag                    1
 #define kube_DeviceTaint_key_tag                 1
 #define kube_DeviceTaint_effect_tag              3
@@ -288,6 +292,7 @@ extern "C" {
 #define kube_BasicDevice_attributes_tag          1
 #define kube_BasicDevice_capacity_tag            2
 #define kube_BasicDevice_taints_tag              7
+#define kube_BasicDevice_nodeAllocatableResources_tag 14
 #define kube_Quantity_string_tag                 1
 #define kube_DeviceCapacity_value_tag            1
 #define kube_DeviceCapacity_requestPolicy_tag    2
@@ -386,7 +391,8 @@ X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        2) \
 X(a, CALLBACK, REPEATED, MESSAGE,  capacity,          3) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  consumesCounters,   4) \
 X(a, CALLBACK, REPEATED, MESSAGE,  taints,            8) \
-X(a, STATIC,   OPTIONAL, BOOL,     allowMultipleAllocations,  12)
+X(a, STATIC,   OPTIONAL, BOOL,     allowMultipleAllocations,  12) \
+X(a, CALLBACK, REPEATED, BYTES,    nodeAllocatableResources,  14)
 #define kube_Device_CALLBACK pb_default_field_callback
 #define kube_Device_DEFAULT NULL
 #define kube_Device_attributes_MSGTYPE kube_Device_AttributesEntry
@@ -424,7 +430,8 @@ X(a, STATIC,   OPTIONAL, INT64,    seconds,           1)
 #define kube_BasicDevice_FIELDLIST(X, a) \
 X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        1) \
 X(a, CALLBACK, REPEATED, MESSAGE,  capacity,          2) \
-X(a, CALLBACK, REPEATED, MESSAGE,  taints,            7)
+X(a, CALLBACK, REPEATED, MESSAGE,  taints,            7) \
+X(a, CALLBACK, REPEATED, BYTES,    nodeAllocatableResources,  14)
 #define kube_BasicDevice_CALLBACK pb_default_field_callback
 #define kube_BasicDevice_DEFAULT NULL
 #define kube_BasicDevice_attributes_MSGTYPE kube_BasicDevice_AttributesEntry

@@ -29,6 +29,7 @@ enum {
     KUBE_SLICE_TAINT,
     KUBE_SLICE_COUNTER,
     KUBE_SLICE_CAPACITY,
+    KUBE_SLICE_RESOURCE,
     KUBE_SLICE_DEVICE,
     KUBE_SLICE_COUNTERS,
     KUBE_SLICE_NAME,
@@ -260,25 +261,26 @@ enum {
     /* 43 */ {42, KUBE_KEEP, 1, 0, 2, 15}, /* spec.devices.capacity.value.value.string */ \
     /* 44 */ {41, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.devices.capacity.value.* */ \
     /* 45 */ {41, KUBE_KEEP, 2, 0, 4, 32}, /* spec.devices.capacity.value.requestPolicy */ \
-    /* 46 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
-    /* 47 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
-    /* 48 */ {18, KUBE_KEEP, 12, 0, 3, 0}, /* spec.devices.allowMultipleAllocations */ \
-    /* 49 */ {17, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* spec.sharedCounters */ \
-    /* 50 */ {49, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* spec.sharedCounters.counters */ \
-    /* 51 */ {50, KUBE_KEEP, 1, 0, 1, 96}, /* spec.sharedCounters.counters.key */ \
-    /* 52 */ {50, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.sharedCounters.counters.value */ \
-    /* 53 */ {52, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.sharedCounters.counters.value.value */ \
-    /* 54 */ {53, KUBE_KEEP, 1, 0, 2, 15}, /* spec.sharedCounters.counters.value.value.string */ \
-    /* 55 */ {52, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.sharedCounters.counters.value.* */ \
-    /* 56 */ {49, KUBE_KEEP, 1, 0, 1, 63}, /* spec.sharedCounters.name */ \
-    /* 57 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
-    /* 58 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
-    /* 59 */ {58, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
-    /* 60 */ {58, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
-    /* 61 */ {58, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
-    /* 62 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
-    /* 63 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
-    /* 64 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+    /* 46 */ {18, KUBE_RECORD_FIELD, 14, KUBE_SLICE_RESOURCE, 1, 40}, /* spec.devices.nodeAllocatableResources */ \
+    /* 47 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 48 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 49 */ {18, KUBE_KEEP, 12, 0, 3, 0}, /* spec.devices.allowMultipleAllocations */ \
+    /* 50 */ {17, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* spec.sharedCounters */ \
+    /* 51 */ {50, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* spec.sharedCounters.counters */ \
+    /* 52 */ {51, KUBE_KEEP, 1, 0, 1, 96}, /* spec.sharedCounters.counters.key */ \
+    /* 53 */ {51, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.sharedCounters.counters.value */ \
+    /* 54 */ {53, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.sharedCounters.counters.value.value */ \
+    /* 55 */ {54, KUBE_KEEP, 1, 0, 2, 15}, /* spec.sharedCounters.counters.value.value.string */ \
+    /* 56 */ {53, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.sharedCounters.counters.value.* */ \
+    /* 57 */ {50, KUBE_KEEP, 1, 0, 1, 63}, /* spec.sharedCounters.name */ \
+    /* 58 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 59 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 60 */ {59, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 61 */ {59, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 62 */ {59, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 63 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 64 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 65 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
 
 /* ResourceSliceV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_V1BETA1 \
@@ -321,19 +323,20 @@ enum {
     /* 36 */ {35, KUBE_KEEP, 1, 0, 2, 15}, /* spec.devices.basic.capacity.value.value.string */ \
     /* 37 */ {34, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.devices.basic.capacity.value.* */ \
     /* 38 */ {34, KUBE_KEEP, 2, 0, 4, 32}, /* spec.devices.basic.capacity.value.requestPolicy */ \
-    /* 39 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.basic.* */ \
-    /* 40 */ {19, KUBE_KEEP, 11, 0, 3, 0}, /* spec.devices.basic.allowMultipleAllocations */ \
-    /* 41 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
-    /* 42 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
-    /* 43 */ {18, KUBE_KEEP, 12, 0, 3, 0}, /* spec.devices.allowMultipleAllocations */ \
-    /* 44 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
-    /* 45 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
-    /* 46 */ {45, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
-    /* 47 */ {45, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
-    /* 48 */ {45, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
-    /* 49 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
-    /* 50 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
-    /* 51 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+    /* 39 */ {19, KUBE_RECORD_FIELD, 14, KUBE_SLICE_RESOURCE, 1, 40}, /* spec.devices.basic.nodeAllocatableResources */ \
+    /* 40 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.basic.* */ \
+    /* 41 */ {19, KUBE_KEEP, 11, 0, 3, 0}, /* spec.devices.basic.allowMultipleAllocations */ \
+    /* 42 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 43 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 44 */ {18, KUBE_KEEP, 12, 0, 3, 0}, /* spec.devices.allowMultipleAllocations */ \
+    /* 45 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 46 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 47 */ {46, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 48 */ {46, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 49 */ {46, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 50 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 51 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 52 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
 
 /* ResourceSliceList */
 #define KUBE_ROWS_RESOURCE_SLICE_LIST \
@@ -384,28 +387,29 @@ enum {
     /* 44 */ {43, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.devices.capacity.value.value.string */ \
     /* 45 */ {42, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.devices.capacity.value.* */ \
     /* 46 */ {42, KUBE_KEEP, 2, 0, 4, 32}, /* items.spec.devices.capacity.value.requestPolicy */ \
-    /* 47 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
-    /* 48 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
-    /* 49 */ {19, KUBE_KEEP, 12, 0, 3, 0}, /* items.spec.devices.allowMultipleAllocations */ \
-    /* 50 */ {18, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* items.spec.sharedCounters */ \
-    /* 51 */ {50, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* items.spec.sharedCounters.counters */ \
-    /* 52 */ {51, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.sharedCounters.counters.key */ \
-    /* 53 */ {51, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.sharedCounters.counters.value */ \
-    /* 54 */ {53, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.sharedCounters.counters.value.value */ \
-    /* 55 */ {54, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.sharedCounters.counters.value.value.string */ \
-    /* 56 */ {53, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.sharedCounters.counters.value.* */ \
-    /* 57 */ {50, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.sharedCounters.name */ \
-    /* 58 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
-    /* 59 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
-    /* 60 */ {59, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
-    /* 61 */ {59, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
-    /* 62 */ {59, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
-    /* 63 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
-    /* 64 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
-    /* 65 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
-    /* 66 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 67 */ {66, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 68 */ {66, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+    /* 47 */ {19, KUBE_RECORD_FIELD, 14, KUBE_SLICE_RESOURCE, 1, 40}, /* items.spec.devices.nodeAllocatableResources */ \
+    /* 48 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 49 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 50 */ {19, KUBE_KEEP, 12, 0, 3, 0}, /* items.spec.devices.allowMultipleAllocations */ \
+    /* 51 */ {18, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* items.spec.sharedCounters */ \
+    /* 52 */ {51, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* items.spec.sharedCounters.counters */ \
+    /* 53 */ {52, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.sharedCounters.counters.key */ \
+    /* 54 */ {52, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.sharedCounters.counters.value */ \
+    /* 55 */ {54, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.sharedCounters.counters.value.value */ \
+    /* 56 */ {55, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.sharedCounters.counters.value.value.string */ \
+    /* 57 */ {54, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.sharedCounters.counters.value.* */ \
+    /* 58 */ {51, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.sharedCounters.name */ \
+    /* 59 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 60 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 61 */ {60, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 62 */ {60, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 63 */ {60, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 64 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 65 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 66 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 67 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 68 */ {67, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 69 */ {67, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 /* ResourceSliceListV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_LIST_V1BETA1 \
@@ -449,22 +453,23 @@ enum {
     /* 37 */ {36, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.devices.basic.capacity.value.value.string */ \
     /* 38 */ {35, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.devices.basic.capacity.value.* */ \
     /* 39 */ {35, KUBE_KEEP, 2, 0, 4, 32}, /* items.spec.devices.basic.capacity.value.requestPolicy */ \
-    /* 40 */ {20, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.basic.* */ \
-    /* 41 */ {20, KUBE_KEEP, 11, 0, 3, 0}, /* items.spec.devices.basic.allowMultipleAllocations */ \
-    /* 42 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
-    /* 43 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
-    /* 44 */ {19, KUBE_KEEP, 12, 0, 3, 0}, /* items.spec.devices.allowMultipleAllocations */ \
-    /* 45 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
-    /* 46 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
-    /* 47 */ {46, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
-    /* 48 */ {46, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
-    /* 49 */ {46, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
-    /* 50 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
-    /* 51 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
-    /* 52 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
-    /* 53 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 54 */ {53, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 55 */ {53, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+    /* 40 */ {20, KUBE_RECORD_FIELD, 14, KUBE_SLICE_RESOURCE, 1, 40}, /* items.spec.devices.basic.nodeAllocatableResources */ \
+    /* 41 */ {20, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.basic.* */ \
+    /* 42 */ {20, KUBE_KEEP, 11, 0, 3, 0}, /* items.spec.devices.basic.allowMultipleAllocations */ \
+    /* 43 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 44 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 45 */ {19, KUBE_KEEP, 12, 0, 3, 0}, /* items.spec.devices.allowMultipleAllocations */ \
+    /* 46 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 47 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 48 */ {47, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 49 */ {47, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 50 */ {47, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 51 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 52 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 53 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 54 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 55 */ {54, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 56 */ {54, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 /* ListPodResourcesResponse */
 #define KUBE_ROWS_LIST_POD_RESOURCES_RESPONSE \

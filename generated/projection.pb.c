@@ -36,6 +36,8 @@ PB_BIND(projection_TaintRecord, projection_TaintRecord, 2)
 
 PB_BIND(projection_QuantityRecord, projection_QuantityRecord, AUTO)
 
+PB_BIND(projection_ResourceRecord, projection_ResourceRecord, AUTO)
+
 PB_BIND(projection_DeviceRecord, projection_DeviceRecord, AUTO)
 
 PB_BIND(projection_SliceSpecRecord, projection_SliceSpecRecord, 2)

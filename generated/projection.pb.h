@@ -183,6 +183,14 @@ typedef struct _projection_QuantityRecord {
     projection_QuantityRecord_policy_t policy; /* SLICE_CAPACITY: value(2).requestPolicy(2), at most 32 bytes */
 } projection_QuantityRecord;
 
+typedef PB_BYTES_ARRAY_T(40) projection_ResourceRecord_entry_t;
+/* What a pod needs of its node for that device: an entry of the map as it is encoded, see src/agent/publish/slice_codec.c.
+ record none  ResourceSlice.spec(2).devices(6), ResourceSliceV1beta1.spec(2).devices(6).basic(2) */
+typedef struct _projection_ResourceRecord {
+    bool has_entry;
+    projection_ResourceRecord_entry_t entry; /* nodeAllocatableResources(14), at most 40 bytes, at once as SLICE_RESOURCE */
+} projection_ResourceRecord;
+
 /* A device of a slice: its name when it begins, then its attributes, and at its end whether it holds anything else. Also
  the end of a set of counters, behind them.
  record SLICE_DEVICE    ResourceSlice.spec(2).devices(6), ResourceSliceV1beta1.spec(2).devices(6)
@@ -256,6 +264,7 @@ extern "C" {
 #define projection_AttributeRecord_init_default  {false, "", false, 0, false, 0, false, "", false, "", false, 0}
 #define projection_TaintRecord_init_default      {false, "", false, "", false, ""}
 #define projection_QuantityRecord_init_default   {false, "", false, "", false, 0, false, {0, {0}}}
+#define projection_ResourceRecord_init_default   {false, {0, {0}}}
 #define projection_DeviceRecord_init_default     {false, "", false, 0, false, 0}
 #define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_default   {false, "", false, ""}
@@ -274,6 +283,7 @@ extern "C" {
 #define projection_AttributeRecord_init_zero     {0}
 #define projection_TaintRecord_init_zero         {0}
 #define projection_QuantityRecord_init_zero      {0}
+#define projection_ResourceRecord_init_zero      {0}
 #define projection_DeviceRecord_init_zero        {0}
 #define projection_SliceSpecRecord_init_zero     {0}
 #define projection_ListMetaRecord_init_zero      {0}
@@ -326,6 +336,7 @@ extern "C" {
 #define projection_QuantityRecord_value_tag      2
 #define projection_QuantityRecord_extra_tag      3
 #define projection_QuantityRecord_policy_tag     4
+#define projection_ResourceRecord_entry_tag      1
 #define projection_DeviceRecord_name_tag         1
 #define projection_DeviceRecord_extra_tag        2
 #define projection_DeviceRecord_shared_tag       3
@@ -447,6 +458,11 @@ X(a, STATIC,   OPTIONAL, BYTES,    policy,            4)
 #define projection_QuantityRecord_CALLBACK NULL
 #define projection_QuantityRecord_DEFAULT NULL
 
+#define projection_ResourceRecord_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, BYTES,    entry,             1)
+#define projection_ResourceRecord_CALLBACK NULL
+#define projection_ResourceRecord_DEFAULT NULL
+
 #define projection_DeviceRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
 X(a, STATIC,   OPTIONAL, BOOL,     extra,             2) \
@@ -492,6 +508,7 @@ extern const pb_msgdesc_t projection_ConsumerRecord_msg;
 extern const pb_msgdesc_t projection_AttributeRecord_msg;
 extern const pb_msgdesc_t projection_TaintRecord_msg;
 extern const pb_msgdesc_t projection_QuantityRecord_msg;
+extern const pb_msgdesc_t projection_ResourceRecord_msg;
 extern const pb_msgdesc_t projection_DeviceRecord_msg;
 extern const pb_msgdesc_t projection_SliceSpecRecord_msg;
 extern const pb_msgdesc_t projection_ListMetaRecord_msg;
@@ -512,6 +529,7 @@ extern const pb_msgdesc_t projection_PodRecord_msg;
 #define projection_AttributeRecord_fields &projection_AttributeRecord_msg
 #define projection_TaintRecord_fields &projection_TaintRecord_msg
 #define projection_QuantityRecord_fields &projection_QuantityRecord_msg
+#define projection_ResourceRecord_fields &projection_ResourceRecord_msg
 #define projection_DeviceRecord_fields &projection_DeviceRecord_msg
 #define projection_SliceSpecRecord_fields &projection_SliceSpecRecord_msg
 #define projection_ListMetaRecord_fields &projection_ListMetaRecord_msg
@@ -531,6 +549,7 @@ extern const pb_msgdesc_t projection_PodRecord_msg;
 #define projection_NodeInfoRecord_size           65
 #define projection_ObjectEndRecord_size          0
 #define projection_QuantityRecord_size           151
+#define projection_ResourceRecord_size           42
 #define projection_ResultRecord_size             556
 #define projection_SliceSpecRecord_size          603
 #define projection_StatusRecord_size             939

@@ -432,6 +432,9 @@ static enum status derive_driver(struct settings *out, enum driver_kind kind, st
     struct driver *d = &out->driver[kind];
     d->kind = kind;
     d->shares = (kind == DRIVER_EFA) ? out->efa_share : out->share_cores ? SHARED_CORES_MAX : 1u;
+    if (kind == DRIVER_EFA) {
+        d->resources = out->efa_node_resources;
+    }
     return derive_sockets(out, d, why);
 }
 

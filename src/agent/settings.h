@@ -53,6 +53,8 @@ struct driver {
     char name[DRIVER_CAP];
     /* number of claims that may share one device at a time; 1: claims do not share devices */
     unsigned shares;
+    /* what a pod needs of the node for each device of its claim */
+    struct node_resources resources;
     char registration_socket[SOCKET_PATH_CAP]; /* full path of the registration socket */
     /* full path of the service socket, in the directory of the claim store */
     char service_socket[SOCKET_PATH_CAP];
@@ -115,6 +117,7 @@ struct settings {
     char efa_driver[DRIVER_CAP];
     /* number of shares into which each EFA device is divided, 1 to EFA_SHARES_MAX */
     uint32_t efa_share;
+    struct node_resources efa_node_resources;
     bool claim_status;
     bool device_metadata;
     bool device_metrics;

@@ -27,6 +27,7 @@ enum setting_kind {
     KIND_DRIVER,   /* name of a driver: DNS-1123 subdomain other than DRIVER_NAME */
     KIND_SHARES,   /* number of shares of a device: 1 to EFA_SHARES_MAX */
     KIND_POD,      /* pod as namespace/name */
+    KIND_RESOURCES /* amounts of node resources as name=quantity,..., or empty */
 };
 
 /* Largest number of values of a setting of KIND_CHOICE. */
@@ -60,7 +61,7 @@ struct setting_row {
 };
 
 /* Number of rows in the table of flags; each flag has one row. */
-#define SETTINGS_COUNT 42u
+#define SETTINGS_COUNT 43u
 
 /* A row of the table of commands. All strings are literals. */
 struct command_row {

@@ -226,6 +226,14 @@ static const struct setting_row setting_rows[] = {
      .help =
          "how many claims can share an EFA device, if each asks for less than all of its capacity "
          "\"shares\"; 1: no sharing"},
+    {.flag = "--efa-node-resources",
+     .readers = READ_BY(COMMAND_SLICES),
+     .variable = "EFA_NODE_RESOURCES",
+     .kind = KIND_RESOURCES,
+     FIELD(efa_node_resources),
+     .default_text = "none",
+     .help = "what a pod needs of its node for each EFA device of its claims, such as "
+             "hugepages-2Mi=320Mi,memory=64Mi; needs the feature gate DRANodeAllocatableResources"},
     {.flag = "--claim-status",
      .variable = "CLAIM_STATUS",
      .kind = KIND_BOOL,
@@ -430,16 +438,25 @@ const struct command_row command_rows[COMMANDS] = {
         .name = "help",
         .help = "print this text (also --help); help COMMAND prints the help of a command"}};
 
-#define SETTING_KINDS ((unsigned)KIND_POD + 1u)
+#define SETTING_KINDS ((unsigned)KIND_RESOURCES + 1u)
 
 static const char *value_word(const struct setting_row *row)
 {
-    static const char *const words[SETTING_KINDS] = {
-        [KIND_NODE_NAME] = "NAME",   [KIND_FOLDER] = "DIRECTORY",  [KIND_FILE] = "FILE",
-        [KIND_KUBECONFIG] = "FILE",  [KIND_TEXT] = "TEXT",         [KIND_UID] = "UID",
-        [KIND_PORT] = "PORT",        [KIND_BOOL] = "[true|false]", [KIND_DURATION] = "DURATION",
-        [KIND_TAINT] = "KEY:EFFECT", [KIND_ADDRESS] = "ADDRESS",   [KIND_DRIVER] = "NAME",
-        [KIND_SHARES] = "N",         [KIND_POD] = "NAMESPACE/NAME"};
+    static const char *const words[SETTING_KINDS] = {[KIND_NODE_NAME] = "NAME",
+                                                     [KIND_FOLDER] = "DIRECTORY",
+                                                     [KIND_FILE] = "FILE",
+                                                     [KIND_KUBECONFIG] = "FILE",
+                                                     [KIND_TEXT] = "TEXT",
+                                                     [KIND_UID] = "UID",
+                                                     [KIND_PORT] = "PORT",
+                                                     [KIND_BOOL] = "[true|false]",
+                                                     [KIND_DURATION] = "DURATION",
+                                                     [KIND_TAINT] = "KEY:EFFECT",
+                                                     [KIND_ADDRESS] = "ADDRESS",
+                                                     [KIND_DRIVER] = "NAME",
+                                                     [KIND_SHARES] = "N",
+                                                     [KIND_POD] = "NAMESPACE/NAME",
+                                                     [KIND_RESOURCES] = "NAME=QUANTITY,..."};
     ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != NULL);
     return words[row->kind];
 }

@@ -495,6 +495,52 @@ static enum status store_taint(struct taint *out, const struct setting_source *s
     return STATUS_OK;
 }
 
+/* --- settings that are amounts of node resources --- */
+
+/* The node resource `name` that has no amount yet; NODE_RESOURCES: there is none. */
+static unsigned find_resource(const struct node_resources *r, struct view name)
+{
+    unsigned i = 0;
+    while (i < (unsigned)NODE_RESOURCES &&
+           (!view_is(name, node_resource_name(i)) || r->quantity[i][0] != '\0')) {
+        i++;
+    }
+    return i;
+}
+
+static enum status store_resources(void *field, const struct setting_source *source,
+                                   struct writer *why)
+{
+    struct node_resources r = {0};
+    struct view rest = source->text;
+    bool more = rest.len > 0u;
+    /* each pass stores the amount of another resource, so that one pass too many ends the loop */
+    for (unsigned i = 0; i <= (unsigned)NODE_RESOURCES && more; i++) {
+        size_t comma = view_find(rest, ',');
+        struct view item = view_first(rest, comma);
+        size_t equals = view_find(item, '=');
+        unsigned resource = find_resource(&r, view_first(item, equals));
+        const char *problem = NULL;
+        if (resource == (unsigned)NODE_RESOURCES) {
+            problem = "must be NAME=QUANTITY,... with the names hugepages-1Gi, hugepages-2Mi and "
+                      "memory, each once at most";
+        } else if (node_quantity_parse(resource, view_from(item, equals + 1u),
+                                       r.quantity[resource]) != STATUS_OK) {
+            problem = "a quantity is like 320Mi, with Ki, Mi, Gi or Ti, at most 1Ti, and whole "
+                      "huge pages";
+        } else {
+            /* the item is stored */
+        }
+        if (problem != NULL) {
+            return refuse_setting(source, why, problem);
+        }
+        more = comma < rest.len;
+        rest = view_from(rest, comma + 1u);
+    }
+    memcpy(field, &r, sizeof r);
+    return STATUS_OK;
+}
+
 /* --- settings that are addresses --- */
 
 static enum status store_address(void *field, size_t cap, const struct setting_source *source,
@@ -539,6 +585,8 @@ enum status setting_store(struct settings *out, const struct setting_row *row,
         return store_duration(out, row, source, why);
     case KIND_ADDRESS:
         return store_address(field, row->size, source, why);
+    case KIND_RESOURCES:
+        return store_resources(field, source, why);
     default:
         ASSERT(row->kind == KIND_TAINT);
         return store_taint(field, source, why);

@@ -599,6 +599,7 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     d->count = 0;
     d->counters = false;
     d->shares = 0;
+    d->resources = (struct node_resources){0};
     d->unknown = found->unknown;
     build_type(d, found, issues);
     build_version(d, found, issues);

@@ -22,6 +22,7 @@
 #include "cfg/limits.h"
 #include "dra/driver.h"
 #include "dra/health.h"
+#include "dra/node_resource.h"
 #include "dra/taint.h"
 #include "dra/ultraserver.h"
 
@@ -166,6 +167,8 @@ struct devices {
      * allocates no further share.
      */
     uint8_t shares;
+    /* what a pod needs of the node for each device of its claim (KEP-5517) */
+    struct node_resources resources;
     /* the TAINTS taints by reason, borrowed; NULL if no device is tainted */
     const struct taint *taints;
     /* the devices, in ascending order of their distinct numbers */

@@ -248,6 +248,7 @@ void efas_build(struct devices *d, const struct devices *before, const struct fo
     d->unknown = found->unknown;
     d->counters = false;
     d->shares = 0;
+    d->resources = (struct node_resources){0};
     d->count = 0;
     for (unsigned i = 0; i < found->count; i++) {
         add_device(d, before, found, i, issues);

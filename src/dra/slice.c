@@ -17,7 +17,9 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
     c->count = 0;
     c->open = false;
     c->tainted = 0;
+    c->needed = 0;
     c->unshared = false;
+    c->lacks_resources = false;
     memset(c->untainted, 0, sizeof c->untainted);
     c->taken = 0;
     c->shared = 0;
@@ -45,6 +47,7 @@ void slice_compare_name(struct slice_compare *c, struct view name)
     c->open = true;
     c->count++;
     c->tainted = 0;
+    c->needed = 0;
     c->taken = 0;
     c->matched = 0;
     c->attributes.count = 0;
@@ -99,6 +102,13 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
     c->differs = c->differs || found == 0u;
 }
 
+void slice_compare_resource(struct slice_compare *c, unsigned resource)
+{
+    unsigned found = (resource < (unsigned)NODE_RESOURCES) ? 1u << resource : 0u;
+    c->differs = c->differs || !c->open || found == 0u || (c->needed & found) != 0u;
+    c->needed |= found;
+}
+
 /* A counter has the same name as the device to which it belongs. */
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value)
 {
@@ -137,10 +147,21 @@ static void compare_taints(struct slice_compare *c, const struct device *d)
     }
 }
 
+/* Records whether the stored device lacks a wanted node resource. */
+static void compare_resources(struct slice_compare *c)
+{
+    for (unsigned i = 0; i < (unsigned)NODE_RESOURCES; i++) {
+        bool wanted = c->wanted->resources.quantity[i][0] != '\0';
+        c->lacks_resources = c->lacks_resources || (wanted && (c->needed >> i & 1u) == 0u);
+    }
+    c->differs = c->differs || c->lacks_resources;
+}
+
 void slice_compare_device(struct slice_compare *c, bool shared, bool extra)
 {
     const struct device *d = wanted_device(c);
     compare_shared(c, d, shared);
+    compare_resources(c);
     c->differs = c->differs || (d != NULL && c->taken != devices_counters(c->wanted, d));
     compare_taints(c, d);
     c->differs = c->differs || !c->open || extra || !all_matched(c);

@@ -18,7 +18,9 @@ struct slice_compare {
     unsigned count;               /* number of stored devices so far, including the current one */
     uint32_t matched;             /* bit i: attribute i of the current device is stored as wanted */
     unsigned tainted;             /* bit i: the current stored device has the wanted taint i */
-    bool unshared;                /* a device that should be shared is stored as not shared */
+    unsigned needed; /* bit i: the current stored device has the wanted amount of node resource i */
+    bool unshared;   /* a device that should be shared is stored as not shared */
+    bool lacks_resources; /* a stored device lacks a node resource that it should have */
     /*
      * element i, bit N: the stored device with number N lacks taint i, which it should have; all
      * bits: the device for the whole node lacks it
@@ -44,6 +46,11 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
 /* Compares a taint of the current stored device with the wanted taints, in any order. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
                          const char *effect);
+/*
+ * Compares a node resource of the current stored device with the wanted ones, in any order.
+ * `resource`: a node resource whose stored amount is the wanted one; NODE_RESOURCES: none is.
+ */
+void slice_compare_resource(struct slice_compare *c, unsigned resource);
 /*
  * Compares and records a counter that the current stored device consumes or, outside a device, a
  * counter that the slice itself has.

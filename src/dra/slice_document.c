@@ -183,6 +183,28 @@ static void write_taints(const struct devices *devices, const struct device *dev
     document_array_end(d);
 }
 
+static void write_resources(const struct node_resources *r, struct document *d)
+{
+    bool any = false;
+    for (unsigned i = 0; i < (unsigned)NODE_RESOURCES; i++) {
+        if (r->quantity[i][0] == '\0') {
+            continue;
+        }
+        if (!any) {
+            document_member_begin(d, "nodeAllocatableResources");
+        }
+        any = true;
+        document_member_begin(d, node_resource_name(i));
+        document_member_begin(d, "overhead");
+        document_text(d, "perPod", r->quantity[i]);
+        document_object_end(d);
+        document_object_end(d);
+    }
+    if (any) {
+        document_object_end(d);
+    }
+}
+
 static void write_device(const struct slice_shown *s, unsigned index, struct document *d)
 {
     const struct device *device = &s->devices->device[index];
@@ -199,6 +221,7 @@ static void write_device(const struct slice_shown *s, unsigned index, struct doc
     if (device->tainted != 0u) {
         write_taints(s->devices, device, d);
     }
+    write_resources(&s->devices->resources, d);
     document_object_end(d);
 }
 

@@ -436,6 +436,8 @@ func TestVariables(t *testing.T) {
 	}
 	wanted["MEMORY_HELD_TAINT"] = "example.com/held:NoExecute"
 	set += ",draDriver.memoryHeldTaint=" + wanted["MEMORY_HELD_TAINT"]
+	wanted["EFA_NODE_RESOURCES"] = "hugepages-2Mi=320Mi,memory=64Mi"
+	set += ",draDriver.efa.nodeResources=" + strings.ReplaceAll(wanted["EFA_NODE_RESOURCES"], ",", "\\,")
 	for _, one := range daemonSet(t, "--set-string", "draDriver.tlsMinVersion=1.2", "--set", set).Spec.Template.Spec.Containers[0].Env {
 		if !strings.Contains(string(help), "variable "+one.Name+",") {
 			t.Errorf("the agent has no variable %s", one.Name)

@@ -146,7 +146,7 @@ static const char *word_of(bool value)
 }
 
 #define POD_FLAG 33u
-_Static_assert(SETTINGS_COUNT == 42u, "put_texts and put_others write every setting");
+_Static_assert(SETTINGS_COUNT == 43u, "put_texts and put_others write every setting");
 
 static void put_texts(char (*out)[WORD_BYTES])
 {
@@ -173,6 +173,20 @@ static void put_taint(char *out, const char *flag, const struct taint *taint)
     writer_text(&w, taint->key);
     writer_text(&w, taint->key[0] != '\0' ? ":" : "");
     writer_text(&w, taint->effect);
+    CHECK(writer_end_text(&w) == STATUS_OK);
+    put_flag(out, flag, text);
+}
+
+static void put_resources(char *out, const char *flag, const struct node_resources *r)
+{
+    char text[120] = "";
+    struct writer w = writer_of(text, sizeof text);
+    for (unsigned i = 0; i < (unsigned)NODE_RESOURCES; i++) {
+        if (r->quantity[i][0] != '\0') {
+            WRITE(&w, "%%=%", TEXT((w.len > 0u) ? "," : ""), TEXT(node_resource_name(i)),
+                  TEXT(r->quantity[i]));
+        }
+    }
     CHECK(writer_end_text(&w) == STATUS_OK);
     put_flag(out, flag, text);
 }
@@ -214,6 +228,7 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[39], "--no-headers", word_of(s->no_headers));
     put_flag(out[40], "--watch", word_of(s->watch));
     put_taint(out[41], "--memory-held-taint", &s->taint[TAINT_MEMORY_HELD]);
+    put_resources(out[42], "--efa-node-resources", &s->efa_node_resources);
 }
 
 /* Whether the command takes the flag: it refuses one without a variable that it does not read. */

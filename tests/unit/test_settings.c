@@ -233,6 +233,62 @@ static void test_efa_settings(void **state)
                "and '.', letters or digits at the ends");
 }
 
+static const char *needed(enum driver_kind driver, unsigned resource)
+{
+    return settings.driver[driver].resources.quantity[resource];
+}
+
+static void test_efa_node_resources(void **state)
+{
+#define FLAG "--node-name n --efa-node-resources"
+#define NAMES                                                                                      \
+    "must be NAME=QUANTITY,... with the names hugepages-1Gi, hugepages-2Mi and memory, each once " \
+    "at most"
+#define QUANTITIES                                                                                 \
+    "a quantity is like 320Mi, with Ki, Mi, Gi or Ti, at most 1Ti, and whole huge pages"
+    static const struct {
+        const char *value;
+        const char *problem;
+    } bad[] = {
+        {"cpu=1", NAMES},
+        {"memory", QUANTITIES},
+        {"memory=", QUANTITIES},
+        {"memory=64", QUANTITIES},
+        {"memory=1Mi,", NAMES},
+        {",memory=1Mi", NAMES},
+        {"memory=1Mi,memory=1Mi", NAMES},
+        {"memory=1Mi,hugepages-1Gi=1Gi,hugepages-2Mi=2Mi,memory=2Mi", NAMES},
+        {"memory=1Mi,hugepages-1Gi=1Gi,hugepages-2Mi=2Mi,", NAMES},
+        {"Memory=1Mi", NAMES},
+        {"hugepages-2Mi=5Mi", QUANTITIES},
+        {"hugepages-64Ki=64Ki", NAMES},
+        {"memory=1Mi=2Mi", QUANTITIES},
+    };
+    (void)state;
+    expect_good("--node-name n");
+    assert_string_equal(needed(DRIVER_EFA, NODE_MEMORY), "");
+    expect_good(FLAG " hugepages-2Mi=5120Mi,memory=64Mi");
+    assert_string_equal(needed(DRIVER_EFA, NODE_HUGEPAGES_2MI), "5Gi");
+    assert_string_equal(needed(DRIVER_EFA, NODE_MEMORY), "64Mi");
+    assert_string_equal(needed(DRIVER_EFA, NODE_HUGEPAGES_1GI), "");
+    assert_string_equal(needed(DRIVER_NEURON, NODE_MEMORY), "");
+    expect_good(FLAG " memory=1Mi,hugepages-1Gi=1Gi,hugepages-2Mi=2Mi");
+    assert_string_equal(needed(DRIVER_EFA, NODE_HUGEPAGES_1GI), "1Gi");
+    expect_good(FLAG "=");
+    assert_string_equal(needed(DRIVER_EFA, NODE_MEMORY), "");
+    for (unsigned i = 0; i < COUNT(bad); i++) {
+        char line[200];
+        char why[300];
+        (void)snprintf(line, sizeof line, FLAG " %s", bad[i].value);
+        (void)snprintf(why, sizeof why, "--efa-node-resources \"%s\": %s", bad[i].value,
+                       bad[i].problem);
+        expect_bad(line, why);
+    }
+#undef FLAG
+#undef NAMES
+#undef QUANTITIES
+}
+
 static void test_paths(void **state)
 {
     (void)state;
@@ -766,6 +822,7 @@ int main(void)
         cmocka_unit_test(test_variables),
         cmocka_unit_test(test_empty_values),
         cmocka_unit_test(test_efa_settings),
+        cmocka_unit_test(test_efa_node_resources),
         cmocka_unit_test(test_node_names),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_long_path),

@@ -247,6 +247,84 @@ static void test_policy_of_any_value(void **state)
     }
 }
 
+/* --- what a pod needs of the node --- */
+
+static void need(unsigned resource, const char *quantity)
+{
+    text_set(wanted.devices.resources.quantity[resource], NODE_QUANTITY_CAP, quantity);
+}
+
+static void test_node_resources(void **state)
+{
+    /* the whole field of a device, as Kubernetes' own encoder writes it */
+    static const uint8_t pages[] = {0x72, 28,   0x0a, 13,   'h', 'u', 'g', 'e',  'p', 'a',
+                                    'g',  'e',  's',  '-',  '2', 'M', 'i', 0x12, 11,  0x22,
+                                    9,    0x0a, 7,    0x0a, 5,   '3', '2', '0',  'M', 'i'};
+    static const uint8_t memory[] = {0x72, 20,   0x0a, 6,    'm', 'e',  'm', 'o', 'r', 'y', 0x12,
+                                     10,   0x22, 8,    0x0a, 6,   0x0a, 4,   '6', '4', 'M', 'i'};
+    (void)state;
+    for (unsigned version = 0; version < API_VERSIONS; version++) {
+        need(NODE_HUGEPAGES_2MI, "320Mi");
+        need(NODE_MEMORY, "64Mi");
+        struct slice_request r = request(SLICE_UPDATE, (enum api_version)version, 0, 16);
+        struct view sent = body_in_pieces(&r, 4096);
+        uint8_t *at = find_bytes(pages, sizeof pages, sent.len);
+        assert_non_null(at);
+        assert_memory_equal(at + sizeof pages, memory, sizeof memory);
+        assert_true(observe(sent)->exact);
+        assert_false(observe(sent)->lacks_resources);
+        /* other amounts, more and fewer of them: what is wanted decides */
+        need(NODE_MEMORY, "65Mi");
+        assert_false(observe(sent)->exact);
+        assert_true(observe(sent)->lacks_resources);
+        need(NODE_MEMORY, "");
+        assert_false(observe(sent)->exact);
+        assert_false(observe(sent)->lacks_resources);
+        need(NODE_MEMORY, "64Mi");
+        need(NODE_HUGEPAGES_1GI, "1Gi");
+        assert_false(observe(sent)->exact);
+        assert_true(observe(sent)->lacks_resources);
+        need(NODE_HUGEPAGES_1GI, "");
+        /* the amount in another field (perContainer), a resource of another name */
+        find_bytes(pages, sizeof pages, sent.len)[21] = 0x12;
+        assert_false(observe(sent)->exact);
+        sent = body_in_pieces(&r, 4096);
+        find_bytes(memory, sizeof memory, sent.len)[4] = 'n';
+        assert_false(observe(sent)->exact);
+        assert_true(observe(sent)->lacks_resources);
+        /* nothing is wanted: nothing is sent */
+        wanted.devices.resources = (struct node_resources){0};
+        sent = body_in_pieces(&r, 4096);
+        assert_null(find_bytes(memory, sizeof memory, sent.len));
+        assert_true(observe(sent)->exact);
+        need(NODE_HUGEPAGES_2MI, "320Mi");
+        assert_false(observe(sent)->exact);
+        assert_true(observe(sent)->lacks_resources);
+        wanted.devices.resources = (struct node_resources){0};
+    }
+}
+
+/* The comparison alone: a resource outside a device, none that is wanted, and one twice. */
+static void test_node_resource_records(void **state)
+{
+    struct slice_compare c;
+    (void)state;
+    need(NODE_MEMORY, "64Mi");
+    slice_compare_begin(&c, &wanted.devices);
+    slice_compare_resource(&c, NODE_MEMORY);
+    assert_true(c.differs);
+    for (unsigned twice = 0; twice < 3; twice++) {
+        slice_compare_begin(&c, &wanted.devices);
+        slice_compare_name(&c, view_text("neuron-device-0"));
+        slice_compare_resource(&c, NODE_MEMORY);
+        assert_false(c.differs);
+        if (twice > 0) {
+            slice_compare_resource(&c, (twice == 1) ? NODE_MEMORY : NODE_RESOURCES);
+        }
+        assert_int_equal(c.differs, twice > 0);
+    }
+}
+
 /* The body is the same for every size of its pieces. */
 static void test_pieces(void **state)
 {
@@ -355,7 +433,7 @@ static void test_name_cut_off(void **state)
 
 /* --- records that are odd --- */
 
-#define KINDS 8u
+#define KINDS 9u
 
 /* What a server or another client may have stored in one record. */
 enum oddity { PLAIN, EXTRA, NO_EXTRA, UNREADABLE, CUT };
@@ -399,10 +477,11 @@ static void test_odd_records(void **state)
         bool cut;       /* a record of this kind may be cut off */
         bool counters;  /* of the slice with the shared counters */
     } rows[KINDS] = {
-        {KUBE_SLICE_NAME, 0, false, false},    {KUBE_SLICE_ATTRIBUTE, 6, false, false},
-        {KUBE_SLICE_CAPACITY, 3, true, false}, {KUBE_SLICE_TAINT, 0, true, false},
-        {KUBE_SLICE_DEVICE, 2, false, false},  {KUBE_SLICE_SPEC, 6, false, false},
-        {KUBE_SLICE_COUNTER, 0, true, true},   {KUBE_SLICE_COUNTERS, 0, false, true},
+        {KUBE_SLICE_RESOURCE, 0, false, false},  {KUBE_SLICE_NAME, 0, false, false},
+        {KUBE_SLICE_ATTRIBUTE, 6, false, false}, {KUBE_SLICE_CAPACITY, 3, true, false},
+        {KUBE_SLICE_TAINT, 0, true, false},      {KUBE_SLICE_DEVICE, 2, false, false},
+        {KUBE_SLICE_SPEC, 6, false, false},      {KUBE_SLICE_COUNTER, 0, true, true},
+        {KUBE_SLICE_COUNTERS, 0, false, true},
     };
     (void)state;
     static const struct taint taints[TAINTS] = {{"neuron.aws.com/unhealthy", "NoSchedule"},
@@ -411,6 +490,7 @@ static void test_odd_records(void **state)
     wanted.devices.device[0].taint_s[TAINT_UNHEALTHY] = 1764158400;
     wanted.devices.device[1].tainted = TAINT_BIT(TAINT_UNHEALTHY) | TAINT_BIT(TAINT_MEMORY_HELD);
     wanted.devices.taints = taints;
+    need(NODE_MEMORY, "64Mi");
     devices_add_node(&wanted.devices, false);
     wanted.devices.counters = true;
     for (unsigned i = 0; i < KINDS; i++) {
@@ -443,6 +523,8 @@ int main(void)
         cmocka_unit_test_setup(test_shared, setup),
         cmocka_unit_test_setup(test_shared_cores, setup),
         cmocka_unit_test_setup(test_policy_of_any_value, setup),
+        cmocka_unit_test_setup(test_node_resources, setup),
+        cmocka_unit_test_setup(test_node_resource_records, setup),
         cmocka_unit_test_setup(test_pieces, setup),
         cmocka_unit_test_setup(test_preconditions_of_a_delete, setup),
         cmocka_unit_test_setup(test_another_owner, setup),

@@ -168,6 +168,17 @@ static void contains(const char *all, const char *piece)
     }
 }
 
+static void test_document_of_node_resources(void **state)
+{
+    (void)state;
+    assert_null(strstr(document(0), "nodeAllocatableResources"));
+    text_set(wanted.resources.quantity[NODE_HUGEPAGES_2MI], NODE_QUANTITY_CAP, "320Mi");
+    text_set(wanted.resources.quantity[NODE_MEMORY], NODE_QUANTITY_CAP, "64Mi");
+    contains(plain(document(0)),
+             "\"nodeAllocatableResources\":{\"hugepages-2Mi\":{\"overhead\":{\"perPod\":"
+             "\"320Mi\"}},\"memory\":{\"overhead\":{\"perPod\":\"64Mi\"}}}}");
+}
+
 static void test_document_of_shared_devices(void **state)
 {
     (void)state;
@@ -205,6 +216,7 @@ int main(void)
         cmocka_unit_test_setup(test_two_taints, setup),
         cmocka_unit_test_setup(test_outside_devices, setup),
         cmocka_unit_test_setup(test_device_without_an_end, setup),
+        cmocka_unit_test_setup(test_document_of_node_resources, setup),
         cmocka_unit_test_setup(test_document_of_shared_devices, setup),
         cmocka_unit_test_setup(test_document_of_tainted_devices, setup),
     };

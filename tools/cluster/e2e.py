@@ -4,7 +4,7 @@
 
 Owns nothing but the order: up, go test, down. The tests of one cluster take turns, because they share its node, and
 mostly wait. So a whole run has two clusters at a time: one with most tests; beside it one with those of SECOND_TESTS,
-and after that one with GROUPS. What the programs said stays in build/e2e/<release>*/logs.
+and after that one with ALPHA gates on. What the programs said stays in build/e2e/<release>*/logs.
 """
 import argparse
 import glob
@@ -27,8 +27,12 @@ SERVED = ["--serve", "v1,v1beta2,v1beta1"]
 GROUPS = ["--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true,DRAConsumableCapacity=false",
           "--serve-group", "scheduling.k8s.io/v1alpha2"]
 GROUPS_TESTS = ("TestCoreSharesOff", "TestEFASharesOff", "TestNoExecute", "TestPodGroups")
-GROUPS_RELEASES = ("1.36.",)     # that have this version of the group
-# Half of the time with GROUPS_TESTS. All tests that build the image are here, so that no two builds of it meet.
+# What a pod needs of the node for a device is alpha too, in a release without this version of the group.
+NEEDS = ["--feature-gates", "DRANodeAllocatableResources=true"]
+NEEDS_TESTS = ("TestNodeAllocatable",)
+# By release: the set-up of the cluster with alpha gates, and its tests.
+ALPHA = {"1.36.": (GROUPS, GROUPS_TESTS), "1.37.": (NEEDS, NEEDS_TESTS)}
+# Half of the time with the tests of ALPHA. All tests that build the image are here, so that no two builds of it meet.
 SECOND_TESTS = ("TestChart", "TestChartUpgrade", "TestHealth", "TestInstallAsDocumented", "TestManifests",
                 "TestMigration", "TestUltraServer", "TestUltraServerNodes", "TestUninstall")
 LAST_TESTS = ("TestZForm",)      # of each cluster
@@ -73,14 +77,14 @@ def run(name, setup, choice=(), keep=False, out=None):
     return code
 
 
-def run_groups(name, setup, tests=GROUPS_TESTS, keep=False):
-    return run(name + "-groups", setup + GROUPS, ["-run=" + only(tests)], keep)
+def run_alpha(name, setup, alpha, tests, keep=False):
+    return run(name + "-alpha", setup + alpha[0], ["-run=" + only(tests)], keep)
 
 
-def run_beside(name, setup, groups):
+def run_beside(name, setup, alpha):
     """What a whole run has beside its first cluster."""
     code = run(name + "-second", setup, ["-run=" + only(SECOND_TESTS + LAST_TESTS)])
-    return (run_groups(name, setup) if groups else 0) or code
+    return (run_alpha(name, setup, alpha, alpha[1]) if alpha else 0) or code
 
 
 def left_out(folder):
@@ -123,14 +127,14 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     name = "e2e/" + arguments.k8s
     setup = ["--k8s", arguments.k8s, *SERVED] + (["--agent", arguments.agent] if arguments.agent else [])
-    groups = arguments.k8s.startswith(GROUPS_RELEASES)
+    alpha = next((ALPHA[release] for release in ALPHA if arguments.k8s.startswith(release)), ())
     if arguments.beside:
-        sys.exit(run_beside(name, setup, groups))
+        sys.exit(run_beside(name, setup, alpha))
     with build.one_at_a_time(os.path.join(build.ROOT, "build", name + ".e2e.lock")):
         if not arguments.run:
             code = run_whole(name, setup)
-        elif arguments.run in GROUPS_TESTS and groups:
-            code = run_groups(name, setup, [arguments.run], arguments.keep)
+        elif alpha and arguments.run in alpha[1]:
+            code = run_alpha(name, setup, alpha, [arguments.run], arguments.keep)
         else:
             code = run(name, setup, ["-run=" + arguments.run], arguments.keep)
     sys.exit(code)

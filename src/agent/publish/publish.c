@@ -202,6 +202,11 @@ const char *publish_reason(const struct agent *a)
     return why;
 }
 
+bool publish_lacks_resources(const struct agent *a)
+{
+    return a->publish->round.no_resources;
+}
+
 int64_t publish_generation(const struct agent *a)
 {
     return a->publish->plan.generation;

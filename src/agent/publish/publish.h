@@ -67,6 +67,8 @@ uint64_t publish_verified_wall_ms(const struct agent *a);
 enum first_list publish_first_list(const struct agent *a);
 /* Number of devices in the wanted slices. */
 unsigned publish_device_count(const struct agent *a);
+/* Whether the API server does not keep the node resources of devices. */
+bool publish_lacks_resources(const struct agent *a);
 /* Why the stored slices are not known to match the wanted ones. Never NULL. */
 const char *publish_reason(const struct agent *a);
 

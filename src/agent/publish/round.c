@@ -484,8 +484,8 @@ static bool lacks_taint(const struct slice_seen *stored)
 static void log_slice_written(struct agent *a, const struct slice_part *part, enum slice_verb verb)
 {
     enum log_id id = part->lossy ? LOG_ID_SLICE_FIELDS_DROPPED : LOG_ID_SLICE_PUBLISHED;
-    if (part->stored.unshared) {
-        return; /* drop_shares() has logged the reason */
+    if (part->stored.unshared || part->stored.lacks_resources) {
+        return; /* drop_shares() or resources_dropped() logs the reason */
     }
     log_begin(a, lacks_taint(&part->stored) ? LOG_ID_DEVICE_TAINT_DROPPED : id);
     log_text(a, "slice", part->stored.name);
@@ -535,6 +535,19 @@ static void shares_refused(struct agent *a, uint64_t wait_ms)
     give_up(a, wait_ms, true);
 }
 
+/*
+ * Gives up the round because the server dropped the node resources of a device: the next round
+ * publishes the devices without them.
+ */
+static void resources_dropped(struct agent *a)
+{
+    log_begin(a, LOG_ID_NODE_RESOURCES_DROPPED);
+    log_end(a);
+    a->publish->round.no_resources = true;
+    plan_forget_losses(&a->publish->plan);
+    give_up(a, 0, true);
+}
+
 static void part_written(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish->round;
@@ -553,6 +566,10 @@ static void part_written(struct agent *a, const struct api_result *result)
     }
     if (part->stored.unshared) {
         shares_refused(a, 0);
+        return;
+    }
+    if (part->stored.lacks_resources) {
+        resources_dropped(a);
         return;
     }
     device_states_untaintable(a, part->stored.untainted);
@@ -700,9 +717,10 @@ void round_content_changed(struct agent *a)
 void round_version(struct agent *a)
 {
     struct round *r = &a->publish->round;
-    /* another version of the API may keep shared counters and shares, so try both again */
+    /* another version of the API may keep these fields, so try them again */
     r->no_counters = false;
     r->no_shares = false;
+    r->no_resources = false;
 }
 
 void round_abandon(struct agent *a)

@@ -63,8 +63,9 @@ struct round {
     struct slice_request request; /* the request whose body is being sent */
     struct refusal_cause cause;
     struct refusal refusal;
-    bool no_counters; /* the API server does not keep shared counters */
-    bool no_shares;   /* the API server does not keep shares: devices are exclusive */
+    bool no_counters;  /* the API server does not keep shared counters */
+    bool no_shares;    /* the API server does not keep shares: devices are exclusive */
+    bool no_resources; /* the API server does not keep node resources of devices */
     /* until when the stored slices are kept although no device was found; 0: not set yet */
     uint64_t kept_until_ms;
     /*

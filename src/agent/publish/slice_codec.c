@@ -195,6 +195,49 @@ static bool write_counters(pb_ostream_t *out, const pb_field_t *field, void *con
     return true;
 }
 
+/* An encoded entry of node resources: tags and lengths of five fields, name, and quantity. */
+#define RESOURCE_ENTRY_MAX (10u + NODE_RESOURCE_NAME_CAP + NODE_QUANTITY_CAP)
+/*
+ * Encodes an entry of a map of node resources: the name as its key (1) and a
+ * NodeAllocatableResource as its value (2), whose overhead (4) says in perPod (1) what each pod
+ * needs: a Quantity, with its text in field 1. Returns nothing if the resource is not needed.
+ */
+static struct view resource_entry(const struct node_resources *needed, unsigned resource,
+                                  struct writer *out)
+{
+    static const uint8_t tags[] = {0x12, 0x22, 0x0a, 0x0a};
+    struct view name = view_text(node_resource_name(resource));
+    struct view quantity = view_text(needed->quantity[resource]);
+    if (quantity.len > 0u) {
+        writer_u8(out, 0x0a);
+        writer_u8(out, (uint8_t)name.len);
+        writer_append(out, name);
+        for (unsigned i = 0; i < sizeof tags; i++) {
+            /* each message is two bytes longer than the one that it contains */
+            unsigned inner = (unsigned)sizeof tags - 1u - i;
+            writer_u8(out, tags[i]);
+            writer_u8(out, (uint8_t)(quantity.len + 2u * inner));
+        }
+        writer_append(out, quantity);
+    }
+    return writer_view(out);
+}
+
+/* Writes what a pod needs of the node for one device. */
+static bool write_resources(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    const struct slice_request *r = *arg;
+    bool ok = true;
+    for (unsigned i = 0; i < (unsigned)NODE_RESOURCES && ok; i++) {
+        uint8_t bytes[RESOURCE_ENTRY_MAX];
+        struct writer w = writer_of(bytes, sizeof bytes);
+        struct view entry = resource_entry(&r->wanted->devices.resources, i, &w);
+        ok = entry.len == 0u ||
+             (pb_encode_tag_for_field(out, field) && pb_encode_string(out, entry.data, entry.len));
+    }
+    return ok;
+}
+
 static void set_counters(kube_CounterSet *set, struct device_fields *f)
 {
     SET(*set, has_name, name, COUNTER_SET_NAME);
@@ -216,6 +259,8 @@ static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const 
     basic.capacity.arg = f->request->attributes;
     basic.taints.funcs.encode = write_taints;
     basic.taints.arg = *arg;
+    basic.nodeAllocatableResources.funcs.encode = write_resources;
+    basic.nodeAllocatableResources.arg = f->request;
     return pb_encode_tag_for_field(out, field) &&
            pb_encode_submessage(out, kube_BasicDevice_fields, &basic);
 }
@@ -241,6 +286,8 @@ static void set_device(kube_Device *d, struct device_fields *f)
     d->allowMultipleAllocations = d->has_allowMultipleAllocations;
     d->taints.funcs.encode = write_taints;
     d->taints.arg = f;
+    d->nodeAllocatableResources.funcs.encode = write_resources;
+    d->nodeAllocatableResources.arg = f->request;
 }
 
 static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
@@ -505,6 +552,21 @@ static void observe_taint(struct slice_observer *o, const struct kube_record *re
     slice_compare_taint(&o->compare, ok ? r.key : "", r.value, ok ? r.effect : "");
 }
 
+/* The record is one field: behind its tag and length, the entry as the server sent it. */
+static void observe_resource(struct slice_observer *o, struct view message)
+{
+    unsigned found = (unsigned)NODE_RESOURCES;
+    for (unsigned i = 0; i < (unsigned)NODE_RESOURCES; i++) {
+        uint8_t bytes[RESOURCE_ENTRY_MAX];
+        struct writer out = writer_of(bytes, sizeof bytes);
+        struct view entry = resource_entry(&o->wanted->devices.resources, i, &out);
+        if (entry.len > 0u && view_equal(view_from(message, 2u), entry)) {
+            found = i;
+        }
+    }
+    slice_compare_resource(&o->compare, found);
+}
+
 static void observe_counter(struct slice_observer *o, const struct kube_record *record)
 {
     projection_QuantityRecord r = projection_QuantityRecord_init_zero;
@@ -557,6 +619,7 @@ static void observe_spec(struct slice_observer *o, struct view message)
     seen->counters = o->compare.shared != 0u;
     memcpy(seen->untainted, o->compare.untainted, sizeof seen->untainted);
     seen->unshared = o->compare.unshared;
+    seen->lacks_resources = o->compare.lacks_resources;
     seen->sum = crc32c(seen->sum + (unknown ? 0u : 1u), owner);
 }
 
@@ -577,6 +640,9 @@ bool slice_observe(struct slice_observer *o, const struct kube_record *record)
         break;
     case KUBE_SLICE_TAINT:
         observe_taint(o, record);
+        break;
+    case KUBE_SLICE_RESOURCE:
+        observe_resource(o, record->message);
         break;
     case KUBE_SLICE_COUNTER:
         observe_counter(o, record);

@@ -63,6 +63,7 @@ struct slice_seen {
     bool exact;    /* owner and devices match the wanted ones, and the slice has no unknown field */
     bool counters; /* the slice has shared counters */
     bool unshared; /* at least one device that should be shared is stored as not shared */
+    bool lacks_resources; /* at least one device lacks a node resource that it should have */
     /* if `exact`: the slice has `count` of the wanted devices, from index `first` on */
     unsigned first;
     unsigned count;

@@ -180,6 +180,10 @@
       "from Kubernetes 1.34 on, enable the feature gate DRAConsumableCapacity of API server, "     \
       "scheduler and kubelet (1.36 enables it by default), then restart the agent; or set "        \
       "--efa-share=1 or --share-cores=false")                                                      \
+    X(LOG_ID_NODE_RESOURCES_DROPPED, LOG_WARN, "node_resources_dropped",                           \
+      "the API server does not keep --efa-node-resources; the scheduler does not count them",      \
+      "from Kubernetes 1.37 on, enable the feature gate DRANodeAllocatableResources of API "       \
+      "server, scheduler and kubelet, then restart the agent")                                     \
     X(LOG_ID_SLICE_ITEM_OMITTED, LOG_ERROR, "slice_item_omitted",                                  \
       "the API server would reject the slice because of a device or an attribute; the agent "      \
       "publishes the rest",                                                                        \

@@ -7,6 +7,7 @@
 #include "agent/ledger/ledger.h"
 #include "agent/node/device_states.h"
 #include "agent/node/node.h"
+#include "agent/publish/publish.h"
 #include "agent/recovery/memory_watch.h"
 #include "agent/recovery/node_drain.h"
 #include "agent/recovery/reconcile.h"
@@ -61,11 +62,12 @@ static bool write_device(const struct agent *a, unsigned *left, struct writer *o
 
 /*
  * Numbers of the possible troubles: first one for each kind of request that may be forbidden, then
- * faults of the kubelet, then one for each device.
+ * faults of the kubelet, then what the API server does not keep, then one for each device.
  */
 enum {
     TROUBLE_KUBELET_IDLE = API_KINDS,
     TROUBLE_KUBELET_SKIPS,
+    TROUBLE_RESOURCES,
     TROUBLE_DEVICE,
     TROUBLES = TROUBLE_DEVICE + DEVICES_MAX
 };
@@ -106,6 +108,8 @@ static bool has_trouble(const struct agent *a, unsigned trouble)
         has = kubelet_patch(a) < KUBELET_IDLE_FIXED;
     } else if (trouble == TROUBLE_KUBELET_SKIPS) {
         has = kubelet_patch(a) < KUBELET_SKIPS_FIXED;
+    } else if (trouble == (unsigned)TROUBLE_RESOURCES) {
+        has = a->next != NULL && publish_lacks_resources(a->next);
     } else if (trouble >= (unsigned)TROUBLE_DEVICE) {
         has = memory_watch_has_text(a, trouble - TROUBLE_DEVICE);
     } else {
@@ -128,6 +132,11 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
     }
     if (trouble >= (unsigned)TROUBLE_DEVICE) {
         memory_watch_text(a, trouble - TROUBLE_DEVICE, out);
+        return;
+    }
+    if (trouble == (unsigned)TROUBLE_RESOURCES) {
+        writer_text(out, "the API server does not keep --efa-node-resources; see "
+                         "node_resources_dropped in the agent's log");
         return;
     }
     WRITE(out, "kubelet %%", TEXT(node_facts(a)->kubelet_version),

@@ -142,6 +142,7 @@ enum status commands_efas(struct command_memory *m, bool offline, struct writer 
     }
     efas_build(&v->devices, NULL, &m->efas, &v->issues);
     v->devices.shares = (uint8_t)((m->settings->efa_share > 1u) ? m->settings->efa_share : 0u);
+    v->devices.resources = m->settings->driver[DRIVER_EFA].resources;
     v->issues.count = offline ? 0u : v->issues.count;
     return STATUS_OK;
 }

@@ -139,6 +139,7 @@ enum {
     DEVICE_TAKES = 4,
     DEVICE_TAINTS = 8,
     DEVICE_SHARED = 12,
+    DEVICE_RESOURCES = 14,
     ENTRY_KEY = 1
 };
 
@@ -152,6 +153,9 @@ static bool is_attribute(const struct sim_field *f, const char *key)
     }
     if (view_is(view_text(key), SIM_SHARES)) {
         return f->number == DEVICE_SHARED;
+    }
+    if (view_is(view_text(key), SIM_RESOURCES)) {
+        return f->number == DEVICE_RESOURCES;
     }
     return f->number == DEVICE_ATTRIBUTES && view_is(sim_field_bytes(f->bytes, ENTRY_KEY), key);
 }

@@ -86,9 +86,10 @@ MUST_USE enum status sim_slice_from_v1(struct view body, enum sim_version to, st
 #define SIM_TAINTS "taints"     /* no attribute: the taints of the devices */
 #define SIM_COUNTERS "counters" /* no attribute: shared counters, and what devices take of them */
 #define SIM_SHARES "shares"     /* no attribute: that several claims may have a device */
+#define SIM_RESOURCES "needs"   /* no attribute: what a pod needs of the node for a device */
 /*
  * Writes the body of a slice (v1 layout) without the attributes of that key, or without SIM_TAINTS,
- * SIM_COUNTERS or SIM_SHARES; NULL: no device.
+ * SIM_COUNTERS, SIM_SHARES or SIM_RESOURCES; NULL: no device.
  */
 void sim_slice_without(struct view body, const char *key, struct writer *w);
 

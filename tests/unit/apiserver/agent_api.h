@@ -142,6 +142,7 @@ static struct {
     bool drops_taints;             /* stores devices without their taints */
     bool drops_counters;           /* stores slices without shared counters */
     bool drops_shares;             /* stores devices as exclusive */
+    bool drops_resources;          /* stores devices without what a pod needs of the node */
     bool drops_devices;            /* stores slices without their devices */
     bool no_version;               /* lists carry no resourceVersion */
     bool pages;                    /* lists name a next page */

@@ -392,6 +392,7 @@ static void api_say(void)
     const char *key = api.drops_counters ? SIM_COUNTERS : NULL;
     key = api.drops_taints ? SIM_TAINTS : key;
     key = api.drops_shares ? SIM_SHARES : key;
+    key = api.drops_resources ? SIM_RESOURCES : key;
     bool drops = api.drops_devices || key != NULL;
     const struct sim_fault dropped = {.asked = drops ? SIM_ASK_CREATE | SIM_ASK_UPDATE : 0,
                                       .key = key};

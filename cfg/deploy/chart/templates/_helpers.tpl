@@ -151,6 +151,7 @@ SHARE_CORES: shareCores
 EFA: efa.enabled
 EFA_DRIVER_NAME: efa.driverName
 EFA_SHARE: efa.share
+EFA_NODE_RESOURCES: efa.nodeResources
 {{- end }}
 
 {{/* The flags of extraArgs as variables, so that commands in the pod, which do not have its arguments, read the same settings.
