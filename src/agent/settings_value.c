@@ -508,34 +508,43 @@ static unsigned find_resource(const struct node_resources *r, struct view name)
     return i;
 }
 
+static const char resource_names[] =
+    "must be NAME=QUANTITY,... with the names hugepages-1Gi, hugepages-2Mi and memory, each once "
+    "at most";
+
+/* Adds one NAME=QUANTITY. Returns the problem with it; NULL: there is none. */
+static const char *add_resource(struct node_resources *r, struct view item)
+{
+    size_t equals = view_find(item, '=');
+    unsigned resource = find_resource(r, view_first(item, equals));
+    if (resource == (unsigned)NODE_RESOURCES) {
+        return resource_names;
+    }
+    enum status s =
+        node_quantity_parse(resource, view_from(item, equals + 1u), r->quantity[resource]);
+    return (s == STATUS_OK) ? NULL
+                            : "a quantity is like 320Mi, with Ki, Mi, Gi or Ti, at most 1Ti, and "
+                              "whole huge pages";
+}
+
 static enum status store_resources(void *field, const struct setting_source *source,
                                    struct writer *why)
 {
     struct node_resources r = {0};
     struct view rest = source->text;
+    const char *problem = NULL;
     bool more = rest.len > 0u;
-    /* each pass stores the amount of another resource, so that one pass too many ends the loop */
-    for (unsigned i = 0; i <= (unsigned)NODE_RESOURCES && more; i++) {
+    for (unsigned i = 0; i < (unsigned)NODE_RESOURCES && more && problem == NULL; i++) {
         size_t comma = view_find(rest, ',');
-        struct view item = view_first(rest, comma);
-        size_t equals = view_find(item, '=');
-        unsigned resource = find_resource(&r, view_first(item, equals));
-        const char *problem = NULL;
-        if (resource == (unsigned)NODE_RESOURCES) {
-            problem = "must be NAME=QUANTITY,... with the names hugepages-1Gi, hugepages-2Mi and "
-                      "memory, each once at most";
-        } else if (node_quantity_parse(resource, view_from(item, equals + 1u),
-                                       r.quantity[resource]) != STATUS_OK) {
-            problem = "a quantity is like 320Mi, with Ki, Mi, Gi or Ti, at most 1Ti, and whole "
-                      "huge pages";
-        } else {
-            /* the item is stored */
-        }
-        if (problem != NULL) {
-            return refuse_setting(source, why, problem);
-        }
+        problem = add_resource(&r, view_first(rest, comma));
         more = comma < rest.len;
         rest = view_from(rest, comma + 1u);
+    }
+    if (problem == NULL && more) {
+        problem = resource_names; /* each name has been given */
+    }
+    if (problem != NULL) {
+        return refuse_setting(source, why, problem);
     }
     memcpy(field, &r, sizeof r);
     return STATUS_OK;

@@ -27,7 +27,7 @@ func keepsNodeResources(t *testing.T) bool {
 func startNeeding(t *testing.T, flags ...string) {
 	t.Helper()
 	control(t, "agent", "stop")
-	control(t, "agent", "start", append([]string{efaFlag}, flags...)...)
+	control(t, append([]string{"agent", "start", efaFlag}, flags...)...)
 	efaPublished(t, 16)
 }
 

@@ -251,6 +251,7 @@ static void test_efa_node_resources(void **state)
         const char *problem;
     } bad[] = {
         {"cpu=1", NAMES},
+        {"cpu=1,memory=1Mi", NAMES},
         {"memory", QUANTITIES},
         {"memory=", QUANTITIES},
         {"memory=64", QUANTITIES},

@@ -227,15 +227,18 @@ static struct view resource_entry(const struct node_resources *needed, unsigned 
 static bool write_resources(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
     const struct slice_request *r = *arg;
-    bool ok = true;
-    for (unsigned i = 0; i < (unsigned)NODE_RESOURCES && ok; i++) {
+    for (unsigned i = 0; i < (unsigned)NODE_RESOURCES; i++) {
         uint8_t bytes[RESOURCE_ENTRY_MAX];
         struct writer w = writer_of(bytes, sizeof bytes);
         struct view entry = resource_entry(&r->wanted->devices.resources, i, &w);
-        ok = entry.len == 0u ||
-             (pb_encode_tag_for_field(out, field) && pb_encode_string(out, entry.data, entry.len));
+        if (entry.len == 0u) {
+            continue;
+        }
+        if (!pb_encode_tag_for_field(out, field) || !pb_encode_string(out, entry.data, entry.len)) {
+            return false;
+        }
     }
-    return ok;
+    return true;
 }
 
 static void set_counters(kube_CounterSet *set, struct device_fields *f)
