@@ -37,8 +37,9 @@ func needs(t *testing.T, resource, amount string, devices int) {
 	eventually(t, fmt.Sprintf("%d devices that need %s of %s", devices, amount, resource), soon, func() error {
 		out, err := kubectl("get", "resourceslices", "--field-selector", "spec.driver="+efaDriver, "-o",
 			"jsonpath={.items[*].spec.devices[*].nodeAllocatableResources['"+resource+"'].overhead.perPod}")
-		if found := strings.Fields(out); err != nil || len(found) != devices || strings.Count(out, amount) != devices {
-			return fmt.Errorf("%v (%v)", found, err)
+		want := strings.TrimSpace(strings.Repeat(amount+" ", devices))
+		if err != nil || out != want {
+			return fmt.Errorf("%q (%v)", out, err)
 		}
 		return nil
 	})
