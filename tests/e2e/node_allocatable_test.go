@@ -50,7 +50,10 @@ func needsRefused(t *testing.T, manifest, words string) {
 	t.Helper()
 	apply(t, manifest)
 	waitEvent(t, needsPod, "FailedScheduling", words)
-	waitPending(t, needsPod)
+	p := getPod(t, needsPod)
+	if devices, err := allocated(p); err != nil || len(devices) != 0 || p.Status.Phase != "Pending" {
+		t.Fatalf("pod %s is %s and holds devices %v (%v)", needsPod, p.Status.Phase, devices, err)
+	}
 }
 
 // TestNodeAllocatable runs on the cluster whose gate DRANodeAllocatableResources is on (tools/cluster/e2e.py): a pod whose two EFA devices
