@@ -85,10 +85,10 @@ func TestDrain(t *testing.T) {
 	labelDrain(t, "true")
 	published(t, "neuron-device-5", free)
 	published(t, heldDevice, tainted)
-	drainShown(t, port, "the node is draining: 1 claims left")
+	drainShown(t, port, "the node is draining, claims left: 1")
 	drainShown(t, port, "the drain waits for claim default/"+runs.name+" of pod runs")
 	_, devices := heldShown(t, port)
-	if !strings.Contains(devices, "the node is draining: 1 claims left\n") {
+	if !strings.Contains(devices, "the node is draining, claims left: 1\n") {
 		t.Errorf("devices:\n%s", devices)
 	}
 	apply(t, renamed(t, manifest, "single-device", outlivedNext))

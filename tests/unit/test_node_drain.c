@@ -92,7 +92,7 @@ static bool has_drained_file(void)
 static void check_draining(const char *claims)
 {
     char line[128];
-    (void)snprintf(line, sizeof line, "trouble: the node is draining: %s claims left", claims);
+    (void)snprintf(line, sizeof line, "trouble: the node is draining, claims left: %s", claims);
     assert_true(page_has(line));
     assert_false(page_has("trouble: the node is drained: the kernel module may be unloaded"));
     assert_false(has_drained_file());
@@ -111,7 +111,7 @@ static void check_drained(void)
 
 static void check_offered(void)
 {
-    assert_false(page_has("trouble: the node is draining: 0 claims left"));
+    assert_false(page_has("trouble: the node is draining, claims left: 0"));
     assert_false(page_has("trouble: the node is drained: the kernel module may be unloaded"));
     assert_false(has_drained_file());
     check_metric("draining", "0");

@@ -150,7 +150,7 @@ bool node_drain_line(const struct agent *a, unsigned index, struct writer *out)
         if (node_is_drained(a)) {
             writer_text(out, "ed: the kernel module may be unloaded");
         } else {
-            WRITE(out, "ing: % claims left", NUMBER(claims_left(a)));
+            WRITE(out, "ing, claims left: %", NUMBER(claims_left(a)));
         }
         return true;
     }
