@@ -157,5 +157,4 @@ help: ## this list
 
 .PHONY: FORCE
 FORCE:
-
 -include $(wildcard $(DEPENDENCIES))

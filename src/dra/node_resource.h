@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 
 /* The resources, by ascending name, as the API server stores them. */
-enum node_resource {
+enum {
     NODE_HUGEPAGES_1GI, /* huge pages of 1 GiB */
     NODE_HUGEPAGES_2MI, /* huge pages of 2 MiB */
     NODE_MEMORY,

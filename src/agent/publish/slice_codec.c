@@ -214,7 +214,7 @@ static struct view resource_entry(const struct node_resources *needed, unsigned 
         writer_append(out, name);
         for (unsigned i = 0; i < sizeof tags; i++) {
             /* each message is two bytes longer than the one that it contains */
-            unsigned inner = (unsigned)sizeof tags - 1u - i;
+            size_t inner = sizeof tags - 1u - i;
             writer_u8(out, tags[i]);
             writer_u8(out, (uint8_t)(quantity.len + 2u * inner));
         }

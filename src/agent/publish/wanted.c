@@ -131,8 +131,10 @@ static void copy_devices(struct agent *a)
     wanted->taints = a->settings->taint;
     bool with_node = wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES;
     wanted->shares = (uint8_t)shares_of(a, with_node);
-    wanted->resources =
-        a->publish->round.no_resources ? (struct node_resources){0} : a->driver->resources;
+    wanted->resources = (struct node_resources){0};
+    if (!a->publish->round.no_resources) {
+        wanted->resources = a->driver->resources;
+    }
     if (!a->draining) {
         keep_devices(a, wanted);
     }

@@ -298,7 +298,8 @@ static bool health_value(struct probe_run *l, const char *name, unsigned which,
  */
 static void read_health(struct probe_run *l, const char *name, struct device_reading *r)
 {
-    static const unsigned counter_files = ((1u << HEALTH_COUNTERS) - 1u) << HEALTH_FILE_ECC;
+    static const unsigned counter_files = ((1u << HEALTH_COUNTERS) - 1u)
+                                          << (unsigned)HEALTH_FILE_ECC;
     char value[SYSFS_VALUE_CAP];
     const struct device_reading last = *r;
     *r = (struct device_reading){0};
