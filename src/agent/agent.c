@@ -623,13 +623,13 @@ void agent_step(struct agent *a)
     drain_step(a);
     serve_api(a);
     version_step(a);
+    node_drain_step(a);
     for_all(a, driver_calls);
     if (node_changed(a)) {
         k8s_event_writer_node(a, node_facts(a)->uid);
         for_all(a, publish_changed);
     }
     for_all(a, owner_step);
-    node_drain_step(a);
     node_step(a);
     k8s_event_writer_step(a);
     for_all(a, peer_failures_step);

@@ -442,22 +442,22 @@ const struct command_row command_rows[COMMANDS] = {
 
 static const char *value_word(const struct setting_row *row)
 {
-    static const char *const words[SETTING_KINDS] = {[KIND_NODE_NAME] = "NAME",
-                                                     [KIND_FOLDER] = "DIRECTORY",
-                                                     [KIND_FILE] = "FILE",
-                                                     [KIND_KUBECONFIG] = "FILE",
-                                                     [KIND_TEXT] = "TEXT",
-                                                     [KIND_UID] = "UID",
-                                                     [KIND_PORT] = "PORT",
-                                                     [KIND_BOOL] = "[true|false]",
-                                                     [KIND_DURATION] = "DURATION",
-                                                     [KIND_TAINT] = "KEY:EFFECT",
-                                                     [KIND_ADDRESS] = "ADDRESS",
-                                                     [KIND_DRIVER] = "NAME",
-                                                     [KIND_SHARES] = "N",
-                                                     [KIND_POD] = "NAMESPACE/NAME",
-                                                     [KIND_RESOURCES] = "NAME=QUANTITY,..."};
-    ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != NULL);
+    static const char words[SETTING_KINDS][18] = {[KIND_NODE_NAME] = "NAME",
+                                                  [KIND_FOLDER] = "DIRECTORY",
+                                                  [KIND_FILE] = "FILE",
+                                                  [KIND_KUBECONFIG] = "FILE",
+                                                  [KIND_TEXT] = "TEXT",
+                                                  [KIND_UID] = "UID",
+                                                  [KIND_PORT] = "PORT",
+                                                  [KIND_BOOL] = "[true|false]",
+                                                  [KIND_DURATION] = "DURATION",
+                                                  [KIND_TAINT] = "KEY:EFFECT",
+                                                  [KIND_ADDRESS] = "ADDRESS",
+                                                  [KIND_DRIVER] = "NAME",
+                                                  [KIND_SHARES] = "N",
+                                                  [KIND_POD] = "NAMESPACE/NAME",
+                                                  [KIND_RESOURCES] = "NAME=QUANTITY,..."};
+    ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind][0] != '\0');
     return words[row->kind];
 }
 

@@ -14,8 +14,9 @@
  * prefix.
  */
 #define TROUBLE_LINE "trouble: "
-/* Start of the line of /statusz about a drain, which the command `devices` prints too. */
-#define DRAIN_LINE TROUBLE_LINE "the node is drain"
+/* Starts of the line of /statusz about a drain, which the command `devices` prints too. */
+#define DRAINING_LINE TROUBLE_LINE "the node is draining"
+#define DRAINED_LINE TROUBLE_LINE "the node is drained"
 
 /*
  * Appends the text about a device plugin that offers the same devices as the driver of kind

@@ -222,7 +222,8 @@ static bool track_counter(struct health_track *h, unsigned counter, uint64_t now
 
 /*
  * Tracks the counters even while unhealthy_components decides about the health (rule R2 of
- * dra/health.h), so that a rise during that time is not mistaken for a new one later.
+ * dra/health.h). Readings need not have them during that time, so the first reading after it
+ * compares with nothing: a rise during that time is not mistaken for a new one.
  */
 static void track_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
 {
@@ -233,13 +234,16 @@ static void track_counters(struct health_track *h, const struct device_reading *
         h->counted = 0; /* a device that later gets this number may be another device */
         h->rising = 0;
     }
+    bool listed = r->listed || r->known;
+    h->counted = (h->listed && !listed) ? (uint8_t)0 : h->counted;
+    h->listed = listed;
     for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {
         bool read = ((uint32_t)r->counted >> i & 1u) != 0u;
         if (read && track_counter(h, i, r->ecc[i])) {
             h->rose_ms = now_ms;
         }
     }
-    if (r->listed || r->known) {
+    if (listed) {
         h->rising = 0;
     }
 }

@@ -109,6 +109,7 @@ struct health_track {
      * unhealthy
      */
     uint32_t reasons;
+    bool listed;     /* unhealthy_components decided about the last reading */
     uint8_t counted; /* bit n: ecc[n] holds the last value of counter n */
     uint8_t zero;    /* bit n: the last reading of counter n showed 0 instead of ecc[n] */
     uint8_t rising;  /* bit n: counter n rose within the last HEALTH_ERROR_MS */

@@ -110,12 +110,7 @@ func TestDrain(t *testing.T) {
 		}
 		return err
 	})
-	eventually(t, "the upgrade has its turn", soon, func() error {
-		if p, _ := upgradePod(t); !p.ready() {
-			return fmt.Errorf("phase %q", p.Status.Phase)
-		}
-		return nil
-	})
+	mustKubectl(t, "-n", "kube-system", "wait", "daemonset/module-upgrade", "--for=jsonpath={.status.numberReady}=1", "--timeout=60s")
 	published(t, heldDevice, free)
 	waitPending(t, outlivedNext)
 

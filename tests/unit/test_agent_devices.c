@@ -175,6 +175,22 @@ static void test_left_out_by_setting(void **state)
     assert_int_equal(slice_devices(api_slice_only()), 16);
 }
 
+/* A drain taints the devices that are offered; one that is left out stays so. */
+static void test_left_out_by_setting_in_a_drain(void **state)
+{
+    static const char *const flags[] = {"--unhealthy-taint", ""};
+    (void)state;
+    begin_with(flags, 2);
+    broken(2, "hbm\n");
+    api.label[LABEL_DRAIN] = "true";
+    api_node_touch();
+    pass(2000);
+    look();
+    assert_int_equal(slice_devices(api_slice_only()), 15);
+    assert_int_equal(stored(2).len, 0);
+    has_taint(3, "neuron.aws.com/drain", "NoSchedule");
+}
+
 /* A server that does not keep taints: the device is left out, and tried again the next time. */
 static void test_left_out_where_taints_are_dropped(void **state)
 {
@@ -567,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_own_taint),
         cmocka_unit_test(test_old_version),
         cmocka_unit_test(test_left_out_by_setting),
+        cmocka_unit_test(test_left_out_by_setting_in_a_drain),
         cmocka_unit_test(test_left_out_where_taints_are_dropped),
         cmocka_unit_test(test_vanished),
         cmocka_unit_test(test_vanished_in_use),

@@ -165,7 +165,7 @@ static void test_values(void **state)
     assert_int_equal(said("event=node_changed"), 0);
     label("yes");
     pass(60000);
-    log_has("the label neuron.aws.com/drain is ignored: it is neither true nor false");
+    log_has("the label neuron.aws.com/drain is neither true nor false: no drain");
     assert_int_equal(said("event=node_changed"), 1);
     check_offered();
     assert_int_equal(api_writes(), 0);
@@ -173,6 +173,10 @@ static void test_values(void **state)
     check_stored(16, 1);
     label("false");
     assert_int_equal(said(ENDS), 1);
+    check_offered();
+    label("true");
+    label("no");
+    log_has("the label neuron.aws.com/drain is neither true nor false: no drain");
     check_offered();
 }
 
@@ -233,10 +237,17 @@ static void test_restart(void **state)
     label("true");
     pass(SETTLED);
     check_drained();
+    api.node_http = 503; /* the Node cannot be read yet */
     restart();
     register_driver();
-    pass(2000);
+    assert_non_null(strstr(prepare_error(prepare_now(4, 1), 4), "the node is drained"));
+    pass(60000);
+    check_metric("draining", "2");
+    assert_true(has_drained_file());
+    api.node_http = 0;
+    pass(60000);
     check_drained();
+    assert_int_equal(said("event=node_drained"), 1); /* the first process reported it */
     api.label[LABEL_DRAIN] = NULL;
     (void)api_node_store();
     restart();
@@ -245,7 +256,7 @@ static void test_restart(void **state)
     check_offered();
 }
 
-/* A file that says too much is removed: claims are held. */
+/* A stale file is removed: claims are held. */
 static void test_file_of_another_drain(void **state)
 {
     (void)state;
@@ -261,6 +272,20 @@ static void test_file_of_another_drain(void **state)
     check_drained();
 }
 
+/* The same, found by an agent that starts. */
+static void test_file_and_claims_at_start(void **state)
+{
+    (void)state;
+    begin();
+    label("true");
+    prepare_well(1, 1);
+    (void)disk_make(FILES_CDI, DRAINED_FILE);
+    restart();
+    register_driver();
+    pass(2 * SETTLED);
+    check_draining("1");
+}
+
 /* Where the file cannot be written, the node is not drained, until it can. */
 static void test_file_refused(void **state)
 {
@@ -272,6 +297,8 @@ static void test_file_refused(void **state)
     pass(3 * SETTLED);
     assert_int_equal(said("event=node_drained"), 0);
     assert_false(has_drained_file());
+    assert_true(page_has("trouble: the node is draining, claims left: 0; the file "
+                         "neuron.aws.com-drained cannot be written to the CDI root"));
     disk.refuse[FILES_CDI] = false;
     pass(SETTLED);
     check_drained();
@@ -289,6 +316,73 @@ static void test_not_published(void **state)
     api.write_http = 0;
     pass(60000 + SETTLED);
     check_drained();
+}
+
+/* A removal that fails is tried again: a pod must not take a node in use for a drained one. */
+static void test_removal_refused(void **state)
+{
+    (void)state;
+    begin();
+    label("true");
+    pass(SETTLED);
+    check_drained();
+    disk.refuse_remove[FILES_CDI] = true;
+    disk.refusal = HOST_DENIED;
+    label(NULL);
+    check_metric("draining", "0");
+    assert_true(has_drained_file());
+    pass(60000);
+    disk.refuse_remove[FILES_CDI] = false;
+    pass(SETTLED);
+    check_offered();
+}
+
+static void hand_over(void)
+{
+    disk.locked_by_other[LOCK_NEXT] = HOLDER_AGENT;
+    pass(HANDOVER_CHECK_MS);
+    disk.locked_by_other[LOCK_OWNER] = HOLDER_AGENT;
+    disk.locked_by_other[LOCK_NEXT] = HOLDER_NOBODY;
+}
+
+static void take_back(void)
+{
+    disk.locked_by_other[LOCK_OWNER] = HOLDER_NOBODY;
+    pass(STORE_BUSY_MS + 2000);
+}
+
+/* Another agent takes over, and dies: the owner of the claim store alone decides. */
+static void test_handover(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(1, 1);
+    label("true");
+    check_draining("1");
+    hand_over();
+    pass(3 * SETTLED);
+    assert_false(has_drained_file());
+    take_back();
+    check_draining("1");
+    unprepare_well(1, 1);
+    pass(SETTLED);
+    check_drained();
+    hand_over();
+    pass(3 * SETTLED);
+    check_metric("draining", "2");
+    disk_unlink(
+        disk_find(FILES_CDI, DRAINED_FILE)); /* the other agent prepared a claim, and ended */
+    take_back();
+    check_draining("0");
+    pass(SETTLED);
+    check_drained();
+    hand_over();
+    label(NULL);
+    pass(SETTLED);
+    check_metric("draining", "0");
+    assert_true(has_drained_file()); /* the owner removes it */
+    take_back();
+    check_offered();
 }
 
 /* --- a module that is reloaded under claims --- */
@@ -342,8 +436,11 @@ int main(void)
         cmocka_unit_test(test_reloaded_when_drained),
         cmocka_unit_test(test_restart),
         cmocka_unit_test(test_file_of_another_drain),
+        cmocka_unit_test(test_file_and_claims_at_start),
         cmocka_unit_test(test_file_refused),
         cmocka_unit_test(test_not_published),
+        cmocka_unit_test(test_removal_refused),
+        cmocka_unit_test(test_handover),
         cmocka_unit_test(test_lost_under_claims),
         cmocka_unit_test(test_reloaded_under_claims),
     };

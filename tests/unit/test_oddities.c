@@ -171,14 +171,18 @@ static void same_device(const struct device *a, const struct device *b)
     assert_int_equal(a->reading.blind, b->reading.blind);
     assert_int_equal(a->reading.unread, b->reading.unread);
     assert_int_equal(a->reading.absent, b->reading.absent);
-    assert_int_equal(a->reading.counted, b->reading.counted);
-    assert_memory_equal(a->reading.ecc, b->reading.ecc, sizeof a->reading.ecc);
+    /* Where the list of components decides, a later look reads the counters in the turn alone. */
+    if (!b->reading.listed || b->reading.counted != 0u) {
+        assert_int_equal(a->reading.counted, b->reading.counted);
+        assert_memory_equal(a->reading.ecc, b->reading.ecc, sizeof a->reading.ecc);
+    }
 }
+
+static struct devices before; /* at the first of two looks */
 
 /* A first look, and one at what is known: both say the same. */
 static void look(bool denied)
 {
-    static struct devices before;
     unsigned open = open_descriptors();
     memset(&probe, 0, sizeof probe);
     memset(&devices, 0, sizeof devices);
@@ -436,9 +440,10 @@ static void test_odd_health(void **state)
             device_reading_health(r) != row->health || r->reasons != row->reasons) {
             fail_msg("row %u: %s \"%s\": reasons %x", i, row->path, row->text, r->reasons);
         }
-        if (r->counted != row->counted || r->ecc[1] != row->ecc) {
-            fail_msg("row %u: %s \"%s\": %x, %llu", i, row->path, row->text, r->counted,
-                     (unsigned long long)r->ecc[1]);
+        const struct device_reading *first = &before.device[0].reading;
+        if (first->counted != row->counted || first->ecc[1] != row->ecc) {
+            fail_msg("row %u: %s \"%s\": %x, %llu", i, row->path, row->text, first->counted,
+                     (unsigned long long)first->ecc[1]);
         }
         assert_int_equal(harness_end(state), 0);
         assert_int_equal(begin(state), 0);

@@ -169,11 +169,13 @@ uint64_t device_states_since(const struct agent *a, unsigned number, enum taint_
 
 bool device_states_omit(const struct agent *a, unsigned number)
 {
-    const uint64_t held = a->node->device_states.held;
-    const unsigned taints = TAINT_BIT(TAINT_UNHEALTHY) | TAINT_BIT(TAINT_DRAIN);
-    bool tainted = (device_states_taints(a, number) & taints) != 0u;
+    const unsigned taints = device_states_taints(a, number);
     /* a device that a claim holds is published in any case, to stay visible to that claim */
-    return (devices_unwanted(a) & ~held & device_bit(number)) != 0u && !tainted;
+    const uint64_t free = ~a->node->device_states.held & device_bit(number);
+    bool unhealthy = (devices_with(a, TAINT_UNHEALTHY) & free) != 0u;
+    bool drains = (devices_with(a, TAINT_DRAIN) & free) != 0u;
+    return (unhealthy && (taints & TAINT_BIT(TAINT_UNHEALTHY)) == 0u) ||
+           (drains && (taints & TAINT_BIT(TAINT_DRAIN)) == 0u);
 }
 
 void device_states_untaintable(struct agent *a, const uint64_t devices[TAINTS])

@@ -118,10 +118,10 @@ static void learn_drain(struct agent *a)
     n->drain_ms = a->now_ms;
     if (text_is(value, "true")) {
         report_change(a, "the label " DRAIN_KEY " is true: new pods get no device");
+    } else if (value[0] != '\0' && !text_is(value, "false")) {
+        report_change(a, "the label " DRAIN_KEY " is neither true nor false: no drain");
     } else if (node_drains(a)) {
         report_change(a, "the drain ends: devices are offered again");
-    } else if (value[0] != '\0' && !text_is(value, "false")) {
-        report_change(a, "the label " DRAIN_KEY " is ignored: it is neither true nor false");
     } else {
         /* no drain, as before */
     }

@@ -123,7 +123,8 @@ static const char *left_out(const struct agent *a, unsigned number)
 {
     const struct devices *d = a->devices;
     if (devices_numbered(d, number) >= 0) {
-        const char *reason = node_drains(a) ? DEVICE_DRAINED_TEXT : DEVICE_UNHEALTHY_TEXT;
+        bool unhealthy = device_states_track(a, number)->state == (uint8_t)HEALTH_UNHEALTHY;
+        const char *reason = unhealthy ? DEVICE_UNHEALTHY_TEXT : DEVICE_DRAINED_TEXT;
         return device_states_omit(a, number) ? reason : NULL;
     }
     bool lacks = is_expected(d, number) && !d->unknown && devices_refusal(d) == NULL &&

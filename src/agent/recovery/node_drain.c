@@ -38,33 +38,40 @@ static bool are_quiet(const struct agent *a)
     return quiet;
 }
 
-static void remove_file(const struct agent *a)
+/* Whether the Node was read and asks for no drain. */
+static bool is_off(const struct agent *a)
 {
-    enum status s = a->files->remove(a->files->ctx, FILES_CDI, DRAINED_FILE, NULL);
-    status_ignore(s, "it may be absent; the next drain removes it if claims are held then");
+    return node_facts(a)->uid[0] != '\0' && !node_drains(a);
 }
 
-static bool has_file(const struct agent *a)
-{
-    uint8_t byte[1];
-    struct writer out = writer_of(byte, sizeof byte);
-    return a->files->read(a->files->ctx, FILES_CDI, DRAINED_FILE, 0, &out) == STATUS_OK;
-}
-
-/* Follows the label of the Node, if it differs from the last step. */
-static void follow_node(struct agent *a)
+static void remove_file(struct agent *a)
 {
     struct node_drain *d = &a->recovery->node_drain;
-    enum drain_state next = node_drains(a) ? DRAIN_ON : DRAIN_OFF;
-    if (next == d->state) {
-        return;
-    }
-    d->state = next;
-    d->quiet_ms = a->now_ms;
-    if (next == DRAIN_ON) {
-        d->found = has_file(a);
-    } else {
-        node_set_drained(a, false);
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, DRAINED_FILE, NULL);
+    d->clean = s == STATUS_OK || s == HOST_ABSENT;
+    d->again_ms = a->now_ms + DRAIN_SETTLE_MS;
+}
+
+/* Learns from the file what the process before this one found out (rule D4). */
+static void look(struct agent *a)
+{
+    struct node_drain *d = &a->recovery->node_drain;
+    uint8_t byte[1];
+    struct writer out = writer_of(byte, sizeof byte);
+    enum status s = a->files->read(a->files->ctx, FILES_CDI, DRAINED_FILE, 0, &out);
+    d->looked = true;
+    d->clean = false;
+    d->again_ms = a->now_ms;
+    node_set_drained(a, s == STATUS_OK);
+}
+
+static void end_drain(struct agent *a)
+{
+    struct node_drain *d = &a->recovery->node_drain;
+    node_set_drained(a, false);
+    d->begun = false;
+    d->unwritten = false;
+    if (d->owns && !d->clean && a->now_ms >= d->again_ms) {
         remove_file(a);
     }
 }
@@ -75,42 +82,67 @@ static void set_drained(struct agent *a)
     struct node_drain *d = &a->recovery->node_drain;
     enum status s =
         a->files->write(a->files->ctx, FILES_CDI, DRAINED_FILE, 0, view_text(AGENT_VERSION "\n"));
-    d->found = false;
+    d->unwritten = s != STATUS_OK;
     d->quiet_ms = a->now_ms;
     if (s == STATUS_OK) {
+        d->clean = false;
+        d->again_ms = a->now_ms;
         node_set_drained(a, true);
         log_one(a, LOG_ID_NODE_DRAINED, "text", "the kernel module may be unloaded");
     }
 }
 
-void node_drain_step(struct agent *a)
+/* Finds out whether the node is drained. The Node asks for a drain, or was not read yet. */
+static void watch(struct agent *a)
 {
     struct node_drain *d = &a->recovery->node_drain;
-    if (node_facts(a)->uid[0] == '\0' || ledger_is_busy(a)) {
+    bool stale = claims_left(a) > 0u; /* the file is of another drain */
+    if (node_is_drained(a) && !stale) {
         return;
     }
-    follow_node(a);
-    if (d->state != DRAIN_ON || node_is_drained(a)) {
-        return;
-    }
-    if (d->found && claims_left(a) > 0u) {
-        d->found = false;
+    if (node_is_drained(a) || (!d->begun && node_drains(a))) {
+        node_set_drained(a, false);
         remove_file(a);
-    }
-    if (!are_quiet(a)) {
+        d->begun = node_drains(a);
         d->quiet_ms = a->now_ms;
-    } else if (d->found || a->now_ms - d->quiet_ms >= DRAIN_SETTLE_MS) {
+    } else if (!d->begun || !are_quiet(a)) {
+        d->quiet_ms = a->now_ms;
+    } else if (a->now_ms - d->quiet_ms >= DRAIN_SETTLE_MS) {
         set_drained(a);
     } else {
         /* a claim that was allocated before may still come */
     }
 }
 
+void node_drain_step(struct agent *a)
+{
+    struct node_drain *d = &a->recovery->node_drain;
+    bool owns = ledger_is_usable(a);
+    if (!d->looked || (owns && !d->owns)) {
+        look(a);
+    }
+    d->owns = owns;
+    if (is_off(a)) {
+        end_drain(a);
+    } else if (owns) {
+        watch(a);
+    } else {
+        d->begun = false; /* the process that owns the claim store watches */
+    }
+}
+
 uint64_t node_drain_deadline(const struct agent *a)
 {
     const struct node_drain *d = &a->recovery->node_drain;
-    bool waits = d->state == DRAIN_ON && !node_is_drained(a);
-    return waits ? d->quiet_ms + DRAIN_SETTLE_MS : UINT64_MAX;
+    uint64_t at = UINT64_MAX;
+    if (d->owns && d->begun && !node_is_drained(a)) {
+        at = d->quiet_ms + DRAIN_SETTLE_MS;
+    } else if (d->owns && !d->clean && is_off(a)) {
+        at = d->again_ms;
+    } else {
+        /* nothing to wait for */
+    }
+    return at;
 }
 
 /* --- lines about claims --- */
@@ -140,18 +172,34 @@ static bool write_claim(const struct agent *d, unsigned *left, struct writer *ou
     return false;
 }
 
+/* Writes how far the drain is; if no claim is left, what else it waits for. */
+static void write_progress(const struct agent *a, struct writer *out)
+{
+    unsigned left = claims_left(a);
+    if (node_is_drained(a)) {
+        writer_text(out, DRAINED_LINE ": the kernel module may be unloaded");
+        return;
+    }
+    WRITE(out, DRAINING_LINE ", claims left: %", NUMBER(left));
+    if (left > 0u) {
+        return;
+    }
+    if (a->recovery->node_drain.unwritten) {
+        writer_text(out, "; the file " DRAINED_FILE " cannot be written to the CDI root");
+    } else if (!publish_current(a)) {
+        WRITE(out, "; the slices are not stored: %", TEXT(publish_reason(a)));
+    } else {
+        /* a claim that was allocated before may still come */
+    }
+}
+
 bool node_drain_line(const struct agent *a, unsigned index, struct writer *out)
 {
-    if (a->recovery->node_drain.state != DRAIN_ON) {
+    if (!node_drains(a) && !node_is_drained(a)) {
         return false;
     }
     if (index == 0u) {
-        writer_text(out, DRAIN_LINE);
-        if (node_is_drained(a)) {
-            writer_text(out, "ed: the kernel module may be unloaded");
-        } else {
-            WRITE(out, "ing, claims left: %", NUMBER(claims_left(a)));
-        }
+        write_progress(a, out);
         return true;
     }
     unsigned left = index - 1u;

@@ -11,8 +11,10 @@
  *    drain, for DRAIN_SETTLE_MS without a break.
  * D3 From then on no claim is prepared until the drain ends. The file DRAINED_FILE in the CDI root
  *    exists during that time: a pod on the node waits for it.
- * D4 An agent that starts finds the file of the process before it: it skips the time of rule D2.
- * D5 The file is removed when the drain ends, and when an agent starts on a node without a drain.
+ * D4 A process that starts, or gets the claim store from another one, takes the node for drained if
+ *    the file exists, even before it has read the Node. If a claim is held, it removes the file.
+ * D5 The file is removed when the drain ends, and when an agent starts on a node without a drain. A
+ *    removal that failed is tried again. Only the process that owns the claim store does either.
  */
 #ifndef AGENT_RECOVERY_NODE_DRAIN_H
 #define AGENT_RECOVERY_NODE_DRAIN_H
@@ -23,17 +25,21 @@
 /* Name of the file in the CDI root that exists while the node is drained. */
 #define DRAINED_FILE "neuron.aws.com-drained"
 
-/* What the Node asks for. */
-enum drain_state { DRAIN_UNKNOWN, DRAIN_OFF, DRAIN_ON };
-
 /* The drain of the node. */
 struct node_drain {
-    enum drain_state state; /* what the Node asked for at the last step; UNKNOWN: it was not read */
-    bool found;             /* DRAINED_FILE existed when the drain began (rule D4) */
-    uint64_t quiet_ms;      /* since when the conditions of rule D2 hold */
+    bool looked;       /* DRAINED_FILE was looked for */
+    bool owns;         /* the process owned the claim store at the last step */
+    bool begun;        /* the conditions of rule D2 are being watched */
+    bool clean;        /* DRAINED_FILE does not exist */
+    bool unwritten;    /* the last attempt to write DRAINED_FILE failed */
+    uint64_t quiet_ms; /* if `begun`: since when the conditions of rule D2 hold */
+    uint64_t again_ms; /* unless `clean`: when DRAINED_FILE may be removed (again) */
 };
 
-/* Follows the label of the Node; finds out when the node is drained, and logs that. */
+/*
+ * Follows the label of the Node; finds out when the node is drained, and logs that. Must run before
+ * the step that answers the kubelet's calls, because node_is_drained refuses some of them.
+ */
 void node_drain_step(struct agent *a);
 uint64_t node_drain_deadline(const struct agent *a);
 /*

@@ -106,7 +106,7 @@
       "changed",                                                                                   \
       "none")                                                                                      \
     X(LOG_ID_DEVICES_LOST_IN_USE, LOG_WARN, "devices_lost_in_use",                                 \
-      "the kernel module was unloaded or reloaded while claims held its devices",                  \
+      "devices were removed or made again, as by a reload of the kernel module, under claims",     \
       "delete the pods of these claims; drain the node before the next upgrade of the module")     \
     X(LOG_ID_NODE_DRAINED, LOG_INFO, "node_drained",                                               \
       "no claim is held, and none is prepared until the drain ends: the kernel module may be "     \

@@ -64,12 +64,13 @@ void commands_verdicts(struct command_memory *m)
         (rest.len > 0u) ? view_text(old) : view_of(m->status_why, m->status_why_len);
     while (rest.len > 0u) {
         size_t end = view_find(rest, '\n');
+        struct view line = view_first(rest, end);
         struct view name;
         struct device_verdict verdict;
-        if (view_starts(view_first(rest, end), DRAIN_LINE)) {
-            v->drain = view_from(view_first(rest, end), sizeof TROUBLE_LINE - 1u);
+        if (view_starts(line, DRAINING_LINE) || view_starts(line, DRAINED_LINE)) {
+            v->drain = view_from(line, sizeof TROUBLE_LINE - 1u);
         }
-        if (device_verdict_read(view_first(rest, end), &name, &verdict)) {
+        if (device_verdict_read(line, &name, &verdict)) {
             set_verdict(v, name, &verdict);
         }
         rest = view_from(rest, end + 1u);
