@@ -705,7 +705,7 @@ static void write_verdicts(const struct inventory *v, struct writer *out)
             WRITE(out, "% has memory in use, but no claim; run \"check\"\n", TEXT(d->name));
         }
     }
-    if (v->drain.len > 0u && !is_efa(v)) {
+    if (v->drain.len > 0u) {
         WRITE(out, "%\n", VIEW(v->drain));
     }
     if (v->verdicts == VERDICTS_MISSING && v->verdicts_missing.len > 0u) {

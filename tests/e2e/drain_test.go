@@ -86,7 +86,7 @@ func TestDrain(t *testing.T) {
 	published(t, "neuron-device-5", free)
 	published(t, heldDevice, tainted)
 	drainShown(t, port, "the node is draining, claims left: 1")
-	drainShown(t, port, "the drain waits for claim default/"+runs.name+" of pod runs")
+	drainShown(t, port, "the drain waits for claim default/"+runs.name+" of Pod runs")
 	_, devices := heldShown(t, port)
 	if !strings.Contains(devices, "the node is draining, claims left: 1\n") {
 		t.Errorf("devices:\n%s", devices)

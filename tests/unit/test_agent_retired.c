@@ -160,6 +160,19 @@ static void test_sockets_of_the_driver(void **state)
     assert_int_equal(agent_next_order(efa), ORDER_NONE);
 }
 
+/* The Node asks for a drain (agent/recovery/node_drain.h). */
+static void ask_drain(void)
+{
+    api.label[LABEL_DRAIN] = "true";
+    api_node_touch();
+    pass(2u * DRAIN_SETTLE_MS);
+}
+
+static bool is_drained(void)
+{
+    return strstr(page_get("/metrics"), "neuron_dra_draining 2\n") != NULL;
+}
+
 /* Once the list shows that it holds nothing, it closes its sockets and ends, and that is logged. */
 static void test_driver_ends(void **state)
 {
@@ -167,6 +180,8 @@ static void test_driver_ends(void **state)
     begin_kept();
     struct agent *efa = world.agent->next;
     assert_int_equal(agent_next_order(efa), ORDER_OPEN_SOCKETS);
+    ask_drain();
+    assert_false(is_drained()); /* it may hold claims */
     api.claims_http = 0;
     assert_true(command_board_efas("trn2.48xlarge", &efas));
     agent_found_efas(world.agent, &efas);
@@ -237,10 +252,13 @@ static void test_unreadable_files_keep_the_driver(void **state)
     pass(1000);
     assert_non_null(world.agent->next);
     assert_int_equal(said("event=driver_kept"), 1);
+    ask_drain();
+    assert_false(is_drained());              /* nor is the node drained */
     disk_unlink(disk_find(FILES_CDI, name)); /* as its line in the log says */
     pass(2 * world.settings.reconcile_ms);
     assert_null(world.agent->next);
     assert_int_equal(said("event=driver_ended"), 1);
+    assert_true(is_drained());
 }
 
 /* While its store cannot be opened, nobody knows either. */
@@ -361,6 +379,21 @@ static void begin_both(void)
     log_forget();
 }
 
+/* A node is drained when neither driver holds a claim. */
+static void test_drain_of_both(void **state)
+{
+    (void)state;
+    begin_both();
+    (void)claim_add(0);
+    prepare_well(0, 1);
+    ask_drain();
+    assert_false(is_drained());
+    assert_non_null(strstr(page_get("/statusz"), "the drain waits for claim ml/claim-0 of Pod"));
+    unprepare_well(0, 1);
+    pass(2u * DRAIN_SETTLE_MS);
+    assert_true(is_drained());
+}
+
 /* Another driver of the same name publishes its own slices: ours are not written meanwhile. */
 static void test_another_efa_driver(void **state)
 {
@@ -448,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_unusable_store_keeps_the_driver),
         cmocka_unit_test(test_driver_leaves_in_time),
         cmocka_unit_test(test_words_to_a_driver_that_ended),
+        cmocka_unit_test(test_drain_of_both),
         cmocka_unit_test(test_another_efa_driver),
         cmocka_unit_test(test_call_of_the_second_driver),
         cmocka_unit_test(test_step_due),

@@ -142,6 +142,7 @@ static void test_verdicts_of_the_agent(void **state)
         .given = true, .waits = true, .state = HEALTH_UNHEALTHY, .reasons = 1u};
     inventory.devices.device[3].reading.reasons = 1u;
     inventory.verdict[6].memory_held = true;
+    inventory.drain = view_text("the node is draining, claims left: 2");
     inventory.verdict[4].state = HEALTH_UNKNOWN;
     inventory.devices.device[4].reading.known = false;
     inventory.devices.device[4].reading.counted = 7;
@@ -162,10 +163,12 @@ static void test_verdicts_of_the_agent(void **state)
     has("neuron-device-2 still counts as unhealthy:\n  its files show no error now; the agent");
     has("\nneuron-device-6 has memory in use, but no claim; run \"check\"\n");
     assert_null(strstr(text, "neuron-device-7 has memory in use"));
+    has("\nthe node is draining, claims left: 2\n");
     document.yaml = true;
     whole(document_part);
     has("  health: unhealthy\n  reasons: \"hbm\"\n  withoutErrorsNow: true\n");
     has("  health: healthy\n  memoryHeld: true\n  held: false\n");
+    has("drain: \"the node is draining, claims left: 2\"\n");
     struct writer line = writer_of((uint8_t *)text, sizeof text);
     assert_true(command_unhealthy(&inventory, 2, &line));
     assert_true(view_starts(writer_view(&line), "neuron-device-2 is unhealthy: hbm; its files show "

@@ -70,7 +70,7 @@ static void check_stored(unsigned listed, unsigned taints)
     assert_true(publish_current(world.agent));
 }
 
-static bool page_has(const char *line)
+static bool page_shows(const char *line, size_t len)
 {
     char text[2048];
     bool more = true;
@@ -79,9 +79,19 @@ static bool page_has(const char *line)
         struct writer w = writer_of(text, sizeof text - 1);
         memset(text, 0, sizeof text);
         more = statusz_line(world.agent, i, &w);
-        found = found || strcmp(text, line) == 0;
+        found = found || strncmp(text, line, len) == 0;
     }
     return found;
+}
+
+static bool page_has(const char *line)
+{
+    return page_shows(line, strlen(line) + 1u);
+}
+
+static bool page_starts(const char *words)
+{
+    return page_shows(words, strlen(words));
 }
 
 static bool has_drained_file(void)
@@ -130,8 +140,8 @@ static void test_drain(void **state)
     assert_int_equal(said(DRAINS), 1);
     check_stored(16, 1);
     check_draining("2");
-    assert_true(page_has("trouble: the drain waits for claim ml/claim-1 of pod claim-1"));
-    assert_true(page_has("trouble: the drain waits for claim ml/claim-2 of pod claim-2"));
+    assert_true(page_has("trouble: the drain waits for claim ml/claim-1 of Pod claim-1"));
+    assert_true(page_has("trouble: the drain waits for claim ml/claim-2 of Pod claim-2"));
     pass(2 * SETTLED);
     check_draining("2");
     prepare_well(3, 1); /* it was allocated before the scheduler saw the taint */
@@ -238,13 +248,16 @@ static void test_restart(void **state)
     pass(SETTLED);
     check_drained();
     api.node_http = 503; /* the Node cannot be read yet */
+    api.node_watch_http = 503;
     restart();
     register_driver();
     assert_non_null(strstr(prepare_error(prepare_now(4, 1), 4), "the node is drained"));
     pass(60000);
     check_metric("draining", "2");
+    assert_true(page_has("trouble: the node is drained: the kernel module may be unloaded"));
     assert_true(has_drained_file());
     api.node_http = 0;
+    api.node_watch_http = 0;
     pass(60000);
     check_drained();
     assert_int_equal(said("event=node_drained"), 1); /* the first process reported it */
@@ -286,6 +299,25 @@ static void test_file_and_claims_at_start(void **state)
     check_draining("1");
 }
 
+/* A claim that is known from its CDI file alone has no pod. */
+static void test_claim_of_a_lost_store(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(1, 1);
+    kill_agent();
+    file_fill(disk_find(FILES_STATE, STORE_FILE_NAME), 0, 0xa5, STORE_FILE_BYTES);
+    api.claims_http = 503;
+    api.label[LABEL_DRAIN] = "true";
+    (void)api_node_store();
+    start();
+    register_driver();
+    pass(2 * SETTLED);
+    check_metric("draining", "1");
+    assert_true(page_starts("trouble: the drain waits for claim "));
+    assert_false(page_starts("trouble: the drain waits for claim ml/claim-1 of "));
+}
+
 /* Where the file cannot be written, the node is not drained, until it can. */
 static void test_file_refused(void **state)
 {
@@ -313,6 +345,8 @@ static void test_not_published(void **state)
     label("true");
     pass(3 * SETTLED);
     assert_int_equal(said("event=node_drained"), 0);
+    assert_true(page_starts("trouble: the node is draining, claims left: 0; the slices are not "
+                            "stored: "));
     api.write_http = 0;
     pass(60000 + SETTLED);
     check_drained();
@@ -437,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_restart),
         cmocka_unit_test(test_file_of_another_drain),
         cmocka_unit_test(test_file_and_claims_at_start),
+        cmocka_unit_test(test_claim_of_a_lost_store),
         cmocka_unit_test(test_file_refused),
         cmocka_unit_test(test_not_published),
         cmocka_unit_test(test_removal_refused),

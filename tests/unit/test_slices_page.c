@@ -268,6 +268,7 @@ static void test_devices_left_out(void **state)
     found.count--; /* devices stand in the order of a directory: 9 is the last one */
     devices_build(table(0), &found, &issues);
     nodes[0].device_states.unhealthy = 1u << 3;
+    nodes[0].device_states.device[3].state = (uint8_t)HEALTH_UNHEALTHY;
     make(0);
     plan(0);
     shows("# neuron-device-3 is left out: " DEVICE_UNHEALTHY_TEXT "\n");

@@ -7,7 +7,6 @@
 #include "agent/node/node.h"
 #include "agent/publish/publish.h"
 #include "agent/recovery/room.h"
-#include "agent/recovery/unlisted.h"
 #include "agent/report/log.h"
 #include "agent/troubles.h"
 
@@ -24,8 +23,8 @@ static unsigned claims_left(const struct agent *a)
 /* Whether the driver knows its claims, holds none, and has published that the node drains. */
 static bool is_quiet(const struct agent *d)
 {
-    bool known = ledger_is_usable(d) && !unlisted_blocks(d) && reconcile_is_complete(d);
-    return known && !ledger_may_hold(d) && (d->draining || publish_current(d));
+    bool knows = ledger_is_usable(d) && reconcile_is_complete(d);
+    return knows && !ledger_may_hold(d) && publish_current(d);
 }
 
 /* Whether the conditions of rule D2 hold for all drivers. */
@@ -148,7 +147,7 @@ uint64_t node_drain_deadline(const struct agent *a)
 /* --- lines about claims --- */
 
 /* Largest text of a claim and its pod, with NUL or a separator. */
-#define CLAIM_SHOWN_CAP (NAMESPACE_CAP + 2u * NAME_CAP + sizeof " of pod , ")
+#define CLAIM_SHOWN_CAP (NAMESPACE_CAP + 2u * NAME_CAP + sizeof " of PodGroup , ")
 
 /*
  * Writes held claim number *left (from 0) of the driver, and returns true. If there are fewer held
@@ -162,8 +161,9 @@ static bool write_claim(const struct agent *d, unsigned *left, struct writer *ou
             const struct claim_id *id = ledger_id(d, slot);
             const struct claim_consumer *c = ledger_consumer(d, slot);
             WRITE(out, "%/%", TEXT(id->namespace_), TEXT(id->name));
-            if (c->kind == (uint8_t)CONSUMER_POD) {
-                WRITE(out, " of pod %", TEXT(c->name));
+            if (c->name[0] != '\0') {
+                WRITE(out, " of % %", TEXT(claim_consumer_name((enum claim_consumer_kind)c->kind)),
+                      TEXT(c->name));
             }
             return true;
         }
