@@ -17,3 +17,13 @@ $(EVIDENCE_PARTS): deps-all
 evidence-misra: $(BUILD)/lint/flags
 evidence-memory evidence-sandbox evidence-binary: all
 evidence-sbom evidence-twice: image
+
+# With what shows that they can fail; proofs and model write the part, so they come last.
+.PHONY: evidence-proofs evidence-model
+evidence-proofs:
+	@$(MAKE) --no-print-directory proofs-defects
+	@$(MAKE) --no-print-directory proofs
+evidence-model:
+	@$(MAKE) --no-print-directory model-defects
+	@$(MAKE) --no-print-directory model-trace
+	@$(MAKE) --no-print-directory model
