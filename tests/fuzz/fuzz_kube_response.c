@@ -54,6 +54,7 @@ static const pb_msgdesc_t *const messages[KUBE_RECORDS] = {
     [KUBE_CONSUMER] = projection_ConsumerRecord_fields,
     [KUBE_SLICE_NAME] = projection_DeviceRecord_fields,
     [KUBE_SLICE_TAINT] = projection_TaintRecord_fields,
+    [KUBE_SLICE_RESOURCE] = projection_ResourceRecord_fields,
     [KUBE_SLICE_COUNTER] = projection_QuantityRecord_fields,
     [KUBE_SLICE_CAPACITY] = projection_QuantityRecord_fields,
     [KUBE_SLICE_COUNTERS] = projection_DeviceRecord_fields,

@@ -68,6 +68,7 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_CONSUMER] = "CONSUMER",
         [KUBE_SLICE_NAME] = "NAME",
         [KUBE_SLICE_TAINT] = "TAINT",
+        [KUBE_SLICE_RESOURCE] = "RESOURCE",
         [KUBE_SLICE_COUNTER] = "COUNTER",
         [KUBE_SLICE_CAPACITY] = "CAPACITY",
         [KUBE_SLICE_COUNTERS] = "COUNTERS",
