@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole agent with node resources of its devices: an API server that keeps them, and one
- * that drops them, which is told once and makes no loop of writes.
+ * The whole agent with node resources of its devices: an API server that keeps them, and one that
+ * drops them. The agent logs the latter once and does not write its slices again and again.
  */
 #include "tests/unit/kubelet/agent_page.h"
 

@@ -625,9 +625,9 @@ static void test_health_files_stay_open(void **state)
 }
 
 /*
- * While the module lists broken components, the counters are read in the device's turn alone, which
- * is each second look at a node of one device; what is known of their files stays. When the list
- * goes, they are read at once.
+ * While the module lists broken components, a probe reads a device's counters only in the turn of
+ * that device; with one device on the node, that is every second probe. The other probes keep what
+ * is known of the counter files. Once the list cannot be read, the next probe reads the counters.
  */
 static void test_counters_beside_the_list_are_read_in_turn(void **state)
 {

@@ -585,9 +585,9 @@ static enum status judge_response(struct api_exchange *x)
 /*
  * Handles a 403. An API server that has just started answers so until it has read its roles. That
  * is the likely reason if the server allowed such requests on an earlier connection, has allowed
- * none on this one, and this one is younger than API_ROLES_MS. If no earlier connection was of any
- * use, the agent is new, and its roles may come within seconds (roles_new). Otherwise the role is
- * missing.
+ * none on this one, and this one is younger than API_ROLES_MS. If the server has allowed nothing on
+ * an earlier connection, the agent is new, and its roles may be created within seconds (roles_new).
+ * Otherwise the role is missing.
  */
 static void judge_forbidden(struct agent *a, struct api_result *r)
 {
