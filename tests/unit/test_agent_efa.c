@@ -53,10 +53,7 @@ static struct api_claim *efa_claim(unsigned claim, unsigned device)
 static void begin(void)
 {
     world_new();
-    for (unsigned n = 0; n < 16; n++) {
-        world.found.devices[n].place = (struct device_place){.folder = 100 + n, .node = 1000 + n};
-        disk.device[n] = world.found.devices[n].place;
-    }
+    devices_placed(16);
     node_up();
     become_efa();
     (void)efa_claim(0, 0);

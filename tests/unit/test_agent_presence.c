@@ -13,10 +13,7 @@
 static void begin(void)
 {
     world_new();
-    for (unsigned n = 0; n < CLAIMS; n++) {
-        world.found.devices[n].place = (struct device_place){.folder = 100 + n, .node = 1000 + n};
-        disk.device[n] = world.found.devices[n].place;
-    }
+    devices_placed(CLAIMS);
     for (unsigned n = 0; n < CLAIMS; n++) {
         (void)claim_add(n);
     }

@@ -18,10 +18,9 @@ static void begin_with(const char *const *flags, unsigned count)
 {
     world_new();
     settings_set(flags, count);
+    devices_placed(16);
     for (unsigned n = 0; n < 16; n++) {
-        world.found.devices[n].place = (struct device_place){.folder = 100 + n, .node = 1000 + n};
         world.found.devices[n].reading = (struct device_reading){.known = true};
-        disk.device[n] = world.found.devices[n].place;
     }
     for (unsigned n = 0; n < 4; n++) {
         (void)claim_add(n);

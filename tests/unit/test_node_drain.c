@@ -16,10 +16,7 @@
 static void begin(void)
 {
     world_new();
-    for (unsigned n = 0; n < 16; n++) {
-        world.found.devices[n].place = (struct device_place){.folder = 100 + n, .node = 1000 + n};
-        disk.device[n] = world.found.devices[n].place;
-    }
+    devices_placed(16);
     for (unsigned n = 0; n < 8; n++) {
         (void)claim_add(n);
     }

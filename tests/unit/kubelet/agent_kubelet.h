@@ -175,6 +175,15 @@ UNUSED_OK static void node_up(void)
 
 /* --- claims --- */
 
+/* Gives the first `count` devices their places in sysfs and among the device nodes. */
+UNUSED_OK static void devices_placed(unsigned count)
+{
+    for (unsigned n = 0; n < count; n++) {
+        world.found.devices[n].place = (struct device_place){.folder = 100 + n, .node = 1000 + n};
+        disk.device[n] = world.found.devices[n].place;
+    }
+}
+
 /* Claim `n` of the tests: one device of that number for request "req". */
 UNUSED_OK static struct api_claim *claim_add(unsigned n)
 {
