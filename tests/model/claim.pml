@@ -352,6 +352,20 @@ inline prepare(x)
     fi
 }
 
+/*
+ * unprepare_step while the store is lost and the agent has not found that out: the file goes first.
+ * The write to the store then finds it absent; what follows is remake, and unprepare of a slot that
+ * is FREEING.
+ */
+inline unprepare_unstored(x)
+{
+    if
+    :: cdi[x] -> STEP(AGENT, SET_FREEING(x); tombstone[x] = true; cdi[x] = 0)
+    :: else -> STEP(AGENT, SET_FREEING(x))
+    fi;
+    busy_for = 0
+}
+
 /* unprepare_step, which asks nobody */
 inline unprepare(x)
 {
@@ -512,6 +526,7 @@ inline hand_over()
 #define LIST_ANSWER mem[me].list[0] = LIST_OF(0); mem[me].list[1] = LIST_OF(1); mem[me].listing = true
 #define LIST_READ (mem[me].listing && !mem[me].list[0] && !mem[me].list[1])
 #define SYNC_DUE (DIRTY || SLOT[0] == FREEING || SLOT[1] == FREEING)
+#define UNSTORED_DUE(x) (!store && call[x] == UNPREPARE && IS_HELD(x))
 #define HANDOVER_DUE (runs[OTHER(me)] && !had[OTHER(me)])
 #ifdef LIVENESS
 bool turn; /* the agent has done each of its jobs */
@@ -536,6 +551,8 @@ again:
 #ifndef LIVENESS
             do
             :: !store -> remake()
+            :: d_step { UNSTORED_DUE(0) -> busy_for = 1 } -> unprepare_unstored(0)
+            :: d_step { UNSTORED_DUE(1) -> busy_for = 2 } -> unprepare_unstored(1)
             :: d_step { store && call[0] == PREPARE -> busy_for = 1 } -> prepare(0)
             :: d_step { store && call[1] == PREPARE -> busy_for = 2 } -> prepare(1)
             :: d_step { store && call[0] == UNPREPARE -> busy_for = 1 } -> unprepare(0)
@@ -555,6 +572,8 @@ again:
             /* each job in its turn */
             do
             :: !store -> remake()
+            :: d_step { UNSTORED_DUE(0) -> busy_for = 1 } -> unprepare_unstored(0)
+            :: d_step { UNSTORED_DUE(1) -> busy_for = 2 } -> unprepare_unstored(1)
             :: store && HANDOVER_DUE -> hand_over(); break
             :: store && !HANDOVER_DUE ->
                 JOB(call[0] == PREPARE, 1, prepare(0));
