@@ -456,8 +456,14 @@ inline adopt_listed(x)
 inline adopt_file(x)
 {
     if
+#ifdef STEPS
+    /* in the simulator no file is lost between its reading and the record */
+    :: WHEN(cdi[x] && SLOT[x] == EMPTY, AGENT,
+        cached[x] = cdi[x]; SLOT[x] = HELD; RECORD[x] = cdi[x]; newer[x] = false)
+#else
     :: d_step { cdi[x] && SLOT[x] == EMPTY -> d = cdi[x] };
         STEP(AGENT, cached[x] = d; SLOT[x] = HELD; RECORD[x] = d; newer[x] = false; d = 0)
+#endif
     :: else
     fi;
     if

@@ -25,5 +25,5 @@ evidence-proofs:
 	@$(MAKE) --no-print-directory proofs
 evidence-model:
 	@$(MAKE) --no-print-directory model-defects
-	@$(MAKE) --no-print-directory model-trace
+	@$(MAKE) --no-print-directory model-trace-defects
 	@$(MAKE) --no-print-directory model
