@@ -69,7 +69,7 @@ model-trace-defects: ## mistakes put into the agent, one at a time; model-trace 
 model-trace: ## each step of a claim in the simulator's schedules is one that the model allows (SCHEDULES=n)
 
 # --- fuzzers: tools/make/fuzz.mk ----------------------------------------------------------------------
-fuzz: ## every fuzz target for FUZZ_SECONDS (14) on its corpus
+fuzz: ## every fuzz target for FUZZ_SECONDS (8) on its corpus
 fuzz-defects: ## mistakes put into parsers and agent, one at a time; the fuzz targets must find each
 fuzz-coverage: ## lines of src/wire that the corpora alone reach: at least 95 %
 fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, CFLAGS, LIB_FUZZING_ENGINE)
@@ -142,7 +142,7 @@ deps-mirrors: ## sources when mirrors have moved on, expired, fail or lie; build
 
 # --- everything ---------------------------------------------------------------------------------------
 .PHONY: test
-test: all deps-all image ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, deps-mirrors, image-test, chart-test, bench-smoke, demo, conformance, abuse, e2e
+test: all deps-all image ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, mutants-sample, deps-mirrors, image-test, chart-test, bench-smoke, demo, conformance, abuse, e2e
 	@/usr/bin/python3 tools/build/run_tests.py --k8s $(K8S)
 
 .PHONY: clean

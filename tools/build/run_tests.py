@@ -23,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOGS = ROOT / "build" / "test"
 SHOWN_LINES = 80    # of the log of a part that failed
 SUMMARY_LINES = 36  # at most, unless nearly all fail
-CPU_PARTS = ("check", "unit", "sanitize", "coverage", "sim", "crash", "fuzz", "fuzz-coverage", "fuzz-defects")
+CPU_PARTS = ("check", "unit", "sanitize", "coverage", "sim", "crash", "fuzz", "fuzz-coverage", "fuzz-defects",
+             "mutants-sample")
 # image-test and chart-test need helm, which is one of the cluster's programs.
 BESIDE_PARTS = ("cluster-programs", "e2e", "deps-mirrors", "image-test", "chart-test")
 ALONE_PARTS = ("bench-smoke", "demo", "conformance", "abuse")

@@ -10,7 +10,7 @@ FUZZ_SOURCES := $(filter-out $(MAIN) src/host/%,$(SOURCES)) $(SIM_MODELS) \
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
 # The engine traces the agent's comparisons; tracing those of the targets only costs time.
 FUZZ_OWN := -fno-sanitize-coverage=trace-cmp
-FUZZ_SECONDS ?= 14
+FUZZ_SECONDS ?= 8
 # The same inputs each time, so that a failure comes from the change and not from chance; 0: other inputs each time.
 FUZZ_SEED ?= 1
 

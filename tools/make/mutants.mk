@@ -26,7 +26,7 @@ BUDGET ?= 240
 SINCE ?= HEAD~5
 # How many, and the minutes after which it judges what was tried.
 SAMPLE ?= 40
-SAMPLE_MINUTES ?= 3
+SAMPLE_MINUTES ?= 2
 
 # Where the tool finds compilers and objects.
 run_mutants = MUTANT_COMPILE=$(subst $(CC) ,$(CLANG) ,$(call defect_compile,$(LANGUAGE) -O2 -fno-pie)) \
