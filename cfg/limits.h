@@ -127,8 +127,8 @@
 /*
  * Series of one scrape: DEVICES_MAX devices of TELEMETRY_CORES_MAX cores, all held, with
  * --device-metrics, --neuron-monitor-metrics and --efa, and each kind of request with each class of
- * response. More: a unit test fails; whoever adds a label or file stays below this number or
- * justifies a higher one.
+ * response; without the further pods of claims (CLAIM_PODS_MAX). More: a unit test fails; whoever
+ * adds a label or file stays below this number or justifies a higher one.
  */
 #define METRICS_SERIES_MAX 10800u
 /* Each of server_id_2, server_id_4 and reservation_id: 16 hexadecimal digits and NUL. */
@@ -412,6 +412,32 @@
  */
 #define METRICS_LINE_BYTES_MAX 1664u
 
+/* ---- the kubelet's list of pods, for the metrics ---- */
+/*
+ * Least time between two lists: a scrape comes every 15 to 60 s, and two scrapers need one list.
+ * Sooner: the last list is shown.
+ */
+#define POD_LIST_AGE_MS 10000u
+/*
+ * Bytes that arrive for one list, HTTP/2 included: 250 pods of 16 KiB, with the devices and CPUs of
+ * each container; gRPC clients in Go accept as many by default. More: the list is given up.
+ */
+#define POD_LIST_BYTES_MAX 4194304u
+/*
+ * Pairs of a held claim and a pod, and the bytes of the pods' names: the 110 pods of a kubelet by
+ * default, each with a claim of each driver. More: left out, and the agent says so.
+ */
+#define CLAIM_PODS_MAX 256u
+#define CLAIM_PODS_BYTES 8192u
+/*
+ * Buffers of the connection to the kubelet: bytes that arrive in one turn of the loop, a request
+ * without a body and acknowledgements, and one header field, encoded and decoded. Full: the kubelet
+ * waits; a longer field: ENHANCE_YOUR_CALM, so that the list is given up.
+ */
+#define POD_LIST_RX_BYTES 8192u
+#define POD_LIST_TX_BYTES 1024u
+#define POD_LIST_FIELD_BYTES 2048u
+
 /* ---- Events and claim status ---- */
 /*
  * Kubernetes Events that wait to be sent, or are kept to count repetitions. Full: a new Event
@@ -534,10 +560,10 @@
 #define HOST_BYTES_MAX 684032u
 
 /*
- * Most descriptors that the process has open: connections, listeners, API connection, store, probe,
- * standard streams, /proc/self/statm, one for the error reports of each device, five health files
- * of each of HEALTH_DEVICES_KEPT devices, and the pending connections of two TCP ports. If the
- * system allows fewer, the program ends with the reason.
+ * Most descriptors that the process has open: connections, listeners, API connection, the kubelet's
+ * list of pods, store, probe, standard streams, /proc/self/statm, one for the error reports of each
+ * device, five health files of each of HEALTH_DEVICES_KEPT devices, and the pending connections of
+ * two TCP ports. If the system allows fewer, the program ends with the reason.
  */
 #define DESCRIPTORS_NEEDED (64u + DEVICES_MAX + 5u * HEALTH_DEVICES_KEPT + 2u * PENDING_LINKS)
 
@@ -1064,8 +1090,8 @@
 #define POD_USES_MAX 512u
 #define POD_USES_BYTES 8192u
 /*
- * Time for the kubelet to list the pods to a command: it reads them from its memory. Longer:
- * `claims --pod` prints what the claim store has, and says so.
+ * Time for the kubelet to list the pods: it reads them from its memory. Longer: `claims --pod`
+ * prints what the claim store has, and says so; the metrics show the first consumers alone.
  */
 #define PODS_MAX_MS 5000u
 /*

@@ -214,6 +214,8 @@
 #define GRPC_REPLY_MS 30000u
 /* Status message with NUL. Longer texts are cut. */
 #define GRPC_STATUS_TEXT_CAP 512u
+/* Status text that a client keeps of a response: one line for an operator. Longer texts are cut. */
+#define GRPC_CLIENT_TEXT_CAP 256u
 
 /*
  * Small responses (PluginInfo with a socket path of 107 bytes is the longest) that wait for a

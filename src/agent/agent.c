@@ -17,6 +17,7 @@
 #include "agent/ledger/ledger_open.h"
 #include "agent/node/inventory.h"
 #include "agent/node/node.h"
+#include "agent/pods/claim_pods.h"
 #include "agent/publish/publish.h"
 #include "agent/recovery/memory_watch.h"
 #include "agent/recovery/node_drain.h"
@@ -528,6 +529,19 @@ void agent_api_ended(struct agent *a, const char *why)
     a->step_now = true;
 }
 
+/* --- the kubelet's list of pods --- */
+
+void agent_pods_opened(struct agent *a, uint64_t now_ms)
+{
+    claim_pods_opened(a, now_ms);
+}
+
+void agent_pods_failed(struct agent *a, const char *why)
+{
+    claim_pods_failed(a, why);
+    a->step_now = true;
+}
+
 /* --- handing the claim store over between two agents of one node --- */
 
 /*
@@ -635,6 +649,7 @@ void agent_step(struct agent *a)
     for_all(a, peer_failures_step);
     grpc_health_step(a);
     for_all(a, device_streams_step);
+    claim_pods_step(a, !pages_show_metrics(a));
     pages_step(a);
     stop_step(a);
 }
@@ -665,9 +680,11 @@ enum agent_order agent_next_order(struct agent *a)
         return ORDER_RENEW_REGISTRATION;
     }
     /*
-     * All drivers share the API connection, so api_order returns each order for only one of them.
+     * All drivers share the API connection and the list of pods, so api_order and claim_pods_order
+     * return each order for only one of them.
      */
     enum agent_order order = api_order(a);
+    order = (order == ORDER_NONE) ? claim_pods_order(a) : order;
     if (order == ORDER_NONE && clear_pending(&a->order_exit)) {
         order = ORDER_EXIT;
     }
@@ -699,7 +716,7 @@ uint64_t agent_deadline(const struct agent *a)
     for (const struct agent *d = a->next; d != NULL; d = d->next) {
         at = earlier(at, driver_deadline(d));
     }
-    at = earlier(at, pages_deadline(a));
+    at = earlier(at, earlier(pages_deadline(a), claim_pods_deadline(a)));
     at = earlier(at, api_deadline(a));
     at = earlier(at, version_deadline(a));
     at = earlier(at, earlier(node_deadline(a), node_drain_deadline(a)));

@@ -38,10 +38,14 @@ struct agent;
 
 /* The kinds of server sockets; each server link belongs to a socket of one of these kinds. */
 enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_GRPC_HEALTH, LINK_METRICS };
-/* link index of the API connection; the indexes 0 to SERVER_LINKS-1 are those of server links */
+/*
+ * link indexes of the API connection, and of the connection to the kubelet's socket
+ * pod-resources/kubelet.sock; the indexes 0 to SERVER_LINKS-1 are those of server links
+ */
 #define LINK_API SERVER_LINKS
-/* Number of links: the server links, and one link to the API server. */
-#define LINKS_TOTAL (SERVER_LINKS + 1u)
+#define LINK_PODS (SERVER_LINKS + 1u)
+/* Number of links: the server links, one link to the API server, and one to the kubelet. */
+#define LINKS_TOTAL (SERVER_LINKS + 2u)
 
 /* Actions that only the host can execute. */
 enum agent_order {
@@ -50,7 +54,13 @@ enum agent_order {
     ORDER_CONNECT_API,
     /* read the bearer token again and call agent_api_identity, even if the token is unchanged */
     ORDER_READ_TOKEN,
-    ORDER_CLOSE_API,          /* close the API connection now, without a call of agent_api_ended */
+    ORDER_CLOSE_API, /* close the API connection now, without a call of agent_api_ended */
+    /*
+     * connect to the kubelet's socket pod-resources/kubelet.sock, then call agent_pods_opened or
+     * agent_pods_failed
+     */
+    ORDER_CONNECT_PODS,
+    ORDER_CLOSE_PODS,         /* close that connection now; it may have ended already */
     ORDER_RENEW_REGISTRATION, /* unlink the registration socket and create it again */
     /*
      * open the EFA driver's unix sockets, because claims of an earlier run may be left although
@@ -134,6 +144,13 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
  * server closed the connection without an error.
  */
 void agent_api_ended(struct agent *a, const char *why);
+/*
+ * Reports that the kubelet's socket of ORDER_CONNECT_PODS is connected: LINK_PODS may be used until
+ * ORDER_CLOSE_PODS. If the connection ends before, the host calls agent_link_end.
+ */
+void agent_pods_opened(struct agent *a, uint64_t now_ms);
+/* Reports that the host cannot connect to that socket. `why`: one line, the path and the reason. */
+void agent_pods_failed(struct agent *a, const char *why);
 /*
  * Logs an event of the host: `text` is one line, `log_id` an enum log_id of
  * agent/report/log_catalogue.h.

@@ -21,6 +21,7 @@
 struct api;
 struct report;
 struct node_object;
+struct claim_pods;
 struct node;
 struct publish;
 struct ledger;
@@ -45,10 +46,14 @@ struct scratch {
 
 /* One driver of the agent. */
 struct agent {
-    /* State that all drivers share: one connection to the API server, one log, one Node. */
+    /*
+     * State that all drivers share: one connection to the API server, one log, one Node, one list
+     * of pods.
+     */
     struct api *api;
     struct report *report;
     struct node_object *node_object;
+    struct claim_pods *pods;
     /* This driver's state in each room (sub-folder of src/agent). */
     struct node *node;
     struct publish *publish;

@@ -12,6 +12,7 @@ static struct agent *join_rooms(struct driver_state *d)
     d->agent.api = &the_agents.shared.api;
     d->agent.report = &the_agents.shared.report;
     d->agent.node_object = &the_agents.shared.node_object;
+    d->agent.pods = &the_agents.shared.pods;
     d->agent.node = &d->node;
     d->agent.publish = &d->publish;
     d->agent.ledger = &d->ledger;

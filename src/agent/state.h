@@ -13,6 +13,7 @@
 #include "agent/frame.h"
 #include "agent/ledger/room.h"
 #include "agent/node/room.h"
+#include "agent/pods/room.h"
 #include "agent/publish/room.h"
 #include "agent/recovery/room.h"
 #include "agent/report/room.h"
@@ -36,6 +37,8 @@ struct shared_state {
     struct report report;
     struct api api;
     struct node_object node_object;
+    /* the last member: without a scrape, its pages stay untouched */
+    struct claim_pods pods;
 };
 
 /* All state of the program. If there is no EFA driver, `efa` is never written. */

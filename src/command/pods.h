@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pods that use a claim, as the kubelet knows them: reads the response to the method
- * PodResourcesLister/List of its socket pod-resources/kubelet.sock. Owns the list of one namespace,
- * in fixed memory; does no I/O.
+ * The pods of one namespace that use a claim, for `claims --pod`, as the kubelet lists them
+ * (wire/pod_list). Owns the list, in fixed memory; does no I/O.
  *
  * Why the kubelet: a record of the claim store has the first consumer at prepare time. Pods join
- * later, and for them the kubelet does not call the driver again, so neither the record nor any
- * other knowledge of the agent can have them. status.reservedFor at the API server has them, but
- * names a PodGroup instead of its pods, and reading it needs the API server. The kubelet's list has
- * each active pod with the claims of its containers, those of PodGroups included.
+ * later, and for them the kubelet does not call the driver again, so the record cannot have them.
+ * status.reservedFor at the API server has them, but names a PodGroup instead of its pods, and
+ * reading it needs the API server. The kubelet's list has each active pod with the claims of its
+ * containers, those of PodGroups included.
  *
- * Why the metrics do not use it: the kubelet sends no event when a pod joins a claim, so a running
- * agent would need a second client, which repeats this call. A list of reservedFor from the GET at
- * prepare time would lack every pod that joined later, and nothing would show that it is outdated.
- *
- * Limits of the list: it names claims without their UID, so that a claim is found by namespace and
- * name. It lacks pods of which no container uses the claim, and pods that the kubelet has
- * forgotten, such as force-deleted ones.
- *
- * Sources: k8s.io/kubelet, pkg/apis/podresources/v1 (KEP-606, KEP-3695); gRPC "PROTOCOL-HTTP2" for
- * the prefix of a message.
+ * The metrics of the running agent use the same list, by agent/pods: the agent reads it after a
+ * scrape, and finds the claims that it holds in it. This module serves the command, which works
+ * while no agent runs, and keeps all claims of a namespace instead.
  *
  * Invariants:
  * I1 The list does not depend on how the response is split into pieces.
@@ -33,11 +25,7 @@
 
 #include "base/bytes.h"
 #include "cfg/limits.h"
-#include "wire/grpc.h"
-#include "wire/kube_filter.h"
-
-/* Path of the method whose response this module reads; its request is an empty message. */
-#define PODS_METHOD "/v1.PodResourcesLister/List"
+#include "wire/pod_list.h"
 
 /* The pods of one namespace, and the claims that each of them uses. */
 struct pods {
@@ -50,12 +38,7 @@ struct pods {
      */
     bool any;
     /* this and all later members are internal */
-    /*
-     * number of bytes received of the prefix of the gRPC message; the prefix is ignored, because
-     * the call has one message, and asks for no compression
-     */
-    uint8_t skipped;
-    struct kube_filter filter;
+    struct pod_list list;
     uint16_t count;     /* number of pairs, at most POD_USES_MAX */
     struct writer uses; /* the pairs, each as "CLAIM\0POD\0" */
     uint8_t bytes[POD_USES_BYTES];

@@ -26,6 +26,7 @@
 #include "host/files.h"
 #include "host/node/probes.h"
 #include "host/loop_time.h"
+#include "host/pods_link.h"
 #include "host/commands/reservations.h"
 #include "host/sandbox.h"
 #include "host/server_links.h"
@@ -34,7 +35,7 @@
 #include "host/system.h"
 #include "host/usage.h"
 
-enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOTS_FIXED };
+enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOT_PODS, SLOTS_FIXED };
 #define SLOT_SERVER ((unsigned)SLOTS_FIXED)
 #define SLOT_READER (SLOT_SERVER + SERVERS * DRIVERS)
 #define SLOT_LINK (SLOT_READER + READERS)
@@ -70,6 +71,7 @@ struct host {
     bool exiting;
     struct pollfd slots[SLOTS];
     struct apilink api;
+    struct pods_link pods;
     /*
      * Must be the last member, because `probes` ends with the telemetry. Without --device-metrics
      * no code touches the telemetry, so its memory pages at the end of this struct stay unused.
@@ -213,6 +215,8 @@ static void poll_fill(struct host *h)
     short events = 0;
     int api_fd = apilink_interest(&h->api, &events);
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
+    int pods_fd = pods_link_interest(&h->pods, &events);
+    h->slots[SLOT_PODS] = (struct pollfd){.fd = pods_fd, .events = events};
     probes_interest(&h->probes, &h->slots[SLOT_READER]);
     for (unsigned i = 0; i < PORTS; i++) { /* only the first driver has TCP ports */
         const struct host_driver *d = &h->driver[DRIVER_NEURON];
@@ -266,7 +270,7 @@ static void poll_slots(struct host *h, uint64_t wait_ms)
 /* Whether poll(2) reported an event on a connection: input, or that output can be sent. */
 static bool links_ready(const struct host *h)
 {
-    bool ready = h->slots[SLOT_API].revents != 0;
+    bool ready = h->slots[SLOT_API].revents != 0 || h->slots[SLOT_PODS].revents != 0;
     for (unsigned i = SLOT_LINK; i < SLOT_PENDING; i++) {
         ready = ready || h->slots[i].revents != 0;
     }
@@ -387,6 +391,12 @@ static void order_carry_out(struct host *h, struct host_driver *d, enum agent_or
     case ORDER_CLOSE_API:
         apilink_end(&h->api);
         break;
+    case ORDER_CONNECT_PODS:
+        pods_link_start(&h->pods, h->time.now_ms);
+        break;
+    case ORDER_CLOSE_PODS:
+        pods_link_end(&h->pods);
+        break;
     case ORDER_RENEW_REGISTRATION:
         server_renew(&d->server[LINK_REGISTRATION], d->agent, h->time.now_ms);
         break;
@@ -432,6 +442,7 @@ static void agent_turn(struct host *h)
         agent_step(h->agent);
         orders_carry_out(h);
         moved = apilink_write(&h->api);
+        moved = pods_link_write(&h->pods) || moved;
         for (unsigned d = 0; d < h->drivers; d++) {
             moved = server_links_flush(&h->driver[d].links, h->time.now_ms) || moved;
         }
@@ -495,6 +506,7 @@ static void run_turn(struct host *h)
     }
     read_signals(h);
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->time.now_ms);
+    pods_link_turn(&h->pods, h->slots[SLOT_PODS].revents);
     for (unsigned d = h->drivers; d > 0u; d--) {
         /* handle the first driver last, because it has the TCP ports */
         driver_turn(h, d - 1u, old);
@@ -727,6 +739,7 @@ static void agent_begin(struct host *h)
     /* let the first turn of the main loop run agent_step without waiting for an event */
     h->eager = true;
     apilink_init(&h->api, h->agent, h->settings);
+    pods_link_init(&h->pods, h->agent, h->settings);
     for (unsigned d = 0; d < h->drivers; d++) {
         server_links_init(&h->driver[d].links, h->driver[d].agent);
     }
@@ -752,6 +765,7 @@ static enum status credentials_check(struct host *h, struct writer *why)
 static void host_end(struct host *h)
 {
     apilink_close(&h->api);
+    pods_link_end(&h->pods);
     for (unsigned at = 0; at < h->drivers; at++) {
         driver_end(&h->driver[at]);
     }

@@ -19,17 +19,18 @@
     X(SYS_clock_gettime, "reads the clocks, where the vDSO cannot")                                \
     X(SYS_exit_group, "ends the process")                                                          \
     /* system calls for sockets */                                                                 \
-    X(SYS_socket, "makes server sockets and connections to the API server and to name servers")    \
+    X(SYS_socket, "makes server sockets, and the sockets that connect(2) connects")                \
     X(SYS_bind, "gives server sockets their paths and ports")                                      \
     X(SYS_umask, "gives server sockets their mode")                                                \
     X(SYS_listen, "opens server sockets")                                                          \
     X(SYS_accept4, "takes the kubelet's, probes' and scrapers' connections")                       \
     X(SYS_connect,                                                                                 \
-      "connects to the API server and to name servers; asks whether a socket is stale")            \
+      "connects to the API server, to name servers and to the kubelet's list of pods; asks "       \
+      "whether a socket is stale")                                                                 \
     X(SYS_getsockname, "reads which port the kernel chose")                                        \
     X(SYS_getsockopt, "reads who the peer is, and why a connection failed")                        \
     X(SYS_setsockopt, "sets TCP options")                                                          \
-    X(SYS_sendto, "sends to peers, the API server and name servers")                               \
+    X(SYS_sendto, "sends to peers, the API server, name servers and the kubelet")                  \
     X(SYS_recvfrom, "reads whether an unknown peer of a TCP port has sent data")                   \
     X(SYS_shutdown, "ends the agent's side of a connection to a TCP port")                         \
     /* system calls for files */                                                                   \

@@ -6,13 +6,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -194,5 +198,140 @@ func TestPodsOfClaim(t *testing.T) {
 	if got.code != 0 || got.stderr != unknown+a.podResourcesSocket()+": too many pods\n" || !strings.Contains(got.stdout, "\"many-99\"") ||
 		strings.Contains(got.stdout, "\"many-999\"") {
 		t.Errorf("many: %d, %s", got.code, got.stderr)
+	}
+}
+
+// consumers are the series of neuron_dra_device_consumer_info: "device kind name uid" of each, in the order of the page.
+func consumers(text string) (found []string) {
+	for _, m := range regexp.MustCompile(`(?m)^neuron_dra_device_consumer_info\{device="([^"]*)",kind="([^"]*)",name="([^"]*)",uid="([^"]*)"\} 1$`).FindAllStringSubmatch(text, -1) {
+		found = append(found, strings.Join(m[1:], " "))
+	}
+	return found
+}
+
+// awaitConsumers scrapes until the metrics have exactly these consumers; `complete` is the value of device_consumers_complete.
+func awaitConsumers(t *testing.T, address string, complete int, want ...string) {
+	t.Helper()
+	var text string
+	waitForLong(t, longPatience, fmt.Sprint("the consumers ", want), func() bool {
+		text = scrape(t, address)
+		return slices.Equal(consumers(text), want)
+	})
+	hasLine(t, text, fmt.Sprint("neuron_dra_device_consumers_complete ", complete))
+}
+
+// listens serves the socket of the kubelet's list of pods by a function for each connection.
+func (a *agent) listens(serve func(net.Conn)) (end func()) {
+	listener := a.listenPods()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				serve(c)
+			}()
+		}
+	}()
+	return func() { _ = listener.Close() }
+}
+
+// The metrics have all pods that the kubelet lists, from the scrape after the one that had the agent ask; each answer but a list
+// leaves the first consumers alone, is logged once, and disturbs nothing else. Each list is POD_LIST_AGE_MS after the last.
+func TestPodsInMetrics(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	api.published()
+	if text := scrape(t, address); len(consumers(text)) != 0 {
+		t.Errorf("no claim is held: %s", text)
+	}
+	shared := api.addClaim(reservedFor(newClaim("shared", "req=3"), "pods", "llama-0"))
+	k.prepareOK(named(shared))
+	k.prepareOK(named(api.addClaim(reservedFor(newClaim("group", "req=5"), "podgroups", "team"))))
+	first, group := "neuron-device-3 Pod llama-0 "+string(uid("llama-0")), "neuron-device-5 PodGroup team "+string(uid("team"))
+
+	// No socket: logged once, with the remedy, however often it is scraped.
+	awaitConsumers(t, address, 0, first, group)
+	line := a.waitLog(0, "event=pod_list_incomplete")
+	contains(t, line, a.podResourcesSocket()+": no such file or directory", "mount the kubelet's directory pod-resources into the agent's pod")
+	lister := a.servePods()
+	lister.set(podUsing("default", "llama-0", "shared"), podUsing("default", "llama-1", "shared"), podUsing("other", "llama-2", "shared"),
+		podUsing("default", "team-a", "group"), podUsing("default", "team-b", "group", "shared"))
+	of := func(device int, pod string) string { return fmt.Sprintf("neuron-device-%d Pod %s ", device, pod) }
+	all := []string{first, of(3, "llama-1"), of(3, "team-b"), group, of(5, "team-a"), of(5, "team-b")}
+	awaitConsumers(t, address, 1, all...)
+	a.waitLog(0, "event=pod_list_complete")
+
+	// A pod that joins is seen at the second scrape after it, and not before.
+	lister.set(podUsing("default", "llama-1", "shared"), podUsing("default", "late", "shared"), podUsing("default", "team-a", "group"))
+	time.Sleep(11 * time.Second)
+	if got := consumers(scrape(t, address)); !slices.Equal(got, all) {
+		t.Errorf("before the agent asked again: %q", got)
+	}
+	late := []string{first, of(3, "llama-1"), of(3, "late"), group, of(5, "team-a")}
+	awaitConsumers(t, address, 1, late...)
+
+	// A claim that is released takes its pods along; another one in its slot has its own alone.
+	k.unprepareOK(named(shared))
+	awaitConsumers(t, address, 1, group, of(5, "team-a"))
+	k.prepareOK(named(api.addClaim(reservedFor(newClaim("next", "req=3"), "pods", "mistral-0"))))
+	next := "neuron-device-3 Pod mistral-0 " + string(uid("mistral-0"))
+	if got := consumers(scrape(t, address)); !slices.Equal(got, []string{next, group, of(5, "team-a")}) {
+		t.Errorf("another claim in the slot: %q", got)
+	}
+	hasLine(t, scrape(t, address), `neuron_dra_log_events_total{event="pod_list_incomplete"} 1`)
+}
+
+// A kubelet that answers anything but a list: the first consumer alone, one line, and a prepare is as quick as ever.
+func TestPodListRefused(t *testing.T) {
+	t.Parallel()
+	settings := append([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00"), []byte("\x00\x00\x00\x04\x01\x00\x00\x00\x00")...)
+	endless := func(c net.Conn) { // SETTINGS and their acknowledgement, a response, then DATA without end
+		_, _ = c.Write(settings)
+		_, _ = c.Write([]byte("\x00\x00\x01\x01\x04\x00\x00\x00\x01\x88")) // HEADERS of stream 1: status 200
+		frame := append([]byte("\x00\x40\x00\x00\x00\x00\x00\x00\x01"), make([]byte, 16384)...)
+		for n := 0; ; n++ {
+			if n > 0 {
+				frame[9] = 0x0a
+			}
+			if _, err := c.Write(frame); err != nil {
+				return
+			}
+		}
+	}
+	for _, c := range []struct {
+		name, text string
+		serve      func(net.Conn)
+	}{
+		{"another protocol", "the kubelet gives no list of pods", func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }},
+		{"closes", "the kubelet gives no list of pods", func(net.Conn) {}},
+		{"silent", "the kubelet gives no list of pods", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }},
+		{"no response", "the kubelet gives no list of pods in time", func(c net.Conn) {
+			_, _ = c.Write(settings)
+			_, _ = io.Copy(io.Discard, c)
+		}},
+		{"endless", "the kubelet", endless},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			api := startAPIServer(t)
+			a, address := withMetrics(t, api, "trn2.48xlarge")
+			end := a.listens(c.serve)
+			k := a.register()
+			api.published()
+			k.prepareOK(named(api.addClaim(reservedFor(newClaim("claim", "req=3"), "pods", "llama-0"))))
+			first := "neuron-device-3 Pod llama-0 " + string(uid("llama-0"))
+			awaitConsumers(t, address, 0, first)
+			contains(t, a.waitLog(0, "event=pod_list_incomplete"), c.text, "see the kubelet's log")
+			awaitConsumers(t, address, 0, first)
+			end()
+			a.servePods().set(podUsing("default", "llama-1", "claim"))
+			awaitConsumers(t, address, 1, first, "neuron-device-3 Pod llama-1 ")
+			a.waitLog(0, "event=pod_list_complete")
+		})
 	}
 }

@@ -327,8 +327,22 @@ static void process_start(void)
     kubelet_sees(true);
 }
 
+/* A stranger answers at the kubelet's list of pods, unless that one has another connection. */
+static void pods_connect(struct stranger *p)
+{
+    if (p->open) {
+        agent_pods_failed(agent, "kubelet.sock: connection refused");
+    } else {
+        *p = (struct stranger){.open = true, .kind = LINK_SERVICE, .link = LINK_PODS};
+        told_begin(LINK_PODS);
+        agent_pods_opened(agent, world.now_ms);
+    }
+    world.poked = true;
+}
+
 static void carry_out(enum agent_order order)
 {
+    struct stranger *pods = &world.stranger[STRANGERS - 1u];
     switch (order) {
     case ORDER_CONNECT_API:
         api_connect();
@@ -338,6 +352,12 @@ static void carry_out(enum agent_order order)
         break;
     case ORDER_CLOSE_API:
         model_end();
+        break;
+    case ORDER_CONNECT_PODS:
+        pods_connect(pods);
+        break;
+    case ORDER_CLOSE_PODS:
+        pods->open = pods->open && pods->link != LINK_PODS;
         break;
     case ORDER_RENEW_REGISTRATION:
         kubelet_sees(true);

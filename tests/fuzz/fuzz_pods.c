@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kubelet's list of pods as any program on its socket may send it, in pieces, and what `claims
- * --pod` prints of it. Checks I1, I2, I3, I4 and I5 of command/pods.h, and I1 of command/command.h.
+ * --pod` prints of it. Checks I1, I2, I3, I4 and I5 of command/pods.h, I1 of command/command.h, and
+ * I1 of wire/pod_list.h.
  *
  * Input: a namespace, then the gRPC response with the kubelet's list of pods
  */

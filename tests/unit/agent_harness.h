@@ -77,9 +77,13 @@ struct world {
     bool api_deaf;      /* the path of this connection to the API server is dead */
     bool (*halt)(void); /* settle returns when it says so; NULL: never */
     void (*harm)(uint8_t *bytes,
-                 size_t n); /* changes what the API server sends; NULL: nothing does */
-    const char *token;      /* what the host reads */
-    const char *missing;    /* the file that it lacks; NULL: none */
+                 size_t n);     /* changes what the API server sends; NULL: nothing does */
+    const char *token;          /* what the host reads */
+    const char *missing;        /* the file that it lacks; NULL: none */
+    bool lists_pods;            /* the kubelet's list of pods can be connected */
+    void (*connect_pods)(void); /* connects instead; NULL: nothing does */
+    bool pods_open;
+    unsigned pods_connects;
     unsigned token_reads;
     unsigned connects;
     unsigned renewals;
@@ -282,6 +286,20 @@ static void carry_out(enum agent_order order)
     case ORDER_CLOSE_API:
         api.connected = false;
         break;
+    case ORDER_CONNECT_PODS:
+        world.pods_connects++;
+        world.pods_open = world.lists_pods;
+        if (world.connect_pods != NULL) {
+            world.connect_pods();
+        } else if (world.lists_pods) {
+            agent_pods_opened(world.agent, world.now_ms);
+        } else {
+            agent_pods_failed(world.agent, "/kubelet.sock: no such file or directory");
+        }
+        break;
+    case ORDER_CLOSE_PODS:
+        world.pods_open = false;
+        break;
     case ORDER_RENEW_REGISTRATION:
         world.renewals++;
         break;
@@ -313,6 +331,7 @@ static void take_log(void)
 static void all_gone(void)
 {
     world.agent = NULL;
+    world.pods_open = false;
     api.connected = false;
     for (unsigned i = 0; i < PEERS; i++) {
         world.peer[i].open = false;
@@ -476,6 +495,9 @@ UNUSED_OK static void world_new(void)
     world.token = "secret";
     world.token_reads = 0;
     world.connects = 0;
+    world.lists_pods = false;
+    world.connect_pods = NULL;
+    world.pods_connects = 0;
     world.missing = NULL;
     world.closed_registration = 0;
     world.steps = 0;

@@ -1,57 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kubelet's list of pods: which pods use which claims, in any pieces, and what is left out. */
+#include "tests/unit/kubelet/listed_pods.h"
 #include "tests/unit/node/command_table.h"
 
 static struct pods pods;
-static uint8_t message[256u * 1024u];
-static struct writer list;
-
-/* --- a response, as the kubelet writes it --- */
-
-static void put(struct writer *out, unsigned field, struct view value)
-{
-    writer_varint(out, field << 3 | 2u);
-    writer_varint(out, value.len);
-    writer_append(out, value);
-}
-
-/* A container that uses a claim, beside a device and a CPU. */
-static void put_container(struct writer *out, unsigned field, struct view claim)
-{
-    uint8_t bytes[1024];
-    uint8_t resource[512];
-    struct writer container = writer_of(bytes, sizeof bytes);
-    struct writer used = writer_of(resource, sizeof resource);
-    put(&container, 1, view_text("app"));
-    put(&container, 2, view_text("\n\x01x"));
-    put(&container, 3, view_text("\x01"));
-    put(&used, 2, claim);
-    put(&used, 3, view_text("ml"));
-    put(&used, 4, view_text("\x12\x01y"));
-    put(&container, 5, writer_view(&used));
-    assert_false(container.full || used.full);
-    put(out, field, writer_view(&container));
-}
-
-static void begin(void)
-{
-    list = writer_of(message, sizeof message);
-    writer_bytes(&list, "\0\0\0\0\0", 5);
-}
-
-/* Adds a pod of which two containers use the claim; NULL: none does. */
-static void add(const char *ns, const char *name, const char *claim)
-{
-    uint8_t bytes[2048];
-    struct writer pod = writer_of(bytes, sizeof bytes);
-    put(&pod, 1, view_text(name));
-    put(&pod, 2, view_text(ns));
-    for (unsigned i = 0; i < 2u && claim != NULL; i++) {
-        put_container(&pod, 3, view_text(claim));
-    }
-    assert_false(pod.full);
-    put(&list, 1, writer_view(&pod));
-}
 
 static enum status read_all(size_t piece)
 {
@@ -82,12 +34,12 @@ static const char *users(const char *claim)
 static void test_pods(void **state)
 {
     (void)state;
-    begin();
-    add("ml", "llama-0", "shared");
-    add("ml", "plain", NULL);
-    add("other", "llama-0", "shared");
-    add("ml", "llama-1", "shared");
-    add("ml", "llama-1.x", "share");
+    list_begin();
+    list_add("ml", "llama-0", "shared");
+    list_add("ml", "plain", NULL);
+    list_add("other", "llama-0", "shared");
+    list_add("ml", "llama-1", "shared");
+    list_add("ml", "llama-1.x", "share");
     for (size_t piece = 1; piece <= list.len; piece++) {
         assert_int_equal(read_all(piece), STATUS_OK);
         assert_false(pods.partial);
@@ -107,7 +59,7 @@ static void test_order_of_fields(void **state)
     uint8_t bytes[2048];
     struct writer pod = writer_of(bytes, sizeof bytes);
     (void)state;
-    begin();
+    list_begin();
     put_container(&pod, 3, view_text("shared"));
     put(&pod, 2, view_text("other"));
     put(&pod, 2, view_text("ml"));
@@ -134,8 +86,8 @@ static void test_other_wire_types(void **state)
         struct writer pod = writer_of(bytes, sizeof bytes);
         writer_u8(&claim, (uint8_t)(2u << 3 | values[i].wire_type));
         writer_bytes(&claim, values[i].value, values[i].len);
-        begin();
-        add("ml", "llama-0", "weights");
+        list_begin();
+        list_add("ml", "llama-0", "weights");
         put(&pod, 1, view_text("llama-1"));
         put(&pod, 2, view_text("ml"));
         writer_u8(&pod, 3u << 3 | 2u);
@@ -152,13 +104,13 @@ static void test_other_wire_types(void **state)
 static void test_no_claims(void **state)
 {
     (void)state;
-    begin();
+    list_begin();
     assert_int_equal(read_all(4096), STATUS_OK);
     assert_false(pods.any);
-    add("ml", "plain", NULL);
+    list_add("ml", "plain", NULL);
     assert_int_equal(read_all(4096), STATUS_OK);
     assert_false(pods.any);
-    add("other", "plain", "shared");
+    list_add("other", "plain", "shared");
     assert_int_equal(read_all(4096), STATUS_OK);
     assert_true(pods.any);
     assert_string_equal(users("shared"), "");
@@ -167,8 +119,8 @@ static void test_no_claims(void **state)
 static void test_cut(void **state)
 {
     (void)state;
-    begin();
-    add("ml", "llama-0", "shared");
+    list_begin();
+    list_add("ml", "llama-0", "shared");
     size_t whole_len = list.len;
     for (size_t n = 6; n < whole_len; n++) {
         list.len = n;
@@ -192,12 +144,12 @@ static void test_names_without_form(void **state)
     } bad[] = {{"", "shared"},       {"-x", "shared"},      {"a\nb", "shared"},  {"llama", "a b"},
                {"llama", "\x1b[2J"}, {long_name, "shared"}, {"llama", long_name}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        begin();
-        add("ml", "llama-0", "shared");
+        list_begin();
+        list_add("ml", "llama-0", "shared");
         assert_int_equal(read_all(4096), STATUS_OK);
         assert_false(pods.partial);
-        add("ml", bad[i].pod, bad[i].claim);
-        add("ml", "llama-1", "shared");
+        list_add("ml", bad[i].pod, bad[i].claim);
+        list_add("ml", "llama-1", "shared");
         assert_int_equal(read_all(4096), STATUS_OK);
         assert_true(pods.partial);
         assert_string_equal(users("shared"), "llama-0 llama-1 ");
@@ -235,10 +187,10 @@ static void test_many(void **state)
         .record = &record, .pods = &pods, .driver = DRIVER_NAME, .node = &inventory};
     for (unsigned width = 1; width < 60u; width += 29u) {
         unsigned fit = 0;
-        begin();
+        list_begin();
         for (unsigned i = 0; i < POD_USES_MAX + 1u; i++) {
             (void)snprintf(name, sizeof name, "%0*x", (int)width, i);
-            add("ml", name, record.id.name);
+            list_add("ml", name, record.id.name);
         }
         assert_int_equal(read_all(4096), STATUS_OK);
         assert_true(pods.partial);
@@ -263,9 +215,9 @@ static void test_shown(void **state)
     (void)state;
     record_begin(&record);
     record_add(&record, "train", 8);
-    begin();
-    add("ml", "llama-0", record.id.name);
-    add("ml", "llama-1", record.id.name);
+    list_begin();
+    list_add("ml", "llama-0", record.id.name);
+    list_add("ml", "llama-1", record.id.name);
     assert_int_equal(read_all(4096), STATUS_OK);
     shown = (struct claim_shown){.record = &record, .pods = &pods, .driver = DRIVER_NAME};
     whole(text_part);
@@ -277,7 +229,7 @@ static void test_shown(void **state)
     document.yaml = false;
     whole(document_part);
     has("\"pods\": [");
-    begin();
+    list_begin();
     assert_int_equal(read_all(4096), STATUS_OK);
     whole(text_part);
     has("  CDI file: good\n  pods: none that the kubelet lists\n");

@@ -19,7 +19,7 @@ import gate
 BELOW_AGENT = {"std", "cfg", "src/base", "src/wire", "src/dra", "boards", "generated", "nanopb"}
 ROOMS_OF_AGENT = {"src/agent", "src/agent/api", "src/agent/report", "src/agent/node", "src/agent/publish",
                   "src/agent/ledger", "src/agent/claim", "src/agent/recovery", "src/agent/calls", "src/agent/serve",
-                  "src/agent/commands"}
+                  "src/agent/pods", "src/agent/commands"}
 BELOW_CLAIMS = BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report", "src/agent/node"}
 # The contract of src/agent with the host, and the names of log events.
 BELOW_HOST = BELOW_AGENT | {"os", "src/agent", "src/agent/report"}
@@ -42,6 +42,8 @@ MAY_INCLUDE = {
     "src/agent/claim": BELOW_CLAIMS | {"src/agent/ledger"},
     "src/agent/recovery": BELOW_CLAIMS | {"src/agent/ledger", "src/agent/claim", "src/agent/publish"},
     "src/agent/calls": BELOW_CLAIMS | {"src/agent/ledger", "src/agent/claim", "src/agent/recovery"},
+    # the kubelet's list of pods, for the metrics
+    "src/agent/pods": BELOW_CLAIMS | {"src/agent/ledger"},
     "src/agent/serve": BELOW_AGENT | (ROOMS_OF_AGENT - {"src/agent/commands"}),
     # what a command does with the API server in place of the agent's step
     "src/agent/commands": BELOW_AGENT | {"src/agent", "src/agent/api"},

@@ -36,8 +36,8 @@ FRAMES = {"src/agent/agent": "agent.c", "src/agent/instance": "agent.c", "src/ag
 STACK_TABLE = "cfg/lint/stack.txt"
 # Rooms from the bottom up: a call from an earlier one to a later one goes up.
 ORDER = ("cfg", "base", "generated", "boards", "wire", "x509", "kubeconfig", "dra", "agent", "agent/api",
-         "agent/report", "agent/node", "agent/publish", "agent/ledger", "agent/claim", "agent/recovery", "agent/calls",
-         "agent/commands", "agent/serve", "agent.c", "command", "host", "host/apiserver", "host/node",
+         "agent/report", "agent/node", "agent/publish", "agent/ledger", "agent/pods", "agent/claim", "agent/recovery",
+         "agent/calls", "agent/commands", "agent/serve", "agent.c", "command", "host", "host/apiserver", "host/node",
          "host/commands", "host/loop.c", "main.c")
 # Known by nearly every room, so drawn without arrows.
 COMMON = ("cfg", "base", "generated")

@@ -154,6 +154,7 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
         ledger_move_record(e, RECORD_OUTLINE);
         e->container_numbers = 0;
         e->entered = e->sequence;
+        e->held_ms = a->now_ms;
         a->ledger->id[slot] = o.id;
         e->functions = 0;
         ledger_hold(a, slot, o.numbers, false, &(struct claim_consumer){.kind = CONSUMER_POD});

@@ -266,6 +266,12 @@
     X(LOG_ID_DRIVER_ENDED, LOG_INFO, "driver_ended",                                               \
       "--efa is off, and no claim for EFA devices is held any longer; the EFA driver ended",       \
       "none")                                                                                      \
+    X(LOG_ID_POD_LIST_INCOMPLETE, LOG_WARN, "pod_list_incomplete",                                 \
+      "the kubelet gives no complete list of its pods, so device_consumer_info may lack pods "     \
+      "that share a claim; nothing else depends on that list",                                     \
+      "depends on the reason; each line states its own remedy")                                    \
+    X(LOG_ID_POD_LIST_COMPLETE, LOG_INFO, "pod_list_complete",                                     \
+      "the kubelet's list of pods is complete, after pod_list_incomplete", "none")                 \
     X(LOG_ID_KUBELET_CALL_ENDED, LOG_DEBUG, "kubelet_call_ended",                                  \
       "a call of the kubelet ended: it was answered, refused as a whole, or given up by the "      \
       "kubelet",                                                                                   \

@@ -13,6 +13,7 @@
 #include "agent/ledger/ledger.h"
 #include "agent/node/device_states.h"
 #include "agent/node/node.h"
+#include "agent/pods/claim_pods.h"
 #include "agent/publish/publish.h"
 #include "agent/report/log.h"
 #include "agent/report/log_catalogue.h"
@@ -49,6 +50,7 @@ enum {
     FAMILY_MEMORY_USED,
     FAMILY_MEMORY_HELD,
     FAMILY_DRAIN,
+    FAMILY_CONSUMERS_COMPLETE,
     /* the series of the next families have labels */
     FAMILY_BUILD,
     FAMILY_NODE,
@@ -109,7 +111,7 @@ static const char *const type_names[METRIC_TYPES] = {
 
 /*
  * A metric family. `name` is the name without METRICS_PREFIX; `rows` is the largest number of
- * series.
+ * series of a driver, but see driver_rows.
  */
 struct family {
     const char *help;
@@ -173,6 +175,9 @@ static const struct family families[FAMILIES] = {
     [FAMILY_MEMORY_HELD] =
         SCALAR("devices_memory_held", "Devices without a claim whose memory stays in use."),
     [FAMILY_DRAIN] = SCALAR("draining", "1: the node drains; 2: it is drained; 0: neither."),
+    [FAMILY_CONSUMERS_COMPLETE] =
+        SCALAR("device_consumers_complete",
+               "1 while device_consumer_info has all pods that the kubelet lists."),
     [FAMILY_BUILD] = {.name = "build_info",
                       .help = "Version and build of the agent.",
                       .type = GAUGE,
@@ -200,7 +205,7 @@ static const struct family families[FAMILIES] = {
                        .labels = {"device", "claim_namespace", "claim_name", "claim_uid",
                                   "pod_name", "pod_uid"}},
     [FAMILY_CONSUMER] = {.name = "device_consumer_info",
-                         .help = "First consumer for which the claim of a held device is reserved.",
+                         .help = "First consumer of a held device's claim, and its other pods.",
                          .type = GAUGE,
                          .rows = DEVICES_MAX,
                          .labels = {"device", "kind", "name", "uid"}},
@@ -319,6 +324,11 @@ static int64_t count_quarantined(const struct agent *a)
     return n;
 }
 
+static int64_t drain_value(const struct agent *a)
+{
+    return node_is_drained(a) ? 2 : (node_drains(a) ? 1 : 0);
+}
+
 static int64_t scalar_value(const struct agent *a, unsigned family)
 {
     ASSERT(family < SCALARS);
@@ -340,7 +350,8 @@ static int64_t scalar_value(const struct agent *a, unsigned family)
             (a->device_plugin[0] != '\0' || a->other_driver[0] != '\0') ? 1 : 0,
         [FAMILY_MEMORY_USED] = (int64_t)claim_numbers_count(device_memory_used(a)),
         [FAMILY_MEMORY_HELD] = (int64_t)claim_numbers_count(device_states_memory_held(a)),
-        [FAMILY_DRAIN] = node_is_drained(a) ? 2 : (node_drains(a) ? 1 : 0)};
+        [FAMILY_DRAIN] = drain_value(a),
+        [FAMILY_CONSUMERS_COMPLETE] = claim_pods_complete(a) ? 1 : 0};
     return scalars[family];
 }
 
@@ -377,22 +388,49 @@ static void label_consumer(const struct claim_consumer *c, struct series *s, uns
 }
 
 /*
- * Fills the series about the consumer of a device; false: no claim with a known consumer holds the
- * device.
+ * Sets the labels of a consumer of the claim in a slot: of the first one (`which` is 0), which the
+ * record has, or of pair `which` - 1 of the kubelet's list, which has no UID. false: there is none,
+ * or the first consumer has the labels already.
  */
-static bool consumer_series(const struct agent *a, unsigned number, struct series *s)
+static bool consumer_labels(const struct agent *a, unsigned slot, unsigned which, struct series *s)
 {
+    const struct claim_consumer *c = ledger_consumer(a, slot);
+    s->label[1] = claim_consumer_name((enum claim_consumer_kind)c->kind);
+    if (which == 0u) {
+        label_consumer(c, s, 2);
+        return c->uid[0] != '\0';
+    }
+    const char *pod = claim_pods_name(a, which - 1u, slot);
+    if (pod == NULL) {
+        return false;
+    }
+    bool first = c->kind == (uint8_t)CONSUMER_POD && text_is(c->name, pod);
+    s->label[1] = claim_consumer_name(CONSUMER_POD);
+    s->label[2] = pod;
+    return !first;
+}
+
+/*
+ * Number of rows of a device in the family of consumers: the first consumer, and each pair of the
+ * kubelet's list, most of which use another device.
+ */
+static unsigned consumer_rows(const struct agent *a)
+{
+    return 1u + claim_pods_count(a);
+}
+
+/* Fills the series about a consumer of a device; false: no claim with this one holds the device. */
+static bool consumer_series(const struct agent *a, unsigned row, struct series *s)
+{
+    unsigned number = row / consumer_rows(a);
     int at = devices_numbered(a->devices, number);
     int slot = ledger_holder(a, UINT64_C(1) << number, "");
     if (at < 0 || slot < 0) {
         return false;
     }
-    const struct claim_consumer *c = ledger_consumer(a, (unsigned)slot);
     s->value = 1;
     s->label[0] = a->devices->device[at].name;
-    s->label[1] = claim_consumer_name((enum claim_consumer_kind)c->kind);
-    label_consumer(c, s, 2);
-    return c->uid[0] != '\0';
+    return consumer_labels(a, (unsigned)slot, row % consumer_rows(a), s);
 }
 
 /*
@@ -559,6 +597,12 @@ static bool is_monitor(unsigned family)
     return family >= FAMILY_CONSTANTS && family < FAMILY_CPU;
 }
 
+/* Number of rows of one driver; it does not change while a page is written (claim_pods.h, I2). */
+static unsigned driver_rows(const struct agent *a, unsigned family)
+{
+    return families[family].rows * ((family == FAMILY_CONSUMER) ? consumer_rows(a) : 1u);
+}
+
 static unsigned rows_of(const struct agent *a, unsigned family)
 {
     if ((is_telemetry(family) && !a->settings->device_metrics) ||
@@ -567,7 +611,7 @@ static unsigned rows_of(const struct agent *a, unsigned family)
     }
     ASSERT(a->telemetry != NULL || !(is_telemetry(family) || is_monitor(family)));
     bool twice = per_driver[family] && a->settings->efa;
-    return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
+    return driver_rows(a, family) * (twice ? (unsigned)DRIVERS : 1u);
 }
 
 /*
@@ -577,9 +621,10 @@ static unsigned rows_of(const struct agent *a, unsigned family)
 static const struct agent *driver_of(const struct agent *a, unsigned family, unsigned *row,
                                      struct series *s)
 {
-    bool both = rows_of(a, family) > families[family].rows;
-    const struct agent *of = (*row < families[family].rows) ? a : a->next;
-    *row %= families[family].rows;
+    unsigned rows = driver_rows(a, family);
+    bool both = rows_of(a, family) > rows;
+    const struct agent *of = (*row < rows) ? a : a->next;
+    *row %= rows;
     s->driver = both ? of->driver->name : NULL;
     return of;
 }
@@ -735,7 +780,9 @@ _Static_assert(DRIVERS * (3u * DEVICES_MAX + (unsigned)SCALARS) + DEVICES_MAX * 
                         ((unsigned)REQUEST_KINDS - 2u) * (unsigned)REQUEST_ENDINGS) *
                            (unsigned)HISTOGRAM_LINES <=
                    METRICS_SERIES_MAX,
-               "what the families have at most");
+               "what the families have at most, without further pods of a claim");
+_Static_assert(DRIVERS *DEVICES_MAX * (1u + CLAIM_PODS_MAX) < UINT16_MAX,
+               "metrics_cursor.row has room for each consumer of each device");
 
 static void write_bucket(struct writer *out, const struct metrics_cursor *c, const struct series *s)
 {

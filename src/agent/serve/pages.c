@@ -6,6 +6,7 @@
 #include "agent/serve/pages.h"
 
 #include "agent/frame.h"
+#include "agent/pods/claim_pods.h"
 #include "agent/publish/listing.h"
 #include "agent/publish/publish.h"
 #include "agent/report/log.h"
@@ -110,6 +111,16 @@ static bool goes_before(const struct page_link *p, unsigned held, const struct p
 {
     ASSERT(q != NULL || held > most); /* whoever has this connection holds one at least */
     return held > most || (held == most && place_ms(p) < place_ms(q));
+}
+
+bool pages_show_metrics(const struct agent *a)
+{
+    bool shows = false;
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        const struct page_link *p = &a->serve->page[i];
+        shows = shows || (p->open && p->writing && p->page == (unsigned)PAGE_METRICS);
+    }
+    return shows;
 }
 
 static void give_way(struct page_link *p)
@@ -335,6 +346,9 @@ static void continue_page(struct agent *a, struct page_link *p)
     if (last) {
         http1_body_end(&p->http);
         p->writing = false;
+        if (p->page == (unsigned)PAGE_METRICS) {
+            claim_pods_want(a); /* not before, so that its result does not wait for this page */
+        }
     }
 }
 

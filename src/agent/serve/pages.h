@@ -38,6 +38,8 @@ int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
 bool pages_free(const struct agent *a);
 /* Earliest time at which a place is free, or its connection may be closed for a new one. */
 uint64_t pages_room_ms(const struct agent *a);
+/* Whether a page of metrics is being sent, of which lines are still to be written. */
+bool pages_show_metrics(const struct agent *a);
 /* Whether this place of the table of connections has an open connection. */
 bool pages_is_open(const struct agent *a, unsigned place);
 /* The HTTP engine of the connection in this place of the table of connections. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Implements the link functions of agent.h: passes each link's bytes to the file that owns the
- * link. gRPC connections belong to links.c, pages to pages.c, the API connection to src/agent/api.
- * Owns no state.
+ * link. gRPC connections belong to links.c, pages to pages.c, the API connection to src/agent/api,
+ * the kubelet's list of pods to src/agent/pods. Owns no state.
  */
 #include "agent/frame.h"
+#include "agent/pods/claim_pods.h"
 #include "agent/serve/device_streams.h"
 #include "agent/serve/grpc_health.h"
 #include "agent/serve/links.h"
@@ -49,6 +50,9 @@ struct writer agent_link_rx(struct agent *a, unsigned link)
     if (is_page(link)) {
         return http1_rx_space(pages_engine(a, link - GRPC_LINKS));
     }
+    if (link == LINK_PODS) {
+        return claim_pods_rx(a);
+    }
     return (link == LINK_API) ? api_rx(a) : links_rx(a, link);
 }
 
@@ -56,6 +60,8 @@ void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
 {
     if (link == LINK_API) {
         api_rx_commit(a, n);
+    } else if (link == LINK_PODS) {
+        claim_pods_rx_commit(a, n);
     } else if (is_page(link)) {
         struct http1 *page = pages_engine(a, link - GRPC_LINKS);
         http1_set_time(page, a->now_ms);
@@ -71,8 +77,10 @@ void agent_link_end(struct agent *a, unsigned link)
      * the link is never LINK_API, because the host reports the end of the API connection by
      * agent_api_ended
      */
-    ASSERT(link < SERVER_LINKS);
-    if (is_page(link)) {
+    ASSERT(link != LINK_API);
+    if (link == LINK_PODS) {
+        claim_pods_rx_end(a);
+    } else if (is_page(link)) {
         http1_rx_end(pages_engine(a, link - GRPC_LINKS));
     } else {
         links_rx_end(a, link);
@@ -85,6 +93,9 @@ struct view agent_link_tx(struct agent *a, unsigned link)
         unsigned place = link - GRPC_LINKS;
         return pages_is_open(a, place) ? http1_tx_data(pages_engine(a, place)) : view_of(NULL, 0);
     }
+    if (link == LINK_PODS) {
+        return claim_pods_tx(a);
+    }
     return (link == LINK_API) ? api_tx(a) : links_tx(a, link);
 }
 
@@ -93,6 +104,8 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
     bool more = n > 0u;
     if (link == LINK_API) {
         api_tx_commit(a, n);
+    } else if (link == LINK_PODS) {
+        claim_pods_tx_commit(a, n);
     } else if (is_page(link)) {
         struct http1 *page = pages_engine(a, link - GRPC_LINKS);
         http1_set_time(page, a->now_ms);
@@ -109,8 +122,8 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
 
 bool agent_link_done(struct agent *a, unsigned link)
 {
-    if (link == LINK_API) {
-        return false; /* the host closes the API connection when it gets ORDER_CLOSE_API */
+    if (link >= SERVER_LINKS) {
+        return false; /* the host closes these when it gets ORDER_CLOSE_API and ORDER_CLOSE_PODS */
     }
     return is_page(link) ? pages_done(a, link - GRPC_LINKS) : links_done(a, link);
 }

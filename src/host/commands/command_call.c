@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One gRPC call over a unix socket, for a command: the client's side of HTTP/2 (wire/h2), with a
- * time limit. Returns the response message in the pieces in which it arrives, so that its length is
- * not bounded. The HTTP/2 buffers are in struct command_memory. Source: gRPC "PROTOCOL-HTTP2".
+ * One gRPC call over a unix socket, for a command: moves the bytes of wire/grpc_client, with a time
+ * limit. The HTTP/2 buffers are in struct command_memory.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,38 +11,6 @@
 #include "host/commands/commands_internal.h"
 #include "host/sockets.h"
 #include "host/system.h"
-
-static void on_event(struct grpc_out *c, const struct h2_event *e)
-{
-    uint64_t code = 0;
-    switch (e->kind) {
-    case H2_EVENT_FIELD:
-        if (view_is(e->name, "grpc-status")) {
-            bool known = view_decimal(e->value, GRPC_CODE_NONE, &code) == STATUS_OK;
-            c->code = known ? (unsigned)code : GRPC_CODE_NONE;
-        } else if (view_is(e->name, "grpc-message")) {
-            writer_append(&c->text, view_first(e->value, writer_room(&c->text)));
-        }
-        break;
-    case H2_EVENT_DATA:
-    case H2_EVENT_HEADERS_END:
-        c->ended = c->ended || e->end_stream;
-        break;
-    default:
-        break;
-    }
-}
-
-static void send_head(struct h2 *h, uint32_t stream, const char *method)
-{
-    h2_headers_begin(h, stream);
-    h2_header(h, ":method", view_text("POST"), false);
-    h2_header(h, ":scheme", view_text("http"), false);
-    h2_header(h, ":path", view_text(method), false);
-    h2_header(h, ":authority", view_text("localhost"), false);
-    h2_header(h, "content-type", view_text("application/grpc"), false);
-    h2_header(h, "te", view_text("trailers"), false);
-}
 
 /*
  * Waits until the connection is readable or, if `sends` is set, writable. Returns 0 or an errno.
@@ -65,7 +32,7 @@ static int wait_ready(const struct grpc_out *c, bool sends, short *ready)
  */
 static int move_bytes(const struct grpc_out *c)
 {
-    struct h2 *h = c->h2;
+    struct h2 *h = c->call.h2;
     short ready = 0;
     struct view out = h2_tx_data(h);
     struct writer room = h2_rx_space(h);
@@ -83,16 +50,6 @@ static int move_bytes(const struct grpc_out *c)
     return error;
 }
 
-static enum status send_call(struct grpc_out *c, const char *method, struct view request)
-{
-    enum status s = h2_open(c->h2, 0, &c->stream);
-    if (s == STATUS_OK) {
-        send_head(c->h2, c->stream, method);
-        s = h2_headers_end(c->h2, false);
-    }
-    return (s == STATUS_OK) ? h2_data(c->h2, c->stream, request, true) : s;
-}
-
 int grpc_call_begin(struct command_memory *m, struct grpc_out *c, const char *socket_path,
                     const char *method, struct view request)
 {
@@ -108,15 +65,15 @@ int grpc_call_begin(struct command_memory *m, struct grpc_out *c, const char *so
                                .streams_cap = 1,
                                .window = H2_WINDOW_DEFAULT,
                                .connection_window = H2_WINDOW_DEFAULT};
-    c->h2 = &m->h2;
-    c->code = GRPC_CODE_NONE;
-    c->text = writer_of(c->text_bytes, sizeof c->text_bytes);
+    c->call.code = GRPC_CODE_NONE;
+    c->call.text = writer_of(NULL, 0);
     c->fd = socket_connect(socket_path);
     if (c->fd < 0) {
         return errno;
     }
-    h2_init(c->h2, H2_CLIENT, &memory, clock_now_ms());
-    return (send_call(c, method, request) == STATUS_OK) ? 0 : EPROTO;
+    h2_init(&m->h2, H2_CLIENT, &memory, clock_now_ms());
+    grpc_client_begin(&c->call, &m->h2, method, request);
+    return 0;
 }
 
 /*
@@ -125,17 +82,11 @@ int grpc_call_begin(struct command_memory *m, struct grpc_out *c, const char *so
  */
 static int call_step(struct grpc_out *c, struct view *piece)
 {
-    struct h2_event e;
-    enum status s = h2_next(c->h2, &e);
+    enum status s = grpc_client_next(&c->call, piece);
     if (s == STATUS_MORE) {
         return move_bytes(c);
     }
-    if (s != STATUS_OK || e.kind == H2_EVENT_RESET) {
-        return EPROTO;
-    }
-    on_event(c, &e);
-    *piece = (e.kind == H2_EVENT_DATA) ? e.data : *piece;
-    return 0;
+    return (s == STATUS_OK) ? 0 : EPROTO;
 }
 
 int grpc_call_next(struct grpc_out *c, struct view *piece)
@@ -143,7 +94,7 @@ int grpc_call_next(struct grpc_out *c, struct view *piece)
     int error = 0;
     *piece = view_of(NULL, 0);
     /* Ends at c->end_ms at the latest, because call_step fails then instead of waiting. */
-    while (!c->ended && piece->len == 0u && error == 0) {
+    while (!c->call.ended && piece->len == 0u && error == 0) {
         error = call_step(c, piece);
     }
     return error;

@@ -1,34 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asks the kubelet which pods use which claims, for `claims --pod`: one call of its PodResources
- * service, with a time limit. The socket is in the kubelet's root directory, beside the plugins
- * directory. Holds no state. Source: k8s.io/kubelet, pkg/apis/podresources.
+ * service, with a time limit. Holds no state. Source: k8s.io/kubelet, pkg/apis/podresources.
  */
 #include <errno.h>
 #include <unistd.h>
 
 #include "cfg/identity.h"
 #include "host/commands/commands_internal.h"
+#include "host/pods_link.h"
 #include "host/system.h"
-
-/* Writes the path of the kubelet's socket. false: it is too long for a unix socket. */
-static bool socket_path(const struct settings *s, char path[SOCKET_PATH_CAP])
-{
-    struct writer w = writer_of(path, SOCKET_PATH_CAP);
-    struct view root = view_text(s->plugins_dir);
-    while (root.len > 0u && root.data[root.len - 1u] != (uint8_t)'/') {
-        root.len--;
-    }
-    WRITE(&w, "%pod-resources/kubelet.sock", VIEW(root));
-    return writer_end_text(&w) == STATUS_OK;
-}
 
 /* Runs the call, and reads its response into m->pods. Returns 0 or an errno. */
 static int list_pods(struct command_memory *m, struct grpc_out *c, const char *path)
 {
     static const uint8_t empty[GRPC_PREFIX_BYTES]; /* a message without fields */
     struct view piece;
-    int error = grpc_call_begin(m, c, path, PODS_METHOD, view_of(empty, sizeof empty));
+    int error = grpc_call_begin(m, c, path, POD_LIST_METHOD, view_of(empty, sizeof empty));
     error = (error == 0) ? grpc_call_next(c, &piece) : error;
     while (error == 0 && piece.len > 0u) {
         pods_feed(&m->pods, piece);
@@ -42,11 +30,11 @@ static int list_pods(struct command_memory *m, struct grpc_out *c, const char *p
 static void write_trouble(struct command_memory *m, const struct grpc_out *c, const char *path,
                           int error)
 {
-    struct view reason = writer_view(&c->text);
+    struct view reason = writer_view(&c->call.text);
     char words[ERRNO_WORDS_CAP];
     if (m->pods_known) {
         reason = view_text("too many pods");
-    } else if (error == 0 && c->code == 0u) {
+    } else if (error == 0 && c->call.code == 0u) {
         reason = view_text("it lists no claims");
     } else if (error != 0) {
         reason = view_text((error == EPROTO) ? "no list of pods" : errno_words(error, words));
@@ -60,11 +48,11 @@ enum status pods_ask(struct command_memory *m, struct view namespace_, struct wr
     char path[SOCKET_PATH_CAP];
     struct grpc_out c = {.end_ms = clock_now_ms() + PODS_MAX_MS};
     pods_begin(&m->pods, namespace_);
-    int error = socket_path(m->settings, path) ? list_pods(m, &c, path) : ENAMETOOLONG;
+    int error = pods_link_path(m->settings, path) ? list_pods(m, &c, path) : ENAMETOOLONG;
     if (pods_end(&m->pods) != STATUS_OK && error == 0) {
         error = EPROTO;
     }
-    m->pods_known = error == 0 && c.code == 0u && m->pods.any;
+    m->pods_known = error == 0 && c.call.code == 0u && m->pods.any;
     if ((m->pods_known && !m->pods.partial) || m->compares) {
         return STATUS_OK;
     }

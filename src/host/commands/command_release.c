@@ -72,8 +72,8 @@ static bool read_entry(struct view message, dra_NodeUnprepareResourcesResponse_C
 static enum status judge_reply(const struct grpc_out *c, struct view reply,
                                const struct claim_id *id, struct writer *why)
 {
-    if (c->code != 0u || reply.len < 5u) {
-        WRITE(why, "the agent refused: %", SHOWN(writer_view(&c->text)));
+    if (c->call.code != 0u || reply.len < 5u) {
+        WRITE(why, "the agent refused: %", SHOWN(writer_view(&c->call.text)));
         return HOST_IO;
     }
     dra_NodeUnprepareResourcesResponse_ClaimsEntry entry =

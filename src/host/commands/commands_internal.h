@@ -8,6 +8,7 @@
 #define HOST_COMMANDS_COMMANDS_INTERNAL_H
 
 #include "host/commands/commands.h"
+#include "wire/grpc_client.h"
 #include "wire/http_status.h"
 
 /*
@@ -145,18 +146,11 @@ MUST_USE enum status page_print(struct command_memory *m, const char *path, bool
                                 struct writer *why);
 /* --- a gRPC call over a unix socket (command_call.c) --- */
 
-/* grpc_out.code: no grpc-status was received; no status of gRPC has this number or a higher one. */
-#define GRPC_CODE_NONE 17u
 /* A call of a command. */
 struct grpc_out {
     uint64_t end_ms; /* set by the caller: time limit of the call, on the clock of clock_now_ms */
     int fd;
-    struct h2 *h2;
-    uint32_t stream;
-    bool ended;         /* the response has ended */
-    unsigned code;      /* value of grpc-status in the response, or GRPC_CODE_NONE */
-    struct writer text; /* value of grpc-message in the response, cut */
-    uint8_t text_bytes[256];
+    struct grpc_client call;
 };
 /*
  * Connects, and sends the request: a message with its prefix. Uses m->h2, m->half and m->cdi[0]

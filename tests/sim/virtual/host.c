@@ -331,6 +331,11 @@ static void carry_out(struct world *w, enum agent_order order)
     case ORDER_CLOSE_API:
         model_end(w);
         break;
+    case ORDER_CONNECT_PODS:
+        agent_pods_failed(w->agent, "kubelet.sock: no such file or directory");
+        break;
+    case ORDER_CLOSE_PODS:
+        break;
     case ORDER_RENEW_REGISTRATION:
         world_kubelet_up(w, w->kubelet_up);
         break;

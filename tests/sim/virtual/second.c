@@ -20,6 +20,8 @@
 #define agent_api_opened second_api_opened
 #define agent_api_failed second_api_failed
 #define agent_api_ended second_api_ended
+#define agent_pods_opened second_pods_opened
+#define agent_pods_failed second_pods_failed
 #define agent_step second_step
 #define agent_next_order second_next_order
 #define agent_step_due second_step_due
