@@ -551,6 +551,42 @@ func TestAlertsOfBothDrivers(t *testing.T) {
 	}
 }
 
+// The documented query gives each pod of a claim the value of each of its devices, and no PodGroup.
+func TestQueryOfConsumers(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../cfg/deploy/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := regexp.MustCompile("(?s)```promql\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(queries) != 1 {
+		t.Fatalf("%d queries, not 1", len(queries))
+	}
+	written := ""
+	for _, instance := range []string{"a", "b"} {
+		for _, one := range []string{
+			`consumer_info{device="neuron-device-0",kind="Pod",name="first",uid="1"} 1`, `consumer_info{device="neuron-device-0",kind="Pod",name="joined",uid=""} 1`,
+			`consumer_info{device="neuron-device-1",kind="PodGroup",name="team",uid="2"} 1`, `consumer_info{device="neuron-device-1",kind="Pod",name="member",uid=""} 1`,
+			`power_ratio{device="neuron-device-0",claim_namespace="ml",claim_name="c",pod_name="first"} 0.5`,
+			`power_ratio{device="neuron-device-1",claim_namespace="ml",claim_name="g",pod_name=""} 0.25`,
+			`power_ratio{device="neuron-device-2",claim_namespace="",claim_name="",pod_name=""} 0.1`,
+		} {
+			written += "neuron_dra_device_" + strings.Replace(one, "{", fmt.Sprintf("{job=%q,instance=%q,", job, instance), 1) + "x5\n"
+		}
+	}
+	var got []string
+	for _, one := range newPrometheus(t, written).ask(t, queries[0][1], 1) {
+		l := one.Metric
+		got = append(got, fmt.Sprint(l.Get("instance"), " ", l.Get("device"), " ", l.Get("claim_namespace"), "/", l.Get("claim_name"), " ", l.Get("name"), " ", one.F))
+	}
+	slices.Sort(got)
+	want := []string{"a neuron-device-0 ml/c first 0.5", "a neuron-device-0 ml/c joined 0.5", "a neuron-device-1 ml/g member 0.25",
+		"b neuron-device-0 ml/c first 0.5", "b neuron-device-0 ml/c joined 0.5", "b neuron-device-1 ml/g member 0.25"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestDashboard asks what the panels ask, of a node with pods and of one with troubles: each query has an answer, with the
 // labels that its legend names; what is empty while all is well says so.
 func TestDashboard(t *testing.T) {

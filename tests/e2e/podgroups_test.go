@@ -34,6 +34,8 @@ func TestPodGroups(t *testing.T) {
 	if _, err := kubectl("get", "podgroups"); err != nil {
 		t.Skipf("this cluster has no PodGroups; `make e2e` brings up one that has: %v", err)
 	}
+	port := freePort(t)
+	takeNode(t, "--flag=--metrics-port="+port)
 	defer clean(t)
 	manifest := example(t, "connected-4")
 	template, _, _ := strings.Cut(manifest, "\n---\n")
@@ -56,6 +58,7 @@ func TestPodGroups(t *testing.T) {
 		t.Fatalf("the claim is reserved for %q", by)
 	}
 	checkPodsOfClaim(t, claim, "first", "second")
+	checkConsumers(t, port, claim, 4, "PodGroup team", "Pod first", "Pod second")
 	// No pod has the claim, and it is allocated and reserved as before: an agent that comes new must not hold its devices.
 	mustKubectl(t, "delete", "pod", "first", "second", "--wait=true")
 	eventually(t, "no CDI file without a pod", soon, func() error {
@@ -66,7 +69,7 @@ func TestPodGroups(t *testing.T) {
 		return err
 	})
 	control(t, "agent", "kill")
-	control(t, "agent", "start")
+	control(t, "agent", "start", "--flag=--metrics-port="+port)
 
 	apply(t, inGroup(t, manifest, "third"))
 	waitRunning(t, "third")
@@ -79,6 +82,7 @@ func TestPodGroups(t *testing.T) {
 	}
 	checkContainer(t, "third", "app", devices)
 	checkPodsOfClaim(t, claim, "third")
+	checkConsumers(t, port, claim, 4, "PodGroup team", "Pod third")
 	mustKubectl(t, "delete", "pod", "third", "--wait=true")
 	mustKubectl(t, "delete", "podgroup", "team")
 }

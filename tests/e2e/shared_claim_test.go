@@ -5,12 +5,16 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // podsOfClaims is what `claims --pod` prints as the pods of each claim of a pod.
@@ -54,6 +58,54 @@ func checkPodsOfClaim(t *testing.T, claim string, pods ...string) {
 	}
 }
 
+var (
+	heldSeries     = regexp.MustCompile(`(?m)^neuron_dra_device_held\{device="([^"]*)",claim_namespace="default",claim_name="([^"]*)",.*\} 1$`)
+	consumerSeries = regexp.MustCompile(`(?m)^neuron_dra_device_consumer_info\{device="([^"]*)",kind="([^"]*)",name="([^"]*)",uid="([^"]*)"\} 1$`)
+)
+
+// checkConsumers: soon after, /metrics have exactly these consumers, as "Pod NAME" or "PodGroup NAME", for each device of the claim;
+// the first of them alone has a UID. Each of the other series of a device is there once.
+func checkConsumers(t *testing.T, port, claim string, devices int, consumers ...string) {
+	t.Helper()
+	eventually(t, "the consumers of claim "+claim+" in the metrics", time.Minute, func() error {
+		response, err := http.Get("http://127.0.0.1:" + port + "/metrics")
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			return err
+		}
+		text := string(body)
+		held := 0
+		for _, series := range heldSeries.FindAllStringSubmatch(text, -1) {
+			if series[2] != claim {
+				continue
+			}
+			held++
+			found := map[string]string{}
+			for _, of := range consumerSeries.FindAllStringSubmatch(text, -1) {
+				if of[1] == series[1] {
+					found[of[2]+" "+of[3]] = of[4]
+				}
+			}
+			for i, want := range consumers {
+				if uid, ok := found[want]; !ok || (uid != "") != (i == 0) {
+					return fmt.Errorf("%s: %v, want %v", series[1], found, consumers)
+				}
+			}
+			if len(found) != len(consumers) {
+				return fmt.Errorf("%s: %v, want %v", series[1], found, consumers)
+			}
+		}
+		if held != devices || !strings.Contains(text, "\nneuron_dra_device_consumers_complete 1\n") {
+			return fmt.Errorf("%d series of %d devices are held, or the list is not complete:\n%s", held, devices, text)
+		}
+		return nil
+	})
+}
+
 // checkFirst: without the kubelet's list, a line says so, and the claim is that of the first pod alone.
 func checkFirst(t *testing.T, plugins, why string) {
 	t.Helper()
@@ -71,6 +123,8 @@ func checkFirst(t *testing.T, plugins, why string) {
 
 // TestSharedClaim: the second pod joins a claim that was prepared for the first one; the kubelet does not call the agent for it.
 func TestSharedClaim(t *testing.T) {
+	port := freePort(t)
+	takeNode(t, "--flag=--metrics-port="+port)
 	defer clean(t)
 	template, pod, _ := strings.Cut(example(t, "single-device"), "---\n")
 	claim := changed(t, template, "kind: ResourceClaimTemplate", "kind: ResourceClaim")
@@ -89,6 +143,7 @@ func TestSharedClaim(t *testing.T) {
 		return
 	}
 	checkPodsOfClaim(t, "single-neuron", "sharer-0", "sharer-1")
+	checkConsumers(t, port, "single-neuron", 1, "Pod sharer-0", "Pod sharer-1")
 
 	// The directories of an agent whose pod lacks the mount.
 	apart := filepath.Join(must(os.MkdirTemp(kube.Short, "p")), "plugins")
