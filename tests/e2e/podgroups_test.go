@@ -5,11 +5,13 @@ package e2e
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
 
-const podGroup = `apiVersion: scheduling.k8s.io/v1alpha2
+// podGroup has the version of the API that the cluster has.
+const podGroup = `apiVersion: %s
 kind: PodGroup
 metadata:
   name: team
@@ -20,6 +22,19 @@ spec:
   - name: neurons
     resourceClaimTemplateName: connected-4-neurons
 `
+
+// groupVersion is the version of the API of groups that the cluster serves.
+func groupVersion(t *testing.T) string {
+	t.Helper()
+	for _, line := range strings.Split(mustKubectl(t, "api-resources", "--api-group=scheduling.k8s.io", "--no-headers"), "\n") {
+		fields := strings.Fields(line)
+		if at := slices.Index(fields, "PodGroup"); at > 1 {
+			return fields[at-2]
+		}
+	}
+	t.Fatal("kubectl api-resources lists no PodGroup")
+	return ""
+}
 
 // inGroup is the pod of an example as a member of the group.
 func inGroup(t *testing.T, manifest, name string) string {
@@ -40,7 +55,7 @@ func TestPodGroups(t *testing.T) {
 	manifest := example(t, "connected-4")
 	template, _, _ := strings.Cut(manifest, "\n---\n")
 	apply(t, template)
-	apply(t, podGroup)
+	apply(t, fmt.Sprintf(podGroup, groupVersion(t)))
 	defer mustKubectl(t, "delete", "--ignore-not-found", "podgroup", "team")
 	apply(t, inGroup(t, manifest, "first"))
 	apply(t, inGroup(t, manifest, "second"))

@@ -27,9 +27,10 @@ SERVED = ["--serve", "v1,v1beta2,v1beta1"]
 GROUPS = ["--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true,DRAConsumableCapacity=false",
           "--serve-group", "scheduling.k8s.io/v1alpha2"]
 GROUPS_TESTS = ("TestCoreSharesOff", "TestEFASharesOff", "TestNoExecute", "TestPodGroups")
-# What a pod needs of the node for a device is alpha too, in a release without this version of the group.
-NEEDS = ["--feature-gates", "DRANodeAllocatableResources=true"]
-NEEDS_TESTS = ("TestNodeAllocatable",)
+# What a pod needs of the node for a device is alpha too, in a release that has groups in another version.
+NEEDS = ["--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true,DRANodeAllocatableResources=true",
+         "--serve-group", "scheduling.k8s.io/v1beta1"]
+NEEDS_TESTS = ("TestNodeAllocatable", "TestPodGroups")
 # By release: the set-up of the cluster with alpha gates, and its tests.
 ALPHA = {"1.36.": (GROUPS, GROUPS_TESTS), "1.37.": (NEEDS, NEEDS_TESTS)}
 # Half of the time with the tests of ALPHA. All tests that build the image are here, so that no two builds of it meet.
