@@ -54,8 +54,9 @@ static bool parse_address(struct view text, uint8_t separator, uint32_t *address
         }
         left = view_from(left, last ? 0u : 1u);
     }
-    *address = all;
-    return left.len == 0u && all != 0u;
+    bool good = left.len == 0u && all != 0u;
+    *address = good ? all : *address;
+    return good;
 }
 
 static void write_fields(struct writer *out, uint8_t separator, uint32_t address)

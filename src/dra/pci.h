@@ -12,7 +12,7 @@
 
 /*
  * Consumes a field of `digits` lower-case hexadecimal digits at the start of *text. Returns false
- * if the text does not start with such a field.
+ * if the text does not start with such a field; *text and *value then have no meaning.
  */
 MUST_USE bool hex_field_parse(struct view *text, unsigned digits, uint32_t *value);
 /*

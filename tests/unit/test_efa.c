@@ -69,6 +69,9 @@ static void test_names(void **state)
     assert_false(efa_device_address(view_text("pci-0000:10:19.0"), &back));
     assert_false(efa_device_address(view_text("0000-10-19-0"), &back));
     assert_false(efa_device_address(view_text("pci-0000-10-19"), &back));
+    /* a name that only begins like an address leaves the address alone, as status.h promises */
+    assert_false(efa_device_address(view_text("pci-0000-20-19-0x"), &back));
+    assert_int_equal(back, address);
 }
 
 static void test_links(void **state)
