@@ -32,6 +32,14 @@ bool hex_field_parse(struct view *text, unsigned digits, uint32_t *value)
     return good;
 }
 
+/* Removes the separator `after`, unless it is NUL, from *text. Returns false if it is not there. */
+static bool skip_separator(struct view *text, uint8_t after)
+{
+    bool there = after == 0u || (text->len > 0u && text->data[0] == after);
+    *text = view_from(*text, (after == 0u) ? 0u : 1u);
+    return there;
+}
+
 /*
  * Parses an address whose fields are separated by `separator`. If `separator` is NUL, expects the
  * separators of sysfs.
@@ -42,21 +50,19 @@ static bool parse_address(struct view text, uint8_t separator, uint32_t *address
     uint32_t all = 0;
     for (unsigned i = 0; i < PCI_FIELDS; i++) {
         uint32_t value = 0;
-        bool last = pci_fields[i].after == 0u;
-        uint8_t after = (separator == 0u) ? pci_fields[i].after : separator;
+        uint8_t after = pci_fields[i].after;
+        after = (separator != 0u && after != 0u) ? separator : after;
         if (!hex_field_parse(&left, pci_fields[i].digits, &value) ||
-            value >> pci_fields[i].bits != 0u) {
+            value >> pci_fields[i].bits != 0u || !skip_separator(&left, after)) {
             return false;
         }
         all = all << pci_fields[i].bits | value;
-        if (!last && (left.len == 0u || left.data[0] != after)) {
-            return false;
-        }
-        left = view_from(left, last ? 0u : 1u);
     }
-    bool good = left.len == 0u && all != 0u;
-    *address = good ? all : *address;
-    return good;
+    if (left.len > 0u || all == 0u) {
+        return false;
+    }
+    *address = all;
+    return true;
 }
 
 static void write_fields(struct writer *out, uint8_t separator, uint32_t address)

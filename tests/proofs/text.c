@@ -3,7 +3,10 @@
  * Texts of base/text.c: comparisons, scans, numbers, UTF-8 and texts in arrays, of any length. The
  * loops over bytes have contracts; those over digits and over the table of UTF-8 are unrolled.
  */
-#include "stubs.h"
+#include "dra_stubs.h"
+
+static size_t marks;     /* '%' of a form that were found so far */
+static size_t all_marks; /* number of fills, which the caller of WRITE makes equal to that of '%' */
 
 #include "base/text.c"
 
@@ -142,4 +145,106 @@ void proof_text_end(void)
     enum status s = writer_end_text(&w);
     CHECK(s == STATUS_OK || s == FULL_BUFFER);
     CHECK((s == STATUS_OK) == !w.full);
+}
+
+void proof_text_ends(void)
+{
+    struct view a = any_view(ANY_LENGTH);
+    CHECK(!view_ends(a, "Ki") || a.len >= 2u);
+    CHECK(view_ends(a, ""));
+    struct view without = view_without_dot(a);
+    CHECK(without.data == a.data && a.len - without.len <= 1u);
+}
+
+void proof_text_safe(void)
+{
+    struct writer w = any_writer(ANY_LENGTH);
+    struct view v = any_view(ANY_LENGTH);
+    bool full = w.full;
+    size_t n = writer_safe(&w, v, any_bool());
+    CHECK(w.len <= w.cap && w.full == full);
+    CHECK(n == v.len || (n < v.len && writer_room(&w) < WRITER_SAFE_ROOM));
+}
+
+/* Proofs text_safe, text_shown and text_numbers: a writer keeps its bounds. */
+static void stub_write_any(struct writer *w)
+{
+    CHECK(w->len <= w->cap);
+    w->len += any_length(w->cap - w->len);
+    w->full = w->full || any_bool();
+}
+
+size_t stub_writer_safe(struct writer *w, struct view v, bool lines)
+{
+    (void)lines;
+    stub_check_view(v);
+    stub_write_any(w);
+    return any_length(v.len);
+}
+
+void stub_writer_shown(struct writer *w, struct view v, size_t max)
+{
+    (void)max;
+    stub_check_view(v);
+    stub_write_any(w);
+}
+
+void stub_writer_decimal(struct writer *w, uint64_t value)
+{
+    (void)value;
+    stub_write_any(w);
+}
+
+void stub_write_fill(struct writer *w, const struct fill *fill)
+{
+    CHECK(__CPROVER_r_ok(fill, sizeof *fill));
+    stub_write_any(w);
+}
+
+/* A value as one of TEXT, VIEW, SHOWN, SAFE and NUMBER makes it. */
+static struct fill any_fill(void)
+{
+    struct view v = any_view(ANY_LENGTH);
+    switch (any_u8()) {
+    case 0:
+        return fill_view(v);
+    case 1:
+        return fill_shown(v, any_u32());
+    case 2:
+        return (struct fill)NUMBER(any_u64());
+    case 3:
+        return (struct fill)TEXT(any_text());
+    default:
+        return (struct fill)SAFE(any_text());
+    }
+}
+
+void proof_text_fill(void)
+{
+    struct writer w = any_writer(ANY_LENGTH);
+    struct fill fill = any_fill();
+    bool full = w.full;
+    size_t before = w.len;
+    write_fill(&w, &fill);
+    CHECK(w.len <= w.cap && w.len >= before && (!full || w.full));
+}
+
+size_t stub_find_mark(struct view a, uint8_t byte)
+{
+    size_t at = stub_view_find(a, byte);
+    marks += (at < a.len) ? 1u : 0u;
+    ASSUME(at < a.len ? marks <= all_marks : marks == all_marks);
+    return at;
+}
+
+void proof_text_form(void)
+{
+    struct writer w = any_writer(ANY_LENGTH);
+    marks = 0;
+    all_marks = any_length(ANY_LENGTH / sizeof(struct fill));
+    struct fill *fills = malloc(all_marks * sizeof *fills);
+    ASSUME(fills != NULL);
+    bool full = w.full;
+    writer_fill(&w, any_text(), fills, all_marks);
+    CHECK(w.len <= w.cap && (!full || w.full));
 }
