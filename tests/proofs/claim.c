@@ -118,6 +118,7 @@ static struct claim_builder *any_builder(void)
     table.unknown = any_bool();
     table.ultraserver.member = any_bool();
     table.board = any_bool() ? &board : NULL;
+    board.devices = any_u8();
     ASSUME(board.devices > 0u); /* test_boards checks it of each row */
     builder.record.consumer.kind = CONSUMER_POD;
     builder.why[CLAIM_ERROR_CAP - 1u] = '\0'; /* claim_begin clears it */
