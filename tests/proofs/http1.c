@@ -204,3 +204,106 @@ void proof_http1_transport(void)
     }
     CHECK(sound(h));
 }
+
+/* A form and its fills take as many bytes as all of them together (base/text.c). */
+void stub_writer_fill(struct writer *w, const char *form, const struct fill *fills, size_t count)
+{
+    size_t len = strlen(form) - count;
+    for (size_t i = 0; i < count; i++) {
+        CHECK(fills[i].kind == FILL_TEXT || fills[i].kind == FILL_NUMBER);
+        /* NUMBER is the length of a short text here */
+        len += fills[i].kind == FILL_TEXT ? strlen(fills[i].data) : 2u;
+    }
+    CHECK(writer_sound(w));
+    if (w->full || len > w->cap - w->len) {
+        w->full = true;
+    } else {
+        w->len += len;
+    }
+}
+
+void stub_line(struct http1 *h, struct view line)
+{
+    stub_check_view(line);
+    CHECK(h->phase == HTTP1_READING && line.len <= sizeof h->line && h->line_len == 0u);
+    h->phase = any_bool() ? HTTP1_READING : HTTP1_FAILED;
+}
+
+void stub_request_end(struct http1 *h)
+{
+    CHECK(h->phase == HTTP1_READING && h->part == HTTP1_FIELDS);
+    h->phase = any_bool() ? HTTP1_REQUESTED : HTTP1_FAILED;
+}
+
+void stub_parse_input(struct http1 *h)
+{
+    CHECK(h->phase == HTTP1_READING && h->tx.len == 0u);
+    h->phase = any_bool() ? HTTP1_READING : any_bool() ? HTTP1_REQUESTED : HTTP1_FAILED;
+    h->failed = h->phase == HTTP1_FAILED ? PEER_MALFORMED : STATUS_OK;
+}
+
+void proof_http1_lines(void)
+{
+    struct http1 *h = any_engine();
+    if (any_bool()) {
+        line_over(h);
+    } else {
+        parse_connection(h, any_line(h));
+        CHECK(h->phase == HTTP1_READING);
+    }
+    CHECK(sound(h));
+}
+
+void proof_http1_next(void)
+{
+    struct http1 *h = any_phase();
+    h->path[sizeof h->path - 1u] = '\0'; /* parse_target copies with text_copy */
+    ASSUME((h->phase == HTTP1_FAILED) == (h->failed != STATUS_OK)); /* fail_connection */
+    ASSUME(h->failed < STATUS_COUNT && h->failed != STATUS_MORE);
+    struct view path = {NULL, 0};
+    if (any_bool()) {
+        http1_init(h, any_u64());
+        CHECK(h->phase == HTTP1_READING && h->tx.len == 0u);
+    } else {
+        http1_rx_end(h);
+    }
+    CHECK(sound(h));
+    enum status s = http1_next(h, &path);
+    CHECK(sound(h) && (s == STATUS_OK) == (path.data != NULL) && path.len < sizeof h->path);
+    CHECK(s != STATUS_OK || h->phase == HTTP1_RESPONDING);
+    struct view waiting = http1_tx_data(h);
+    CHECK(waiting.len == 0u || __CPROVER_r_ok(waiting.data, waiting.len));
+}
+
+/* A response of each kind fits into an empty send buffer: the writer never becomes full. */
+void proof_http1_heads(void)
+{
+    struct http1 *h = any_engine();
+    enum http1_code code = (enum http1_code)(any_u8() % HTTP1_CODES);
+    if (any_bool()) {
+        fail_connection(h, PEER_MALFORMED, code);
+        CHECK(h->phase == HTTP1_FAILED && h->code == code && h->rx_len == 0u);
+        CHECK((h->tx.len > 0u) == (code != HTTP1_OK));
+    } else {
+        h->phase = any_bool() ? HTTP1_RESPONDING : HTTP1_FAILED;
+        bool head = h->head;
+        bool body = http1_respond(h, code, "text/plain; version=0.0.4; charset=utf-8");
+        CHECK(body == (h->phase == HTTP1_RESPONDING) && (!body || !head));
+    }
+    CHECK(sound(h) && !h->tx.full);
+}
+
+void proof_http1_body(void)
+{
+    struct http1 *h = any_phase();
+    struct writer room = http1_body_space(h);
+    size_t n = any_length(sizeof h->sent);
+    ASSUME(n <= room.cap);
+    http1_body_commit(h, n);
+    CHECK(sound(h) && writer_sound(&h->tx) && !h->tx.full);
+    if (room.cap > 0u) {
+        http1_body_end(h); /* the room of a piece includes the last chunk */
+        CHECK(!h->tx.full && h->phase != HTTP1_RESPONDING);
+    }
+    CHECK(sound(h));
+}
