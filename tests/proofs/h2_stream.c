@@ -157,6 +157,24 @@ void proof_h2_new_stream(void)
     CHECK(connection_sound(c));
 }
 
+/* Recently closed streams in any order, of a connection of either role. */
+static struct h2 *any_closed(void)
+{
+    __CPROVER_havoc_object(&connection);
+    ASSUME(connection.closed_next < H2_CLOSED_MEMORY);
+    ASSUME(connection.role == H2_SERVER || connection.role == H2_CLIENT);
+    return &connection;
+}
+
+static bool remembers(const struct h2 *c, uint32_t id, enum h2_past past)
+{
+    bool known = false;
+    for (unsigned i = 0; i < H2_CLOSED_MEMORY; i++) {
+        known = known || (c->closed[i].id == id && c->closed[i].past == (uint8_t)past);
+    }
+    return known;
+}
+
 void proof_h2_past(void)
 {
     struct h2 *c = any_closed();
