@@ -76,7 +76,7 @@ struct agent *agent_add_efa(struct agent *a, const struct files *files)
     e->settings = a->settings;
     e->driver = &a->settings->driver[DRIVER_EFA];
     e->files = files;
-    e->draining = !a->settings->efa;
+    e->ending = !a->settings->efa;
     e->now_ms = a->now_ms;
     e->started_ms = a->now_ms;
     e->wall_ms = a->wall_ms;
@@ -95,7 +95,7 @@ static void adopt_found(struct agent *a)
     if (change == INVENTORY_OTHER) {
         reconcile_devices(a);
     }
-    if (a->draining) {
+    if (a->ending) {
         return; /* without --efa, the EFA driver publishes no devices and reports no health */
     }
     if (inventory_is_lost(a)) {
@@ -141,7 +141,7 @@ static void store_step(struct agent *a)
     bool before = ledger_is_usable(a);
     handover_called(a, calls_open_since(a, handover_leaving_ms(a)));
     opening_step(a);
-    bool opened = ledger_is_usable(a) && !before && !a->draining;
+    bool opened = ledger_is_usable(a) && !before && !a->ending;
     if (opened && inventory_is_known(a) &&
         inventory_apply_health(a, ledger_numbers(a), ledger_shares(a))) {
         publish_changed(a);
@@ -253,9 +253,9 @@ static bool may_hold(const struct agent *e)
     return ledger_may_hold(e) || !reconcile_is_complete(e);
 }
 
-static void start_draining(struct agent *e)
+static void driver_keep(struct agent *e)
 {
-    e->drains = true;
+    e->kept = true;
     e->order_open_sockets = true;
     log_begin(e, LOG_ID_DRIVER_KEPT);
     log_number(e, "claims_held", ledger_held_count(e));
@@ -267,7 +267,7 @@ static void driver_remove(struct agent *a)
 {
     struct agent *e = a->next;
     ledger_flush(e);
-    if (e->drains) {
+    if (e->kept) {
         log_one(e, LOG_ID_DRIVER_ENDED, "text", "the driver holds no claim any more");
     }
     e->order_end_driver = true;
@@ -297,17 +297,17 @@ static void driver_leave(struct agent *a)
  * If --efa is off, keeps the EFA driver running until it holds no claim. An earlier run with --efa
  * may have left claims, and their pods stay Terminating until the claims are unprepared.
  */
-static void drain_step(struct agent *a)
+static void driver_end_step(struct agent *a)
 {
     struct agent *e = a->next;
-    bool judged = e != NULL && e->draining && ledger_is_usable(e);
+    bool judged = e != NULL && e->ending && ledger_is_usable(e);
     if (!judged || a->stopping) {
         return;
     }
     if (!may_hold(e)) {
         driver_leave(a);
-    } else if (!e->drains) {
-        start_draining(e);
+    } else if (!e->kept) {
+        driver_keep(e);
     } else {
         /* wait until the kubelet has unprepared the EFA driver's claims */
     }
@@ -634,7 +634,7 @@ void agent_step(struct agent *a)
 {
     log_start(a);
     for_all(a, driver_begin);
-    drain_step(a);
+    driver_end_step(a);
     serve_api(a);
     version_step(a);
     node_drain_step(a);

@@ -80,12 +80,12 @@ struct agent {
     char device_plugin[SOCKET_PATH_CAP];
     /* path of the socket of another driver with this driver's name; empty: there is none */
     char other_driver[SOCKET_PATH_CAP];
-    bool draining; /* --efa is off: the driver runs until it holds no claim of earlier runs */
+    bool ending; /* --efa is off: the driver runs until it holds no claim of earlier runs */
     /*
-     * set if `draining` and claims may be left, after the agent has logged that the EFA driver
+     * set if `ending` and claims may be left, after the agent has logged that the EFA driver
      * keeps running and has ordered the host to open the driver's sockets
      */
-    bool drains;
+    bool kept;
     bool stopping;
     /* if `stopping`: time at which the agent ends the kubelet's calls that still run */
     uint64_t stop_ms;

@@ -386,7 +386,7 @@ static void test_switched_off(void **state)
     (void)state;
     begin();
     prepared(0);
-    world.agent->draining = true;
+    world.agent->ending = true;
     prepared(0);
     const char *why = prepare_error(prepare_now(1, 1), 1);
     assert_non_null(strstr(why, "runs without --efa (draDriver.efa.enabled)"));

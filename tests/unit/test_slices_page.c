@@ -361,14 +361,14 @@ static void test_shares(void **state)
     assert_int_equal(wanted->shares, 8);
 }
 
-/* A driver that drains publishes nothing, and keeps nothing published for its claims. */
-static void test_draining(void **state)
+/* A driver that is ending publishes nothing, and keeps nothing published for its claims. */
+static void test_ending_driver(void **state)
 {
     (void)state;
     nodes[0].device_states.kept = 1u << 20;
     make(0);
     assert_int_equal(publishers[0].wanted.devices.count, 17);
-    agents[0].draining = true;
+    agents[0].ending = true;
     make(0);
     assert_int_equal(publishers[0].wanted.devices.count, 0);
 }
@@ -399,7 +399,7 @@ int main(void)
         cmocka_unit_test_setup(test_efa_devices_left_out, setup),
         cmocka_unit_test_setup(test_attributes_left_out, setup),
         cmocka_unit_test_setup(test_shares, setup),
-        cmocka_unit_test_setup(test_draining, setup),
+        cmocka_unit_test_setup(test_ending_driver, setup),
         cmocka_unit_test_setup(test_impossible_name, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,7 +280,7 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
     struct writer why = writer_of(text, sizeof text);
     enum status s = STATUS_OK;
     rivals_find(a, r, rivals);
-    if (a->draining) {
+    if (a->ending) {
         writer_text(&why, "the agent of this node runs without --efa (draDriver.efa.enabled) and "
                           "prepares no claim for EFA devices: delete the pod, or switch it on");
         fail_with(a, o, &why);

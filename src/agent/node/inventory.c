@@ -126,7 +126,7 @@ enum inventory_change inventory_adopt(struct agent *a)
     const struct devices *next = &a->scratch.devices;
     ASSERT(devices_valid(next));
     bool same = inventory->known && devices_same(next, &inventory->devices);
-    if (!a->draining) {
+    if (!a->ending) {
         report_issues(a, &a->scratch.issues);
         bool returned = inventory->missing;
         if (keeps_devices(a, next)) {

@@ -36,7 +36,7 @@ static bool is_made(const struct publish *p)
 /*
  * Number of slices that the document shows:
  * - Without wanted content: 0.
- * - With a current plan, or while the driver is draining and so creates no slice: the number of
+ * - With a current plan, or while the driver is ending and so creates no slice: the number of
  *   parts in the plan.
  * - Otherwise: one for all devices, and one for shared counters if needed.
  */
@@ -46,7 +46,7 @@ static unsigned slices_of(const struct agent *a)
     if (!is_made(p)) {
         return 0;
     }
-    return (is_planned(p) || a->draining) ? p->plan.parts : (p->wanted.devices.counters ? 2u : 1u);
+    return (is_planned(p) || a->ending) ? p->plan.parts : (p->wanted.devices.counters ? 2u : 1u);
 }
 
 static struct slice_shown slice_at(const struct agent *a, unsigned index)

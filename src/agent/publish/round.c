@@ -298,7 +298,7 @@ static bool keeps_stored(struct agent *a)
     struct round *r = &a->publish->round;
     const struct plan *plan = &a->publish->plan;
     unsigned stored = plan_devices_seen(plan);
-    if (a->draining || plan->cut > 0u || a->publish->wanted.devices.count > 0u || stored == 0u) {
+    if (a->ending || plan->cut > 0u || a->publish->wanted.devices.count > 0u || stored == 0u) {
         return false;
     }
     if (r->kept_until_ms == 0u) {
@@ -328,7 +328,7 @@ static void list_complete(struct agent *a, const struct api_result *result)
         return;
     }
     slice_watch_listed(a, result);
-    if (a->draining) {
+    if (a->ending) {
         plan_make_empty(plan);
     } else {
         plan_make(plan, a->publish->wanted.devices.count, a->publish->wanted.devices.counters);

@@ -126,7 +126,7 @@ static void copy_devices(struct agent *a)
     struct devices *wanted = &a->publish->wanted.devices;
     unsigned kept = 0;
     devices_copy(wanted, a->devices);
-    wanted->count = a->draining ? 0u : wanted->count;
+    wanted->count = a->ending ? 0u : wanted->count;
     wanted->labels = node_facts(a)->labels;
     wanted->taints = a->settings->taint;
     bool with_node = wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES;
@@ -135,7 +135,7 @@ static void copy_devices(struct agent *a)
     if (!a->publish->round.no_resources) {
         wanted->resources = a->driver->resources;
     }
-    if (!a->draining) {
+    if (!a->ending) {
         keep_devices(a, wanted);
     }
     for (unsigned i = 0; i < wanted->count; i++) {

@@ -79,7 +79,7 @@ static bool is_refused_type(const struct agent *a)
  */
 static unsigned reason_bits(const struct agent *a)
 {
-    if (a->draining) {
+    if (a->ending) {
         return 0;
     }
     bool owner = !ledger_is_busy(a);

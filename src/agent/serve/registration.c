@@ -117,7 +117,7 @@ void registration_step(struct agent *a)
 uint64_t registration_deadline(const struct agent *a)
 {
     const struct registration *r = &a->serve->registration;
-    bool open = !a->draining || a->drains;
+    bool open = !a->ending || a->kept;
     return (r->registered || a->stopping || !open) ? UINT64_MAX : r->waiting_ms + r->retry_ms;
 }
 

@@ -197,7 +197,7 @@ static bool write_withheld(const struct agent *a, unsigned *left, struct writer 
 static bool write_kept(const struct agent *a, struct writer *out)
 {
     const struct agent *e = a->next;
-    if (e == NULL || !e->drains) {
+    if (e == NULL || !e->kept) {
         return false;
     }
     WRITE(out,
@@ -226,6 +226,6 @@ bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
     if (left == 0u && write_kept(a, out)) {
         return true;
     }
-    left -= (a->next != NULL && a->next->drains) ? 1u : 0u;
+    left -= (a->next != NULL && a->next->kept) ? 1u : 0u;
     return write_withheld(a, &left, out) || node_drain_line(a, left, out);
 }
