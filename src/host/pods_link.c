@@ -81,10 +81,10 @@ void pods_link_turn(struct pods_link *l, short revents)
         return;
     }
     struct writer room = agent_link_rx(l->agent, LINK_PODS);
-    ssize_t n = 0;
-    if (writer_room(&room) > 0u) {
-        n = read(l->fd, &room.data[room.len], writer_room(&room));
+    if (writer_room(&room) == 0u) {
+        return; /* the rest of the list is read when the agent has handled what it has */
     }
+    ssize_t n = read(l->fd, &room.data[room.len], writer_room(&room));
     if (n > 0) {
         agent_link_rx_commit(l->agent, LINK_PODS, (size_t)n);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -104,7 +104,11 @@ bool pods_link_write(struct pods_link *l)
     if (n > 0) {
         agent_link_tx_commit(l->agent, LINK_PODS, (size_t)n);
     } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        report_closed(l);
+        /*
+         * the kubelet has closed the connection, perhaps after the whole list, which is still to be
+         * read: only drop the output
+         */
+        agent_link_tx_commit(l->agent, LINK_PODS, tx.len);
     } else {
         /* nothing to send, or the kubelet does not read */
     }

@@ -3,7 +3,9 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,14 +15,18 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	resource "k8s.io/api/resource/v1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
@@ -333,5 +339,85 @@ func TestPodListRefused(t *testing.T) {
 			awaitConsumers(t, address, 1, first, "neuron-device-3 Pod llama-1 ")
 			a.waitLog(0, "event=pod_list_complete")
 		})
+	}
+}
+
+// A kubelet that answers and closes at once: what it sent is read to its end, although the agent can send no acknowledgement.
+func TestPodListBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	names := []string{}
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("late-%02d", i))
+	}
+	list := &podresources.ListPodResourcesResponse{}
+	for _, name := range names {
+		list.PodResources = append(list.PodResources, podUsing("default", name, "claim"))
+	}
+	body, err := proto.Marshal(list)
+	check(t, err)
+	body = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body...)
+	if len(body) < 3*8192 || len(body) > 65535 {
+		t.Fatalf("a list of %d bytes: more than the agent reads at once, and no more than the window, was meant", len(body))
+	}
+	a.listens(func(c net.Conn) {
+		_, _ = io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
+		_ = c.(*net.UnixConn).CloseRead() // as after the close, but surely before the agent reads
+		f := http2.NewFramer(c, c)
+		fields := func(end bool, pairs ...string) {
+			var block bytes.Buffer
+			e := hpack.NewEncoder(&block)
+			for i := 0; i < len(pairs); i += 2 {
+				check(t, e.WriteField(hpack.HeaderField{Name: pairs[i], Value: pairs[i+1]}))
+			}
+			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: end})
+		}
+		_ = f.WriteSettings()
+		fields(false, ":status", "200", "content-type", "application/grpc")
+		for piece := range slices.Chunk(body, 16384) {
+			_ = f.WriteData(1, false, piece)
+		}
+		fields(true, "grpc-status", "0")
+	})
+	k := a.register()
+	api.published()
+	k.prepareOK(named(api.addClaim(reservedFor(newClaim("claim", "req=3"), "pods", "llama-0"))))
+	want := []string{"neuron-device-3 Pod llama-0 " + string(uid("llama-0"))}
+	for _, name := range names {
+		want = append(want, "neuron-device-3 Pod "+name+" ")
+	}
+	awaitConsumers(t, address, 1, want...)
+}
+
+// The pods of a long list cost a scrape no search of the claims for each device and pod: that took 11 ms of the one thread.
+func TestPodListCost(t *testing.T) {
+	t.Parallel()
+	const scrapes, limit = 40, 4 * time.Millisecond
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	lister := a.servePods()
+	k := a.register()
+	api.published()
+	k.prepareOK(named(api.addClaim(reservedFor(newClaim("claim", "req=3"), "pods", "llama-0"))))
+	pods, want := []*podresources.PodResources{}, []string{"neuron-device-3 Pod llama-0 " + string(uid("llama-0"))}
+	for i := range 250 {
+		pods = append(pods, podUsing("default", fmt.Sprint("p-", i), "claim"))
+		want = append(want, fmt.Sprintf("neuron-device-3 Pod p-%d ", i))
+	}
+	lister.set(pods...)
+	awaitConsumers(t, address, 1, want...)
+	spent := func() float64 {
+		m := regexp.MustCompile(`(?m)^process_cpu_seconds_total ([0-9.]+)$`).FindStringSubmatch(scrape(t, address))
+		seconds, err := strconv.ParseFloat(m[1], 64)
+		check(t, err)
+		return seconds
+	}
+	before := spent()
+	for range scrapes {
+		page(t, address, "/metrics")
+	}
+	if each := time.Duration((spent() - before) / (scrapes + 1) * float64(time.Second)); each > limit {
+		t.Errorf("a scrape takes %v of the processor, at most %v", each, limit)
 	}
 }

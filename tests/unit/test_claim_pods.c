@@ -345,8 +345,10 @@ static void test_claim_of_the_same_name(void **state)
     metrics_get();
     respond();
     assert_int_equal(claim_pods_count(world.agent), 1);
-    assert_null(claim_pods_name(world.agent, 0, 8));
-    assert_string_equal(claim_pods_name(world.agent, 0, 7), "early");
+    assert_int_equal(claim_pods_slot(world.agent, 0), 7);
+    assert_string_equal(claim_pods_name(world.agent, 0), "early");
+    l->entry[7].held_ms = world.now_ms;
+    assert_int_equal(claim_pods_slot(world.agent, 0), -1);
     l->entry[7] = (struct ledger_entry){0};
     l->entry[8] = (struct ledger_entry){0};
 }
@@ -374,6 +376,35 @@ static void test_list_during_a_page(void **state)
     assert_null(strstr(page, "joined"));
     assert_int_equal(claim_pods_count(world.agent), 1);
     look();
+    assert_true(shows(0, "joined"));
+}
+
+/*
+ * Readers that are slow by turns do not keep a list back for longer than POD_LIST_AGE_MS: what they
+ * have of a page that would mix two lists ends without its last line.
+ */
+static void test_slow_readers(void **state)
+{
+    (void)state;
+    begin_world();
+    list_add("ml", "joined", "claim-0");
+    ask();
+    int link = page_connect();
+    page[0] = 0;
+    page_ask(link, "GET /metrics HTTP/1.0\r\n\r\n");
+    assert_true(page_take(link, 1));
+    respond();
+    pass(AGE / 2u);
+    assert_int_equal(claim_pods_count(world.agent), 0);
+    int other = page_connect();
+    page_ask(other, "GET /metrics HTTP/1.0\r\n\r\n");
+    pass(AGE - AGE / 2u);
+    assert_int_equal(claim_pods_count(world.agent), 1);
+    while (page_take(other, SIZE_MAX)) {
+    }
+    assert_true(agent_link_done(world.agent, (unsigned)other));
+    assert_null(strstr(page, "process_max_fds"));
+    metrics_get();
     assert_true(shows(0, "joined"));
 }
 
@@ -429,7 +460,7 @@ static void test_too_many(void **state)
     look();
     assert_true(shows(0, "joined"));
     complete_is(0);
-    assert_int_equal(said("event=pod_list_incomplete"), 1);
+    assert_int_equal(said("event=pod_list_incomplete"), 1); /* once, although the reason differs */
     list_begin();
     list_add("ml", "joined", "claim-0");
     ask();
@@ -437,6 +468,30 @@ static void test_too_many(void **state)
     look();
     complete_is(1);
     assert_int_equal(said("event=pod_list_complete"), 1);
+}
+
+/* What is left out is logged with its reason. */
+static void test_left_out(void **state)
+{
+    char name[300];
+    (void)state;
+    begin_world();
+    list_add("ml", "a\"b\nc", "claim-0");
+    ask();
+    respond();
+    look();
+    complete_is(0);
+    log_has("text=\"the kubelet lists a pod without a valid name\"");
+    begin_world();
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1u] = 0;
+    list_add("ml", name, "claim-0");
+    ask();
+    respond();
+    look();
+    complete_is(0);
+    log_has("event=pod_list_incomplete");
+    assert_null(strstr(world.log, "too many pods"));
 }
 
 /* Names that are too long for the table together, and a pod with more claims than a record has. */
@@ -676,10 +731,12 @@ static void test_two_drivers(void **state)
     agent_link_rx_commit(a, LINK_PODS, n);
     claim_pods_step(a, true);
     assert_int_equal(claim_pods_count(a), 2);
-    assert_string_equal(claim_pods_name(a, 0, 0), "joined");
-    assert_null(claim_pods_name(a, 1, 0));
-    assert_null(claim_pods_name(&second, 0, 0));
-    assert_string_equal(claim_pods_name(&second, 1, 0), "joined");
+    assert_int_equal(claim_pods_slot(a, 0), 0);
+    assert_int_equal(claim_pods_slot(a, 1), -1);
+    assert_int_equal(claim_pods_slot(&second, 0), -1);
+    assert_int_equal(claim_pods_slot(&second, 1), 0);
+    assert_string_equal(claim_pods_name(a, 0), "joined");
+    assert_string_equal(claim_pods_name(a, 1), "joined");
     a->next = NULL;
     world.settings.efa = false;
 }
@@ -693,8 +750,10 @@ int main(void)
         cmocka_unit_test(test_slot_of_another_claim),
         cmocka_unit_test(test_claim_of_the_same_name),
         cmocka_unit_test(test_list_during_a_page),
+        cmocka_unit_test(test_slow_readers),
         cmocka_unit_test(test_page_without_reader),
         cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_bad_responses),

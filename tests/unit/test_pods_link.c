@@ -169,6 +169,8 @@ static void test_kubelet_goes(void **state)
     fd = accept(listener, NULL, NULL);
     assert_int_equal(close(fd), 0);
     assert_false(pods_link_write(&host_link)); /* EPIPE */
+    assert_int_equal(agent_link_tx(world.agent, LINK_PODS).len, 0);
+    pods_link_turn(&host_link, POLLIN | POLLHUP);
     assert_int_equal(host_link.fd, -1);
     step_now();
     assert_int_equal(said("event=pod_list_incomplete"), 1);
@@ -179,9 +181,35 @@ static void test_kubelet_goes(void **state)
     struct writer room = agent_link_rx(world.agent, LINK_PODS);
     assert_int_equal(writer_room(&room), 0); /* until the agent has looked */
     pods_link_turn(&host_link, POLLIN | POLLHUP);
+    assert_true(host_link.fd >= 0);
+    step_now();
+    pods_link_end(&host_link);
+    assert_int_equal(close(fd), 0);
+}
+
+/* A kubelet that goes right after its last byte: its bytes are read, although none can be sent. */
+static void test_last_words(void **state)
+{
+    static const char settings[] = "\0\0\0\4\0\0\0\0\0";
+    int listener = *(int *)*state;
+    begin_world();
+    ask();
+    int fd = accept_now(listener);
+    assert_int_equal(write(fd, settings, 9), 9);
+    pods_link_turn(&host_link, POLLIN);
+    step_now();
+    assert_int_equal(write(fd, settings, 9), 9);
+    assert_int_equal(close(fd), 0);
+    assert_false(pods_link_write(&host_link)); /* EPIPE */
+    assert_true(host_link.fd >= 0);
+    pods_link_turn(&host_link, POLLIN | POLLHUP);
+    struct writer room = agent_link_rx(world.agent, LINK_PODS);
+    assert_int_equal(writer_room(&room), 0); /* the bytes have arrived */
+    step_now();
+    assert_true(host_link.fd >= 0);
+    pods_link_turn(&host_link, POLLIN | POLLHUP);
     assert_int_equal(host_link.fd, -1);
     step_now();
-    assert_int_equal(close(fd), 0);
 }
 
 /* A kubelet that reads nothing: the bytes wait, and so does the agent, until its time limit. */
@@ -228,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_kubelet_goes),
+        cmocka_unit_test(test_last_words),
         cmocka_unit_test(test_full_socket),
     };
     int failed = cmocka_run_group_tests(alone, NULL, NULL);

@@ -238,6 +238,11 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
     return -1;
 }
 
+bool ledger_holds_device(const struct agent *a, unsigned slot, unsigned number)
+{
+    return is_others(a, slot, UINT64_C(1) << number, "");
+}
+
 int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing)
 {
     return rival_from(a, from, r, (sharing && claim_joins(r)) ? JOINS_KNOWN : JOINS_NOBODY);

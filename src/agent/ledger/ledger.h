@@ -198,6 +198,8 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
  * none.
  */
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
+/* Whether this slot holds a claim that has the device with this number or a share of it. */
+bool ledger_holds_device(const struct agent *a, unsigned slot, unsigned number);
 /*
  * First slot, starting at slot `from`, whose claim conflicts with the claim of `r`; -1: there is
  * none. With `sharing`, two claims that share devices (claim_joins) do not conflict.

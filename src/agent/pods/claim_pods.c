@@ -62,7 +62,7 @@ void claim_pods_opened(struct agent *a, uint64_t now_ms)
     ASSERT(p->call == POD_CALL_CONNECTING);
     p->call = POD_CALL_RUNNING;
     p->busy = false;
-    p->missing = false;
+    p->lacks = NULL;
     p->received = 0;
     p->end_ms = now_ms + PODS_MAX_MS;
     t->began_ms = now_ms;
@@ -129,9 +129,12 @@ static void add_pair(struct claim_pods *p, const struct agent *driver, unsigned 
     if (has_pair(t, driver, slot, pod)) {
         return;
     }
-    if (t->count == CLAIM_PODS_MAX || pod.len + 1u > writer_room(&t->names) ||
-        !claim_name_like(pod)) {
-        p->missing = true;
+    if (!claim_name_like(pod)) {
+        p->lacks = "the kubelet lists a pod without a valid name";
+        return;
+    }
+    if (t->count == CLAIM_PODS_MAX || pod.len + 1u > writer_room(&t->names)) {
+        p->lacks = "too many pods use claims";
         return;
     }
     t->pod[t->count] = (struct claim_pod){.slot = (uint16_t)slot,
@@ -147,7 +150,9 @@ static void add_pod(struct agent *a, struct listed_pod *pod)
     struct claim_pods *p = a->pods;
     struct view claim;
     p->any = p->any || pod->uses;
-    p->missing = p->missing || pod->truncated;
+    if (pod->truncated) {
+        p->lacks = "the kubelet lists a pod with too many claims, or too long a name";
+    }
     while (listed_pod_claim(pod, &claim)) {
         for (const struct agent *d = a; d != NULL; d = d->next) {
             int slot = find_slot(d, pod->namespace_, claim, next_table(p)->began_ms);
@@ -209,8 +214,8 @@ static void judge_response(struct claim_pods *p)
         end_call(p, POD_RESULT_FAILED, view_text("the kubelet's list of pods is malformed"));
     } else if (!p->any) {
         end_call(p, POD_RESULT_EMPTY, view_text("the kubelet lists no claims"));
-    } else if (p->missing) {
-        end_call(p, POD_RESULT_PARTIAL, view_text("too many pods use claims"));
+    } else if (p->lacks != NULL) {
+        end_call(p, POD_RESULT_PARTIAL, view_text(p->lacks));
     } else {
         end_call(p, POD_RESULT_COMPLETE, view_of(NULL, 0));
     }
@@ -245,6 +250,7 @@ static void show_list(struct agent *a)
         log_result(a);
     }
     p->shown = 1u - p->shown;
+    p->version++;
     p->result = p->next;
     p->call = POD_CALL_NONE;
 }
@@ -280,7 +286,7 @@ void claim_pods_step(struct agent *a, bool settled)
     if (a->pods->call == POD_CALL_RUNNING) {
         read_events(a);
     }
-    if (a->pods->call == POD_CALL_ENDED && settled) {
+    if (a->pods->call == POD_CALL_ENDED && (settled || a->now_ms >= a->pods->next_ms)) {
         show_list(a);
     }
 }
@@ -288,10 +294,10 @@ void claim_pods_step(struct agent *a, bool settled)
 uint64_t claim_pods_deadline(const struct agent *a)
 {
     const struct claim_pods *p = a->pods;
-    if (p->call != POD_CALL_RUNNING) {
-        return UINT64_MAX;
+    if (p->call == POD_CALL_RUNNING) {
+        return p->busy ? a->now_ms : earlier(p->end_ms, h2_deadline(&p->h2));
     }
-    return p->busy ? a->now_ms : earlier(p->end_ms, h2_deadline(&p->h2));
+    return (p->call == POD_CALL_ENDED) ? p->next_ms : UINT64_MAX;
 }
 
 /* --- bytes of the connection --- */
@@ -330,16 +336,33 @@ void claim_pods_tx_commit(struct agent *a, size_t n)
 
 /* --- the list that is shown --- */
 
-unsigned claim_pods_count(const struct agent *a)
+static const struct pod_table *shown_table(const struct agent *a)
 {
-    return a->pods->table[a->pods->shown].count;
+    return &a->pods->table[a->pods->shown];
 }
 
-const char *claim_pods_name(const struct agent *a, unsigned index, unsigned slot)
+uint32_t claim_pods_version(const struct agent *a)
 {
-    const struct pod_table *t = &a->pods->table[a->pods->shown];
-    bool same = ledger_entry(a, slot)->held_ms < t->began_ms;
-    return (same && is_pair(t, index, a, slot)) ? name_at(t, index) : NULL;
+    return a->pods->version;
+}
+
+unsigned claim_pods_count(const struct agent *a)
+{
+    return shown_table(a)->count;
+}
+
+int claim_pods_slot(const struct agent *a, unsigned index)
+{
+    const struct pod_table *t = shown_table(a);
+    ASSERT(index < t->count);
+    unsigned slot = t->pod[index].slot;
+    bool same = is_pair(t, index, a, slot) && ledger_entry(a, slot)->held_ms < t->began_ms;
+    return same ? (int)slot : -1;
+}
+
+const char *claim_pods_name(const struct agent *a, unsigned index)
+{
+    return name_at(shown_table(a), index);
 }
 
 bool claim_pods_complete(const struct agent *a)

@@ -20,9 +20,7 @@ struct claim_pod {
 
 /* The pods of one list. */
 struct pod_table {
-    /*
-     * when the call began; of a claim that was entered into its slot later the list says nothing
-     */
+    /* when the call began: the list is not used for claims that were prepared later */
     uint64_t began_ms;
     uint16_t count;
     struct claim_pod pod[CLAIM_PODS_MAX];
@@ -57,11 +55,12 @@ struct claim_pods {
     enum pod_result next;   /* POD_CALL_ENDED: what the call gave */
     bool closes;            /* the host must close the connection */
     bool busy;              /* events of received bytes are left to handle */
-    bool missing;           /* the call has left out a pair of a claim and a pod */
+    const char *lacks;      /* why the call has left out a pair of a claim and a pod; or NULL */
     bool any;               /* a list of this process had a claim */
-    uint64_t next_ms;       /* earliest time of the next call */
+    uint64_t next_ms;       /* earliest time of the next call, and latest to show the last one */
     uint64_t end_ms;        /* time limit of the call */
     uint32_t received;      /* number of bytes that arrived for the call */
+    uint32_t version;       /* number of lists that were shown */
     unsigned shown;         /* index of the table that is shown; the call fills the other one */
     struct pod_table table[2];
     char why[CLAIM_ERROR_CAP]; /* why `next` is not POD_RESULT_COMPLETE */

@@ -177,7 +177,7 @@ static const struct family families[FAMILIES] = {
     [FAMILY_DRAIN] = SCALAR("draining", "1: the node drains; 2: it is drained; 0: neither."),
     [FAMILY_CONSUMERS_COMPLETE] =
         SCALAR("device_consumers_complete",
-               "1 while device_consumer_info has all pods that the kubelet lists."),
+               "1: device_consumer_info has all pods of the kubelet's last list."),
     [FAMILY_BUILD] = {.name = "build_info",
                       .help = "Version and build of the agent.",
                       .type = GAUGE,
@@ -389,8 +389,8 @@ static void label_consumer(const struct claim_consumer *c, struct series *s, uns
 
 /*
  * Sets the labels of a consumer of the claim in a slot: of the first one (`which` is 0), which the
- * record has, or of pair `which` - 1 of the kubelet's list, which has no UID. false: there is none,
- * or the first consumer has the labels already.
+ * record has, or of pair `which` - 1 of the kubelet's list, which has no UID. false: the record has
+ * no consumer, or the first consumer has the labels already.
  */
 static bool consumer_labels(const struct agent *a, unsigned slot, unsigned which, struct series *s)
 {
@@ -400,10 +400,7 @@ static bool consumer_labels(const struct agent *a, unsigned slot, unsigned which
         label_consumer(c, s, 2);
         return c->uid[0] != '\0';
     }
-    const char *pod = claim_pods_name(a, which - 1u, slot);
-    if (pod == NULL) {
-        return false;
-    }
+    const char *pod = claim_pods_name(a, which - 1u);
     bool first = c->kind == (uint8_t)CONSUMER_POD && text_is(c->name, pod);
     s->label[1] = claim_consumer_name(CONSUMER_POD);
     s->label[2] = pod;
@@ -419,18 +416,34 @@ static unsigned consumer_rows(const struct agent *a)
     return 1u + claim_pods_count(a);
 }
 
+/*
+ * The slot of the claim that holds the device and has consumer `which` (consumer_labels); -1: there
+ * is none. Most pairs of the list are of claims without the device, so these are told apart before
+ * the search for the holder.
+ */
+static int consumer_slot(const struct agent *a, unsigned number, unsigned which)
+{
+    if (which > 0u) {
+        int slot = claim_pods_slot(a, which - 1u);
+        bool uses = slot >= 0 && ledger_holds_device(a, (unsigned)slot, number);
+        return (uses && ledger_holder(a, UINT64_C(1) << number, "") == slot) ? slot : -1;
+    }
+    return ledger_holder(a, UINT64_C(1) << number, "");
+}
+
 /* Fills the series about a consumer of a device; false: no claim with this one holds the device. */
 static bool consumer_series(const struct agent *a, unsigned row, struct series *s)
 {
     unsigned number = row / consumer_rows(a);
-    int at = devices_numbered(a->devices, number);
-    int slot = ledger_holder(a, UINT64_C(1) << number, "");
-    if (at < 0 || slot < 0) {
+    unsigned which = row % consumer_rows(a);
+    int slot = consumer_slot(a, number, which);
+    int at = (slot < 0) ? -1 : devices_numbered(a->devices, number);
+    if (at < 0) {
         return false;
     }
     s->value = 1;
     s->label[0] = a->devices->device[at].name;
-    return consumer_labels(a, (unsigned)slot, row % consumer_rows(a), s);
+    return consumer_labels(a, (unsigned)slot, which, s);
 }
 
 /*

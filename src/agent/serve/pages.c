@@ -234,6 +234,7 @@ static void start_page(struct agent *a, struct page_link *p, struct view path)
     }
     p->cursor = (struct metrics_cursor){0};
     slicesz_begin(a, &p->slices, p->page == (unsigned)PAGE_SLICES);
+    p->pods = claim_pods_version(a);
     p->line = 0;
     p->log_at = 0;
     p->log_end = report_end(a);
@@ -325,14 +326,21 @@ static bool write_page(struct agent *a, struct page_link *p, struct writer *out)
     return true;
 }
 
+/* Whether what the page shows has changed since the response began, so that a part is wrong. */
+static bool is_outdated(const struct agent *a, const struct page_link *p)
+{
+    return (is_slices(p->page) && slicesz_outdated(a, &p->slices)) ||
+           (p->page == (unsigned)PAGE_METRICS && p->pods != claim_pods_version(a));
+}
+
 /*
  * Fills the send buffer of a connection. Any line fits into an empty buffer, so each call makes
- * progress. If the slices have changed, closes the connection before the last chunk, so that the
- * peer sees that the page is incomplete.
+ * progress. If the page is outdated, closes the connection before the last chunk, so that the peer
+ * sees that the page is incomplete.
  */
 static void continue_page(struct agent *a, struct page_link *p)
 {
-    if (is_slices(p->page) && slicesz_outdated(a, &p->slices)) {
+    if (is_outdated(a, p)) {
         give_way(p);
         return;
     }

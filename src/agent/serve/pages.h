@@ -17,6 +17,7 @@ struct page_link {
     bool reported;   /* the failure of the connection has been logged */
     bool writing;    /* a page is being sent on the connection */
     uint8_t page;    /* index of the page that is being sent */
+    uint32_t pods;   /* for the page /metrics: claim_pods_version when the response began */
     uint16_t line;   /* if the page consists of lines (/readyz, /statusz): index of the next line */
     uint64_t log_at; /* for the page /logz: position of the next byte in the log */
     uint64_t log_end; /* for the page /logz: end of the log when the response began */
