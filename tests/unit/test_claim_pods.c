@@ -353,6 +353,25 @@ static void test_claim_of_the_same_name(void **state)
     l->entry[8] = (struct ledger_entry){0};
 }
 
+/* Of two claims that share a device, the metrics name consumers of the one of device_held. */
+static void test_shared_device(void **state)
+{
+    (void)state;
+    begin_world();
+    struct ledger *l = world.agent->ledger;
+    l->entry[7] = l->entry[0];
+    l->id[7] = (struct claim_id){.name = "sharer", .namespace_ = "ml"};
+    list_add("ml", "other", "sharer");
+    list_add("ml", "joined", "claim-0");
+    ask();
+    respond();
+    look();
+    assert_int_equal(claim_pods_slot(world.agent, 0), 7);
+    assert_true(shows(0, "joined"));
+    assert_false(shows(0, "other"));
+    l->entry[7] = (struct ledger_entry){0};
+}
+
 /* The list changes between two pages, and never within one. */
 static void test_list_during_a_page(void **state)
 {
@@ -749,6 +768,7 @@ int main(void)
         cmocka_unit_test(test_when_it_is_asked),
         cmocka_unit_test(test_slot_of_another_claim),
         cmocka_unit_test(test_claim_of_the_same_name),
+        cmocka_unit_test(test_shared_device),
         cmocka_unit_test(test_list_during_a_page),
         cmocka_unit_test(test_slow_readers),
         cmocka_unit_test(test_page_without_reader),
