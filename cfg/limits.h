@@ -415,7 +415,8 @@
 /* ---- the kubelet's list of pods, for the metrics ---- */
 /*
  * Least time between two lists: a scrape comes every 15 to 60 s, and two scrapers need one list.
- * Sooner: the last list is shown.
+ * Sooner: the last list is shown. A list that is complete waits at most until then for pages of
+ * metrics that are being sent. Longer: these pages are given up.
  */
 #define POD_LIST_AGE_MS 10000u
 /*
@@ -425,7 +426,8 @@
 #define POD_LIST_BYTES_MAX 4194304u
 /*
  * Pairs of a held claim and a pod, and the bytes of the pods' names: the 110 pods of a kubelet by
- * default, each with a claim of each driver. More: left out, and the agent says so.
+ * default, each with a claim of each driver, and names of 36 characters on average. More: left out,
+ * and the agent says so.
  */
 #define CLAIM_PODS_MAX 256u
 #define CLAIM_PODS_BYTES 8192u
