@@ -225,7 +225,8 @@ static void log_result(struct agent *a)
 {
     static const char *const remedies[POD_RESULTS] = {
         [POD_RESULT_PARTIAL] = "see claims --pod for the pods of one claim",
-        [POD_RESULT_EMPTY] = "update Kubernetes to 1.34, or switch on the kubelet's feature gate "
+        [POD_RESULT_EMPTY] = "none is needed while no container has a claim; before Kubernetes "
+                             "1.34, switch on the kubelet's feature gate "
                              "KubeletPodResourcesDynamicResources",
         [POD_RESULT_FAILED] = "see the kubelet's log",
         [POD_RESULT_ABSENT] = "mount the kubelet's directory pod-resources into the agent's pod, "
