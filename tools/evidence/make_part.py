@@ -180,7 +180,8 @@ def make_memory():
 def listed_calls(macro):
     text = (ROOT / "src/host/sandbox_calls.h").read_text()
     body = text.split(f"#define {macro}(X)", 1)[1].split("\n\n", 1)[0].replace("\\\n", " ")
-    return re.findall(r'X\(SYS_(\w+),\s*"([^"]+)"\)', body)
+    rows = re.findall(r'X\(SYS_(\w+),\s*((?:"[^"]*"\s*)+)\)', body)
+    return [(name, "".join(re.findall('"([^"]*)"', text))) for name, text in rows]
 
 
 def traced_start(top):
