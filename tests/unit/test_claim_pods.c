@@ -360,13 +360,15 @@ static void test_shared_device(void **state)
     begin_world();
     struct ledger *l = world.agent->ledger;
     l->entry[7] = l->entry[0];
-    l->id[7] = (struct claim_id){.name = "sharer", .namespace_ = "ml"};
+    l->id[7] = (struct claim_id){
+        .uid = "5a1e0000-0000-4000-8000-000000000000", .name = "sharer", .namespace_ = "ml"};
     list_add("ml", "other", "sharer");
     list_add("ml", "joined", "claim-0");
     ask();
     respond();
     look();
     assert_int_equal(claim_pods_slot(world.agent, 0), 7);
+    assert_true(ledger_holds_device(world.agent, 7, 0));
     assert_true(shows(0, "joined"));
     assert_false(shows(0, "other"));
     l->entry[7] = (struct ledger_entry){0};
