@@ -30,7 +30,11 @@ var tracedCall = regexp.MustCompile(`^(\w+)\(`)
 // straced runs strace with these arguments on the agent, and on other processes, while f runs.
 func (a *agent) straced(t *testing.T, arguments []string, f func(), others ...int) {
 	t.Helper()
-	pids := append([]int{a.pid()}, others...)
+	straced(t, append([]int{a.pid()}, others...), arguments, f)
+}
+
+func straced(t *testing.T, pids []int, arguments []string, f func()) {
+	t.Helper()
 	for _, pid := range pids {
 		arguments = append(arguments, "-p", fmt.Sprint(pid))
 	}

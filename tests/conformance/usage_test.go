@@ -22,7 +22,13 @@ type outcome struct {
 // run runs the binary to its end, which must come soon.
 func run(t testing.TB, env []string, args ...string) outcome {
 	t.Helper()
-	cmd := exec.Command(agentBinary, args...)
+	return runLine(t, env, append([]string{agentBinary}, args...)...)
+}
+
+// runLine is the same for a program that executes the binary in its own process.
+func runLine(t testing.TB, env []string, line ...string) outcome {
+	t.Helper()
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = env
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -97,11 +97,11 @@ coverage: $(coverage_TESTS)
 	@tools/build/coverage.py --jobs $(JOBS) $(coverage_TESTS)
 
 # The agent itself, for what only its process runs: src/host. Its counters are a file that it maps when it starts, thus before
-# the sandbox, and that outlives a SIGKILL; all processes of the agent share it.
+# the sandbox, and that outlives a SIGKILL; all processes of the agent share it. ASSERT is the product's: a test makes one fail.
 HOST_COVERAGE := $(BUILD)/obj/host-coverage
 HOST_COVERAGE_RAW := $(CURDIR)/$(BUILD)/host-coverage/agent-%1m.profraw
 HOST_COVERAGE_FLAGS := $(LANGUAGE) -O1 -g -fprofile-instr-generate=$(HOST_COVERAGE_RAW)%c -fcoverage-mapping \
-	-mllvm -runtime-counter-relocation -Itests/coverage
+	-mllvm -runtime-counter-relocation
 HOST_COVERAGE_OBJECTS := $(SOURCES:%.c=$(HOST_COVERAGE)/%.o) $(NANOPB_NAMES:%=$(HOST_COVERAGE)/nanopb/%.o)
 DEPENDENCIES += $(HOST_COVERAGE_OBJECTS:.o=.d)
 $(HOST_COVERAGE)/flags: FORCE
