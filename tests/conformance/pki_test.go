@@ -66,6 +66,19 @@ func newAuthority(name string) *authority {
 	return &authority{key: key, cert: must(x509.ParseCertificate(der)), pem: certPEM(der)}
 }
 
+// intermediate is an authority that this one vouches for.
+func (a *authority) intermediate(name string) *authority {
+	c := template(name)
+	c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
+	return a.authorityOf(ecKey(), c)
+}
+
+// authorityOf signs an authority with this key.
+func (a *authority) authorityOf(key crypto.Signer, c *x509.Certificate) *authority {
+	der := a.sign(key, c).Certificate[0]
+	return &authority{key: key, cert: must(x509.ParseCertificate(der)), pem: certPEM(der)}
+}
+
 func certPEM(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
