@@ -48,8 +48,11 @@ func closedPort(t testing.TB) string {
 // withoutServer is an agent whose API server is not the test's affair.
 func withoutServer(t testing.TB, board, address string) *agent {
 	t.Helper()
-	a := newAgent(t, board)
-	api := &apiServer{t: t, address: address}
+	return withServerAt(newAgent(t, board), address)
+}
+
+func withServerAt(a *agent, address string) *agent {
+	api := &apiServer{t: a.t, address: address}
 	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
 	return a
 }

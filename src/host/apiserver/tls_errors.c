@@ -149,7 +149,10 @@ static bool is_starved(const struct tls_failure *failure)
 static const struct reason *judge_code(const struct tls_failure *failure)
 {
     static const struct reason damaged = {0, PEER_PROTOCOL, DAMAGED};
-    if (failure->established && failure->code == MBEDTLS_ERR_SSL_INVALID_RECORD) {
+    /* No certificate follows the handshake, so a record that is too long is a damaged one. */
+    bool damages = failure->code == MBEDTLS_ERR_SSL_INVALID_RECORD ||
+                   failure->code == MBEDTLS_ERR_SSL_BAD_INPUT_DATA;
+    if (failure->established && damages) {
         return &damaged;
     }
     return find_reason(reasons, COUNT_OF(reasons), failure->code);
