@@ -369,6 +369,8 @@ static void test_shared_device(void **state)
     look();
     assert_int_equal(claim_pods_slot(world.agent, 0), 7);
     assert_true(ledger_holds_device(world.agent, 7, 0));
+    assert_true(ledger_holds_device(world.agent, 1, 1));
+    assert_false(ledger_holds_device(world.agent, 1, 0));
     assert_true(shows(0, "joined"));
     assert_false(shows(0, "other"));
     l->entry[7] = (struct ledger_entry){0};
