@@ -76,20 +76,11 @@ func newSpied(t testing.TB) *spied {
 	check(t, err)
 	t.Cleanup(func() { listener.Close() })
 	s := &spied{address: listener.Addr().String()}
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go s.hear(conn)
-		}
-	}()
+	serveEach(listener, s.hear)
 	return s
 }
 
 func (s *spied) hear(conn net.Conn) {
-	defer conn.Close()
 	s.mu.Lock()
 	s.met++
 	s.mu.Unlock()

@@ -157,6 +157,22 @@ func listenApart(t testing.TB, host string) net.Listener {
 	return nil
 }
 
+// serveEach gives each connection to a function of its own goroutine, and closes it afterwards, until the listener is closed.
+func serveEach(listener net.Listener, serve func(net.Conn)) {
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				serve(c)
+			}()
+		}
+	}()
+}
+
 func (s *apiServer) serveOn(listener net.Listener) {
 	s.server = &http.Server{Handler: s, TLSConfig: s.tls, HTTP2: s.http2, ErrorLog: log.New(io.Discard, "", 0)}
 	go func(server *http.Server) { _ = server.ServeTLS(listener, "", "") }(s.server)

@@ -35,20 +35,11 @@ func startPages(t *testing.T, answer func(path string, n int, w io.Writer)) *pag
 	listener := listenApart(t, "127.0.0.1")
 	t.Cleanup(func() { listener.Close() })
 	s := &pageServer{address: listener.Addr().String(), answer: answer, asked: map[string]int{}}
-	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go s.serve(c)
-		}
-	}()
+	serveEach(listener, s.serve)
 	return s
 }
 
 func (s *pageServer) serve(c net.Conn) {
-	defer c.Close()
 	r := bufio.NewReader(c)
 	request, _ := r.ReadString('\n')
 	for line := request; line != "\r\n" && line != ""; {

@@ -863,20 +863,11 @@ func TestDrippingPage(t *testing.T) {
 	t.Parallel()
 	listener := listenApart(t, "127.0.0.1")
 	defer listener.Close()
-	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				for err := error(nil); err == nil; time.Sleep(50 * time.Millisecond) {
-					_, err = c.Write([]byte("x"))
-				}
-			}()
+	serveEach(listener, func(c net.Conn) {
+		for err := error(nil); err == nil; time.Sleep(50 * time.Millisecond) {
+			_, err = c.Write([]byte("x"))
 		}
-	}()
+	})
 	a := newAgent(t, "trn2.48xlarge")
 	got := a.command(listener.Addr().String(), "probe", "readiness")
 	if got.code != 1 || !strings.Contains(got.stderr, "no agent responds to /readyz") || !strings.Contains(got.stderr, "timed out; if the agent runs here, it hangs") {

@@ -108,7 +108,7 @@ func TestServiceAddressIsRefused(t *testing.T) {
 	}
 }
 
-// Only TLS looks at these identities: each attempt to connect names what is wrong before the server is told a thing.
+// Only TLS checks these identities: each attempt to connect logs what is wrong, before the agent sends a byte to the server.
 func TestIdentityIsRefused(t *testing.T) {
 	t.Parallel()
 	listener := listenApart(t, "127.0.0.1")

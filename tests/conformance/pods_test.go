@@ -228,18 +228,7 @@ func awaitConsumers(t *testing.T, address string, complete int, want ...string) 
 // listens serves the socket of the kubelet's list of pods by a function for each connection.
 func (a *agent) listens(serve func(net.Conn)) (end func()) {
 	listener := a.listenPods()
-	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				serve(c)
-			}()
-		}
-	}()
+	serveEach(listener, serve)
 	return func() { _ = listener.Close() }
 }
 

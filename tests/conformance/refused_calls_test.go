@@ -12,7 +12,7 @@ import (
 
 // --- a kernel that refuses one kind of system call ---
 
-// injecting runs a program whose system calls fail as strace is told; the program keeps its process.
+// injecting is a command line that runs a program with system calls that strace makes fail; the program keeps its process ID.
 func injecting(inject ...string) []string {
 	line := []string{"/usr/bin/strace", "-D", "-o", os.DevNull}
 	for _, i := range inject {

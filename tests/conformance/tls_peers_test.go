@@ -159,23 +159,14 @@ func answersHello(t *testing.T, answer func(session []byte) []byte) string {
 	t.Helper()
 	listener := listenApart(t, "127.0.0.1")
 	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				_, _ = conn.Write(answer(sessionOf(conn)))
-				_, _ = io.Copy(io.Discard, conn)
-			}()
-		}
-	}()
+	serveEach(listener, func(conn net.Conn) {
+		_, _ = conn.Write(answer(sessionOf(conn)))
+		_, _ = io.Copy(io.Discard, conn)
+	})
 	return listener.Addr().String()
 }
 
-// Every answer to a ClientHello that is not one of TLS 1.2 or 1.3 alone, and each alert, is named in words for an operator.
+// The agent logs in words why it ends a handshake: a reply to its ClientHello that TLS 1.2 and 1.3 do not have, or an alert.
 func TestAnswersToHello(t *testing.T) {
 	t.Parallel()
 	const mixes = "the server's answer mixes versions of TLS or has a value that was not offered"
@@ -251,21 +242,12 @@ func TestDamagedRecord(t *testing.T) {
 			t.Parallel()
 			listener := listenApart(t, "127.0.0.1")
 			t.Cleanup(func() { listener.Close() })
-			go func() {
-				for {
-					conn, err := listener.Accept()
-					if err != nil {
-						return
-					}
-					go func() {
-						defer conn.Close()
-						if tls.Server(conn, limited(tls.VersionTLS13, serving())).Handshake() == nil {
-							_, _ = io.WriteString(conn, record)
-							_, _ = io.Copy(io.Discard, conn)
-						}
-					}()
+			serveEach(listener, func(conn net.Conn) {
+				if tls.Server(conn, limited(tls.VersionTLS13, serving())).Handshake() == nil {
+					_, _ = io.WriteString(conn, record)
+					_, _ = io.Copy(io.Discard, conn)
 				}
-			}()
+			})
 			a := withoutServer(t, "trn2.48xlarge", listener.Addr().String())
 			a.start()
 			a.register()

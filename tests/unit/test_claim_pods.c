@@ -376,6 +376,15 @@ static void test_shared_device(void **state)
     l->entry[7] = (struct ledger_entry){0};
 }
 
+/* A connection that asks for the page of metrics and has read nothing of it; `page` is empty. */
+static int metrics_begin(void)
+{
+    int link = page_connect();
+    page[0] = 0;
+    page_ask(link, "GET /metrics HTTP/1.0\r\n\r\n");
+    return link;
+}
+
 /* The list changes between two pages, and never within one. */
 static void test_list_during_a_page(void **state)
 {
@@ -383,9 +392,7 @@ static void test_list_during_a_page(void **state)
     begin_world();
     list_add("ml", "joined", "claim-0");
     ask();
-    int link = page_connect();
-    page[0] = 0;
-    page_ask(link, "GET /metrics HTTP/1.0\r\n\r\n");
+    int link = metrics_begin();
     assert_true(page_take(link, 1));
     accept_call();
     respond_head();
@@ -412,15 +419,12 @@ static void test_slow_readers(void **state)
     begin_world();
     list_add("ml", "joined", "claim-0");
     ask();
-    int link = page_connect();
-    page[0] = 0;
-    page_ask(link, "GET /metrics HTTP/1.0\r\n\r\n");
+    int link = metrics_begin();
     assert_true(page_take(link, 1));
     respond();
     pass(AGE / 2u);
     assert_int_equal(claim_pods_count(world.agent), 0);
-    int other = page_connect();
-    page_ask(other, "GET /metrics HTTP/1.0\r\n\r\n");
+    int other = metrics_begin();
     pass(AGE - AGE / 2u);
     assert_int_equal(claim_pods_count(world.agent), 1);
     while (page_take(other, SIZE_MAX)) {
@@ -438,8 +442,7 @@ static void test_page_without_reader(void **state)
     begin_world();
     list_add("ml", "joined", "claim-0");
     ask();
-    int link = page_connect();
-    page_ask(link, "GET /metrics HTTP/1.0\r\n\r\n");
+    int link = metrics_begin();
     respond();
     assert_int_equal(claim_pods_count(world.agent), 0);
     bool done = false;

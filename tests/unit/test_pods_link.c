@@ -103,7 +103,7 @@ static void test_path(void **state)
     assert_false(pods_link_path(&host_settings, path));
 }
 
-/* Who cannot connect: the agent is told the path and why. */
+/* When the host cannot connect, it reports the path and the reason to the agent. */
 static void test_no_socket(void **state)
 {
     char longest[SOCKET_PATH_CAP];

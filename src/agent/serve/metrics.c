@@ -418,8 +418,8 @@ static unsigned consumer_rows(const struct agent *a)
 
 /*
  * The slot of the claim that holds the device and has consumer `which` (consumer_labels); -1: there
- * is none. Most pairs of the list are of claims without the device, so these are told apart before
- * the search for the holder.
+ * is none. Most pairs of the list are of claims without the device, so the function rejects these
+ * before it searches for the holder.
  */
 static int consumer_slot(const struct agent *a, unsigned number, unsigned which)
 {
