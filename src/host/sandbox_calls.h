@@ -50,7 +50,8 @@
     X(SYS_unlink, "removes CDI files and sockets of its own")                                      \
     X(SYS_mkdir, "makes the plugin directory and the CDI root again")                              \
     /* randomness */                                                                               \
-    X(SYS_getrandom, "seeds TLS")
+    X(SYS_getrandom, "seeds TLS")                                                                  \
+    X(SYS_madvise, "gives memory back that the TLS handshake has used")
 
 /*
  * The calls of a reader process, which only reads sysfs (host/node/reader.h); used like

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -380,4 +381,21 @@ uint64_t random_seed(void)
         seed = clock_wall_ms() * 2654435761u + (uint64_t)getpid();
     }
     return seed;
+}
+
+/* --- memory --- */
+
+static bool is_zero(const unsigned char *bytes, size_t n)
+{
+    return bytes[0] == 0u && memcmp(bytes, &bytes[1], n - 1u) == 0;
+}
+
+void memory_give_back(unsigned char *memory, size_t bytes)
+{
+    size_t page = (size_t)getpagesize();
+    for (size_t at = 0; at + page <= bytes; at += page) {
+        if (is_zero(&memory[at], page)) {
+            (void)madvise(&memory[at], page, MADV_DONTNEED);
+        }
+    }
 }

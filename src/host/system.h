@@ -125,4 +125,12 @@ uint64_t clock_wall_ms(void);
  */
 uint64_t random_seed(void);
 
+/*
+ * Gives the pages of `memory` that hold only zeros back to the kernel (madvise(2), MADV_DONTNEED),
+ * which supplies a page of zeros again at the next access: no content changes. `memory` must be
+ * static, without an initializer, and at the beginning of a page: the kernel refuses another
+ * address, and then keeps the pages.
+ */
+void memory_give_back(unsigned char *memory, size_t bytes);
+
 #endif

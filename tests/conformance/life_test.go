@@ -345,6 +345,31 @@ func TestMemoryAtRest(t *testing.T) {
 	}
 }
 
+// What the TLS handshake alone uses does not stay resident: the agent gives the pages back, which hold only zeros by then.
+func TestHandshakeMemoryGivenBack(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, _ := running(t, api, "trn2.48xlarge")
+	waitFor(t, "watch", api.watching)
+	given := 0
+	for _, line := range a.traced(t, func(string) {
+		api.down()
+		a.waitLog(0, "event=api_connection_lost")
+		api.up()
+		waitForLong(t, longPatience, "the watch", api.watching)
+	}) {
+		if strings.Contains(line, "madvise(") {
+			given++
+			if !strings.HasSuffix(strings.TrimSpace(line), ", MADV_DONTNEED) = 0") {
+				t.Errorf("the sandbox or the kernel refuses to take memory back: %s", line)
+			}
+		}
+	}
+	if given < 8 {
+		t.Errorf("%d pages given back after the handshake, expected 8 or more", given)
+	}
+}
+
 // The API server away for a while: prepared claims live on, publishing resumes.
 func TestAPIServerComesAndGoes(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ run and what is measured is in fleet/, whose program this one starts. It needs r
     scale.py --agents 200 --agent build/neuron-dra-agent --fleet build/scale/fleet
 """
 import argparse
+import glob
 import os
 import shutil
 import subprocess
@@ -27,6 +28,17 @@ OPEN_FILES = 20000          # of the API server: a connection of each agent and 
 SOCKET_PATH = 107           # sun_path without its end
 # The longest below the run folder: the registration socket of the last node, with the UID of a third start.
 LONGEST_SOCKET = "n/99999/r/neuron.aws.com-99-reg.sock"
+MODULE = "2.30.2.0"         # the release of the kernel module that the simulated tree has the files of
+# Health files of a device, and the files of the loopback in the kernel's sysfs that say the same of a healthy one. The
+# agent keeps files of the kernel open, and opens those of a simulated tree for each look.
+HEALTHY = {
+    "reset": "ifindex",  # 1
+    "stats/hardware/sram_ecc_uncorrected": "statistics/collisions",  # 0
+    "stats/hardware/mem_ecc_uncorrected": "statistics/collisions",
+    "stats/hardware/mem_ecc_repairable_uncorrected": "statistics/collisions",
+    "stats/hardware/health_status/hw_error_event": "statistics/collisions",
+    "stats/hardware/health_status/unhealthy_components": "ifalias",  # empty
+}
 
 
 def run_inside(program):
@@ -50,6 +62,14 @@ def commit():
     done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=8"], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     return done.stdout.strip() or "unknown"
+
+
+def health_of_kernel(tree):
+    """Replaces the health files of each device of the tree by links to files of the kernel."""
+    for device in glob.glob(os.path.join(tree, "sys/class/neuron_device/neuron*/")):
+        for name, of_loopback in HEALTHY.items():
+            os.remove(device + name)
+            os.symlink("/sys/class/net/lo/" + of_loopback, device + name)
 
 
 def settings(run, arguments, program, binary, agents):
@@ -91,7 +111,9 @@ def run_one(arguments, program, binary, agents):
     pki.write_kubeconfig(run.kubeconfig, run.path("pki"), run.server, "admin",
                          pki.certificate_credentials(run.path("pki"), "admin"))
     audit_policy(run.path("audit.json"))
+    run.driver_version = MODULE
     clusters.make_board(run)
+    health_of_kernel(run.path("node"))
     pki.write_json(run.path("settings.json"), settings(run, arguments, program, binary, agents))
     print(f"scale: {agents} of {program}, kubelet {arguments.kubelet}, Kubernetes {arguments.k8s}", flush=True)
     command = ["sh", "-c", f'ulimit -n {OPEN_FILES}; exec "$@"', "sh", arguments.fleet, "run",

@@ -18,6 +18,7 @@
 #include "host/apiserver/tls_hello.h"
 #include "host/apiserver/tls_internal.h"
 #include "host/apiserver/tls_verify.h"
+#include "host/system.h"
 #include "x509/x509_names.h"
 
 #include <mbedtls/memory_buffer_alloc.h>
@@ -67,7 +68,8 @@ struct tls_session {
 
 static struct tls_session session;
 
-static unsigned char arena[TLS_ARENA_BYTES] __attribute__((aligned(16)));
+/* At the beginning of a page, for memory_give_back. */
+static unsigned char arena[TLS_ARENA_BYTES] __attribute__((aligned(4096)));
 
 /* AES-GCM precedes ChaCha20, because the processors of Trainium instances have AES instructions. */
 static const int suites[] = {
@@ -544,6 +546,8 @@ static enum status check_session(struct writer *why)
     if (protocol == NULL || strcmp(protocol, session.protocols[0]) != 0) {
         return end_step(MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, why);
     }
+    /* The handshake uses several times what the session keeps, and the library overwrites it. */
+    memory_give_back(arena, sizeof arena);
     return STATUS_OK;
 }
 

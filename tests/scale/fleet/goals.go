@@ -53,17 +53,17 @@ func (r *result) goals() (all []goal) {
 		if p.Right != nil {
 			count(p.Name+": nodes that are not right", 0, float64(p.Right.Missing))
 		}
-		each := float64(p.Sum-p.Refused) / agents // the refused ones have a goal of their own
+		each := float64(p.answered()) / agents
 		switch {
 		case p.Name == "install" || p.Name == "install again":
 			count(p.Name+": requests an agent, without refused ones", mostInstallRequests, each)
-			count(p.Name+": % refused", mostRefused, percent(float64(p.Refused), float64(p.Sum)))
+			count(p.Name+": % refused by flow control", mostRefused, percent(float64(p.Refused), float64(p.Sum)))
 			count(p.Name+": Events an agent", mostEvents, float64(p.Events)/agents)
 			figure(p.Name+": s until all slices are right", mostInstallSeconds, p.Right.Last)
 			figure(p.Name+": ms of the API server an agent", mostInstallCPU, p.ServerCPU/agents)
 			figure(p.Name+": KiB PSS an agent, without its readers", mostPSS, float64(p.PSSAlone)/agents)
 			if first != nil {
-				count(p.Name+": requests, times those of the first", mostGrowth, float64(p.Sum-p.Refused)/float64(max(1, first.Sum-first.Refused)))
+				count(p.Name+": requests, times those of the first", mostGrowth, float64(p.answered())/float64(max(1, first.answered())))
 				count(p.Name+": bytes from the API server, times those of the first", mostGrowth,
 					float64(p.BytesFrom)/float64(max(1, first.BytesFrom)))
 			}
@@ -74,7 +74,7 @@ func (r *result) goals() (all []goal) {
 			figure("slices deleted: s until all are back", mostDeletedSeconds, p.Right.Last)
 		case strings.HasPrefix(p.Name, "outage"):
 			count(p.Name+": requests an agent, without refused ones", mostAgainRequests, each)
-			count(p.Name+": % refused", mostRefused, percent(float64(p.Refused), float64(p.Sum)))
+			count(p.Name+": % refused by flow control", mostRefused, percent(float64(p.Refused), float64(p.Sum)))
 			count(p.Name+": slices rewritten", 0, p.More["rewritten"])
 			figure(p.Name+": s until all watches are back", mostWatchSeconds, p.Right.Last)
 			figure(p.Name+": % of the fleet in one second", mostShare, 100*p.MaxShare)

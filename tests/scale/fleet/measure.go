@@ -27,6 +27,7 @@ type phase struct {
 	Requests  map[string]int `json:"requests"` // "verb resource code": how many
 	Sum       int            `json:"sum"`
 	Refused   int            `json:"refused"` // 429
+	Denied    int            `json:"denied"`  // 403: the API server has not read its roles yet
 	Events    int            `json:"events"`
 	PerSecond []int          `json:"per_second"`
 	// The largest part of the fleet that the API server heard from in one second, and the most requests in one.
@@ -118,8 +119,11 @@ func (p *phase) count(requests []request, from time.Time, agents int) {
 	for _, q := range requests {
 		p.Requests[fmt.Sprintf("%s %s %d", q.verb, q.resource, q.code)]++
 		p.Sum++
-		if q.code == 429 {
+		switch q.code {
+		case 429:
 			p.Refused++
+		case 403:
+			p.Denied++
 		}
 		if q.resource == "events" {
 			p.Events++
@@ -141,14 +145,17 @@ func (p *phase) count(requests []request, from time.Time, agents int) {
 	}
 }
 
+// answered are the requests that the API server was ready for: neither refused by flow control nor for want of roles.
+func (p *phase) answered() int { return p.Sum - p.Refused - p.Denied }
+
 func (p *phase) print(agents int) {
 	right := "-"
 	if p.Right != nil {
 		right = fmt.Sprintf("%.1f/%.1f/%.1f s (%d missing)", p.Right.P50, p.Right.P99, p.Right.Last, p.Right.Missing)
 	}
 	n := float64(agents)
-	fmt.Printf("%-16s %6.1f s  right %s  requests %.2f an agent (429: %d, Events %d)  %.1f/%.1f KiB to/from  "+
+	fmt.Printf("%-16s %6.1f s  right %s  requests %.2f an agent (429: %d, 403: %d, Events %d)  %.1f/%.1f KiB to/from  "+
 		"CPU ms an agent: server %.1f agents %.2f  max share %.0f %%  slices +%d ~%d -%d  gap %.1f s %v\n",
-		p.Name, p.Seconds, right, float64(p.Sum)/n, p.Refused, p.Events, float64(p.BytesTo)/n/1024, float64(p.BytesFrom)/n/1024,
+		p.Name, p.Seconds, right, float64(p.Sum)/n, p.Refused, p.Denied, p.Events, float64(p.BytesTo)/n/1024, float64(p.BytesFrom)/n/1024,
 		p.ServerCPU/n, p.AgentsCPU/n, 100*p.MaxShare, p.Created, p.Updated, p.Deleted, p.LongestGap, p.More)
 }

@@ -133,7 +133,7 @@ func spreadText(p *phase, _ float64) string {
 }
 
 func requestsText(p *phase, agents float64) string {
-	return number(float64(p.Sum-p.Refused)/agents) + " / " + number(float64(p.Sum)/agents)
+	return number(float64(p.answered())/agents) + " / " + number(float64(p.Sum)/agents)
 }
 func refusedText(p *phase, _ float64) string {
 	return number(percent(float64(p.Refused), float64(p.Sum)))
