@@ -58,10 +58,14 @@ def audit_policy(path):
 
 
 def commit():
-    """What the binary was built from, as far as git knows."""
-    done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=8"], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    return done.stdout.strip() or "unknown"
+    """What the binary was built from, as far as git knows: the commit, and whether its sources have changed since."""
+    git = ["git", "-C", ROOT]
+    done = subprocess.run([*git, "rev-parse", "--short=8", "HEAD"], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        return "unknown"
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src", "cfg", "proto", "generated"], check=False)
+    return done.stdout.strip() + ("-dirty" if changed.returncode else "")
 
 
 def health_of_kernel(tree):
