@@ -14,7 +14,8 @@
 #define READERS 3u
 /*
  * Time after which the read of a file counts as hanging, and its device as unhealthy. The kernel
- * module's slowest files ask the device's firmware, which takes milliseconds.
+ * module's slowest files ask the device's firmware, which takes milliseconds. Time in which the
+ * agent did not run does not count: it waits READ_HANG_MS - READ_WAIT_MS at most.
  */
 #define READ_HANG_MS 5000u
 /*

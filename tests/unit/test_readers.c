@@ -116,6 +116,29 @@ static void test_memory_is_asked_of_another_reader(void **state)
     assert_int_equal(readers_memory(&readers, 3, 0), 42);
 }
 
+/* SIGSTOP, a live migration, a machine without processor time. */
+static void test_pause_of_the_agent_does_not_count(void **state)
+{
+    (void)state;
+    turn(0);
+    assert_int_equal(readers_memory_read(&readers, DEVICE_3), STATUS_MORE);
+    assert_true(was_asked(0));
+    reads(0, 7, "neuron7/hw_error_event");
+    turn(1);
+    turn(READ_HANG_MS + 2);
+    assert_int_equal(readers_memory_read(&readers, DEVICE_3), STATUS_MORE);
+    assert_false(was_asked(1));
+    turn(2 * READ_HANG_MS + 1);
+    assert_int_equal(readers_memory_read(&readers, DEVICE_3), STATUS_MORE);
+    assert_false(was_asked(1));
+    turn(2 * READ_HANG_MS + 2);
+    assert_int_equal(readers_memory_read(&readers, DEVICE_3), STATUS_MORE);
+    assert_true(was_asked(1));
+    /* a hang that began before a pause goes on */
+    turn(4 * READ_HANG_MS);
+    assert_true(readers.reader[0].hangs);
+}
+
 static void test_memory_is_refused_when_the_last_reader_hangs(void **state)
 {
     (void)state;
@@ -249,6 +272,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         READERS_TEST(test_memory_is_asked_of_another_reader),
+        READERS_TEST(test_pause_of_the_agent_does_not_count),
         READERS_TEST(test_memory_is_refused_when_the_last_reader_hangs),
         READERS_TEST(test_answer_after_a_hang_is_for_nobody),
         READERS_TEST(test_slow_files_are_one_hang),

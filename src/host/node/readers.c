@@ -172,10 +172,17 @@ static void mark_hanging(struct readers *r, unsigned i)
     x->hangs = true;
 }
 
-static void watch_progress(struct readers *r, unsigned i)
+/*
+ * `paused`: the agent itself has not run for longer than READ_HANG_MS, because the node was paused
+ * or had no processor time. The reader had none either, so its time starts again.
+ */
+static void watch_progress(struct readers *r, unsigned i, bool paused)
 {
     struct reader_state *x = &r->reader[i];
     uint32_t step = x->page->note.step;
+    if (paused && !x->hangs) {
+        x->since_ms = r->now_ms;
+    }
     bool at_work = x->busy || is_reading(step);
     if (at_work && step == x->step && r->now_ms - x->since_ms >= READ_HANG_MS) {
         mark_hanging(r, i);
@@ -196,6 +203,7 @@ static void watch_progress(struct readers *r, unsigned i)
 
 void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_t now_ms)
 {
+    bool paused = now_ms - r->now_ms > READ_HANG_MS;
     r->now_ms = now_ms;
     r->probed = false;
     r->stirred = false;
@@ -206,7 +214,7 @@ void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_
         if (slots[i].revents != 0) {
             receive_bytes(r, i);
         }
-        watch_progress(r, i);
+        watch_progress(r, i, paused);
     }
 }
 

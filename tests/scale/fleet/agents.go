@@ -80,7 +80,8 @@ func (f *fleet) makeDirectories() error {
 }
 
 func (f *fleet) commandLine(a *agent) []string {
-	argv := []string{f.s.Binary}
+	// As on nodes of their own, agents do not take the processors from the API server.
+	argv := []string{"/usr/bin/nice", "-n", "10", f.s.Binary}
 	more := []string{"--proc-root", filepath.Join(f.s.Tree, "proc"), "--pod-uid", a.podUID(),
 		"--healthcheck-port", "0", "--metrics-port", "0"}
 	if f.s.Program == "agent" {
