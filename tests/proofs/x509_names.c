@@ -119,3 +119,100 @@ void proof_x509_pattern(void)
     CHECK(bare.len == host.len || (host.len == IPV6_BYTES && bare.len == IPV4_BYTES));
     CHECK(view_within(bare, host));
 }
+
+/* A certificate of which the functions below read the names alone. */
+static struct x509_cert named(void)
+{
+    struct x509_cert cert;
+    cert.names = any_view(ANY_LENGTH);
+    return cert;
+}
+
+void proof_x509_names_list(void)
+{
+    struct x509_cert cert = named();
+    struct view list = x509_names_of(&cert);
+    CHECK(view_within(list, cert.names) && (list.len == 0u || list.len < cert.names.len));
+}
+
+bool stub_is_hostname(struct view host, bool pattern)
+{
+    (void)pattern;
+    stub_check_view(host);
+    return host.len > 0u && any_bool();
+}
+
+/* Proof x509_pattern. */
+struct view stub_unmapped(struct view address)
+{
+    stub_check_view(address);
+    bool mapped = address.len == IPV6_BYTES && any_bool();
+    return mapped ? view_from(address, 12) : address;
+}
+
+/* Proof x509_names_list. */
+struct view stub_names_of(const struct x509_cert *cert)
+{
+    stub_check_view(cert->names);
+    return any_part(cert->names);
+}
+
+void proof_x509_name_search(void)
+{
+    struct x509_cert cert = named();
+    CHECK(!lists_name(&cert, any_view(ANY_LENGTH)) || cert.names.len > 0u);
+}
+
+void proof_x509_address_search(void)
+{
+    struct x509_cert cert = named();
+    size_t len = any_bool() ? IPV4_BYTES : IPV6_BYTES;
+    struct view address = {any_memory(len), len};
+    ASSUME(address.data != NULL);
+    CHECK(!lists_address(&cert, address) || cert.names.len > 0u);
+}
+
+void proof_x509_address(void)
+{
+    uint8_t address[IPV6_BYTES];
+    size_t len = x509_address_of(any_view(ANY_LENGTH), address);
+    CHECK(len == 0u || len == IPV4_BYTES || len == IPV6_BYTES);
+}
+
+void proof_x509_address_text(void)
+{
+    struct writer w = any_writer(ANY_LENGTH);
+    size_t len = any_bool() ? IPV4_BYTES : IPV6_BYTES;
+    struct view address = {any_memory(len), len};
+    ASSUME(address.data != NULL);
+    show_address(&w, address);
+    CHECK(writer_sound(&w));
+}
+
+/* Proof x509_address_text. */
+void stub_show_address(struct writer *w, struct view address)
+{
+    CHECK(address.len == IPV4_BYTES || address.len == IPV6_BYTES);
+    stub_writer_shown(w, address, address.len);
+}
+
+void proof_x509_name_text(void)
+{
+    struct writer w = any_writer(ANY_LENGTH);
+    x509_show_general_name(&w, any_view(ANY_LENGTH));
+    CHECK(writer_sound(&w));
+}
+
+/* Proofs x509_name_search and x509_address_search. */
+bool stub_search(const struct x509_cert *cert, struct view host)
+{
+    stub_check_view(cert->names);
+    stub_check_view(host);
+    return cert->names.len > 0u && any_bool();
+}
+
+void proof_x509_host(void)
+{
+    struct x509_cert cert = named();
+    CHECK(!x509_lists_host(&cert, any_view(ANY_LENGTH)) || cert.names.len > 0u);
+}

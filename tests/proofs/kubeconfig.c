@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader of a kubeconfig: one token from any state of a pass that `walk_sound` allows, and
+ * `walk_sound` again after it; by induction, a text of any length. The tokens are those that yaml.h
+ * promises; proofs of yaml.c are apart.
+ */
+#include "stubs.h"
+
+#include "kubeconfig/kubeconfig.c"
+
+static struct walk walk;
+static struct writer why;
+
+/* What PROOF_CONTENT_IS_ANY does, and where a value is copied to: a whole member of its kind. */
+void *stub_copy(void *to, const void *from, size_t n)
+{
+    const uint8_t *base = (const uint8_t *)&walk;
+    CHECK(__CPROVER_r_ok(from, n) && __CPROVER_w_ok(to, n) && __CPROVER_same_object(to, base));
+    size_t at = __CPROVER_POINTER_OFFSET(to);
+    size_t begin = offsetof(struct walk, found);
+    if (n == sizeof(struct name)) {
+        CHECK(at == offsetof(struct walk, wanted[OF_CONTEXT]) ||
+              at == offsetof(struct walk, wanted[OF_CLUSTER]) ||
+              at == offsetof(struct walk, wanted[OF_USER]));
+        CHECK(((const struct name *)from)->len <= KUBECONFIG_NAME_BYTES_MAX);
+    } else {
+        CHECK(n == sizeof(struct view) && at >= begin && at < begin + sizeof(struct kubeconfig));
+        CHECK((at - begin) % sizeof(struct view) == 0u);
+        stub_check_view(*(const struct view *)from);
+    }
+    return to;
+}
+
+/* The content of the tokens does not matter to the checks: only their lines say that they are. */
+void *stub_wipe(void *to, int value, size_t n)
+{
+    CHECK(__CPROVER_w_ok(to, n) && value == 0);
+    return to;
+}
+
+void stub_writer_fill(struct writer *w, const char *form, const struct fill *fills, size_t count)
+{
+    CHECK(writer_sound(w) && form != NULL && (count == 0u || __CPROVER_r_ok(fills, count)));
+    size_t more = any_length(w->cap - w->len);
+    w->full = w->full || any_bool();
+    w->len += w->full ? 0u : more;
+}
+
+struct view stub_view_trim(struct view v)
+{
+    stub_check_view(v);
+    size_t begin = any_length(v.len);
+    return view_first(view_from(v, begin), any_length(v.len - begin));
+}
+
+bool stub_view_ends(struct view v, const char *suffix)
+{
+    stub_check_view(v);
+    return v.len >= strlen(suffix) && any_bool();
+}
+
+/* --- the pass --- */
+
+/* Key of the collection at this depth, of which the one around it is `outer`. */
+static bool key_fits(enum key outer, enum key inner, unsigned depth)
+{
+    switch (depth) {
+    case 1:
+        return inner == ROOT;
+    case 2:
+        return inner == CONTEXTS || inner == CLUSTERS || inner == USERS;
+    case 3:
+        return (int)inner == (int)outer - (int)CONTEXTS + (int)CONTEXT_ENTRY;
+    default:
+        return (int)inner == (int)outer - (int)CONTEXT_ENTRY + (int)CONTEXT;
+    }
+}
+
+/* Each open collection is one of the table, and a list exactly at the depth of the lists. */
+static bool walk_sound(const struct walk *w)
+{
+    bool good = w->in.depth <= LEVELS && w->in.line >= 1u && writer_sound(w->why);
+    for (unsigned d = 1; d <= LEVELS; d++) {
+        bool open = d <= w->in.depth;
+        good = good && (!open || (key_fits(w->at[d - 1u], w->at[d], d) &&
+                                  w->in.stack[d - 1u].list == (d == ENTRY_DEPTH)));
+    }
+    for (unsigned kind = 0; kind < ENTRY_KINDS; kind++) {
+        good = good && w->wanted[kind].len <= KUBECONFIG_NAME_BYTES_MAX;
+    }
+    return good;
+}
+
+static bool is_begin(const struct yaml_token *t)
+{
+    return t->json.kind == JSON_OBJECT_BEGIN || t->json.kind == JSON_ARRAY_BEGIN;
+}
+
+/* Any pass: the tokens of now[] have any lines, and texts that are not read but through one. */
+static struct walk *any_walk(void)
+{
+    __CPROVER_havoc_object(&walk);
+    why = any_writer(ANY_LENGTH);
+    walk.why = &why;
+    for (unsigned d = 0; d < LEVELS; d++) {
+        walk.in.stack[d].list = any_bool();
+    }
+    ASSUME(walk_sound(&walk));
+    return &walk;
+}
+
+/* A token of any kind, text and line. */
+static struct yaml_token any_token(void)
+{
+    struct yaml_token t;
+    t.json.text = any_view(KUBECONFIG_BYTES_MAX);
+    t.bad_escape = any_bool();
+    ASSUME(t.line >= 1u && t.json.kind <= JSON_END);
+    return t;
+}
+
+/* A token that starts a value: a scalar or the begin of a collection, which is then open. */
+static void open_value(struct yaml_reader *r, struct yaml_token *t)
+{
+    ASSUME(t->json.kind == JSON_NULL || t->json.kind == JSON_STRING || is_begin(t));
+    t->json.depth = r->depth;
+    if (is_begin(t)) {
+        ASSUME(r->depth < YAML_DEPTH_MAX);
+        r->stack[r->depth].list = t->json.kind == JSON_ARRAY_BEGIN;
+        r->depth++;
+    }
+}
+
+static void any_problem(struct yaml_reader *r)
+{
+    r->problem = "a problem";
+    r->line = any_unsigned();
+    ASSUME(r->line >= 1u);
+}
+
+/* yaml.h: after a name, its value. */
+enum status stub_value_token(struct walk *w, struct yaml_token *t)
+{
+    if (any_bool()) {
+        any_problem(&w->in);
+        return fail_malformed(w, w->in.line, w->in.problem, "");
+    }
+    *t = any_token();
+    open_value(&w->in, t);
+    return STATUS_OK;
+}
+
+enum status stub_yaml_next(struct yaml_reader *r, struct yaml_token *t)
+{
+    if (any_bool()) {
+        any_problem(r);
+        return PEER_MALFORMED;
+    }
+    *t = any_token();
+    return STATUS_OK;
+}
+
+/* yaml.h: the value of a name, the rest of a collection, or nothing. */
+enum status stub_yaml_skip(struct yaml_reader *r, const struct yaml_token *t)
+{
+    if (is_begin(t)) {
+        CHECK(r->depth == t->json.depth + 1u);
+        r->depth--;
+    }
+    if (any_bool()) {
+        any_problem(r);
+        return PEER_MALFORMED;
+    }
+    return STATUS_OK;
+}
+
+/* The next token of a pass, as yaml_next returns it for the open collections. */
+static struct yaml_token any_next(struct walk *w)
+{
+    struct yaml_token t = any_token();
+    bool list = w->in.stack[w->in.depth - 1u].list;
+    if (any_bool()) { /* the end of the innermost collection */
+        t.json.kind = list ? JSON_ARRAY_END : JSON_OBJECT_END;
+        w->in.depth--;
+        t.json.depth = w->in.depth;
+    } else if (list) {
+        open_value(&w->in, &t);
+    } else {
+        t.json.kind = JSON_NAME;
+        t.json.depth = w->in.depth;
+    }
+    return t;
+}
+
+static bool explained(enum status s)
+{
+    return s == STATUS_OK || s == PEER_MALFORMED || s == PEER_UNSUPPORTED;
+}
+
+static unsigned any_key(unsigned first)
+{
+    unsigned k = any_unsigned();
+    ASSUME(k >= first && k < (unsigned)KEY_COUNT);
+    return k;
+}
+
+/* --- what other proofs of this file show --- */
+
+/* Proofs kubeconfig_copy and kubeconfig_current. */
+enum status stub_copy_value(struct walk *w, unsigned k)
+{
+    CHECK(k < (unsigned)KEY_COUNT && walk_sound(w));
+    return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
+}
+
+/* Proof kubeconfig_entry. */
+enum status stub_finish_entry(struct walk *w, unsigned kind)
+{
+    CHECK(kind < ENTRY_KINDS && walk_sound(w));
+    return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
+}
+
+/* Proof kubeconfig_value. */
+enum status stub_start_value(struct walk *w, unsigned k, const struct yaml_token *t, unsigned line)
+{
+    CHECK(k < (unsigned)KEY_COUNT && k >= (unsigned)CURRENT_CONTEXT && line >= 1u);
+    CHECK(t->json.depth <= LEVELS && keys[k].name != NULL);
+    CHECK(is_begin(t) ? w->in.depth == t->json.depth + 1u : w->in.depth == t->json.depth);
+    CHECK(keys[k].shape == LIST
+              ? t->json.depth == 1u
+              : keys[k].shape != MAP || t->json.depth == 2u || t->json.depth == 3u);
+    return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
+}
+
+/* Proof kubeconfig_key. */
+enum status stub_handle_key(struct walk *w, struct yaml_token *t)
+{
+    CHECK(t->json.depth >= 1u && t->json.depth <= LEVELS && walk_sound(w));
+    return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
+}
+
+/* --- proofs --- */
+
+void proof_kubeconfig_reason(void)
+{
+    struct walk *w = any_walk();
+    unsigned line = any_unsigned();
+    ASSUME(line > 0u);
+    CHECK(fail_malformed(w, line, "what", " is wrong") == PEER_MALFORMED);
+    CHECK(writer_sound(w->why));
+}
+
+void proof_kubeconfig_wanted(void)
+{
+    struct walk *w = any_walk();
+    unsigned kind = any_unsigned();
+    ASSUME(kind < ENTRY_KINDS);
+    put_wanted(w, kind);
+    CHECK(writer_sound(w->why));
+}
+
+void stub_put_wanted(struct walk *w, unsigned kind)
+{
+    CHECK(kind < ENTRY_KINDS);
+    stub_writer_fill(w->why, "", NULL, 0);
+}
+
+void proof_kubeconfig_line(void)
+{
+    struct view v = any_view(KUBECONFIG_BYTES_MAX);
+    CHECK(is_one_line(v) || v.len > 0u);
+}
+
+bool stub_is_one_line(struct view value)
+{
+    stub_check_view(value);
+    return value.len == 0u || any_bool();
+}
+
+static void copy_one(struct walk *w, unsigned k)
+{
+    w->now[k] = any_token();
+    w->now[k].line = any_unsigned(); /* 0: the key is not there */
+    CHECK(explained(copy_value(w, k)));
+    CHECK(writer_sound(w->why));
+}
+
+/* A constant index for each key spares CBMC a table of all tokens. */
+void proof_kubeconfig_copy(void)
+{
+    why = any_writer(ANY_LENGTH);
+    walk.why = &why;
+    unsigned chosen = any_unsigned();
+    if (chosen == (unsigned)CURRENT_CONTEXT) {
+        copy_one(&walk, CURRENT_CONTEXT);
+    }
+    for (unsigned k = FIRST_VALUE; k < (unsigned)KEY_COUNT; k++) {
+        if (chosen == k) {
+            copy_one(&walk, k);
+        }
+    }
+}
+
+void proof_kubeconfig_entry(void)
+{
+    struct walk *w = any_walk();
+    unsigned kind = any_unsigned();
+    ASSUME(kind < ENTRY_KINDS);
+    w->now[(unsigned)CONTEXT_NAME + kind] = any_token();
+    w->now[(unsigned)CONTEXT_NAME + kind].line = any_unsigned();
+    CHECK(explained(finish_entry(w, kind)));
+    CHECK(walk_sound(w));
+}
+
+void proof_kubeconfig_tokens(void)
+{
+    struct walk *w = any_walk();
+    struct yaml_token t = any_token();
+    enum status s;
+    if (any_bool()) {
+        s = next_token(w, &t);
+        CHECK(s != STATUS_OK || t.line >= 1u);
+    } else {
+        ASSUME(t.json.depth <= LEVELS);
+        ASSUME(!is_begin(&t) || w->in.depth == t.json.depth + 1u);
+        s = skip_token(w, &t);
+    }
+    CHECK((s == STATUS_OK || s == PEER_MALFORMED) && writer_sound(w->why));
+}
+
+/* A value of key k where the collection around it is the one that the table says. */
+void proof_kubeconfig_value(void)
+{
+    struct walk *w = any_walk();
+    ASSUME(w->in.depth >= 1u);
+    unsigned k = any_key(CURRENT_CONTEXT);
+    ASSUME(keys[k].below == w->at[w->in.depth]);
+    struct yaml_token t = any_token();
+    open_value(&w->in, &t);
+    unsigned line = any_unsigned();
+    ASSUME(line >= 1u);
+    enum status s = start_value(w, k, &t, line);
+    CHECK(explained(s) && (s != STATUS_OK || walk_sound(w)));
+}
+
+void proof_kubeconfig_key(void)
+{
+    struct walk *w = any_walk();
+    struct yaml_token t = any_token();
+    ASSUME(w->in.depth >= 1u && !w->in.stack[w->in.depth - 1u].list);
+    t.json.kind = JSON_NAME;
+    t.json.depth = w->in.depth;
+    CHECK(explained(handle_key(w, &t)));
+}
+
+void proof_kubeconfig_token(void)
+{
+    struct walk *w = any_walk();
+    ASSUME(w->in.depth >= 1u);
+    struct yaml_token t = any_next(w);
+    CHECK(explained(handle_token(w, &t)));
+}
+
+/* --- the passes --- */
+
+void stub_yaml_open(struct yaml_reader *r, struct view text, uint8_t *room)
+{
+    (void)room;
+    stub_check_view(text);
+    r->text = text;
+    r->pos = 0;
+    r->depth = 0;
+    r->line = 1;
+}
+
+/*
+ * One turn of the loop over tokens: the tokens of yaml_next, of which each takes bytes of the text
+ * (yaml.c), so that the loop ends.
+ */
+enum status stub_pass_token(struct walk *w, struct yaml_token *t)
+{
+    CHECK(w->in.pos <= w->in.text.len);
+    if (w->in.pos == w->in.text.len || any_bool()) {
+        any_problem(&w->in);
+        return fail_malformed(w, w->in.line, w->in.problem, "");
+    }
+    *t = any_token();
+    w->in.pos += 1u + any_length(w->in.text.len - w->in.pos - 1u);
+    return STATUS_OK;
+}
+
+/* Proof kubeconfig_token: a pass that did not fail stays sound. */
+enum status stub_pass_handle(struct walk *w, struct yaml_token *t)
+{
+    CHECK(t->line >= 1u && w->in.pos <= w->in.text.len);
+    w->in.pos += any_length(w->in.text.len - w->in.pos);
+    return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
+}
+
+enum status stub_fail_malformed(struct walk *w, unsigned line, const char *what,
+                                const char *problem)
+{
+    CHECK(line > 0u && what != NULL && problem != NULL);
+    stub_writer_fill(w->why, "", NULL, 0);
+    return PEER_MALFORMED;
+}
+
+void proof_kubeconfig_pass(void)
+{
+    struct walk *w = any_walk();
+    struct view text = any_view(KUBECONFIG_BYTES_MAX);
+    CHECK(explained(walk_text(w, text, NULL)));
+    CHECK(writer_sound(w->why));
+}
+
+static unsigned passes;
+
+/*
+ * Each pass finds lines anew. The text is the same, so that a pass reads the name that the pass
+ * before it has read: of the context from the first on, and of cluster and user from the second on.
+ */
+enum status stub_walk_text(struct walk *w, struct view text, uint8_t *room)
+{
+    (void)room;
+    stub_check_view(text);
+    for (unsigned kind = 0; kind < ENTRY_KINDS; kind++) {
+        bool known = passes > (kind == OF_CONTEXT ? 0u : 1u);
+        w->wanted[kind].len = known ? w->wanted[kind].len : any_length(KUBECONFIG_NAME_BYTES_MAX);
+        w->line[kind] = any_unsigned();
+    }
+    passes++;
+    return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
+}
+
+static bool searched(enum status s)
+{
+    return explained(s) || s == PEER_NOT_FOUND;
+}
+
+void proof_kubeconfig_passes(void)
+{
+    struct walk *w = any_walk();
+    struct view text = any_view(KUBECONFIG_BYTES_MAX);
+    enum status s = walk_all(w, text, NULL);
+    CHECK(searched(s) && writer_sound(w->why));
+    CHECK(s != STATUS_OK || w->line[OF_CLUSTER] != 0u);
+    CHECK(s != STATUS_OK || w->wanted[OF_USER].len == 0u || w->line[OF_USER] != 0u);
+}
+
+/* Proof kubeconfig_passes. Values of a user come from the entry that was found. */
+enum status stub_walk_all(struct walk *w, struct view text, uint8_t *room)
+{
+    (void)room;
+    stub_check_view(text);
+    struct kubeconfig found;
+    w->found = found;
+    struct view v = any_view(KUBECONFIG_BYTES_MAX);
+    w->found.server = any_bool() ? v : view_of(NULL, 0);
+    struct view *lengths[] = {&w->found.ca_data,   &w->found.ca_file,  &w->found.cert_data,
+                              &w->found.cert_file, &w->found.key_data, &w->found.key_file};
+    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        *lengths[i] = any_bool() ? v : view_of(NULL, 0);
+    }
+    w->line[OF_CLUSTER] = any_unsigned();
+    w->line[OF_USER] = any_unsigned();
+    bool user = w->found.cert_data.len + w->found.cert_file.len + w->found.key_data.len +
+                    w->found.key_file.len >
+                0u;
+    ASSUME(w->line[OF_CLUSTER] != 0u && (!user || w->line[OF_USER] != 0u));
+    return any_bool()   ? STATUS_OK
+           : any_bool() ? PEER_MALFORMED
+           : any_bool() ? PEER_UNSUPPORTED
+                        : PEER_NOT_FOUND;
+}
+
+void proof_kubeconfig_whole(void)
+{
+    struct kubeconfig out;
+    out.server = view_of(NULL, 0);
+    why = any_writer(ANY_LENGTH);
+    struct view text = any_view(ANY_LENGTH);
+    enum status s = kubeconfig_read(text, NULL, &out, &why);
+    CHECK(searched(s) || s == FULL_BUFFER);
+    CHECK((s == FULL_BUFFER) == (text.len > KUBECONFIG_BYTES_MAX));
+    CHECK(s != STATUS_OK || (out.server.len >= 8u && out.ca_data.len + out.ca_file.len > 0u));
+    CHECK(s != STATUS_OK || out.ca_data.len == 0u || out.ca_file.len == 0u);
+    CHECK(writer_sound(&why));
+}
+
+/* --- the server --- */
+
+void proof_kubeconfig_host(void)
+{
+    struct view v = any_view(KUBECONFIG_BYTES_MAX);
+    CHECK(!is_host(v, any_bool()) || v.len > 0u);
+}
+
+bool stub_is_host(struct view host, bool bracketed)
+{
+    (void)bracketed;
+    stub_check_view(host);
+    return host.len > 0u && any_bool();
+}
+
+void proof_kubeconfig_server(void)
+{
+    struct view server = any_view(KUBECONFIG_BYTES_MAX);
+    struct view host = view_of(NULL, 0);
+    uint16_t port = 0;
+    enum status s = kubeconfig_server(server, &host, &port);
+    CHECK(s == STATUS_OK || s == PEER_MALFORMED);
+    CHECK(s != STATUS_OK || (view_within(host, server) && host.len > 0u && port != 0u));
+}
