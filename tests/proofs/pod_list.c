@@ -14,28 +14,42 @@ static struct pod_list list;
 static enum { AT_TAG, AT_NUMBER, AT_LENGTH, AT_BYTES } ghost;
 static size_t value_len; /* AT_BYTES: length of the value, all of which is there */
 
-/* proof reader_varint, over whole fields: no varint is cut off or malformed. */
+/* After a tag: its wire type is one of four, and `left` bytes have the whole value. */
+static void tag_read(uint64_t tag, size_t left)
+{
+    switch (tag & 7u) {
+    case PB_WT_VARINT:
+        ghost = AT_NUMBER;
+        ASSUME(left >= 1u);
+        break;
+    case PB_WT_STRING:
+        ghost = AT_LENGTH;
+        ASSUME(left >= 1u);
+        break;
+    default:
+        ASSUME((tag & 7u) == PB_WT_64BIT || (tag & 7u) == PB_WT_32BIT);
+        value_len = (tag & 7u) == PB_WT_64BIT ? 8u : 4u;
+        ghost = AT_BYTES;
+        ASSUME(left >= value_len);
+        break;
+    }
+}
+
+/* Proof reader_varint, over whole fields: no varint is cut off or malformed. */
 enum status stub_whole_varint(struct reader *r, uint64_t *value)
 {
     stub_check_reader(r);
-    if (ghost == AT_TAG && r->pos == r->len) {
+    size_t left = r->len - r->pos;
+    if (ghost == AT_TAG && left == 0u) {
         return STATUS_MORE;
     }
-    size_t left = r->len - r->pos;
     size_t n = any_u8();
-    ASSUME(left > 0u && n >= 1u && n <= 10u && n <= left);
+    ASSUME(n >= 1u && n <= 10u && n <= left);
     r->pos += n;
     left -= n;
     *value = any_u64();
     if (ghost == AT_TAG) {
-        unsigned type = (unsigned)(*value & 7u);
-        ASSUME(type == (unsigned)PB_WT_VARINT || type == (unsigned)PB_WT_64BIT ||
-               type == (unsigned)PB_WT_STRING || type == (unsigned)PB_WT_32BIT);
-        value_len = type == (unsigned)PB_WT_64BIT ? 8u : 4u;
-        ghost = type == (unsigned)PB_WT_VARINT   ? AT_NUMBER
-                : type == (unsigned)PB_WT_STRING ? AT_LENGTH
-                                                 : AT_BYTES;
-        ASSUME(left >= (ghost == AT_BYTES ? value_len : 1u));
+        tag_read(*value, left);
     } else if (ghost == AT_LENGTH) {
         ASSUME(*value <= left);
         value_len = (size_t)*value;

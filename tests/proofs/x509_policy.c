@@ -77,31 +77,6 @@ void proof_x509_policy_all(void)
     (void)all_list(chain, count, any_view(ANY_LENGTH), any_bool());
 }
 
-/* Proof x509_policy_all. */
-bool stub_all_list(const struct x509_cert *const certs_of[], size_t count, struct view policy,
-                   bool any_counts)
-{
-    (void)any_counts;
-    CHECK(count <= X509_SENT_MAX && __CPROVER_r_ok(certs_of, count * sizeof certs_of[0]));
-    stub_check_view(policy);
-    return any_bool();
-}
-
-/* One certificate of any content stands for each of the chain, which has_common only reads. */
-void proof_x509_policy_common(void)
-{
-    struct view policies = any_view(ANY_LENGTH);
-    certs[0].policies = policies;
-    certs[0].maps_policies = any_bool();
-    certs[0].inhibits_any_policy = any_bool();
-    for (unsigned i = 0; i < X509_SENT_MAX; i++) {
-        chain[i] = &certs[0];
-    }
-    size_t count = any_size();
-    ASSUME(count <= X509_SENT_MAX);
-    (void)has_common(chain, count);
-}
-
 void proof_x509_policy_required(void)
 {
     size_t count = any_chain();

@@ -206,3 +206,153 @@ void proof_yaml_quoted(void)
     CHECK(s == STATUS_OK || (s == PEER_MALFORMED && r->problem != NULL));
     CHECK(sound(r));
 }
+
+/* --- the upper half: scalars of a line, the stack of collections, the text as a whole --- */
+
+static bool stack_sound(const struct yaml_reader *r)
+{
+    return sound(r) && r->depth <= YAML_DEPTH_MAX;
+}
+
+/* Any state with a stack; its top has any indentation. */
+static struct yaml_reader *any_stack(void)
+{
+    struct yaml_reader *r = any_yaml();
+    for (unsigned i = 0; i < YAML_DEPTH_MAX; i++) {
+        r->stack[i].list = any_bool();
+        r->stack[i].flow = any_bool();
+    }
+    ASSUME(stack_sound(r));
+    return r;
+}
+
+void proof_yaml_stack(void)
+{
+    struct yaml_reader *r = any_stack();
+    unsigned before = r->depth;
+    struct yaml_token t;
+    bool flow = any_bool() ? true : false;
+    ASSUME(!flow || r->pos < r->text.len); /* at its bracket */
+    enum status s = push_collection(r, any_bool(), flow, &t);
+    CHECK(stack_sound(r) && (s == STATUS_OK ? r->depth == before + 1u : r->problem != NULL));
+    CHECK(s != STATUS_OK || (top_of(r)->flow == flow && in_flow(r) == flow));
+}
+
+enum status stub_finish_line(struct yaml_reader *r)
+{
+    stub_next_line(r);
+    return any_bool() ? STATUS_OK : fail_parsing(r, "a problem");
+}
+
+void proof_yaml_pop(void)
+{
+    struct yaml_reader *r = any_stack();
+    struct yaml_token t;
+    ASSUME(r->depth > 0u);
+    unsigned before = r->depth;
+    enum status s = pop_collection(r, &t);
+    CHECK(stack_sound(r) && r->depth == before - 1u && (s == STATUS_OK || r->problem != NULL));
+    CHECK(r->expect == after_value(r));
+}
+
+void proof_yaml_ends(void)
+{
+    struct yaml_reader *r = any_stack();
+    ASSUME(r->depth > 0u);
+    CHECK(ends_collection(r, any_bool()) || r->depth > 0u);
+    CHECK(!at_dash(r) || r->pos < r->text.len);
+}
+
+void proof_yaml_name(void)
+{
+    struct yaml_reader *r = any_yaml();
+    struct yaml_token t;
+    t.json.text = any_view(ANY_LENGTH);
+    enum status s = check_name(r, &t);
+    CHECK(t.json.kind == JSON_NAME && (s == STATUS_OK || r->problem != NULL));
+    CHECK(is_null(t.json.text) || t.json.text.len > 0u);
+}
+
+/* Any character may be one of the set. */
+bool stub_any_of(uint8_t c, const char *set)
+{
+    (void)c;
+    CHECK(set != NULL);
+    return any_bool();
+}
+
+void proof_yaml_word(void)
+{
+    struct yaml_reader *r = any_yaml();
+    size_t before = r->pos;
+    skip_word(r, any_bool());
+    CHECK(sound(r) && r->pos >= before);
+}
+
+void proof_yaml_text(void)
+{
+    struct view text = any_view(ANY_LENGTH);
+    CHECK(is_text(text) || text.len > 0u);
+}
+
+bool stub_is_text(struct view text)
+{
+    stub_check_view(text);
+    return any_bool();
+}
+
+void proof_yaml_open(void)
+{
+    struct view text = any_view(ANY_LENGTH);
+    yaml_open(&reader, text, any_memory(text.len));
+    CHECK(reader.pos <= text.len && reader.line_start == reader.pos && reader.line == 1u);
+    CHECK(stack_sound(&reader) && reader.depth == 0u);
+}
+
+void proof_yaml_flow_space(void)
+{
+    struct yaml_reader *r = any_yaml();
+    unsigned line = any_unsigned();
+    ASSUME(line >= 1u && line - 1u <= r->pos);
+    enum status s = flow_space(r, line);
+    CHECK(sound(r) && (s == STATUS_OK ? r->pos < r->text.len : r->problem != NULL));
+}
+
+void stub_skip_blanks(struct yaml_reader *r)
+{
+    CHECK(sound(r));
+    r->pos += any_length(r->text.len - r->pos);
+}
+
+void proof_yaml_plain_part(void)
+{
+    struct yaml_reader *r = any_yaml();
+    size_t before = r->pos;
+    (void)plain_part(r, any_bool());
+    CHECK(sound(r) && r->pos >= before);
+}
+
+bool stub_ends_plain(struct view line, size_t at, bool flow)
+{
+    (void)flow;
+    CHECK(at < line.len);
+    return any_bool();
+}
+
+void proof_yaml_ends_plain(void)
+{
+    struct view line = any_view(ANY_LENGTH);
+    size_t at = any_size();
+    ASSUME(at < line.len);
+    (void)ends_plain(line, at, any_bool());
+}
+
+void proof_yaml_block_header(void)
+{
+    struct yaml_reader *r = any_yaml();
+    struct block b = {.folded = any_bool()};
+    int parent = (int)any_length(ANY_LENGTH) - 1;
+    ASSUME(r->pos < r->text.len); /* at its '|' or '>' */
+    enum status s = block_header(r, parent, &b);
+    CHECK(sound(r) && (s == STATUS_OK || r->problem != NULL));
+}
