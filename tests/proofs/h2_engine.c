@@ -6,6 +6,7 @@
  * h2_internal.h asks of their callers; h2_stream.c and h2_headers.c of this folder prove them.
  */
 #define PROOF_CONTENT_IS_ANY
+#include "h2_rx_stubs.h"
 #include "h2_state.h"
 
 #include "wire/h2.c"
@@ -128,21 +129,6 @@ void h2_send_due(struct h2 *c)
         take_room(c, H2_GOAWAY_BYTES);
         c->goaway_due = H2_GOAWAY_NONE;
     }
-}
-
-struct view h2_rx_piece(const struct h2 *c)
-{
-    CHECK(c->rx_pos <= c->rx_len);
-    size_t here = c->rx_len - c->rx_pos;
-    size_t n = here < c->left ? here : c->left;
-    return (struct view){(n > 0u) ? c->mem.rx + c->rx_pos : NULL, n};
-}
-
-void h2_rx_consume(struct h2 *c, size_t n)
-{
-    CHECK(n <= c->left && n <= c->rx_len - c->rx_pos);
-    c->rx_pos += n;
-    c->left -= (uint32_t)n;
 }
 
 void h2_rx_skip(struct h2 *c)

@@ -6,6 +6,7 @@
 #ifndef PROOF_H2_STUBS_H
 #define PROOF_H2_STUBS_H
 
+#include "h2_rx_stubs.h"
 #include "stubs.h"
 #include "wire/h2_internal.h"
 
@@ -102,21 +103,6 @@ void stub_send_ping(struct h2 *c, uint64_t payload, unsigned flags)
 void stub_send_settings_ack(struct h2 *c)
 {
     CHECK(c->failure == STATUS_OK);
-}
-
-struct view stub_rx_piece(const struct h2 *c)
-{
-    CHECK(c->rx_pos <= c->rx_len);
-    size_t here = c->rx_len - c->rx_pos;
-    size_t n = here < c->left ? here : c->left;
-    return (struct view){(n > 0u) ? c->mem.rx + c->rx_pos : NULL, n};
-}
-
-void stub_rx_consume(struct h2 *c, size_t n)
-{
-    CHECK(n <= c->left && n <= c->rx_len - c->rx_pos);
-    c->rx_pos += n;
-    c->left -= (uint32_t)n;
 }
 
 enum h2_step stub_stranger_error(struct h2 *c, uint32_t id, enum h2_error code)
