@@ -172,17 +172,10 @@ static void mark_hanging(struct readers *r, unsigned i)
     x->hangs = true;
 }
 
-/*
- * `paused`: the agent itself has not run for longer than READ_HANG_MS, because the node was paused
- * or had no processor time. The reader had none either, so its time starts again.
- */
-static void watch_progress(struct readers *r, unsigned i, bool paused)
+static void watch_progress(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
     uint32_t step = x->page->note.step;
-    if (paused && !x->hangs) {
-        x->since_ms = r->now_ms;
-    }
     bool at_work = x->busy || is_reading(step);
     if (at_work && step == x->step && r->now_ms - x->since_ms >= READ_HANG_MS) {
         mark_hanging(r, i);
@@ -201,10 +194,25 @@ static void watch_progress(struct readers *r, unsigned i, bool paused)
     }
 }
 
+/*
+ * Starts the time of each read again: the agent itself has not run for longer than READ_HANG_MS,
+ * because the node was paused or had no processor time, and the readers had none either.
+ */
+static void restart_times(struct readers *r)
+{
+    for (unsigned i = 0; i < READERS; i++) {
+        struct reader_state *x = &r->reader[i];
+        x->since_ms = x->hangs ? x->since_ms : r->now_ms;
+    }
+}
+
 void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_t now_ms)
 {
     bool paused = now_ms - r->now_ms > READ_HANG_MS;
     r->now_ms = now_ms;
+    if (paused) {
+        restart_times(r);
+    }
     r->probed = false;
     r->stirred = false;
     r->changed = false;
@@ -214,7 +222,7 @@ void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_
         if (slots[i].revents != 0) {
             receive_bytes(r, i);
         }
-        watch_progress(r, i, paused);
+        watch_progress(r, i);
     }
 }
 
