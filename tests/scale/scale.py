@@ -28,6 +28,7 @@ OPEN_FILES = 20000          # of the API server: a connection of each agent and 
 SOCKET_PATH = 107           # sun_path without its end
 # The longest below the run folder: the registration socket of the last node, with the UID of a third start.
 LONGEST_SOCKET = "n/99999/r/neuron.aws.com-99-reg.sock"
+STORE_MIB = 5               # of a node's files, most of it the claim store
 MODULE = "2.30.2.0"         # the release of the kernel module that the simulated tree has the files of
 # Health files of a device, and the files of the loopback in the kernel's sysfs that say the same of a healthy one. The
 # agent keeps files of the kernel open, and opens those of a simulated tree for each look. A fleet of 2,000 that opens
@@ -109,6 +110,9 @@ def run_one(arguments, program, binary, agents):
         run.programs.update({name: os.path.join(folder, name) for name in build.product(product).programs})
     shutil.rmtree(run.run, ignore_errors=True)
     os.makedirs(run.path("logs"))
+    os.makedirs(run.path("n"))
+    # 4 MiB of claim store a node: thousands that are made at once would wait for the one disk of this machine.
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={STORE_MIB * agents + 256}m", "nodes", run.path("n")], check=True)
     if len(run.path(LONGEST_SOCKET)) > SOCKET_PATH:
         raise SystemExit(f"scale: the sockets below {run.run} would have more than {SOCKET_PATH} characters: clone the "
                          "repository to a folder with a shorter path")
