@@ -112,7 +112,8 @@ def run_one(arguments, program, binary, agents):
     os.makedirs(run.path("logs"))
     os.makedirs(run.path("n"))
     # 4 MiB of claim store a node: thousands that are made at once would wait for the one disk of this machine.
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={STORE_MIB * agents + 256}m", "nodes", run.path("n")], check=True)
+    size = f"size={STORE_MIB * agents + 256}m"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", size, "nodes", run.path("n")], check=True)
     if len(run.path(LONGEST_SOCKET)) > SOCKET_PATH:
         raise SystemExit(f"scale: the sockets below {run.run} would have more than {SOCKET_PATH} characters: clone the "
                          "repository to a folder with a shorter path")

@@ -64,7 +64,7 @@ func convergence() []panel {
 	return []panel{
 		{"first installation: slices right", "s", lines("install")},
 		{"all slices deleted: back", "s", lines("slices deleted")},
-		{"API server killed for 5 s: watches back", "s", lines("short outage")},
+		{"API server killed: watches back", "s", lines("short outage")},
 		{"first installation in a full cluster", "s", lines("install again")},
 	}
 }
