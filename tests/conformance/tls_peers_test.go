@@ -166,7 +166,8 @@ func answersHello(t *testing.T, answer func(session []byte) []byte) string {
 	return listener.Addr().String()
 }
 
-// The agent logs in words why it ends a handshake: a reply to its ClientHello that TLS 1.2 and 1.3 do not have, or an alert.
+// When a handshake fails, the agent logs the reason: the server's reply to the ClientHello is no message that TLS 1.2 or 1.3
+// allows there, or it is an alert.
 func TestAnswersToHello(t *testing.T) {
 	t.Parallel()
 	const mixes = "the server's answer mixes versions of TLS or has a value that was not offered"

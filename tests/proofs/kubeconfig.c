@@ -360,8 +360,9 @@ void proof_kubeconfig_pass(void)
 static unsigned passes;
 
 /*
- * Each pass finds lines anew. The text is the same, so that a pass reads the name that the pass
- * before it has read: of the context from the first on, and of cluster and user from the second on.
+ * Each pass sets the lines of the entries that it finds. All passes read the same text: the first
+ * one reads the name of the context and the second one those of cluster and user, and later passes
+ * do not change these names.
  */
 enum status stub_walk_text(struct walk *w, struct view text, uint8_t *room)
 {

@@ -31,8 +31,7 @@ LONGEST_SOCKET = "n/99999/r/neuron.aws.com-99-reg.sock"
 STORE_MIB = 5               # of a node's files, most of it the claim store
 MODULE = "2.30.2.0"         # the release of the kernel module that the simulated tree has the files of
 # Health files of a device, and the files of the loopback in the kernel's sysfs that say the same of a healthy one. The
-# agent keeps files of the kernel open, and opens those of a simulated tree for each look. A fleet of 2,000 that opens
-# these few files at once waits for the kernel's lock on them, which nodes with kernels of their own do not share.
+# agent keeps files of the kernel open, and opens those of a simulated tree for each look.
 HEALTHY = {
     "reset": "ifindex",  # 1
     "stats/hardware/sram_ecc_uncorrected": "statistics/collisions",  # 0

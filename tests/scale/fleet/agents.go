@@ -80,7 +80,7 @@ func (f *fleet) makeDirectories() error {
 }
 
 func (f *fleet) commandLine(a *agent) []string {
-	// As on nodes of their own, agents do not take the processors from the API server.
+	// Agents on real nodes do not compete with the API server for processors.
 	argv := []string{"/usr/bin/nice", "-n", "10", f.s.Binary}
 	more := []string{"--proc-root", filepath.Join(f.s.Tree, "proc"), "--pod-uid", a.podUID(),
 		"--healthcheck-port", "0", "--metrics-port", "0"}
