@@ -3,6 +3,7 @@
  * a failed assertion. */
 #include "tests/unit/disk/host_harness.h"
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -151,6 +152,37 @@ static void test_truncated_response(void **state)
 
 /* --- the end --- */
 
+static unsigned char given[4 * 4096] __attribute__((aligned(4096)));
+
+static bool in_memory(unsigned page)
+{
+    unsigned char resident = 0;
+    assert_int_equal(mincore(&given[page * 4096u], 4096, &resident), 0);
+    return (resident & 1u) != 0u;
+}
+
+/* Page 0 holds zeros, page 1 one last byte, page 2 one first byte, page 3 is past the end. */
+static void test_pages_of_zeros_are_given_back(void **state)
+{
+    (void)state;
+    if (getpagesize() != 4096) {
+        skip();
+    }
+    memset(given, 0, sizeof given);
+    given[2u * 4096u - 1u] = 0x5a;
+    given[2u * 4096u] = 0xa5;
+    memory_give_back(given, 4u * 4096u - 1u);
+    assert_false(in_memory(0));
+    assert_true(in_memory(1) && in_memory(2) && in_memory(3));
+    assert_int_equal(given[2u * 4096u - 1u], 0x5a);
+    assert_int_equal(given[2u * 4096u], 0xa5);
+    assert_int_equal(given[0], 0);
+    assert_true(in_memory(0));
+    memory_give_back(&given[3u * 4096u + 1u], 4095);
+    memory_give_back(&given[1], 4096);
+    assert_true(in_memory(0) && in_memory(3));
+}
+
 static void test_assertion_ends_the_process(void **state)
 {
     (void)state;
@@ -186,6 +218,7 @@ int main(void)
         HOST_TEST(test_localhost),
         HOST_TEST(test_names_that_are_none),
         HOST_TEST(test_truncated_response),
+        HOST_TEST(test_pages_of_zeros_are_given_back),
         HOST_TEST(test_assertion_ends_the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,8 @@ VALUES_OWN := -fsanitize=implicit-conversion,nullability,local-bounds
 MEMORY_FLAGS := $(SANITIZE_ALL) -fsanitize=memory -fsanitize-memory-track-origins=1 \
 	'-DMBEDTLS_USER_CONFIG_FILE="tests/memory/mbedtls.h"'
 MEMORY_CMOCKA := $(BUILD)/obj/memory/cmocka.o
-MEMORY_LINK := $(MEMORY_CMOCKA) $(BUILD)/obj/memory/tests/memory/syscall.o -Wl,--wrap=syscall
+MEMORY_LINK := $(MEMORY_CMOCKA) $(BUILD)/obj/memory/tests/memory/syscall.o -Wl,--wrap=syscall \
+	$(BUILD)/obj/memory/tests/memory/give_back.o -Wl,--wrap=memory_give_back
 CMOCKA_DEFINES := -DHAVE_INTTYPES_H -DHAVE_MALLOC_H -DHAVE_SIGNAL_H -DHAVE_STRINGS_H -DHAVE_SIGLONGJMP \
 	-DHAVE_STRSIGNAL -DHAVE_STRUCT_TIMESPEC -DHAVE_CLOCK_REALTIME -DHAVE_GCC_THREAD_LOCAL_STORAGE
 
