@@ -11,16 +11,33 @@
 
 void pending_init(struct pending *p)
 {
+    p->used = 0;
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         p->link[i] = (struct pending_link){.fd = -1};
     }
 }
 
-static void entry_close(struct pending_link *l)
+static void entry_free(struct pending *p, struct pending_link *l)
 {
-    ASSERT(l->fd >= 0);
-    (void)close(l->fd);
+    ASSERT(l->fd >= 0 && p->used > 0u);
     *l = (struct pending_link){.fd = -1};
+    p->used--;
+}
+
+static void entry_close(struct pending *p, struct pending_link *l)
+{
+    (void)close(l->fd);
+    entry_free(p, l);
+}
+
+/* Fills an entry with a connection, and closes the one that it replaces. */
+static void entry_fill(struct pending *p, struct pending_link *l, struct pending_link with)
+{
+    if (l->fd >= 0) {
+        entry_close(p, l);
+    }
+    *l = with;
+    p->used++;
 }
 
 /* --- entries of the table of pending connections --- */
@@ -80,10 +97,7 @@ void pending_add(struct pending *p, int fd, uint32_t peer, uint64_t now_ms)
 {
     struct pending_link *l = entry_for(p, now_ms);
     ASSERT(fd >= 0 && l != NULL);
-    if (l->fd >= 0) {
-        entry_close(l);
-    }
-    *l = (struct pending_link){.fd = fd, .peer = peer, .since_ms = now_ms};
+    entry_fill(p, l, (struct pending_link){.fd = fd, .peer = peer, .since_ms = now_ms});
 }
 
 void pending_linger(struct pending *p, int fd, uint64_t now_ms)
@@ -99,24 +113,21 @@ void pending_linger(struct pending *p, int fd, uint64_t now_ms)
         (void)close(fd);
         return;
     }
-    if (l->fd >= 0) {
-        entry_close(l);
-    }
-    *l = (struct pending_link){.fd = fd, .since_ms = now_ms, .closing = true};
+    entry_fill(p, l, (struct pending_link){.fd = fd, .since_ms = now_ms, .closing = true});
 }
 
 struct pending_link pending_remove(struct pending *p, unsigned i)
 {
     ASSERT(i < PENDING_LINKS && p->link[i].fd >= 0 && !p->link[i].closing);
     struct pending_link l = p->link[i];
-    p->link[i] = (struct pending_link){.fd = -1};
+    entry_free(p, &p->link[i]);
     return l;
 }
 
 bool pending_waits(const struct pending *p, bool heard)
 {
     bool waits = false;
-    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+    for (unsigned i = 0; i < PENDING_LINKS && p->used > 0u; i++) {
         const struct pending_link *l = &p->link[i];
         waits = waits || (l->fd >= 0 && !l->closing && l->heard == heard);
     }
@@ -175,7 +186,7 @@ void pending_handle(struct pending *p, const struct pollfd slots[PENDING_LINKS],
             goes_on = l->closing ? drop_input(l) : check_input(l);
         }
         if (l->fd >= 0 && (!goes_on || now_ms >= over_ms(l))) {
-            entry_close(l);
+            entry_close(p, l);
         }
     }
 }
@@ -183,7 +194,7 @@ void pending_handle(struct pending *p, const struct pollfd slots[PENDING_LINKS],
 uint64_t pending_due(const struct pending *p)
 {
     uint64_t at = UINT64_MAX;
-    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+    for (unsigned i = 0; i < PENDING_LINKS && p->used > 0u; i++) {
         at = (p->link[i].fd >= 0) ? earlier(at, over_ms(&p->link[i])) : at;
     }
     return at;
@@ -193,7 +204,7 @@ void pending_close(struct pending *p)
 {
     for (unsigned i = 0; i < PENDING_LINKS; i++) {
         if (p->link[i].fd >= 0) {
-            entry_close(&p->link[i]);
+            entry_close(p, &p->link[i]);
         }
     }
 }
