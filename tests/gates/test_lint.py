@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """clang-tidy, cppcheck with MISRA and the analysers on sources with one violation each, and their records."""
 
+import pathlib
 import shutil
+import tempfile
 import unittest
+import unittest.mock
 
 from test_gates import GOOD, SPDX, Tree
 
@@ -112,6 +115,45 @@ class Analysers(Lint):
 
     def test_unreadable(self):
         self.assert_found(self.check("int f(void)\n{\n    return nothing;\n}\n"), "bad.c:4:", "undeclared")
+
+
+class Shared(Tree):
+    """Results in a folder that several trees share."""
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.shared = pathlib.Path(folder.name)
+        shared = unittest.mock.patch.object(lint, "kept_folder", return_value=self.shared)
+        shared.start()
+        self.addCleanup(shared.stop)
+
+    def run_in(self, root, number):
+        """What a tool says about a source with that number in its header, and whether that was kept."""
+        for name, text in ((BAD, SPDX + '#include "base/number.h"\n'), ("src/base/number.h", f"{number}\n")):
+            path = pathlib.Path(root) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        command = ["bash", "-c", f"echo {BAD}:1:1: error: $(cat {root}/src/base/number.h) '[number]'"]
+        (text,), kept = lint.run_jobs(root, [lint.Job("bash", BAD, command, [BAD])])
+        return [finding.text for finding in lint.read_findings(root, text)], kept
+
+    def test_another_clone(self):
+        self.assertEqual(self.run_in(self.root, 1), (["1"], 0))
+        with tempfile.TemporaryDirectory() as other:
+            self.assertEqual(self.run_in(other, 1), (["1"], 1))
+            self.assertEqual(self.run_in(other, 2), (["2"], 0))
+        self.assertEqual(self.run_in(self.root, 1), (["1"], 1))
+
+    def test_bound(self):
+        for number in range(lint.KEPT_STATES + 3):
+            self.assertEqual(self.run_in(self.root, number), ([str(number)], 0))
+        self.assertEqual(len(list(self.shared.rglob("*.txt"))), lint.KEPT_STATES)
+
+    def test_own_folder_of_another_tree(self):
+        unittest.mock.patch.stopall()
+        self.assertEqual(lint.kept_folder(self.root), self.root / lint.CACHE)
 
 
 class Misra(Lint):

@@ -77,13 +77,19 @@ def run(command, **options):
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **options).stdout
 
 
+def deps_path(variable):
+    """A folder that tools/build/deps.sh has found, by its name in build/deps/paths.mk; None when it is not there."""
+    paths = ROOT / "build/deps/paths.mk"
+    found = re.search(rf"^{variable} := (.+)$", paths.read_text(), re.M) if paths.exists() else None
+    return found and found[1]
+
+
 def python_tool(name):
     """Path of a program of tools/build/python.txt."""
-    paths = ROOT / "build/deps/paths.mk"
-    found = re.search(r"^PYTHON_TOOLS := (.+)$", paths.read_text(), re.M) if paths.exists() else None
-    if not found:
+    folder = deps_path("PYTHON_TOOLS")
+    if not folder:
         raise ValueError("no PYTHON_TOOLS in build/deps/paths.mk: run 'make deps-test'")
-    return f"{found[1]}/bin/{name}"
+    return f"{folder}/bin/{name}"
 
 
 def main(check, description):

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the analysis gates share: jobs in parallel, results kept by content, findings, deviation records.
 
-A tool's output for a source is kept below build/lint, together with a key over everything that went into it: the
-source, the headers of this tree that it includes, the tool's version, its configuration and its flags. A run of
-which nothing changed is not repeated.
+A tool's output for a source is kept in the cache that all clones share, together with a key over everything that went
+into it: the source, the headers of this tree that it includes, the tool's version, its configuration and its flags. A
+run of which nothing changed is not repeated, in a fresh clone neither.
 
 A finding stands unless a record in cfg/lint/deviations.toml covers it; a record or place that covers nothing is a
 finding itself.
 """
 
 import concurrent.futures
+import contextlib
+import glob
 import hashlib
 import os
 import pathlib
@@ -26,6 +28,7 @@ FOLDERS = ("src", "boards")
 RECORDS = "cfg/lint/deviations.toml"
 RECORDS_MAX = 25
 CACHE = "build/lint"
+KEPT_STATES = 6  # of one source: a few branches, and the commit before
 FLAGS = "build/lint/flags"
 # A tree without a Makefile (the checkers' tests) is compiled so.
 PLAIN_FLAGS = "-std=gnu11 -Isrc -I."
@@ -95,7 +98,8 @@ def version(command):
 
 def key_of(root, job, about):
     digest = hashlib.sha256(about.encode())
-    digest.update("\0".join([*job.command, job.settings]).encode())
+    # Without the name of this folder: another clone has the same result.
+    digest.update("\0".join([*job.command, job.settings]).replace(f"{pathlib.Path(root).resolve()}/", "").encode())
     files = set()
     for path in job.reads:
         included(root, str(path), files)
@@ -112,13 +116,32 @@ def failure(root, job, done):
     return f"{job.reads[0]}:1:1: error: {job.command[0]} failed ({done.returncode}): {words} [exit]\n"
 
 
+def kept_folder(root):
+    """Of this tree the cache of all clones; of another one (the checkers' tests) its own folder."""
+    shared = gate.deps_path("CACHE")
+    if shared and pathlib.Path(root).resolve() == gate.ROOT:
+        return pathlib.Path(shared) / "lint"
+    return pathlib.Path(root) / CACHE
+
+
+def forget_old(folder, name):
+    """Removes the results of a source that were not used for longest."""
+    used = {}
+    for path in folder.glob(f"{glob.escape(name)}.*.txt"):
+        with contextlib.suppress(FileNotFoundError):  # another clone does the same
+            used[path] = path.stat().st_mtime
+    for path in sorted(used, key=used.get, reverse=True)[KEPT_STATES:]:
+        path.unlink(missing_ok=True)
+
+
 def run_job(root, job, about):
     """Output of a tool, from the cache if nothing changed. (text, whether it was kept)"""
-    kept = pathlib.Path(root) / CACHE / job.tool / (job.name.replace("/", "_") + ".txt")
-    key = key_of(root, job, about)
+    key, name = key_of(root, job, about), job.name.replace("/", "_")
+    kept = kept_folder(root) / job.tool / f"{name}.{key[:16]}.txt"
     if kept.exists():
         first, _, text = kept.read_text().partition("\n")
         if first == key:
+            kept.touch()
             return text, True
     if job.scratch:
         shutil.rmtree(job.scratch, ignore_errors=True)
@@ -133,6 +156,7 @@ def run_job(root, job, about):
     fresh = kept.with_suffix(f".{os.getpid()}")
     fresh.write_text(key + "\n" + text)
     fresh.replace(kept)
+    forget_old(kept.parent, name)
     return text, False
 
 
