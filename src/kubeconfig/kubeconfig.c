@@ -36,7 +36,7 @@ enum key {
     CLUSTER,
     USER,
     FIRST_VALUE,
-    KEY_COUNT = (int)FIRST_VALUE + 24
+    KEY_COUNT = (int)FIRST_VALUE + 22
 };
 
 /*
@@ -87,7 +87,7 @@ struct key_row {
 #define INSECURE_REFUSED                                                                           \
     "the server is always verified; give certificate-authority-data or certificate-authority"
 
-static const struct key_row keys[KEY_COUNT] = {
+static const struct key_row keys[] = {
     [CURRENT_CONTEXT] = {ROOT, "current-context", NAME_OF(OF_CONTEXT)},
     [CONTEXTS] = {ROOT, "contexts", LIST, 0, NULL, NULL},
     [CLUSTERS] = {ROOT, "clusters", LIST, 0, NULL, NULL},
@@ -124,6 +124,7 @@ static const struct key_row keys[KEY_COUNT] = {
     {USER, "as-groups", REFUSED(AS_REFUSED)},
     {USER, "as-user-extra", REFUSED(AS_REFUSED)},
 };
+_Static_assert(sizeof keys / sizeof keys[0] == (size_t)KEY_COUNT, "each key has a row");
 
 /* --- writing the reason of a failure --- */
 

@@ -179,7 +179,7 @@ static unsigned any_key(unsigned first)
 
 /* --- what other proofs of this file show --- */
 
-/* copy_value: it checks one value, and has no proof (exceptions.toml). */
+/* Proof kubeconfig_copy. */
 enum status stub_copy_value(struct walk *w, unsigned k)
 {
     CHECK(k < (unsigned)KEY_COUNT && walk_sound(w));
@@ -456,4 +456,92 @@ void proof_kubeconfig_server(void)
     enum status s = kubeconfig_server(server, &host, &port);
     CHECK(s == STATUS_OK || s == PEER_MALFORMED);
     CHECK(s != STATUS_OK || (view_within(host, server) && host.len > 0u && port != 0u));
+}
+
+/* --- one value --- */
+
+struct view stub_view_trim(struct view a)
+{
+    stub_check_view(a);
+    size_t begin = any_length(a.len);
+    return view_from(view_first(a, begin + any_length(a.len - begin)), begin);
+}
+
+/* Proof kubeconfig_line. */
+bool stub_is_one_line(struct view value)
+{
+    stub_check_view(value);
+    return any_bool();
+}
+
+/* With each row as a constant, so that the offsets of its table are constants too. */
+#define FOR_ROW(s, k, call)                                                                        \
+    for (unsigned i = 0; i < (unsigned)KEY_COUNT; i++) {                                           \
+        if (i == (k)) {                                                                            \
+            (s) = call;                                                                            \
+        }                                                                                          \
+    }
+
+/* The token of a row as start_value has kept it; line 0: the start of an entry has wiped it. */
+static void keep_token(struct walk *w, unsigned k, unsigned first_line)
+{
+    struct yaml_token t = any_token();
+    t.line = any_unsigned();
+    ASSUME(t.line >= first_line);
+    for (unsigned i = 0; i < (unsigned)KEY_COUNT; i++) {
+        if (i == k) {
+            w->now[i] = t;
+        }
+    }
+}
+
+/* Proof kubeconfig_name. */
+enum status stub_put_name(struct walk *w, unsigned k)
+{
+    CHECK(k < (unsigned)KEY_COUNT && keys[k].shape == NAME && w->now[k].line >= 1u);
+    return any_bool() ? STATUS_OK : PEER_MALFORMED;
+}
+
+/* Proof kubeconfig_refused. */
+enum status stub_refuse_key(struct walk *w, unsigned k)
+{
+    CHECK(k < (unsigned)KEY_COUNT && keys[k].refused != NULL && w->now[k].line >= 1u);
+    return any_bool() ? STATUS_OK : PEER_UNSUPPORTED;
+}
+
+/* Proof text_writer_text; the content does not matter. */
+void stub_append_text(struct writer *w, const char *text)
+{
+    CHECK(text != NULL);
+    stub_writer_fill(w, "", NULL, 0);
+}
+
+void proof_kubeconfig_copy(void)
+{
+    struct walk *w = any_walk();
+    unsigned k = any_key(FIRST_VALUE);
+    enum status s = STATUS_OK;
+    keep_token(w, k, 0);
+    FOR_ROW(s, k, copy_value(w, i));
+    CHECK(explained(s) && walk_sound(w));
+}
+
+void proof_kubeconfig_name(void)
+{
+    struct walk *w = any_walk();
+    unsigned k = any_key(CURRENT_CONTEXT);
+    enum status s = STATUS_OK;
+    ASSUME(keys[k].shape == NAME);
+    keep_token(w, k, 1);
+    FOR_ROW(s, k, put_name(w, i));
+    CHECK(explained(s) && walk_sound(w));
+}
+
+void proof_kubeconfig_refused(void)
+{
+    struct walk *w = any_walk();
+    unsigned k = any_key(FIRST_VALUE);
+    ASSUME(keys[k].refused != NULL);
+    w->now[k] = any_token();
+    CHECK(explained(refuse_key(w, k)) && walk_sound(w));
 }
