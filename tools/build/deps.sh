@@ -38,7 +38,7 @@ packages_demo="libssl-dev openssl protobuf-compiler python3 python3-protobuf pyt
 packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-hpack
     universal-ctags shellcheck pyflakes3 openssl clang-19 clang-tidy-19 clang-format-19 python3-venv python3-pip
     libclang-rt-19-dev llvm-19 libnghttp2-dev xz-utils libjansson-dev
-    libyaml-dev libprotobuf-dev libprotoc-dev gpg gpg-agent doxygen checksec spin"
+    libyaml-dev libprotobuf-dev libprotoc-dev gpg gpg-agent doxygen checksec spin ccache"
 packages_all="python3-venv python3-pip"
 packages_peers="jq zsh fish mandoc python3-grpcio nghttp2-server nghttp2-proxy libssl-dev openssl valgrind"
 packages_node="nodejs npm"

@@ -49,7 +49,7 @@ $$(fuzz_$(1)_OBJ)/flags: FORCE
 $$(fuzz_$(1)_OBJ)/%.o: %.c $$(fuzz_$(1)_OBJ)/flags
 	$$(call show,CC,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $(2) $(4) $$(if $$(filter tests/%,$$<),$$(FUZZ_OWN)) $$(WARNINGS) $$(DEFINES) \
+	$$(Q)$$(CCACHE) $$(CLANG) $(2) $(4) $$(if $$(filter tests/%,$$<),$$(FUZZ_OWN)) $$(WARNINGS) $$(DEFINES) \
 		$(if $(5),,-DFUZZ_ALONE) '-DBUILD_ID="fuzz"' $$(INCLUDES) -MMD -MP -c $$< -o $$@
 
 $$(fuzz_$(1)_OBJ)/nanopb/%.o: $$(NANOPB_DIR)/%.c $$(fuzz_$(1)_OBJ)/flags

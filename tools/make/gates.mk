@@ -41,7 +41,7 @@ $(CHECK)/nanopb/%.o: $(NANOPB_DIR)/%.c $(CHECK)/flags
 
 $(CHECK)/tests/%.o: tests/%.c $(CHECK)/flags | deps-test
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CHECK_FLAGS) $(STRICT_TESTS) -MMD -MP -c $< -o $@
+	$(Q)$(CCACHE) $(CC) $(CHECK_FLAGS) $(STRICT_TESTS) -MMD -MP -c $< -o $@
 
 $(CHECK)/%.o: %.c $(CHECK)/flags
 	@mkdir -p $(@D)

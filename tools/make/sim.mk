@@ -40,7 +40,7 @@ $(SIM)/nanopb/%.o: $(NANOPB_DIR)/%.c $(SIM)/flags
 $(SIM)/%.o: %.c $(SIM)/flags | deps-demo
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(SIM_FLAGS) $(WARNINGS) $(DEFINES) '-DBUILD_ID="sim"' $(INCLUDES) -MMD -MP -c $< -o $@
+	$(Q)$(CCACHE) $(CC) $(SIM_FLAGS) $(WARNINGS) $(DEFINES) '-DBUILD_ID="sim"' $(INCLUDES) -MMD -MP -c $< -o $@
 
 # --- the simulator: the whole agent and both models in one process, on a virtual clock ----------------------------
 
@@ -84,7 +84,7 @@ $(WAY)/flags: FORCE
 $(WAY)/%.o: %.c $(WAY)/flags
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(WAY_FLAGS) $(RECORDED) $(WARNINGS) $(DEFINES) '-DBUILD_ID="way"' $(INCLUDES) -MMD -MP -c $< -o $@
+	$(Q)$(CCACHE) $(CC) $(WAY_FLAGS) $(RECORDED) $(WARNINGS) $(DEFINES) '-DBUILD_ID="way"' $(INCLUDES) -MMD -MP -c $< -o $@
 
 # --- the claim store after every crash: the agent with a store of four slots -------------------------------------
 

@@ -35,7 +35,7 @@ $$($(1)_OBJ)/flags: FORCE
 $$($(1)_OBJ)/%.o: %.c $$($(1)_OBJ)/flags | deps-test
 	$$(call show,CC,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$(2) $(3) $(4) $$(WARNINGS) $$(DEFINES) '-DBUILD_ID="unit"' $$(INCLUDES) -MMD -MP -c $$< -o $$@
+	$$(Q)$$(CCACHE) $(2) $(3) $(4) $$(WARNINGS) $$(DEFINES) '-DBUILD_ID="unit"' $$(INCLUDES) -MMD -MP -c $$< -o $$@
 
 $$($(1)_OBJ)/nanopb/%.o: $$(NANOPB_DIR)/%.c $$($(1)_OBJ)/flags
 	$$(call show,CC,$$@)
