@@ -142,8 +142,8 @@ func writeFloors(w io.Writer, f *floors) {
 	fmt.Fprintf(w, "| a call by the kubelet's library | p50 | p99 | p99.9 |\n|---|---|---|---|\n")
 	fmt.Fprintf(w, "| repeated prepare | %s |\n| a call that does nothing: Health/Check | %s |\n\n", f.Repeat, f.Bare)
 	first, beyond := f.Rows[0], f.Repeat.P50-f.Bare.P50
-	fmt.Fprintf(w, "bound: fresh prepare at most %.1f times the floor at p50: %.2f, %s\n", freshFloorBound, first.Ratio,
+	fmt.Fprintf(w, "- bound: fresh prepare at most %.1f times the floor at p50: %.2f, %s\n", freshFloorBound, first.Ratio,
 		verdict(first.Ratio <= freshFloorBound))
-	fmt.Fprintf(w, "bound: repeated prepare at most %.1f ms over a bare call at p50: %.2f ms, %s\n\n", repeatBound, beyond,
+	fmt.Fprintf(w, "- bound: repeated prepare at most %.1f ms over a bare call at p50: %.2f ms, %s\n\n", repeatBound, beyond,
 		verdict(beyond <= repeatBound))
 }

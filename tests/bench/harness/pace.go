@@ -116,7 +116,7 @@ func writePaced(w io.Writer, rows []pacedRow) {
 	fmt.Fprintln(w)
 	for _, row := range rows {
 		if row.Name == pacedName {
-			fmt.Fprintf(w, "bound: %s: p50 at most %d ms, p99 at most %d ms: %.2f and %.2f ms, %s\n\n", row.Name, pacedP50,
+			fmt.Fprintf(w, "- bound: %s: p50 at most %d ms, p99 at most %d ms: %.2f and %.2f ms, %s\n\n", row.Name, pacedP50,
 				pacedP99, row.Agent.P50, row.Agent.P99, verdict(row.Agent.P50 <= pacedP50 && row.Agent.P99 <= pacedP99))
 		}
 	}

@@ -151,7 +151,7 @@ func (r *result) writeLoads(w io.Writer) {
 	fmt.Fprintln(w)
 	for _, kind := range kindNames {
 		if why := r.Machine["no "+kind]; why != "" {
-			fmt.Fprintf(w, "%s: not counted on this machine: %s\n", kind, why)
+			fmt.Fprintf(w, "- %s: not counted on this machine: %s\n", kind, why)
 		}
 	}
 	fmt.Fprintln(w)
