@@ -44,6 +44,7 @@ struct list {
     bool odd;
     bool request;
     bool authority;
+    bool pseudo; /* a field of RFC 9113 8.3; no list of trailers has one */
     bool length;
 };
 
@@ -140,6 +141,7 @@ static void look_at_field(struct list *list, struct view name, struct view value
     list->length = list->length || view_is(name, "content-length");
     list->authority = list->authority || view_is(name, "host") || view_is(name, ":authority");
     list->request = list->request || view_is(name, ":method");
+    list->pseudo = list->pseudo || view_starts(name, ":");
 }
 
 static void add_field(struct side *s, struct view name, struct view value)
@@ -582,6 +584,14 @@ static bool odd_list(const struct frame *f)
     return (f->type == 1u || f->type == 9u) && (odd || bare);
 }
 
+/* nghttp2 compares a content-length among trailers with the body, as if it were in the header. */
+static bool trailer_length(const struct frame *f)
+{
+    bool trailers = (f->type == 1u || f->type == 9u) && !ours.list.pseudo;
+    return trailers && ours.list.length && quiet(&ours) && theirs.now.reset == f->stream &&
+           theirs.now.reset_code == H2_PROTOCOL_ERROR;
+}
+
 static const struct difference {
     const char *why;
     bool (*holds)(const struct frame *f);
@@ -601,6 +611,7 @@ static const struct difference {
     {"HPACK_SIZE_UPDATES_MAX updates of the table's size in a block", many_updates},
     {"RFC 9113 8.2.1: more characters than those may be refused; a request may lack :authority",
      odd_list},
+    {"RFC 9110 6.5.1: no trailer stands for a header field", trailer_length},
 };
 
 static bool same_streams(void)
