@@ -14,8 +14,9 @@
 #define READERS 3u
 /*
  * Time after which the read of a file counts as hanging, and its device as unhealthy. The kernel
- * module's slowest files ask the device's firmware, which takes milliseconds. Time in which the
- * agent did not run does not count: it waits READ_HANG_MS - READ_WAIT_MS at most.
+ * module's slowest files ask the device's firmware, which takes milliseconds. A gap of more than
+ * this between two looks of the agent starts the time again; the agent waits READ_HANG_MS -
+ * READ_WAIT_MS at most between two looks at a running read.
  */
 #define READ_HANG_MS 5000u
 /*

@@ -26,8 +26,9 @@ static void entry_free(struct pending *p, struct pending_link *l)
 
 static void entry_close(struct pending *p, struct pending_link *l)
 {
-    (void)close(l->fd);
+    int fd = l->fd;
     entry_free(p, l);
+    (void)close(fd);
 }
 
 /* Fills an entry with a connection, and closes the one that it replaces. */

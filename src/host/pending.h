@@ -28,7 +28,7 @@ struct pending_link {
 /* The pending connections of one TCP port. */
 struct pending {
     struct pending_link link[PENDING_LINKS];
-    unsigned used; /* entries that are not free: mostly none, and each pass of the loop asks */
+    unsigned used; /* entries that are not free; nearly always 0, and then no table is searched */
 };
 
 /* Initializes the table of a port's pending connections as empty. */

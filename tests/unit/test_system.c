@@ -150,7 +150,7 @@ static void test_truncated_response(void **state)
     }
 }
 
-/* --- the end --- */
+/* --- memory given back --- */
 
 static unsigned char given[4 * 4096] __attribute__((aligned(4096)));
 
@@ -161,7 +161,7 @@ static bool in_memory(unsigned page)
     return (resident & 1u) != 0u;
 }
 
-/* Page 0 holds zeros, page 1 one last byte, page 2 one first byte, page 3 is past the end. */
+/* Page 0 holds zeros, page 1 has a last byte, page 2 a first byte, page 3 is not given whole. */
 static void test_pages_of_zeros_are_given_back(void **state)
 {
     (void)state;
@@ -182,6 +182,8 @@ static void test_pages_of_zeros_are_given_back(void **state)
     memory_give_back(&given[1], 4096);
     assert_true(in_memory(0) && in_memory(3));
 }
+
+/* --- the end --- */
 
 static void test_assertion_ends_the_process(void **state)
 {

@@ -195,8 +195,9 @@ static void watch_progress(struct readers *r, unsigned i)
 }
 
 /*
- * Starts the time of each read again: the agent itself has not run for longer than READ_HANG_MS,
- * because the node was paused or had no processor time, and the readers had none either.
+ * Starts the time of each read again after a gap of more than READ_HANG_MS between two turns of the
+ * main loop: the node was paused or had no processor time, and the readers did not run either. If
+ * the agent alone waited, for a slow disk, a hang is found one READ_HANG_MS later.
  */
 static void restart_times(struct readers *r)
 {

@@ -23,9 +23,10 @@ struct reader_state {
      */
     bool answered;
     bool hangs; /* the reader made no progress for READ_HANG_MS, and its task is not finished yet */
-    bool changed;      /* the reader's hang began or ended in this turn of the main loop */
-    uint32_t step;     /* value of page->note.step that the agent last saw */
-    uint64_t since_ms; /* when `step` was first seen, or when the last question was sent */
+    bool changed;  /* the reader's hang began or ended in this turn of the main loop */
+    uint32_t step; /* value of page->note.step that the agent last saw */
+    /* when `step` was first seen, the last question was sent, or a pause of the agent ended */
+    uint64_t since_ms;
     uint64_t hung_since_ms;
     enum reader_task task; /* the last task that the reader got */
     /* for the task READER_MEMORY: bit N: read device N; 0: the agent no longer needs the answer */
