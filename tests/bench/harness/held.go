@@ -11,7 +11,7 @@ import (
 const (
 	heldRounds = 10
 	heldClaims = 60  // prepared in each half of a round
-	heldBound  = 1.1 // what a prepare may cost with a full table, as a multiple of one with an empty table
+	heldBound  = 1.05 // what a prepare may cost with a full table, as a multiple of one with an empty table
 )
 
 // heldCost is what the claims that the agent holds cost a new prepare. Full and empty table alternate in
@@ -72,6 +72,6 @@ func (b *bench) prepareEach(s *side, count int, times *series) error {
 }
 
 func writeHeld(w io.Writer, c *heldCost) {
-	fmt.Fprintf(w, "bound: prepare p50 of the agent with %d claims held at most %.1f times that with none: "+
+	fmt.Fprintf(w, "bound: prepare p50 of the agent with %d claims held at most %.2f times that with none: "+
 		"%.2f ms beside %.2f ms, %.2f, %s\n\n", heldMost-1, heldBound, c.FullP50, c.EmptyP50, c.Ratio, verdict(c.Reached))
 }
