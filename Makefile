@@ -2,8 +2,8 @@
 # Builds, tests and checks neuron-dra-agent. `make help` lists what to type.
 #
 # This file has the settings and names the goals, by subject; the rules of a subject are in the file of tools/make that
-# its heading names. Everything made lies under build/; sources and builds of libraries lie in the cache, keyed by what
-# went into them, so that a fresh clone does not build them again.
+# its heading names. Everything made lies under build/; sources and builds of libraries, objects of tests and
+# results of analysers lie in the cache, keyed by what went into them, so that a fresh clone does not make them again.
 
 # --- settings -----------------------------------------------------------------------------------------
 

@@ -87,7 +87,7 @@ struct key_row {
 #define INSECURE_REFUSED                                                                           \
     "the server is always verified; give certificate-authority-data or certificate-authority"
 
-static const struct key_row keys[] = {
+static const struct key_row keys[KEY_COUNT] = {
     [CURRENT_CONTEXT] = {ROOT, "current-context", NAME_OF(OF_CONTEXT)},
     [CONTEXTS] = {ROOT, "contexts", LIST, 0, NULL, NULL},
     [CLUSTERS] = {ROOT, "clusters", LIST, 0, NULL, NULL},
@@ -124,7 +124,6 @@ static const struct key_row keys[] = {
     {USER, "as-groups", REFUSED(AS_REFUSED)},
     {USER, "as-user-extra", REFUSED(AS_REFUSED)},
 };
-_Static_assert(sizeof keys / sizeof keys[0] == (size_t)KEY_COUNT, "each key has a row");
 
 /* --- writing the reason of a failure --- */
 

@@ -44,7 +44,7 @@ struct list {
     bool odd;
     bool request;
     bool authority;
-    bool pseudo; /* a field of RFC 9113 8.3; no list of trailers has one */
+    bool trailers;
     bool length;
 };
 
@@ -141,7 +141,6 @@ static void look_at_field(struct list *list, struct view name, struct view value
     list->length = list->length || view_is(name, "content-length");
     list->authority = list->authority || view_is(name, "host") || view_is(name, ":authority");
     list->request = list->request || view_is(name, ":method");
-    list->pseudo = list->pseudo || view_starts(name, ":");
 }
 
 static void add_field(struct side *s, struct view name, struct view value)
@@ -215,6 +214,7 @@ static void our_event(const struct h2_event *e)
     if (e->kind == H2_EVENT_FIELD) {
         add_field(&ours, e->name, e->value);
     } else if (e->kind == H2_EVENT_HEADERS_END) {
+        ours.list.trailers = e->trailers;
         end_list(&ours, e->stream, e->end_stream);
     } else if (e->kind == H2_EVENT_DATA) {
         add_data(&ours, e->stream, e->data.data, e->data.len);
@@ -317,9 +317,9 @@ static nghttp2_session *session;
 static int on_begin_headers(nghttp2_session *s, const nghttp2_frame *frame, void *user)
 {
     (void)s;
-    (void)frame;
     (void)user;
     begin_list(&theirs);
+    theirs.list.trailers = frame->headers.cat == NGHTTP2_HCAT_HEADERS;
     return 0;
 }
 
@@ -587,7 +587,7 @@ static bool odd_list(const struct frame *f)
 /* nghttp2 compares a content-length among trailers with the body, as if it were in the header. */
 static bool trailer_length(const struct frame *f)
 {
-    bool trailers = (f->type == 1u || f->type == 9u) && !ours.list.pseudo;
+    bool trailers = ours.list.trailers && theirs.list.trailers;
     return trailers && ours.list.length && quiet(&ours) && theirs.now.reset == f->stream &&
            theirs.now.reset_code == H2_PROTOCOL_ERROR;
 }

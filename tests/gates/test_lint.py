@@ -146,6 +146,26 @@ class Shared(Tree):
             self.assertEqual(self.run_in(other, 2), (["2"], 0))
         self.assertEqual(self.run_in(self.root, 1), (["1"], 1))
 
+    def test_source_that_changes_meanwhile(self):
+        self.write(BAD, SPDX)
+        command = ["bash", "-c", f"echo '// more' >>{self.root}/{BAD}"]
+        self.assertEqual(lint.run_jobs(self.root, [lint.Job("bash", BAD, command, [BAD])])[1], 0)
+        self.assertEqual(list(self.shared.rglob("*.txt")), [])
+
+    def test_tool_that_fails(self):
+        self.write(BAD, SPDX)
+        job = lint.Job("bash", BAD, ["bash", "-c", "exit 3"], [BAD])
+        for _ in range(2):
+            (text,), kept = lint.run_jobs(self.root, [job])
+            self.assertEqual(kept, 0)
+            self.assertIn("failed (3)", text)
+
+    def test_configuration_of_the_library(self):
+        self.assertEqual(self.run_in(self.root, 1)[1], 0)
+        self.write("cfg/mbedtls/mbedtls_config.h", "#define MORE\n")
+        self.assertEqual(self.run_in(self.root, 1)[1], 0)
+        self.assertEqual(self.run_in(self.root, 1)[1], 1)
+
     def test_bound(self):
         for number in range(lint.KEPT_STATES + 3):
             self.assertEqual(self.run_in(self.root, number), ([str(number)], 0))

@@ -2,7 +2,7 @@
 /*
  * The reader of a kubeconfig: one token from any state of a pass that `walk_sound` allows, and
  * `walk_sound` again after it; by induction, a text of any length. The tokens are those that yaml.h
- * promises; proofs of yaml.c are apart.
+ * promises; proofs of yaml.c are apart. The proof of the loop over tokens is about its end alone.
  */
 #include "stubs.h"
 
@@ -179,10 +179,17 @@ static unsigned any_key(unsigned first)
 
 /* --- what other proofs of this file show --- */
 
+/* The rows that copy_value is called for: the others have no member to copy to. */
+static bool is_copied(unsigned k)
+{
+    return k == (unsigned)CURRENT_CONTEXT ||
+           (k >= (unsigned)FIRST_VALUE && k < (unsigned)KEY_COUNT);
+}
+
 /* Proof kubeconfig_copy. */
 enum status stub_copy_value(struct walk *w, unsigned k)
 {
-    CHECK(k < (unsigned)KEY_COUNT && walk_sound(w));
+    CHECK(is_copied(k) && walk_sound(w));
     return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
 }
 
@@ -193,22 +200,52 @@ enum status stub_finish_entry(struct walk *w, unsigned kind)
     return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
 }
 
+/* The depths at which the table has lists and mappings. */
+static bool depth_fits(enum shape shape, unsigned depth)
+{
+    switch (shape) {
+    case LIST:
+        return depth == 1u;
+    case MAP:
+        return depth == 2u || depth == 3u;
+    default:
+        return true;
+    }
+}
+
+static bool is_collection(unsigned k)
+{
+    return keys[k].shape == MAP || keys[k].shape == LIST;
+}
+
+/* A collection of the table is entered, any other is skipped. */
+static void enter_value(struct walk *w, unsigned k, const struct yaml_token *t)
+{
+    if (is_begin(t) && is_collection(k)) {
+        w->at[t->json.depth + 1u] = (enum key)k;
+    } else if (is_begin(t)) {
+        w->in.depth--;
+    }
+}
+
 /* Proof kubeconfig_value. */
 enum status stub_start_value(struct walk *w, unsigned k, const struct yaml_token *t, unsigned line)
 {
     CHECK(k < (unsigned)KEY_COUNT && k >= (unsigned)CURRENT_CONTEXT && line >= 1u);
     CHECK(t->json.depth <= LEVELS && keys[k].name != NULL);
-    CHECK(is_begin(t) ? w->in.depth == t->json.depth + 1u : w->in.depth == t->json.depth);
-    CHECK(keys[k].shape == LIST
-              ? t->json.depth == 1u
-              : keys[k].shape != MAP || t->json.depth == 2u || t->json.depth == 3u);
-    return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
+    CHECK(w->in.depth == t->json.depth + (is_begin(t) ? 1u : 0u));
+    CHECK(depth_fits(keys[k].shape, t->json.depth) && keys[k].below == w->at[t->json.depth]);
+    if (any_bool() || (is_collection(k) && !has_shape(k, t->json.kind))) {
+        return any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
+    }
+    enter_value(w, k, t);
+    return STATUS_OK;
 }
 
 /* Proof kubeconfig_key. */
 enum status stub_handle_key(struct walk *w, struct yaml_token *t)
 {
-    CHECK(t->json.depth >= 1u && t->json.depth <= LEVELS && walk_sound(w));
+    CHECK(t->json.depth >= 1u && t->json.depth == w->in.depth && walk_sound(w));
     return any_bool() ? STATUS_OK : any_bool() ? PEER_MALFORMED : PEER_UNSUPPORTED;
 }
 
@@ -294,7 +331,8 @@ void proof_kubeconfig_key(void)
     ASSUME(w->in.depth >= 1u && !w->in.stack[w->in.depth - 1u].list);
     t.json.kind = JSON_NAME;
     t.json.depth = w->in.depth;
-    CHECK(explained(handle_key(w, &t)));
+    enum status s = handle_key(w, &t);
+    CHECK(explained(s) && (s != STATUS_OK || walk_sound(w)));
 }
 
 void proof_kubeconfig_token(void)
@@ -302,7 +340,8 @@ void proof_kubeconfig_token(void)
     struct walk *w = any_walk();
     ASSUME(w->in.depth >= 1u);
     struct yaml_token t = any_next(w);
-    CHECK(explained(handle_token(w, &t)));
+    enum status s = handle_token(w, &t);
+    CHECK(explained(s) && (s != STATUS_OK || walk_sound(w)));
 }
 
 /* --- the passes --- */
@@ -519,8 +558,9 @@ void stub_append_text(struct writer *w, const char *text)
 void proof_kubeconfig_copy(void)
 {
     struct walk *w = any_walk();
-    unsigned k = any_key(FIRST_VALUE);
+    unsigned k = any_unsigned();
     enum status s = STATUS_OK;
+    ASSUME(is_copied(k));
     keep_token(w, k, 0);
     FOR_ROW(s, k, copy_value(w, i));
     CHECK(explained(s) && walk_sound(w));

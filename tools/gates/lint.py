@@ -2,8 +2,9 @@
 """What the analysis gates share: jobs in parallel, results kept by content, findings, deviation records.
 
 A tool's output for a source is kept in the cache that all clones share, together with a key over everything that went
-into it: the source, the headers of this tree that it includes, the tool's version, its configuration and its flags. A
-run of which nothing changed is not repeated, in a fresh clone neither.
+into it: the source, the headers of this tree that it includes, the configuration of mbedTLS, the packages of the
+system's headers, the tool's version, its configuration and its flags. A run of which nothing changed is not repeated,
+not even in a fresh clone. A run that failed, or during which a source changed, is not kept.
 
 A finding stands unless a record in cfg/lint/deviations.toml covers it; a record or place that covers nothing is a
 finding itself.
@@ -19,6 +20,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 import tomllib
 
 import check_style
@@ -29,6 +31,9 @@ RECORDS = "cfg/lint/deviations.toml"
 RECORDS_MAX = 25
 CACHE = "build/lint"
 KEPT_STATES = 6  # of one source: a few branches, and the commit before
+# No source names this header of the tree: -DMBEDTLS_CONFIG_FILE does.
+LIBRARY_CONFIG = "cfg/mbedtls"
+HEADER_PACKAGES = ("libc6-dev", "linux-libc-dev", "musl-dev")
 FLAGS = "build/lint/flags"
 # A tree without a Makefile (the checkers' tests) is compiled so.
 PLAIN_FLAGS = "-std=gnu11 -Isrc -I."
@@ -96,11 +101,17 @@ def version(command):
                           check=True).stdout
 
 
+def header_packages():
+    """Versions of the packages that the system's headers are of."""
+    return subprocess.run(["dpkg-query", "-W", *HEADER_PACKAGES], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False).stdout
+
+
 def key_of(root, job, about):
     digest = hashlib.sha256(about.encode())
     # Without the name of this folder: another clone has the same result.
     digest.update("\0".join([*job.command, job.settings]).replace(f"{pathlib.Path(root).resolve()}/", "").encode())
-    files = set()
+    files = {str(path.relative_to(root)) for path in pathlib.Path(root).glob(f"{LIBRARY_CONFIG}/*.h")}
     for path in job.reads:
         included(root, str(path), files)
     for path in sorted(files):
@@ -138,7 +149,7 @@ def run_job(root, job, about):
     """Output of a tool, from the cache if nothing changed. (text, whether it was kept)"""
     key, name = key_of(root, job, about), job.name.replace("/", "_")
     kept = kept_folder(root) / job.tool / f"{name}.{key[:16]}.txt"
-    if kept.exists():
+    with contextlib.suppress(FileNotFoundError):
         first, _, text = kept.read_text().partition("\n")
         if first == key:
             kept.touch()
@@ -149,20 +160,21 @@ def run_job(root, job, about):
     done = subprocess.run(job.command, cwd=root, text=True, errors="replace", stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     # Kept without the name of this folder: the tree may be moved or copied with what is kept.
-    text = done.stdout.replace(str(pathlib.Path(root).resolve()) + "/", "") + failure(root, job, done)
-    if done.returncode < 0:
-        return text, False  # ended by a signal, like that of who interrupts the whole: no answer to keep
+    text, failed = done.stdout.replace(str(pathlib.Path(root).resolve()) + "/", ""), failure(root, job, done)
+    if failed or done.returncode < 0 or key_of(root, job, about) != key:
+        return text + failed, False
     kept.parent.mkdir(parents=True, exist_ok=True)
-    fresh = kept.with_suffix(f".{os.getpid()}")
-    fresh.write_text(key + "\n" + text)
-    fresh.replace(kept)
+    with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False) as fresh:
+        fresh.write(key + "\n" + text)
+    pathlib.Path(fresh.name).replace(kept)
     forget_old(kept.parent, name)
     return text, False
 
 
 def run_jobs(root, jobs):
     """Outputs of the jobs in their order, and how many of them were kept."""
-    about = {tool: version(tool) for tool in {job.command[0] for job in jobs}}
+    headers = header_packages()
+    about = {tool: version(tool) + headers for tool in {job.command[0] for job in jobs}}
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count()))) as pool:
         done = list(pool.map(lambda job: run_job(root, job, about[job.command[0]]), jobs))
     return [text for text, _ in done], sum(kept for _, kept in done)

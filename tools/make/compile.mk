@@ -8,8 +8,10 @@ AR := gcc-ar
 OBJCOPY := objcopy
 CLANG := clang-19
 CLANGXX := clang++-19
-# For objects of tests alone: what goes into an image or a release is compiled anew each time.
-CCACHE = CCACHE_DIR=$(CACHE)/compiled CCACHE_MAXSIZE=2G ccache
+# For objects of tests alone: what goes into an image or a release is compiled anew each time. They have debug information
+# with the name of the folder, so only a clone in the same folder, such as CI's, finds them again. `make demo` works
+# without ccache.
+CCACHE = $(if $(shell command -v ccache),CCACHE_DIR=$(CACHE)/compiled CCACHE_MAXSIZE=2G ccache)
 ARCH := $(shell uname -m)
 MUSL := /usr/lib/$(ARCH)-linux-musl
 MUSL_CC := musl-gcc

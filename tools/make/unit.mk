@@ -67,6 +67,7 @@ VALUES_OWN := -fsanitize=implicit-conversion,nullability,local-bounds
 MEMORY_FLAGS := $(SANITIZE_ALL) -fsanitize=memory -fsanitize-memory-track-origins=1 \
 	'-DMBEDTLS_USER_CONFIG_FILE="tests/memory/mbedtls.h"'
 MEMORY_CMOCKA := $(BUILD)/obj/memory/cmocka.o
+DEPENDENCIES += $(BUILD)/obj/memory/tests/memory/syscall.d $(BUILD)/obj/memory/tests/memory/give_back.d
 MEMORY_LINK := $(MEMORY_CMOCKA) $(BUILD)/obj/memory/tests/memory/syscall.o -Wl,--wrap=syscall \
 	$(BUILD)/obj/memory/tests/memory/give_back.o -Wl,--wrap=memory_give_back
 CMOCKA_DEFINES := -DHAVE_INTTYPES_H -DHAVE_MALLOC_H -DHAVE_SIGNAL_H -DHAVE_STRINGS_H -DHAVE_SIGLONGJMP \
