@@ -295,8 +295,9 @@ func writeGrowth(out *strings.Builder, results []*result) {
 		if small == large {
 			continue
 		}
-		fmt.Fprintf(out, "\nCost of one of %s (%s) beside one of %s, goal ≤ 1.2:", thousands(int64(large.Agents)), kind,
+		fmt.Fprintf(out, "\nCost of one of %s (%s) beside one of %s, goal ≤ 1.2; requests with the refused ones:", thousands(int64(large.Agents)), kind,
 			thousands(int64(small.Agents)))
+		end := ""
 		for _, name := range []string{"install", "short outage", "install again"} {
 			a, b := small.phaseOf(name), large.phaseOf(name)
 			if a == nil || b == nil {
@@ -305,11 +306,12 @@ func writeGrowth(out *strings.Builder, results []*result) {
 			times := func(value func(p *phase) float64) float64 {
 				return value(b) / float64(large.Agents) / max(1e-9, value(a)/float64(small.Agents))
 			}
-			fmt.Fprintf(out, " %s %.2f × requests, %.2f × bytes, %.2f × processor time of the API server;", phaseTitles[name],
+			fmt.Fprintf(out, "%s %s %.2f × requests, %.2f × bytes, %.2f × processor time of the API server", end, phaseTitles[name],
 				times(func(p *phase) float64 { return float64(p.Sum) }),
 				times(func(p *phase) float64 { return float64(p.BytesTo + p.BytesFrom) }),
 				times(func(p *phase) float64 { return p.ServerCPU }))
+			end = ";"
 		}
-		fmt.Fprintln(out)
+		fmt.Fprintln(out, ".")
 	}
 }
