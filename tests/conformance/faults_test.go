@@ -80,6 +80,7 @@ type faultNode struct {
 	closed  atomic.Bool // the API server refuses every GET of a claim: only the disk can answer
 	trials  int
 	orphans map[string]bool // temporary files of killed processes: they stay for a minute
+	silent  bool            // the last call of `call` got no answer from a driver
 }
 
 func newFaultNode(t *testing.T, efa bool) *faultNode {
@@ -216,8 +217,10 @@ func (n *faultNode) inspect(r *result, trial string, claim, rival *resource.Reso
 	}
 	n.unprepare(claim, rival)
 	left := slices.DeleteFunc(files(n.t, n.a.cdiDir()), func(name string) bool {
-		// A file that a kill left, or that could not be unlinked, goes with the first tidying when it is a minute old.
-		if strings.HasSuffix(name, ".tmp") && (strings.Contains(trial, "SIGKILL") || strings.Contains(trial, "inject=unlink:")) {
+		// A file that a kill left, or that could not be unlinked, goes with the first tidying when it is a minute old. The
+		// kill of the restart above may come in the midst of a call that got no answer.
+		killed := strings.Contains(trial, "SIGKILL") || n.silent
+		if strings.HasSuffix(name, ".tmp") && (killed || strings.Contains(trial, "inject=unlink:")) {
 			n.orphans[name] = true
 		}
 		return n.orphans[name]
@@ -253,6 +256,7 @@ func (n *faultNode) call(r *result, method string, limit time.Duration, c *resou
 		group.Go(func() { replies[i], errs[i] = k.callBytes(method, limit, named(c)) })
 	}
 	group.Wait()
+	n.silent = slices.ContainsFunc(errs, func(err error) bool { return err != nil })
 	for i := range n.k {
 		good := errs[i] == nil && !failed(replies[i])
 		ok = append(ok, good)
