@@ -8,10 +8,11 @@ AR := gcc-ar
 OBJCOPY := objcopy
 CLANG := clang-19
 CLANGXX := clang++-19
-# For objects of tests alone: what goes into an image or a release is compiled anew each time. They have debug information
-# with the name of the folder, so only a clone in the same folder, such as CI's, finds them again. `make demo` works
-# without ccache.
-CCACHE = $(if $(shell command -v ccache),CCACHE_DIR=$(CACHE)/compiled CCACHE_MAXSIZE=2G ccache)
+# Only objects of tests are compiled through ccache; objects of an image or a release are compiled anew each time. The debug
+# information of an object names the folder, so ccache finds it again only for a clone in the same folder, such as CI's.
+# `make demo` does not install ccache and compiles without it.
+CCACHE_PROGRAM := $(shell command -v ccache)
+CCACHE = $(if $(CCACHE_PROGRAM),CCACHE_DIR=$(CACHE)/compiled CCACHE_MAXSIZE=2G $(CCACHE_PROGRAM))
 ARCH := $(shell uname -m)
 MUSL := /usr/lib/$(ARCH)-linux-musl
 MUSL_CC := musl-gcc
