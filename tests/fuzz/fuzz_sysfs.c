@@ -479,12 +479,23 @@ static void look_attributes(void)
     }
 }
 
+/*
+ * Whether two readings say the same. While unhealthy_components can be read, only a complete
+ * reading has the counters (rule R2 of dra/health.h).
+ */
+static bool same_readings(const struct device_reading *a, const struct device_reading *b)
+{
+    bool same = a->reasons == b->reasons && a->listed == b->listed && a->known == b->known &&
+                a->blind == b->blind && a->unread == b->unread && a->absent == b->absent;
+    bool counters = a->counted == b->counted && memcmp(a->ecc, b->ecc, sizeof a->ecc) == 0;
+    return same && (counters || a->listed);
+}
+
 static bool same_tables(const struct devices *a, const struct devices *b)
 {
     bool same = devices_same(a, b) && strcmp(a->boot_id, b->boot_id) == 0;
     for (unsigned i = 0; same && i < a->count; i++) {
-        same = memcmp(&a->device[i].reading, &b->device[i].reading, sizeof a->device[i].reading) ==
-                   0 &&
+        same = same_readings(&a->device[i].reading, &b->device[i].reading) &&
                a->device[i].neighbours == b->device[i].neighbours &&
                memcmp(&a->device[i].place, &b->device[i].place, sizeof a->device[i].place) == 0;
     }
