@@ -142,7 +142,7 @@ deps-mirrors: ## sources when mirrors have moved on, expired, fail or lie; build
 
 # --- everything ---------------------------------------------------------------------------------------
 .PHONY: test
-test: all deps-all image ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, mutants-sample, deps-mirrors, image-test, chart-test, bench-smoke, demo, conformance, abuse, e2e
+test: all deps-all image ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, mutants-sample, deps-mirrors, image-test, chart-test, abuse, bench-smoke, demo, conformance, e2e
 	@/usr/bin/python3 tools/build/run_tests.py --k8s $(K8S)
 
 .PHONY: clean

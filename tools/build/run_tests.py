@@ -3,8 +3,9 @@
 """`make test`: its parts, each as a make of its own, with one summary at the end.
 
 First two at a time: the parts that only compute (CPU_PARTS), at the lowest priority, beside the building of the
-cluster's programs, which takes minutes the first time, the tests on the cluster, which mostly wait, and other parts
-that take their time (BESIDE_PARTS). The last ones (ALONE_PARTS) have deadlines or measure, and the machine is theirs.
+cluster's programs, which takes minutes the first time, the tests on the cluster and of hostile peers, which mostly
+wait, and other parts that take their time (BESIDE_PARTS). The last ones (ALONE_PARTS) have deadlines or measure, and
+the machine is theirs.
 Output of a part goes to build/test/PART.log; its last line is shown, and more when it fails. The summary at the end
 says why: with it, the last SUMMARY_LINES lines of the output tell all that one has to know.
 """
@@ -26,8 +27,8 @@ SUMMARY_LINES = 36  # at most, unless nearly all fail
 CPU_PARTS = ("check", "unit", "sanitize", "coverage", "sim", "crash", "fuzz", "fuzz-coverage", "fuzz-defects",
              "mutants-sample")
 # image-test and chart-test need helm, which is one of the cluster's programs.
-BESIDE_PARTS = ("cluster-programs", "e2e", "deps-mirrors", "image-test", "chart-test")
-ALONE_PARTS = ("bench-smoke", "demo", "conformance", "abuse")
+BESIDE_PARTS = ("cluster-programs", "e2e", "deps-mirrors", "image-test", "chart-test", "abuse")
+ALONE_PARTS = ("bench-smoke", "demo", "conformance")
 NICE = 19           # of the parts that only compute
 
 
