@@ -338,9 +338,13 @@ static void test_not_published(void **state)
 {
     (void)state;
     begin();
+    prepare_well(1, 1);
     api.write_http = 503;
     label("true");
     pass(3 * SETTLED);
+    assert_true(page_has("trouble: the node is draining, claims left: 1"));
+    unprepare_well(1, 1);
+    pass(SETTLED);
     assert_int_equal(said("event=node_drained"), 0);
     assert_true(page_starts("trouble: the node is draining, claims left: 0; the slices are not "
                             "stored: "));
@@ -427,7 +431,7 @@ static void test_lost_under_claims(void **state)
     find(&without);
     assert_int_equal(said("event=devices_lost_in_use"), 1);
     log_has("claims_held=2");
-    log_has("ml/claim-1");
+    log_has("claims=\"ml/claim-1 of Pod claim-1, ml/claim-2 of Pod claim-2\"");
     assert_non_null(strstr(event_only("DevicesLostInUse")->note, "ml/claim-2"));
     find(&without);
     world.found.devices[0].place.folder = 900;
