@@ -51,6 +51,9 @@ static bool expected(struct view text, struct config *c)
 {
     json_error_t error;
     const char *bytes = (text.len == 0u) ? "" : (const char *)text.data;
+    if (view_find(text, 0) < text.len) {
+        return false; /* RFC 8259 allows no NUL anywhere; jansson takes one outside of strings */
+    }
     json_t *object = json_loadb(bytes, text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     bool neuron = member_is(object, "kind", "NeuronConfig");
     bool ultra = member_is(object, "kind", "UltraServerConfig");
