@@ -4,8 +4,9 @@
 
   tools/build/host_coverage.py --build build --agent neuron-dra-agent
 
-Reads the counters that the processes shared, and the log of the tests. Writes an HTML report, prints a table of files,
-and fails below LINES_MIN of the lines. src/main.c counts with src/host: nothing else runs it.
+Reads the counters that the processes shared, and the log of the tests. Writes an HTML report and the part of the
+evidence, prints a table of files, and fails below LINES_MIN of the lines. src/main.c counts with src/host: nothing else
+runs it.
 """
 
 import argparse
@@ -13,12 +14,16 @@ import pathlib
 import re
 import sys
 
-import coverage
+import coverage  # sets the path to part
 import line_coverage
+import part
 
 LINES_MIN = 95.0
 SHOWN = 12
 SOURCES = ("src/host/**/*.c", "src/main.c")
+NOT_SHOWN = (
+    "Lines only: a line that ran says nothing about its branches.",
+    "Processes that the tests kill count as well, because their counters lie in a file that all of them map.")
 
 
 def failed_tests(log):
@@ -43,13 +48,18 @@ def main():
     coverage.tool("llvm-cov", "show", *arguments, "-format=html", f"-output-dir={folder / 'report'}")
     rows = line_coverage.rows_of(arguments)
     lines = line_coverage.total(rows.values())["lines"]
-    for name, row in sorted(rows.items(), key=lambda item: item[1]["lines"].percent)[:SHOWN]:
+    worst = sorted(rows.items(), key=lambda item: item[1]["lines"].percent)
+    for name, row in worst[:SHOWN]:
         print(f"  {name:<40} {row['lines']}")
     failed = failed_tests(folder / "tests.log")
     if failed:
         print(f"  {len(failed)} tests fail with the agent that counts: {' '.join(failed)}")
-    print(f"host-coverage: {lines.percent:.1f} % of {lines.count} lines of src/host and src/main.c; "
-          f"{folder / 'report' / 'index.html'}")
+    summary = f"{lines.percent:.1f} % of {lines.count} lines of src/host and src/main.c"
+    part.write_part("host-coverage", "Lines of the host that the conformance tests run",
+                    {"clang and llvm-cov": coverage.version_of_llvm()}, "make host-coverage",
+                    f"{summary}; {len(failed)} of the tests fail with the agent that counts",
+                    ("file", "lines"), [(name, row["lines"]) for name, row in worst], NOT_SHOWN)
+    print(f"host-coverage: {summary}; {folder / 'report' / 'index.html'}")
     if lines.percent < LINES_MIN:
         print(f"host-coverage: wanted {LINES_MIN:.0f} %")
         return 1
