@@ -58,8 +58,9 @@ class Campaign(unittest.TestCase):
         root = pathlib.Path(folder.name)
         ledger = root / "LEDGER.md"
         ledger.write_text(f"head\n{campaign.BEGIN}\nold\n{campaign.END}\ntail\n")
-        for name, value in (("DATA", root / "campaign.json"), ("LEDGER", ledger), ("release", lambda: "1.0.0"),
-                            ("code_sum", lambda: "of today")):
+        for name, value in (("DATA", root / "campaign.json"), ("COPY", root / "build/campaign.json"),
+                            ("LEDGER", ledger), ("release", lambda: "1.0.0"),
+                            ("code_sum", lambda target: f"{target} of today")):
             patch = mock.patch.object(campaign, name, value)
             patch.start()
             self.addCleanup(patch.stop)
@@ -93,6 +94,11 @@ class Campaign(unittest.TestCase):
         self.assertGreater(self.row()["address"], 0)
         self.assertGreater(self.row()["fast_executions"], 0)
 
+    def test_a_checkout_of_the_ledger_loses_nothing(self):
+        self.run_with(6_000_000, 300)
+        campaign.DATA.write_text('{"runs": []}\n')
+        self.assertEqual(self.row()["executions"], 12_000_000)
+
     def test_other_code_begins_anew(self):
         self.run_with(6_000_000, 300)
         with mock.patch.object(campaign, "code_sum", return_value="other"):
@@ -112,13 +118,29 @@ class Campaign(unittest.TestCase):
         self.assertTrue(text.startswith("head\n") and text.endswith("tail\n"))
 
     def test_code_sum_leaves_inputs_out(self):
-        self.assertRegex("tests/fuzz/seeds/json/a-b", campaign.NO_CODE)
-        self.assertRegex("tests/fuzz/README.md", campaign.NO_CODE)
+        self.assertRegex("src/wire/README.md", campaign.NO_CODE)
         self.assertNotRegex("src/wire/h2.c", campaign.NO_CODE)
+        self.assertFalse([name for name in campaign.own_files("json") if name.startswith(("tests/fuzz/seeds/",
+                                                                                          "tests/fuzz/corpus/"))])
 
     def test_code_sum_of_this_tree(self):
         self.doCleanups()
-        self.assertRegex(campaign.code_sum(), "^[0-9a-f]{16}$")
+        self.assertRegex(campaign.code_sum("json"), "^[0-9a-f]{16}$")
+        self.assertNotEqual(campaign.code_sum("json"), campaign.code_sum("dns"))
+
+    def test_a_target_has_its_own_files_only(self):
+        self.assertEqual(campaign.own_files("config"),
+                         {f"tests/fuzz/{name}" for name in ("fuzz_config.c", "fuzz.h", "json_oracle.h")})
+        self.assertIn("tests/sim", campaign.own_files("agent"))
+        self.assertIn("tests/fuzz/protobuf_oracle.cc", campaign.own_files("protobuf"))
+
+    def test_no_goal_before_the_first_run(self):
+        fresh = campaign.today(["hpack"])[0]
+        self.assertEqual(campaign.cells(fresh)[5:7], ["not known before a run", "–"])
+        with mock.patch.object(campaign.part, "write_part") as written, \
+                mock.patch.object(campaign.part, "keep", return_value="files/fuzz-ledger.md"):
+            campaign.write_evidence([fresh])
+        self.assertIn("no target has run on this code", written.call_args.args[4])
 
 
 class Build(unittest.TestCase):

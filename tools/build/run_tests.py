@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make test`: its parts, each as a make of its own, with one summary at the end.
 
-First two at a time: the parts that only compute (CPU_PARTS), at the lowest priority, beside the building of the
-cluster's programs, which takes minutes the first time, the tests on the cluster and of hostile peers, which mostly
-wait, and other parts that take their time (BESIDE_PARTS). The last ones (ALONE_PARTS) have deadlines or measure, and
-the machine is theirs.
+First two at a time: the parts that only compute (CPU_PARTS), beside the building of the cluster's programs, which
+takes minutes the first time, the tests on the cluster and of hostile peers, which mostly wait, and other parts that
+take their time (BESIDE_PARTS). Those that compute have the lowest priority: the tests beside them have the processor
+whenever they need it, and meet their deadlines. The last ones (ALONE_PARTS) measure, or need all that the machine has.
 Output of a part goes to build/test/PART.log; its last line is shown, and more when it fails. The summary at the end
 says why: with it, the last SUMMARY_LINES lines of the output tell all that one has to know.
 """

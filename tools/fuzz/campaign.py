@@ -9,6 +9,7 @@
 A target that costs less than 20 µs should have 10⁸ executions, the others 10⁷, on one state of the code. It may be
 ended at any time: what a slice found stays in build/fuzz/run, and tests/fuzz/campaign.json is written after each. Most
 slices run without sanitizers but with all assertions (build `fast`), each eighth under ASan and UBSan (`address`).
+build/fuzz/campaign.json is a copy of the rows: a checkout of the tracked file loses none.
 A finding ends its slice, stays in build/fuzz/findings, and fails the run at its end.
 """
 
@@ -29,24 +30,43 @@ import part  # noqa: E402
 
 ROOT = fuzz.ROOT
 DATA = fuzz.FUZZ / "campaign.json"
+COPY = fuzz.BUILD / "campaign.json"
 LEDGER = fuzz.FUZZ / "LEDGER.md"
 BEGIN, END = "<!-- campaign: written by tools/fuzz/campaign.py -->", "<!-- campaign: end -->"
 CHEAP_US = 20
 GOAL_CHEAP, GOAL_OTHER = 10 ** 8, 10 ** 7
 ADDRESS_EVERY = 8
-# What a target's program is made of, besides its libraries.
-CODE = ("src", "boards", "generated", "proto", "cfg", "tests/fuzz", "tests/sim")
-NO_CODE = re.compile(r"tests/fuzz/(seeds|corpus)/|\.(md|json|dict|options)$|cfg/(deploy|lint)/")
+# What every target's program is made of, besides its libraries; code_sum adds the target's own files.
+CODE = ("src", "boards", "generated", "proto", "cfg", "tools/make/fuzz.mk")
+MODELS = "tests/sim"
+NO_CODE = re.compile(r"\.(md|json|dict|options)$|cfg/(deploy|lint)/")
+INCLUDED = re.compile(r'^#include "(tests/[^"]+)"', re.MULTILINE)
 
 
 def git(*words):
     return subprocess.run(["git", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True).stdout
 
 
-def code_sum():
-    """A sum of the code as it lies in the tree: documents and inputs do not change it."""
+def own_files(target):
+    """What other targets lack: the target's file, what it includes of tests, and the models if it uses one."""
+    files, found = set(), [f"tests/fuzz/fuzz_{target}.c"]
+    while found:
+        name = found.pop()
+        if name in files or not (ROOT / name).is_file():
+            continue
+        files.add(name)
+        found += INCLUDED.findall((ROOT / name).read_text())
+        if name.startswith(MODELS + "/"):
+            files.add(MODELS)
+        oracle = re.sub(r"\.h$", ".cc", name)
+        found += [oracle] if oracle != name else []
+    return files
+
+
+def code_sum(target):
+    """A sum of the code that a target runs, as it lies in the tree: documents and inputs do not change it."""
     digest = hashlib.sha256()
-    for name in sorted(git("ls-files", "-z", "-co", "--exclude-standard", "--", *CODE).split("\0")):
+    for name in sorted(git("ls-files", "-z", "-co", "--exclude-standard", "--", *CODE, *own_files(target)).split("\0")):
         if name and not NO_CODE.search(name) and (ROOT / name).is_file():
             digest.update(name.encode() + b"\0" + hashlib.sha256((ROOT / name).read_bytes()).digest())
     return digest.hexdigest()[:16]
@@ -61,19 +81,29 @@ def release():
 
 
 def read_data():
-    return json.loads(DATA.read_text()) if DATA.exists() else {"runs": []}
+    """The rows of both files; of two rows of a target on the same code, the one with more executions."""
+    best = {}
+    for path in (DATA, COPY):
+        for row in json.loads(path.read_text())["runs"] if path.exists() else []:
+            key = row["target"], row["code"]
+            if key not in best or row["executions"] > best[key]["executions"]:
+                best[key] = row
+    return {"runs": list(best.values())}
 
 
 def write_data(data):
     """One row a line, so that two branches can be merged."""
     rows = ",\n".join("  " + json.dumps(row, sort_keys=True) for row in data["runs"])
-    fresh = DATA.with_suffix(".new")
-    fresh.write_text('{"runs": [\n' + rows + "\n]}\n")
-    fresh.replace(DATA)
+    for path in (DATA, COPY):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(".new")
+        fresh.write_text('{"runs": [\n' + rows + "\n]}\n")
+        fresh.replace(path)
 
 
-def row_of(data, target, code):
-    """The row of a target on a state of the code; a new one when there is none."""
+def row_of(data, target):
+    """The row of a target on the code of today; a new one when there is none."""
+    code = code_sum(target)
     for row in data["runs"]:
         if row["target"] == target and row["code"] == code:
             return row
@@ -101,9 +131,8 @@ def hours(row):
     return missing(row) * cost_us(row) / 3.6e9
 
 
-def next_target(data, names, code):
-    """The target that reaches its goal soonest; first those whose cost is not known. None: all are there."""
-    rows = [row_of(data, name, code) for name in names]
+def next_target(rows):
+    """The row of the target that reaches its goal soonest; first those whose cost is not known. None: all are there."""
     open_rows = [row for row in rows if missing(row)]
     return min(open_rows, key=lambda row: (cost_us(row) > 0, hours(row), row["target"]), default=None)
 
@@ -142,18 +171,18 @@ def run_slice(row, seconds):
 
 
 def run(names, seconds, slice_seconds):
-    data, code = read_data(), code_sum()
+    data = read_data()
     findings = sum(row["findings"] for row in data["runs"])
+    rows = [row_of(data, name) for name in names]
     end = datetime.datetime.now() + datetime.timedelta(seconds=seconds)
     try:
         while datetime.datetime.now() < end:
-            row = next_target(data, names, code)
+            row = next_target(rows)
             if row is None:
                 print("campaign: every target has reached its goal")
                 break
             run_slice(row, slice_seconds)
-            data["runs"] = [each for each in data["runs"] if each["seconds"]]
-            write_data(data)
+            write_data({"runs": [each for each in data["runs"] if each["seconds"]]})
     except KeyboardInterrupt:
         print("campaign: ended; what was done is kept")
     state(names)
@@ -161,15 +190,15 @@ def run(names, seconds, slice_seconds):
 
 
 def today(names):
-    data, code = read_data(), code_sum()
-    return [row_of(data, name, code) for name in names]
+    data = read_data()
+    return [row_of(data, name) for name in names]
 
 
 def state(names):
     rows = today(names)
     for row in rows:
         cost = f"{cost_us(row):7.1f} µs" if cost_us(row) else "not run   "
-        print(f"  {row['target']:<14} {cost} {row['executions']:>13,} of {goal_of(row):>11,}  "
+        print(f"  {row['target']:<14} {cost} {row['executions']:>13,} of {goal_words(row):<22}  "
               f"{'done' if not missing(row) else f'{hours(row):.1f} h missing' if cost_us(row) else 'missing'}")
     done = [row for row in rows if not missing(row)]
     rest = sum(hours(row) for row in rows)
@@ -182,10 +211,17 @@ HEAD = ["target", "release", "commit", "executions", "of them under ASan", "goal
         "findings"]
 
 
+def goal_words(row):
+    """The goal of a target; it depends on the cost, which only a run tells."""
+    if not cost_us(row):
+        return "not known before a run"
+    return f"{goal_of(row):,}" + ("" if missing(row) else ", reached")
+
+
 def cells(row):
+    cost = f"{cost_us(row):.1f}" if cost_us(row) else "–"
     return [row["target"], row["release"], row["commit"][:12], f"{row['executions']:,}", f"{row['address']:,}",
-            f"{goal_of(row):,}" + ("" if missing(row) else ", reached"), f"{cost_us(row):.1f}", str(row["edges"]),
-            str(row["features"]), str(row["findings"])]
+            goal_words(row), cost, str(row["edges"]), str(row["features"]), str(row["findings"])]
 
 
 def write_ledger(names):
@@ -206,15 +242,17 @@ def write_evidence(rows):
     executions = sum(row["executions"] for row in rows)
     clang = subprocess.run(["clang-19", "--version"], text=True, stdout=subprocess.PIPE, check=True).stdout
     version = re.search(r"version (\S+)", clang)[1]
-    not_shown = [f"{row['target']} has had {row['executions']:,} of {goal_of(row):,} executions on this code."
+    not_shown = [f"{row['target']} has had {row['executions']:,} executions on this code; the goal: {goal_words(row)}."
                  for row in rows if missing(row)]
     not_shown.append("Executions without a finding prove nothing about inputs that were not tried.")
+    summary = "no target has run on this code"
+    if executions:
+        summary = (f"{executions:,} executions on this code, {sum(row['findings'] for row in rows)} findings, "
+                   f"{len(done)} targets at their goal")
     part.write_part("fuzz", "Fuzz targets", {"libFuzzer of clang": version}, "make fuzz-campaign",
-                    f"{len(rows)} targets, {executions:,} executions on this code, "
-                    f"{sum(row['findings'] for row in rows)} findings, {len(done)} targets at their goal",
-                    ["target", "takes in", "compared with", *HEAD[3:]],
+                    f"{len(rows)} targets, {summary}", ["target", "takes in", "compared with", *HEAD[3:]],
                     [[row["target"], targets.head(row["target"], "Input"), targets.compared(row["target"]),
-                      *cells(row)[3:]] for row in rows], not_shown)
+                      *cells(row)[3:]] for row in rows], not_shown, [part.keep("fuzz-ledger.md", LEDGER.read_text())])
 
 
 def main():
