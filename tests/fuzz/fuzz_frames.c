@@ -55,6 +55,7 @@ struct frame {
     uint32_t stream;
     struct view payload;
     bool in_list;         /* a header list has begun and not ended */
+    bool interrupts;      /* and this frame does not belong to it: RFC 9113 6.10 */
     bool unknown;         /* its stream is not open */
     bool closed;          /* its stream was open once */
     uint32_t goaway_last; /* of the GOAWAYs received before */
@@ -493,8 +494,8 @@ static bool discarded_list(const struct frame *f)
 /* nghttp2 has ended the connection at the begin of the list, or in it. */
 static bool broken_list(const struct frame *f)
 {
-    bool other = f->in_list && f->type != 9u;
-    return other && ours.now.failed && ours.now.code == H2_PROTOCOL_ERROR && theirs.now.failed;
+    return f->interrupts && ours.now.failed && ours.now.code == H2_PROTOCOL_ERROR &&
+           theirs.now.failed;
 }
 
 static bool two_errors(const struct frame *f)
@@ -695,6 +696,7 @@ static bool send_frame(struct frame f)
     f.closed = f.unknown && f.stream != 0u && h2_stream_past(&engine.c, f.stream) != H2_PAST_IDLE;
     f.goaway_last = engine.c.goaway_last;
     f.in_list = engine.c.block.stream != 0u;
+    f.interrupts = f.in_list && (f.type != 9u || f.stream != engine.c.block.stream);
     if (!f.in_list) {
         begin_frame(&ours);
         begin_list(&ours);
