@@ -480,15 +480,22 @@ static void look_attributes(void)
 }
 
 /*
- * Whether two readings say the same. While unhealthy_components can be read, only a complete
- * reading has the counters (rule R2 of dra/health.h).
+ * Whether two readings have the same counters. While unhealthy_components can be read, only a
+ * complete reading has any (rule R2 of dra/health.h): one of the two may have none then.
  */
+static bool same_counters(const struct device_reading *a, const struct device_reading *b)
+{
+    bool none = a->counted == 0u || b->counted == 0u;
+    bool same = a->counted == b->counted && memcmp(a->ecc, b->ecc, sizeof a->ecc) == 0;
+    return same || (a->listed && none);
+}
+
+/* Whether two readings say the same. */
 static bool same_readings(const struct device_reading *a, const struct device_reading *b)
 {
     bool same = a->reasons == b->reasons && a->listed == b->listed && a->known == b->known &&
                 a->blind == b->blind && a->unread == b->unread && a->absent == b->absent;
-    bool counters = a->counted == b->counted && memcmp(a->ecc, b->ecc, sizeof a->ecc) == 0;
-    return same && (counters || a->listed);
+    return same && same_counters(a, b);
 }
 
 static bool same_tables(const struct devices *a, const struct devices *b)
