@@ -490,6 +490,20 @@ static bool same_counters(const struct device_reading *a, const struct device_re
     return same || (a->listed && none);
 }
 
+/* Readings of `table` with counters, beside a list: complete ones, as those of a first look are. */
+static void same_complete(void)
+{
+    for (unsigned i = 0; i < table.count; i++) {
+        const struct device_reading *r = &table.device[i].reading;
+        int index = devices_numbered(&other, table.device[i].number);
+        if (r->listed && r->counted != 0u && index >= 0) {
+            const struct device_reading *wanted = &other.device[index].reading;
+            CHECK(r->counted == wanted->counted);
+            CHECK(memcmp(r->ecc, wanted->ecc, sizeof r->ecc) == 0);
+        }
+    }
+}
+
 /* Whether two readings say the same. */
 static bool same_readings(const struct device_reading *a, const struct device_reading *b)
 {
@@ -574,6 +588,7 @@ static void look(uint64_t now_ms)
     /* all files are read again within a turn */
     for (unsigned i = 0; i < first.found.count + 2u; i++) {
         CHECK(look_once(&probe, &table));
+        same_complete();
     }
     CHECK(same_tables(&table, &other));
     CHECK(look_once(&first, &other) && same_tables(&table, &other));
