@@ -480,15 +480,36 @@ static void look_attributes(void)
 }
 
 /*
- * Whether two readings say the same. While unhealthy_components can be read, only a complete
- * reading has the counters (rule R2 of dra/health.h).
+ * Whether two readings have the same counters. While unhealthy_components can be read, only a
+ * complete reading has any (rule R2 of dra/health.h): one of the two may have none then.
  */
+static bool same_counters(const struct device_reading *a, const struct device_reading *b)
+{
+    bool none = a->counted == 0u || b->counted == 0u;
+    bool same = a->counted == b->counted && memcmp(a->ecc, b->ecc, sizeof a->ecc) == 0;
+    return same || (a->listed && none);
+}
+
+/* Readings of `table` with counters, beside a list: complete ones, as those of a first look are. */
+static void same_complete(void)
+{
+    for (unsigned i = 0; i < table.count; i++) {
+        const struct device_reading *r = &table.device[i].reading;
+        int index = devices_numbered(&other, table.device[i].number);
+        if (r->listed && r->counted != 0u && index >= 0) {
+            const struct device_reading *wanted = &other.device[index].reading;
+            CHECK(r->counted == wanted->counted);
+            CHECK(memcmp(r->ecc, wanted->ecc, sizeof r->ecc) == 0);
+        }
+    }
+}
+
+/* Whether two readings say the same. */
 static bool same_readings(const struct device_reading *a, const struct device_reading *b)
 {
     bool same = a->reasons == b->reasons && a->listed == b->listed && a->known == b->known &&
                 a->blind == b->blind && a->unread == b->unread && a->absent == b->absent;
-    bool counters = a->counted == b->counted && memcmp(a->ecc, b->ecc, sizeof a->ecc) == 0;
-    return same && (counters || a->listed);
+    return same && same_counters(a, b);
 }
 
 static bool same_tables(const struct devices *a, const struct devices *b)
@@ -567,6 +588,7 @@ static void look(uint64_t now_ms)
     /* all files are read again within a turn */
     for (unsigned i = 0; i < first.found.count + 2u; i++) {
         CHECK(look_once(&probe, &table));
+        same_complete();
     }
     CHECK(same_tables(&table, &other));
     CHECK(look_once(&first, &other) && same_tables(&table, &other));

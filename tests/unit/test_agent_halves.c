@@ -789,7 +789,7 @@ static void test_repair_after_another_agent(void **state)
     (void)state;
     begin_with(2);
     kill_agent();
-    disk.locked_by_other[LOCK_OWNER] = HOLDER_AGENT;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_OWNER] = HOLDER_AGENT;
     start();
     register_driver();
     pass(3000);
@@ -797,7 +797,7 @@ static void test_repair_after_another_agent(void **state)
     rot_at(0);
     rot_at(HEADER_COPY);
     disk_refuse(FILES_STATE, HOST_NO_SPACE);
-    disk.locked_by_other[LOCK_OWNER] = HOLDER_NOBODY;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_OWNER] = HOLDER_NOBODY;
     pass(60000);
     assert_int_equal(said("event=store_damaged"), 1);
     disk_refuse(FILES_STATE, STATUS_OK);
@@ -877,7 +877,7 @@ static void test_another_agents_claims(void **state)
     (void)state;
     begin_with(2);
     kill_agent();
-    disk.locked_by_other[LOCK_OWNER] = HOLDER_AGENT;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_OWNER] = HOLDER_AGENT;
     start();
     assert_int_equal(ledger_remove(world.agent, api.claim[0].uid, &why), HOST_BUSY);
     assert_non_null(strstr(text, "another agent uses this store"));

@@ -17,7 +17,7 @@ static void begin(void)
 
 static void other_has(enum files_lock which, enum files_holder holder)
 {
-    disk.locked_by_other[which] = holder;
+    disk.locked_by_other[DRIVER_NEURON][which] = holder;
 }
 
 static bool ready_but_for(const char *text)

@@ -203,7 +203,7 @@ static void test_another_agent(void **state)
     prepare_well(0, 2);
     kill_agent();
     log_forget();
-    disk.locked_by_other[LOCK_OWNER] = HOLDER_AGENT;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_OWNER] = HOLDER_AGENT;
     disk_fault(FAULT_NONE, 0, true, STATUS_OK);
     disk_unlink(cdi_of(1));
     node_up();
@@ -221,7 +221,7 @@ static void test_another_agent(void **state)
     assert_int_equal(disk.calls, 0);
     assert_int_equal(said("event=store_awaited"), 1);
     assert_int_equal(said("claim_unprepared"), 0);
-    disk.locked_by_other[LOCK_OWNER] = HOLDER_NOBODY;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_OWNER] = HOLDER_NOBODY;
     pass(STORE_BUSY_MS);
     assert_int_equal(held(), 2);
     prepare_well(1, 1);
@@ -236,7 +236,7 @@ static void test_taken_over(void **state)
     prepare_well(0, 2);
     struct disk_file *f = store();
     disk_rename(f, "taken away");
-    disk.locked_by_other[LOCK_OWNER] = HOLDER_AGENT;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_OWNER] = HOLDER_AGENT;
     const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(2, 1));
     pass(STORE_WAIT_MS);
     error_has(call_reply_of(c), 2, "another agent uses this store");
@@ -247,7 +247,7 @@ static void test_taken_over(void **state)
     pass(STORE_WAIT_MS);
     error_has(call_reply_of(c), 0, "another agent uses this store");
     assert_null(cdi_of(0));
-    disk.locked_by_other[LOCK_OWNER] = HOLDER_NOBODY;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_OWNER] = HOLDER_NOBODY;
     pass(STORE_BUSY_MS);
     assert_int_equal(held(), 2);
     prepare_well(0, 2);

@@ -337,7 +337,7 @@ static void test_store_closed_before_the_end_of_a_page(void **state)
 
 static void other_has(enum files_lock which, enum files_holder holder)
 {
-    disk.locked_by_other[which] = holder;
+    disk.locked_by_other[DRIVER_NEURON][which] = holder;
 }
 
 /* Another agent gets the store while a page is under way; this one lists again when it is back. */

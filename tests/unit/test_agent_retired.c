@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two drivers in one process: that of the EFA devices once --efa is off, with claims that a run
- * before may have left, and both when the agent is asked to stop.
+ * before may have left; both when the agent is asked to stop; and a drain while the process has the
+ * claim store of one driver only.
  */
 #include "tests/unit/kubelet/agent_kubelet.h"
 
@@ -394,6 +395,89 @@ static void test_drain_of_both(void **state)
     assert_true(is_drained());
 }
 
+/* A call with this claim to the EFA driver. */
+static const struct peer_call *efa_call(const char *path, unsigned claim)
+{
+    efa_open(world.agent->next);
+    const struct peer_call *c = call_send(&efa_peer, path, claims_request(claim, 1));
+    efa_settle(world.agent->next);
+    return c;
+}
+
+/* Both drivers, claims 1 and 2 for EFA devices, and claim 1 prepared. */
+static void begin_efa_claim(void)
+{
+    begin_both();
+    for (unsigned n = 1; n <= 2; n++) {
+        struct api_claim *c = claim_add(n);
+        c->result[0].driver = "dra.net";
+        c->result[0].device = world.agent->next->node->inventory.devices.device[n].name;
+    }
+    assert_string_equal(prepare_error(call_reply_of(efa_call(PREPARE, 1)), 1), "");
+}
+
+/* How many claims the EFA driver holds, by its own store; -1: another process has that. */
+static int efa_held(void)
+{
+    const struct agent *efa = world.agent->next;
+    assert_true(ledger_is_usable(world.agent));
+    return ledger_is_usable(efa) ? (int)ledger_held_count(efa) : -1;
+}
+
+/* The drain goes on from where the EFA driver has its store, with claim 1 in it. */
+static void end_efa_claim(void)
+{
+    disk.locked_by_other[DRIVER_EFA][LOCK_OWNER] = HOLDER_NOBODY;
+    pass(STORE_BUSY_MS + 2u * DRAIN_SETTLE_MS);
+    assert_int_equal(efa_held(), 1);
+    assert_false(is_drained());
+    assert_string_equal(unprepare_error(call_reply_of(efa_call(UNPREPARE, 1)), 1), "");
+    pass(2u * DRAIN_SETTLE_MS);
+    assert_int_equal(efa_held(), 0);
+    assert_true(is_drained());
+}
+
+/* The agent starts while another process has the EFA driver's store: its claims are not known. */
+static void test_drain_without_the_second_store(void **state)
+{
+    (void)state;
+    begin_efa_claim();
+    kill_agent();
+    disk.locked_by_other[DRIVER_EFA][LOCK_OWNER] = HOLDER_AGENT;
+    start_both();
+    register_driver();
+    ask_drain();
+    assert_int_equal(efa_held(), -1);
+    assert_false(is_drained());
+    end_efa_claim();
+}
+
+/*
+ * The EFA driver's store and its lock file are removed during a drain, and another process makes
+ * the store again with the claim. This process then holds no claim, and its slices are stored; but
+ * it does not know the claims of the other process.
+ */
+static void test_drain_after_the_second_store(void **state)
+{
+    (void)state;
+    begin_efa_claim();
+    ask_drain();
+    assert_false(is_drained());
+    struct disk_file *store = disk_find(FILES_STATE, EFA_STORE_NAME);
+    assert_non_null(store);
+    disk_rename(store, "efa-removed");
+    disk.locked_by_other[DRIVER_EFA][LOCK_OWNER] = HOLDER_AGENT;
+    const struct peer_call *c = efa_call(PREPARE, 2); /* finds no store */
+    assert_int_equal(efa_held(), -1);
+    disk_rename(store, EFA_STORE_NAME); /* as the other process makes it, with the claim */
+    pass(STORE_WAIT_MS + 2u * DRAIN_SETTLE_MS);
+    efa_settle(world.agent->next);
+    assert_non_null(strstr(prepare_error(call_reply_of(c), 2), "another agent uses this store"));
+    assert_int_equal(efa_held(), -1);
+    assert_false(is_drained());
+    end_efa_claim();
+}
+
 /* Another driver of the same name publishes its own slices: ours are not written meanwhile. */
 static void test_another_efa_driver(void **state)
 {
@@ -482,6 +566,8 @@ int main(void)
         cmocka_unit_test(test_driver_leaves_in_time),
         cmocka_unit_test(test_words_to_a_driver_that_ended),
         cmocka_unit_test(test_drain_of_both),
+        cmocka_unit_test(test_drain_without_the_second_store),
+        cmocka_unit_test(test_drain_after_the_second_store),
         cmocka_unit_test(test_another_efa_driver),
         cmocka_unit_test(test_call_of_the_second_driver),
         cmocka_unit_test(test_step_due),

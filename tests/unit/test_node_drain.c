@@ -374,15 +374,15 @@ static void test_removal_refused(void **state)
 
 static void hand_over(void)
 {
-    disk.locked_by_other[LOCK_NEXT] = HOLDER_AGENT;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_NEXT] = HOLDER_AGENT;
     pass(HANDOVER_CHECK_MS);
-    disk.locked_by_other[LOCK_OWNER] = HOLDER_AGENT;
-    disk.locked_by_other[LOCK_NEXT] = HOLDER_NOBODY;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_OWNER] = HOLDER_AGENT;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_NEXT] = HOLDER_NOBODY;
 }
 
 static void take_back(void)
 {
-    disk.locked_by_other[LOCK_OWNER] = HOLDER_NOBODY;
+    disk.locked_by_other[DRIVER_NEURON][LOCK_OWNER] = HOLDER_NOBODY;
     pass(STORE_BUSY_MS + 2000);
 }
 

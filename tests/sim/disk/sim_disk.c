@@ -519,7 +519,7 @@ static enum files_holder holder_of(enum files_lock which)
 {
     unsigned by = disk.locked[disk.driver][which];
     bool other = by != 0u && by != disk.running + 1u;
-    return other ? HOLDER_AGENT : disk.locked_by_other[which];
+    return other ? HOLDER_AGENT : disk.locked_by_other[disk.driver][which];
 }
 
 /* What other processes have locked; only making the file can be refused. */

@@ -88,7 +88,8 @@ struct disk {
     bool refuse_read[2];
     bool refuse_flush; /* commits in FILES_STATE fail, and writes do not */
     struct disk_bad bad[DISK_BAD_MAX];
-    enum files_holder locked_by_other[2]; /* by lock: another process has it */
+    /* by driver and lock: another process has it */
+    enum files_holder locked_by_other[DRIVERS][2];
     /* by driver and lock: which process has it, by its number + 1; 0: none has */
     uint8_t locked[DRIVERS][2];
     uint8_t running;      /* number of the process that calls the port */

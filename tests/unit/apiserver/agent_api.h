@@ -72,6 +72,7 @@ struct api_allocation {
     const char *share; /* ID of a share of the device; NULL: the whole device */
     const char *cores; /* that the share consumes, as a quantity */
     bool admin;
+    const char *driver; /* NULL: neuron.aws.com */
 };
 
 /* A claim as it is stored from the next request for it on. */
@@ -226,7 +227,7 @@ static void put_claim(struct writer *object, const struct api_claim *c)
         struct writer result = writer_of(inner_bytes, sizeof inner_bytes);
         const struct api_allocation *r = &c->result[i];
         put_str(&result, 1, r->request);
-        put_str(&result, 2, "neuron.aws.com");
+        put_str(&result, 2, r->driver == NULL ? "neuron.aws.com" : r->driver);
         put_str(&result, 3, r->pool == NULL ? NODE_NAME : r->pool);
         put_str(&result, 4, r->device);
         if (r->admin) {
