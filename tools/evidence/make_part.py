@@ -87,12 +87,12 @@ def make_requirements():
 
 def make_threats():
     checked(check_threats)
-    rows = [(threat, bound, "\n".join(shown)) for threat, bound, shown in check_threats.read(ROOT)]
+    rows = [(*words, "\n".join(shown)) for *words, shown in check_threats.read(ROOT)]
     page = part.keep("THREATS.md", (ROOT / check_threats.PAGE).read_text())
     part.write_part(
         "threats", "Threats, what bounds them, and what shows it", own("check_threats"), "make evidence-threats",
-        f"{len(rows)} threats with {sum(row[2].count(chr(10)) + 1 for row in rows)} links to tests and fuzz targets",
-        check_threats.HEAD, rows,
+        f"{len(rows)} threats with {sum(row[-1].count(chr(10)) + 1 for row in rows)} links to tests and fuzz targets",
+        ["from whom", *check_threats.HEAD], rows,
         ["Threats that nobody thought of. The section Out of scope of the threat model names those that are left out."],
         [page])
 
