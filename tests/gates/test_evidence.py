@@ -208,11 +208,15 @@ class Readings(unittest.TestCase):
         self.assertIn("""{'ok  ' if found else 'FAIL'}  {defect['file']:<34} {defect['name']:<48} \"""", text)
 
     def test_rules_of_landlock(self):
-        line = ("[pid 7] landlock_add_rule(3<anon_inode:[landlock-ruleset]>, LANDLOCK_RULE_PATH_BENEATH, "
-                "{allowed_access=LANDLOCK_ACCESS_FS_READ_FILE|0x4000, parent_fd=4<NODE/sys>}, 0) = 0")
-        found = make_part.RULE.search(line)
-        self.assertEqual((make_part.rights_of(found[1]), found[2]), ("read_file, truncate", "NODE/sys"))
-        self.assertIsNone(make_part.RULE.search(line.replace("= 0", "= -1 EPERM")))
+        rule = ("landlock_add_rule(3<anon_inode:[landlock-ruleset]>, LANDLOCK_RULE_PATH_BENEATH, "
+                "{allowed_access=LANDLOCK_ACCESS_FS_%s, parent_fd=4<NODE/sys>}, 0) = 0")
+        read, cut, make = (rule % rights for rights in ("READ_FILE|0x4000", "READ_FILE", "MAKE_DIR"))
+        trace = "\n".join(['[pid    7] prctl(PR_SET_NAME, "neuron-dra-read"...) = 0', f"[pid    7] {cut}",
+                           f"[pid   77] {read}", f"[pid   77] {make}",
+                           f"[pid   77] {rule % 'EXECUTE'}".replace("= 0", "= -1 EPERM")])
+        self.assertEqual(make_part.rules_of(trace), [("agent", "NODE/sys", "read_file, truncate, make_dir"),
+                                                     ("reader", "NODE/sys", "read_file")])
+        self.assertEqual(make_part.rules_of(cut), [("agent", "NODE/sys", "read_file")])
 
     def test_calls_of_the_sandbox(self):
         agent, reader = (dict(make_part.listed_calls(name)) for name in ("SANDBOX_CALLS", "READER_CALLS"))
