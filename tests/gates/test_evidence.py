@@ -53,7 +53,7 @@ class Page(unittest.TestCase):
         self.root = tree.root
         tree.write("cfg/identity.h", '#define AGENT_VERSION "9.9.9"\n')
         tree.write("Makefile", "one: ## it\n")
-        tree.write(".gitignore", "build\n")
+        tree.write(".gitignore", "/build\n")
         tree.write("tools/evidence/parts.toml", "".join(
             f'[{name}]\ntitle = "Title of {name}"\ngoal = "{goal}"\nminutes = 1\nreads = ["src"]\n'
             for name, goal in (("first", "one"), ("second", "absent"))))
@@ -125,6 +125,16 @@ class Page(unittest.TestCase):
         code, text = self.made("--page")
         self.assertEqual(code, 1)
         self.assertEqual(text.count("what it reads has changed since"), 4)
+
+    def test_what_every_part_reads(self):
+        for path in evidence.EVERY_PART_READS:
+            for name in ("first", "second"):
+                self.write(name)
+            self.assertEqual(self.made("--page")[0], 0)
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text("changed")
+            self.commit(path)
+            self.assertEqual(self.made("--page")[0], 1, path)
 
     def test_of_no_commit(self):
         (self.root / "src/base/good.c").write_text("changed")
@@ -239,6 +249,44 @@ class TheParts(unittest.TestCase):
 
     def test_minutes(self):
         self.assertLessEqual(sum(about["minutes"] for about in evidence.read_list().values()), 180)
+
+    def test_reads_are_there(self):
+        for name, about in evidence.read_list().items():
+            for path in (*about["reads"], *evidence.EVERY_PART_READS):
+                self.assertTrue((ROOT / path).exists(), f"{name}: {path}")
+
+    @staticmethod
+    def modules_of(path):
+        """A tool, and the modules of its folder that it imports, without part.py."""
+        found, waiting = set(), [path]
+        while waiting:
+            one = waiting.pop()
+            if one not in found and one.is_file():
+                found.add(one)
+                waiting += [one.with_name(f"{name}.py")
+                            for name in re.findall(r"^(?:import|from) (\w+)", one.read_text(), re.M) if name != "part"]
+        return {str(one.relative_to(ROOT)) for one in found}
+
+    def test_the_tool_of_each_part_is_read(self):
+        """A change of what writes a part has the part made again."""
+        writers = {name: path for path in ROOT.glob("tools/*/*.py")
+                   for name in re.findall(r'\bpart\.write_part\(\s*"([\w-]+)"', path.read_text())}
+        for name, about in evidence.read_list().items():
+            tool = writers[name]
+            own = {"tools/evidence/make_part.py"} if name in make_part.PARTS else self.modules_of(tool)
+            for path in own:
+                self.assertTrue(any(path == read or path.startswith(read + "/") for read in about["reads"]),
+                                f"{name} does not read {path}")
+        self.assertEqual(set(writers), set(evidence.read_list()))
+
+    def test_the_files_of_make_are_read(self):
+        for name, about in evidence.read_list().items():
+            goal = "evidence" if name in make_part.PARTS else about["goal"].removeprefix("evidence-")
+            homes = {str(path.relative_to(ROOT)) for path in ROOT.glob("tools/make/*.mk")
+                     if re.search(rf"^{goal}:", path.read_text(), re.M)} - {"tools/make/evidence.mk"}
+            for path in homes:
+                self.assertTrue(any(path == read or path.startswith(read + "/") for read in about["reads"]),
+                                f"{name} does not read {path}")
 
 
 class Statements(unittest.TestCase):
