@@ -51,7 +51,7 @@ class Page(unittest.TestCase):
         tree.setUp()
         self.addCleanup(tree.doCleanups)
         self.root = tree.root
-        tree.write("cfg/identity.h", '#define AGENT_VERSION "9.9.9"\n')
+        tree.write("CHANGELOG.md", "# Changes\n\n## Unreleased\n\n## 9.9.9 (today)\n\n## 9.9.8\n")
         tree.write("Makefile", "one: ## it\n")
         tree.write(".gitignore", "/build\n")
         tree.write("tools/evidence/parts.toml", "".join(
@@ -105,6 +105,18 @@ class Page(unittest.TestCase):
         self.assertIn("Nothing of &lt;this&gt;.", text)
         self.assertIn('href="files/first.txt"', text)
         self.assertIn('<span class="line">1</span><span class="line">2</span>', text)
+
+    def test_release(self):
+        """A plus says that the commit is not that of the release."""
+        self.assertIn("<title>Evidence: neuron-dra-agent 9.9.9+</title>", self.made("--page")[1])
+        self.git("tag", "v9.9.9")
+        self.assertIn("<title>Evidence: neuron-dra-agent 9.9.9</title>", self.made("--page")[1])
+        (self.root / "Makefile").write_text("one: ## another\n")
+        self.assertIn("<title>Evidence: neuron-dra-agent 9.9.9+</title>", self.made("--page")[1])
+
+    def test_print_opens_folded_tables(self):
+        printed = self.made("--page")[1].split("@media print {", 1)[1].split("</style>", 1)[0]
+        self.assertRegex(printed, r"details::details-content \{ content-visibility: visible; \}")
 
     def test_missing(self):
         self.write("first")
