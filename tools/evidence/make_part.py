@@ -338,7 +338,11 @@ def make_sbom():
         f"SPDX 2.3 with {len(packages)} packages, valid by pyspdxtools; OpenVEX with {len(document['statements'])} "
         f"statements, valid by go-vex; advisories read on {listed['looked']}",
         ("kind", "name", "licence or status", "checksum or reason"), rows,
-        ["Advisories that were published after the day on which the sources were read.",
+        ["Advisories of libgcc, the compiler's library, of which the program has arithmetic functions: nobody reads "
+         "them.",
+         "Where musl and libgcc were built: their checksums are of the archives that were linked, as packages of the "
+         "distribution installed them.",
+         "Advisories that were published after the day on which the sources were read.",
          "The compiler and the packages of the machine that builds: the statement of a release names them.",
          "An independent look at each verdict; `make advisories` finds only whether functions are absent."],
         [part.keep(sbom.name, sbom.read_bytes()), stated,
